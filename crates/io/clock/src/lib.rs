@@ -1,0 +1,1 @@
+//! The clock and the entropy of this computer

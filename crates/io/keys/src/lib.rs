@@ -1,0 +1,1 @@
+//! Key files on disk: owner-only, encrypted on request

@@ -1,0 +1,1 @@
+//! The receipt repository in SQLite: acknowledged means durable

@@ -1,1 +1,23 @@
-//! The P2PWNC messages and the visitor, access point and team server machines
+//! The P2PWNC protocol: eight messages and the three machines that speak them.
+//!
+//! A [`Visitor`] asks an [`AccessPoint`] for service, the access point asks its [`TeamServer`] whether and how well to
+//! serve, and while it serves it asks the visitor for signed receipts, which it hands to the team server.
+//!
+//! In: bytes from peers, counters of the firewall, the current time, chance. Out: bytes to send, events, the next
+//! timeout. None of the machines waits, reads or opens anything; a simulator and a network drive the same code.
+//!
+//! Invariants: every length and every queue has a limit; a message that is refused changes nothing; a visitor signs
+//! no more than it counted plus its tolerance; an access point serves nobody who has not signed in time; a team
+//! server acknowledges a receipt only when its store has made it durable.
+//!
+//! The messages are specified in `docs/design/0001-protocol-and-receipts.md`.
+
+pub mod access_point;
+pub mod home;
+pub mod message;
+pub mod visitor;
+
+pub use access_point::AccessPoint;
+pub use home::TeamServer;
+pub use message::{Message, MessageError};
+pub use visitor::Visitor;

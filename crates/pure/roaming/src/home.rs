@@ -1,0 +1,601 @@
+//! The team server's machine: keeps what is known of the receipts and decides for its access points.
+//!
+//! Peers are programs of the same team, authenticated by the channel that they came through: access points ask (QUER)
+//! and deliver receipts (RCPT), members deliver receipts and fetch those that they can show elsewhere (UPDT). The
+//! receipts themselves are in a store outside; the machine keeps the graph, and acknowledges what the store has made
+//! durable.
+
+mod admission;
+mod config;
+
+use crate::message::{Code, Message, Reference, Update};
+use admission::Admission;
+use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
+use guestright_receipt::{Bundle, Receipt, Verified};
+use guestright_reciprocity::{
+    Basis, Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters, Verdict,
+};
+use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
+use rand::CryptoRng;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub use config::Config;
+
+/// A connected program of the own team, numbered by the program around the machine.
+pub type Peer = u64;
+
+/// A question to the store, to be repeated in the answer.
+pub type Token = u64;
+
+/// What the store did with one receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It counts so much more than what was known of its session.
+    Added(Bytes),
+    /// It said what was known.
+    Known,
+    /// A larger one of its session was known.
+    Lower,
+}
+
+/// What the program around the machine has to do or may want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Make these durable, then call [`TeamServer::handle_stored`].
+    Store {
+        /// To be repeated.
+        token: Token,
+        /// Receipts that were checked.
+        receipts: Vec<(Receipt, Certificate)>,
+    },
+    /// Find receipts over what others owe the own team, then call [`TeamServer::handle_fetched`].
+    Fetch {
+        /// To be repeated.
+        token: Token,
+        /// The earliest start of a session.
+        since: UnixSeconds,
+        /// How many at most.
+        max: usize,
+    },
+    /// Keep this revocation list.
+    Revoked(RevocationList),
+    /// A visitor's case was decided.
+    Decided {
+        /// Its team.
+        consumer: TeamId,
+        /// How.
+        decision: Decision,
+        /// What for: one sentence.
+        reason: String,
+    },
+    /// Something was refused. Counted in [`TeamServer::refusals`].
+    Refused {
+        /// Why, in a word.
+        kind: &'static str,
+        /// Why, in a sentence.
+        reason: String,
+    },
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Decide {
+        peer: Peer,
+        reference: Reference,
+        consumer: TeamId,
+        request: Bytes,
+    },
+    Acknowledge {
+        peer: Peer,
+        reference: Option<Reference>,
+        refused: usize,
+    },
+    Fetch {
+        peer: Peer,
+        reference: Reference,
+    },
+}
+
+/// The server of one team.
+#[derive(Debug)]
+pub struct TeamServer {
+    config: Config,
+    team: TeamId,
+    graph: Graph,
+    scratch: Scratch,
+    judge: Judge,
+    peers: BTreeMap<Peer, Certificate>,
+    certificates: BTreeMap<CertificateRef, Certificate>, // Of receipts that are on their way to the store.
+    revocations: BTreeMap<TeamId, RevocationList>,
+    strangers: BTreeSet<TeamId>,
+    admission: Admission,
+    waiting: BTreeMap<Token, (Waiting, Vec<(TeamId, TeamId)>)>,
+    next_token: Token,
+    faded: Time,
+    refusals: BTreeMap<&'static str, u64>,
+    transmits: VecDeque<(Peer, Vec<u8>)>,
+    events: VecDeque<Event>,
+}
+
+impl TeamServer {
+    /// The server of `team`, with what its store knows.
+    pub fn new(
+        config: Config,
+        team: TeamId,
+        edges: impl IntoIterator<Item = Edge>,
+        revocations: Vec<RevocationList>,
+        strangers: StrangerCounters,
+        now: Time,
+    ) -> Self {
+        let edges = edges
+            .into_iter()
+            .map(|edge| (edge.consumer, edge.provider, edge.bytes));
+        let judge = Judge::new(config.judge, strangers);
+        Self {
+            team,
+            graph: Graph::from_edges(edges),
+            scratch: Scratch::new(),
+            judge,
+            peers: BTreeMap::new(),
+            certificates: BTreeMap::new(),
+            revocations: revocations
+                .into_iter()
+                .map(|list| (list.team_id(), list))
+                .collect(),
+            strangers: BTreeSet::new(),
+            admission: Admission::new(config.sponsored_max),
+            waiting: BTreeMap::new(),
+            next_token: 0,
+            faded: now,
+            refusals: BTreeMap::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// A program of the own team has connected and proved the key of `certificate`.
+    ///
+    /// # Errors
+    /// Why it is not let in.
+    pub fn handle_connected(
+        &mut self,
+        peer: Peer,
+        certificate: Certificate,
+        now: Time,
+    ) -> Result<(), String> {
+        let now = now.unix_seconds();
+        if certificate.team_id() != self.team {
+            return Err(format!(
+                "it belongs to team {}, not to ours",
+                certificate.team_id().short()
+            ));
+        }
+        certificate
+            .check(certificate.role(), now)
+            .map_err(|error| error.to_string())?;
+        self.check_revoked(&certificate, now)
+            .map_err(|error| error.to_string())?;
+        self.peers.insert(peer, certificate);
+        Ok(())
+    }
+
+    /// A program has gone.
+    pub fn handle_disconnected(&mut self, peer: Peer) {
+        self.peers.remove(&peer);
+    }
+
+    /// Takes a message of a connected program in.
+    pub fn handle_input(&mut self, peer: Peer, bytes: &[u8], rng: &mut impl CryptoRng, now: Time) {
+        let Some(role) = self.peers.get(&peer).map(Certificate::role) else {
+            return;
+        };
+        match (Message::parse(bytes), role) {
+            (
+                Ok(Message::Quer {
+                    reference,
+                    certificate,
+                    request,
+                    bundle,
+                }),
+                Role::AccessPoint,
+            ) => {
+                self.handle_query(peer, reference, *certificate, request, &bundle, rng, now);
+            }
+            (Ok(Message::Rcpt { reference, bundle }), Role::AccessPoint | Role::Member) => {
+                let verified = self.verify(&bundle, None, rng, now);
+                let refused = verified.refused.len();
+                let waiting = Waiting::Acknowledge {
+                    peer,
+                    reference,
+                    refused,
+                };
+                self.store(verified, waiting, rng, now);
+            }
+            (
+                Ok(Message::Updt {
+                    reference,
+                    what: Update::Fetch { since, max },
+                }),
+                Role::Member | Role::Home,
+            ) => {
+                let max = usize::from(max).min(Bundle::RECEIPTS_MAX);
+                let token = self.wait(Waiting::Fetch { peer, reference }, Vec::new());
+                self.events.push_back(Event::Fetch { token, since, max });
+            }
+            (Ok(other), _) => {
+                let reason = format!("a {} of a {role} is not for a team server", other.method());
+                self.refuse(peer, None, "unexpected", Code::Malformed, reason);
+            }
+            (Err(error), _) => self.refuse(peer, None, error.kind(), Code::Malformed, error.to_string()),
+        }
+    }
+
+    /// Takes in what the store did with the receipts of an [`Event::Store`], and what it had to let go.
+    pub fn handle_stored(
+        &mut self,
+        token: Token,
+        outcomes: &[Stored],
+        evicted: &[Edge],
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let Some((waiting, edges)) = self.waiting.remove(&token) else {
+            return;
+        };
+        let (mut lower, mut added) = (0, 0);
+        for (outcome, (consumer, provider)) in outcomes.iter().zip(edges) {
+            match outcome {
+                Stored::Added(bytes) => {
+                    added += 1;
+                    self.count(consumer, provider, *bytes);
+                }
+                Stored::Known => {}
+                Stored::Lower => lower += 1,
+            }
+        }
+        if lower > 0 {
+            *self.refusals.entry("replayed").or_default() += lower;
+        }
+        if let Waiting::Decide { consumer, .. } = waiting {
+            self.admission.introduced(consumer, added);
+        }
+        for edge in evicted {
+            self.graph.subtract(edge.consumer, edge.provider, edge.bytes);
+        }
+        self.answer_stored(
+            waiting,
+            outcomes.len(),
+            usize::try_from(lower).unwrap_or(0),
+            rng,
+            now,
+        );
+    }
+
+    /// Takes in that the store failed: nothing is acknowledged.
+    pub fn handle_store_failed(&mut self, token: Token, reason: &str) {
+        match self.waiting.remove(&token) {
+            Some((Waiting::Decide { peer, reference, .. } | Waiting::Fetch { peer, reference }, _)) => {
+                self.refuse(peer, Some(reference), "store", Code::Busy, reason.to_owned());
+            }
+            Some((Waiting::Acknowledge { peer, reference, .. }, _)) => {
+                self.refuse(peer, reference, "store", Code::Busy, reason.to_owned());
+            }
+            None => {}
+        }
+    }
+
+    /// Takes in the receipts and certificates of an [`Event::Fetch`].
+    pub fn handle_fetched(&mut self, token: Token, found: Vec<(Vec<u8>, Vec<u8>)>) {
+        let Some((Waiting::Fetch { peer, reference }, _)) = self.waiting.remove(&token) else {
+            return;
+        };
+        let mut bundle = Bundle::default();
+        for (receipt, certificate) in found.into_iter().take(Bundle::RECEIPTS_MAX) {
+            if !bundle.certificates.contains(&certificate) {
+                bundle.certificates.push(certificate);
+            }
+            bundle.receipts.push(receipt);
+        }
+        let own = self.revocations.get(&self.team);
+        bundle
+            .revocations
+            .extend(own.map(|list| list.as_bytes().to_vec()));
+        if bundle.emit().len() > Bundle::LEN_MAX {
+            bundle.revocations.clear();
+        }
+        self.send(
+            peer,
+            &Message::Rcpt {
+                reference: Some(reference),
+                bundle,
+            },
+        );
+    }
+
+    /// Takes a revocation list in, from the team itself or from a bundle.
+    pub fn handle_revocations(&mut self, list: RevocationList) {
+        let team = list.team_id();
+        let newer = self
+            .revocations
+            .get(&team)
+            .is_none_or(|known| known.sequence() < list.sequence());
+        let relevant = team == self.team || self.graph.knows(team);
+        if newer && relevant {
+            self.revocations.insert(team, list.clone());
+            self.events.push_back(Event::Revoked(list));
+        }
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<(Peer, Vec<u8>)> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// How a request would be decided now, with the chains of debts behind it.
+    pub fn explain(&mut self, consumer: TeamId, request: Bytes, rng: &mut impl CryptoRng) -> Explanation {
+        self.judge
+            .explain(&self.graph, &mut self.scratch, self.team, consumer, request, rng)
+    }
+
+    /// The receipt graph as this team knows it.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The counters by which strangers are treated, to be kept.
+    pub fn stranger_counters(&self) -> StrangerCounters {
+        self.judge.stranger_counters()
+    }
+
+    /// How many messages and receipts were refused, by kind.
+    pub fn refusals(&self) -> &BTreeMap<&'static str, u64> {
+        &self.refusals
+    }
+
+    /// Which programs of the team are connected: number, role and key.
+    pub fn peers(&self) -> impl Iterator<Item = (Peer, Role, KeyId)> {
+        self.peers
+            .iter()
+            .map(|(&peer, certificate)| (peer, certificate.role(), certificate.subject_id()))
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the fields of one message and where it came from"
+    )]
+    fn handle_query(
+        &mut self,
+        peer: Peer,
+        reference: Reference,
+        certificate: Certificate,
+        request: Bytes,
+        bundle: &Bundle,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let verified = self.verify(bundle, Some(&certificate), rng, now);
+        let seconds = now.unix_seconds();
+        let holds = certificate.check(Role::Member, seconds);
+        if let Err(error) = holds.and_then(|()| self.check_revoked(&certificate, seconds)) {
+            let denied = Message::Qrsp {
+                reference,
+                grant: None,
+                ind: None,
+                valid_for: 60,
+                reason: error.to_string(),
+            };
+            *self.refusals.entry("certificate").or_default() += 1;
+            return self.send(peer, &denied);
+        }
+        let consumer = certificate.team_id();
+        self.store(
+            verified,
+            Waiting::Decide {
+                peer,
+                reference,
+                consumer,
+                request,
+            },
+            rng,
+            now,
+        );
+    }
+
+    fn check_revoked(
+        &self,
+        certificate: &Certificate,
+        now: UnixSeconds,
+    ) -> Result<(), guestright_identity::IdentityError> {
+        let list = self.revocations.get(&certificate.team_id());
+        list.map_or(Ok(()), |list| list.check(certificate.subject_id(), now))
+    }
+
+    /// Checks a bundle. Receipts that a visitor shows must concern this team and stay within its sponsor's quota.
+    fn verify(
+        &mut self,
+        bundle: &Bundle,
+        sponsor: Option<&Certificate>,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) -> Verified {
+        let known = |reference| self.certificates.get(&reference).cloned();
+        let mut verified = bundle.verify(known, &self.config.rules, now.unix_seconds(), rng);
+        for list in std::mem::take(&mut verified.revocations) {
+            self.handle_revocations(list);
+        }
+        let revocations = &self.revocations;
+        verified.receipts.retain(|receipt| {
+            let list = revocations.get(&receipt.consumer());
+            list.is_none_or(|list| list.check(receipt.session().member, receipt.started()).is_ok())
+        });
+        if let Some(sponsor) = sponsor {
+            let credit = self.graph.capacity(self.team, sponsor.team_id());
+            self.admission.fade(now);
+            self.admission.filter(
+                &mut verified.receipts,
+                sponsor.team_id(),
+                self.team,
+                &self.graph,
+                credit,
+            );
+        }
+        for error in &verified.refused {
+            *self.refusals.entry(error.kind()).or_default() += 1;
+            self.events.push_back(Event::Refused {
+                kind: error.kind(),
+                reason: error.to_string(),
+            });
+        }
+        verified
+    }
+
+    fn store(&mut self, verified: Verified, waiting: Waiting, rng: &mut impl CryptoRng, now: Time) {
+        let Verified {
+            receipts,
+            certificates,
+            ..
+        } = verified;
+        if receipts.is_empty() || self.waiting.len() >= self.config.waiting_max {
+            return self.answer_stored(waiting, 0, 0, rng, now);
+        }
+        let edges = receipts
+            .iter()
+            .map(|receipt| (receipt.consumer(), receipt.provider()))
+            .collect();
+        let with_certificate = |receipt: Receipt| {
+            let certificate = certificates.get(&receipt.certificate()).cloned();
+            certificate.map(|certificate| (receipt, certificate))
+        };
+        let receipts = receipts.into_iter().filter_map(with_certificate).collect();
+        let token = self.wait(waiting, edges);
+        self.events.push_back(Event::Store { token, receipts });
+    }
+
+    fn wait(&mut self, waiting: Waiting, edges: Vec<(TeamId, TeamId)>) -> Token {
+        self.next_token += 1;
+        self.waiting.insert(self.next_token, (waiting, edges));
+        self.next_token
+    }
+
+    fn answer_stored(
+        &mut self,
+        waiting: Waiting,
+        taken: usize,
+        lower: usize,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        match waiting {
+            Waiting::Decide {
+                peer,
+                reference,
+                consumer,
+                request,
+            } => {
+                self.decide(peer, reference, consumer, request, rng, now);
+            }
+            Waiting::Acknowledge {
+                peer,
+                reference: Some(reference),
+                refused,
+            } => {
+                let short = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+                let what = Update::Taken {
+                    stored: short(taken - lower),
+                    refused: short(refused + lower),
+                };
+                self.send(peer, &Message::Updt { reference, what });
+            }
+            Waiting::Acknowledge { reference: None, .. } | Waiting::Fetch { .. } => {}
+        }
+    }
+
+    fn decide(
+        &mut self,
+        peer: Peer,
+        reference: Reference,
+        consumer: TeamId,
+        request: Bytes,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        if now - self.faded >= self.config.fade_after {
+            self.faded = now;
+            self.judge.decay_strangers();
+        }
+        let decision = self
+            .judge
+            .decide(&self.graph, &mut self.scratch, self.team, consumer, request, rng);
+        let stranger = matches!(decision.basis, Basis::Stranger { .. });
+        let grant = match decision.verdict {
+            Verdict::Granted(class) => Some(class),
+            Verdict::Refused => None,
+        };
+        if stranger && grant.is_some() && self.strangers.len() < self.config.strangers_max {
+            self.strangers.insert(consumer);
+        }
+        let valid_for = if stranger {
+            self.config.stranger_seconds
+        } else {
+            self.config.decision_seconds
+        };
+        let ind = decision.ind.map(|ind| ind.per_mille().0);
+        let reason = decision.reason();
+        self.send(
+            peer,
+            &Message::Qrsp {
+                reference,
+                grant,
+                ind,
+                valid_for,
+                reason: reason.clone(),
+            },
+        );
+        self.events.push_back(Event::Decided {
+            consumer,
+            decision,
+            reason,
+        });
+    }
+
+    /// Enters a stored receipt into the graph and into the memory of strangers.
+    fn count(&mut self, consumer: TeamId, provider: TeamId, bytes: Bytes) {
+        self.graph.add(consumer, provider, bytes);
+        if provider == self.team && self.strangers.contains(&consumer) {
+            self.judge.stranger_served(bytes);
+        }
+        if consumer == self.team && self.strangers.contains(&provider) {
+            self.judge.stranger_returned(bytes);
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        peer: Peer,
+        reference: Option<Reference>,
+        kind: &'static str,
+        code: Code,
+        reason: String,
+    ) {
+        *self.refusals.entry(kind).or_default() += 1;
+        self.send(
+            peer,
+            &Message::Erro {
+                reference,
+                code,
+                reason: reason.clone(),
+            },
+        );
+        self.events.push_back(Event::Refused { kind, reason });
+    }
+
+    fn send(&mut self, peer: Peer, message: &Message) {
+        self.transmits.push_back((peer, message.emit()));
+    }
+}

@@ -1,0 +1,41 @@
+use guestright_receipt::Rules;
+use guestright_reciprocity::JudgeConfig;
+use guestright_units::Micros;
+
+/// The limits by which a team server behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How visitors are judged.
+    pub judge: JudgeConfig,
+    /// Which receipts count.
+    pub rules: Rules,
+    /// For how long a decision that weighed credit and debt holds, in seconds.
+    pub decision_seconds: u32,
+    /// For how long a decision about a stranger holds, in seconds: a whole visit, or its own first receipts would
+    /// turn the stranger into a debtor in the middle of it.
+    pub stranger_seconds: u32,
+    /// How many receipts of others a team may introduce per day, before what we owe it is considered.
+    pub sponsored_max: u32,
+    /// How many stored questions may be open.
+    pub waiting_max: usize,
+    /// How many teams are remembered as strangers that were served.
+    pub strangers_max: usize,
+    /// How often the memory of strangers fades.
+    pub fade_after: Micros,
+}
+
+impl Default for Config {
+    /// 5 minutes and an hour; 256 receipts a day per sponsor; the memory fades daily.
+    fn default() -> Self {
+        Self {
+            judge: JudgeConfig::default(),
+            rules: Rules::default(),
+            decision_seconds: 300,
+            stranger_seconds: 3_600,
+            sponsored_max: 256,
+            waiting_max: 4_096,
+            strangers_max: 65_536,
+            fade_after: Micros::from_seconds(86_400),
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! The messages of the protocol: text around the signed bytes.
+//!
+//! Names and roles of the seven methods are the authors' (remembered, see the design note); the header profile,
+//! `P2PWNC/3.0` and ERRO are ours.
+
+mod acknowledgement;
+mod frame;
+
+use crate::message::frame::Frame;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use guestright_identity::{Certificate, IdentityError};
+use guestright_receipt::{Bundle, BundleError};
+use guestright_reciprocity::ServiceClass;
+use guestright_units::{Bytes, UnixSeconds};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+pub use acknowledgement::Acknowledgement;
+pub use frame::{BODY_MAX, HEADER_BLOCK_MAX, HEADERS_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
+
+/// A number that the asker chose and the answer repeats.
+pub type Reference = u64;
+
+/// Sixteen bytes that a visitor never used before.
+pub type Nonce = [u8; 16];
+
+/// Why bytes are not a message.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageError {
+    /// More bytes are needed.
+    #[error("the message is cut off after {got} bytes")]
+    Truncated {
+        /// Bytes that were there.
+        got: usize,
+    },
+    /// A part is longer than any may be.
+    #[error("the {part} has {got} bytes, at most {max} are allowed")]
+    TooLong {
+        /// Which part.
+        part: &'static str,
+        /// How long it is, as far as it was read.
+        got: usize,
+        /// How long it may be.
+        max: usize,
+    },
+    /// The first line is not a method and this protocol's version.
+    #[error("the start line is not a P2PWNC/3.0 method")]
+    StartLine,
+    /// A header line is not `Name: value` in printable ASCII.
+    #[error("header line {line} is malformed")]
+    HeaderLine {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// A header stands there twice.
+    #[error("header {0} is given twice")]
+    DuplicateHeader(String),
+    /// A header is missing.
+    #[error("header {0} is missing")]
+    MissingHeader(&'static str),
+    /// A header's value cannot be read.
+    #[error("header {name} is malformed: {why}")]
+    Header {
+        /// Which header.
+        name: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Bytes follow the message.
+    #[error("{got} bytes follow the message")]
+    Trailing {
+        /// How many.
+        got: usize,
+    },
+    /// The certificate in it is refused.
+    #[error("the certificate is refused: {0}")]
+    Certificate(IdentityError),
+    /// The acknowledgement in it is refused.
+    #[error("the acknowledgement is refused: {0}")]
+    Acknowledgement(IdentityError),
+    /// The receipts in it are refused.
+    #[error("the body is refused: {0}")]
+    Body(#[from] BundleError),
+}
+
+impl MessageError {
+    /// A short name of the kind, for counters and messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Truncated { .. } => "truncated",
+            Self::TooLong { .. } => "oversized",
+            Self::Certificate(_) => "certificate",
+            Self::Acknowledgement(_) => "acknowledgement",
+            Self::Body(_) => "body",
+            Self::StartLine
+            | Self::HeaderLine { .. }
+            | Self::DuplicateHeader(_)
+            | Self::MissingHeader(_)
+            | Self::Header { .. }
+            | Self::Trailing { .. } => "malformed",
+        }
+    }
+}
+
+/// A message of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Visitor to access point: open a session, or in an open session: look at these receipts.
+    Conn {
+        /// Who asks.
+        certificate: Box<Certificate>,
+        /// What the answer must repeat.
+        nonce: Nonce,
+        /// Receipts to be shown.
+        bundle: Bundle,
+    },
+    /// Access point to visitor: granted.
+    Cack {
+        /// The access point's certificate.
+        certificate: Box<Certificate>,
+        /// The terms, signed; see [`Acknowledgement::open`].
+        acknowledgement: Vec<u8>,
+    },
+    /// Access point to visitor: sign for so much.
+    Rreq {
+        /// When the session began.
+        started: UnixSeconds,
+        /// Bytes so far, both ways.
+        weight: Bytes,
+        /// Whether the session is over.
+        last: bool,
+    },
+    /// A receipt or more, from whoever has them to whoever needs them.
+    Rcpt {
+        /// Present between programs of one team.
+        reference: Option<Reference>,
+        /// The receipts.
+        bundle: Bundle,
+    },
+    /// Access point to its team server: how should this visitor be served?
+    Quer {
+        /// To be repeated in the answer.
+        reference: Reference,
+        /// Who asks.
+        certificate: Box<Certificate>,
+        /// How much is asked for.
+        request: Bytes,
+        /// Receipts that the visitor showed.
+        bundle: Bundle,
+    },
+    /// Team server to its access point: the decision.
+    Qrsp {
+        /// From the question.
+        reference: Reference,
+        /// The class, or nothing if service is refused.
+        grant: Option<ServiceClass>,
+        /// Indirect normalised debt, per mille, where one was computed.
+        ind: Option<u16>,
+        /// Seconds for which the decision holds.
+        valid_for: u32,
+        /// One sentence for a person.
+        reason: String,
+    },
+    /// To the own team server: send receipts that show what others owe us. The answer is a RCPT. With `stored` set
+    /// it is the answer to a RCPT: so many receipts are durable, so many were refused.
+    Updt {
+        /// To be repeated in the answer, or repeated from the question.
+        reference: Reference,
+        /// What is asked or answered.
+        what: Update,
+    },
+    /// Something was refused, or the session is over.
+    Erro {
+        /// From the question, between programs of one team.
+        reference: Option<Reference>,
+        /// What kind.
+        code: Code,
+        /// One sentence for a person.
+        reason: String,
+    },
+}
+
+/// What an UPDT is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Send receipts of sessions that began at `since` or later, at most `max`.
+    Fetch {
+        /// The earliest start of a session.
+        since: UnixSeconds,
+        /// How many at most.
+        max: u16,
+    },
+    /// The receipts of a RCPT were taken in: these are durable, those were refused.
+    Taken {
+        /// How many are durable.
+        stored: u16,
+        /// How many were refused.
+        refused: u16,
+    },
+}
+
+/// The kind of an ERRO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// The message could not be read.
+    Malformed,
+    /// The certificate does not hold.
+    Certificate,
+    /// A receipt does not count.
+    Receipt,
+    /// The decision was no.
+    Refused,
+    /// Too much is going on; try later.
+    Busy,
+    /// No receipt came in time.
+    Unpaid,
+    /// There is no such session.
+    NoSession,
+    /// The sender leaves.
+    Closed,
+}
+
+impl Code {
+    const ALL: [(Code, &'static str); 8] = [
+        (Code::Malformed, "malformed"),
+        (Code::Certificate, "certificate"),
+        (Code::Receipt, "receipt"),
+        (Code::Refused, "refused"),
+        (Code::Busy, "busy"),
+        (Code::Unpaid, "unpaid"),
+        (Code::NoSession, "no-session"),
+        (Code::Closed, "closed"),
+    ];
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL
+            .iter()
+            .find(|(code, _)| code == self)
+            .map_or("", |(_, name)| name);
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Code {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found
+            .map(|(code, _)| *code)
+            .ok_or_else(|| "no such code".to_owned())
+    }
+}
+
+impl Message {
+    /// Reads one whole message.
+    ///
+    /// # Errors
+    /// [`MessageError`]; the certificate of CONN, CACK and QUER has been checked, receipts have not.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
+        let mut frame = Frame::parse(bytes)?;
+        match frame.method {
+            "CONN" => Ok(Self::Conn {
+                certificate: frame.certificate("Member-Certificate")?,
+                nonce: frame.bytes("Nonce")?,
+                bundle: frame.bundle()?,
+            }),
+            "CACK" => Ok(Self::Cack {
+                certificate: frame.certificate("Provider-Certificate")?,
+                acknowledgement: frame.base64("Acknowledgement")?,
+            }),
+            "RREQ" => Ok(Self::Rreq {
+                started: UnixSeconds(frame.value("Session-Started")?),
+                weight: Bytes(frame.value("Weight")?),
+                last: frame.optional::<u8>("Last")?.is_some_and(|last| last == 1),
+            }),
+            "RCPT" => Ok(Self::Rcpt {
+                reference: frame.optional("Reference")?,
+                bundle: frame.bundle()?,
+            }),
+            "QUER" => Ok(Self::Quer {
+                reference: frame.value("Reference")?,
+                certificate: frame.certificate("Member-Certificate")?,
+                request: Bytes(frame.value("Request-Weight")?),
+                bundle: frame.bundle()?,
+            }),
+            "QRSP" => Self::parse_qrsp(&mut frame),
+            "UPDT" => Self::parse_updt(&mut frame),
+            "ERRO" => Ok(Self::Erro {
+                reference: frame.optional("Reference")?,
+                code: frame.value("Code")?,
+                reason: frame.text("Reason")?.to_owned(),
+            }),
+            _ => Err(MessageError::StartLine),
+        }
+    }
+
+    fn parse_qrsp(frame: &mut Frame<'_>) -> Result<Self, MessageError> {
+        let grant = match frame.text("Decision")? {
+            "deny" => None,
+            "grant" => Some(frame.value("Qos-Class")?),
+            _ => {
+                return Err(MessageError::Header {
+                    name: "Decision",
+                    why: "neither grant nor deny".into(),
+                });
+            }
+        };
+        Ok(Self::Qrsp {
+            reference: frame.value("Reference")?,
+            grant,
+            ind: frame.optional("Ind-Permille")?,
+            valid_for: frame.value("Valid-For")?,
+            reason: frame.text("Reason")?.to_owned(),
+        })
+    }
+
+    fn parse_updt(frame: &mut Frame<'_>) -> Result<Self, MessageError> {
+        let reference = frame.value("Reference")?;
+        let what = match frame.optional("Stored")? {
+            Some(stored) => Update::Taken {
+                stored,
+                refused: frame.value("Refused")?,
+            },
+            None => Update::Fetch {
+                since: UnixSeconds(frame.value("Since")?),
+                max: frame.value("Max")?,
+            },
+        };
+        Ok(Self::Updt { reference, what })
+    }
+
+    /// Writes the message; [`Message::parse`] reads it back.
+    pub fn emit(&self) -> Vec<u8> {
+        let mut text = format!("{} P2PWNC/3.0\r\n", self.method());
+        let mut header = |name: &str, value: &dyn fmt::Display| {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        };
+        let mut body = Vec::new();
+        match self {
+            Self::Conn {
+                certificate,
+                nonce,
+                bundle,
+            } => {
+                header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
+                header("Nonce", &STANDARD.encode(nonce));
+                body = write_bundle(bundle);
+            }
+            Self::Cack {
+                certificate,
+                acknowledgement,
+            } => {
+                header("Provider-Certificate", &STANDARD.encode(certificate.as_bytes()));
+                header("Acknowledgement", &STANDARD.encode(acknowledgement));
+            }
+            Self::Rreq {
+                started,
+                weight,
+                last,
+            } => {
+                header("Session-Started", &started.0);
+                header("Weight", &weight.0);
+                if *last {
+                    header("Last", &1);
+                }
+            }
+            Self::Rcpt { reference, bundle } => {
+                reference
+                    .iter()
+                    .for_each(|reference| header("Reference", reference));
+                body = write_bundle(bundle);
+            }
+            Self::Quer {
+                reference,
+                certificate,
+                request,
+                bundle,
+            } => {
+                header("Reference", reference);
+                header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
+                header("Request-Weight", &request.0);
+                body = write_bundle(bundle);
+            }
+            Self::Qrsp {
+                reference,
+                grant,
+                ind,
+                valid_for,
+                reason,
+            } => {
+                header("Reference", reference);
+                header("Decision", if grant.is_some() { &"grant" } else { &"deny" });
+                grant.iter().for_each(|class| header("Qos-Class", class));
+                ind.iter().for_each(|ind| header("Ind-Permille", ind));
+                header("Valid-For", valid_for);
+                header("Reason", &printable(reason));
+            }
+            Self::Updt { reference, what } => {
+                header("Reference", reference);
+                match what {
+                    Update::Fetch { since, max } => {
+                        header("Since", &since.0);
+                        header("Max", max);
+                    }
+                    Update::Taken { stored, refused } => {
+                        header("Stored", stored);
+                        header("Refused", refused);
+                    }
+                }
+            }
+            Self::Erro {
+                reference,
+                code,
+                reason,
+            } => {
+                reference
+                    .iter()
+                    .for_each(|reference| header("Reference", reference));
+                header("Code", code);
+                header("Reason", &printable(reason));
+            }
+        }
+        if !body.is_empty() {
+            header("Content-Length", &body.len());
+        }
+        text.push_str("\r\n");
+        [text.as_bytes(), &body].concat()
+    }
+
+    /// The first word of the message.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Conn { .. } => "CONN",
+            Self::Cack { .. } => "CACK",
+            Self::Rreq { .. } => "RREQ",
+            Self::Rcpt { .. } => "RCPT",
+            Self::Quer { .. } => "QUER",
+            Self::Qrsp { .. } => "QRSP",
+            Self::Updt { .. } => "UPDT",
+            Self::Erro { .. } => "ERRO",
+        }
+    }
+
+    /// An ERRO without a reference.
+    pub fn error(code: Code, reason: impl fmt::Display) -> Self {
+        Self::Erro {
+            reference: None,
+            code,
+            reason: printable(&reason.to_string()),
+        }
+    }
+}
+
+fn write_bundle(bundle: &Bundle) -> Vec<u8> {
+    if *bundle == Bundle::default() {
+        Vec::new()
+    } else {
+        bundle.emit()
+    }
+}
+
+/// `text` as a header value: printable ASCII, one line, at most 600 characters, never empty.
+fn printable(text: &str) -> String {
+    let mut line: String = text
+        .chars()
+        .map(|c| if (' '..='~').contains(&c) { c } else { '?' })
+        .take(600)
+        .collect();
+    line = line.trim().to_owned();
+    if line.is_empty() { "-".to_owned() } else { line }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+use super::*;
+use guestright_identity::{Role, SecretKey, Suite};
+use guestright_units::{Micros, TeamId};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+fn access_point() -> (SecretKey, Certificate) {
+    let mut rng = StdRng::seed_from_u64(1);
+    let (team, key) = (
+        SecretKey::generate(Suite::Ed25519, &mut rng),
+        SecretKey::generate(Suite::Ed25519, &mut rng),
+    );
+    let certificate = Certificate::issue(
+        &team,
+        key.public(),
+        Role::AccessPoint,
+        UnixSeconds(0),
+        UnixSeconds(100),
+    );
+    (key, certificate)
+}
+
+fn bundle(bytes: &[u8]) -> Bundle {
+    Bundle {
+        certificates: vec![],
+        receipts: vec![bytes.to_vec()],
+        revocations: vec![],
+    }
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let certificate = || Box::new(access_point().1);
+    let reason = "[!-~]{1,20}( [!-~]{1,20}){0,5}";
+    prop_oneof![
+        (any::<Nonce>(), any::<Vec<u8>>()).prop_map(move |(nonce, receipt)| Message::Conn {
+            certificate: certificate(),
+            nonce,
+            bundle: bundle(&receipt),
+        }),
+        any::<Vec<u8>>().prop_map(move |acknowledgement| Message::Cack {
+            certificate: certificate(),
+            acknowledgement
+        }),
+        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(started, weight, last)| Message::Rreq {
+            started: UnixSeconds(started),
+            weight: Bytes(weight),
+            last,
+        }),
+        (any::<Option<u64>>(), any::<Vec<u8>>()).prop_map(|(reference, receipt)| Message::Rcpt {
+            reference,
+            bundle: bundle(&receipt)
+        }),
+        (any::<u64>(), any::<u64>()).prop_map(move |(reference, request)| Message::Quer {
+            reference,
+            certificate: certificate(),
+            request: Bytes(request),
+            bundle: Bundle::default(),
+        }),
+        (
+            any::<u64>(),
+            any::<bool>(),
+            any::<Option<u16>>(),
+            any::<u32>(),
+            reason
+        )
+            .prop_map(|(reference, granted, ind, valid_for, reason)| Message::Qrsp {
+                reference,
+                grant: granted.then_some(ServiceClass::High),
+                ind,
+                valid_for,
+                reason,
+            }),
+        (any::<u64>(), any::<u64>(), any::<u16>()).prop_map(|(reference, since, max)| Message::Updt {
+            reference,
+            what: Update::Fetch {
+                since: UnixSeconds(since),
+                max
+            },
+        }),
+        (any::<u64>(), any::<u16>(), any::<u16>()).prop_map(|(reference, stored, refused)| Message::Updt {
+            reference,
+            what: Update::Taken { stored, refused }
+        }),
+        (any::<Option<u64>>(), reason).prop_map(|(reference, reason)| Message::Erro {
+            reference,
+            code: Code::Unpaid,
+            reason
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn parse_inverts_emit(message in any_message()) {
+        let bytes = message.emit();
+        prop_assert_eq!(message_len(&bytes), Ok(Some(bytes.len())));
+        prop_assert_eq!(Message::parse(&bytes), Ok(message));
+    }
+
+    #[test]
+    fn every_cut_is_a_cut(message in any_message(), at in any::<prop::sample::Index>()) {
+        let bytes = message.emit();
+        let cut = at.index(bytes.len());
+        prop_assert_eq!(Message::parse(&bytes[..cut]), Err(MessageError::Truncated { got: cut }));
+    }
+
+    #[test]
+    fn rubbish_is_refused(bytes: Vec<u8>) {
+        prop_assert!(Message::parse(&bytes).is_err());
+        let _ = message_len(&bytes);
+    }
+}
+
+#[test]
+fn each_fault_has_its_own_error() {
+    let parse = |text: &str| Message::parse(text.as_bytes()).unwrap_err();
+    let many: String = (0..33).map(|number| format!("A{number}: x\r\n")).collect();
+    let long = "x".repeat(5_000);
+    #[rustfmt::skip]
+    let cases = [
+        ("HELO P2PWNC/3.0\r\n\r\n".to_owned(),                    MessageError::StartLine),
+        ("RREQ HTTP/1.1\r\n\r\n".to_owned(),                      MessageError::StartLine),
+        (format!("RREQ {long}"),                                  MessageError::TooLong { part: "start line", got: 5_005, max: 64 }),
+        (format!("RREQ P2PWNC/3.0\r\nA: {long}\r\n\r\n"),         MessageError::TooLong { part: "header block", got: 5_007, max: 4_096 }),
+        (format!("RREQ P2PWNC/3.0\r\n{many}\r\n"),                MessageError::TooLong { part: "list of headers", got: 33, max: 32 }),
+        ("RREQ P2PWNC/3.0\r\nWeight 3\r\n\r\n".to_owned(),        MessageError::HeaderLine { line: 1 }),
+        ("RREQ P2PWNC/3.0\r\nA: 1\r\nA: 2\r\n\r\n".to_owned(),    MessageError::DuplicateHeader("A".into())),
+        ("RREQ P2PWNC/3.0\r\nWeight: 3\r\n\r\n".to_owned(),       MessageError::MissingHeader("Session-Started")),
+        ("RREQ P2PWNC/3.0\r\nSession-Started: -1\r\n\r\n".to_owned(), MessageError::Header { name: "Session-Started", why: "invalid digit found in string".into() }),
+        ("RREQ P2PWNC/3.0\r\nSession-Started: 1\r\nWeight: 2\r\n\r\nxyz".to_owned(), MessageError::Trailing { got: 3 }),
+        ("RCPT P2PWNC/3.0\r\nContent-Length: 70000\r\n\r\n".to_owned(), MessageError::TooLong { part: "body", got: 70_000, max: 65_536 }),
+    ];
+    for (text, want) in cases {
+        assert_eq!(parse(&text), want);
+    }
+}
+
+#[test]
+fn an_acknowledgement_is_bound_to_its_access_point() {
+    let (key, certificate) = access_point();
+    let terms = Acknowledgement {
+        nonce: [1; 16],
+        member: guestright_identity::KeyId([2; 24]),
+        provider: certificate.team_id(),
+        started: UnixSeconds(50),
+        interval: Micros::from_seconds(5),
+        volume: Bytes(1_000_000),
+        class: ServiceClass::Lowest,
+    };
+    let sealed = terms.seal(&key, &certificate);
+    assert_eq!(Acknowledgement::open(&sealed, &certificate), Ok(terms.clone()));
+    for place in 0..sealed.len() {
+        let mut forged = sealed.clone();
+        forged[place] ^= 1;
+        assert!(
+            Acknowledgement::open(&forged, &certificate).is_err(),
+            "byte {place}"
+        );
+    }
+    let other = Acknowledgement {
+        provider: TeamId([9; 24]),
+        ..terms
+    }
+    .seal(&key, &certificate);
+    assert!(matches!(
+        Acknowledgement::open(&other, &certificate),
+        Err(IdentityError::Malformed(_))
+    ));
+}

@@ -1,0 +1,448 @@
+//! The visitor's machine: asks for service and signs for what it consumed.
+//!
+//! `CONN →`, `← CACK`, `RCPT(0) →`, then for every `← RREQ` a `RCPT →`. The receipt over zero bytes proves at once that
+//! the visitor holds the key of its certificate; the access point opens only then. Before it signs, the visitor asks
+//! its own meter, and refuses what exceeds the meter by more than the stated tolerance.
+
+use crate::message::{Acknowledgement, Code, Message, Nonce};
+use guestright_identity::{Certificate, KeyId, Role, SecretKey};
+use guestright_receipt::{Bundle, Receipt};
+use guestright_reciprocity::ServiceClass;
+use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
+use rand::CryptoRng;
+use std::collections::VecDeque;
+
+/// The limits by which a visitor behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The first wait for an answer; it doubles with each attempt.
+    pub retry_after: Micros,
+    /// How often CONN is sent before the visitor gives up.
+    pub attempts_max: u32,
+    /// What an access point may claim beyond the meter, in thousandths of the meter's bytes…
+    pub tolerance_permille: u64,
+    /// …plus so many bytes: packets on their way, and those lost between the two counters.
+    pub tolerance: Bytes,
+    /// How far the access point's clock may differ, in seconds.
+    pub skew: u64,
+    /// After so long without a word of the access point the session is taken for dead.
+    pub silence_max: Micros,
+    /// How many messages may wait to be sent.
+    pub transmits_max: usize,
+}
+
+impl Default for Config {
+    /// Half a second, 6 attempts (about 30 s), 1 % plus 64 KiB, ten minutes, 30 s, 64 messages.
+    fn default() -> Self {
+        Self {
+            retry_after: Micros::from_millis(500),
+            attempts_max: 6,
+            tolerance_permille: 10,
+            tolerance: Bytes(64 * 1_024),
+            skew: 600,
+            silence_max: Micros::from_seconds(30),
+            transmits_max: 64,
+        }
+    }
+}
+
+/// What happened, for the program around the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The access point grants service, or changed the class of an open session.
+    Granted {
+        /// The team that serves.
+        provider: TeamId,
+        /// How it serves.
+        class: ServiceClass,
+        /// When the session began.
+        started: UnixSeconds,
+        /// How often receipts are due.
+        interval: Micros,
+    },
+    /// The meter is needed: answer with [`Visitor::handle_meter`].
+    MeterNeeded,
+    /// A receipt was signed and sent.
+    Signed(Receipt),
+    /// The access point claimed more than was counted; nothing was signed.
+    Disputed {
+        /// What it claimed.
+        claimed: Bytes,
+        /// What was counted here.
+        counted: Bytes,
+    },
+    /// A message was refused and dropped.
+    Dropped {
+        /// Why, in a word.
+        kind: &'static str,
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// It is over, for this reason. Nothing follows.
+    Ended {
+        /// What kind of end.
+        code: Code,
+        /// One sentence.
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    access_point: KeyId,
+    provider: TeamId,
+    started: UnixSeconds,
+    class: ServiceClass,
+    signed: Bytes,
+    heard: Time,
+    asked: Option<(Bytes, bool)>, // An RREQ that waits for the meter.
+}
+
+#[derive(Debug)]
+struct Asking {
+    nonce: Nonce,
+    attempts: u32,
+    retry_at: Time,
+}
+
+/// A member on somebody else's network.
+#[derive(Debug)]
+pub struct Visitor {
+    config: Config,
+    key: SecretKey,
+    certificate: Certificate,
+    bundle: Bundle,
+    asking: Option<Asking>,
+    session: Option<Session>,
+    leaving_until: Option<Time>,
+    ended: bool,
+    last_started: Option<(TeamId, UnixSeconds)>,
+    transmits: VecDeque<Vec<u8>>,
+    events: VecDeque<Event>,
+}
+
+impl Visitor {
+    /// A visitor with its key, its certificate and the receipts that it can show; it asks at once.
+    ///
+    /// `last_started` is the last session that this member opened with any provider, if it is known: a session is
+    /// never opened twice.
+    pub fn new(
+        config: Config,
+        key: SecretKey,
+        certificate: Certificate,
+        bundle: Bundle,
+        last_started: Option<(TeamId, UnixSeconds)>,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) -> Self {
+        let mut visitor = Self {
+            config,
+            key,
+            certificate,
+            bundle,
+            asking: None,
+            session: None,
+            leaving_until: None,
+            ended: false,
+            last_started,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        visitor.ask(rng, now);
+        visitor
+    }
+
+    /// Shows other receipts; in an open session the access point decides anew.
+    pub fn show(&mut self, bundle: Bundle, rng: &mut impl CryptoRng, now: Time) {
+        if bundle != self.bundle && !self.ended {
+            self.bundle = bundle;
+            self.ask(rng, now);
+        }
+    }
+
+    /// Says goodbye; the access point asks for the last receipt and closes.
+    pub fn leave(&mut self, now: Time) {
+        match (&self.session, self.ended) {
+            (Some(_), false) => {
+                self.asking = None;
+                self.leaving_until = Some(now + Micros::from_seconds(3));
+                self.send(&Message::error(Code::Closed, "the visitor leaves"));
+            }
+            _ => self.end(Code::Closed, "left before a session was open"),
+        }
+    }
+
+    /// Takes a message of the access point in.
+    pub fn handle_input(&mut self, bytes: &[u8], now: Time) {
+        if self.ended {
+            return;
+        }
+        match Message::parse(bytes) {
+            Ok(Message::Cack {
+                certificate,
+                acknowledgement,
+            }) => match Acknowledgement::open(&acknowledgement, &certificate) {
+                Ok(terms) => self.handle_terms(&certificate, &terms, now),
+                Err(error) => self.drop_input("acknowledgement", error.to_string()),
+            },
+            Ok(Message::Rreq {
+                started,
+                weight,
+                last,
+            }) => self.handle_request(started, weight, last, now),
+            Ok(Message::Erro { code, reason, .. }) => self.handle_error(code, reason),
+            Ok(other) => self.drop_input("unexpected", format!("a {} is not for a visitor", other.method())),
+            Err(error) => self.drop_input(error.kind(), error.to_string()),
+        }
+    }
+
+    /// Takes in what the meter has counted in this session so far, both ways.
+    pub fn handle_meter(&mut self, counted: Bytes) {
+        let Some(session) = &mut self.session else { return };
+        let Some((claimed, last)) = session.asked.take() else {
+            return;
+        };
+        let slack = (counted.0 / 1_000).saturating_mul(self.config.tolerance_permille);
+        let most = counted
+            .saturating_add(Bytes(slack))
+            .saturating_add(self.config.tolerance);
+        if claimed > most {
+            self.events.push_back(Event::Disputed { claimed, counted });
+            if last {
+                self.end(
+                    Code::Closed,
+                    "left; the last claim was too high and was not signed",
+                );
+            }
+            return;
+        }
+        self.sign(claimed);
+        if last {
+            self.end(Code::Closed, "left and paid");
+        }
+    }
+
+    /// Takes in that the time is now.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.ended {
+            return;
+        }
+        if self.leaving_until.is_some_and(|until| now >= until) {
+            return self.end(
+                Code::Closed,
+                "left; the access point did not ask for the last receipt",
+            );
+        }
+        let silence = self.config.silence_max;
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| now - session.heard >= silence)
+        {
+            return self.end(Code::NoSession, "the access point fell silent");
+        }
+        let Some(asking) = &mut self.asking else { return };
+        if now < asking.retry_at {
+            return;
+        }
+        if asking.attempts == self.config.attempts_max {
+            self.asking = None;
+            if self.session.is_none() {
+                self.end(
+                    Code::NoSession,
+                    "no access point answered: is this a guestright network?",
+                );
+            }
+            return;
+        }
+        asking.retry_at = now + Micros(self.config.retry_after.0 << asking.attempts.min(16));
+        asking.attempts += 1;
+        let nonce = asking.nonce;
+        self.send_conn(nonce);
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Visitor::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.ended {
+            return None;
+        }
+        let silence = self
+            .session
+            .as_ref()
+            .map(|session| session.heard + self.config.silence_max);
+        let asking = self.asking.as_ref().map(|asking| asking.retry_at);
+        [silence, asking, self.leaving_until].into_iter().flatten().min()
+    }
+
+    fn ask(&mut self, rng: &mut impl CryptoRng, now: Time) {
+        let mut nonce = Nonce::default();
+        rng.fill_bytes(&mut nonce);
+        self.asking = Some(Asking {
+            nonce,
+            attempts: 1,
+            retry_at: now + self.config.retry_after,
+        });
+        self.send_conn(nonce);
+    }
+
+    fn send_conn(&mut self, nonce: Nonce) {
+        let certificate = Box::new(self.certificate.clone());
+        self.send(&Message::Conn {
+            certificate,
+            nonce,
+            bundle: self.bundle.clone(),
+        });
+    }
+
+    fn handle_terms(&mut self, certificate: &Certificate, terms: &Acknowledgement, now: Time) {
+        if let Err(reason) = self.check_terms(certificate, terms, now) {
+            return self.drop_input("acknowledgement", reason);
+        }
+        self.asking = None;
+        let known = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.started == terms.started);
+        if !known {
+            self.last_started = Some((terms.provider, terms.started));
+            self.session = Some(Session {
+                access_point: certificate.subject_id(),
+                provider: terms.provider,
+                started: terms.started,
+                class: terms.class,
+                signed: Bytes(0),
+                heard: now,
+                asked: None,
+            });
+            self.sign(Bytes(0));
+        }
+        let Some(session) = &mut self.session else { return };
+        session.heard = now;
+        session.class = terms.class;
+        let (provider, class, started) = (session.provider, session.class, session.started);
+        self.events.push_back(Event::Granted {
+            provider,
+            class,
+            started,
+            interval: terms.interval,
+        });
+    }
+
+    fn check_terms(
+        &self,
+        certificate: &Certificate,
+        terms: &Acknowledgement,
+        now: Time,
+    ) -> Result<(), String> {
+        let now = now.unix_seconds();
+        certificate
+            .check(Role::AccessPoint, now)
+            .map_err(|error| error.to_string())?;
+        if self
+            .asking
+            .as_ref()
+            .is_none_or(|asking| asking.nonce != terms.nonce)
+        {
+            return Err("it answers a question that was not asked".into());
+        }
+        if terms.member != self.certificate.subject_id() {
+            return Err("it is for another member".into());
+        }
+        if terms.started > now.plus(self.config.skew) || terms.started < now.minus(self.config.skew) {
+            return Err(format!(
+                "its session began at {}, and it is {now}: check both clocks",
+                terms.started
+            ));
+        }
+        match &self.session {
+            Some(session) if session.access_point != certificate.subject_id() => {
+                Err("another access point answers in this session".into())
+            }
+            Some(session) if session.started != terms.started => Err("it is for another session".into()),
+            None if self.last_started == Some((terms.provider, terms.started)) => {
+                Err("this session was opened before".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn handle_request(&mut self, started: UnixSeconds, weight: Bytes, last: bool, now: Time) {
+        let Some(session) = self.session.as_mut().filter(|session| session.started == started) else {
+            return self.drop_input(
+                "no-session",
+                "a receipt is asked for a session that is not open".into(),
+            );
+        };
+        session.heard = now;
+        if weight < session.signed {
+            let signed = session.signed;
+            return self.drop_input(
+                "replayed",
+                format!("asked for {weight}, {signed} are signed already"),
+            );
+        }
+        session.asked = Some((weight, last));
+        self.events.push_back(Event::MeterNeeded);
+    }
+
+    fn handle_error(&mut self, code: Code, reason: String) {
+        let receipt_refused = matches!(code, Code::Malformed | Code::Receipt);
+        match &self.session {
+            // Unsigned, so it may be anybody's word: an open session ends by silence or by its own access point.
+            Some(_) if receipt_refused => self.drop_input("refused", reason),
+            _ => self.end(code, reason),
+        }
+    }
+
+    fn sign(&mut self, weight: Bytes) {
+        let Some(session) = &mut self.session else { return };
+        session.signed = weight;
+        let receipt = Receipt::sign(
+            &self.key,
+            &self.certificate,
+            session.provider,
+            session.started,
+            weight,
+        );
+        let receipts = vec![receipt.as_bytes().to_vec()];
+        let bundle = Bundle {
+            receipts,
+            ..Bundle::default()
+        };
+        self.send(&Message::Rcpt {
+            reference: None,
+            bundle,
+        });
+        self.events.push_back(Event::Signed(receipt));
+    }
+
+    fn send(&mut self, message: &Message) {
+        if self.transmits.len() < self.config.transmits_max {
+            self.transmits.push_back(message.emit());
+        }
+    }
+
+    fn drop_input(&mut self, kind: &'static str, reason: String) {
+        self.events.push_back(Event::Dropped { kind, reason });
+    }
+
+    fn end(&mut self, code: Code, reason: impl Into<String>) {
+        if !self.ended {
+            self.ended = true;
+            self.events.push_back(Event::Ended {
+                code,
+                reason: reason.into(),
+            });
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Noise XX in which both sides prove a certificate of their team.
+
+use crate::{Channel, ChannelError};
+use guestright_identity::{Certificate, IdentityError, SecretKey, Signature};
+use guestright_units::{TeamId, UnixSeconds};
+use snow::{Builder, HandshakeState};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use zeroize::Zeroizing;
+
+/// How long a handshake may take.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+const PATTERN: &str = "Noise_XX_25519_ChaChaPoly_SHA256";
+const PROLOGUE: &[u8] = b"guestright/channel/1";
+/// No handshake message is longer: a certificate, a signature and three keys.
+const HANDSHAKE_MAX: usize = 2_048;
+
+/// Who we are: a certified key.
+#[derive(Debug)]
+pub struct Credentials {
+    /// The key.
+    pub key: SecretKey,
+    /// The certificate that its team made for it.
+    pub certificate: Certificate,
+}
+
+/// Opens a channel to a program of team `want`.
+///
+/// # Errors
+/// [`ChannelError`].
+pub async fn connect(
+    mut stream: TcpStream,
+    credentials: &Credentials,
+    want: TeamId,
+    now: UnixSeconds,
+) -> Result<(Channel, Certificate), ChannelError> {
+    let handshake = async {
+        let (mut noise, own) = begin(credentials, true)?;
+        write(&mut stream, &mut noise, &[]).await?;
+        let answer = read(&mut stream, &mut noise).await?;
+        let peer = check(&answer, &noise, want, now)?;
+        write(&mut stream, &mut noise, &own).await?;
+        Ok((noise, peer))
+    };
+    let (noise, peer) = in_time(handshake).await?;
+    Ok((Channel::new(stream, noise.into_transport_mode()?), peer))
+}
+
+/// Answers a program that must be of team `want`.
+///
+/// # Errors
+/// [`ChannelError`].
+pub async fn accept(
+    mut stream: TcpStream,
+    credentials: &Credentials,
+    want: TeamId,
+    now: UnixSeconds,
+) -> Result<(Channel, Certificate), ChannelError> {
+    let handshake = async {
+        let (mut noise, own) = begin(credentials, false)?;
+        read(&mut stream, &mut noise).await?;
+        write(&mut stream, &mut noise, &own).await?;
+        let answer = read(&mut stream, &mut noise).await?;
+        let peer = check(&answer, &noise, want, now)?;
+        Ok((noise, peer))
+    };
+    let (noise, peer) = in_time(handshake).await?;
+    Ok((Channel::new(stream, noise.into_transport_mode()?), peer))
+}
+
+async fn in_time<T>(handshake: impl Future<Output = Result<T, ChannelError>>) -> Result<T, ChannelError> {
+    tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
+        .await
+        .unwrap_or(Err(ChannelError::Timeout))
+}
+
+/// A fresh Noise key, and what proves that it is ours: the certificate and a signature of the key.
+fn begin(credentials: &Credentials, initiator: bool) -> Result<(HandshakeState, Vec<u8>), ChannelError> {
+    let builder = Builder::new(PATTERN.parse()?).prologue(PROLOGUE)?;
+    let pair = builder.generate_keypair()?;
+    let private = Zeroizing::new(pair.private);
+    let builder = builder.local_private_key(&private)?;
+    let noise = if initiator {
+        builder.build_initiator()?
+    } else {
+        builder.build_responder()?
+    };
+    let certificate = credentials.certificate.as_bytes();
+    let length = u16::try_from(certificate.len()).expect("a certificate has at most 1024 bytes");
+    let signature = credentials.key.sign(&signed(&pair.public));
+    Ok((noise, [&length.to_be_bytes(), certificate, &signature.0].concat()))
+}
+
+fn signed(noise_key: &[u8]) -> Vec<u8> {
+    [PROLOGUE, noise_key].concat()
+}
+
+fn check(
+    proof: &[u8],
+    noise: &HandshakeState,
+    want: TeamId,
+    now: UnixSeconds,
+) -> Result<Certificate, ChannelError> {
+    let malformed = || IdentityError::Malformed("the proof of a channel is a certificate and a signature");
+    let (length, rest) = proof.split_first_chunk::<2>().ok_or_else(malformed)?;
+    let length = usize::from(u16::from_be_bytes(*length));
+    let (certificate, signature) = rest.split_at_checked(length).ok_or_else(malformed)?;
+    let certificate = Certificate::parse(certificate)?;
+    if certificate.team_id() != want {
+        let (got, want) = (certificate.team_id().short(), want.short());
+        return Err(ChannelError::OtherTeam { got, want });
+    }
+    certificate.check(certificate.role(), now)?;
+    let noise_key = noise.get_remote_static().ok_or_else(malformed)?;
+    certificate
+        .subject()
+        .verify(&signed(noise_key), &Signature(signature.to_vec()))?;
+    Ok(certificate)
+}
+
+async fn write(
+    stream: &mut TcpStream,
+    noise: &mut HandshakeState,
+    payload: &[u8],
+) -> Result<(), ChannelError> {
+    let mut message = vec![0; HANDSHAKE_MAX];
+    let length = noise.write_message(payload, &mut message)?;
+    let header = u16::try_from(length)
+        .expect("a handshake message has at most 2048 bytes")
+        .to_be_bytes();
+    stream.write_all(&[&header, &message[..length]].concat()).await?;
+    Ok(())
+}
+
+async fn read(stream: &mut TcpStream, noise: &mut HandshakeState) -> Result<Vec<u8>, ChannelError> {
+    let length = usize::from(stream.read_u16().await?);
+    if length > HANDSHAKE_MAX {
+        return Err(ChannelError::TooLong { max: HANDSHAKE_MAX });
+    }
+    let mut message = vec![0; length];
+    stream.read_exact(&mut message).await?;
+    let mut payload = vec![0; length];
+    let length = noise.read_message(&message, &mut payload)?;
+    payload.truncate(length);
+    Ok(payload)
+}

@@ -1,0 +1,102 @@
+//! Two programs of a team speak, and nobody else does.
+
+use guestright_channel::{ChannelError, Credentials, accept, connect};
+use guestright_identity::{Certificate, Role, SecretKey, Suite};
+use guestright_units::{TeamId, UnixSeconds};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const NOW: UnixSeconds = UnixSeconds(1_000);
+
+fn credentials(team: u64, role: Role, not_after: u64) -> (Credentials, TeamId) {
+    let mut rng = StdRng::seed_from_u64(team);
+    let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+    let key = SecretKey::generate(Suite::EcdsaP256, &mut rng);
+    let certificate = Certificate::issue(&team, key.public(), role, UnixSeconds(0), UnixSeconds(not_after));
+    (Credentials { key, certificate }, team.public().team_id())
+}
+
+async fn streams() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (client, server) = tokio::join!(TcpStream::connect(address), listener.accept());
+    (client.unwrap(), server.unwrap().0)
+}
+
+#[tokio::test]
+async fn messages_of_every_size_arrive_whole_and_in_order() {
+    let (client, server) = streams().await;
+    let (ap, team) = credentials(1, Role::AccessPoint, 2_000);
+    let (home, _) = credentials(1, Role::Home, 2_000);
+    let (a, b) = tokio::join!(connect(client, &ap, team, NOW), accept(server, &home, team, NOW));
+    let ((a, home_seen), (b, ap_seen)) = (a.unwrap(), b.unwrap());
+    assert_eq!(
+        (home_seen.role(), ap_seen.role()),
+        (Role::Home, Role::AccessPoint)
+    );
+    let ((mut send, _keep), (_keep_too, mut receive)) = (a.split(), b.split());
+    let sizes = [0, 1, 64_999, 65_000, 65_001, 96 * 1_024];
+    let sending = async {
+        for size in sizes {
+            send.send(&vec![7; size]).await.unwrap();
+        }
+        assert!(matches!(
+            send.send(&vec![0; 96 * 1_024 + 1]).await,
+            Err(ChannelError::TooLong { .. })
+        ));
+        drop(send);
+    };
+    let receiving = async {
+        for size in sizes {
+            assert_eq!(receive.receive().await.unwrap().unwrap(), vec![7; size]);
+        }
+        assert!(receive.receive().await.unwrap().is_none());
+    };
+    tokio::join!(sending, receiving);
+}
+
+#[tokio::test]
+async fn another_team_and_an_expired_certificate_are_refused() {
+    let (home, team) = credentials(1, Role::Home, 2_000);
+    for (stranger, want) in [
+        (credentials(2, Role::AccessPoint, 2_000).0, "belongs to team"),
+        (credentials(1, Role::AccessPoint, 999).0, "expired"),
+    ] {
+        let (client, server) = streams().await;
+        let (_, b) = tokio::join!(
+            connect(client, &stranger, team, NOW),
+            accept(server, &home, team, NOW)
+        );
+        let refused = b.unwrap_err().to_string();
+        assert!(refused.contains(want), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_stolen_certificate_is_worth_nothing() {
+    let (client, server) = streams().await;
+    let (home, team) = credentials(1, Role::Home, 2_000);
+    let (mut thief, _) = credentials(1, Role::AccessPoint, 2_000);
+    thief.key = SecretKey::generate(Suite::EcdsaP256, &mut StdRng::seed_from_u64(99));
+    let (_, b) = tokio::join!(
+        connect(client, &thief, team, NOW),
+        accept(server, &home, team, NOW)
+    );
+    assert!(b.unwrap_err().to_string().contains("signature is not valid"));
+}
+
+#[tokio::test]
+async fn rubbish_ends_the_channel_with_an_error() {
+    let (mut client, server) = streams().await;
+    let (home, team) = credentials(1, Role::Home, 2_000);
+    client.write_all(&[0, 40]).await.unwrap();
+    client.write_all(&[0x55; 40]).await.unwrap();
+    let mut answer = Vec::new();
+    let (accepted, ()) = tokio::join!(accept(server, &home, team, NOW), async {
+        let _ = client.write_all(&[0xff; 2]).await;
+        let _ = client.read_to_end(&mut answer).await;
+    });
+    assert!(accepted.is_err());
+}

@@ -1,0 +1,14 @@
+//! Words that every room shares.
+//!
+//! Units live in types: a [`Time`] is a point, [`Micros`] a span, [`Bytes`] a size, [`BitsPerSecond`] a rate.
+//! [`TeamId`] names a team. [`Seed`] is chance that was handed in. No behaviour beyond their arithmetic.
+
+mod chance;
+mod rate;
+mod team;
+mod time;
+
+pub use chance::Seed;
+pub use rate::{BitsPerSecond, Bytes};
+pub use team::{ParseTeamIdError, TeamId};
+pub use time::{Micros, Time, UnixSeconds};

@@ -1,0 +1,216 @@
+//! What receipts promise, seen from outside.
+
+use guestright_identity::{Certificate, IdentityError, Role, SecretKey, Suite};
+use guestright_receipt::{
+    Admission, Bundle, Receipt, ReceiptError, Registers, Rules, UncheckedReceipt, verify_batch,
+};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
+const PROVIDER: TeamId = TeamId([9; 24]);
+
+struct Member {
+    key: SecretKey,
+    certificate: Certificate,
+}
+
+fn member(seed: u64, suite: Suite) -> Member {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let team = SecretKey::generate(suite, &mut rng);
+    let key = SecretKey::generate(suite, &mut rng);
+    let (from, to) = (NOW.minus(1_000), NOW.plus(1_000));
+    let certificate = Certificate::issue(&team, key.public(), Role::Member, from, to);
+    Member { key, certificate }
+}
+
+impl Member {
+    fn sign(&self, provider: TeamId, started: UnixSeconds, weight: u64) -> Receipt {
+        Receipt::sign(&self.key, &self.certificate, provider, started, Bytes(weight))
+    }
+
+    fn verify(&self, bytes: &[u8]) -> Result<Receipt, ReceiptError> {
+        Rules::default().verify(UncheckedReceipt::parse(bytes)?, &self.certificate, NOW)
+    }
+}
+
+#[test]
+fn an_ed25519_receipt_has_128_bytes() {
+    let receipt = member(1, Suite::Ed25519).sign(PROVIDER, NOW, 50_000_000);
+    assert_eq!(receipt.as_bytes().len(), 128);
+    let largest = member(1, Suite::Ed25519).sign(PROVIDER, NOW, u64::MAX);
+    assert_eq!(largest.as_bytes().len(), 132);
+}
+
+#[test]
+fn verify_inverts_sign_for_every_suite() {
+    let rules = Rules { legacy_suites: true, ..Rules::default() };
+    for &suite in Suite::ALL {
+        let member = member(1, suite);
+        let signed = member.sign(PROVIDER, NOW, 7);
+        let parsed = UncheckedReceipt::parse(signed.as_bytes()).unwrap();
+        assert_eq!(rules.verify(parsed, &member.certificate, NOW), Ok(signed.clone()), "{suite}");
+        if suite.is_legacy() {
+            assert_eq!(member.verify(signed.as_bytes()), Err(ReceiptError::LegacySuite(suite)));
+        }
+    }
+}
+
+#[test]
+fn every_way_to_cheat_has_its_own_error() {
+    let member = member(1, Suite::Ed25519);
+    let other = self::member(2, Suite::EcdsaP256);
+    let good = member.sign(PROVIDER, NOW, 10);
+    let mut forged = good.as_bytes().to_vec();
+    forged[60] ^= 1;
+    let own = member.certificate.team_id();
+    let (not_before, not_after) = (member.certificate.not_before(), member.certificate.not_after());
+    let early = NOW.minus(1_001);
+    let future = NOW.plus(601);
+    let wide = Rules { age_max: 500, ..Rules::default() };
+    let old = UncheckedReceipt::parse(member.sign(PROVIDER, NOW.minus(501), 1).as_bytes()).unwrap();
+    let wanted = member.certificate.reference();
+    #[rustfmt::skip]
+    let cases = [
+        ("forged",              member.verify(&forged),                                ReceiptError::Refused(IdentityError::BadSignature)),
+        ("truncated",           member.verify(&good.as_bytes()[..100]),                ReceiptError::Truncated { got: 100 }),
+        ("oversized",           member.verify(&[0; 600]),                              ReceiptError::Refused(IdentityError::TooLong { got: 600, max: 512 })),
+        ("future-dated",        member.verify(member.sign(PROVIDER, future, 1).as_bytes()), ReceiptError::FutureDated { started: future, now: NOW, skew: 600 }),
+        ("too-old",             wide.verify(old, &member.certificate, NOW),            ReceiptError::TooOld { started: NOW.minus(501), age_max: 500 }),
+        ("expired-certificate", member.verify(member.sign(PROVIDER, early, 1).as_bytes()), ReceiptError::CertificateExpired { not_before, not_after, started: early }),
+        ("self-trade",          member.verify(member.sign(own, NOW, 1).as_bytes()),    ReceiptError::SelfTrade(own)),
+        ("unknown-certificate", other.verify(good.as_bytes()),                         ReceiptError::UnknownCertificate(wanted)),
+    ];
+    for (kind, got, want) in cases {
+        let got = got.unwrap_err();
+        assert_eq!((got.kind(), &got), (kind, &want));
+    }
+}
+
+#[test]
+fn a_receipt_in_another_suite_than_its_key_is_refused_as_that() {
+    let member = member(1, Suite::Ed25519);
+    let sealed = guestright_identity::cose::open(member.sign(PROVIDER, NOW, 1).as_bytes(), 512).unwrap();
+    let p256 = SecretKey::generate(Suite::EcdsaP256, &mut StdRng::seed_from_u64(5));
+    let bytes = guestright_identity::cose::seal(&p256, "receipt", member.certificate.digest(), sealed.items);
+    let want = ReceiptError::WrongSuite { got: Suite::EcdsaP256, want: Suite::Ed25519 };
+    assert_eq!(member.verify(&bytes), Err(want));
+}
+
+#[test]
+fn a_certificate_of_an_access_point_signs_no_receipts() {
+    let mut rng = StdRng::seed_from_u64(1);
+    let (team, key) =
+        (SecretKey::generate(Suite::Ed25519, &mut rng), SecretKey::generate(Suite::Ed25519, &mut rng));
+    let certificate = Certificate::issue(&team, key.public(), Role::AccessPoint, NOW, NOW);
+    let member = Member { key, certificate };
+    let refused = member.verify(member.sign(PROVIDER, NOW, 1).as_bytes()).unwrap_err();
+    assert_eq!(refused.kind(), "not-entitled");
+}
+
+#[test]
+fn an_old_receipt_shown_again_is_refused_and_changes_nothing() {
+    let member = member(1, Suite::Ed25519);
+    let mut known = Registers::default();
+    assert_eq!(known.admit(member.sign(PROVIDER, NOW, 10)), Ok(Admission::New));
+    assert_eq!(known.admit(member.sign(PROVIDER, NOW, 25)), Ok(Admission::Raised(Bytes(15))));
+    let replayed = ReceiptError::LowerWeight { got: Bytes(10), known: Bytes(25) };
+    assert_eq!(known.admit(member.sign(PROVIDER, NOW, 10)), Err(replayed));
+    assert_eq!(known.admit(member.sign(PROVIDER, NOW, 25)), Ok(Admission::Known));
+    assert_eq!(known.iter().map(Receipt::weight).collect::<Vec<_>>(), [Bytes(25)]);
+}
+
+#[test]
+fn a_bundle_says_which_receipts_do_not_count() {
+    let members = [member(1, Suite::Ed25519), member(2, Suite::EcdsaP256)];
+    let bundle = Bundle {
+        certificates: vec![members[0].certificate.as_bytes().to_vec(), b"rubbish".to_vec()],
+        receipts: vec![
+            members[0].sign(PROVIDER, NOW, 1).as_bytes().to_vec(),
+            members[1].sign(PROVIDER, NOW, 1).as_bytes().to_vec(),
+            members[0].sign(PROVIDER, NOW.plus(700), 1).as_bytes().to_vec(),
+        ],
+        revocations: vec![],
+    };
+    assert_eq!(Bundle::parse(&bundle.emit()), Ok(bundle.clone()));
+    let mut rng = StdRng::seed_from_u64(3);
+    let verified = bundle.verify(|_| None, &Rules::default(), NOW, &mut rng);
+    assert_eq!(verified.receipts.len(), 1);
+    let kinds: Vec<_> = verified.refused.iter().map(ReceiptError::kind).collect();
+    assert_eq!(kinds, ["unknown-certificate", "future-dated"]);
+    let known =
+        |reference| (reference == members[1].certificate.reference()).then(|| members[1].certificate.clone());
+    assert_eq!(bundle.verify(known, &Rules::default(), NOW, &mut rng).receipts.len(), 2);
+}
+
+/// Receipts of two members over a few sessions and weights.
+fn any_registers() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
+    proptest::collection::vec((1..3_u64, 0..3_u64, 0..4_u64), 0..8)
+}
+
+fn registers(items: &[(u64, u64, u64)]) -> Registers {
+    let mut registers = Registers::default();
+    for &(who, session, weight) in items {
+        let receipt = member(who, Suite::Ed25519).sign(PROVIDER, NOW.plus(session), weight);
+        let _ = registers.admit(receipt);
+    }
+    registers
+}
+
+fn merged(a: &Registers, b: &Registers) -> Registers {
+    let mut both = a.clone();
+    both.merge(b);
+    both
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn merging_is_commutative_associative_and_idempotent(
+        a in any_registers(), b in any_registers(), c in any_registers(),
+    ) {
+        let (a, b, c) = (registers(&a), registers(&b), registers(&c));
+        prop_assert_eq!(merged(&a, &b), merged(&b, &a));
+        prop_assert_eq!(merged(&merged(&a, &b), &c), merged(&a, &merged(&b, &c)));
+        prop_assert_eq!(merged(&a, &a), a);
+    }
+
+    #[test]
+    fn the_order_of_delivery_does_not_matter(items in any_registers(), seed: u64) {
+        use rand::seq::SliceRandom;
+        let mut shuffled = items.clone();
+        shuffled.shuffle(&mut StdRng::seed_from_u64(seed));
+        prop_assert_eq!(registers(&items), registers(&shuffled));
+    }
+
+    #[test]
+    fn a_batch_gives_the_verdicts_of_single_verification(spoilt in proptest::collection::vec(0..140_usize, 1..40)) {
+        let members = [member(1, Suite::Ed25519), member(2, Suite::EcdsaP256)];
+        let mut pairs = Vec::new();
+        for (number, place) in spoilt.into_iter().enumerate() {
+            let member = &members[number % 2];
+            let mut bytes = member.sign(PROVIDER, NOW, 5).as_bytes().to_vec();
+            if let Some(byte) = bytes.get_mut(place) {
+                *byte ^= 4;
+            }
+            if let Ok(receipt) = UncheckedReceipt::parse(&bytes) {
+                pairs.push((receipt, &member.certificate));
+            }
+        }
+        let rules = Rules::default();
+        let single: Vec<_> = pairs.iter().cloned().map(|(r, c)| rules.verify(r, c, NOW)).collect();
+        let batch = verify_batch(pairs, &rules, NOW, &mut StdRng::seed_from_u64(4));
+        prop_assert_eq!(batch, single);
+    }
+
+    #[test]
+    fn parse_accepts_nothing_that_emit_would_not_write(bytes: Vec<u8>) {
+        prop_assert!(UncheckedReceipt::parse(&bytes).is_err());
+        if let Ok(bundle) = Bundle::parse(&bytes) {
+            prop_assert!(bytes.is_empty() || bundle.emit() == bytes);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Memory that a query needs, kept between queries.
+//!
+//! Every array is as long as the graph, but none is cleared as a whole: levels count from a base that grows with each
+//! phase, records carry the number of the query or phase that wrote them, and what carried flow is listed. So a query
+//! pays for what it touched.
+
+use crate::graph::NONE;
+
+/// Reusable memory for flow queries, on any graph; it holds nothing that an answer depends on.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// By node: distance from the source and to the target, each plus `base` of the phase that wrote it.
+    pub(super) levels: Vec<[u32; 2]>,
+    pub(super) base: u32,
+    /// The largest level ever written.
+    pub(super) level_max: u32,
+    pub(super) places: Vec<Place>,
+    pub(super) query: u32,
+    pub(super) phase: u32,
+    /// By arc: one more than its number in `carried`, or zero.
+    slots: Vec<u32>,
+    /// By arc, one bit: the arc carries all it can.
+    full: Vec<u64>,
+    /// The arcs that carried flow in this query, in the order in which they first did.
+    pub(super) carried: Vec<Carried>,
+    pub(super) frontiers: [Vec<u32>; 2],
+    pub(super) next: Vec<u32>,
+    pub(super) path: Vec<Step>,
+}
+
+/// What a query notes at a node that it visited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// The query in which the two lists are valid.
+    query: u32,
+    /// Newest entry of `carried` that leaves, and that enters, this node.
+    out: u32,
+    into: u32,
+    /// The phase in which the cursor is valid.
+    phase: u32,
+    cursor: Cursor,
+}
+
+/// The arc that a depth-first search follows, or tries next, at a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cursor {
+    /// An arc of the node's row.
+    Row(u32),
+    /// An arc of its list of extra ones.
+    Extra(u32),
+    /// An arc into the node that carries flow, by its number in `carried`; it is walked backwards.
+    Back(u32),
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self::Back(NONE)
+    }
+}
+
+/// An arc that carries flow, or did earlier in this query.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
+    pub(super) arc: u32,
+    pub(super) tail: u32,
+    pub(super) head: u32,
+    pub(super) next_out: u32,
+    pub(super) next_in: u32,
+    pub(super) bytes: u64,
+}
+
+/// One arc of the path under construction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) arc: u32,
+    pub(super) backwards: bool,
+    pub(super) residual: u64,
+}
+
+impl Scratch {
+    /// Empty memory; it grows to the size of the graphs that it serves.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes ready for a query on a network of that size.
+    pub(super) fn begin(&mut self, nodes: usize, arcs: usize) {
+        for entry in self.carried.drain(..) {
+            self.slots[entry.arc as usize] = 0;
+            self.full[entry.arc as usize / 64] = 0;
+        }
+        if self.levels.len() < nodes {
+            self.levels.resize(nodes, [0; 2]);
+            self.places.resize(nodes, Place::default());
+        }
+        if self.slots.len() < arcs {
+            self.slots.resize(arcs, 0);
+            self.full.resize(arcs.div_ceil(64), 0);
+        }
+        if self.query == u32::MAX || self.phase > u32::MAX / 2 {
+            self.places.fill(Place::default());
+            (self.query, self.phase) = (0, 0);
+        }
+        self.query += 1;
+    }
+
+    /// Forgets all levels and cursors.
+    pub(super) fn begin_phase(&mut self) {
+        let longest = u32::try_from(self.levels.len()).expect("nodes are numbered in 32 bits");
+        if self.level_max.checked_add(longest).is_none_or(|end| end > u32::MAX - 2) {
+            self.levels.fill([0; 2]);
+            self.level_max = 0;
+        }
+        self.level_max += 1;
+        self.base = self.level_max;
+        self.phase += 1;
+    }
+
+    pub(super) fn flow(&self, arc: u32) -> u64 {
+        match self.slots[arc as usize] {
+            0 => 0,
+            slot => self.carried[slot as usize - 1].bytes,
+        }
+    }
+
+    pub(super) fn is_full(&self, arc: u32) -> bool {
+        self.full[arc as usize / 64] >> (arc % 64) & 1 == 1
+    }
+
+    /// The newest entry of `carried` out of the node, or [`NONE`].
+    pub(super) fn first_out(&self, node: u32) -> u32 {
+        let place = &self.places[node as usize];
+        if place.query == self.query { place.out } else { NONE }
+    }
+
+    /// The newest entry of `carried` into the node, or [`NONE`].
+    pub(super) fn first_in(&self, node: u32) -> u32 {
+        let place = &self.places[node as usize];
+        if place.query == self.query { place.into } else { NONE }
+    }
+
+    pub(super) fn cursor(&self, node: u32) -> Option<Cursor> {
+        let place = &self.places[node as usize];
+        (place.phase == self.phase).then_some(place.cursor)
+    }
+
+    pub(super) fn set_cursor(&mut self, node: u32, cursor: Cursor) {
+        let place = &mut self.places[node as usize];
+        place.phase = self.phase;
+        place.cursor = cursor;
+    }
+
+    /// Puts `bytes` more on the arc from `tail` to `head`, which has room for `capacity` in all.
+    pub(super) fn push(&mut self, arc: u32, tail: u32, head: u32, bytes: u64, capacity: u64) {
+        let at = match self.slots[arc as usize] {
+            0 => self.list(arc, tail, head),
+            slot => slot as usize - 1,
+        };
+        let carried = &mut self.carried[at].bytes;
+        *carried += bytes;
+        if *carried == capacity {
+            self.full[arc as usize / 64] |= 1 << (arc % 64);
+        }
+    }
+
+    /// Takes `bytes` off an arc that carries at least as many.
+    pub(super) fn pull(&mut self, arc: u32, bytes: u64) {
+        let slot = self.slots[arc as usize] as usize;
+        self.carried[slot - 1].bytes -= bytes;
+        self.full[arc as usize / 64] &= !(1 << (arc % 64));
+    }
+
+    fn list(&mut self, arc: u32, tail: u32, head: u32) -> usize {
+        let at = self.carried.len();
+        let number = u32::try_from(at).expect("there are no more of them than arcs");
+        let (next_out, next_in) = (self.first_out(tail), self.first_in(head));
+        self.carried.push(Carried { arc, tail, head, next_out, next_in, bytes: 0 });
+        self.slots[arc as usize] = number + 1;
+        self.place_of(tail).out = number;
+        self.place_of(head).into = number;
+        at
+    }
+
+    /// The node's record, its lists emptied if another query left them.
+    fn place_of(&mut self, node: u32) -> &mut Place {
+        let place = &mut self.places[node as usize];
+        if place.query != self.query {
+            (place.query, place.out, place.into) = (self.query, NONE, NONE);
+        }
+        place
+    }
+}

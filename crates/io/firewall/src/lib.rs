@@ -1,0 +1,46 @@
+//! nftables and tc for an access point: default deny, NAT, counters, service classes.
+//!
+//! In: [`Settings`], and then orders: grant, change class, close. Out: bytes carried for each visitor,
+//! packets dropped and why, and a computer that is as it was once the firewall comes down.
+//!
+//! - [`render`] is the whole ruleset as text; [`Firewall::up`] applies it as one transaction.
+//! - Visitors are denied everything but the access point's own address (DNS, DHCP, a little ping, our
+//!   protocol) until granted, and then get the Internet only: no private network, no IPv6, no other visitor,
+//!   ever.
+//! - A visitor is a pair of hardware and IPv4 address. While a pair is granted, no other hardware address may
+//!   use that IPv4 address, not even towards the access point.
+//! - Bytes are counted at the forward hook, at layer 3: each packet once, IPv4 header included.
+//! - What is about to be changed is written to a state file first, so that a crash can be cleaned up after.
+//! - [`VisitorMeter`] is the visitor's own count of the same bytes.
+//!
+//! Everything here blocks for milliseconds (it runs `nft`, `tc` and `ip`): call it from a worker thread. It
+//! acts on the network namespace of the calling thread.
+//!
+//! What it does not do: other tables stay in force, so a household firewall that drops forwarded packets must
+//! let the visitor interface's pass. Visitors on one bridge reach each other below IPv4, where only client
+//! isolation helps. A flow begun under an earlier grant of the same IPv4 address goes on under the next one,
+//! whoever has it.
+
+mod class;
+mod elements;
+mod error;
+mod firewall;
+mod lookup;
+mod mac;
+mod meter;
+mod ruleset;
+mod settings;
+mod shaping;
+mod state;
+mod tool;
+
+pub use class::Class;
+pub use error::FirewallError;
+pub use firewall::{Firewall, Traffic, check};
+pub use lookup::{interface_address, neighbour};
+pub use mac::MacAddress;
+pub use meter::VisitorMeter;
+pub use ruleset::render;
+pub use settings::{Limits, Settings, Shaping};
+pub use shaping::Warning;
+pub use state::clean_up;

@@ -1,0 +1,82 @@
+//! What the kernel knows about neighbours and interfaces.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use crate::settings::check_interface;
+use crate::{FirewallError, MacAddress, tool};
+
+/// The hardware address that the kernel last heard `address` answer with on `interface`, if any.
+///
+/// Reads the kernel's table directly (proc(5), `/proc/net/arp`): this is asked for every message of a stranger.
+///
+/// # Errors
+/// A bad interface name, or a table that cannot be read.
+pub fn neighbour(address: Ipv4Addr, interface: &str) -> Result<Option<MacAddress>, FirewallError> {
+    check_interface("interface", interface)?;
+    let table = std::fs::read_to_string(ARP_TABLE)
+        .map_err(|error| FirewallError::File { path: ARP_TABLE.to_owned(), reason: error.to_string() })?;
+    Ok(find_neighbour(&table, address, interface))
+}
+
+const ARP_TABLE: &str = "/proc/thread-self/net/arp";
+/// The entry is complete (`ATF_COM`, linux/if_arp.h).
+const COMPLETE: u32 = 2;
+
+fn find_neighbour(table: &str, address: Ipv4Addr, interface: &str) -> Option<MacAddress> {
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [ip, _kind, flags, mac, _mask, device] = fields.as_slice() else { return None };
+        let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok()?;
+        let fits = *device == interface && ip.parse() == Ok(address) && flags & COMPLETE != 0;
+        fits.then(|| mac.parse().ok()).flatten()
+    })
+}
+
+/// The first IPv4 address of an interface and its prefix length, if it has one.
+///
+/// # Errors
+/// A bad interface name, no such interface, or `ip` failed.
+pub fn interface_address(name: &str) -> Result<Option<(Ipv4Addr, u8)>, FirewallError> {
+    Ok(interface_addresses(name)?.into_iter().next())
+}
+
+/// Every IPv4 address of an interface.
+pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, FirewallError> {
+    require_interface(name)?;
+    let found = tool::json("ip", &["-j", "-4", "address", "show", "dev", name])?;
+    let entries = found.as_array().into_iter().flatten();
+    let addresses = entries.filter_map(|entry| entry["addr_info"].as_array()).flatten();
+    Ok(addresses
+        .filter_map(|entry| {
+            let address = entry["local"].as_str()?.parse().ok()?;
+            Some((address, u8::try_from(entry["prefixlen"].as_u64()?).ok()?))
+        })
+        .collect())
+}
+
+/// Whether this thread's network has such an interface. (`/sys` may show another network's; this does not.)
+pub(crate) fn interface_exists(name: &str) -> bool {
+    Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
+}
+
+pub(crate) fn require_interface(name: &str) -> Result<(), FirewallError> {
+    check_interface("interface", name)?;
+    if interface_exists(name) { Ok(()) } else { Err(FirewallError::NoInterface { name: name.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_only_complete_neighbours_on_the_interface() {
+        let table = "IP address       HW type     Flags       HW address            Mask     Device\n\
+            10.0.0.5         0x1         0x2         02:00:00:00:00:05     *        guest\n\
+            10.0.0.6         0x1         0x0         00:00:00:00:00:00     *        guest\n\
+            10.0.0.7         0x1         0x2         02:00:00:00:00:07     *        lan\n";
+        let find = |last: u8| find_neighbour(table, Ipv4Addr::new(10, 0, 0, last), "guest");
+        assert_eq!(find(5).map(|mac| mac.to_string()).as_deref(), Some("02:00:00:00:00:05"));
+        assert_eq!([find(6), find(7), find(8)], [None, None, None]);
+    }
+}

@@ -1,0 +1,264 @@
+//! The ruleset as text. Every value in it went through [`Settings::check`]; nothing else may get in.
+
+use std::net::IpAddr;
+
+use crate::{FirewallError, Settings};
+
+/// What visitors never reach, by RFC 6890 and the RFCs that it names: this network, private use, shared
+/// address space, loopback, link-local, multicast, reserved and broadcast.
+const NEVER: [&str; 9] = [
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+];
+
+/// Why packets are dropped: one named counter each. The names are part of our interface
+/// ([`Firewall::drops`]).
+///
+/// [`Firewall::drops`]: crate::Firewall::drops
+const DROPS: [(&str, &str); 10] = [
+    ("between_visitors", "forwarding from one visitor to another"),
+    ("closed", "from the Internet to an address that is not granted (any more)"),
+    ("flood", "more packets, connections or flows than one address may have"),
+    ("from_elsewhere", "to visitors, from anything but the uplink"),
+    ("household4", "to private or household addresses, or out of another interface than the uplink"),
+    ("invalid", "belonging to no flow, nor able to begin one"),
+    ("ipv6", "IPv6, whatever it was"),
+    ("not_granted", "to the Internet, without a grant"),
+    ("spoofed", "with a source address that is not the sender's"),
+    ("to_router", "to the router itself, other than what is open"),
+];
+
+/// In which directions packets are marked with their service class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) down: bool,
+    pub(crate) up: bool,
+}
+
+/// The ruleset that these settings lead to, as `nft -f` reads it. It is what [`Firewall::up`] applies, unless
+/// a foreign queue on an interface turns shaping off there.
+///
+/// # Errors
+/// Settings that cannot be.
+///
+/// [`Firewall::up`]: crate::Firewall::up
+pub fn render(settings: &Settings) -> Result<String, FirewallError> {
+    settings.check()?;
+    let shaped = settings.shaping.is_some();
+    Ok(render_marked(settings, Marks { down: shaped, up: shaped }))
+}
+
+/// The same, with marks only where there is a queue of ours to read them.
+pub(crate) fn render_marked(settings: &Settings, marks: Marks) -> String {
+    let table = &settings.table;
+    let mut text = format!("create table inet {table}\ntable inet {table} {{\n");
+    text.push_str(&counters());
+    text.push_str(&sets(settings));
+    text.push_str(&input(settings));
+    text.push_str(&forward(settings, marks));
+    text.push_str(&other_hooks(settings));
+    text.push_str("}\n");
+    text
+}
+
+fn counters() -> String {
+    let one = |(name, what)| format!("\tcounter {name} {{ comment \"{what}\"; }}\n");
+    DROPS.map(one).concat()
+}
+
+fn sets(settings: &Settings) -> String {
+    let (network, prefix) = settings.visitor_network;
+    // As many as the network has addresses: then no set can be filled up with made-up ones.
+    let addresses = 1_u32 << (32 - prefix);
+    let visitors = settings.limits.visitors_max;
+    let mut never: Vec<String> = NEVER.map(str::to_owned).to_vec();
+    never.push(format!("{network}/{prefix}"));
+    for (address, prefix) in &settings.household {
+        if let IpAddr::V4(address) = address {
+            never.push(format!("{address}/{prefix}"));
+        }
+    }
+    let never = never.join(", ");
+    format!(
+        "
+	# What visitors never reach.
+	set household {{ type ipv4_addr; flags interval; auto-merge; elements = {{ {never} }}; }}
+
+	# Who may pass: gates, and behind them one count for each direction. Two sets, because closing shuts the gate
+	# first and then reads counts that nothing changes any more.
+	set granted {{ type ether_addr . ipv4_addr; size {visitors}; }}
+	set online {{ type ipv4_addr; size {visitors}; }}
+	set up {{ type ipv4_addr; size {visitors}; counter; }}
+	set down {{ type ipv4_addr; size {visitors}; counter; }}
+	map class {{ type ipv4_addr : classid; size {visitors}; }}
+
+	# What each address has asked of us lately.
+	set asking {{ type ipv4_addr; size {addresses}; flags dynamic,timeout; timeout 10s; }}
+	set pinging {{ type ipv4_addr; size {addresses}; flags dynamic,timeout; timeout 10s; }}
+	set connected {{ type ipv4_addr; size {addresses}; flags dynamic; }}
+	set flowing {{ type ipv4_addr; size {addresses}; flags dynamic; }}
+"
+    )
+}
+
+/// What visitors may say to the router.
+fn input(settings: &Settings) -> String {
+    let Settings { visitor_interface: visitors, access_point, protocol_port: port, limits, .. } = settings;
+    let (network, prefix) = settings.visitor_network;
+    let (packets, connections) = (limits.packets_per_second_max, limits.connections_max);
+    let pings = limits.pings_per_second_max;
+    format!(
+        "
+	chain input {{
+		type filter hook input priority filter; policy accept;
+		iifname \"{visitors}\" goto visitor_to_router
+	}}
+
+	chain visitor_to_router {{
+		meta nfproto ipv6 counter name \"ipv6\" drop
+		ip daddr {{ 255.255.255.255, {access_point} }} udp sport 68 udp dport 67 jump too_many
+		ip daddr {{ 255.255.255.255, {access_point} }} udp sport 68 udp dport 67 accept
+		jump identity
+		ip daddr != {access_point} counter name \"to_router\" drop
+		ct state invalid counter name \"invalid\" drop
+		ct state related icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} accept
+		icmp type echo-request update @pinging {{ ip saddr limit rate over {pings}/second }} counter name \"flood\" drop
+		icmp type echo-request accept
+		meta l4proto udp udp dport {{ 53, {port} }} jump too_many
+		meta l4proto udp udp dport {{ 53, {port} }} accept
+		tcp dport {{ 53, {port} }} ct state new jump too_many
+		tcp dport {{ 53, {port} }} ct state new add @connected {{ ip saddr ct count over {connections} }} counter name \"flood\" drop
+		tcp dport {{ 53, {port} }} accept
+		counter name \"to_router\" drop
+	}}
+
+	chain too_many {{
+		update @asking {{ ip saddr limit rate over {packets}/second burst {packets} packets }} counter name \"flood\" drop
+	}}
+
+	# A granted address is its holder's alone, also towards the router.
+	chain identity {{
+		ip saddr != {network}/{prefix} counter name \"spoofed\" drop
+		ip saddr {access_point} counter name \"spoofed\" drop
+		ip saddr @online ether saddr . ip saddr != @granted counter name \"spoofed\" drop
+	}}
+"
+    )
+}
+
+/// What passes through the router.
+fn forward(settings: &Settings, marks: Marks) -> String {
+    let Settings { visitor_interface: visitors, uplink_interface: uplink, limits, .. } = settings;
+    let (rejections, flows) = (limits.rejections_per_second_max, limits.flows_max);
+    let mark_up = if marks.up { "\t\tmeta priority set ip saddr map @class\n" } else { "" };
+    let mark_down = if marks.down { "\t\tmeta priority set ip daddr map @class\n" } else { "" };
+    format!(
+        "
+	chain forward {{
+		type filter hook forward priority filter; policy accept;
+		iifname \"{visitors}\" goto from_visitor
+		oifname \"{visitors}\" goto to_visitor
+	}}
+
+	chain from_visitor {{
+		meta nfproto ipv6 counter name \"ipv6\" drop
+		jump identity
+		oifname \"{visitors}\" counter name \"between_visitors\" drop
+		oifname != \"{uplink}\" counter name \"household4\" drop
+		ip daddr @household counter name \"household4\" drop
+		ether saddr . ip saddr @granted goto upload
+		counter name \"not_granted\"
+		limit rate over {rejections}/second burst {rejections} packets drop
+		meta l4proto tcp reject with tcp reset
+		reject with icmp admin-prohibited
+	}}
+
+	chain upload {{
+		# These would leave with the visitor's own address: only flows are translated.
+		ct state invalid counter name \"invalid\" drop
+		ct state new add @flowing {{ ip saddr ct count over {flows} }} counter name \"flood\" drop
+{mark_up}		ip saddr @up accept
+		drop
+	}}
+
+	chain to_visitor {{
+		meta nfproto ipv6 counter name \"ipv6\" drop
+		iifname != \"{uplink}\" counter name \"from_elsewhere\" drop
+		ct state established,related ip daddr @online goto download
+		counter name \"closed\" drop
+	}}
+
+	chain download {{
+{mark_down}		ip daddr @down accept
+		drop
+	}}
+"
+    )
+}
+
+/// No IPv6 from the router to visitors, and the household's address for what leaves.
+fn other_hooks(settings: &Settings) -> String {
+    let Settings { visitor_interface: visitors, uplink_interface: uplink, .. } = settings;
+    let (network, prefix) = settings.visitor_network;
+    format!(
+        "
+	chain output {{
+		type filter hook output priority filter; policy accept;
+		oifname \"{visitors}\" meta nfproto ipv6 counter name \"ipv6\" drop
+	}}
+
+	chain postrouting {{
+		type nat hook postrouting priority srcnat; policy accept;
+		ip saddr {network}/{prefix} oifname \"{uplink}\" masquerade
+	}}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::Shaping;
+
+    #[test]
+    fn renders_the_ruleset_in_the_golden_file() {
+        let mut settings = Settings::new(
+            "br-visitors",
+            "wan0",
+            Ipv4Addr::new(10, 77, 0, 1),
+            (Ipv4Addr::new(10, 77, 0, 0), 24),
+            4_500,
+        );
+        settings.household =
+            vec![(Ipv4Addr::new(198, 51, 100, 0).into(), 24), ("2001:db8:1::".parse().unwrap(), 48)];
+        settings.shaping = Some(Shaping { down_bits_per_second: 20_000_000, up_bits_per_second: 5_000_000 });
+        let rendered = render(&settings).unwrap();
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ruleset.nft");
+        if std::env::var_os("GUESTRIGHT_BLESS").is_some() {
+            std::fs::write(golden, &rendered).unwrap();
+        }
+        let wanted = std::fs::read_to_string(golden).unwrap();
+        assert!(
+            rendered == wanted,
+            "differs from {golden}; if meant so, GUESTRIGHT_BLESS=1 writes it anew:\n{rendered}"
+        );
+    }
+
+    #[test]
+    fn marks_nothing_where_no_queue_of_ours_reads_it() {
+        let network = (Ipv4Addr::new(10, 77, 0, 0), 24);
+        let settings = Settings::new("br0", "wan0", Ipv4Addr::new(10, 77, 0, 1), network, 4_500);
+        assert!(!render(&settings).unwrap().contains("priority set"));
+        let one_way = render_marked(&settings, Marks { down: true, up: false });
+        assert!(one_way.contains("priority set ip daddr") && !one_way.contains("priority set ip saddr"));
+    }
+}

@@ -1,0 +1,232 @@
+//! The state file: what we are about to change, written before we change it.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lookup::interface_exists;
+use crate::{FirewallError, elements, shaping, tool};
+
+const VERSION: u32 = 1;
+
+/// What a running firewall or meter has changed, enough to change it back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct State {
+    version: u32,
+    boot: String,
+    network: String,
+    process: u32,
+    /// When that process began, in the kernel's ticks: with the number, it names one process for good.
+    process_began: u64,
+    table: String,
+    /// Interfaces that forward because of us, and what they did before.
+    forwarding: Vec<(String, String)>,
+    /// Interfaces whose root queue is ours.
+    queues: Vec<String>,
+}
+
+impl State {
+    /// What this process is about to change.
+    pub(crate) fn new(table: &str, forward: &[&str], queues: Vec<String>) -> Result<Self, FirewallError> {
+        let process = std::process::id();
+        let mut forwarding = Vec::new();
+        for interface in forward {
+            forwarding.push(((*interface).to_owned(), read(&forwarding_path(interface))?));
+        }
+        Ok(Self {
+            version: VERSION,
+            boot: boot()?,
+            network: network()?,
+            process,
+            process_began: process_began(process).unwrap_or_default(),
+            table: table.to_owned(),
+            forwarding,
+            queues,
+        })
+    }
+
+    /// Writes the file so that a crash leaves either all of it or none.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), FirewallError> {
+        let mut text = serde_json::to_string_pretty(self).map_err(|error| broken(path, &error))?;
+        text.push('\n');
+        let folder = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".new");
+        let new = folder.join(name);
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, path)?;
+            File::open(folder)?.sync_all()
+        };
+        write().map_err(|error| broken(path, &error))
+    }
+
+    /// Turns on forwarding between the interfaces named. Only there: the global switch would make a router of
+    /// every other interface too, and turning it off again would reset what others had set.
+    pub(crate) fn forward(&self) -> Result<(), FirewallError> {
+        for (interface, _) in &self.forwarding {
+            let path = forwarding_path(interface);
+            fs::write(&path, "1").map_err(|error| broken(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Changes everything back. What is back already is left as it is.
+    pub(crate) fn undo(&self) -> Result<(), FirewallError> {
+        // Forwarding first: at no time may visitors pass unfiltered.
+        for (interface, before) in &self.forwarding {
+            let path = forwarding_path(interface);
+            if before != "1" && path.exists() {
+                fs::write(&path, before).map_err(|error| broken(&path, &error))?;
+            }
+        }
+        for interface in self.queues.iter().filter(|interface| interface_exists(interface)) {
+            shaping::clear(interface)?;
+        }
+        if elements::table_exists(&self.table)? {
+            tool::nft(&format!("delete table inet {}\n", self.table))?;
+        }
+        Ok(())
+    }
+}
+
+/// Undoes whatever a state file tells of and removes the file. No file: nothing to do.
+///
+/// A file from before the last boot, or of an ended process in another network namespace, tells of nothing
+/// that is still here: it is removed and nothing else touched.
+///
+/// # Errors
+/// [`FirewallError::Busy`] while another process that wrote the file is running;
+/// [`FirewallError::OtherNetwork`] if we wrote it ourselves, elsewhere; a file that cannot be read; or the
+/// kernel refuses, and then the file stays.
+pub fn clean_up(state_file: &Path) -> Result<(), FirewallError> {
+    let text = match fs::read_to_string(state_file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(broken(state_file, &error)),
+    };
+    let state: State = serde_json::from_str(&text).map_err(|error| FirewallError::File {
+        path: state_file.display().to_string(),
+        reason: format!("not a state file that we can read ({error}); look at it, then remove it by hand"),
+    })?;
+    if state.version != VERSION {
+        return Err(FirewallError::File {
+            path: state_file.display().to_string(),
+            reason: format!(
+                "written by another version ({}, ours is {VERSION}); clean up with that",
+                state.version
+            ),
+        });
+    }
+    if state.boot != boot()? {
+        return remove(state_file);
+    }
+    let path = || state_file.display().to_string();
+    let is_here = state.network == network()?;
+    if process_began(state.process) == Some(state.process_began) {
+        if state.process != std::process::id() {
+            return Err(FirewallError::Busy { pid: state.process, path: path() });
+        }
+        if !is_here {
+            return Err(FirewallError::OtherNetwork { path: path() });
+        }
+    }
+    if is_here {
+        state.undo()?;
+    }
+    remove(state_file)
+}
+
+/// Removes a state file.
+pub(crate) fn remove(path: &Path) -> Result<(), FirewallError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(broken(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn forwarding_path(interface: &str) -> PathBuf {
+    Path::new("/proc/sys/net/ipv4/conf").join(interface).join("forwarding")
+}
+
+fn boot() -> Result<String, FirewallError> {
+    read(Path::new("/proc/sys/kernel/random/boot_id"))
+}
+
+/// The network namespace of this thread, by the kernel's number for it.
+fn network() -> Result<String, FirewallError> {
+    let path = Path::new("/proc/thread-self/ns/net");
+    let link = fs::read_link(path).map_err(|error| broken(path, &error))?;
+    Ok(link.to_string_lossy().into_owned())
+}
+
+fn process_began(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Field 22 of proc(5); the name before the last parenthesis may hold anything.
+    text.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+fn read(path: &Path) -> Result<String, FirewallError> {
+    let text = fs::read_to_string(path).map_err(|error| broken(path, &error))?;
+    Ok(text.trim().to_owned())
+}
+
+fn broken(path: &Path, reason: &dyn std::fmt::Display) -> FirewallError {
+    FirewallError::File { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_is_nothing_to_do_and_a_strange_one_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        assert_eq!(clean_up(&path), Ok(()));
+        for text in ["", "{", "{}", "[1]", "\u{0}"] {
+            fs::write(&path, text).unwrap();
+            let error = clean_up(&path).unwrap_err();
+            assert!(error.to_string().contains("state.json: not a state file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_boot_or_network_is_removed_and_nothing_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        let ours = State::new("guestright", &[], Vec::new()).unwrap();
+        let stale = [
+            State { boot: "another".to_owned(), ..ours.clone() },
+            State { network: "net:[1]".to_owned(), process_began: 1, ..ours.clone() },
+        ];
+        for state in stale {
+            state.write(&path).unwrap();
+            assert_eq!(clean_up(&path), Ok(()));
+            assert!(!path.exists());
+        }
+        State { network: "net:[1]".to_owned(), ..ours }.write(&path).unwrap();
+        assert!(matches!(clean_up(&path), Err(FirewallError::OtherNetwork { .. })), "our own, elsewhere");
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_running_process_is_not_cleaned_up_after() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        let init = State { process: 1, ..State::new("guestright", &[], Vec::new()).unwrap() };
+        let state = State { process_began: process_began(1).unwrap(), ..init };
+        state.write(&path).unwrap();
+        let error = clean_up(&path).unwrap_err();
+        assert!(matches!(error, FirewallError::Busy { pid: 1, .. }), "{error}");
+        assert!(path.exists());
+    }
+}

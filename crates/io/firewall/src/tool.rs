@@ -1,0 +1,120 @@
+//! Running `nft`, `tc` and `ip`, and turning their failures into sentences.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write as _};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::FirewallError;
+
+/// Where administration programs live when a user's PATH lacks them, as on Debian.
+const SYSTEM_PATHS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/bin"];
+
+/// Applies a ruleset text: all of it, or nothing.
+pub(crate) fn nft(text: &str) -> Result<(), FirewallError> {
+    run("nft", &["-f", "-"], text).map(|_| ())
+}
+
+/// Asks nft; the objects of the answer, in order.
+///
+/// The question goes as arguments: nft 1.0.6 answers nothing in JSON to a `list` that it reads from a file.
+pub(crate) fn nft_list(what: &[&str]) -> Result<Vec<Value>, FirewallError> {
+    let arguments = [&["-j", "list"], what].concat();
+    let mut answer = json("nft", &arguments)?;
+    match answer["nftables"].take() {
+        Value::Array(objects) => Ok(objects),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Err(unreadable("nft", &arguments, "no list of objects"))
+        }
+    }
+}
+
+/// Runs several tc commands in one process; stops at the first that fails.
+pub(crate) fn tc(text: &str) -> Result<(), FirewallError> {
+    run("tc", &["-batch", "-"], text).map(|_| ())
+}
+
+/// Runs a program that answers in JSON.
+pub(crate) fn json(program: &str, arguments: &[&str]) -> Result<Value, FirewallError> {
+    let answer = run(program, arguments, "")?;
+    if answer.trim().is_empty() {
+        return Ok(Value::Array(Vec::new())); // iproute2's way to say that there is nothing.
+    }
+    serde_json::from_str(&answer).map_err(|error| unreadable(program, arguments, &error.to_string()))
+}
+
+/// Runs a program to its end with `input` to read, and returns what it printed.
+pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, FirewallError> {
+    let output = output(program, arguments, input).map_err(|error| {
+        if error.kind() == ErrorKind::NotFound {
+            let package = if program == "nft" { "nftables" } else { "iproute2" };
+            FirewallError::Missing { program: program.to_owned(), package }
+        } else {
+            FirewallError::Start { command: line(program, arguments), reason: error.to_string() }
+        }
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(FirewallError::Failed {
+        command: line(program, arguments),
+        status: output.status.to_string(),
+        hint: hint(&stderr),
+        stderr,
+    })
+}
+
+/// An answer in a form that we do not know.
+pub(crate) fn unreadable(program: &str, arguments: &[&str], reason: &str) -> FirewallError {
+    FirewallError::Answer { command: line(program, arguments), reason: reason.to_owned() }
+}
+
+fn output(program: &str, arguments: &[&str], input: &str) -> std::io::Result<Output> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env("PATH", search_path())
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // These programs read all of their input before they answer, so writing first cannot lock up.
+    if let Some(mut stdin) = child.stdin.take()
+        && let Err(error) = stdin.write_all(input.as_bytes())
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        return Err(error);
+    }
+    child.wait_with_output()
+}
+
+fn search_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    for directory in SYSTEM_PATHS {
+        if !path.is_empty() {
+            path.push(":");
+        }
+        path.push(directory);
+    }
+    path
+}
+
+fn line(program: &str, arguments: &[&str]) -> String {
+    format!("{program} {}", arguments.join(" "))
+}
+
+fn hint(stderr: &str) -> &'static str {
+    if ["Operation not permitted", "Permission denied"].iter().any(|words| stderr.contains(words)) {
+        " Run as root, or with the NET_ADMIN capability."
+    } else if stderr.contains("Operation not supported") || stderr.contains("kind is unknown") {
+        " This kernel lacks a part that we need: nf_tables with NAT, connection tracking, reject, limit and \
+         connlimit; sch_htb for shaping."
+    } else if stderr.contains("No such file or directory") {
+        " Our table or an entry of it is gone, or the kernel lacks a module; something else may have flushed the \
+         ruleset. Restart the access point."
+    } else {
+        ""
+    }
+}

@@ -1,1 +1,27 @@
-//! The receipt repository in SQLite: acknowledged means durable
+//! The receipt repository in SQLite: acknowledged means durable.
+//!
+//! In: receipts that were checked, with their certificates, and the current second. Out: what each of them changed
+//! ([`Outcome`]), the edges of the receipt graph ([`Edge`]), receipts to show, receipts still to be passed on.
+//!
+//! Invariants: the store holds what [`guestright_receipt::Registers`] would hold, less what was evicted; when
+//! [`Store::put`] returns, or the writer calls a reply, the receipts survive the end of the process and of the
+//! power; there are never more than [`Limits::receipts_max`]; one process at a time has a store open.
+//!
+//! [`Store`] is for one thread. [`Writer`] gives it a thread of its own and commits what many callers hand in
+//! together.
+
+mod error;
+mod put;
+mod read;
+mod revocation;
+#[cfg(test)]
+mod sample;
+mod schema;
+mod store;
+mod writer;
+
+pub use error::StoreError;
+pub use put::{Outcome, PutReport};
+pub use read::{Encoded, Outgoing};
+pub use store::{Edge, Limits, Store};
+pub use writer::{Writer, WriterHandle, WriterLimits};

@@ -1,0 +1,201 @@
+//! How many receipts a second are checked and on the disk.
+//!
+//! `cargo bench -p guestright-store` prints rates; every round works on a fresh store on the disk that holds the
+//! target directory, with receipts of 200 members of 40 teams. `GUESTRIGHT_BENCH_LARGE=1` adds a store of a million.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that prints, or ends at once")]
+
+use guestright_identity::{Certificate, CertificateRef, Role, SecretKey, Suite};
+use guestright_receipt::{Receipt, Rules, UncheckedReceipt, verify_batch};
+use guestright_store::{Limits, Store, Writer, WriterLimits};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
+const ROUNDS: usize = 7;
+const WORKERS: usize = 2;
+const GROUP: usize = 64;
+const LIMITS: Limits = Limits { receipts_max: 10_000_000 };
+
+type Certificates = BTreeMap<CertificateRef, Certificate>;
+
+fn main() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (certificates, receipts) = sign(64_000);
+    println!(
+        "{WORKERS} workers, {} receipts of {} bytes, {ROUNDS} rounds",
+        receipts.len(),
+        receipts[0].len()
+    );
+    rates("verify, groups of 64, 2 threads", || {
+        let start = Instant::now();
+        verify_on_workers(&receipts, &certificates, |_| ());
+        (receipts.len(), start.elapsed())
+    });
+    rates("verify and store, durable", || {
+        let directory = tempfile::tempdir_in(target).unwrap();
+        let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        verify_and_store(store, &receipts, &certificates)
+    });
+    rates("store only, groups of 64, one commit each", || {
+        let checked = check(&receipts[..16_000], &certificates);
+        let directory = tempfile::tempdir_in(target).unwrap();
+        let mut store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        let start = Instant::now();
+        for group in checked.chunks(GROUP) {
+            store.put(group, NOW).unwrap();
+        }
+        (checked.len(), start.elapsed())
+    });
+    rates("store only, one receipt, one commit", || {
+        let checked = check(&receipts[..1_000], &certificates);
+        let directory = tempfile::tempdir_in(target).unwrap();
+        let mut store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        let start = Instant::now();
+        for item in &checked {
+            store.put(std::slice::from_ref(item), NOW).unwrap();
+        }
+        (checked.len(), start.elapsed())
+    });
+    if std::env::var_os("GUESTRIGHT_BENCH_LARGE").is_some() {
+        large(target);
+    }
+}
+
+/// A store of a million receipts: how it fills, opens, and sums up.
+fn large(target: &Path) {
+    let directory = tempfile::tempdir_in(target).unwrap();
+    let path = directory.path().join("receipts.db");
+    let limits = Limits { receipts_max: 1_000_000 };
+    let (certificates, receipts) = sign(1_040_000);
+    let fill = |name: &str, part: &[Vec<u8>]| {
+        let store = Store::open(&path, limits).unwrap();
+        let (count, took) = verify_and_store(store, part, &certificates);
+        println!("{name}: {:.0} receipts/s", rate(count, took));
+    };
+    fill("first 100,000 of 1,000,000", &receipts[..100_000]);
+    fill("to 900,000", &receipts[100_000..900_000]);
+    fill("last 100,000 of 1,000,000", &receipts[900_000..1_000_000]);
+    fill("40,000 more, evicting", &receipts[1_000_000..]);
+    let size = std::fs::metadata(&path).unwrap().len();
+    let start = Instant::now();
+    let store = Store::open(&path, limits).unwrap();
+    println!("open with {} receipts, {} MB: {:.1?}", store.count(), size / 1_000_000, start.elapsed());
+    for _ in 0..3 {
+        let start = Instant::now();
+        let edges = store.edges().unwrap();
+        println!("{} edges: {:.1?}", edges.len(), start.elapsed());
+    }
+    let start = Instant::now();
+    let shown = store.receipts_of_provider(TeamId([7; 24]), UnixSeconds(0), GROUP).unwrap();
+    println!("{} receipts to carry: {:.1?}", shown.len(), start.elapsed());
+    let start = Instant::now();
+    store.integrity_check().unwrap();
+    println!("integrity check: {:.1?}", start.elapsed());
+}
+
+fn verify_and_store(store: Store, receipts: &[Vec<u8>], certificates: &Certificates) -> (usize, Duration) {
+    let writer = Writer::start(store, WriterLimits::default()).unwrap();
+    let (done, dones) = mpsc::channel();
+    let start = Instant::now();
+    let handle = writer.handle();
+    verify_on_workers(receipts, certificates, |checked| {
+        let count = checked.len();
+        loop {
+            let done = done.clone();
+            let reply = move |report: Result<_, _>| {
+                report.expect("the disk takes it");
+                done.send(count).unwrap();
+            };
+            match handle.put(checked.clone(), NOW, reply) {
+                Ok(()) => break,
+                Err(_busy) => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    });
+    drop(done);
+    let count = dones.iter().sum();
+    let took = start.elapsed();
+    writer.stop().unwrap();
+    (count, took)
+}
+
+fn verify_on_workers(
+    receipts: &[Vec<u8>],
+    certificates: &Certificates,
+    take: impl Fn(Vec<(Receipt, Certificate)>) + Sync,
+) {
+    let share = receipts.len().div_ceil(WORKERS);
+    thread::scope(|scope| {
+        for part in receipts.chunks(share) {
+            scope.spawn(|| part.chunks(GROUP).for_each(|group| take(check(group, certificates))));
+        }
+    });
+}
+
+/// What a home does with bytes from a peer.
+fn check(receipts: &[Vec<u8>], certificates: &Certificates) -> Vec<(Receipt, Certificate)> {
+    let pair = |bytes: &Vec<u8>| {
+        let receipt = UncheckedReceipt::parse(bytes).unwrap();
+        let certificate = &certificates[&receipt.certificate()];
+        (receipt, certificate)
+    };
+    let mut rng = StdRng::seed_from_u64(3);
+    let pairs = receipts.iter().map(pair).collect();
+    let checked = verify_batch(pairs, &Rules::default(), NOW, &mut rng).into_iter();
+    checked
+        .map(|receipt| {
+            let receipt = receipt.unwrap();
+            let certificate = certificates[&receipt.certificate()].clone();
+            (receipt, certificate)
+        })
+        .collect()
+}
+
+fn sign(count: usize) -> (Certificates, Vec<Vec<u8>>) {
+    let mut rng = StdRng::seed_from_u64(1);
+    let teams: Vec<_> = (0..40).map(|_| SecretKey::generate(Suite::Ed25519, &mut rng)).collect();
+    let member = |number: usize| {
+        let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+        let team = &teams[number % teams.len()];
+        let certificate =
+            Certificate::issue(team, key.public(), Role::Member, NOW.minus(40_000_000), NOW.plus(1_000));
+        (key, certificate)
+    };
+    let members: Vec<_> = (0..200).map(member).collect();
+    let mut rng = StdRng::seed_from_u64(2);
+    let receipt = |_| {
+        let (key, certificate) = &members[rng.random_range(0..members.len())];
+        let provider = TeamId([rng.random_range(0..40); 24]);
+        let started = NOW.minus(rng.random_range(0..30_000_000));
+        let weight = Bytes(rng.random_range(0..1_000_000_000));
+        Receipt::sign(key, certificate, provider, started, weight).as_bytes().to_vec()
+    };
+    let receipts = (0..count).map(receipt).collect();
+    let certificates =
+        members.into_iter().map(|(_, certificate)| (certificate.reference(), certificate)).collect();
+    (certificates, receipts)
+}
+
+fn rate(count: usize, took: Duration) -> f64 {
+    f64::from(u32::try_from(count).expect("a few million")) / took.as_secs_f64()
+}
+
+/// Prints the median, the smallest and the largest rate.
+fn rates(name: &str, mut round: impl FnMut() -> (usize, Duration)) {
+    let mut rates: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let (count, took) = round();
+            rate(count, took)
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    let (least, median, most) = (rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]);
+    println!("{name}: {median:.0} receipts/s ({least:.0} to {most:.0})");
+}

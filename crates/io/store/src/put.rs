@@ -1,0 +1,291 @@
+//! Taking receipts in: a map of max-registers on disk, and what has to go when it is full.
+
+mod ledger;
+
+use crate::{Edge, Limits, Store, StoreError};
+use guestright_identity::{Certificate, CertificateRef};
+use guestright_receipt::{Receipt, SessionKey};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use ledger::Ledger;
+pub(crate) use ledger::edges;
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of one receipt; the same as [`guestright_receipt::Registers::admit`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The first of its session.
+    New,
+    /// Larger than the one that was known, by so much.
+    Raised(Bytes),
+    /// It says what was known.
+    Known,
+    /// A larger one of its session is known; nothing changed.
+    Lower {
+        /// What it says.
+        got: Bytes,
+        /// What is known.
+        known: Bytes,
+    },
+}
+
+/// What a [`Store::put`] did: [`Store::edges`] afterwards are those before, plus `added`, minus `evicted`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PutReport {
+    /// One for each receipt, in their order.
+    pub outcomes: Vec<Outcome>,
+    /// What counts now and did not before, one entry for each pair of teams, sorted.
+    pub added: Vec<Edge>,
+    /// What no longer counts, likewise: receipts that had to go, and those of a member who showed a larger one of
+    /// the same session under another team's certificate. It may include what was added a moment ago.
+    pub evicted: Vec<Edge>,
+}
+
+/// Receipts that came together, and when.
+pub(crate) struct Batch<'a> {
+    pub(crate) items: &'a [(Receipt, Certificate)],
+    pub(crate) now: UnixSeconds,
+}
+
+impl Store {
+    /// Takes receipts in, in one transaction; they are on the disk when this returns.
+    ///
+    /// When there are more than [`Limits::receipts_max`], the oldest go, together with certificates that no receipt
+    /// needs any more: as many as it takes, and up to one in 64 (1,024 at most) on top, so that not every call has
+    /// to. A receipt is as old as the earlier of its session's start, which its sender chose, and the moment `now`
+    /// at which we first heard of its session; of equal age, the one that claims the later start goes first.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was taken in.
+    pub fn put(
+        &mut self,
+        items: &[(Receipt, Certificate)],
+        now: UnixSeconds,
+    ) -> Result<PutReport, StoreError> {
+        check(items)?;
+        let mut reports = self.put_group(&[Batch { items, now }])?;
+        Ok(reports.pop().expect("one batch has one report"))
+    }
+
+    /// Takes several batches in, in one transaction. What had to go is in the last report.
+    pub(crate) fn put_group(&mut self, batches: &[Batch<'_>]) -> Result<Vec<PutReport>, StoreError> {
+        let path = &self.path;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "store receipts", &error);
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let mut merge = Merge {
+            transaction: &transaction,
+            count: self.count,
+            certificates: BTreeMap::new(),
+            leftover: BTreeSet::new(),
+        };
+        let mut ledgers = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let mut ledger = Ledger::default();
+            for (receipt, certificate) in batch.items {
+                let outcome = merge.admit(receipt, certificate, batch.now, &mut ledger).map_err(fail)?;
+                ledger.outcomes.push(outcome);
+            }
+            ledgers.push(ledger);
+        }
+        if let Some(last) = ledgers.last_mut() {
+            merge.evict(self.limits, last).map_err(fail)?;
+        }
+        merge.drop_certificates().map_err(fail)?;
+        let count = merge.count;
+        transaction.commit().map_err(fail)?;
+        self.count = count;
+        Ok(ledgers.into_iter().map(Ledger::report).collect())
+    }
+}
+
+/// Whether each receipt came with its own certificate.
+pub(crate) fn check(items: &[(Receipt, Certificate)]) -> Result<(), StoreError> {
+    let differs =
+        |(receipt, certificate): &&(Receipt, Certificate)| receipt.certificate() != certificate.reference();
+    items.iter().find(differs).map_or(Ok(()), |(receipt, certificate)| {
+        Err(StoreError::OtherCertificate { got: certificate.reference(), want: receipt.certificate() })
+    })
+}
+
+/// A transaction that takes receipts in.
+struct Merge<'a> {
+    transaction: &'a Transaction<'a>,
+    count: u64,
+    /// Rows of the certificates that were needed so far.
+    certificates: BTreeMap<CertificateRef, i64>,
+    /// Certificates that lost a receipt, perhaps their last.
+    leftover: BTreeSet<i64>,
+}
+
+/// The receipt that counted for a session so far.
+struct Kept {
+    id: i64,
+    certificate: i64,
+    weight: Bytes,
+    raw: Vec<u8>,
+}
+
+impl Merge<'_> {
+    fn admit(
+        &mut self,
+        receipt: &Receipt,
+        certificate: &Certificate,
+        now: UnixSeconds,
+        ledger: &mut Ledger,
+    ) -> rusqlite::Result<Outcome> {
+        let got = receipt.weight();
+        let Some(kept) = self.kept(&receipt.session())? else {
+            self.insert(receipt, certificate, now)?;
+            ledger.add(receipt.consumer(), receipt.provider(), got);
+            return Ok(Outcome::New);
+        };
+        let known = kept.weight;
+        if got < known {
+            return Ok(Outcome::Lower { got, known });
+        }
+        if (got, receipt.as_bytes()) > (known, kept.raw.as_slice()) {
+            self.replace(&kept, receipt, certificate, ledger)?;
+        }
+        Ok(if got > known { Outcome::Raised(got.saturating_sub(known)) } else { Outcome::Known })
+    }
+
+    fn kept(&self, session: &SessionKey) -> rusqlite::Result<Option<Kept>> {
+        let mut statement = self.transaction.prepare_cached(
+            "SELECT id, certificate, weight, raw FROM receipt WHERE provider = ? AND started = ? AND member = ?",
+        )?;
+        let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
+        statement
+            .query_row(key, |row| {
+                Ok(Kept {
+                    id: row.get(0)?,
+                    certificate: row.get(1)?,
+                    weight: Bytes(row.get::<_, i64>(2)?.cast_unsigned()),
+                    raw: row.get(3)?,
+                })
+            })
+            .optional()
+    }
+
+    fn insert(
+        &mut self,
+        receipt: &Receipt,
+        certificate: &Certificate,
+        now: UnixSeconds,
+    ) -> rusqlite::Result<()> {
+        let certificate = self.certificate(certificate)?;
+        let mut statement = self.transaction.prepare_cached(
+            "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, raw)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        let session = receipt.session();
+        statement.execute(params![
+            session.provider.0,
+            session.started.0.cast_signed(),
+            session.member.0,
+            certificate,
+            receipt.weight().0.cast_signed(),
+            now.0.cast_signed(),
+            session.started.min(now).0.cast_signed(),
+            receipt.as_bytes(),
+        ])?;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        kept: &Kept,
+        receipt: &Receipt,
+        certificate: &Certificate,
+        ledger: &mut Ledger,
+    ) -> rusqlite::Result<()> {
+        let (consumer, provider) = (receipt.consumer(), receipt.provider());
+        let certificate = self.certificate(certificate)?;
+        let mut before = consumer;
+        if certificate != kept.certificate {
+            before = self.team_of(kept.certificate)?;
+            self.leftover.insert(kept.certificate);
+        }
+        if before == consumer {
+            ledger.add(consumer, provider, receipt.weight().saturating_sub(kept.weight));
+        } else {
+            ledger.remove(before, provider, kept.weight);
+            ledger.add(consumer, provider, receipt.weight());
+        }
+        let mut statement = self.transaction.prepare_cached(
+            "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = 0 WHERE id = ?",
+        )?;
+        let weight = receipt.weight().0.cast_signed();
+        statement.execute(params![certificate, weight, receipt.as_bytes(), kept.id])?;
+        Ok(())
+    }
+
+    /// The row of a certificate, which is kept if it was not known.
+    fn certificate(&mut self, certificate: &Certificate) -> rusqlite::Result<i64> {
+        let reference = certificate.reference();
+        if let Some(id) = self.certificates.get(&reference) {
+            return Ok(*id);
+        }
+        let mut find = self.transaction.prepare_cached("SELECT id FROM certificate WHERE ref = ?")?;
+        let found = find.query_row([reference.0], |row| row.get(0)).optional()?;
+        let id = match found {
+            Some(id) => id,
+            None => {
+                let mut keep = self
+                    .transaction
+                    .prepare_cached("INSERT INTO certificate (ref, team, raw) VALUES (?, ?, ?)")?;
+                keep.insert(params![reference.0, certificate.team_id().0, certificate.as_bytes()])?
+            }
+        };
+        self.certificates.insert(reference, id);
+        Ok(id)
+    }
+
+    fn team_of(&self, certificate: i64) -> rusqlite::Result<TeamId> {
+        let mut statement = self.transaction.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
+        statement.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))
+    }
+
+    fn evict(&mut self, limits: Limits, ledger: &mut Ledger) -> rusqlite::Result<()> {
+        if self.count <= limits.receipts_max {
+            return Ok(());
+        }
+        let spare = (limits.receipts_max / 64).min(1_024);
+        let surplus = self.count - (limits.receipts_max - spare);
+        // Numbers of 2^63 and more are kept as negative ones: first, they are the latest. Left to itself, SQLite
+        // would rather sort the whole table than only what has the same age.
+        let mut oldest = self.transaction.prepare_cached(
+            "SELECT r.id, r.certificate, c.team, r.provider, r.weight
+             FROM receipt r INDEXED BY receipt_by_age CROSS JOIN certificate c ON c.id = r.certificate
+             ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?",
+        )?;
+        let mut remove = self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?;
+        let found = oldest.query_map([surplus.cast_signed()], |row| {
+            let (consumer, provider) = (TeamId(row.get(2)?), TeamId(row.get(3)?));
+            let weight = Bytes(row.get::<_, i64>(4)?.cast_unsigned());
+            Ok((row.get(0)?, row.get(1)?, Edge { consumer, provider, weight }))
+        })?;
+        let found: Vec<(i64, i64, Edge)> = found.collect::<rusqlite::Result<_>>()?;
+        for (id, certificate, edge) in found {
+            remove.execute([id])?;
+            self.count -= 1;
+            self.leftover.insert(certificate);
+            ledger.remove(edge.consumer, edge.provider, edge.weight);
+        }
+        Ok(())
+    }
+
+    fn drop_certificates(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.transaction.prepare_cached(
+            "DELETE FROM certificate WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM receipt WHERE certificate = ?1)",
+        )?;
+        for id in &self.leftover {
+            statement.execute([id])?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! What the store is asked.
+
+use crate::{Edge, Store, StoreError, put};
+use guestright_identity::{Certificate, CertificateRef, KeyId};
+use guestright_receipt::{Receipt, SessionKey};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use rusqlite::{OptionalExtension, Row, params};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// A receipt and the certificate that it points at, as they are sent.
+pub type Encoded = (Vec<u8>, Vec<u8>);
+
+/// A receipt that was not passed on yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its session, for [`Store::mark_flushed`].
+    pub session: SessionKey,
+    /// Its weight, likewise.
+    pub weight: Bytes,
+    /// The receipt as it is sent.
+    pub receipt: Vec<u8>,
+    /// The certificate that it points at, as it is sent.
+    pub certificate: Vec<u8>,
+}
+
+impl Store {
+    /// The receipt graph: one edge for each pair of teams, sorted.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn edges(&self) -> Result<Vec<Edge>, StoreError> {
+        let sums = || -> rusqlite::Result<_> {
+            let mut teams = self.connection.prepare_cached("SELECT id, team FROM certificate")?;
+            let teams = teams.query_map([], |row| Ok((row.get(0)?, TeamId(row.get(1)?))))?;
+            let teams: BTreeMap<i64, TeamId> = teams.collect::<rusqlite::Result<_>>()?;
+            let mut receipts =
+                self.connection.prepare_cached("SELECT certificate, provider, weight FROM receipt")?;
+            let mut rows = receipts.query([])?;
+            let mut sums = BTreeMap::new();
+            while let Some(row) = rows.next()? {
+                // A foreign key holds: the certificate is there.
+                if let Some(consumer) = teams.get(&row.get(0)?) {
+                    let weight = row.get::<_, i64>(2)?.cast_unsigned();
+                    *sums.entry((*consumer, TeamId(row.get(1)?))).or_default() += u128::from(weight);
+                }
+            }
+            Ok(sums)
+        };
+        Ok(put::edges(sums().map_err(self.fail("sum up the receipts"))?))
+    }
+
+    /// The certificate that receipts point at by this reference.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn certificate(&self, reference: CertificateRef) -> Result<Option<Certificate>, StoreError> {
+        let find = || {
+            let mut statement =
+                self.connection.prepare_cached("SELECT raw FROM certificate WHERE ref = ?")?;
+            statement.query_row([reference.0], |row| row.get::<_, Vec<u8>>(0)).optional()
+        };
+        let found = find().map_err(self.fail("find a certificate"))?;
+        found.map(|raw| Certificate::parse_kept(&raw).map_err(|error| self.damaged(error))).transpose()
+    }
+
+    /// The receipt that counts for a session.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn get(&self, session: &SessionKey) -> Result<Option<Receipt>, StoreError> {
+        let find = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT r.raw, c.raw FROM receipt r JOIN certificate c ON c.id = r.certificate
+                 WHERE provider = ? AND started = ? AND member = ?",
+            )?;
+            statement.query_row(key(session), pair).optional()
+        };
+        let found = find().map_err(self.fail("find a receipt"))?;
+        found.map(|(receipt, certificate)| self.kept(&receipt, &certificate)).transpose()
+    }
+
+    /// Receipts over what `provider` served in sessions that began at `since` or later, and their certificates:
+    /// what its members carry to show that others owe it. The latest session first, then the largest weight, then
+    /// by member.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn receipts_of_provider(
+        &self,
+        provider: TeamId,
+        since: UnixSeconds,
+        max: usize,
+    ) -> Result<Vec<Encoded>, StoreError> {
+        let find = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+                 WHERE r.provider = ? AND r.started >= ?
+                 ORDER BY r.started DESC, r.weight < 0 DESC, r.weight DESC, r.member LIMIT ?",
+            )?;
+            let rows = statement.query_map(params![provider.0, since.0.cast_signed(), limit(max)], pair)?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        find().map_err(self.fail("list a team's receipts"))
+    }
+
+    /// Receipts that were not passed on yet, in the order in which their sessions became known.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn unflushed(&self, max: usize) -> Result<Vec<Outgoing>, StoreError> {
+        let find = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT r.raw, c.raw, r.provider, r.member, r.started, r.weight
+                 FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+                 WHERE r.flushed = 0 ORDER BY r.id LIMIT ?",
+            )?;
+            let rows = statement.query_map([limit(max)], |row| {
+                Ok(Outgoing {
+                    session: SessionKey {
+                        provider: TeamId(row.get(2)?),
+                        member: KeyId(row.get(3)?),
+                        started: UnixSeconds(row.get::<_, i64>(4)?.cast_unsigned()),
+                    },
+                    weight: Bytes(row.get::<_, i64>(5)?.cast_unsigned()),
+                    receipt: row.get(0)?,
+                    certificate: row.get(1)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        find().map_err(self.fail("list receipts to pass on"))
+    }
+
+    /// Notes that these were passed on, unless a larger one has taken their place since. Says how many it noted.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was noted.
+    pub fn mark_flushed(&mut self, passed: &[(SessionKey, Bytes)]) -> Result<usize, StoreError> {
+        let path = &self.path;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "note what was passed on", &error);
+        let transaction = self.connection.transaction().map_err(fail)?;
+        let mark = || {
+            let mut statement = transaction.prepare_cached(
+                "UPDATE receipt SET flushed = 1
+                 WHERE provider = ? AND started = ? AND member = ? AND weight = ? AND flushed = 0",
+            )?;
+            let mut noted = 0;
+            for (session, weight) in passed {
+                let (started, weight) = (session.started.0.cast_signed(), weight.0.cast_signed());
+                noted += statement.execute(params![session.provider.0, started, session.member.0, weight])?;
+            }
+            Ok(noted)
+        };
+        let noted = mark().map_err(fail)?;
+        transaction.commit().map_err(fail)?;
+        Ok(noted)
+    }
+
+    /// Shows each receipt and its certificate, as they are sent, in the order of provider, start and member, until
+    /// `show` breaks off: two stores that agree show the same bytes.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn for_each_receipt(
+        &self,
+        mut show: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut walk = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+                 ORDER BY r.provider, r.started, r.member",
+            )?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                if show(row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        walk().map_err(self.fail("walk through the receipts"))
+    }
+
+    /// A number that was kept under a name.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn state(&self, key: &str) -> Result<Option<i64>, StoreError> {
+        let find = || {
+            let mut statement = self.connection.prepare_cached("SELECT value FROM state WHERE key = ?")?;
+            statement.query_row([key], |row| row.get(0)).optional()
+        };
+        find().map_err(self.fail("read a counter"))
+    }
+
+    /// Keeps a number under a name; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn set_state(&mut self, key: &str, value: i64) -> Result<(), StoreError> {
+        let keep = || {
+            let mut statement = self.connection.prepare_cached(
+                "INSERT INTO state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            )?;
+            statement.execute(params![key, value])
+        };
+        keep().map_err(self.fail("keep a counter")).map(|_| ())
+    }
+
+    /// Reads everything: the file's own structure, and whether the columns say what the signed bytes say.
+    ///
+    /// A minute or so for a million receipts.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with the first thing that does not fit.
+    pub fn integrity_check(&self) -> Result<(), StoreError> {
+        let fail = self.fail("check the file");
+        let verdict: String =
+            self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(&fail)?;
+        if verdict != "ok" {
+            return Err(self.damaged(verdict));
+        }
+        let mut statement = self.connection.prepare("PRAGMA foreign_key_check").map_err(&fail)?;
+        if statement.exists([]).map_err(&fail)? {
+            return Err(self.damaged("a receipt's certificate is missing"));
+        }
+        self.check_rows()
+    }
+
+    /// Whether each row's columns say what its receipt and its certificate say.
+    fn check_rows(&self) -> Result<(), StoreError> {
+        let fail = self.fail("check the receipts");
+        let sql = "SELECT r.raw, c.raw, r.provider, r.member, r.started, r.weight, c.ref, c.team
+                   FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id ORDER BY c.id";
+        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
+        let mut rows = statement.query([]).map_err(&fail)?;
+        let mut last: Option<Certificate> = None;
+        while let Some(row) = rows.next().map_err(&fail)? {
+            let (receipt, raw) = pair(row).map_err(&fail)?;
+            let certificate = match last.take().filter(|last| last.as_bytes() == raw) {
+                Some(same) => same,
+                None => Certificate::parse_kept(&raw).map_err(|error| self.damaged(error))?,
+            };
+            let receipt = Receipt::from_kept(&receipt, &certificate).map_err(|error| self.damaged(error))?;
+            if !columns_agree(row, &receipt).map_err(&fail)? {
+                let session = receipt.session();
+                return Err(self.damaged(format!("a row differs from its signed receipt {session:?}")));
+            }
+            last = Some(certificate);
+        }
+        Ok(())
+    }
+
+    fn kept(&self, receipt: &[u8], certificate: &[u8]) -> Result<Receipt, StoreError> {
+        let certificate = Certificate::parse_kept(certificate).map_err(|error| self.damaged(error))?;
+        Receipt::from_kept(receipt, &certificate).map_err(|error| self.damaged(error))
+    }
+}
+
+fn columns_agree(row: &Row<'_>, receipt: &Receipt) -> rusqlite::Result<bool> {
+    let session = receipt.session();
+    Ok(row.get::<_, [u8; 24]>(2)? == session.provider.0
+        && row.get::<_, [u8; 24]>(3)? == session.member.0
+        && row.get::<_, i64>(4)? == session.started.0.cast_signed()
+        && row.get::<_, i64>(5)? == receipt.weight().0.cast_signed()
+        && row.get::<_, [u8; 16]>(6)? == receipt.certificate().0
+        && row.get::<_, [u8; 24]>(7)? == receipt.consumer().0)
+}
+
+fn key(session: &SessionKey) -> ([u8; 24], i64, [u8; 24]) {
+    (session.provider.0, session.started.0.cast_signed(), session.member.0)
+}
+
+fn pair(row: &Row<'_>) -> rusqlite::Result<Encoded> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+fn limit(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

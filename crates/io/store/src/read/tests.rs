@@ -1,0 +1,93 @@
+use crate::sample::{Member, NOW, store};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use std::ops::ControlFlow;
+
+#[test]
+fn a_member_carries_the_latest_and_largest_receipts_of_its_team() {
+    let (_directory, mut store) = store(100);
+    let (one, two) = (Member::new(1), Member::new(2));
+    let items = [
+        one.item(9, NOW, 10),
+        two.item(9, NOW, 30),
+        one.item(9, NOW.plus(5), 1),
+        one.item(8, NOW.plus(7), 99),
+        two.item(9, NOW.minus(50), 1_000),
+    ];
+    store.put(&items, NOW).unwrap();
+    let shown = |since, max| -> Vec<Vec<u8>> {
+        let list = store.receipts_of_provider(TeamId([9; 24]), since, max).unwrap();
+        list.into_iter().map(|(receipt, _)| receipt).collect()
+    };
+    let bytes = |numbers: &[usize]| -> Vec<Vec<u8>> {
+        numbers.iter().map(|number| items[*number].0.as_bytes().to_vec()).collect()
+    };
+    assert_eq!(shown(NOW.minus(1), 9), bytes(&[2, 1, 0]));
+    assert_eq!(shown(UnixSeconds(0), 2), bytes(&[2, 1]));
+    assert_eq!(shown(UnixSeconds(0), 9), bytes(&[2, 1, 0, 4]));
+    let list = store.receipts_of_provider(TeamId([9; 24]), NOW.plus(5), 9).unwrap();
+    assert_eq!(list[0].1, one.certificate.as_bytes());
+}
+
+#[test]
+fn a_receipt_leaves_the_outbox_only_with_the_weight_that_was_passed_on() {
+    let (_directory, mut store) = store(100);
+    let member = Member::new(1);
+    let items = [member.item(9, NOW, 10), member.item(9, NOW.plus(1), 20)];
+    store.put(&items, NOW).unwrap();
+    let outbox = store.unflushed(9).unwrap();
+    let sent: Vec<_> = outbox.iter().map(|outgoing| (outgoing.session, outgoing.weight)).collect();
+    assert_eq!(sent, [(items[0].0.session(), Bytes(10)), (items[1].0.session(), Bytes(20))]);
+    assert_eq!(outbox[1].receipt, items[1].0.as_bytes());
+    assert_eq!(outbox[1].certificate, member.certificate.as_bytes());
+
+    store.put(&[member.item(9, NOW, 11)], NOW).unwrap();
+    assert_eq!(store.mark_flushed(&sent), Ok(1));
+    let left = store.unflushed(9).unwrap();
+    assert_eq!((left.len(), left[0].weight), (1, Bytes(11)));
+    assert_eq!(store.mark_flushed(&[(left[0].session, left[0].weight)]), Ok(1));
+    assert_eq!(store.unflushed(9), Ok(vec![]));
+    store.put(&[member.item(9, NOW.plus(1), 19)], NOW).unwrap();
+    assert_eq!(store.unflushed(9), Ok(vec![]), "a lower weight changes nothing");
+}
+
+#[test]
+fn two_stores_that_agree_export_the_same_bytes() {
+    let items: Vec<_> = (1..4).map(|seed| Member::new(seed).item(9, NOW, seed)).collect();
+    let export = |order: &[usize], stop_after: usize| {
+        let (_directory, mut store) = store(100);
+        for number in order {
+            store.put(&items[*number..=*number], NOW).unwrap();
+        }
+        let mut shown = Vec::new();
+        store
+            .for_each_receipt(|receipt, certificate| {
+                shown.push((receipt.to_vec(), certificate.to_vec()));
+                if shown.len() == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+        shown
+    };
+    assert_eq!(export(&[0, 1, 2], 9), export(&[2, 1, 0], 9));
+    assert_eq!(export(&[0, 1, 2], 9).len(), 3);
+    assert_eq!(export(&[0, 1, 2], 2).len(), 2);
+}
+
+#[test]
+fn counters_are_kept_under_their_names() {
+    let (_directory, mut store) = store(1);
+    assert_eq!(store.state("denied"), Ok(None));
+    store.set_state("denied", 7).unwrap();
+    store.set_state("denied", -8).unwrap();
+    store.set_state("granted", 1).unwrap();
+    assert_eq!(store.state("denied"), Ok(Some(-8)));
+}
+
+#[test]
+fn a_row_that_says_other_than_its_signed_receipt_is_found() {
+    let (_directory, mut store) = store(10);
+    store.put(&[Member::new(1).item(9, NOW, 10)], NOW).unwrap();
+    assert_eq!(store.integrity_check(), Ok(()));
+    store.connection.execute("UPDATE receipt SET weight = 11", []).unwrap();
+    let error = store.integrity_check().unwrap_err().to_string();
+    assert!(error.contains("differs from its signed receipt"), "{error}");
+}

@@ -1,0 +1,107 @@
+//! The file's format: how it is made, recognised and brought up to date.
+
+use crate::StoreError;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::path::Path;
+
+/// `grst` in the file's header (SQLite's `application_id`): a database of somebody else is never written to.
+const APPLICATION_ID: i64 = 0x6772_7374;
+
+/// Step n brings a file from format n to format n + 1. Steps are never edited once released, only added.
+///
+/// Numbers of 64 bits without sign are kept as the signed number with the same bits.
+const STEPS: &[&str] = &["
+    CREATE TABLE certificate (
+        id   INTEGER PRIMARY KEY,
+        ref  BLOB NOT NULL UNIQUE CHECK (length(ref) = 16),
+        team BLOB NOT NULL CHECK (length(team) = 24),
+        raw  BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX certificate_by_team ON certificate (team);
+
+    CREATE TABLE receipt (
+        id          INTEGER PRIMARY KEY,
+        provider    BLOB NOT NULL CHECK (length(provider) = 24),
+        started     INTEGER NOT NULL,
+        member      BLOB NOT NULL CHECK (length(member) = 24),
+        certificate INTEGER NOT NULL REFERENCES certificate (id),
+        weight      INTEGER NOT NULL,
+        first_seen  INTEGER NOT NULL, -- by our own clock; stays when the receipt is superseded
+        age         INTEGER NOT NULL, -- the earlier of started and first_seen
+        flushed     INTEGER NOT NULL DEFAULT 0,
+        raw         BLOB NOT NULL,
+        UNIQUE (provider, started, member)
+    ) STRICT;
+    CREATE INDEX receipt_by_age ON receipt (age);
+    CREATE INDEX receipt_by_certificate ON receipt (certificate);
+    CREATE INDEX receipt_unflushed ON receipt (flushed) WHERE flushed = 0;
+
+    CREATE TABLE revocation (
+        id       INTEGER PRIMARY KEY,
+        team     BLOB NOT NULL UNIQUE CHECK (length(team) = 24),
+        sequence INTEGER NOT NULL,
+        raw      BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE state (
+        key   TEXT PRIMARY KEY,
+        value INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+"];
+
+/// Locks the file for this connection, checks that it is ours and brings it up to date.
+pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) -> Result<(), StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "prepare the tables", &error);
+    connection.busy_timeout(std::time::Duration::ZERO).map_err(fail)?;
+    // Before the first read: the lock is then taken with it and kept until the connection closes, and the index
+    // of the write-ahead log lives in memory instead of a third file.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(fail)?;
+    let version = recognise(connection, path)?;
+    for (name, value) in [
+        ("journal_mode", "WAL"),
+        ("synchronous", "FULL"),
+        ("foreign_keys", "ON"),
+        ("trusted_schema", "OFF"),
+        ("cell_size_check", "ON"),
+    ] {
+        connection.pragma_update(None, name, value).map_err(fail)?;
+    }
+    connection.pragma_update(None, "cache_size", format!("-{cache_kib}")).map_err(fail)?;
+    connection.pragma_update(None, "journal_size_limit", 64 * 1_024 * 1_024).map_err(fail)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(fail)?;
+    migrate(&transaction, version).map_err(fail)?;
+    transaction.commit().map_err(fail)
+}
+
+/// The file's format; 0 for an empty file.
+fn recognise(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read the header", &error);
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(fail);
+    let application = number("PRAGMA application_id")?;
+    let version = number("PRAGMA user_version")?;
+    let tables = number("SELECT count(*) FROM sqlite_schema")?;
+    if application != APPLICATION_ID && (application != 0 || version != 0 || tables != 0) {
+        let reason = "it is an SQLite database of another program".to_owned();
+        return Err(StoreError::NotAStore { path: path.to_owned(), reason });
+    }
+    usize::try_from(version).ok().filter(|version| *version <= STEPS.len()).ok_or_else(|| StoreError::Newer {
+        path: path.to_owned(),
+        got: version,
+        want: newest(),
+    })
+}
+
+fn migrate(transaction: &Transaction<'_>, version: usize) -> rusqlite::Result<()> {
+    if version == STEPS.len() {
+        return Ok(());
+    }
+    for step in &STEPS[version..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", newest())
+}
+
+fn newest() -> i64 {
+    i64::try_from(STEPS.len()).expect("a handful of steps")
+}

@@ -1,0 +1,95 @@
+use crate::{StoreError, schema};
+use guestright_units::{Bytes, TeamId};
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// How much a store may keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many receipts, one for each session. When there are more, the oldest go.
+    pub receipts_max: u64,
+}
+
+/// What a consumer team owes a provider team: the sum over all sessions that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// The team that was served.
+    pub consumer: TeamId,
+    /// The team that served.
+    pub provider: TeamId,
+    /// How much; the largest number if the sum is larger still.
+    pub weight: Bytes,
+}
+
+/// The receipt repository: one SQLite file, opened by one process at a time.
+///
+/// The file belongs to its owner alone (mode 0600): receipts are a diary of places. SQLite gives the write-ahead
+/// log beside it the mode of the file itself. A store that exists keeps the mode that it has.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) limits: Limits,
+    /// How many receipts there are.
+    pub(crate) count: u64,
+}
+
+impl Store {
+    /// Opens the store, or makes an empty one. Its directory must exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Open`], `InUse`, `NotAStore`, `Newer` or `Damaged`; the file is then as it was.
+    pub fn open(path: &Path, limits: Limits) -> Result<Self, StoreError> {
+        make_private(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "open the file", &error);
+        let mut connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        // A router keeps few receipts and has little memory; about 16 MiB for a million.
+        let cache_kib = (limits.receipts_max / 64).clamp(1_024, 32 * 1_024);
+        schema::prepare(&mut connection, path, cache_kib)?;
+        let count: i64 =
+            connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get(0)).map_err(fail)?;
+        Ok(Self { connection, path: path.to_owned(), limits, count: count.cast_unsigned() })
+    }
+
+    /// Where the store is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many receipts there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What SQLite said, with the file's name and what we were about to do.
+    pub(crate) fn fail(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+        move |error| StoreError::from_sqlite(&self.path, doing, &error)
+    }
+
+    pub(crate) fn damaged(&self, reason: impl ToString) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), reason: reason.to_string() }
+    }
+}
+
+/// Makes an empty file for its owner alone, unless there is one, and has its name on the disk.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    let fail = |error: std::io::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        Ok(_) => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let directory = File::open(parent.unwrap_or(Path::new("."))).map_err(fail)?;
+            directory.sync_all().map_err(fail)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(fail(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use crate::sample::{Member, NOW, store};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const LIMITS: Limits = Limits { receipts_max: 100 };
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn every_file_of_a_store_belongs_to_its_owner_alone() {
+    let (directory, mut store) = store(10);
+    store.put(&[Member::new(1).item(9, NOW, 1)], NOW).unwrap();
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        files.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    files.sort();
+    assert_eq!(files, ["receipts.db", "receipts.db-wal"]);
+}
+
+#[test]
+fn commits_wait_for_the_disk() {
+    let (_directory, store) = store(10);
+    let setting = |name| -> String {
+        let read = |row: &rusqlite::Row<'_>| row.get::<_, rusqlite::types::Value>(0);
+        let value = store.connection.pragma_query_value(None, name, read).unwrap();
+        format!("{value:?}")
+    };
+    assert_eq!(setting("journal_mode"), "Text(\"wal\")");
+    assert_eq!(setting("synchronous"), "Integer(2)", "FULL");
+    assert_eq!(setting("foreign_keys"), "Integer(1)");
+    assert_eq!(setting("locking_mode"), "Text(\"exclusive\")");
+}
+
+#[test]
+fn a_store_is_opened_once_at_a_time() {
+    let (_directory, store) = store(10);
+    let path = store.path().to_owned();
+    let in_use = StoreError::InUse { path: path.clone() };
+    assert_eq!(Store::open(&path, LIMITS).unwrap_err(), in_use);
+    drop(store);
+    let again = Store::open(&path, LIMITS).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap_err(), in_use);
+    drop(again);
+}
+
+#[test]
+fn what_is_not_a_store_is_refused_and_left_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let foreign = directory.path().join("foreign.db");
+    let connection = Connection::open(&foreign).unwrap();
+    connection.execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+    drop(connection);
+    #[rustfmt::skip]
+    let cases = [
+        ("a note",             b"hello".to_vec()),
+        ("a long text",        "all work and no play\n".repeat(1_000).into_bytes()),
+        ("a foreign database", fs::read(&foreign).unwrap()),
+    ];
+    for (name, bytes) in cases {
+        fs::write(&path, &bytes).unwrap();
+        let error = Store::open(&path, LIMITS).unwrap_err();
+        assert!(matches!(error, StoreError::NotAStore { .. }), "{name}: {error}");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_store_is_refused_or_found_out_and_left_as_it_was() {
+    let (directory, mut store) = store(1_000);
+    let items: Vec<_> = (0..200).map(|number| Member::new(1).item(9, NOW.plus(number), 1)).collect();
+    store.put(&items, NOW).unwrap();
+    let path = store.path().to_owned();
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+
+    let cut = &whole[..whole.len() / 2];
+    fs::write(&path, cut).unwrap();
+    let error = Store::open(&path, LIMITS).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), cut);
+
+    let mut spoilt = whole.clone();
+    let middle = spoilt.len() / 2;
+    spoilt[middle..middle + 4_096].fill(0x5a);
+    fs::write(&path, &spoilt).unwrap();
+    let found = Store::open(&path, LIMITS).and_then(|store| store.integrity_check());
+    assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
+    assert_eq!(fs::read(&path).unwrap(), spoilt);
+
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 200);
+    drop(directory);
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_as_it_was() {
+    let (_directory, store) = store(10);
+    let path = store.path().to_owned();
+    store.connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(store);
+    let before = fs::read(&path).unwrap();
+    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 1 };
+    assert_eq!(Store::open(&path, LIMITS).unwrap_err(), newer);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_path_without_a_directory_is_refused_with_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in [directory.path().join("no/such.db"), directory.path().to_owned()] {
+        let error = Store::open(&path, LIMITS).unwrap_err();
+        assert!(matches!(error, StoreError::Open { .. }), "{error}");
+        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    }
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    fs::write(&path, "").unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 0);
+}

@@ -1,0 +1,166 @@
+//! Acknowledged means durable: a process that ingests receipts is killed a hundred times, at any moment.
+//!
+//! This shows that what we acknowledged has left our process. That it survives the end of the power is SQLite's
+//! part (`synchronous=FULL`), which a test of the settings guards.
+
+#![expect(clippy::unwrap_used, reason = "a test may end at once")]
+
+use guestright_identity::{Certificate, Role, SecretKey, Suite};
+use guestright_receipt::{Receipt, SessionKey};
+use guestright_store::{Limits, Store, Writer, WriterLimits};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
+const LIMITS: Limits = Limits { receipts_max: 1_000_000 };
+const ROUNDS: usize = 100;
+const PER_ROUND: usize = 160;
+const DIRECTORY: &str = "GUESTRIGHT_KILL_TEST_DIRECTORY";
+const ROUND: &str = "GUESTRIGHT_KILL_TEST_ROUND";
+
+#[test]
+fn every_acknowledged_receipt_survives_a_hundred_kills() {
+    let directory = tempfile::tempdir().unwrap();
+    let receipts = sign_receipts();
+    let certificate = &receipts[0].1;
+    std::fs::write(directory.path().join("certificate"), certificate.as_bytes()).unwrap();
+    let mut acknowledged: BTreeMap<SessionKey, Bytes> = BTreeMap::new();
+    let mut in_flight = 0;
+    for round in 0..ROUNDS {
+        let share = &receipts[round * PER_ROUND..(round + 1) * PER_ROUND];
+        let bytes: Vec<u8> = share.iter().flat_map(|(receipt, _)| frame(receipt.as_bytes())).collect();
+        std::fs::write(directory.path().join("receipts"), bytes).unwrap();
+        // From before the store is open to nearly everything, never the same.
+        let reads = round * 97 % (PER_ROUND - 20);
+        let told = run_and_kill(directory.path(), round, reads);
+        let mut touched = Vec::new();
+        for number in &told {
+            let receipt = &share[*number].0;
+            let known = acknowledged.entry(receipt.session()).or_default();
+            *known = receipt.weight().max(*known);
+            touched.push(receipt.session());
+        }
+        if round % 10 == 9 {
+            touched = acknowledged.keys().copied().collect();
+        }
+        let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        for session in &touched {
+            let kept = store.get(session).unwrap().map(|receipt| receipt.weight());
+            let told = acknowledged[session];
+            assert!(kept >= Some(told), "round {round}: {session:?} has {kept:?}, acknowledged {told:?}");
+        }
+        assert_eq!(store.integrity_check(), Ok(()), "round {round}");
+        in_flight += usize::from(told.len() < PER_ROUND);
+    }
+    assert!(acknowledged.len() > 2_000, "only {} sessions were acknowledged", acknowledged.len());
+    assert!(in_flight > ROUNDS / 2, "only {in_flight} children were killed at work");
+}
+
+/// What the killed process runs; on its own it does nothing.
+#[test]
+fn child_of_the_test_above() {
+    let Ok(directory) = std::env::var(DIRECTORY) else {
+        return;
+    };
+    let round: usize = std::env::var(ROUND).unwrap().parse().unwrap();
+    let directory = Path::new(&directory);
+    let certificate = Certificate::parse(&std::fs::read(directory.join("certificate")).unwrap()).unwrap();
+    let bytes = std::fs::read(directory.join("receipts")).unwrap();
+    let mut items: Vec<_> = unframe(&bytes)
+        .map(|raw| (Receipt::from_kept(raw, &certificate).unwrap(), certificate.clone()))
+        .enumerate()
+        .collect();
+    let mut store = Store::open(&directory.join("receipts.db"), LIMITS).unwrap();
+    if round.is_multiple_of(2) {
+        // One by one and in batches of up to seven.
+        while !items.is_empty() {
+            let batch: Vec<_> = items.drain(..items.len().min(1 + round % 7)).collect();
+            let (numbers, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+            store.put(&batch, NOW).unwrap();
+            numbers.into_iter().for_each(acknowledge);
+        }
+    } else {
+        // Through the writer, which commits many at once.
+        let limits = WriterLimits { queue_max: PER_ROUND, group_max: 1 + round };
+        let writer = Writer::start(store, limits).unwrap();
+        for (number, item) in items {
+            let reply = move |report: Result<_, _>| report.map(|_| acknowledge(number)).unwrap();
+            writer.handle().put(vec![item], NOW, reply).unwrap();
+        }
+        writer.stop().unwrap();
+    }
+    // The parent kills us here at the latest.
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+fn acknowledge(number: usize) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "acknowledged {number}").unwrap();
+    out.flush().unwrap();
+}
+
+/// The numbers of the receipts that the child acknowledged before it was killed, after `reads` of them were read.
+fn run_and_kill(directory: &Path, round: usize, reads: usize) -> Vec<usize> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_of_the_test_above", "--nocapture", "--test-threads=1"])
+        .env(DIRECTORY, directory)
+        .env(ROUND, round.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut told = Vec::new();
+    let mut killed = false;
+    let mut line = String::new();
+    loop {
+        if !killed && told.len() >= reads {
+            child.kill().unwrap(); // SIGKILL.
+            killed = true;
+        }
+        line.clear();
+        if out.read_line(&mut line).unwrap() == 0 {
+            break;
+        }
+        // The last line may be cut off: then it was not said.
+        let number = line.strip_suffix('\n').and_then(|line| line.split("acknowledged ").nth(1));
+        told.extend(number.map(|number| number.parse::<usize>().unwrap()));
+    }
+    let status = child.wait().unwrap();
+    assert!(killed && !status.success(), "round {round}: the child ended by itself: {status}");
+    told
+}
+
+/// Two of three receipts raise a session of an earlier round or of this one.
+fn sign_receipts() -> Vec<(Receipt, Certificate)> {
+    let mut rng = StdRng::seed_from_u64(5);
+    let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+    let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+    let certificate =
+        Certificate::issue(&team, key.public(), Role::Member, NOW.minus(100_000), NOW.plus(100_000));
+    let sign = |number: u64| {
+        let session = number / 3 + number % 3 * 40;
+        let provider = TeamId([u8::try_from(session % 50).unwrap(); 24]);
+        let receipt = Receipt::sign(&key, &certificate, provider, NOW.minus(session), Bytes(number));
+        (receipt, certificate.clone())
+    };
+    (0..ROUNDS * PER_ROUND).map(|number| sign(number as u64)).collect()
+}
+
+fn frame(bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).unwrap().to_be_bytes();
+    [length.as_slice(), bytes].concat()
+}
+
+fn unframe(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (item, rest) = rest.split_at(usize::from(u16::from_be_bytes(*length)));
+        bytes = rest;
+        Some(item)
+    })
+}

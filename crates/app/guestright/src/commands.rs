@@ -1,0 +1,42 @@
+//! The subcommands.
+
+mod ap;
+mod completions;
+mod demo;
+mod doctor;
+mod home;
+mod receipt;
+mod team;
+mod visit;
+
+use crate::failure::Outcome;
+use std::io::Write;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Demo),
+    Team(team::Team),
+    Ap(ap::Ap),
+    Home(home::Home),
+    Visit(visit::Visit),
+    Receipt(receipt::Receipt),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Manual(completions::Manual),
+}
+
+impl Command {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        match self {
+            Self::Demo(command) => command.run(out),
+            Self::Team(command) => command.run(out),
+            Self::Ap(command) => command.run(out),
+            Self::Home(command) => command.run(out),
+            Self::Visit(command) => command.run(out),
+            Self::Receipt(command) => command.run(out),
+            Self::Doctor(command) => command.run(out),
+            Self::Completions(command) => command.run(out),
+            Self::Manual(command) => command.run(out),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `guestright ap`: the access point.
+
+mod guard;
+mod link;
+mod run;
+
+use crate::control;
+use crate::failure::{Failure, Outcome};
+use crate::files::PassphraseArgs;
+use crate::settings::{self, ApSettings};
+use anyhow::anyhow;
+use guestright_firewall as firewall;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Run an access point: closed to visitors by default, open to those who sign receipts
+///
+/// A settings file:
+///
+///   key = "router.key"
+///   certificate = "router.cert"
+///   state = "state"
+///   home = "127.0.0.1:7274"           # the team's home
+///   visitor_interface = "br-guest"    # nothing but visitors on it
+///   uplink_interface = "wan"
+///   interval_ms = 5000                # how often receipts are asked for
+///   volume_bytes = 25000000           # …or after so many bytes
+///   when_home_is_away = "lowest"      # or "refuse"
+///   household_networks = []           # private networks are closed to visitors anyway
+///   [shaping]                         # what visitors may have, all together
+///   down_bits_per_second = 20000000
+///   up_bits_per_second = 5000000
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Example:
+  guestright ap --config ap.toml
+  guestright ap status --config ap.toml --json
+  guestright ap off --config ap.toml"
+)]
+pub(crate) struct Ap {
+    /// The settings file
+    #[arg(long, default_value = "ap.toml", global = true)]
+    config: PathBuf,
+    /// Print the settings with all defaults and stop
+    #[arg(long)]
+    show_config: bool,
+    /// Print the firewall's rules, change nothing and stop
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+    #[command(subcommand)]
+    command: Option<ApCommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ApCommand {
+    Status(Status),
+    Off(Off),
+}
+
+/// Show who is served, how well, and what was signed for
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright ap status --config ap.toml --json")]
+struct Status {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Stop the access point and put the firewall back as it was, also after a crash
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright ap off --config ap.toml")]
+struct Off {}
+
+impl Ap {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        let settings: ApSettings = settings::read(&self.config)?;
+        if self.show_config {
+            write!(out, "{}", toml::to_string(&settings)?)?;
+            return Ok(());
+        }
+        if self.dry_run {
+            let rules = firewall::render(&firewall_settings(&settings)?).map_err(Failure::config)?;
+            write!(out, "{rules}")?;
+            return Ok(());
+        }
+        let state = settings::beside(&self.config, &settings.state);
+        match self.command {
+            None => run::run(&settings, &self.config, &self.passphrase, out),
+            Some(ApCommand::Off(Off {})) => off(&state, out),
+            Some(ApCommand::Status(Status { json })) => {
+                let nobody =
+                    || Failure::network(anyhow!("no access point runs with {}", self.config.display()));
+                let status = control::ask(&socket(&state), "status")?.ok_or_else(nobody)?;
+                if json { Ok(writeln!(out, "{status}")?) } else { print_status(&status, out) }
+            }
+        }
+    }
+}
+
+fn socket(state: &Path) -> PathBuf {
+    state.join("ap.sock")
+}
+
+fn firewall_state(state: &Path) -> PathBuf {
+    state.join("firewall.json")
+}
+
+/// The firewall's settings, with the access point's address read from the visitors' interface.
+fn firewall_settings(settings: &ApSettings) -> Result<firewall::Settings, Failure> {
+    let interface = &settings.visitor_interface;
+    let (address, length) =
+        firewall::interface_address(interface).map_err(Failure::network)?.ok_or_else(|| {
+            Failure::config(anyhow!("{interface} has no IPv4 address"))
+                .hint(format!("give it one, for example: ip address add 10.73.0.1/24 dev {interface}"))
+        })?;
+    let mut rules = firewall::Settings::new(
+        interface,
+        &settings.uplink_interface,
+        address,
+        (address, length),
+        settings.port,
+    );
+    rules.household = settings.household()?;
+    rules.shaping = settings.shaping.map(|shaping| firewall::Shaping {
+        down_bits_per_second: shaping.down_bits_per_second,
+        up_bits_per_second: shaping.up_bits_per_second,
+    });
+    Ok(rules)
+}
+
+fn off(state: &Path, out: &mut impl Write) -> Outcome {
+    if control::ask(&socket(state), "stop")?.is_some() {
+        writeln!(out, "the access point was asked to stop; it puts the firewall back itself")?;
+        return Ok(());
+    }
+    let file = firewall_state(state);
+    if file.exists() {
+        firewall::clean_up(&file).map_err(Failure::network)?;
+        writeln!(out, "the firewall is as it was before")?;
+    } else {
+        writeln!(out, "nothing to do: the access point is not running and has left nothing behind")?;
+    }
+    Ok(())
+}
+
+fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    writeln!(out, "team      {}", text(&status["team"]))?;
+    writeln!(out, "home      {}", if status["home_up"] == true { "connected" } else { "not reachable" })?;
+    writeln!(
+        out,
+        "{:<16} {:<10} {:<8} {:>14} {:>14}  state",
+        "visitor", "team", "class", "carried", "signed"
+    )?;
+    for (list, open) in [("sessions", "open"), ("closed", "closed")] {
+        for session in status[list].as_array().into_iter().flatten() {
+            let team = text(&session["team"]);
+            writeln!(
+                out,
+                "{:<16} {:<10} {:<8} {:>14} {:>14}  {}",
+                text(&session["ip"]),
+                team.get(..8).unwrap_or(&team),
+                text(&session["class"]),
+                text(&session["counted"]),
+                text(&session["signed"]),
+                session["end"].as_str().unwrap_or(open),
+            )?;
+        }
+    }
+    for (kind, count) in status["refused"].as_object().into_iter().flatten() {
+        writeln!(out, "refused   {count} × {kind}")?;
+    }
+    for (kind, count) in status["dropped"].as_object().into_iter().flatten() {
+        writeln!(out, "dropped   {count} packets × {kind}")?;
+    }
+    Ok(())
+}

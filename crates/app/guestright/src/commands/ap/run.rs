@@ -1,0 +1,355 @@
+//! The loop around the access point's machine.
+
+use super::guard::{self, Done, Order};
+use super::link::{FromLink, Link};
+use super::{firewall_settings, firewall_state, socket};
+use crate::control;
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, PassphraseArgs};
+use crate::homeward::{self, FromHome};
+use crate::settings::{self, ApSettings};
+use anyhow::{Context, anyhow};
+use guestright_channel::Credentials;
+use guestright_clock::Clock;
+use guestright_firewall::{self as firewall, Firewall};
+use guestright_identity::{Certificate, Role};
+use guestright_receipt::Receipt;
+use guestright_roaming::AccessPoint;
+use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
+use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
+use guestright_units::Bytes;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// How many messages of visitors may wait.
+const MESSAGES_MAX: usize = 1_024;
+/// How many of its own receipts an access point keeps until its team server has them.
+const RECEIPTS_MAX: u64 = 100_000;
+/// How many ended sessions `status` remembers.
+const ENDED_MAX: usize = 256;
+/// How long visitors have to sign for the last bytes when the program stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+struct Loop {
+    machine: AccessPoint,
+    clock: Clock,
+    link: Link,
+    orders: std::sync::mpsc::Sender<Order>,
+    home: mpsc::Sender<Vec<u8>>,
+    home_up: bool,
+    store: WriterHandle,
+    interface: String,
+    team: String,
+    reading: bool,
+    drops: BTreeMap<String, u64>,
+    known: BTreeMap<Address, SessionStatus>,
+    ended: VecDeque<Value>,
+    stopping: bool,
+}
+
+pub(super) fn run(
+    settings: &ApSettings,
+    path: &Path,
+    passphrase: &PassphraseArgs,
+    out: &mut impl Write,
+) -> Outcome {
+    let beside = |file: &Path| settings::beside(path, file);
+    let credentials = || passphrase.credentials(&beside(&settings.key), &beside(&settings.certificate));
+    let (own, for_home) = (credentials()?, credentials()?);
+    if own.certificate.role() != Role::AccessPoint {
+        let role = own.certificate.role();
+        return Err(Failure::config(anyhow!("the certificate is for a {role}, not for an access point")));
+    }
+    let config = settings.config()?;
+    let state = beside(&settings.state);
+    files::state_directory(&state)?;
+    let store = Store::open(&state.join("receipts.sqlite"), Limits { receipts_max: RECEIPTS_MAX })?;
+    let rules = firewall_settings(settings)?;
+    let address = SocketAddr::from((rules.access_point, settings.port));
+    let firewall = Firewall::up(rules, &firewall_state(&state)).map_err(Failure::network)?;
+    for warning in firewall.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let machine = AccessPoint::new(config, own.key, own.certificate);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(settings, &state, machine, for_home, store, firewall, address, out))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of one program, each made once")]
+async fn serve(
+    settings: &ApSettings,
+    state: &Path,
+    machine: AccessPoint,
+    credentials: Credentials,
+    store: Store,
+    firewall: Firewall,
+    address: SocketAddr,
+    out: &mut impl Write,
+) -> Outcome {
+    let team = credentials.certificate.team_id().to_string();
+    let undelivered = undelivered(&store)?;
+    let writer = Writer::start(store, WriterLimits::default())?;
+    let (messages, mut from_link) = mpsc::channel(MESSAGES_MAX);
+    let link = Link::open(address, messages).await;
+    let link = link.with_context(|| format!("listen at {address}")).map_err(Failure::network)?;
+    let (done, mut from_guard) = mpsc::unbounded_channel();
+    let (orders, thread) = guard::start(firewall, move |answer| drop(done.send(answer)));
+    let (events, mut from_home) = mpsc::unbounded_channel();
+    let home = homeward::keep(settings.home, credentials, events);
+    let (questions, mut asked) = mpsc::channel(16);
+    control::serve(&socket(state), questions)?;
+    let mut this = Loop {
+        machine,
+        clock: Clock::start(),
+        link,
+        orders,
+        home,
+        home_up: false,
+        store: writer.handle(),
+        interface: settings.visitor_interface.clone(),
+        team: team.clone(),
+        reading: false,
+        drops: BTreeMap::new(),
+        known: BTreeMap::new(),
+        ended: VecDeque::new(),
+        stopping: false,
+    };
+    let now = this.clock.now();
+    this.machine.restore(undelivered, now);
+    writeln!(
+        out,
+        "access point of team {team} at {address}, for visitors on {}",
+        settings.visitor_interface
+    )?;
+    out.flush()?;
+    let pace = Duration::from_millis((settings.interval_ms / 10).clamp(50, 500));
+    let mut tick = tokio::time::interval(pace);
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let farewell = tokio::time::sleep(Duration::MAX);
+    tokio::pin!(farewell);
+    loop {
+        let due = this.machine.poll_timeout().map_or(pace, |due| this.clock.until(due).min(pace));
+        let stop = tokio::select! {
+            Some(input) = from_link.recv() => { this.from_link(input); false }
+            accepted = this.link.accept() => { this.accepted(accepted); false }
+            Some(answer) = from_guard.recv() => { this.from_guard(answer); false }
+            Some(event) = from_home.recv() => { this.from_home(event); false }
+            Some((question, reply)) = asked.recv() => {
+                let _ = reply.send(this.answer(&question));
+                question == "stop"
+            }
+            _ = tick.tick() => { this.read(); false }
+            () = tokio::time::sleep(due) => false,
+            _ = terminate.recv() => true,
+            _ = interrupt.recv() => true,
+            () = &mut farewell => break,
+        };
+        let now = this.clock.now();
+        if stop && !this.stopping {
+            this.stopping = true;
+            this.machine.shut_down(now);
+            farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
+        }
+        this.machine.handle_timeout(now);
+        this.drain();
+        if this.stopping
+            && this.machine.status().is_empty()
+            && (this.machine.undelivered() == 0 || !this.home_up)
+        {
+            break;
+        }
+    }
+    let _ = this.orders.send(Order::Stop);
+    let restored = thread.join().map_err(|_| anyhow!("the firewall's thread broke down"))?;
+    writer.stop()?;
+    // It is only a door; the next start replaces it.
+    let _ = std::fs::remove_file(socket(state));
+    restored.map_err(Failure::network)
+}
+
+impl Loop {
+    fn from_link(&mut self, input: FromLink) {
+        match input {
+            FromLink::Message { ip, path, bytes } => {
+                if self.stopping && self.machine.status().is_empty() {
+                    return;
+                }
+                let Some(mac) = self.hardware_address(ip) else { return };
+                let now = self.clock.now();
+                self.machine.handle_visitor(Address { mac, ip }, path, &bytes, now);
+            }
+            FromLink::Ended(path) => self.link.end(path),
+        }
+    }
+
+    fn hardware_address(&self, ip: Ipv4Addr) -> Option<[u8; 6]> {
+        let found = firewall::neighbour(ip, &self.interface).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a visitor's hardware address could not be looked up");
+            None
+        });
+        found.map(firewall::MacAddress::bytes)
+    }
+
+    fn accepted(&mut self, accepted: std::io::Result<(tokio::net::TcpStream, SocketAddr)>) {
+        match accepted {
+            Ok((stream, from)) => self.link.admit(stream, from, &self.machine.paths_in_use()),
+            Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
+        }
+    }
+
+    fn from_guard(&mut self, answer: Done) {
+        let now = self.clock.now();
+        match answer {
+            Done::Read(traffic, drops) => {
+                self.reading = false;
+                self.drops = drops;
+                for (address, counted) in traffic {
+                    self.machine.handle_traffic(address, counted, now);
+                }
+            }
+            Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
+            Done::Failed(error) => {
+                self.reading = false;
+                tracing::error!(%error, "the firewall refused an order");
+            }
+        }
+    }
+
+    fn from_home(&mut self, event: FromHome) {
+        let now = self.clock.now();
+        match event {
+            FromHome::Up => self.home_up = true,
+            FromHome::Message(bytes) => self.machine.handle_home(&bytes, now),
+            FromHome::Lost(reason) => {
+                if self.home_up {
+                    tracing::warn!(%reason, "the team server is lost; trying again");
+                }
+                self.home_up = false;
+                self.machine.handle_home_lost(now);
+            }
+        }
+    }
+
+    /// Asks the firewall for its counters, unless it is still busy with the last time.
+    fn read(&mut self) {
+        if !self.reading {
+            self.reading = self.orders.send(Order::Read).is_ok();
+        }
+    }
+
+    /// Carries out everything that the machine wants.
+    fn drain(&mut self) {
+        for session in self.machine.status() {
+            self.known.insert(session.address, session);
+        }
+        while let Some(event) = self.machine.poll_event() {
+            self.carry_out(event);
+        }
+        while let Some(transmit) = self.machine.poll_transmit() {
+            match transmit {
+                Transmit::Visitor(path, bytes) => self.link.answer(path, bytes),
+                Transmit::Home(bytes) => {
+                    if !self.home_up || self.home.try_send(bytes).is_err() {
+                        let now = self.clock.now();
+                        self.machine.handle_home_lost(now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, event: Event) {
+        match event {
+            Event::Opened { address, class, member } => {
+                tracing::info!(%class, %member, "opened a session");
+                self.order(Order::Open(address, class));
+            }
+            Event::Reclassified { address, class } => self.order(Order::Reclassify(address, class)),
+            Event::Closing { address, .. } => self.order(Order::Close(address)),
+            Event::Closed { address, code, counted, signed } => self.closed(address, code, counted, signed),
+            Event::Received(receipt, certificate) => {
+                let now = self.clock.now().unix_seconds();
+                let reply = |result: Result<_, guestright_store::StoreError>| {
+                    if let Err(error) = result {
+                        tracing::error!(%error, "a receipt could not be kept here");
+                    }
+                };
+                if let Err(error) = self.store.put(vec![(receipt, *certificate)], now, reply) {
+                    tracing::error!(%error, "a receipt could not be kept here");
+                }
+            }
+            Event::Delivered(sessions) => {
+                let _ = self.store.run(move |store| drop(store.mark_flushed(&sessions)));
+            }
+            Event::Refused { address, kind, reason } => tracing::debug!(%address, kind, %reason, "refused"),
+        }
+    }
+
+    fn order(&self, order: Order) {
+        // The thread ends only after this loop.
+        let _ = self.orders.send(order);
+    }
+
+    fn closed(
+        &mut self,
+        address: Address,
+        code: guestright_roaming::message::Code,
+        counted: Bytes,
+        signed: Bytes,
+    ) {
+        tracing::info!(%code, %counted, %signed, "closed a session");
+        let Some(session) = self.known.remove(&address) else { return };
+        let mut ended = session_json(&SessionStatus { counted, signed, ..session });
+        ended["end"] = json!(code.to_string());
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(ended);
+    }
+
+    fn answer(&mut self, question: &str) -> Value {
+        match question {
+            "status" => json!({
+                "team": self.team,
+                "home_up": self.home_up,
+                "sessions": self.machine.status().iter().map(session_json).collect::<Vec<_>>(),
+                "closed": self.ended,
+                "undelivered": self.machine.undelivered(),
+                "refused": self.machine.refusals(),
+                "dropped": self.drops,
+            }),
+            "stop" => json!({ "stopping": true }),
+            _ => json!({ "error": "the questions are: status, stop" }),
+        }
+    }
+}
+
+fn session_json(session: &SessionStatus) -> Value {
+    json!({
+        "ip": session.address.ip.to_string(),
+        "mac": firewall::MacAddress::new(session.address.mac).map(|mac| mac.to_string()).unwrap_or_default(),
+        "member": session.member.to_string(),
+        "team": session.team.to_string(),
+        "class": session.class.name(),
+        "started": session.started.to_string(),
+        "counted": session.counted.0,
+        "signed": session.signed.0,
+        "open": session.open,
+    })
+}
+
+/// The receipts that were kept and not delivered when the program stopped.
+fn undelivered(store: &Store) -> Result<Vec<(Receipt, Certificate)>, Failure> {
+    let mut receipts = Vec::new();
+    for outgoing in store.unflushed(10_000)? {
+        let certificate = Certificate::parse_kept(&outgoing.certificate)?;
+        receipts.push((Receipt::from_kept(&outgoing.receipt, &certificate)?, certificate));
+    }
+    Ok(receipts)
+}

@@ -1,0 +1,81 @@
+use crate::failure::Outcome;
+use guestright_netns::Sandbox;
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Say what this computer can and cannot do, and what to install
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright doctor
+  guestright doctor --json")]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+struct Finding {
+    what: &'static str,
+    good: bool,
+    says: String,
+    to_do: &'static str,
+}
+
+impl Doctor {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        let findings = examine();
+        if self.json {
+            let one = |finding: &Finding| {
+                json!({ "what": finding.what, "good": finding.good, "says": finding.says,
+                    "to_do": if finding.good { None } else { Some(finding.to_do) } })
+            };
+            writeln!(out, "{}", serde_json::Value::Array(findings.iter().map(one).collect()))?;
+            return Ok(());
+        }
+        for finding in &findings {
+            let mark = if finding.good { "yes" } else { "NO " };
+            writeln!(out, "{mark}  {:<28} {}", finding.what, finding.says)?;
+            if !finding.good {
+                writeln!(out, "     {:<28} {}", "", finding.to_do)?;
+            }
+        }
+        let missing = findings.iter().filter(|finding| !finding.good).count();
+        let verdict = if missing == 0 { "this computer can do everything" } else { "something is missing" };
+        writeln!(out, "\n{verdict}")?;
+        Ok(())
+    }
+}
+
+fn examine() -> Vec<Finding> {
+    let tool = |what, program: &str, argument: &str, to_do| {
+        let output = Command::new(program).arg(argument).stdin(Stdio::null()).output();
+        let says = output.as_ref().map_or_else(ToString::to_string, |output| {
+            let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+            String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned()
+        });
+        Finding { what, good: output.is_ok(), says, to_do }
+    };
+    let sandbox = Sandbox::probe();
+    let demo = Finding {
+        what: "the demo (namespaces)",
+        good: sandbox.is_ok(),
+        says: sandbox.map_or_else(|error| error.to_string(), |mode| format!("{mode:?}")),
+        to_do: "run as root, or allow user namespaces as the message says",
+    };
+    let tun = Path::new("/dev/net/tun").exists();
+    vec![
+        tool("access point: nftables", "nft", "--version", "install the package nftables"),
+        tool("access point: tc and ip", "tc", "-V", "install the package iproute2"),
+        demo,
+        tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"),
+        tool("the demo: curl", "curl", "--version", "install the package curl"),
+        Finding {
+            what: "tunnels: /dev/net/tun",
+            good: tun,
+            says: (if tun { "there" } else { "not there" }).to_owned(),
+            to_do: "load the kernel module tun; only later versions need it",
+        },
+    ]
+}

@@ -1,0 +1,325 @@
+//! The loop around the team server's machine.
+
+use crate::control;
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, PassphraseArgs};
+use crate::settings::{self, HomeSettings};
+use anyhow::{Context, anyhow};
+use guestright_channel::{Credentials, Receiver, Sender, accept};
+use guestright_clock::Clock;
+use guestright_identity::{Certificate, Role};
+use guestright_reciprocity::{Edge, StrangerCounters};
+use guestright_roaming::TeamServer;
+use guestright_roaming::home::{Event, Peer, Stored, Token};
+use guestright_store::{
+    Limits, Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
+};
+use guestright_units::{Bytes, TeamId};
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, mpsc};
+
+/// How many handshakes may go on at a time.
+const HANDSHAKES_MAX: usize = 64;
+/// How many messages may wait for one program of the team.
+const OUTGOING_MAX: usize = 256;
+
+/// What the loop waits for.
+enum Input {
+    Connected(Sender, Receiver, Certificate),
+    Message(Peer, Vec<u8>),
+    Gone(Peer),
+    Stored(Token, Vec<Bytes>, Result<PutReport, StoreError>),
+    Fetched(Token, Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+struct Loop {
+    server: TeamServer,
+    team: TeamId,
+    clock: Clock,
+    rng: StdRng,
+    store: WriterHandle,
+    inputs: mpsc::UnboundedSender<Input>,
+    peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
+    next_peer: Peer,
+    receipts: u64,
+    counters: StrangerCounters,
+}
+
+pub(super) fn run(
+    settings: &HomeSettings,
+    path: &Path,
+    passphrase: &PassphraseArgs,
+    out: &mut impl Write,
+) -> Outcome {
+    let beside = |file: &Path| settings::beside(path, file);
+    let credentials = passphrase.credentials(&beside(&settings.key), &beside(&settings.certificate))?;
+    if credentials.certificate.role() != Role::Home {
+        let role = credentials.certificate.role();
+        return Err(Failure::config(anyhow!("the certificate is for a {role}, not for a home")));
+    }
+    let state = beside(&settings.state);
+    files::state_directory(&state)?;
+    let mut store =
+        Store::open(&state.join("receipts.sqlite"), Limits { receipts_max: settings.receipts_max })?;
+    if let Some(list) = &settings.revocations {
+        let list = guestright_keys::read_revocations(&beside(list)).map_err(Failure::config)?;
+        store.put_revocation(&list)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(settings, &state, credentials, store, out))
+}
+
+async fn serve(
+    settings: &HomeSettings,
+    state: &Path,
+    credentials: Credentials,
+    store: Store,
+    out: &mut impl Write,
+) -> Outcome {
+    let mut clock = Clock::start();
+    let team = credentials.certificate.team_id();
+    let edges = store.edges()?.into_iter().map(edge);
+    let counters = read_counters(&store)?;
+    let now = clock.now();
+    let server = TeamServer::new(settings.config(), team, edges, store.revocations()?, counters, now);
+    let receipts = store.count();
+    let listener = TcpListener::bind(settings.listen).await;
+    let listener =
+        listener.with_context(|| format!("listen at {}", settings.listen)).map_err(Failure::network)?;
+    let writer = Writer::start(store, WriterLimits::default())?;
+    let (inputs, mut received) = mpsc::unbounded_channel();
+    let (questions, mut asked) = mpsc::channel(16);
+    control::serve(&state.join("home.sock"), questions)?;
+    let mut this = Loop {
+        server,
+        team,
+        clock,
+        rng: guestright_clock::rng(),
+        store: writer.handle(),
+        inputs,
+        peers: BTreeMap::new(),
+        next_peer: 0,
+        receipts,
+        counters,
+    };
+    writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)?;
+    out.flush()?;
+    let (credentials, places) = (Arc::new(credentials), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => this.admit(stream, &credentials, &places),
+                Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
+            },
+            Some(input) = received.recv() => this.handle(input),
+            Some((question, reply)) = asked.recv() => drop(reply.send(this.answer(&question))),
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+        }
+        this.drain();
+    }
+    writer.stop()?;
+    // It is only a door; the next start replaces it.
+    let _ = std::fs::remove_file(state.join("home.sock"));
+    Ok(())
+}
+
+impl Loop {
+    fn admit(&mut self, stream: TcpStream, credentials: &Arc<Credentials>, places: &Arc<Semaphore>) {
+        let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
+        let (credentials, inputs) = (Arc::clone(credentials), self.inputs.clone());
+        let (team, now) = (self.team, self.clock.now().unix_seconds());
+        tokio::spawn(async move {
+            match accept(stream, &credentials, team, now).await {
+                Ok((channel, certificate)) => {
+                    let (sender, receiver) = channel.split();
+                    let _ = inputs.send(Input::Connected(sender, receiver, certificate));
+                }
+                Err(error) => tracing::debug!(%error, "refused a channel"),
+            }
+            drop(place);
+        });
+    }
+
+    fn handle(&mut self, input: Input) {
+        let now = self.clock.now();
+        match input {
+            Input::Connected(sender, receiver, certificate) => self.connected(sender, receiver, certificate),
+            Input::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
+            Input::Gone(peer) => {
+                self.peers.remove(&peer);
+                self.server.handle_disconnected(peer);
+            }
+            Input::Stored(token, weights, Ok(report)) => {
+                let outcomes: Vec<_> = report
+                    .outcomes
+                    .iter()
+                    .zip(weights)
+                    .map(|(outcome, weight)| stored(outcome, weight))
+                    .collect();
+                self.receipts +=
+                    outcomes.iter().filter(|stored| matches!(stored, Stored::Added(_))).count() as u64;
+                // The report's own sums are exact also where one receipt replaced another team's.
+                let evicted: Vec<_> = report.evicted.into_iter().map(edge).collect();
+                self.server.handle_stored(token, &outcomes, &evicted, &mut self.rng, now);
+            }
+            Input::Stored(token, _, Err(error)) => {
+                tracing::error!(%error, "receipts could not be stored");
+                self.server.handle_store_failed(token, &error.to_string());
+            }
+            Input::Fetched(token, found) => self.server.handle_fetched(token, found),
+        }
+    }
+
+    fn connected(&mut self, mut sender: Sender, mut receiver: Receiver, certificate: Certificate) {
+        let peer = self.next_peer;
+        self.next_peer += 1;
+        if let Err(reason) = self.server.handle_connected(peer, certificate, self.clock.now()) {
+            return tracing::info!(%reason, "a program of the team was not let in");
+        }
+        let (outgoing, mut messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
+        self.peers.insert(peer, outgoing);
+        tokio::spawn(async move {
+            while let Some(message) = messages.recv().await {
+                if sender.send(&message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let inputs = self.inputs.clone();
+        tokio::spawn(async move {
+            loop {
+                match receiver.receive().await {
+                    Ok(Some(message)) => drop(inputs.send(Input::Message(peer, message))),
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::debug!(%error, "a channel ended");
+                        break;
+                    }
+                }
+            }
+            let _ = inputs.send(Input::Gone(peer));
+        });
+    }
+
+    /// Carries out everything that the machine wants.
+    fn drain(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            self.carry_out(event);
+        }
+        while let Some((peer, message)) = self.server.poll_transmit() {
+            // A program that does not read its answers loses them, and then its channel.
+            if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
+                self.peers.remove(&peer);
+                self.server.handle_disconnected(peer);
+            }
+        }
+        if self.server.stranger_counters() != self.counters {
+            self.counters = self.server.stranger_counters();
+            let counters = self.counters;
+            let _ = self.store.run(move |store| write_counters(store, counters));
+        }
+    }
+
+    fn carry_out(&mut self, event: Event) {
+        match event {
+            Event::Store { token, receipts } => {
+                let inputs = self.inputs.clone();
+                let now = self.clock.now().unix_seconds();
+                let weights: Vec<_> = receipts.iter().map(|(receipt, _)| receipt.weight()).collect();
+                let reply = move |result| drop(inputs.send(Input::Stored(token, weights, result)));
+                if let Err(error) = self.store.put(receipts, now, reply) {
+                    let _ = self.inputs.send(Input::Stored(token, Vec::new(), Err(error)));
+                }
+            }
+            Event::Fetch { token, since, max } => {
+                let (inputs, team) = (self.inputs.clone(), self.team);
+                let job = move |store: &mut Store| {
+                    let found = store.receipts_of_provider(team, since, max).unwrap_or_default();
+                    let _ = inputs.send(Input::Fetched(token, found));
+                };
+                if self.store.run(job).is_err() {
+                    let _ = self.inputs.send(Input::Fetched(token, Vec::new()));
+                }
+            }
+            Event::Revoked(list) => {
+                let keep = move |store: &mut Store| drop(store.put_revocation(&list));
+                let _ = self.store.run(keep);
+            }
+            Event::Decided { consumer, decision, reason } => {
+                let consumer = consumer.short();
+                tracing::info!(%consumer, verdict = ?decision.verdict, %reason, "decided");
+            }
+            Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
+        }
+    }
+
+    fn answer(&mut self, question: &str) -> Value {
+        match question.split_once(' ') {
+            None if question == "status" => self.status(),
+            Some(("why", team)) => match team.parse() {
+                Ok(team) => {
+                    let request = Bytes(1_000_000);
+                    let explanation = self.server.explain(team, request, &mut self.rng);
+                    let own = self.team;
+                    let name = |team: TeamId| if team == own { "us".to_owned() } else { team.short() };
+                    json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
+                        "ind": explanation.decision.ind.map(|ind| ind.to_string()),
+                        "lines": explanation.lines(name) })
+                }
+                Err(error) => json!({ "error": error.to_string() }),
+            },
+            _ => json!({ "error": "the questions are: status, why TEAM" }),
+        }
+    }
+
+    fn status(&self) -> Value {
+        let graph = self.server.graph();
+        let peers: Vec<_> = self.server.peers().map(|(_, role, key)| format!("{role} {key}")).collect();
+        json!({
+            "team": self.team.to_string(),
+            "receipts": self.receipts,
+            "teams": graph.team_count(),
+            "edges": graph.edge_count(),
+            "owed_to_us": graph.in_capacity(self.team).0,
+            "owed_by_us": graph.out_capacity(self.team).0,
+            "peers": peers,
+            "refused": self.server.refusals(),
+        })
+    }
+}
+
+fn stored(outcome: &PutOutcome, weight: Bytes) -> Stored {
+    match outcome {
+        PutOutcome::New => Stored::Added(weight),
+        PutOutcome::Raised(by) => Stored::Added(*by),
+        PutOutcome::Known => Stored::Known,
+        PutOutcome::Lower { .. } => Stored::Lower,
+    }
+}
+
+fn edge(edge: guestright_store::Edge) -> Edge {
+    Edge { consumer: edge.consumer, provider: edge.provider, bytes: edge.weight }
+}
+
+fn read_counters(store: &Store) -> Result<StrangerCounters, StoreError> {
+    let read = |key| Ok::<_, StoreError>(Bytes(store.state(key)?.unwrap_or(0).cast_unsigned()));
+    Ok(StrangerCounters { given: read("strangers-given")?, returned: read("strangers-returned")? })
+}
+
+fn write_counters(store: &mut Store, counters: StrangerCounters) {
+    let StrangerCounters { given, returned } = counters;
+    for (key, bytes) in [("strangers-given", given), ("strangers-returned", returned)] {
+        if let Err(error) = store.set_state(key, bytes.0.cast_signed()) {
+            tracing::warn!(%error, "the memory of strangers could not be kept");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, PassphraseArgs};
+use anyhow::{Context, anyhow};
+use guestright_clock::Clock;
+use guestright_identity::{Certificate, IdentityError, RevocationList, Role, SecretKey, Suite};
+use guestright_units::UnixSeconds;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Make a team, and keys for its members, access points and home
+///
+/// The team's secret key stays in its directory, best on a computer that is not on the network. Members, access
+/// points and the home get keys of their own and certificates that the team signs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team init --dir family
+  guestright team member add alice --dir family
+  guestright team member add router --role access-point --dir family")]
+pub(crate) struct Team {
+    #[command(subcommand)]
+    command: TeamCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum TeamCommand {
+    Init(Init),
+    Member(Member),
+    Backup(Backup),
+    Restore(Restore),
+}
+
+/// Make a team: its key, in a new directory
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team init --dir family --encrypt")]
+struct Init {
+    /// The team's directory
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    /// The signature suite; a team has one for ever
+    #[arg(long, default_value = "ed25519", value_parser = live_suite)]
+    suite: Suite,
+    /// Encrypt the team's key with a passphrase
+    #[arg(long)]
+    encrypt: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+/// Add, list or revoke members, access points and homes
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team member list --dir family")]
+struct Member {
+    #[command(subcommand)]
+    command: MemberCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum MemberCommand {
+    Add(Add),
+    List(List),
+    Revoke(Revoke),
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RoleName {
+    Member,
+    AccessPoint,
+    Home,
+}
+
+/// Make a key and its certificate: NAME.key and NAME.cert in the team's directory
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team member add alice --dir family --days 90")]
+struct Add {
+    /// A name for the files: letters, digits and dashes
+    name: String,
+    /// What the key is for
+    #[arg(long, value_enum, default_value = "member")]
+    role: RoleName,
+    /// For how many days the certificate holds; short lives need fewer revocations
+    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=3650))]
+    days: u64,
+    /// The team's directory
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+/// List the team's certificates
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team member list --dir family --json")]
+struct List {
+    /// The team's directory
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Revoke a key: what it signs from now on does not count
+///
+/// Writes the team's revocation list anew. Give it to the team's home (`revocations` in home.toml), which passes it on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team member revoke alice --dir family")]
+struct Revoke {
+    /// The name under which it was added
+    name: String,
+    /// The team's directory
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+/// Write the team's key to a file, encrypted with a new passphrase
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team backup family-backup.key --dir family")]
+struct Backup {
+    /// The file to make
+    file: PathBuf,
+    /// The team's directory
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+/// Make a team's directory from a backup of its key
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright team restore family-backup.key --dir family")]
+struct Restore {
+    /// The backup
+    file: PathBuf,
+    /// The directory to make
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+fn live_suite(text: &str) -> Result<Suite, String> {
+    let suite: Suite = text.parse()?;
+    if suite.is_legacy() { Err(format!("{suite} is for measurements, not for a team")) } else { Ok(suite) }
+}
+
+impl Team {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        match self.command {
+            TeamCommand::Init(command) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Add(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::List(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Revoke(command) }) => command.run(out),
+            TeamCommand::Backup(command) => command.run(out),
+            TeamCommand::Restore(command) => command.run(out),
+        }
+    }
+}
+
+impl Init {
+    fn run(self, out: &mut impl Write) -> Outcome {
+        files::state_directory(&self.dir)?;
+        let mut rng = guestright_clock::rng();
+        let key = SecretKey::generate(self.suite, &mut rng);
+        let passphrase = self.encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
+        let path = team_key(&self.dir);
+        guestright_keys::write_secret(&path, &key, passphrase.as_deref(), &mut rng).map_err(|error| {
+            Failure::config(error).hint("one directory holds one team; give another with --dir")
+        })?;
+        let team = key.public().team_id();
+        if self.json {
+            writeln!(
+                out,
+                "{}",
+                json!({ "team": team.to_string(), "suite": self.suite.name(), "key": path })
+            )?;
+        } else {
+            writeln!(out, "made team {team}")?;
+            writeln!(out, "its key is {}: keep a backup of it, and give it to nobody", path.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl Add {
+    fn run(self, out: &mut impl Write) -> Outcome {
+        if !is_name(&self.name) {
+            return Err(Failure::user(anyhow!(
+                "{:?} is not a name of letters, digits and dashes",
+                self.name
+            )));
+        }
+        let team = self.passphrase.read_secret(&team_key(&self.dir))?;
+        let mut rng = guestright_clock::rng();
+        let key = SecretKey::generate(team.public().suite(), &mut rng);
+        let now = Clock::start().now().unix_seconds();
+        // Other clocks may be a little behind ours.
+        let (from, to) = (now.minus(600), now.plus(self.days * 86_400));
+        let role = self.role.role();
+        let certificate = Certificate::issue(&team, key.public(), role, from, to);
+        let (key_path, certificate_path) = member_files(&self.dir, &self.name);
+        guestright_keys::write_secret(&key_path, &key, None, &mut rng)
+            .map_err(|error| Failure::config(error).hint("every name is given once; choose another"))?;
+        guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
+        let id = certificate.subject_id().to_string();
+        if self.json {
+            let role = role.to_string();
+            let answer = json!({ "name": self.name, "role": role, "id": id, "not_after": to.to_string(),
+                "key": key_path, "certificate": certificate_path });
+            writeln!(out, "{answer}")?;
+        } else {
+            let (key, certificate) = (key_path.display(), certificate_path.display());
+            writeln!(out, "added {} as {role}, until {to}", self.name)?;
+            writeln!(out, "give it {key} and {certificate}, and nobody else the first of them")?;
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn run(self, out: &mut impl Write) -> Outcome {
+        let revoked = revocations(&self.dir)?;
+        let now = Clock::start().now().unix_seconds();
+        let mut rows = Vec::new();
+        for (name, certificate) in certificates(&self.dir)? {
+            let list = revoked.as_ref().map_or(Ok(()), |list| list.check(certificate.subject_id(), now));
+            let holds = certificate.check(certificate.role(), now).and(list);
+            rows.push((name, certificate, holds));
+        }
+        if self.json {
+            let row = |(name, certificate, holds): &(String, Certificate, Result<(), IdentityError>)| {
+                json!({ "name": name, "role": certificate.role().to_string(),
+                    "id": certificate.subject_id().to_string(),
+                    "not_after": certificate.not_after().to_string(),
+                    "valid": holds.is_ok(), "reason": holds.as_ref().err().map(ToString::to_string) })
+            };
+            writeln!(out, "{}", serde_json::Value::Array(rows.iter().map(row).collect()))?;
+            return Ok(());
+        }
+        writeln!(out, "{:<20} {:<13} {:<10} {:<21} state", "name", "role", "id", "until")?;
+        for (name, certificate, holds) in rows {
+            let state = holds.map_or_else(|error| error.to_string(), |()| "holds".to_owned());
+            let id = certificate.subject_id().to_string();
+            let (role, until) = (certificate.role().to_string(), certificate.not_after().to_string());
+            writeln!(out, "{name:<20} {role:<13} {:<10} {until:<21} {state}", &id[..8])?;
+        }
+        Ok(())
+    }
+}
+
+impl Revoke {
+    fn run(self, out: &mut impl Write) -> Outcome {
+        let (_, path) = member_files(&self.dir, &self.name);
+        let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
+        let team = self.passphrase.read_secret(&team_key(&self.dir))?;
+        let now = Clock::start().now().unix_seconds();
+        let old = revocations(&self.dir)?;
+        let mut revoked: BTreeMap<_, UnixSeconds> =
+            old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
+        revoked.entry(certificate.subject_id()).or_insert(now);
+        let sequence = old.map_or(1, |list| list.sequence() + 1);
+        let list = RevocationList::issue(&team, sequence, now, revoked)?;
+        let path = self.dir.join("revocations");
+        guestright_keys::write_revocations(&path, &list).map_err(Failure::config)?;
+        writeln!(out, "revoked {}: what it signs from {now} on does not count", self.name)?;
+        writeln!(out, "the list is {}; the team's home reads it when it starts", path.display())?;
+        Ok(())
+    }
+}
+
+impl Backup {
+    fn run(self, out: &mut impl Write) -> Outcome {
+        let team = PassphraseArgs::default().read_secret(&team_key(&self.dir))?;
+        let passphrase = self.passphrase.new_passphrase()?;
+        let mut rng = guestright_clock::rng();
+        guestright_keys::write_secret(&self.file, &team, Some(&passphrase), &mut rng)
+            .map_err(Failure::config)?;
+        writeln!(out, "wrote {}: with its passphrase it is the whole team", self.file.display())?;
+        Ok(())
+    }
+}
+
+impl Restore {
+    fn run(self, out: &mut impl Write) -> Outcome {
+        let team = self.passphrase.read_secret(&self.file)?;
+        files::state_directory(&self.dir)?;
+        let mut rng = guestright_clock::rng();
+        guestright_keys::write_secret(&team_key(&self.dir), &team, None, &mut rng)
+            .map_err(Failure::config)?;
+        writeln!(out, "restored team {} in {}", team.public().team_id(), self.dir.display())?;
+        Ok(())
+    }
+}
+
+impl RoleName {
+    fn role(self) -> Role {
+        match self {
+            Self::Member => Role::Member,
+            Self::AccessPoint => Role::AccessPoint,
+            Self::Home => Role::Home,
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    !name.is_empty() && name.len() <= 40 && name != "team" && name.chars().all(fits)
+}
+
+fn team_key(dir: &Path) -> PathBuf {
+    dir.join("team.key")
+}
+
+fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
+    (dir.join(format!("{name}.key")), dir.join(format!("{name}.cert")))
+}
+
+fn revocations(dir: &Path) -> Result<Option<RevocationList>, Failure> {
+    let path = dir.join("revocations");
+    if !path.exists() {
+        return Ok(None);
+    }
+    guestright_keys::read_revocations(&path).map(Some).map_err(Failure::config)
+}
+
+fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Failure> {
+    let entries = std::fs::read_dir(dir).with_context(|| format!("read {}", dir.display()));
+    let mut found = Vec::new();
+    for entry in
+        entries.map_err(|error| Failure::config(error).hint("make a team with `guestright team init`"))?
+    {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "cert") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            found.push((name, guestright_keys::read_certificate(&path).map_err(Failure::config)?));
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
+}

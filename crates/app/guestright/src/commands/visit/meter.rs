@@ -1,0 +1,75 @@
+//! The visitor's own count of what it used.
+
+use anyhow::Context;
+use guestright_firewall::VisitorMeter;
+use guestright_units::Bytes;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+/// Counts the bytes of IPv4 packets between this computer and the Internet.
+#[derive(Debug)]
+pub(super) enum Meter {
+    /// Counters of the kernel's packet filter: exact, but only an administrator may set them up.
+    Filter { meter: VisitorMeter, start: Bytes },
+    /// The interface's own counters less the frames' headers: everything on the interface counts, also what is said
+    /// to the access point itself, so this meter lets a little more pass.
+    Interface { name: String, start: Bytes },
+}
+
+/// Ethernet's header, which interfaces count and the access point does not.
+const FRAME_HEADER: u64 = 14;
+
+impl Meter {
+    /// The best meter that this program may use, and a remark if it is not the exact one.
+    pub(super) fn start(
+        interface: &str,
+        access_point: Ipv4Addr,
+        state: &Path,
+    ) -> anyhow::Result<(Self, Option<String>)> {
+        match VisitorMeter::up(interface, access_point, &state.join("meter.json")) {
+            Ok(meter) => Ok((Self::Filter { meter, start: Bytes(0) }, None)),
+            Err(error) => {
+                let start = read_interface(interface)?;
+                let remark = format!("counting by the interface, which is less exact: {error}");
+                Ok((Self::Interface { name: interface.to_owned(), start }, Some(remark)))
+            }
+        }
+    }
+
+    /// Counts from here on.
+    pub(super) fn restart(&mut self) -> anyhow::Result<()> {
+        let now = self.total()?;
+        match self {
+            Self::Filter { start, .. } | Self::Interface { start, .. } => *start = now,
+        }
+        Ok(())
+    }
+
+    /// Both ways since the start.
+    pub(super) fn read(&self) -> anyhow::Result<Bytes> {
+        let (Self::Filter { start, .. } | Self::Interface { start, .. }) = self;
+        Ok(self.total()?.saturating_sub(*start))
+    }
+
+    fn total(&self) -> anyhow::Result<Bytes> {
+        match self {
+            Self::Filter { meter, .. } => {
+                let traffic = meter.read()?;
+                Ok(Bytes(traffic.up.saturating_add(traffic.down)))
+            }
+            Self::Interface { name, .. } => read_interface(name),
+        }
+    }
+}
+
+/// Both directions of an interface, from `/proc/net/dev` (proc(5)).
+fn read_interface(name: &str) -> anyhow::Result<Bytes> {
+    let table = std::fs::read_to_string("/proc/net/dev").context("read /proc/net/dev")?;
+    let mut lines = table.lines().filter_map(|line| line.trim_start().split_once(':'));
+    let (_, counters) =
+        lines.find(|(interface, _)| *interface == name).with_context(|| format!("find interface {name}"))?;
+    let counters: Vec<u64> = counters.split_whitespace().map_while(|number| number.parse().ok()).collect();
+    let at = |index: usize| counters.get(index).copied().unwrap_or(0);
+    let (bytes, packets) = (at(0) + at(8), at(1) + at(9));
+    Ok(Bytes(bytes.saturating_sub(packets * FRAME_HEADER)))
+}

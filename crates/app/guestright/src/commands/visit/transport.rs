@@ -1,0 +1,77 @@
+//! Messages to and from the access point, over one connection or in datagrams.
+
+use super::Transport;
+use crate::failure::Failure;
+use anyhow::{Context, anyhow};
+use guestright_channel::MessageReader;
+use guestright_roaming::message::{MESSAGE_MAX, message_len};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, UdpSocket};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The way to the access point.
+#[derive(Debug)]
+pub(super) enum Line {
+    Connection { read: MessageReader<OwnedReadHalf>, write: OwnedWriteHalf },
+    Datagrams { socket: UdpSocket, buffer: Vec<u8> },
+}
+
+impl Line {
+    /// Opens the way. If no connection comes about, datagrams are tried: connections may be exhausted by others.
+    pub(super) async fn open(access_point: SocketAddr, transport: Transport) -> Result<Self, Failure> {
+        if transport == Transport::Tcp {
+            let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(access_point)).await;
+            match connecting {
+                Ok(Ok(stream)) => {
+                    let measure = |bytes: &[u8]| message_len(bytes).map_err(|error| error.to_string());
+                    let (read, write) = stream.into_split();
+                    return Ok(Self::Connection {
+                        read: MessageReader::new(read, measure, MESSAGE_MAX),
+                        write,
+                    });
+                }
+                Ok(Err(error)) => {
+                    tracing::info!(%error, "no connection to the access point; trying datagrams")
+                }
+                Err(_) => tracing::info!("no connection to the access point in time; trying datagrams"),
+            }
+        }
+        let open = async {
+            let socket = UdpSocket::bind("0.0.0.0:0").await?;
+            socket.connect(access_point).await?;
+            Ok::<_, std::io::Error>(socket)
+        };
+        let socket = open.await.with_context(|| format!("reach {access_point}")).map_err(Failure::network)?;
+        Ok(Self::Datagrams { socket, buffer: vec![0; 65_536] })
+    }
+
+    /// The next message of the access point.
+    pub(super) async fn receive(&mut self) -> anyhow::Result<Vec<u8>> {
+        match self {
+            Self::Connection { read, .. } => {
+                read.receive().await?.ok_or_else(|| anyhow!("the access point closed the connection"))
+            }
+            Self::Datagrams { socket, buffer } => {
+                let length = socket.recv(buffer).await.context("is there a guestright access point?")?;
+                Ok(buffer[..length].to_vec())
+            }
+        }
+    }
+
+    /// Sends a message. A datagram may get lost; the machine repeats what matters.
+    pub(super) async fn send(&mut self, message: &[u8]) -> anyhow::Result<()> {
+        match self {
+            Self::Connection { write, .. } => {
+                write.write_all(message).await.context("send to the access point")
+            }
+            Self::Datagrams { socket, .. } => {
+                let _ = socket.send(message).await;
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How `status` and `off` speak with a running program: one line of JSON each way over a Unix socket.
+//!
+//! The socket lies in the program's state directory, which only its owner may enter.
+
+use crate::failure::Failure;
+use anyhow::Context;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tokio::sync::{mpsc, oneshot};
+
+/// A question has at most so many bytes.
+const QUESTION_MAX: u64 = 4_096;
+
+/// A question and where its answer goes.
+pub(crate) type Question = (String, oneshot::Sender<Value>);
+
+/// Answers questions at `path` until the receiver of `questions` is gone.
+pub(crate) fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<()> {
+    // What is there is left over: the state directory is locked by its program.
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path).with_context(|| format!("open {}", path.display()))?;
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let questions = questions.clone();
+            tokio::spawn(async move {
+                let (read, mut write) = stream.split();
+                let mut line = String::new();
+                let read = tokio::io::BufReader::new(read.take(QUESTION_MAX)).read_line(&mut line).await;
+                let (reply, answer) = oneshot::channel();
+                if read.is_ok()
+                    && questions.send((line.trim().to_owned(), reply)).await.is_ok()
+                    && let Ok(answer) = answer.await
+                {
+                    // The asker may have gone.
+                    let _ = write.write_all(format!("{answer}\n").as_bytes()).await;
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Asks the program behind `path`. Nothing if none runs there.
+///
+/// # Errors
+/// It runs and does not answer.
+pub(crate) fn ask(path: &Path, question: &str) -> Result<Option<Value>, Failure> {
+    let Ok(mut stream) = UnixStream::connect(path) else { return Ok(None) };
+    let answer = (|| {
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(format!("{question}\n").as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line)?;
+        Ok::<_, std::io::Error>(line)
+    })();
+    let answer = answer.with_context(|| format!("ask the program behind {}", path.display()));
+    let answer = answer.map_err(Failure::network)?;
+    let value = serde_json::from_str(&answer).context("the running program's answer is not JSON");
+    Ok(Some(value.map_err(Failure::network)?))
+}

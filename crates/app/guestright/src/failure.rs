@@ -1,0 +1,83 @@
+//! What went wrong, told to a person.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Whose fault it is; each kind has an exit code of its own (sysexits.h where it has one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The request cannot be carried out as it was put: 1.
+    User,
+    /// A setting or a file is wrong: 78.
+    Config,
+    /// A peer, the network or the operating system refused: 69.
+    Network,
+}
+
+/// An error with its kind and, when one is known, what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn user(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: Kind::User, error: error.into(), hint: None }
+    }
+
+    pub(crate) fn config(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: Kind::Config, error: error.into(), hint: None }
+    }
+
+    pub(crate) fn network(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: Kind::Network, error: error.into(), hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self.kind {
+            Kind::User => 1,
+            Kind::Network => 69,
+            Kind::Config => 78,
+        })
+    }
+
+    /// Whether the reader of our output has gone, as in `guestright … | head`.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let io = self.error.downcast_ref::<std::io::Error>();
+        io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::user(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "guestright: {:#}", self.error)?;
+        self.hint.iter().try_for_each(|hint| writeln!(f, "  what to do: {hint}"))
+    }
+}
+
+/// What every command returns.
+pub(crate) type Outcome = Result<(), Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_happened_and_what_to_do() {
+        let error = anyhow::anyhow!("no such file").context("read ap.toml");
+        let shown = Failure::config(error).hint("make one").to_string();
+        assert_eq!(shown, "guestright: read ap.toml: no such file\n  what to do: make one\n");
+    }
+}

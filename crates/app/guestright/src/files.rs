@@ -1,0 +1,77 @@
+//! Key files with a passphrase that is asked for, state directories, and the passphrase itself.
+
+use crate::failure::Failure;
+use anyhow::{Context, anyhow};
+use guestright_channel::Credentials;
+use guestright_identity::SecretKey;
+use std::io::IsTerminal;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Where a passphrase comes from.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct PassphraseArgs {
+    /// File with the passphrase of the key, on its first line; otherwise it is asked for when it is needed
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+impl PassphraseArgs {
+    fn from_file(&self) -> Result<Option<String>, Failure> {
+        let Some(path) = &self.passphrase_file else { return Ok(None) };
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()));
+        let text = text.map_err(Failure::config)?;
+        let line = text.lines().next().unwrap_or_default().to_owned();
+        if line.is_empty() {
+            return Err(Failure::config(anyhow!("{} has no passphrase on its first line", path.display())));
+        }
+        Ok(Some(line))
+    }
+
+    /// A passphrase for a new file.
+    pub(crate) fn new_passphrase(&self) -> Result<String, Failure> {
+        if let Some(passphrase) = self.from_file()? {
+            return Ok(passphrase);
+        }
+        let ask = |prompt| {
+            rpassword::prompt_password(prompt).map_err(|error| {
+                Failure::user(anyhow!(error).context("ask for a passphrase"))
+                    .hint("there is no terminal to ask on: give --passphrase-file")
+            })
+        };
+        let (first, second) = (ask("New passphrase: ")?, ask("Again: ")?);
+        if first != second || first.is_empty() {
+            return Err(Failure::user(anyhow!("the two passphrases differ, or are empty")));
+        }
+        Ok(first)
+    }
+
+    /// Reads a key file, asking for its passphrase if it needs one.
+    pub(crate) fn read_secret(&self, path: &Path) -> Result<SecretKey, Failure> {
+        let given = self.from_file()?.map(Zeroizing::new);
+        let ask = || {
+            let prompt = || rpassword::prompt_password(format!("Passphrase of {}: ", path.display())).ok();
+            given.or_else(|| std::io::stdin().is_terminal().then(prompt).flatten().map(Zeroizing::new))
+        };
+        guestright_keys::read_secret(path, ask).map_err(Failure::config)
+    }
+
+    /// Reads a key and the certificate that belongs to it.
+    pub(crate) fn credentials(&self, key: &Path, certificate: &Path) -> Result<Credentials, Failure> {
+        let secret = self.read_secret(key)?;
+        let certified = guestright_keys::read_certificate(certificate).map_err(Failure::config)?;
+        if certified.subject() != secret.public() {
+            let (key, certificate) = (key.display(), certificate.display());
+            return Err(Failure::config(anyhow!("{certificate} is not the certificate of {key}"))
+                .hint("a key and its certificate are made together by `guestright team member add`"));
+        }
+        Ok(Credentials { key: secret, certificate: certified })
+    }
+}
+
+/// Makes a directory that only its owner may enter, unless it is there.
+pub(crate) fn state_directory(path: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("make {}", path.display())).map_err(Failure::config)
+}

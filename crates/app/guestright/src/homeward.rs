@@ -1,0 +1,114 @@
+//! The way to the own team server, kept up in the background.
+
+use guestright_channel::{ChannelError, Credentials, Sender, connect};
+use guestright_clock::Clock;
+use guestright_identity::Role;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+/// How many messages may wait for the team server.
+const QUEUE_MAX: usize = 256;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// What happens on the way.
+#[derive(Debug)]
+pub(crate) enum FromHome {
+    /// The team server is there.
+    Up,
+    /// It says something.
+    Message(Vec<u8>),
+    /// It cannot be reached, for this reason. We go on trying.
+    Lost(String),
+}
+
+/// Keeps a channel to the team server; messages go in here, what happens comes out at `events`.
+pub(crate) fn keep(
+    address: SocketAddr,
+    credentials: Credentials,
+    events: mpsc::UnboundedSender<FromHome>,
+) -> mpsc::Sender<Vec<u8>> {
+    let (send, mut messages) = mpsc::channel(QUEUE_MAX);
+    tokio::spawn(async move {
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let failed = match once(address, &credentials, &events, &mut messages).await {
+                Ok(()) => return, // The program has no more to say.
+                Err(error) => error,
+            };
+            if !matches!(failed, Attempt::NotReached(_)) {
+                pause = PAUSE_FIRST;
+            }
+            if events.send(FromHome::Lost(failed.to_string())).is_err() {
+                return;
+            }
+            // Messages for a channel that is gone are repeated by the machine or not worth repeating.
+            while messages.try_recv().is_ok() {}
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    });
+    send
+}
+
+#[derive(Debug)]
+enum Attempt {
+    NotReached(ChannelError),
+    Ended(String),
+}
+
+impl std::fmt::Display for Attempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotReached(error) => write!(f, "{error}"),
+            Self::Ended(reason) => f.write_str(reason),
+        }
+    }
+}
+
+async fn once(
+    address: SocketAddr,
+    credentials: &Credentials,
+    events: &mpsc::UnboundedSender<FromHome>,
+    messages: &mut mpsc::Receiver<Vec<u8>>,
+) -> Result<(), Attempt> {
+    let now = Clock::start().now().unix_seconds();
+    let team = credentials.certificate.team_id();
+    let opened = async {
+        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
+        let stream = stream.map_err(|_| ChannelError::Timeout)??;
+        connect(stream, credentials, team, now).await
+    };
+    let (channel, peer) = opened.await.map_err(Attempt::NotReached)?;
+    if peer.role() != Role::Home {
+        return Err(Attempt::Ended(format!("{address} is a {} of our team, not its home", peer.role())));
+    }
+    let (mut sender, mut receiver) = channel.split();
+    let _ = events.send(FromHome::Up);
+    let incoming = events.clone();
+    let mut reading = tokio::spawn(async move {
+        loop {
+            match receiver.receive().await {
+                Ok(Some(message)) => drop(incoming.send(FromHome::Message(message))),
+                Ok(None) => return "the team server closed the channel".to_owned(),
+                Err(error) => return error.to_string(),
+            }
+        }
+    });
+    let ended = tokio::select! {
+        reason = &mut reading => Err(Attempt::Ended(reason.unwrap_or_else(|error| error.to_string()))),
+        sent = pass_on(&mut sender, messages) => sent.map_err(|error| Attempt::Ended(error.to_string())),
+    };
+    reading.abort();
+    ended
+}
+
+async fn pass_on(sender: &mut Sender, messages: &mut mpsc::Receiver<Vec<u8>>) -> Result<(), ChannelError> {
+    while let Some(message) = messages.recv().await {
+        sender.send(&message).await?;
+    }
+    Ok(())
+}

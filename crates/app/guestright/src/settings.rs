@@ -1,0 +1,261 @@
+//! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
+
+use crate::failure::Failure;
+use anyhow::{Context, anyhow};
+use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
+use guestright_roaming::{access_point, home};
+use guestright_units::{Bytes, Micros};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// The port of the protocol on the visitors' link, UDP and TCP.
+pub(crate) const PROTOCOL_PORT: u16 = 7273;
+/// The port on which a team server awaits the programs of its team.
+pub(crate) const HOME_PORT: u16 = 7274;
+
+/// `ap.toml`. Paths are relative to the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApSettings {
+    /// The access point's secret key.
+    pub(crate) key: PathBuf,
+    /// The certificate that its team made for it.
+    pub(crate) certificate: PathBuf,
+    /// Where the program keeps its state.
+    #[serde(default = "default_state")]
+    pub(crate) state: PathBuf,
+    /// The team server.
+    pub(crate) home: SocketAddr,
+    /// The interface on which visitors arrive; nothing else may be on it.
+    pub(crate) visitor_interface: String,
+    /// The interface to the Internet.
+    pub(crate) uplink_interface: String,
+    #[serde(default = "default_port")]
+    pub(crate) port: u16,
+    /// How often receipts are asked for.
+    #[serde(default = "default_interval")]
+    pub(crate) interval_ms: u64,
+    /// After how many bytes a receipt is asked for, whatever the interval.
+    #[serde(default = "default_volume")]
+    pub(crate) volume_bytes: u64,
+    /// After so long receipts go to the team server.
+    #[serde(default = "default_flush")]
+    pub(crate) flush_ms: u64,
+    /// Further networks that visitors must never reach, as `address/length`. Private ones are closed anyway.
+    #[serde(default)]
+    pub(crate) household_networks: Vec<String>,
+    /// `lowest` … `high`, or `refuse`.
+    #[serde(default = "default_away")]
+    pub(crate) when_home_is_away: String,
+    /// The share of the line that visitors may have; without it they are not shaped.
+    pub(crate) shaping: Option<ShapingSettings>,
+}
+
+/// What visitors may have of the line, all together.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShapingSettings {
+    pub(crate) down_bits_per_second: u64,
+    pub(crate) up_bits_per_second: u64,
+}
+
+/// `home.toml`. Paths are relative to the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HomeSettings {
+    /// The team server's secret key.
+    pub(crate) key: PathBuf,
+    /// The certificate that its team made for it.
+    pub(crate) certificate: PathBuf,
+    /// Where the program keeps its state, the receipts among it.
+    #[serde(default = "default_state")]
+    pub(crate) state: PathBuf,
+    /// Where it awaits the programs of its team.
+    #[serde(default = "default_listen")]
+    pub(crate) listen: SocketAddr,
+    /// The team's revocation list, if there is one.
+    pub(crate) revocations: Option<PathBuf>,
+    /// How many receipts are kept; the oldest go first.
+    #[serde(default = "default_receipts")]
+    pub(crate) receipts_max: u64,
+    #[serde(default)]
+    pub(crate) policy: PolicySettings,
+}
+
+/// How visitors are judged.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PolicySettings {
+    /// `srm` (the paper's rule), `netflow`, `quota` or `gmf`.
+    pub(crate) kind: PolicyKind,
+    /// netflow: how much of its debts is taken from what a team in the middle may pass on, per mille.
+    pub(crate) sigma_permille: Option<u16>,
+    /// netflow: what every team in the middle may pass on.
+    pub(crate) kappa_bytes: Option<u64>,
+    /// quota: what a team has to have given.
+    pub(crate) quota_bytes: Option<u64>,
+    /// gmf: what is left of credit after each team in the middle, per mille.
+    pub(crate) gain_permille: Option<u16>,
+    /// Whether what is asked for counts as owed already; the papers say no.
+    pub(crate) ignore_request: bool,
+    /// Grant with the probability that the ratio says, as the papers do, instead of by class alone.
+    pub(crate) by_probability: bool,
+    /// Until so much is owed to this team it serves every stranger.
+    pub(crate) bootstrap_bytes: Option<u64>,
+    /// How many arcs of the graph one decision may look at.
+    pub(crate) arcs_max: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PolicyKind {
+    #[default]
+    Srm,
+    Netflow,
+    Quota,
+    Gmf,
+}
+
+fn default_state() -> PathBuf {
+    "state".into()
+}
+
+fn default_port() -> u16 {
+    PROTOCOL_PORT
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::new(IpAddr::from([0, 0, 0, 0]), HOME_PORT)
+}
+
+fn default_interval() -> u64 {
+    access_point::Config::default().interval.0 / 1_000
+}
+
+fn default_volume() -> u64 {
+    access_point::Config::default().volume.0
+}
+
+fn default_flush() -> u64 {
+    access_point::Config::default().flush_after.0 / 1_000
+}
+
+fn default_receipts() -> u64 {
+    1_000_000
+}
+
+fn default_away() -> String {
+    ServiceClass::Lowest.to_string()
+}
+
+/// Reads a settings file and makes its paths absolute.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+    let read = || {
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("understand {}", path.display()))
+    };
+    read().map_err(|error| {
+        Failure::config(error).hint("`guestright help ap` and `guestright help home` show a file")
+    })
+}
+
+/// `path` as seen from the directory of the settings file.
+pub(crate) fn beside(settings: &Path, path: &Path) -> PathBuf {
+    settings.parent().unwrap_or(Path::new(".")).join(path)
+}
+
+impl ApSettings {
+    /// The machine's configuration.
+    pub(crate) fn config(&self) -> Result<access_point::Config, Failure> {
+        let away = match self.when_home_is_away.as_str() {
+            "refuse" => None,
+            class => {
+                Some(class.parse().map_err(|error| Failure::config(anyhow!("when_home_is_away: {error}")))?)
+            }
+        };
+        if !(200..=600_000).contains(&self.interval_ms) {
+            return Err(Failure::config(anyhow!(
+                "interval_ms is {}; it must be 200 to 600000",
+                self.interval_ms
+            )));
+        }
+        let interval = Micros::from_millis(self.interval_ms);
+        Ok(access_point::Config {
+            interval,
+            receipt_deadline: Micros(interval.0 / 2),
+            retry_after: Micros(interval.0 / 10),
+            volume: Bytes(self.volume_bytes),
+            unpaid_max: Bytes(self.volume_bytes.saturating_mul(10)),
+            flush_after: Micros::from_millis(self.flush_ms),
+            when_home_is_away: away,
+            ..access_point::Config::default()
+        })
+    }
+
+    /// The household's networks, read.
+    pub(crate) fn household(&self) -> Result<Vec<(IpAddr, u8)>, Failure> {
+        let parse = |text: &String| {
+            let parts = text.split_once('/');
+            let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
+            network.ok_or_else(|| {
+                Failure::config(anyhow!("household_networks: {text:?} is not address/length"))
+                    .hint("write for example \"203.0.113.0/24\"")
+            })
+        };
+        self.household_networks.iter().map(parse).collect()
+    }
+}
+
+impl HomeSettings {
+    /// The machine's configuration.
+    pub(crate) fn config(&self) -> home::Config {
+        home::Config { judge: self.policy.judge(), ..home::Config::default() }
+    }
+}
+
+impl PolicySettings {
+    pub(crate) fn judge(&self) -> JudgeConfig {
+        let mut judge = JudgeConfig::default();
+        judge.policy = match self.kind {
+            PolicyKind::Srm => Policy::Srm,
+            PolicyKind::Netflow => Policy::NetFlow {
+                sigma: PerMille(self.sigma_permille.unwrap_or(750)),
+                kappa: Bytes(self.kappa_bytes.unwrap_or(25_000_000)),
+            },
+            PolicyKind::Quota => Policy::Quota { bytes: Bytes(self.quota_bytes.unwrap_or(1_000_000_000)) },
+            PolicyKind::Gmf => Policy::Gmf { gain: PerMille(self.gain_permille.unwrap_or(800)) },
+        };
+        if self.ignore_request {
+            judge.request_weight = RequestWeight::Ignored;
+        }
+        if self.by_probability {
+            judge.rule = GrantRule::ByProbability;
+        }
+        if let Some(bytes) = self.bootstrap_bytes {
+            judge.strangers.bootstrap_target = Bytes(bytes);
+        }
+        let arcs_max = self.arcs_max.unwrap_or(1_000_000);
+        judge.limits = Limits { arcs_max, ..judge.limits };
+        judge
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ap.toml");
+        std::fs::write(
+            &path,
+            "key = \"k\"\ncertificate = \"c\"\nhome = \"127.0.0.1:1\"\nvisitor_interfase = \"x\"\n",
+        )
+        .unwrap();
+        let refused = read::<ApSettings>(&path).unwrap_err().to_string();
+        assert!(refused.contains("line 4") && refused.contains("visitor_interfase"), "{refused}");
+    }
+}

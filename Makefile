@@ -1,0 +1,36 @@
+# Every target is one or two lines: the work is in `xtask/` (Rust) and `scripts/setup.sh` (before there is Rust).
+# What a target takes besides goes in ARGS: make demo ARGS="--seed 7"
+
+CARGO_HOME ?= $(HOME)/.cargo
+CARGO_TARGET_DIR ?= target
+# rustup may have come a moment ago, and Debian keeps nft, ip and tc where ordinary users do not look.
+export PATH := $(CARGO_HOME)/bin:$(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench setup clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo: ## build the program and show a whole community on this computer
+	@sh scripts/setup.sh demo
+	cargo build --release --package guestright
+	@$(CARGO_TARGET_DIR)/release/guestright demo $(ARGS)
+
+test: ## install what the tests need, then run all of them
+	@sh scripts/setup.sh test
+	@cargo xtask test $(ARGS)
+
+lint: ## formatting, clippy, rustdoc, layers, tidiness, licences, wasm32
+	@sh scripts/setup.sh all
+	@cargo xtask lint
+
+bench: ## measure what the budgets are about
+	@sh scripts/setup.sh test
+	@cargo xtask bench $(ARGS)
+
+setup: ## install what this computer lacks, and nothing else
+	@sh scripts/setup.sh all
+
+clean: ## remove everything that was built
+	cargo clean

@@ -1,0 +1,240 @@
+#!/bin/sh
+# Installs what this computer lacks to build, show and test the project. Run with --help for the rest.
+# POSIX shell, because it has to work before there is anything else.
+set -u
+
+usage() {
+    cat <<'EOF'
+usage: sh scripts/setup.sh [--check] [demo|test|all]
+
+  demo      what building and running the demo needs
+  test      that, and what the tests need
+  all       that, and what the lints need (the default)
+  --check   only say what is missing; exit code 1 if anything is
+
+Installs Debian packages with apt-get (through sudo unless root) and Rust with rustup.
+Asks first, unless root, YES=1 or CI=true. Does nothing where nothing is missing.
+
+exit codes: 0 everything is here, 1 something is missing or could not be installed,
+            2 wrong usage, 3 nobody to ask (no terminal, not root, no YES=1)
+EOF
+}
+
+# --- What is needed -------------------------------------------------------------------------------------------------
+
+root=$(cd -- "$(dirname -- "$0")/.." && pwd) || exit 1
+rust_min=$(sed -n 's/^rust-version = "\([0-9.]*\)"$/\1/p' "$root/Cargo.toml" | head -n 1)
+# rustup may have come a moment ago, and Debian keeps nft, ip and tc where ordinary users do not look.
+PATH=${CARGO_HOME:-${HOME:-/root}/.cargo}/bin:$PATH:/usr/sbin:/sbin
+export PATH
+
+has() { command -v "$1" >/dev/null 2>&1; }
+has_c_compiler() { has cc && has make && { [ -e /usr/include/stdio.h ] || ! has dpkg; }; }
+has_openssl() { has pkg-config && pkg-config --exists openssl; }
+has_certificates() {
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || [ -e /etc/ssl/cert.pem ]
+}
+
+packages= # Debian's names of what is missing.
+jobs=     # The same in words, one per line.
+lacks() { # package, job
+    packages="$packages $1"
+    jobs="$jobs
+  - $2"
+}
+
+find_missing_packages() {
+    packages=
+    jobs=
+    has_c_compiler || lacks build-essential "a C compiler, its headers and make (SQLite is built from source)"
+    has curl || lacks curl "curl (downloads)"
+    has_certificates || lacks ca-certificates "root certificates (TLS downloads)"
+    has nft || lacks nftables "nft (nftables: the access points' firewall)"
+    { has ip && has tc; } || lacks iproute2 "ip and tc (iproute2: network namespaces and links)"
+    has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
+    [ "$group" = demo ] && return
+    has pkg-config || lacks pkg-config "pkg-config (finds OpenSSL)"
+    has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
+    has tshark || lacks tshark "tshark (an outside judge of our packets)"
+    [ "$group" = test ] && return
+    has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
+}
+
+at_least() { # have, want: two versions, compared by their first two numbers
+    have_major=${1%%.*} have_rest=${1#*.}
+    want_major=${2%%.*} want_rest=${2#*.}
+    have_minor=${have_rest%%.*} want_minor=${want_rest%%.*}
+    [ "$have_major" -gt "$want_major" ] ||
+        { [ "$have_major" -eq "$want_major" ] && [ "$have_minor" -ge "$want_minor" ]; }
+}
+
+rust= # What is wrong with Rust here; empty if nothing.
+find_rust() {
+    rust=
+    version=$(cd "$root" && rustc --version 2>/dev/null) || version=
+    version=${version#rustc }
+    version=${version%%[ -]*}
+    if [ -z "$version" ] || ! has cargo; then
+        rust="Rust $rust_min or newer (there is none)"
+    elif ! at_least "$version" "$rust_min"; then
+        rust="Rust $rust_min or newer (there is $version)"
+    elif [ "$group" = all ]; then
+        sysroot=$(cd "$root" && rustc --print sysroot)
+        { [ -x "$sysroot/bin/cargo-clippy" ] && [ -x "$sysroot/bin/rustfmt" ]; } ||
+            rust="clippy and rustfmt for Rust $version"
+    fi
+}
+
+find_missing() {
+    find_missing_packages
+    find_rust
+}
+
+is_complete() { [ -z "$packages" ] && [ -z "$rust" ]; }
+
+print_missing() {
+    printf 'missing on this computer:%s' "$jobs"
+    [ -z "$rust" ] || printf '\n  - %s' "$rust"
+    printf '\n'
+}
+
+fail() { # exit code, sentence
+    printf 'setup: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# --- May we install it? ---------------------------------------------------------------------------------------------
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+is_debian_family() {
+    [ -r /etc/os-release ] || return 1
+    # shellcheck source=/dev/null
+    family=$(. /etc/os-release && echo " ${ID:-} ${ID_LIKE:-} ")
+    case $family in *" debian "* | *" ubuntu "*) has apt-get ;; *) return 1 ;; esac
+}
+
+refuse_where_we_cannot_install() {
+    [ "$(uname -s)" = Linux ] || fail 1 "this project needs Linux: network namespaces and nftables are its kernel's."
+    [ -z "$packages" ] && return
+    is_debian_family ||
+        fail 1 "packages are installed on Debian and Ubuntu only; install the above with your package manager, then run this again."
+    is_root || has sudo ||
+        fail 1 "there is no sudo here. As root: apt-get update && apt-get install$packages"
+}
+
+ask() {
+    sudo="sudo "
+    is_root && sudo=
+    printf 'this will:\n'
+    [ -z "$packages" ] || printf '  %sapt-get update\n  %sapt-get install%s\n' "$sudo" "$sudo" "$packages"
+    [ -z "$rust" ] || printf '  install Rust with rustup (packaged if it is, else from sh.rustup.rs), below %s\n' "${CARGO_HOME:-${HOME:-/root}/.cargo}"
+    if is_root || [ "${YES:-}" = 1 ] || [ "${CI:-}" = true ]; then
+        return
+    fi
+    [ -t 0 ] || fail 3 "there is no terminal to ask on. Say YES=1 to agree: YES=1 sh scripts/setup.sh $group"
+    printf 'go on? [y/N] '
+    read -r answer || answer=
+    case $answer in [yY] | [yY][eE][sS]) ;; *) fail 1 "nothing was installed." ;; esac
+}
+
+# --- Installing -----------------------------------------------------------------------------------------------------
+
+twice() { # command: mirrors fail now and then, seldom twice
+    "$@" && return
+    printf 'setup: that failed; once more in 5 s\n' >&2
+    sleep 5
+    "$@"
+}
+
+as_root() { if is_root; then "$@"; else sudo "$@"; fi; }
+
+apt() { # `--no-remove`: never at the cost of something that is here
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 \
+        -qq -y --no-remove "$@" </dev/null
+}
+
+# A source of somebody else's may be broken without harm to ours: the install decides.
+updated=no
+apt_install() {
+    updated=yes
+    apt update || printf 'setup: apt-get update had errors; going on\n' >&2
+    apt install --no-install-recommends "$@"
+}
+
+install_packages() {
+    [ -z "$packages" ] && return
+    case $packages in
+    *tshark*) # The question is whether ordinary users may capture. No; and do not touch an earlier answer.
+        [ -e /var/lib/dpkg/info/wireshark-common.list ] ||
+            echo "wireshark-common wireshark-common/install-setuid boolean false" |
+                as_root debconf-set-selections
+        ;;
+    esac
+    # shellcheck disable=SC2086 # A list of names without spaces.
+    twice apt_install $packages || fail 1 "apt-get could not install$packages (its message is above)."
+}
+
+# Debian's rustup takes the place of Debian's rustc and cargo; whoever has those keeps them.
+is_rustup_packaged() {
+    is_debian_family && { is_root || has sudo; } && ! dpkg -s rustc >/dev/null 2>&1 || return 1
+    [ "$updated" = yes ] || apt update || return 1
+    LC_ALL=C apt-cache policy rustup | grep -q 'Candidate: [0-9]'
+}
+
+install_rustup() {
+    has rustup && return
+    is_rustup_packaged && twice apt_install rustup && return
+    script=$(mktemp) || return 1
+    twice curl --proto '=https' --tlsv1.2 -sSf --retry 3 -o "$script" https://sh.rustup.rs &&
+        RUSTUP_INIT_SKIP_PATH_CHECK=yes twice sh "$script" -y --profile minimal -c clippy -c rustfmt </dev/null
+    result=$?
+    rm -f "$script"
+    return $result
+}
+
+install_rust() {
+    find_rust # It may be here by now.
+    [ -z "$rust" ] && return
+    install_rustup || fail 1 "rustup could not be installed; see https://rustup.rs, then run this again."
+    find_rust
+    [ -z "$rust" ] && return
+    if [ "$rust" != "${rust#clippy}" ] && (cd "$root" && rustup component add clippy rustfmt); then
+        return
+    fi
+    twice rustup toolchain install stable --profile minimal -c clippy -c rustfmt ||
+        fail 1 "rustup could not install the stable toolchain (its message is above)."
+    rustup default >/dev/null 2>&1 || rustup default stable
+    find_rust
+    # Whoever chose an older default keeps it: only this checkout uses the newer one.
+    [ -z "$rust" ] || rustup override set stable --path "$root"
+}
+
+# --- Main -----------------------------------------------------------------------------------------------------------
+
+group=all
+check=no
+for argument in "$@"; do
+    case $argument in
+    demo | test | all) group=$argument ;;
+    --check) check=yes ;;
+    -h | --help) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+    esac
+done
+
+find_missing
+if ! is_complete; then
+    print_missing
+    [ "$check" = no ] || exit 1
+    refuse_where_we_cannot_install
+    ask
+    install_packages
+    install_rust
+    find_missing
+    if ! is_complete; then
+        print_missing
+        fail 1 "still missing after the installation, see above."
+    fi
+fi
+echo "everything needed is here"

@@ -1,0 +1,82 @@
+//! Every developer and CI command: `cargo xtask help` lists them.
+//!
+//! One file per command, with its table of facts on top: what it runs, allows or refuses. Each check reads the tree
+//! and writes nothing to it, collects everything that is wrong, and only then fails.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks on the terminal")]
+
+mod bench;
+mod layers;
+mod licences;
+mod lint;
+mod rust_text;
+mod steps;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND [ARGUMENTS]
+
+  ci               lint, then test
+  lint             rustfmt, clippy, rustdoc, layers, tidy, licences, wasm32, shellcheck
+  layers           who may depend on whom, and no waiting below io
+  tidy             sizes, names, links, unsafe code, loose ends
+  licences         what all that we link against is licensed under
+  test [ARGS]      every test; ARGS go to `cargo test`
+  bench [ARGS]     every benchmark; ARGS go to the benchmarks, e.g. a name to filter by
+  help             this text
+";
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let (command, rest) = match arguments {
+        [] => ("help", &[][..]),
+        [command, rest @ ..] => (command.as_str(), rest),
+    };
+    if rest.iter().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{HELP}");
+        return Ok(());
+    }
+    if !rest.is_empty() && !matches!(command, "test" | "bench") {
+        bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
+    }
+    match command {
+        "ci" => ci(),
+        "lint" => lint::run(),
+        "layers" => layers::run(),
+        "tidy" => tidy::run(),
+        "licences" => licences::run(),
+        "test" => test::run(rest),
+        "bench" => bench::run(rest),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => bail!("there is no command `{other}`; see `cargo xtask help`"),
+    }
+}
+
+/// The tests come last, so that what they say ends the output.
+fn ci() -> Result<()> {
+    let lint = lint::run();
+    let test = test::run(&[]);
+    match (lint, test) {
+        (Ok(()), Ok(())) => Ok(()),
+        (Err(error), Ok(())) | (Ok(()), Err(error)) => Err(error),
+        (Err(lint), Err(test)) => bail!("{lint:#}; {test:#}"),
+    }
+}

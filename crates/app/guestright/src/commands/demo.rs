@@ -1,12 +1,81 @@
-use crate::failure::Outcome;
+//! `guestright demo`: the whole community on this computer, in network namespaces.
+
+mod cast;
+mod internet;
+mod report;
+mod story;
+mod town;
+
+use crate::failure::{Failure, Outcome};
+use guestright_netns::Sandbox;
+use std::ffi::OsString;
 use std::io::Write;
-/// The whole community on this computer
+use std::net::SocketAddr;
+use std::process::ExitStatus;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Show the whole community on this computer: two households, an Internet, members, a newcomer, a free-rider
+///
+/// Everything is real: the programs, the kernel's packet filter and queues, the sockets, the receipts. It happens in
+/// namespaces of its own, so nothing of it is on your network, and the kernel clears it away whatever happens.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright demo")]
-pub(crate) struct Demo {}
+  guestright demo
+  guestright demo --keep
+  guestright demo --json")]
+pub(crate) struct Demo {
+    /// Leave the town running afterwards, until Ctrl-C
+    #[arg(long)]
+    keep: bool,
+    /// Print the result as JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+    /// How often receipts are asked for, in milliseconds; at home it is 5000
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(500..=10_000))]
+    interval_ms: u64,
+    /// Be the web server of the demo's Internet (the demo calls this itself)
+    #[arg(long, hide = true, value_name = "ADDRESS:PORT")]
+    internet: Option<SocketAddr>,
+}
+
+/// How long the town has to close down after Ctrl-C.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Demo {
-    pub(crate) fn run(self, _out: &mut impl Write) -> Outcome {
-        Ok(())
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        if let Some(address) = self.internet {
+            return runtime.block_on(internet::serve(address, out));
+        }
+        if Sandbox::inside() {
+            Sandbox::prepare()?;
+            return runtime.block_on(story::tell(&self, out));
+        }
+        let mode = Sandbox::probe().map_err(|error| {
+            Failure::network(error).hint("`guestright doctor` says what else this computer needs")
+        })?;
+        let program = std::env::current_exe()?;
+        let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+        let command = Sandbox::command(mode, &program, arguments);
+        let status = runtime.block_on(watch(command.into()))?;
+        // The town has said what went wrong.
+        if status.success() { Ok(()) } else { std::process::exit(status.code().unwrap_or(1)) }
     }
+}
+
+/// Waits for the town. A signal reaches it too if it came from the keyboard; one that did not ends it.
+async fn watch(mut command: tokio::process::Command) -> Result<ExitStatus, Failure> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut town = command.kill_on_drop(true).spawn()?;
+    tokio::select! {
+        status = town.wait() => return Ok(status?),
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    if let Ok(status) = tokio::time::timeout(PATIENCE, town.wait()).await {
+        return Ok(status?);
+    }
+    town.kill().await?;
+    Ok(town.wait().await?)
 }

@@ -1,0 +1,268 @@
+//! The programs of the town, started for real, and what they say.
+
+use super::town::{self, GUESTS, Guest, Household, UPLINK};
+use crate::control;
+use anyhow::{Context, anyhow, bail};
+use guestright_netns::World;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+
+/// How long any single thing may take before the demo says that it failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The town and its programs. Dropping it ends them.
+pub(super) struct Cast {
+    pub(super) world: World,
+    directory: PathBuf,
+    program: PathBuf,
+    programs: Vec<Child>,
+    visits: BTreeMap<&'static str, Child>,
+    said: mpsc::UnboundedSender<(&'static str, Value)>,
+    hears: mpsc::UnboundedReceiver<(&'static str, Value)>,
+    unheard: Vec<(&'static str, Value)>,
+}
+
+/// What a download brought.
+#[derive(Clone, Debug)]
+pub(super) struct Download {
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+    /// The address that the server saw.
+    pub(super) seen_as: String,
+}
+
+impl Cast {
+    pub(super) fn new(directory: PathBuf) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(&directory).with_context(|| format!("make {}", directory.display()))?;
+        let (said, hears) = mpsc::unbounded_channel();
+        Ok(Self {
+            world: town::build()?,
+            directory,
+            program: std::env::current_exe()?,
+            programs: Vec::new(),
+            visits: BTreeMap::new(),
+            said,
+            hears,
+            unheard: Vec::new(),
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Runs `guestright` as a person would, outside the town.
+    pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> anyhow::Result<()> {
+        let output = std::process::Command::new(&self.program).args(arguments).stdin(Stdio::null()).output()?;
+        if !output.status.success() {
+            bail!("guestright said: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+
+    /// Makes a team and its members' keys with the program's own commands.
+    pub(super) fn found(&self, team: &str, members: &[(&str, &str)]) -> anyhow::Result<()> {
+        let directory = self.path(team);
+        let directory = directory.as_os_str();
+        self.guestright(&[OsStr::new("team"), "init".as_ref(), "--dir".as_ref(), directory])?;
+        for (name, role) in members {
+            let arguments = ["team", "member", "add", name, "--role", role, "--dir"].map(OsStr::new);
+            self.guestright(&[arguments.as_slice(), &[directory]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Starts a program in `host` and waits for its first line, which says that it is ready.
+    pub(super) async fn start(&mut self, host: &str, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
+        let mut command = Command::from(self.world.command(host, &self.program)?);
+        let log = self.log(name)?;
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().context("its output is piped")?;
+        let mut lines = BufReader::new(output).lines();
+        let first = tokio::time::timeout(PATIENCE, lines.next_line()).await;
+        if !matches!(&first, Ok(Ok(Some(_)))) {
+            bail!("{name} did not start:\n{}", self.read_log(name));
+        }
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        self.programs.push(child);
+        Ok(())
+    }
+
+    fn log(&self, name: &str) -> anyhow::Result<std::fs::File> {
+        let path = self.path(&format!("{name}.log"));
+        std::fs::File::create(&path).with_context(|| format!("make {}", path.display()))
+    }
+
+    fn read_log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// Starts a household's home and access point.
+    pub(super) async fn open(&mut self, household: Household, team: &str, interval_ms: u64) -> anyhow::Result<()> {
+        let directory = self.path(team);
+        let home = format!(
+            "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
+             bootstrap_bytes = 50000000\n"
+        );
+        let ap = format!(
+            "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
+             visitor_interface = \"{GUESTS}\"\nuplink_interface = \"{UPLINK}\"\ninterval_ms = {interval_ms}\n\
+             volume_bytes = 25000000\nflush_ms = 500\n[shaping]\ndown_bits_per_second = 200000000\n\
+             up_bits_per_second = 50000000\n"
+        );
+        for (name, text) in [("home.toml", home), ("ap.toml", ap)] {
+            std::fs::write(directory.join(name), text)?;
+        }
+        for command in ["home", "ap"] {
+            let settings = directory.join(format!("{command}.toml"));
+            let settings = settings.to_str().context("the demo's paths are plain")?;
+            let name = format!("{}-{command}", household.name);
+            self.start(household.name, &name, &["--log", "info", command, "--config", settings]).await?;
+        }
+        self.until(&format!("{}'s access point to reach its home", household.name), |cast| {
+            Ok(cast.status(team)?["home_up"] == true)
+        })
+        .await
+    }
+
+    /// What an access point says of itself.
+    pub(super) fn status(&self, team: &str) -> anyhow::Result<Value> {
+        let socket = self.path(team).join("ap-state/ap.sock");
+        let answer = control::ask(&socket, "status").map_err(|failure| anyhow!("{failure}"))?;
+        answer.with_context(|| format!("ask the access point of {team}"))
+    }
+
+    /// Lets a guest visit; what it says comes out of [`Cast::hear`].
+    pub(super) fn visit(&mut self, guest: Guest, team: &str, home: Option<Household>) -> anyhow::Result<()> {
+        let directory = self.path(team);
+        let mut command = Command::from(self.world.command(guest.name, &self.program)?);
+        command.args(["visit", "--json", "--update-seconds", "1", "--key"]);
+        command.arg(directory.join(format!("{}.key", guest.name)));
+        command.arg("--certificate").arg(directory.join(format!("{}.cert", guest.name)));
+        command.arg("--state").arg(directory.join(format!("{}-state", guest.name)));
+        if let Some(home) = home {
+            command.arg("--home").arg(format!("{}:7274", home.address));
+        }
+        let log = self.log(&format!("{}-visit", guest.name))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().context("its output is piped")?;
+        let said = self.said.clone();
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(output).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let _ = said.send((guest.name, serde_json::from_str(&line).unwrap_or(Value::String(line))));
+            }
+        });
+        self.visits.insert(guest.name, child);
+        Ok(())
+    }
+
+    /// Sends a signal to a guest's program.
+    pub(super) fn signal(&self, guest: Guest, signal: &str) -> anyhow::Result<()> {
+        let visit = self.visits.get(guest.name).and_then(Child::id).context("the guest is visiting")?;
+        let status = std::process::Command::new("kill").args([signal, &visit.to_string()]).status()?;
+        if status.success() { Ok(()) } else { Err(anyhow!("kill {signal} failed")) }
+    }
+
+    /// Waits until a guest's program says something that `wanted` accepts.
+    pub(super) async fn hear(
+        &mut self,
+        guest: Guest,
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<Value> {
+        let fits = |(name, event): &(&str, Value)| *name == guest.name && wanted(event);
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some(place) = self.unheard.iter().position(fits) {
+                return Ok(self.unheard.remove(place).1);
+            }
+            match tokio::time::timeout_at(deadline, self.hears.recv()).await {
+                Ok(Some(event)) => self.unheard.push(event),
+                Ok(None) | Err(_) => {
+                    let last: Vec<_> = self.unheard.iter().filter(|(name, _)| *name == guest.name).collect();
+                    let log = self.read_log(&format!("{}-visit", guest.name));
+                    bail!("waited in vain for {} {what}; it said {last:?}\n{log}", guest.name);
+                }
+            }
+        }
+    }
+
+    /// Forgets what a guest has said so far.
+    pub(super) fn forget(&mut self, guest: Guest) {
+        while let Ok(event) = self.hears.try_recv() {
+            self.unheard.push(event);
+        }
+        self.unheard.retain(|(name, _)| *name != guest.name);
+    }
+
+    /// Waits until `done` says yes.
+    pub(super) async fn until(
+        &self,
+        what: &str,
+        done: impl Fn(&Self) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !done(self)? {
+            if Instant::now() >= deadline {
+                bail!("waited in vain for {what}");
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    /// Lets a guest download with curl.
+    pub(super) async fn download(&self, guest: Guest, bytes: u64) -> anyhow::Result<Download> {
+        let mut command = self.curl(guest, bytes)?;
+        let format = "%{http_code} %{size_download} %{time_total} %header{x-client}";
+        let output = command.args(["--write-out", format, "--max-time", "60"]).output().await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let fields: Vec<_> = text.split_whitespace().collect();
+        match fields.as_slice() {
+            ["200", size, seconds, seen_as] if output.status.success() => Ok(Download {
+                bytes: size.parse()?,
+                seconds: seconds.parse()?,
+                seen_as: (*seen_as).to_owned(),
+            }),
+            _ => bail!("curl failed: {text} {}", String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+
+    /// A download that nobody waits for.
+    pub(super) fn begin_download(&self, guest: Guest, bytes: u64) -> anyhow::Result<Child> {
+        Ok(self.curl(guest, bytes)?.stdout(Stdio::null()).spawn()?)
+    }
+
+    fn curl(&self, guest: Guest, bytes: u64) -> anyhow::Result<Command> {
+        let mut command = Command::from(self.world.command(guest.name, "curl")?);
+        let url = format!("http://{}/bytes/{bytes}", town::SERVER);
+        command.args(["--silent", "--show-error", "--output", "/dev/null", &url]);
+        command.stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        Ok(command)
+    }
+
+    /// Whether a guest can open a connection, within a second.
+    pub(super) async fn can_reach(&self, guest: Guest, address: &str, port: u16) -> anyhow::Result<bool> {
+        let mut command = Command::from(self.world.command(guest.name, "curl")?);
+        let url = format!("http://{address}:{port}/");
+        command.args(["--silent", "--output", "/dev/null", "--connect-timeout", "1", "--max-time", "1", &url]);
+        let status = command.stdin(Stdio::null()).status().await?;
+        // 7: no connection; 28: no answer in time.
+        Ok(!matches!(status.code(), Some(7 | 28)))
+    }
+
+    /// Where everything of the demo is kept.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}

@@ -1,0 +1,318 @@
+//! What happens in the town, in order. Every sentence that is printed reports something that was just seen.
+
+use super::Demo;
+use super::cast::Cast;
+use super::report::{Account, Check, Report, rate};
+use super::town::{FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, V1, V2, W1, W2};
+use crate::failure::{Failure, Outcome};
+use anyhow::{Context, anyhow};
+use guestright_units::Bytes;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+
+const TASTE: u64 = 3_000_000;
+const W2_TAKES: u64 = 60_000_000;
+const W1_TAKES: u64 = 50_000_000;
+
+struct Story<'a, W> {
+    cast: Cast,
+    report: Report,
+    began: Instant,
+    interval_ms: u64,
+    quiet: bool,
+    out: &'a mut W,
+}
+
+pub(super) async fn tell(demo: &Demo, out: &mut impl Write) -> Outcome {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let began = Instant::now();
+    if !demo.json {
+        writeln!(out, "A town of two households, on this computer's kernel, in namespaces of its own.\n")?;
+        out.flush()?;
+    }
+    let cast = Cast::new(PathBuf::from("/run/guestright-demo"))?;
+    let (quiet, interval_ms) = (demo.json, demo.interval_ms);
+    let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, out };
+    let told = tokio::select! {
+        told = story.tell() => told,
+        _ = interrupt.recv() => Err(anyhow!("interrupted; the town is gone, and nothing is left of it")),
+        _ = terminate.recv() => Err(anyhow!("stopped; the town is gone, and nothing is left of it")),
+    };
+    told.map_err(Failure::network)?;
+    let Story { cast, mut report, out, .. } = story;
+    report.seconds = began.elapsed().as_secs_f64();
+    if demo.json {
+        writeln!(out, "{}", report.to_json())?;
+    } else {
+        report.print(out)?;
+    }
+    out.flush()?;
+    if demo.keep {
+        keep(&cast, out)?;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    if report.holds() { Ok(()) } else { Err(Failure::user(anyhow!("the demo does not show what it should"))) }
+}
+
+/// Says how to look around while the town goes on.
+fn keep(cast: &Cast, out: &mut impl Write) -> anyhow::Result<()> {
+    let host = cast.world.namespace("v1")?;
+    writeln!(out, "\nThe town goes on until Ctrl-C. To look around from another terminal:")?;
+    writeln!(out, "  sudo nsenter --target $(pgrep --newest --full 'guestright demo') --mount --net --pid")?;
+    writeln!(out, "  ip netns exec {host} nft list table inet guestright")?;
+    writeln!(out, "  guestright ap status --config {}/team1/ap.toml", cast.directory().display())?;
+    Ok(out.flush()?)
+}
+
+impl<W: Write> Story<'_, W> {
+    async fn tell(&mut self) -> anyhow::Result<()> {
+        self.open_town().await?;
+        self.newcomers().await?;
+        self.free_rider_returns().await?;
+        self.w2_is_served_for_what_team_1_gave().await?;
+        self.w1_rises().await?;
+        self.household_stays_closed().await?;
+        self.silence_is_cut_off().await?;
+        self.everybody_leaves().await
+    }
+
+    fn say(&mut self, text: &str) -> anyhow::Result<()> {
+        if !self.quiet {
+            writeln!(self.out, "{:>5.1} s  {text}", self.began.elapsed().as_secs_f64())?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, claim: &'static str, holds: bool, seen: String) {
+        self.report.checks.push(Check { claim, holds, seen });
+    }
+
+    async fn open_town(&mut self) -> anyhow::Result<()> {
+        let household = [("router", "access-point"), ("home", "home")];
+        self.cast.found("team1", &[household.as_slice(), &[("w2", "member")]].concat())?;
+        self.cast.found("team2", &[household.as_slice(), &[("w1", "member")]].concat())?;
+        self.cast.found("team3", &[("newcomer", "member")])?;
+        self.cast.found("team4", &[("freerider", "member")])?;
+        let server = format!("{SERVER}:80");
+        self.cast.start("internet", "internet", &["demo", "--internet", &server]).await?;
+        let interval = self.interval_ms;
+        self.cast.open(V1, "team1", interval).await?;
+        self.cast.open(V2, "team2", interval).await?;
+        self.say("V1 (team 1) and V2 (team 2) are open for guests; nobody has given anything yet")
+    }
+
+    /// Starts a visit and waits until it is granted; returns the class.
+    async fn arrives(&mut self, guest: Guest, team: &str, home: Option<super::town::Household>) -> anyhow::Result<String> {
+        self.cast.visit(guest, team, home)?;
+        let granted = self.cast.hear(guest, "to be granted service", is("granted")).await?;
+        let (team_directory, ip) = (host_team(guest), guest.address().to_string());
+        let open = |cast: &Cast| Ok(session(&cast.status(team_directory)?, &ip)["open"] == true);
+        self.cast.until("the firewall to open", open).await?;
+        Ok(text(&granted["class"]))
+    }
+
+    /// A download with a progress bar, when somebody watches.
+    async fn downloads(&mut self, guest: Guest, bytes: u64) -> anyhow::Result<super::cast::Download> {
+        let (team, ip) = (host_team(guest), guest.address().to_string());
+        let before = number(&session(&self.cast.status(team)?, &ip)["counted"]);
+        let watched = !self.quiet && std::io::stderr().is_terminal();
+        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("         {msg} {bar:30} {bytes:>10} {bytes_per_sec:>12}")?;
+        let bar = ProgressBar::with_draw_target(Some(bytes), target).with_style(style);
+        bar.set_message(format!("{:<9}", guest.name));
+        let download = self.cast.download(guest, bytes);
+        tokio::pin!(download);
+        let result = loop {
+            tokio::select! {
+                result = &mut download => break result,
+                () = tokio::time::sleep(Duration::from_millis(100)) => {
+                    let counted = number(&session(&self.cast.status(team)?, &ip)["counted"]);
+                    bar.set_position(counted.saturating_sub(before));
+                }
+            }
+        };
+        bar.finish_and_clear();
+        result
+    }
+
+    async fn newcomers(&mut self) -> anyhow::Result<()> {
+        let class = self.arrives(NEWCOMER, "team3", None).await?;
+        let got = self.downloads(NEWCOMER, TASTE).await?;
+        let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
+        self.say(&format!("a newcomer comes to V1, which needs receipts and serves strangers: {seen}"))?;
+        self.check("a newcomer is served, in the lowest class", class == "lowest", seen);
+        let class = self.arrives(W1, "team2", Some(V2)).await?;
+        let got = self.downloads(W1, TASTE).await?;
+        self.say(&format!("W1 of team 2 comes to V1, where nobody knows its team: class {class}; {}", rate(got.bytes, got.seconds)))?;
+        let class = self.arrives(FREE_RIDER, "team4", None).await?;
+        let got = self.downloads(FREE_RIDER, TASTE).await?;
+        self.say(&format!("so does one of team 4, which never serves anybody: class {class}; {}", rate(got.bytes, got.seconds)))?;
+        self.leaves(FREE_RIDER).await
+    }
+
+    async fn leaves(&mut self, guest: Guest) -> anyhow::Result<()> {
+        self.cast.signal(guest, "-INT")?;
+        let ended = self.cast.hear(guest, "to leave", is("ended")).await?;
+        let (team, ip) = (host_team(guest), guest.address().to_string());
+        let gone = |cast: &Cast| Ok(ended_session(&cast.status(team)?, &ip).is_some());
+        self.cast.until("the session to be closed", gone).await?;
+        let closed = ended_session(&self.cast.status(team)?, &ip).context("the session is closed")?;
+        let who = match guest.name {
+            "w1" => "W1 (team 2) at V1",
+            "w2" => "W2 (team 1) at V2",
+            "freerider" => "free-rider at V1",
+            _ => "newcomer at V1",
+        };
+        self.report.accounts.push(Account {
+            who,
+            class: text(&closed["class"]),
+            carried: number(&closed["counted"]),
+            signed: number(&closed["signed"]),
+            counted: number(&ended["counted"]),
+        });
+        Ok(())
+    }
+
+    async fn free_rider_returns(&mut self) -> anyhow::Result<()> {
+        self.cast.forget(FREE_RIDER);
+        self.cast.visit(FREE_RIDER, "team4", None)?;
+        let answered = |event: &Value| is("ended")(event) || is("granted")(event);
+        let answer = self.cast.hear(FREE_RIDER, "to be answered", answered).await?;
+        let reason = text(&answer["reason"]);
+        let refused = answer["code"] == "refused";
+        self.say(&format!("team 4 comes again: \"{reason}\""))?;
+        self.check("a free-rider is refused, and told why", refused && !reason.is_empty(), reason);
+        Ok(())
+    }
+
+    async fn w2_is_served_for_what_team_1_gave(&mut self) -> anyhow::Result<()> {
+        // W1 hands its receipts in at home, so team 2 knows what it owes team 1.
+        self.cast.hear(W1, "to hand its receipts in at home", is("handed-in")).await?;
+        let class = self.arrives(W2, "team1", Some(V1)).await?;
+        let got = self.downloads(W2, W2_TAKES).await?;
+        let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
+        self.say(&format!("W2 of team 1 comes to V2, and team 2 owes team 1 for W1: {seen}"))?;
+        self.check("W2 is served for what its team gave to W1", class == "high", seen);
+        Ok(())
+    }
+
+    async fn w1_rises(&mut self) -> anyhow::Result<()> {
+        let risen = |event: &Value| is("granted")(event) && event["class"] == "high";
+        self.cast.hear(W1, "to be served better", risen).await?;
+        self.say("W1, still at V1, fetches W2's receipts from home and shows them: class high")?;
+        let got = self.downloads(W1, W1_TAKES).await?;
+        let seen = format!("{}; the server saw {}", rate(got.bytes, got.seconds), got.seen_as);
+        self.say(&format!("W1 downloads through V1: {seen}"))?;
+        self.check("W1's class rises while it is connected", true, "lowest, then high".to_owned());
+        let masked = got.seen_as == V1.address.to_string();
+        self.check("W1 downloads 50 MB through V1's NAT", got.bytes == W1_TAKES && masked, seen);
+        Ok(())
+    }
+
+    async fn household_stays_closed(&mut self) -> anyhow::Result<()> {
+        let mut reached = Vec::new();
+        let probes = [
+            (HOUSEHOLD_PC.to_string(), 80),
+            (HOUSEHOLD_ROUTER.to_string(), 7274),
+            (V1.address.to_string(), 7274),
+        ];
+        for (address, port) in &probes {
+            if self.cast.can_reach(W1, address, *port).await? {
+                reached.push(format!("{address}:{port}"));
+            }
+        }
+        let dropped = self.cast.status("team1")?["dropped"].clone();
+        let seen = match reached.as_slice() {
+            [] => format!("{} probes, none answered; V1 counted {dropped}", probes.len()),
+            open => format!("reached {}", open.join(", ")),
+        };
+        self.say(&format!("W1 tries V1's household: {seen}"))?;
+        self.check("V1's household stays closed to its guests", reached.is_empty(), seen);
+        Ok(())
+    }
+
+    async fn silence_is_cut_off(&mut self) -> anyhow::Result<()> {
+        let ip = NEWCOMER.address().to_string();
+        self.cast.forget(NEWCOMER);
+        let mut endless = self.cast.begin_download(NEWCOMER, u64::MAX / 2)?;
+        self.cast.hear(NEWCOMER, "to sign", is("signed")).await?;
+        self.cast.signal(NEWCOMER, "-STOP")?;
+        let silent = Instant::now();
+        let closed = |cast: &Cast| Ok(ended_session(&cast.status("team1")?, &ip).is_some());
+        self.cast.until("the silent visitor to be cut off", closed).await?;
+        let after = silent.elapsed();
+        let session = ended_session(&self.cast.status("team1")?, &ip).context("the session is closed")?;
+        let unpaid = number(&session["counted"]).saturating_sub(number(&session["signed"]));
+        endless.kill().await?;
+        self.cast.signal(NEWCOMER, "-CONT")?;
+        let interval = Duration::from_millis(self.interval_ms);
+        // The next receipt is asked for within one interval; the answer has half an interval; then it is over.
+        let in_time = after <= interval * 3 / 2 + Duration::from_millis(600);
+        let told = self.cast.hear(NEWCOMER, "to learn that it is over", is("ended")).await?;
+        let seen = format!(
+            "closed {:.1} s after it fell silent (a receipt is due every {:.1} s and overdue {:.1} s later); \
+             {} were carried for nothing",
+            after.as_secs_f64(),
+            interval.as_secs_f64(),
+            interval.as_secs_f64() / 2.0,
+            Bytes(unpaid)
+        );
+        self.say(&format!("the newcomer stops signing in the middle of a download: {seen}"))?;
+        let cut = session["end"] == "unpaid" && told["code"] == "unpaid";
+        self.check("who stops signing is cut off within one interval of the request", cut && in_time, seen);
+        Ok(())
+    }
+
+    async fn everybody_leaves(&mut self) -> anyhow::Result<()> {
+        self.cast.forget(W1);
+        self.cast.forget(W2);
+        self.leaves(W1).await?;
+        self.leaves(W2).await?;
+        self.say("W1 and W2 say goodbye and sign the last receipts")?;
+        let agree = self.report.accounts.iter().all(Account::agrees);
+        let worst = self.report.accounts.iter().map(Account::difference).fold(0.0, f64::max);
+        let seen = format!("{} sessions, the largest difference is {:.3} %", self.report.accounts.len(), worst * 100.0);
+        self.check("counters, receipts and visitors agree within 0.1 %", agree, seen);
+        let table = self.cast.world.run("v1", "nft", &["list", "table", "inet", "guestright"])?;
+        let shown = table.contains(GUESTS);
+        self.check("it was the kernel's packet filter all along", shown, format!("{} lines of rules at V1", table.lines().count()));
+        Ok(())
+    }
+}
+
+fn host_team(guest: Guest) -> &'static str {
+    if guest.at.name == V1.name { "team1" } else { "team2" }
+}
+
+fn is(name: &'static str) -> impl Fn(&Value) -> bool {
+    move |event| event["event"] == name
+}
+
+fn session(status: &Value, ip: &str) -> Value {
+    let mut sessions = status["sessions"].as_array().into_iter().flatten();
+    sessions.find(|session| session["ip"] == ip).cloned().unwrap_or_default()
+}
+
+fn ended_session(status: &Value, ip: &str) -> Option<Value> {
+    if session(status, ip)["open"] == true {
+        return None;
+    }
+    let sessions = status["closed"].as_array()?;
+    sessions.iter().rev().find(|session| session["ip"] == ip).cloned()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}

@@ -1,0 +1,107 @@
+//! The town: who lives where, and the wires between them.
+//!
+//! ```text
+//!   pc1 ── V1 ══ guests: W1, N, F            V2 ══ guests: W2
+//!          (ap + home of team 1)             (ap + home of team 2)
+//!               \                             /
+//!                198.51.100.0/24   203.0.113.0/24
+//!                         \           /
+//!                          the Internet, web server at 192.0.2.1
+//! ```
+//!
+//! Addresses are those that RFC 5737 sets aside for examples; nothing of this is on the computer's own network.
+
+use guestright_netns::{LinkOptions, NetnsError, World};
+use std::net::Ipv4Addr;
+
+/// The web server's address.
+pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// A computer in V1's household, which no visitor may reach.
+pub(super) const HOUSEHOLD_PC: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 10);
+/// V1's own address in its household.
+pub(super) const HOUSEHOLD_ROUTER: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
+/// Where visitors stay.
+pub(super) const GUESTS: &str = "guests";
+/// The way to the Internet.
+pub(super) const UPLINK: &str = "uplink";
+
+/// A household with an access point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Household {
+    /// The name of its host.
+    pub(super) name: &'static str,
+    /// Its address on the Internet.
+    pub(super) address: Ipv4Addr,
+    network: u8,
+}
+
+pub(super) const V1: Household = Household { name: "v1", address: Ipv4Addr::new(198, 51, 100, 2), network: 11 };
+pub(super) const V2: Household = Household { name: "v2", address: Ipv4Addr::new(203, 0, 113, 2), network: 12 };
+
+/// Somebody on a household's guest network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guest {
+    /// The name of its host.
+    pub(super) name: &'static str,
+    /// Where it is.
+    pub(super) at: Household,
+    number: u8,
+}
+
+pub(super) const W1: Guest = Guest { name: "w1", at: V1, number: 21 };
+pub(super) const W2: Guest = Guest { name: "w2", at: V2, number: 22 };
+pub(super) const NEWCOMER: Guest = Guest { name: "newcomer", at: V1, number: 23 };
+pub(super) const FREE_RIDER: Guest = Guest { name: "freerider", at: V1, number: 24 };
+
+impl Guest {
+    /// Its address on the guest network.
+    pub(super) fn address(self) -> Ipv4Addr {
+        Ipv4Addr::new(10, self.at.network, 0, self.number)
+    }
+}
+
+/// Builds the town.
+pub(super) fn build() -> Result<World, NetnsError> {
+    let mut world = World::new("demo-")?;
+    let wire = LinkOptions::default();
+    world.add_host("internet")?;
+    world.address("internet", "lo", &format!("{SERVER}/32"))?;
+    for (household, port) in [(V1, "to-v1"), (V2, "to-v2")] {
+        world.add_host(household.name)?;
+        world.link(("internet", port), (household.name, UPLINK), &wire)?;
+        let [a, b, c, _] = household.address.octets();
+        let gateway = Ipv4Addr::new(a, b, c, 1);
+        world.address("internet", port, &format!("{gateway}/24"))?;
+        world.address(household.name, UPLINK, &format!("{}/24", household.address))?;
+        world.up("internet", port)?;
+        world.up(household.name, UPLINK)?;
+        world.route(household.name, "default", &gateway.to_string())?;
+        world.add_bridge(household.name, GUESTS)?;
+        world.address(household.name, GUESTS, &format!("10.{}.0.1/24", household.network))?;
+        world.up(household.name, GUESTS)?;
+    }
+    world.sysctl("internet", "net.ipv4.ip_forward", "1")?;
+    world.add_host("pc1")?;
+    world.link(("v1", "lan"), ("pc1", "eth0"), &wire)?;
+    for (host, interface, address) in [("v1", "lan", HOUSEHOLD_ROUTER), ("pc1", "eth0", HOUSEHOLD_PC)] {
+        world.address(host, interface, &format!("{address}/24"))?;
+        world.up(host, interface)?;
+    }
+    world.route("pc1", "default", &HOUSEHOLD_ROUTER.to_string())?;
+    for guest in [W1, W2, NEWCOMER, FREE_RIDER] {
+        add_guest(&mut world, guest, &wire)?;
+    }
+    Ok(world)
+}
+
+fn add_guest(world: &mut World, guest: Guest, wire: &LinkOptions) -> Result<(), NetnsError> {
+    let household = guest.at.name;
+    let port = format!("port{}", guest.number);
+    world.add_host(guest.name)?;
+    world.link((household, &port), (guest.name, "wlan0"), wire)?;
+    world.attach(household, &port, GUESTS, true)?;
+    world.address(guest.name, "wlan0", &format!("{}/24", guest.address()))?;
+    world.up(household, &port)?;
+    world.up(guest.name, "wlan0")?;
+    world.route(guest.name, "default", &format!("10.{}.0.1", guest.at.network))
+}

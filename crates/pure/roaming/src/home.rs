@@ -7,14 +7,14 @@
 
 mod admission;
 mod config;
+mod decision;
 
 use crate::message::{Code, Message, Reference, Update};
 use admission::Admission;
-use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
-use guestright_receipt::{Bundle, Receipt, Verified};
-use guestright_reciprocity::{
-    Basis, Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters, Verdict,
-};
+use decision::Question;
+use guestright_identity::{Certificate, KeyId, RevocationList, Role};
+use guestright_receipt::{Bundle, Receipt};
+use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +23,9 @@ pub use config::Config;
 
 /// A connected program of the own team, numbered by the program around the machine.
 pub type Peer = u64;
+
+/// What the lists of a full bundle and the lengths of their items take at most.
+const BUNDLE_FRAME_MAX: usize = 1_024;
 
 /// A question to the store, to be repeated in the answer.
 pub type Token = u64;
@@ -79,21 +82,9 @@ pub enum Event {
 
 #[derive(Debug)]
 enum Waiting {
-    Decide {
-        peer: Peer,
-        reference: Reference,
-        consumer: TeamId,
-        request: Bytes,
-    },
-    Acknowledge {
-        peer: Peer,
-        reference: Option<Reference>,
-        refused: usize,
-    },
-    Fetch {
-        peer: Peer,
-        reference: Reference,
-    },
+    Decide(Question),
+    Acknowledge { peer: Peer, reference: Option<Reference>, refused: usize },
+    Fetch { peer: Peer, reference: Reference },
 }
 
 /// The server of one team.
@@ -105,7 +96,6 @@ pub struct TeamServer {
     scratch: Scratch,
     judge: Judge,
     peers: BTreeMap<Peer, Certificate>,
-    certificates: BTreeMap<CertificateRef, Certificate>, // Of receipts that are on their way to the store.
     revocations: BTreeMap<TeamId, RevocationList>,
     strangers: BTreeSet<TeamId>,
     admission: Admission,
@@ -127,9 +117,7 @@ impl TeamServer {
         strangers: StrangerCounters,
         now: Time,
     ) -> Self {
-        let edges = edges
-            .into_iter()
-            .map(|edge| (edge.consumer, edge.provider, edge.bytes));
+        let edges = edges.into_iter().map(|edge| (edge.consumer, edge.provider, edge.bytes));
         let judge = Judge::new(config.judge, strangers);
         Self {
             team,
@@ -137,11 +125,7 @@ impl TeamServer {
             scratch: Scratch::new(),
             judge,
             peers: BTreeMap::new(),
-            certificates: BTreeMap::new(),
-            revocations: revocations
-                .into_iter()
-                .map(|list| (list.team_id(), list))
-                .collect(),
+            revocations: revocations.into_iter().map(|list| (list.team_id(), list)).collect(),
             strangers: BTreeSet::new(),
             admission: Admission::new(config.sponsored_max),
             waiting: BTreeMap::new(),
@@ -166,16 +150,10 @@ impl TeamServer {
     ) -> Result<(), String> {
         let now = now.unix_seconds();
         if certificate.team_id() != self.team {
-            return Err(format!(
-                "it belongs to team {}, not to ours",
-                certificate.team_id().short()
-            ));
+            return Err(format!("it belongs to team {}, not to ours", certificate.team_id().short()));
         }
-        certificate
-            .check(certificate.role(), now)
-            .map_err(|error| error.to_string())?;
-        self.check_revoked(&certificate, now)
-            .map_err(|error| error.to_string())?;
+        certificate.check(certificate.role(), now).map_err(|error| error.to_string())?;
+        self.check_revoked(&certificate, now).map_err(|error| error.to_string())?;
         self.peers.insert(peer, certificate);
         Ok(())
     }
@@ -187,41 +165,33 @@ impl TeamServer {
 
     /// Takes a message of a connected program in.
     pub fn handle_input(&mut self, peer: Peer, bytes: &[u8], rng: &mut impl CryptoRng, now: Time) {
-        let Some(role) = self.peers.get(&peer).map(Certificate::role) else {
+        let Some(certificate) = self.peers.get(&peer) else {
             return;
         };
+        let (role, seconds) = (certificate.role(), now.unix_seconds());
+        let holds = certificate.check(role, seconds);
+        if let Err(error) = holds.and_then(|()| self.check_revoked(certificate, seconds)) {
+            self.refuse(peer, None, "certificate", Code::Certificate, error.to_string());
+            self.peers.remove(&peer);
+            return;
+        }
         match (Message::parse(bytes), role) {
-            (
-                Ok(Message::Quer {
-                    reference,
-                    certificate,
-                    request,
-                    bundle,
-                }),
-                Role::AccessPoint,
-            ) => {
-                self.handle_query(peer, reference, *certificate, request, &bundle, rng, now);
+            (Ok(Message::Quer { reference, certificate, request, bundle }), Role::AccessPoint) => {
+                let question = Question { peer, reference, consumer: certificate.team_id(), request };
+                self.handle_query(question, &certificate, &bundle, rng, now);
             }
             (Ok(Message::Rcpt { reference, bundle }), Role::AccessPoint | Role::Member) => {
                 let verified = self.verify(&bundle, None, rng, now);
                 let refused = verified.refused.len();
-                let waiting = Waiting::Acknowledge {
-                    peer,
-                    reference,
-                    refused,
-                };
+                let waiting = Waiting::Acknowledge { peer, reference, refused };
                 self.store(verified, waiting, rng, now);
             }
             (
-                Ok(Message::Updt {
-                    reference,
-                    what: Update::Fetch { since, max },
-                }),
+                Ok(Message::Updt { reference, what: Update::Fetch { since, max } }),
                 Role::Member | Role::Home,
             ) => {
                 let max = usize::from(max).min(Bundle::RECEIPTS_MAX);
-                let token = self.wait(Waiting::Fetch { peer, reference }, Vec::new());
-                self.events.push_back(Event::Fetch { token, since, max });
+                self.fetch(Waiting::Fetch { peer, reference }, since, max, rng, now);
             }
             (Ok(other), _) => {
                 let reason = format!("a {} of a {role} is not for a team server", other.method());
@@ -257,25 +227,22 @@ impl TeamServer {
         if lower > 0 {
             *self.refusals.entry("replayed").or_default() += lower;
         }
-        if let Waiting::Decide { consumer, .. } = waiting {
-            self.admission.introduced(consumer, added);
+        if let Waiting::Decide(question) = &waiting {
+            self.admission.introduced(question.consumer, added);
         }
         for edge in evicted {
             self.graph.subtract(edge.consumer, edge.provider, edge.bytes);
         }
-        self.answer_stored(
-            waiting,
-            outcomes.len(),
-            usize::try_from(lower).unwrap_or(0),
-            rng,
-            now,
-        );
+        self.answer_stored(waiting, outcomes.len(), usize::try_from(lower).unwrap_or(0), rng, now);
     }
 
     /// Takes in that the store failed: nothing is acknowledged.
     pub fn handle_store_failed(&mut self, token: Token, reason: &str) {
         match self.waiting.remove(&token) {
-            Some((Waiting::Decide { peer, reference, .. } | Waiting::Fetch { peer, reference }, _)) => {
+            Some((
+                Waiting::Decide(Question { peer, reference, .. }) | Waiting::Fetch { peer, reference },
+                _,
+            )) => {
                 self.refuse(peer, Some(reference), "store", Code::Busy, reason.to_owned());
             }
             Some((Waiting::Acknowledge { peer, reference, .. }, _)) => {
@@ -291,35 +258,35 @@ impl TeamServer {
             return;
         };
         let mut bundle = Bundle::default();
+        let mut left = Bundle::LEN_MAX - BUNDLE_FRAME_MAX;
         for (receipt, certificate) in found.into_iter().take(Bundle::RECEIPTS_MAX) {
+            let len = receipt.len() + certificate.len();
+            if len > left {
+                break; // Only the long keys of the laboratory fill a bundle.
+            }
+            left -= len;
             if !bundle.certificates.contains(&certificate) {
                 bundle.certificates.push(certificate);
             }
             bundle.receipts.push(receipt);
         }
         let own = self.revocations.get(&self.team);
-        bundle
-            .revocations
-            .extend(own.map(|list| list.as_bytes().to_vec()));
+        bundle.revocations.extend(own.map(|list| list.as_bytes().to_vec()));
         if bundle.emit().len() > Bundle::LEN_MAX {
             bundle.revocations.clear();
         }
-        self.send(
-            peer,
-            &Message::Rcpt {
-                reference: Some(reference),
-                bundle,
-            },
-        );
+        self.send(peer, &Message::Rcpt { reference: Some(reference), bundle });
     }
 
     /// Takes a revocation list in, from the team itself or from a bundle.
     pub fn handle_revocations(&mut self, list: RevocationList) {
         let team = list.team_id();
-        let newer = self
-            .revocations
-            .get(&team)
-            .is_none_or(|known| known.sequence() < list.sequence());
+        let known = self.revocations.contains_key(&team);
+        if team != self.team && !known && self.revocations.len() >= self.config.revocations_max {
+            *self.refusals.entry("revocations").or_default() += 1;
+            return;
+        }
+        let newer = self.revocations.get(&team).is_none_or(|known| known.sequence() < list.sequence());
         let relevant = team == self.team || self.graph.knows(team);
         if newer && relevant {
             self.revocations.insert(team, list.clone());
@@ -339,8 +306,7 @@ impl TeamServer {
 
     /// How a request would be decided now, with the chains of debts behind it.
     pub fn explain(&mut self, consumer: TeamId, request: Bytes, rng: &mut impl CryptoRng) -> Explanation {
-        self.judge
-            .explain(&self.graph, &mut self.scratch, self.team, consumer, request, rng)
+        self.judge.explain(&self.graph, &mut self.scratch, self.team, consumer, request, rng)
     }
 
     /// The receipt graph as this team knows it.
@@ -360,219 +326,7 @@ impl TeamServer {
 
     /// Which programs of the team are connected: number, role and key.
     pub fn peers(&self) -> impl Iterator<Item = (Peer, Role, KeyId)> {
-        self.peers
-            .iter()
-            .map(|(&peer, certificate)| (peer, certificate.role(), certificate.subject_id()))
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the fields of one message and where it came from"
-    )]
-    fn handle_query(
-        &mut self,
-        peer: Peer,
-        reference: Reference,
-        certificate: Certificate,
-        request: Bytes,
-        bundle: &Bundle,
-        rng: &mut impl CryptoRng,
-        now: Time,
-    ) {
-        let verified = self.verify(bundle, Some(&certificate), rng, now);
-        let seconds = now.unix_seconds();
-        let holds = certificate.check(Role::Member, seconds);
-        if let Err(error) = holds.and_then(|()| self.check_revoked(&certificate, seconds)) {
-            let denied = Message::Qrsp {
-                reference,
-                grant: None,
-                ind: None,
-                valid_for: 60,
-                reason: error.to_string(),
-            };
-            *self.refusals.entry("certificate").or_default() += 1;
-            return self.send(peer, &denied);
-        }
-        let consumer = certificate.team_id();
-        self.store(
-            verified,
-            Waiting::Decide {
-                peer,
-                reference,
-                consumer,
-                request,
-            },
-            rng,
-            now,
-        );
-    }
-
-    fn check_revoked(
-        &self,
-        certificate: &Certificate,
-        now: UnixSeconds,
-    ) -> Result<(), guestright_identity::IdentityError> {
-        let list = self.revocations.get(&certificate.team_id());
-        list.map_or(Ok(()), |list| list.check(certificate.subject_id(), now))
-    }
-
-    /// Checks a bundle. Receipts that a visitor shows must concern this team and stay within its sponsor's quota.
-    fn verify(
-        &mut self,
-        bundle: &Bundle,
-        sponsor: Option<&Certificate>,
-        rng: &mut impl CryptoRng,
-        now: Time,
-    ) -> Verified {
-        let known = |reference| self.certificates.get(&reference).cloned();
-        let mut verified = bundle.verify(known, &self.config.rules, now.unix_seconds(), rng);
-        for list in std::mem::take(&mut verified.revocations) {
-            self.handle_revocations(list);
-        }
-        let revocations = &self.revocations;
-        verified.receipts.retain(|receipt| {
-            let list = revocations.get(&receipt.consumer());
-            list.is_none_or(|list| list.check(receipt.session().member, receipt.started()).is_ok())
-        });
-        if let Some(sponsor) = sponsor {
-            let credit = self.graph.capacity(self.team, sponsor.team_id());
-            self.admission.fade(now);
-            self.admission.filter(
-                &mut verified.receipts,
-                sponsor.team_id(),
-                self.team,
-                &self.graph,
-                credit,
-            );
-        }
-        for error in &verified.refused {
-            *self.refusals.entry(error.kind()).or_default() += 1;
-            self.events.push_back(Event::Refused {
-                kind: error.kind(),
-                reason: error.to_string(),
-            });
-        }
-        verified
-    }
-
-    fn store(&mut self, verified: Verified, waiting: Waiting, rng: &mut impl CryptoRng, now: Time) {
-        let Verified {
-            receipts,
-            certificates,
-            ..
-        } = verified;
-        if receipts.is_empty() || self.waiting.len() >= self.config.waiting_max {
-            return self.answer_stored(waiting, 0, 0, rng, now);
-        }
-        let edges = receipts
-            .iter()
-            .map(|receipt| (receipt.consumer(), receipt.provider()))
-            .collect();
-        let with_certificate = |receipt: Receipt| {
-            let certificate = certificates.get(&receipt.certificate()).cloned();
-            certificate.map(|certificate| (receipt, certificate))
-        };
-        let receipts = receipts.into_iter().filter_map(with_certificate).collect();
-        let token = self.wait(waiting, edges);
-        self.events.push_back(Event::Store { token, receipts });
-    }
-
-    fn wait(&mut self, waiting: Waiting, edges: Vec<(TeamId, TeamId)>) -> Token {
-        self.next_token += 1;
-        self.waiting.insert(self.next_token, (waiting, edges));
-        self.next_token
-    }
-
-    fn answer_stored(
-        &mut self,
-        waiting: Waiting,
-        taken: usize,
-        lower: usize,
-        rng: &mut impl CryptoRng,
-        now: Time,
-    ) {
-        match waiting {
-            Waiting::Decide {
-                peer,
-                reference,
-                consumer,
-                request,
-            } => {
-                self.decide(peer, reference, consumer, request, rng, now);
-            }
-            Waiting::Acknowledge {
-                peer,
-                reference: Some(reference),
-                refused,
-            } => {
-                let short = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
-                let what = Update::Taken {
-                    stored: short(taken - lower),
-                    refused: short(refused + lower),
-                };
-                self.send(peer, &Message::Updt { reference, what });
-            }
-            Waiting::Acknowledge { reference: None, .. } | Waiting::Fetch { .. } => {}
-        }
-    }
-
-    fn decide(
-        &mut self,
-        peer: Peer,
-        reference: Reference,
-        consumer: TeamId,
-        request: Bytes,
-        rng: &mut impl CryptoRng,
-        now: Time,
-    ) {
-        if now - self.faded >= self.config.fade_after {
-            self.faded = now;
-            self.judge.decay_strangers();
-        }
-        let decision = self
-            .judge
-            .decide(&self.graph, &mut self.scratch, self.team, consumer, request, rng);
-        let stranger = matches!(decision.basis, Basis::Stranger { .. });
-        let grant = match decision.verdict {
-            Verdict::Granted(class) => Some(class),
-            Verdict::Refused => None,
-        };
-        if stranger && grant.is_some() && self.strangers.len() < self.config.strangers_max {
-            self.strangers.insert(consumer);
-        }
-        let valid_for = if stranger {
-            self.config.stranger_seconds
-        } else {
-            self.config.decision_seconds
-        };
-        let ind = decision.ind.map(|ind| ind.per_mille().0);
-        let reason = decision.reason();
-        self.send(
-            peer,
-            &Message::Qrsp {
-                reference,
-                grant,
-                ind,
-                valid_for,
-                reason: reason.clone(),
-            },
-        );
-        self.events.push_back(Event::Decided {
-            consumer,
-            decision,
-            reason,
-        });
-    }
-
-    /// Enters a stored receipt into the graph and into the memory of strangers.
-    fn count(&mut self, consumer: TeamId, provider: TeamId, bytes: Bytes) {
-        self.graph.add(consumer, provider, bytes);
-        if provider == self.team && self.strangers.contains(&consumer) {
-            self.judge.stranger_served(bytes);
-        }
-        if consumer == self.team && self.strangers.contains(&provider) {
-            self.judge.stranger_returned(bytes);
-        }
+        self.peers.iter().map(|(&peer, certificate)| (peer, certificate.role(), certificate.subject_id()))
     }
 
     fn refuse(
@@ -584,14 +338,7 @@ impl TeamServer {
         reason: String,
     ) {
         *self.refusals.entry(kind).or_default() += 1;
-        self.send(
-            peer,
-            &Message::Erro {
-                reference,
-                code,
-                reason: reason.clone(),
-            },
-        );
+        self.send(peer, &Message::Erro { reference, code, reason: reason.clone() });
         self.events.push_back(Event::Refused { kind, reason });
     }
 

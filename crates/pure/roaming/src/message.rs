@@ -238,10 +238,7 @@ impl Code {
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL
-            .iter()
-            .find(|(code, _)| code == self)
-            .map_or("", |(_, name)| name);
+        let name = Self::ALL.iter().find(|(code, _)| code == self).map_or("", |(_, name)| name);
         f.write_str(name)
     }
 }
@@ -251,9 +248,7 @@ impl FromStr for Code {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.iter().find(|(_, name)| *name == text);
-        found
-            .map(|(code, _)| *code)
-            .ok_or_else(|| "no such code".to_owned())
+        found.map(|(code, _)| *code).ok_or_else(|| "no such code".to_owned())
     }
 }
 
@@ -279,10 +274,7 @@ impl Message {
                 weight: Bytes(frame.value("Weight")?),
                 last: frame.optional::<u8>("Last")?.is_some_and(|last| last == 1),
             }),
-            "RCPT" => Ok(Self::Rcpt {
-                reference: frame.optional("Reference")?,
-                bundle: frame.bundle()?,
-            }),
+            "RCPT" => Ok(Self::Rcpt { reference: frame.optional("Reference")?, bundle: frame.bundle()? }),
             "QUER" => Ok(Self::Quer {
                 reference: frame.value("Reference")?,
                 certificate: frame.certificate("Member-Certificate")?,
@@ -305,10 +297,7 @@ impl Message {
             "deny" => None,
             "grant" => Some(frame.value("Qos-Class")?),
             _ => {
-                return Err(MessageError::Header {
-                    name: "Decision",
-                    why: "neither grant nor deny".into(),
-                });
+                return Err(MessageError::Header { name: "Decision", why: "neither grant nor deny".into() });
             }
         };
         Ok(Self::Qrsp {
@@ -323,14 +312,8 @@ impl Message {
     fn parse_updt(frame: &mut Frame<'_>) -> Result<Self, MessageError> {
         let reference = frame.value("Reference")?;
         let what = match frame.optional("Stored")? {
-            Some(stored) => Update::Taken {
-                stored,
-                refused: frame.value("Refused")?,
-            },
-            None => Update::Fetch {
-                since: UnixSeconds(frame.value("Since")?),
-                max: frame.value("Max")?,
-            },
+            Some(stored) => Update::Taken { stored, refused: frame.value("Refused")? },
+            None => Update::Fetch { since: UnixSeconds(frame.value("Since")?), max: frame.value("Max")? },
         };
         Ok(Self::Updt { reference, what })
     }
@@ -343,27 +326,16 @@ impl Message {
         };
         let mut body = Vec::new();
         match self {
-            Self::Conn {
-                certificate,
-                nonce,
-                bundle,
-            } => {
+            Self::Conn { certificate, nonce, bundle } => {
                 header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Nonce", &STANDARD.encode(nonce));
                 body = write_bundle(bundle);
             }
-            Self::Cack {
-                certificate,
-                acknowledgement,
-            } => {
+            Self::Cack { certificate, acknowledgement } => {
                 header("Provider-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Acknowledgement", &STANDARD.encode(acknowledgement));
             }
-            Self::Rreq {
-                started,
-                weight,
-                last,
-            } => {
+            Self::Rreq { started, weight, last } => {
                 header("Session-Started", &started.0);
                 header("Weight", &weight.0);
                 if *last {
@@ -371,29 +343,16 @@ impl Message {
                 }
             }
             Self::Rcpt { reference, bundle } => {
-                reference
-                    .iter()
-                    .for_each(|reference| header("Reference", reference));
+                reference.iter().for_each(|reference| header("Reference", reference));
                 body = write_bundle(bundle);
             }
-            Self::Quer {
-                reference,
-                certificate,
-                request,
-                bundle,
-            } => {
+            Self::Quer { reference, certificate, request, bundle } => {
                 header("Reference", reference);
                 header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Request-Weight", &request.0);
                 body = write_bundle(bundle);
             }
-            Self::Qrsp {
-                reference,
-                grant,
-                ind,
-                valid_for,
-                reason,
-            } => {
+            Self::Qrsp { reference, grant, ind, valid_for, reason } => {
                 header("Reference", reference);
                 header("Decision", if grant.is_some() { &"grant" } else { &"deny" });
                 grant.iter().for_each(|class| header("Qos-Class", class));
@@ -414,14 +373,8 @@ impl Message {
                     }
                 }
             }
-            Self::Erro {
-                reference,
-                code,
-                reason,
-            } => {
-                reference
-                    .iter()
-                    .for_each(|reference| header("Reference", reference));
+            Self::Erro { reference, code, reason } => {
+                reference.iter().for_each(|reference| header("Reference", reference));
                 header("Code", code);
                 header("Reason", &printable(reason));
             }
@@ -449,29 +402,18 @@ impl Message {
 
     /// An ERRO without a reference.
     pub fn error(code: Code, reason: impl fmt::Display) -> Self {
-        Self::Erro {
-            reference: None,
-            code,
-            reason: printable(&reason.to_string()),
-        }
+        Self::Erro { reference: None, code, reason: printable(&reason.to_string()) }
     }
 }
 
 fn write_bundle(bundle: &Bundle) -> Vec<u8> {
-    if *bundle == Bundle::default() {
-        Vec::new()
-    } else {
-        bundle.emit()
-    }
+    if *bundle == Bundle::default() { Vec::new() } else { bundle.emit() }
 }
 
 /// `text` as a header value: printable ASCII, one line, at most 600 characters, never empty.
 fn printable(text: &str) -> String {
-    let mut line: String = text
-        .chars()
-        .map(|c| if (' '..='~').contains(&c) { c } else { '?' })
-        .take(600)
-        .collect();
+    let mut line: String =
+        text.chars().map(|c| if (' '..='~').contains(&c) { c } else { '?' }).take(600).collect();
     line = line.trim().to_owned();
     if line.is_empty() { "-".to_owned() } else { line }
 }

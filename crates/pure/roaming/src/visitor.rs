@@ -27,12 +27,14 @@ pub struct Config {
     pub skew: u64,
     /// After so long without a word of the access point the session is taken for dead.
     pub silence_max: Micros,
+    /// How long the visitor waits for the last request and for the word that it was paid.
+    pub leave_max: Micros,
     /// How many messages may wait to be sent.
     pub transmits_max: usize,
 }
 
 impl Default for Config {
-    /// Half a second, 6 attempts (about 30 s), 1 % plus 64 KiB, ten minutes, 30 s, 64 messages.
+    /// Half a second, 6 attempts (about 30 s), 1 % plus 64 KiB, ten minutes, 30 s, 5 s, 64 messages.
     fn default() -> Self {
         Self {
             retry_after: Micros::from_millis(500),
@@ -41,6 +43,7 @@ impl Default for Config {
             tolerance: Bytes(64 * 1_024),
             skew: 600,
             silence_max: Micros::from_seconds(30),
+            leave_max: Micros::from_seconds(5),
             transmits_max: 64,
         }
     }
@@ -94,6 +97,7 @@ struct Session {
     started: UnixSeconds,
     class: ServiceClass,
     signed: Bytes,
+    interval: Micros,
     heard: Time,
     asked: Option<(Bytes, bool)>, // An RREQ that waits for the meter.
 }
@@ -105,6 +109,17 @@ struct Asking {
     retry_at: Time,
 }
 
+/// The way out: goodbye is said until the last receipt is asked for, and that is signed until the access point is done.
+#[derive(Debug)]
+struct Leaving {
+    until: Time,
+    retry_at: Time,
+    paid: bool,
+}
+
+/// An access point that asks less often than this is taken for silent in between.
+const INTERVAL_MAX: Micros = Micros::from_seconds(600);
+
 /// A member on somebody else's network.
 #[derive(Debug)]
 pub struct Visitor {
@@ -114,7 +129,8 @@ pub struct Visitor {
     bundle: Bundle,
     asking: Option<Asking>,
     session: Option<Session>,
-    leaving_until: Option<Time>,
+    leaving: Option<Leaving>,
+    told: Option<String>, // What the access point last said instead of an answer.
     ended: bool,
     last_started: Option<(TeamId, UnixSeconds)>,
     transmits: VecDeque<Vec<u8>>,
@@ -142,7 +158,8 @@ impl Visitor {
             bundle,
             asking: None,
             session: None,
-            leaving_until: None,
+            leaving: None,
+            told: None,
             ended: false,
             last_started,
             transmits: VecDeque::new(),
@@ -154,7 +171,7 @@ impl Visitor {
 
     /// Shows other receipts; in an open session the access point decides anew.
     pub fn show(&mut self, bundle: Bundle, rng: &mut impl CryptoRng, now: Time) {
-        if bundle != self.bundle && !self.ended {
+        if bundle != self.bundle && !self.ended && self.leaving.is_none() {
             self.bundle = bundle;
             self.ask(rng, now);
         }
@@ -162,13 +179,17 @@ impl Visitor {
 
     /// Says goodbye; the access point asks for the last receipt and closes.
     pub fn leave(&mut self, now: Time) {
-        match (&self.session, self.ended) {
-            (Some(_), false) => {
-                self.asking = None;
-                self.leaving_until = Some(now + Micros::from_seconds(3));
-                self.send(&Message::error(Code::Closed, "the visitor leaves"));
-            }
-            _ => self.end(Code::Closed, "left before a session was open"),
+        if self.session.is_none() {
+            return self.end(Code::Closed, "left before a session was open");
+        }
+        if !self.ended && self.leaving.is_none() {
+            self.asking = None;
+            self.leaving = Some(Leaving {
+                until: now + self.config.leave_max,
+                retry_at: now + self.config.retry_after,
+                paid: false,
+            });
+            self.say_goodbye();
         }
     }
 
@@ -178,18 +199,13 @@ impl Visitor {
             return;
         }
         match Message::parse(bytes) {
-            Ok(Message::Cack {
-                certificate,
-                acknowledgement,
-            }) => match Acknowledgement::open(&acknowledgement, &certificate) {
-                Ok(terms) => self.handle_terms(&certificate, &terms, now),
-                Err(error) => self.drop_input("acknowledgement", error.to_string()),
-            },
-            Ok(Message::Rreq {
-                started,
-                weight,
-                last,
-            }) => self.handle_request(started, weight, last, now),
+            Ok(Message::Cack { certificate, acknowledgement }) => {
+                match Acknowledgement::open(&acknowledgement, &certificate) {
+                    Ok(terms) => self.handle_terms(&certificate, &terms, now),
+                    Err(error) => self.drop_input("acknowledgement", error.to_string()),
+                }
+            }
+            Ok(Message::Rreq { started, weight, last }) => self.handle_request(started, weight, last, now),
             Ok(Message::Erro { code, reason, .. }) => self.handle_error(code, reason),
             Ok(other) => self.drop_input("unexpected", format!("a {} is not for a visitor", other.method())),
             Err(error) => self.drop_input(error.kind(), error.to_string()),
@@ -203,22 +219,20 @@ impl Visitor {
             return;
         };
         let slack = (counted.0 / 1_000).saturating_mul(self.config.tolerance_permille);
-        let most = counted
-            .saturating_add(Bytes(slack))
-            .saturating_add(self.config.tolerance);
+        let most = counted.saturating_add(Bytes(slack)).saturating_add(self.config.tolerance);
         if claimed > most {
             self.events.push_back(Event::Disputed { claimed, counted });
             if last {
-                self.end(
-                    Code::Closed,
-                    "left; the last claim was too high and was not signed",
-                );
+                self.end(Code::Closed, "left; the last claim was too high and was not signed");
             }
             return;
         }
+        let until = session.heard + self.config.leave_max;
         self.sign(claimed);
         if last {
-            self.end(Code::Closed, "left and paid");
+            // The receipt may get lost: who is asked again signs again, until the access point says that it is done.
+            self.asking = None;
+            self.leaving = Some(Leaving { until, retry_at: until, paid: true });
         }
     }
 
@@ -227,18 +241,10 @@ impl Visitor {
         if self.ended {
             return;
         }
-        if self.leaving_until.is_some_and(|until| now >= until) {
-            return self.end(
-                Code::Closed,
-                "left; the access point did not ask for the last receipt",
-            );
+        if self.leaving.is_some() {
+            return self.leave_timeout(now);
         }
-        let silence = self.config.silence_max;
-        if self
-            .session
-            .as_ref()
-            .is_some_and(|session| now - session.heard >= silence)
-        {
+        if self.silent_at().is_some_and(|at| now >= at) {
             return self.end(Code::NoSession, "the access point fell silent");
         }
         let Some(asking) = &mut self.asking else { return };
@@ -248,10 +254,11 @@ impl Visitor {
         if asking.attempts == self.config.attempts_max {
             self.asking = None;
             if self.session.is_none() {
-                self.end(
-                    Code::NoSession,
-                    "no access point answered: is this a guestright network?",
-                );
+                let nobody = "no access point answered: is this a guestright network?";
+                match self.told.take() {
+                    Some(told) => self.end(Code::Busy, told),
+                    None => self.end(Code::NoSession, nobody),
+                }
             }
             return;
         }
@@ -276,32 +283,52 @@ impl Visitor {
         if self.ended {
             return None;
         }
-        let silence = self
-            .session
-            .as_ref()
-            .map(|session| session.heard + self.config.silence_max);
+        if let Some(leaving) = &self.leaving {
+            return Some(leaving.until.min(leaving.retry_at));
+        }
         let asking = self.asking.as_ref().map(|asking| asking.retry_at);
-        [silence, asking, self.leaving_until].into_iter().flatten().min()
+        [self.silent_at(), asking].into_iter().flatten().min()
+    }
+
+    fn silent_at(&self) -> Option<Time> {
+        let session = self.session.as_ref()?;
+        let interval = session.interval.min(INTERVAL_MAX);
+        Some(session.heard + interval + self.config.silence_max)
+    }
+
+    fn leave_timeout(&mut self, now: Time) {
+        let retry_at = now + self.config.retry_after;
+        let Some(leaving) = &mut self.leaving else { return };
+        if now >= leaving.until {
+            let paid = leaving.paid;
+            self.end(
+                Code::Closed,
+                if paid {
+                    "left and paid"
+                } else {
+                    "left; the access point did not ask for the last receipt"
+                },
+            );
+        } else if now >= leaving.retry_at {
+            leaving.retry_at = retry_at;
+            self.say_goodbye();
+        }
+    }
+
+    fn say_goodbye(&mut self) {
+        self.send(&Message::error(Code::Closed, "the visitor leaves"));
     }
 
     fn ask(&mut self, rng: &mut impl CryptoRng, now: Time) {
         let mut nonce = Nonce::default();
         rng.fill_bytes(&mut nonce);
-        self.asking = Some(Asking {
-            nonce,
-            attempts: 1,
-            retry_at: now + self.config.retry_after,
-        });
+        self.asking = Some(Asking { nonce, attempts: 1, retry_at: now + self.config.retry_after });
         self.send_conn(nonce);
     }
 
     fn send_conn(&mut self, nonce: Nonce) {
         let certificate = Box::new(self.certificate.clone());
-        self.send(&Message::Conn {
-            certificate,
-            nonce,
-            bundle: self.bundle.clone(),
-        });
+        self.send(&Message::Conn { certificate, nonce, bundle: self.bundle.clone() });
     }
 
     fn handle_terms(&mut self, certificate: &Certificate, terms: &Acknowledgement, now: Time) {
@@ -309,10 +336,7 @@ impl Visitor {
             return self.drop_input("acknowledgement", reason);
         }
         self.asking = None;
-        let known = self
-            .session
-            .as_ref()
-            .is_some_and(|session| session.started == terms.started);
+        let known = self.session.as_ref().is_some_and(|session| session.started == terms.started);
         if !known {
             self.last_started = Some((terms.provider, terms.started));
             self.session = Some(Session {
@@ -321,6 +345,7 @@ impl Visitor {
                 started: terms.started,
                 class: terms.class,
                 signed: Bytes(0),
+                interval: terms.interval,
                 heard: now,
                 asked: None,
             });
@@ -329,13 +354,9 @@ impl Visitor {
         let Some(session) = &mut self.session else { return };
         session.heard = now;
         session.class = terms.class;
+        session.interval = terms.interval;
         let (provider, class, started) = (session.provider, session.class, session.started);
-        self.events.push_back(Event::Granted {
-            provider,
-            class,
-            started,
-            interval: terms.interval,
-        });
+        self.events.push_back(Event::Granted { provider, class, started, interval: terms.interval });
     }
 
     fn check_terms(
@@ -345,14 +366,8 @@ impl Visitor {
         now: Time,
     ) -> Result<(), String> {
         let now = now.unix_seconds();
-        certificate
-            .check(Role::AccessPoint, now)
-            .map_err(|error| error.to_string())?;
-        if self
-            .asking
-            .as_ref()
-            .is_none_or(|asking| asking.nonce != terms.nonce)
-        {
+        certificate.check(Role::AccessPoint, now).map_err(|error| error.to_string())?;
+        if self.asking.as_ref().is_none_or(|asking| asking.nonce != terms.nonce) {
             return Err("it answers a question that was not asked".into());
         }
         if terms.member != self.certificate.subject_id() {
@@ -378,51 +393,51 @@ impl Visitor {
 
     fn handle_request(&mut self, started: UnixSeconds, weight: Bytes, last: bool, now: Time) {
         let Some(session) = self.session.as_mut().filter(|session| session.started == started) else {
-            return self.drop_input(
-                "no-session",
-                "a receipt is asked for a session that is not open".into(),
-            );
+            return self.drop_input("no-session", "a receipt is asked for a session that is not open".into());
         };
         session.heard = now;
         if weight < session.signed {
             let signed = session.signed;
-            return self.drop_input(
-                "replayed",
-                format!("asked for {weight}, {signed} are signed already"),
-            );
+            return self.drop_input("replayed", format!("asked for {weight}, {signed} are signed already"));
         }
         session.asked = Some((weight, last));
         self.events.push_back(Event::MeterNeeded);
     }
 
     fn handle_error(&mut self, code: Code, reason: String) {
-        let receipt_refused = matches!(code, Code::Malformed | Code::Receipt);
-        match &self.session {
-            // Unsigned, so it may be anybody's word: an open session ends by silence or by its own access point.
-            Some(_) if receipt_refused => self.drop_input("refused", reason),
-            _ => self.end(code, reason),
+        if let Some(leaving) = &self.leaving {
+            let paid = leaving.paid;
+            return match code {
+                Code::Closed | Code::NoSession if paid => self.end(Code::Closed, "left and paid"),
+                Code::Closed | Code::NoSession => self.end(Code::Closed, "left; nothing more was asked for"),
+                Code::Unpaid | Code::Refused => self.end(code, reason),
+                Code::Malformed | Code::Certificate | Code::Receipt | Code::Busy => {
+                    self.drop_input("refused", reason);
+                }
+            };
+        }
+        match (code, self.session.is_some()) {
+            // It concerns one message, and an open session goes on without it.
+            (Code::Malformed | Code::Certificate | Code::Receipt | Code::Busy, true) => {
+                self.drop_input("refused", reason);
+            }
+            // A full house may have room in a moment, and the other words are about sessions that are over.
+            (Code::Busy | Code::Receipt | Code::Unpaid | Code::NoSession | Code::Closed, false) => {
+                self.drop_input("refused", reason.clone());
+                self.told = (code == Code::Busy).then_some(reason).or(self.told.take());
+            }
+            (Code::Unpaid | Code::NoSession | Code::Closed | Code::Refused, true)
+            | (Code::Malformed | Code::Certificate | Code::Refused, false) => self.end(code, reason),
         }
     }
 
     fn sign(&mut self, weight: Bytes) {
         let Some(session) = &mut self.session else { return };
         session.signed = weight;
-        let receipt = Receipt::sign(
-            &self.key,
-            &self.certificate,
-            session.provider,
-            session.started,
-            weight,
-        );
+        let receipt = Receipt::sign(&self.key, &self.certificate, session.provider, session.started, weight);
         let receipts = vec![receipt.as_bytes().to_vec()];
-        let bundle = Bundle {
-            receipts,
-            ..Bundle::default()
-        };
-        self.send(&Message::Rcpt {
-            reference: None,
-            bundle,
-        });
+        let bundle = Bundle { receipts, ..Bundle::default() };
+        self.send(&Message::Rcpt { reference: None, bundle });
         self.events.push_back(Event::Signed(receipt));
     }
 
@@ -439,10 +454,7 @@ impl Visitor {
     fn end(&mut self, code: Code, reason: impl Into<String>) {
         if !self.ended {
             self.ended = true;
-            self.events.push_back(Event::Ended {
-                code,
-                reason: reason.into(),
-            });
+            self.events.push_back(Event::Ended { code, reason: reason.into() });
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct Config {
     pub receipt_deadline: Micros,
     /// After so long a request for a receipt is sent again.
     pub retry_after: Micros,
+    /// Who left without signing is not served again until so many bytes a second have been forgiven, or ten minutes.
+    pub unpaid_rate: Bytes,
     /// How long the team server has to decide.
     pub decision_timeout: Micros,
     /// How soon the same visitor may have its case decided again.
@@ -42,6 +44,7 @@ impl Default for Config {
             unpaid_max: Bytes(250_000_000),
             receipt_deadline: Micros::from_millis(2_500),
             retry_after: Micros::from_millis(500),
+            unpaid_rate: Bytes(16_000),
             decision_timeout: Micros::from_seconds(3),
             question_gap: Micros::from_millis(200),
             flush_after: Micros::from_seconds(60),

@@ -17,10 +17,14 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
+    /// What the lists of a full bundle and the lengths of their items take at most.
+    const ROOM: usize = 1_024;
+
     pub(super) fn push(&mut self, receipt: Receipt, certificate: Certificate, due: Time) {
         self.waiting.insert(receipt.session(), (receipt, certificate));
         if self.waiting.len() > WAITING_MAX {
-            self.waiting.pop_first();
+            let oldest = self.waiting.keys().min_by_key(|session| session.started).copied();
+            oldest.and_then(|session| self.waiting.remove(&session));
         }
         self.due.get_or_insert(due);
     }
@@ -39,8 +43,14 @@ impl Outbox {
     pub(super) fn take(&mut self, reference: Reference, again: Time) -> Bundle {
         let mut bundle = Bundle::default();
         let mut sent = Vec::new();
+        let mut left = Bundle::LEN_MAX - Self::ROOM;
         for (session, (receipt, certificate)) in self.waiting.iter().take(Bundle::RECEIPTS_MAX) {
             let certificate = certificate.as_bytes().to_vec();
+            let len = receipt.as_bytes().len() + certificate.len();
+            if len > left {
+                break; // Only the long keys of the laboratory fill a bundle.
+            }
+            left -= len;
             if !bundle.certificates.contains(&certificate) {
                 bundle.certificates.push(certificate);
             }
@@ -58,11 +68,7 @@ impl Outbox {
             return Vec::new();
         };
         for (session, weight) in &sent {
-            if self
-                .waiting
-                .get(session)
-                .is_some_and(|(receipt, _)| receipt.weight() == *weight)
-            {
+            if self.waiting.get(session).is_some_and(|(receipt, _)| receipt.weight() == *weight) {
                 self.waiting.remove(session);
             }
         }

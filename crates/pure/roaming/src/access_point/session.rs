@@ -8,26 +8,30 @@ use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Granted; the receipt over zero bytes is awaited.
-    Opening { until: Time },
+    Opening,
     /// Packets pass.
     Open,
-    /// The firewall was told to stop its packets.
-    Closing { code: Code },
+    /// The firewall was told to stop its packets, so often, and is told again then.
+    Closing { code: Code, told: u32, again: Time },
     /// Packets are stopped, the last receipt is awaited.
-    Settling,
+    Settling { code: Code },
 }
 
 /// A receipt that is awaited.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) weight: Bytes,
+    pub(super) made: Time,
     pub(super) deadline: Time,
     pub(super) retry_at: Time,
 }
 
 #[derive(Debug)]
 pub(super) struct Session {
+    /// Where the last receipt that counted came from.
     pub(super) path: Path,
+    /// Where somebody last said to be this visitor; it is asked there too, and the receipt shows whether it is true.
+    pub(super) path_claimed: Path,
     pub(super) certificate: Certificate,
     pub(super) started: UnixSeconds,
     pub(super) class: ServiceClass,
@@ -69,15 +73,15 @@ impl Session {
         class: ServiceClass,
         nonce: Nonce,
         decided_until: Time,
-        until: Time,
     ) -> Self {
         Self {
             path,
+            path_claimed: path,
             certificate,
             started,
             class,
             nonce,
-            stage: Stage::Opening { until },
+            stage: Stage::Opening,
             counted: Bytes(0),
             signed: Bytes(0),
             request: None,
@@ -91,23 +95,35 @@ impl Session {
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        matches!(self.stage, Stage::Closing { .. } | Stage::Settling)
+        matches!(self.stage, Stage::Closing { .. } | Stage::Settling { .. })
+    }
+
+    /// From now on a receipt over what was counted is awaited.
+    pub(super) fn await_receipt(&mut self, made: Time, deadline: Time, retry_at: Time) {
+        self.request = Some(Request { weight: self.counted, made, deadline, retry_at });
+    }
+
+    /// What was carried and not signed for.
+    pub(super) fn unpaid(&self) -> Bytes {
+        self.counted.saturating_sub(self.signed)
     }
 
     pub(super) fn end_code(&self) -> Code {
         match self.stage {
-            Stage::Closing { code } => code,
-            Stage::Settling if self.counted > self.signed => Code::Unpaid,
-            Stage::Opening { .. } | Stage::Open | Stage::Settling => Code::Closed,
+            Stage::Closing { code, .. } => code,
+            Stage::Settling { .. } if self.counted > self.signed => Code::Unpaid,
+            Stage::Settling { code } => code,
+            Stage::Opening | Stage::Open => Code::Closed,
         }
     }
 
     pub(super) fn timeout(&self) -> Option<Time> {
-        match (self.stage, &self.request) {
-            (Stage::Opening { until }, _) => Some(until),
-            (Stage::Open | Stage::Settling, Some(request)) => Some(request.deadline.min(request.retry_at)),
-            (Stage::Open, None) => Some(self.request_at.min(self.decided_until)),
-            (Stage::Settling, None) | (Stage::Closing { .. }, _) => None,
+        let request = self.request.as_ref();
+        let request = request.map(|request| request.deadline.min(request.retry_at));
+        match self.stage {
+            Stage::Closing { again, .. } => Some(again),
+            Stage::Open => request.or(Some(self.request_at.min(self.decided_until))),
+            Stage::Opening | Stage::Settling { .. } => request,
         }
     }
 

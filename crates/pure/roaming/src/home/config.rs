@@ -18,6 +18,8 @@ pub struct Config {
     pub sponsored_max: u32,
     /// How many stored questions may be open.
     pub waiting_max: usize,
+    /// How many teams' revocation lists are kept; each has up to 48 KiB.
+    pub revocations_max: usize,
     /// How many teams are remembered as strangers that were served.
     pub strangers_max: usize,
     /// How often the memory of strangers fades.
@@ -34,6 +36,7 @@ impl Default for Config {
             stranger_seconds: 3_600,
             sponsored_max: 256,
             waiting_max: 4_096,
+            revocations_max: 256,
             strangers_max: 65_536,
             fade_after: Micros::from_seconds(86_400),
         }

@@ -49,9 +49,7 @@ impl Acknowledgement {
     /// What is wrong with the form, the signature or the team.
     pub fn open(encoded: &[u8], certificate: &Certificate) -> Result<Self, IdentityError> {
         let sealed = cose::open(encoded, LEN_MAX)?;
-        sealed
-            .claim(certificate.subject(), DOMAIN, certificate.digest())?
-            .verify()?;
+        sealed.claim(certificate.subject(), DOMAIN, certificate.digest())?.verify()?;
         let [nonce, member, provider, started, interval, volume, class] = sealed.items.as_slice() else {
             return Err(IdentityError::Malformed("an acknowledgement has seven fields"));
         };

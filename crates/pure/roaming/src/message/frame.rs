@@ -56,15 +56,9 @@ fn head(bytes: &[u8]) -> Result<Head<'_>, MessageError> {
         if text.is_empty() {
             break;
         }
-        let malformed = MessageError::HeaderLine {
-            line: headers.len() + 1,
-        };
+        let malformed = MessageError::HeaderLine { line: headers.len() + 1 };
         let (name, value) = text.split_once(": ").ok_or(malformed.clone())?;
-        if name.is_empty()
-            || !name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return Err(malformed);
         }
         if headers.iter().any(|(known, _)| *known == name) {
@@ -82,18 +76,9 @@ fn head(bytes: &[u8]) -> Result<Head<'_>, MessageError> {
     let length = headers.iter().find(|(name, _)| *name == "Content-Length");
     let body_len = length.map_or(Ok(0), |(_, value)| number("Content-Length", value))?;
     if body_len > BODY_MAX {
-        return Err(MessageError::TooLong {
-            part: "body",
-            got: body_len,
-            max: BODY_MAX,
-        });
+        return Err(MessageError::TooLong { part: "body", got: body_len, max: BODY_MAX });
     }
-    Ok(Head {
-        method,
-        headers,
-        body_at: at,
-        body_len,
-    })
+    Ok(Head { method, headers, body_at: at, body_len })
 }
 
 /// The line that begins at `at`, without its CR LF, and where the next one begins.
@@ -107,24 +92,12 @@ fn line<'a>(
     let window = &rest[..rest.len().min(max)];
     let Some(length) = window.windows(2).position(|pair| pair == b"\r\n") else {
         let cut = rest.len() < max;
-        let too_long = MessageError::TooLong {
-            part,
-            got: rest.len(),
-            max,
-        };
-        return Err(if cut {
-            MessageError::Truncated { got: bytes.len() }
-        } else {
-            too_long
-        });
+        let too_long = MessageError::TooLong { part, got: rest.len(), max };
+        return Err(if cut { MessageError::Truncated { got: bytes.len() } } else { too_long });
     };
     let text = std::str::from_utf8(&rest[..length]).ok();
     let text = text.filter(|text| text.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
-    let malformed = if at == 0 {
-        MessageError::StartLine
-    } else {
-        MessageError::HeaderLine { line: 0 }
-    };
+    let malformed = if at == 0 { MessageError::StartLine } else { MessageError::HeaderLine { line: 0 } };
     Ok((text.ok_or(malformed)?, at + length + 2))
 }
 
@@ -136,22 +109,14 @@ impl<'a> Frame<'a> {
             return Err(MessageError::Truncated { got: bytes.len() });
         }
         if rest.len() > head.body_len {
-            return Err(MessageError::Trailing {
-                got: rest.len() - head.body_len,
-            });
+            return Err(MessageError::Trailing { got: rest.len() - head.body_len });
         }
-        Ok(Self {
-            method: head.method,
-            headers: head.headers,
-            body: rest,
-        })
+        Ok(Self { method: head.method, headers: head.headers, body: rest })
     }
 
     pub(super) fn text(&self, name: &'static str) -> Result<&'a str, MessageError> {
         let found = self.headers.iter().find(|(known, _)| *known == name);
-        found
-            .map(|(_, value)| *value)
-            .ok_or(MessageError::MissingHeader(name))
+        found.map(|(_, value)| *value).ok_or(MessageError::MissingHeader(name))
     }
 
     pub(super) fn value<T: FromStr<Err: ToString>>(&self, name: &'static str) -> Result<T, MessageError> {
@@ -166,10 +131,7 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn base64(&self, name: &'static str) -> Result<Vec<u8>, MessageError> {
-        let malformed = |error: base64::DecodeError| MessageError::Header {
-            name,
-            why: error.to_string(),
-        };
+        let malformed = |error: base64::DecodeError| MessageError::Header { name, why: error.to_string() };
         STANDARD.decode(self.text(name)?).map_err(malformed)
     }
 
@@ -181,9 +143,7 @@ impl<'a> Frame<'a> {
 
     pub(super) fn certificate(&self, name: &'static str) -> Result<Box<Certificate>, MessageError> {
         let bytes = self.base64(name)?;
-        Certificate::parse(&bytes)
-            .map(Box::new)
-            .map_err(MessageError::Certificate)
+        Certificate::parse(&bytes).map(Box::new).map_err(MessageError::Certificate)
     }
 
     pub(super) fn bundle(&self) -> Result<Bundle, MessageError> {
@@ -192,8 +152,5 @@ impl<'a> Frame<'a> {
 }
 
 fn number<T: FromStr<Err: ToString>>(name: &'static str, value: &str) -> Result<T, MessageError> {
-    value.parse().map_err(|error: T::Err| MessageError::Header {
-        name,
-        why: error.to_string(),
-    })
+    value.parse().map_err(|error: T::Err| MessageError::Header { name, why: error.to_string() })
 }

@@ -7,26 +7,15 @@ use rand::rngs::StdRng;
 
 fn access_point() -> (SecretKey, Certificate) {
     let mut rng = StdRng::seed_from_u64(1);
-    let (team, key) = (
-        SecretKey::generate(Suite::Ed25519, &mut rng),
-        SecretKey::generate(Suite::Ed25519, &mut rng),
-    );
-    let certificate = Certificate::issue(
-        &team,
-        key.public(),
-        Role::AccessPoint,
-        UnixSeconds(0),
-        UnixSeconds(100),
-    );
+    let (team, key) =
+        (SecretKey::generate(Suite::Ed25519, &mut rng), SecretKey::generate(Suite::Ed25519, &mut rng));
+    let certificate =
+        Certificate::issue(&team, key.public(), Role::AccessPoint, UnixSeconds(0), UnixSeconds(100));
     (key, certificate)
 }
 
 fn bundle(bytes: &[u8]) -> Bundle {
-    Bundle {
-        certificates: vec![],
-        receipts: vec![bytes.to_vec()],
-        revocations: vec![],
-    }
+    Bundle { certificates: vec![], receipts: vec![bytes.to_vec()], revocations: vec![] }
 }
 
 fn any_message() -> impl Strategy<Value = Message> {
@@ -38,45 +27,33 @@ fn any_message() -> impl Strategy<Value = Message> {
             nonce,
             bundle: bundle(&receipt),
         }),
-        any::<Vec<u8>>().prop_map(move |acknowledgement| Message::Cack {
-            certificate: certificate(),
-            acknowledgement
-        }),
+        any::<Vec<u8>>()
+            .prop_map(move |acknowledgement| Message::Cack { certificate: certificate(), acknowledgement }),
         (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(started, weight, last)| Message::Rreq {
             started: UnixSeconds(started),
             weight: Bytes(weight),
             last,
         }),
-        (any::<Option<u64>>(), any::<Vec<u8>>()).prop_map(|(reference, receipt)| Message::Rcpt {
-            reference,
-            bundle: bundle(&receipt)
-        }),
+        (any::<Option<u64>>(), any::<Vec<u8>>())
+            .prop_map(|(reference, receipt)| Message::Rcpt { reference, bundle: bundle(&receipt) }),
         (any::<u64>(), any::<u64>()).prop_map(move |(reference, request)| Message::Quer {
             reference,
             certificate: certificate(),
             request: Bytes(request),
             bundle: Bundle::default(),
         }),
-        (
-            any::<u64>(),
-            any::<bool>(),
-            any::<Option<u16>>(),
-            any::<u32>(),
-            reason
-        )
-            .prop_map(|(reference, granted, ind, valid_for, reason)| Message::Qrsp {
+        (any::<u64>(), any::<bool>(), any::<Option<u16>>(), any::<u32>(), reason).prop_map(
+            |(reference, granted, ind, valid_for, reason)| Message::Qrsp {
                 reference,
                 grant: granted.then_some(ServiceClass::High),
                 ind,
                 valid_for,
                 reason,
-            }),
+            }
+        ),
         (any::<u64>(), any::<u64>(), any::<u16>()).prop_map(|(reference, since, max)| Message::Updt {
             reference,
-            what: Update::Fetch {
-                since: UnixSeconds(since),
-                max
-            },
+            what: Update::Fetch { since: UnixSeconds(since), max },
         }),
         (any::<u64>(), any::<u16>(), any::<u16>()).prop_map(|(reference, stored, refused)| Message::Updt {
             reference,
@@ -155,18 +132,8 @@ fn an_acknowledgement_is_bound_to_its_access_point() {
     for place in 0..sealed.len() {
         let mut forged = sealed.clone();
         forged[place] ^= 1;
-        assert!(
-            Acknowledgement::open(&forged, &certificate).is_err(),
-            "byte {place}"
-        );
+        assert!(Acknowledgement::open(&forged, &certificate).is_err(), "byte {place}");
     }
-    let other = Acknowledgement {
-        provider: TeamId([9; 24]),
-        ..terms
-    }
-    .seal(&key, &certificate);
-    assert!(matches!(
-        Acknowledgement::open(&other, &certificate),
-        Err(IdentityError::Malformed(_))
-    ));
+    let other = Acknowledgement { provider: TeamId([9; 24]), ..terms }.seal(&key, &certificate);
+    assert!(matches!(Acknowledgement::open(&other, &certificate), Err(IdentityError::Malformed(_))));
 }

@@ -1,0 +1,204 @@
+//! How a question is answered: check the receipts that came along, have them stored, weigh.
+
+use super::{Event, TeamServer, Token, Waiting};
+use crate::message::{Code, Message, Reference, Update};
+use guestright_identity::{Certificate, IdentityError, Role};
+use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
+use guestright_reciprocity::{Basis, Verdict};
+use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
+use rand::CryptoRng;
+
+/// A question, as it waits for the store.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) peer: super::Peer,
+    pub(super) reference: Reference,
+    pub(super) consumer: TeamId,
+    pub(super) request: Bytes,
+}
+
+impl TeamServer {
+    pub(super) fn handle_query(
+        &mut self,
+        question: Question,
+        certificate: &Certificate,
+        bundle: &Bundle,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let seconds = now.unix_seconds();
+        let holds = certificate.check(Role::Member, seconds);
+        if let Err(error) = holds.and_then(|()| self.check_revoked(certificate, seconds)) {
+            let denied = Message::Qrsp {
+                reference: question.reference,
+                grant: None,
+                ind: None,
+                valid_for: 60,
+                reason: error.to_string(),
+            };
+            *self.refusals.entry("certificate").or_default() += 1;
+            return self.send(question.peer, &denied);
+        }
+        let verified = self.verify(bundle, Some(certificate), rng, now);
+        self.store(verified, Waiting::Decide(question), rng, now);
+    }
+
+    pub(super) fn check_revoked(
+        &self,
+        certificate: &Certificate,
+        now: UnixSeconds,
+    ) -> Result<(), IdentityError> {
+        let list = self.revocations.get(&certificate.team_id());
+        list.map_or(Ok(()), |list| list.check(certificate.subject_id(), now))
+    }
+
+    /// Checks a bundle. Receipts that a visitor shows must concern this team and stay within its sponsor's quota.
+    pub(super) fn verify(
+        &mut self,
+        bundle: &Bundle,
+        sponsor: Option<&Certificate>,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) -> Verified {
+        let mut verified = bundle.verify(|_| None, &self.config.rules, now.unix_seconds(), rng);
+        for list in std::mem::take(&mut verified.revocations) {
+            self.handle_revocations(list);
+        }
+        let (revocations, refused) = (&self.revocations, &mut verified.refused);
+        verified.receipts.retain(|receipt| {
+            let list = revocations.get(&receipt.consumer());
+            let holds = list.map_or(Ok(()), |list| list.check(receipt.session().member, receipt.started()));
+            holds.map_err(|error| refused.push(ReceiptError::NotEntitled(error))).is_ok()
+        });
+        for error in &verified.refused {
+            *self.refusals.entry(error.kind()).or_default() += 1;
+            self.events.push_back(Event::Refused { kind: error.kind(), reason: error.to_string() });
+        }
+        if let Some(sponsor) = sponsor.map(Certificate::team_id) {
+            let credit = self.graph.capacity(self.team, sponsor);
+            self.admission.fade(now);
+            let receipts = &mut verified.receipts;
+            let left_out = self.admission.filter(receipts, sponsor, self.team, &self.graph, credit);
+            for (kind, count) in [("irrelevant", left_out.irrelevant), ("quota", left_out.over_quota)] {
+                if count > 0 {
+                    *self.refusals.entry(kind).or_default() += count;
+                }
+            }
+        }
+        verified
+    }
+
+    pub(super) fn store(
+        &mut self,
+        verified: Verified,
+        waiting: Waiting,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let Verified { receipts, certificates, .. } = verified;
+        if receipts.is_empty() {
+            return self.answer_stored(waiting, 0, 0, rng, now);
+        }
+        if self.waiting.len() >= self.config.waiting_max {
+            return self.answer_unstored(waiting, rng, now);
+        }
+        let edges = receipts.iter().map(|receipt| (receipt.consumer(), receipt.provider())).collect();
+        let with_certificate = |receipt: Receipt| {
+            let certificate = certificates.get(&receipt.certificate()).cloned();
+            certificate.map(|certificate| (receipt, certificate))
+        };
+        let receipts = receipts.into_iter().filter_map(with_certificate).collect();
+        let token = self.wait(waiting, edges);
+        self.events.push_back(Event::Store { token, receipts });
+    }
+
+    /// Asks the store for receipts.
+    pub(super) fn fetch(
+        &mut self,
+        waiting: Waiting,
+        since: UnixSeconds,
+        max: usize,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        if self.waiting.len() >= self.config.waiting_max {
+            return self.answer_unstored(waiting, rng, now);
+        }
+        let token = self.wait(waiting, Vec::new());
+        self.events.push_back(Event::Fetch { token, since, max });
+    }
+
+    fn wait(&mut self, waiting: Waiting, edges: Vec<(TeamId, TeamId)>) -> Token {
+        self.next_token += 1;
+        self.waiting.insert(self.next_token, (waiting, edges));
+        self.next_token
+    }
+
+    pub(super) fn answer_stored(
+        &mut self,
+        waiting: Waiting,
+        taken: usize,
+        lower: usize,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        match waiting {
+            Waiting::Decide(question) => self.decide(&question, rng, now),
+            Waiting::Acknowledge { peer, reference: Some(reference), refused } => {
+                let short = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+                let what = Update::Taken { stored: short(taken - lower), refused: short(refused + lower) };
+                self.send(peer, &Message::Updt { reference, what });
+            }
+            Waiting::Acknowledge { reference: None, .. } | Waiting::Fetch { .. } => {}
+        }
+    }
+
+    /// Nothing may be acknowledged that was not stored; a question is decided by what is known.
+    fn answer_unstored(&mut self, waiting: Waiting, rng: &mut impl CryptoRng, now: Time) {
+        let reason = || "too much waits for the store; try later".to_owned();
+        match waiting {
+            Waiting::Decide(question) => self.decide(&question, rng, now),
+            Waiting::Acknowledge { peer, reference, .. } => {
+                self.refuse(peer, reference, "busy", Code::Busy, reason());
+            }
+            Waiting::Fetch { peer, reference } => {
+                self.refuse(peer, Some(reference), "busy", Code::Busy, reason());
+            }
+        }
+    }
+
+    fn decide(&mut self, question: &Question, rng: &mut impl CryptoRng, now: Time) {
+        let Question { peer, reference, consumer, request } = *question;
+        if now - self.faded >= self.config.fade_after {
+            self.faded = now;
+            self.judge.decay_strangers();
+            let (graph, team) = (&self.graph, self.team);
+            self.strangers.retain(|&stranger| graph.capacity(stranger, team) > Bytes(0));
+        }
+        let decision = self.judge.decide(&self.graph, &mut self.scratch, self.team, consumer, request, rng);
+        let stranger = matches!(decision.basis, Basis::Stranger { .. });
+        let grant = match decision.verdict {
+            Verdict::Granted(class) => Some(class),
+            Verdict::Refused => None,
+        };
+        if stranger && grant.is_some() && self.strangers.len() < self.config.strangers_max {
+            self.strangers.insert(consumer);
+        }
+        let valid_for = if stranger { self.config.stranger_seconds } else { self.config.decision_seconds };
+        let ind = decision.ind.map(|ind| ind.per_mille().0);
+        let reason = decision.reason();
+        self.send(peer, &Message::Qrsp { reference, grant, ind, valid_for, reason: reason.clone() });
+        self.events.push_back(Event::Decided { consumer, decision, reason });
+    }
+
+    /// Enters a stored receipt into the graph and into the memory of strangers.
+    pub(super) fn count(&mut self, consumer: TeamId, provider: TeamId, bytes: Bytes) {
+        self.graph.add(consumer, provider, bytes);
+        if provider == self.team && self.strangers.contains(&consumer) {
+            self.judge.stranger_served(bytes);
+        }
+        if consumer == self.team && self.strangers.contains(&provider) {
+            self.judge.stranger_returned(bytes);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The team server: what it takes in, what it lets out, and when it says that it has it.
+
+use crate::world::{AP, Link, MEMBER, START, World, certify, started};
+use guestright_identity::{Certificate, RevocationList, Role, SecretKey, Suite};
+use guestright_receipt::{Bundle, Receipt};
+use guestright_roaming::home::{Config, Event, Stored};
+use guestright_roaming::message::{Code, Message, Update};
+use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::collections::BTreeMap;
+
+/// Receipts of one member over `count` sessions with `provider`.
+fn sessions(key: &SecretKey, certificate: &Certificate, provider: TeamId, count: u64) -> Bundle {
+    let sign = |number| Receipt::sign(key, certificate, provider, started().minus(number), Bytes(1_000));
+    Bundle {
+        certificates: vec![certificate.as_bytes().to_vec()],
+        receipts: (0..count).map(|number| sign(number).as_bytes().to_vec()).collect(),
+        revocations: vec![],
+    }
+}
+
+fn quer(reference: u64, certificate: &Certificate, bundle: Bundle) -> Message {
+    Message::Quer { reference, certificate: Box::new(certificate.clone()), request: Bytes(1_000_000), bundle }
+}
+
+fn say(world: &mut World, peer: u64, message: &Message) {
+    let now = world.now;
+    world.houses[0].home.handle_input(peer, &message.emit(), &mut world.rng, now);
+    world.run_for(Micros::from_millis(300));
+}
+
+fn admit_member(world: &mut World) -> Certificate {
+    let (_, certificate) = world.houses[0].member(&mut world.rng);
+    let now = world.now;
+    world.houses[0].home.handle_connected(MEMBER, certificate.clone(), now).unwrap();
+    certificate
+}
+
+#[test]
+fn a_sponsor_introduces_no_more_than_its_quota() {
+    let config = Config { sponsored_max: 100, ..Config::default() };
+    let mut world = World::with(40, 2, Link::GOOD, &Default::default(), &config);
+    let (_, sponsor) = world.houses[1].member(&mut world.rng);
+    let own = world.houses[0].id();
+    for number in 0..4 {
+        // Each time another member of ours has consumed from somebody: new and relevant.
+        let (key, certificate) = world.houses[0].member(&mut world.rng);
+        let provider = TeamId([number; 24]);
+        assert_ne!(provider, own);
+        say(&mut world, AP, &quer(number.into(), &sponsor, sessions(&key, &certificate, provider, 40)));
+    }
+    assert_eq!(world.houses[0].store.len(), 100);
+    assert_eq!(world.houses[0].home_refused("quota"), 60);
+    let (_, another) = world.houses[1].member(&mut world.rng);
+    let (key, certificate) = world.houses[0].member(&mut world.rng);
+    let more = sessions(&key, &certificate, TeamId([9; 24]), 1);
+    say(&mut world, AP, &quer(9, &another, more.clone()));
+    assert_eq!(world.houses[0].store.len(), 100, "a team's members share its quota");
+    world.run_for(Micros::from_seconds(86_400));
+    say(&mut world, AP, &quer(10, &another, more));
+    assert_eq!(world.houses[0].store.len(), 101, "the next day it may go on");
+}
+
+#[test]
+fn receipts_that_do_not_hang_together_with_the_household_are_ignored() {
+    let mut world = World::new(41, 4, Link::GOOD);
+    let (key, certificate) = world.houses[2].member(&mut world.rng);
+    let apart = sessions(&key, &certificate, world.houses[3].id(), 3);
+    let (_, sponsor) = world.houses[1].member(&mut world.rng);
+    say(&mut world, AP, &quer(1, &sponsor, apart.clone()));
+    assert_eq!((world.houses[0].store.len(), world.houses[0].home_refused("irrelevant")), (0, 3));
+    // The same with a chain to the household: own -> team 2 -> team 3.
+    let (key, certificate) = world.houses[0].member(&mut world.rng);
+    let chain = sessions(&key, &certificate, world.houses[2].id(), 1);
+    let together = Bundle {
+        certificates: [chain.certificates, apart.certificates].concat(),
+        receipts: [apart.receipts, chain.receipts].concat(),
+        revocations: vec![],
+    };
+    say(&mut world, AP, &quer(2, &sponsor, together));
+    assert_eq!(world.houses[0].store.len(), 4);
+}
+
+#[test]
+fn replayed_and_refused_receipts_are_counted_and_the_answer_says_so() {
+    let mut world = World::new(42, 2, Link::GOOD);
+    admit_member(&mut world);
+    let (key, certificate) = world.houses[1].member(&mut world.rng);
+    let own = world.houses[0].id();
+    let bundle = |weight| {
+        let receipt = Receipt::sign(&key, &certificate, own, started(), Bytes(weight));
+        let (certificates, receipts) =
+            (vec![certificate.as_bytes().to_vec()], vec![receipt.as_bytes().to_vec()]);
+        Bundle { certificates, receipts, revocations: vec![] }
+    };
+    let mut answers = Vec::new();
+    let mut forged = bundle(900);
+    *forged.receipts[0].last_mut().unwrap() ^= 1;
+    for (reference, bundle) in
+        [(1, bundle(500)), (2, bundle(500)), (3, bundle(400)), (4, forged), (5, bundle(700))]
+    {
+        say(&mut world, MEMBER, &Message::Rcpt { reference: Some(reference), bundle });
+        let Some(Message::Updt { reference, what: Update::Taken { stored, refused } }) =
+            world.houses[0].to_members.pop()
+        else {
+            panic!("no answer to {reference}");
+        };
+        answers.push((reference, stored, refused));
+    }
+    assert_eq!(answers, [(1, 1, 0), (2, 1, 0), (3, 0, 1), (4, 0, 1), (5, 1, 0)]);
+    assert_eq!((world.houses[0].home_refused("replayed"), world.houses[0].home_refused("forged")), (1, 1));
+    assert_eq!(world.houses[0].home.graph().capacity(world.houses[1].id(), own), Bytes(700));
+}
+
+#[test]
+fn what_the_store_did_not_take_is_not_acknowledged() {
+    let config = Config { waiting_max: 1, ..Config::default() };
+    let mut world = World::with(43, 2, Link::GOOD, &Default::default(), &config);
+    admit_member(&mut world);
+    let bundle = world.houses[1].owes(world.houses[0].id(), 1_000, &mut world.rng);
+    let rcpt = |reference| Message::Rcpt { reference: Some(reference), bundle: bundle.clone() };
+    world.houses[0].store_fails = true;
+    say(&mut world, MEMBER, &rcpt(1));
+    let [Message::Erro { reference: Some(1), code: Code::Busy, reason }] = &world.houses[0].to_members[..]
+    else {
+        panic!("{:?}", world.houses[0].to_members);
+    };
+    assert_eq!(reason, "the disk is full");
+    // One waits for the store, the second finds the queue full; the first is answered only when it is stored.
+    world.houses[0].store_fails = false;
+    world.houses[0].to_members.clear();
+    let (now, mut rng) = (world.now, StdRng::seed_from_u64(1));
+    for reference in [2, 3] {
+        world.houses[0].tell(MEMBER, &rcpt(reference), &mut rng, now);
+    }
+    let (peer, first) = world.houses[0].home.poll_transmit().expect("one answer");
+    let busy =
+        matches!(Message::parse(&first), Ok(Message::Erro { reference: Some(3), code: Code::Busy, .. }));
+    assert!(peer == MEMBER && busy);
+    assert_eq!(world.houses[0].home.poll_transmit(), None, "nothing is stored yet");
+    let fetch = Message::Updt { reference: 4, what: Update::Fetch { since: UnixSeconds(0), max: 9 } };
+    world.houses[0].tell(MEMBER, &fetch, &mut rng, now);
+    world.drain();
+    world.run_for(Micros::from_millis(100));
+    let answers: Vec<_> = world.houses[0].to_members.iter().map(Message::method).collect();
+    assert_eq!(answers, ["ERRO", "UPDT"], "a fetch waits for its turn, too");
+    assert_eq!(world.houses[0].store.len(), 1);
+}
+
+#[test]
+fn an_update_shows_what_others_owe_and_the_revocation_list() {
+    let mut world = World::new(44, 3, Link::GOOD);
+    admit_member(&mut world);
+    for team in [1, 2] {
+        let guest = world.visit(team, 0, Bundle::default());
+        world.leave_at(guest, world.now + Micros::from_seconds(6));
+        world.run_for(Micros::from_seconds(10));
+    }
+    let revoked = BTreeMap::from([(world.houses[0].certificate.subject_id(), UnixSeconds(u64::MAX))]);
+    let list = RevocationList::issue(&world.houses[0].team, 1, START.unix_seconds(), revoked).unwrap();
+    world.houses[0].home.handle_revocations(list.clone());
+    let fetch = |since, max| Message::Updt { reference: 8, what: Update::Fetch { since, max } };
+    say(&mut world, MEMBER, &fetch(UnixSeconds(0), 500));
+    let Some(Message::Rcpt { reference: Some(8), bundle }) = world.houses[0].to_members.pop() else {
+        panic!("a RCPT answers");
+    };
+    assert_eq!((bundle.receipts.len(), bundle.certificates.len()), (2, 2));
+    assert_eq!(bundle.revocations, [list.as_bytes().to_vec()]);
+    let verified = bundle.verify(|_| None, &Default::default(), world.now.unix_seconds(), &mut world.rng);
+    let own = world.houses[0].id();
+    assert!(verified.receipts.iter().all(|receipt| receipt.provider() == own) && verified.refused.is_empty());
+    say(&mut world, MEMBER, &fetch(UnixSeconds(0), 1));
+    let now = world.now.unix_seconds();
+    say(&mut world, MEMBER, &fetch(now, 500));
+    let count = |message: &Message| match message {
+        Message::Rcpt { bundle, .. } => bundle.receipts.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(world.houses[0].to_members.iter().map(count).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn a_revoked_member_is_refused_and_a_revoked_program_is_put_out() {
+    let mut world = World::new(45, 2, Link::GOOD);
+    let now = START.unix_seconds();
+    let (key, certificate) = world.houses[0].member(&mut world.rng);
+    let connected = admit_member(&mut world);
+    let revoked = BTreeMap::from([(certificate.subject_id(), now), (connected.subject_id(), now)]);
+    let list = RevocationList::issue(&world.houses[0].team, 1, now, revoked).unwrap();
+    world.houses[0].home.handle_revocations(list.clone());
+    let older = RevocationList::issue(&world.houses[0].team, 0, now, BTreeMap::new()).unwrap();
+    world.houses[0].home.handle_revocations(older);
+    let guest = world.visit_as(key, certificate.clone(), 0, Bundle::default());
+    world.run_for(Micros::from_seconds(1));
+    let (code, reason) = world.guests[guest].ended().expect("it is refused");
+    assert_eq!(code, Code::Refused);
+    assert!(reason.contains("revoked"), "{reason}");
+    assert_eq!(world.houses[0].opened(), 0);
+    assert!(world.houses[0].home.handle_connected(7, certificate, world.now).is_err());
+    // The one that was connected before is heard no more.
+    let fetch = Message::Updt { reference: 8, what: Update::Fetch { since: UnixSeconds(0), max: 5 } };
+    say(&mut world, MEMBER, &fetch);
+    assert!(matches!(world.houses[0].to_members[..], [Message::Erro { code: Code::Certificate, .. }]));
+    assert_eq!(world.houses[0].home.peers().count(), 1);
+    let revoked = world.houses[0].home_events.iter().filter(|event| matches!(event, Event::Revoked(_)));
+    assert_eq!(revoked.count(), 1, "an older list changes nothing");
+}
+
+#[test]
+fn lists_of_teams_that_nobody_knows_are_not_kept() {
+    let config = Config { revocations_max: 2, ..Config::default() };
+    let mut world = World::with(46, 2, Link::GOOD, &Default::default(), &config);
+    let list = |team: &SecretKey| RevocationList::issue(team, 1, started(), BTreeMap::new()).unwrap();
+    let kept = |world: &mut World| {
+        world.drain();
+        let revoked = |event: &&Event| matches!(event, Event::Revoked(_));
+        world.houses[0].home_events.iter().filter(revoked).count()
+    };
+    let stranger = SecretKey::generate(Suite::Ed25519, &mut world.rng);
+    world.houses[0].home.handle_revocations(list(&stranger));
+    assert_eq!(kept(&mut world), 0);
+    let (_, sponsor) = world.houses[1].member(&mut world.rng);
+    let teams: Vec<_> = (0..5).map(|_| SecretKey::generate(Suite::Ed25519, &mut world.rng)).collect();
+    for team in &teams {
+        let (key, certificate) = world.houses[0].member(&mut world.rng);
+        let known = sessions(&key, &certificate, team.public().team_id(), 1);
+        say(&mut world, AP, &quer(1, &sponsor, known));
+        world.houses[0].home.handle_revocations(list(team));
+    }
+    assert_eq!(kept(&mut world), 2);
+    assert_eq!(world.houses[0].home_refused("revocations"), 3);
+}
+
+#[test]
+fn only_programs_of_the_own_team_are_heard_and_only_in_their_role() {
+    let mut world = World::new(47, 2, Link::GOOD);
+    let foreign = world.houses[1].certificate.clone();
+    let now = world.now;
+    assert!(world.houses[0].home.handle_connected(7, foreign, now).is_err());
+    let (_, consumer) = world.houses[1].member(&mut world.rng);
+    let question = quer(1, &consumer, Bundle::default());
+    say(&mut world, 7, &question);
+    assert_eq!(world.houses[0].home.refusals().len(), 0, "an unknown peer is not even answered");
+    admit_member(&mut world);
+    say(&mut world, MEMBER, &question);
+    say(&mut world, MEMBER, &Message::error(Code::Busy, "x"));
+    world.houses[0].home.handle_input(MEMBER, b"rubbish", &mut world.rng, now);
+    assert_eq!(
+        (world.houses[0].home_refused("unexpected"), world.houses[0].home_refused("truncated")),
+        (2, 1)
+    );
+    world.houses[0].home.handle_disconnected(MEMBER);
+    say(&mut world, MEMBER, &question);
+    assert_eq!(world.houses[0].home_refused("unexpected"), 2);
+    let key = SecretKey::generate(Suite::Ed25519, &mut world.rng);
+    let as_home = certify(&world.houses[0].team, &key, Role::Home);
+    world.houses[0].home.handle_connected(8, as_home, now).unwrap();
+    say(
+        &mut world,
+        8,
+        &Message::Updt { reference: 1, what: Update::Fetch { since: UnixSeconds(0), max: 1 } },
+    );
+    assert!(matches!(world.houses[0].to_members.last(), Some(Message::Rcpt { .. })));
+}
+
+#[test]
+fn a_late_answer_of_the_store_is_ignored_when_nobody_waits() {
+    let mut world = World::new(48, 1, Link::GOOD);
+    let now = world.now;
+    let home = &mut world.houses[0].home;
+    home.handle_stored(99, &[Stored::Added(Bytes(1)); 3], &[], &mut world.rng, now);
+    home.handle_store_failed(99, "no");
+    home.handle_fetched(99, vec![]);
+    assert_eq!((home.poll_transmit(), home.poll_event()), (None, None));
+}

@@ -1,0 +1,12 @@
+//! The three machines together, in virtual time, over a bad link and against people who cheat.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test picks out the event that it is about, and stops where it is not there"
+)]
+
+mod attacks;
+mod home;
+mod visits;
+mod world;

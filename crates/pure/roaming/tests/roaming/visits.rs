@@ -1,0 +1,324 @@
+//! How visits go, well and badly.
+
+use crate::world::{Link, START, TICK, World};
+use guestright_receipt::Bundle;
+use guestright_reciprocity::ServiceClass;
+use guestright_roaming::access_point::{Config, Event};
+use guestright_roaming::message::Code;
+use guestright_roaming::{home, visitor};
+use guestright_units::{Bytes, Micros};
+
+const SECOND: Micros = Micros::from_seconds(1);
+
+#[test]
+fn a_clean_visit_is_paid_to_the_byte() {
+    let mut world = World::new(1, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.leave_at(guest, START + Micros::from_millis(33_200));
+    world.run_for(Micros::from_seconds(40));
+    let (house, visitor) = (&world.houses[0], &world.guests[guest]);
+    assert!(visitor.carried > Bytes(10_000_000));
+    assert_eq!(house.closed(), [(Code::Closed, visitor.carried, visitor.carried)]);
+    assert_eq!(visitor.signed(), visitor.carried);
+    assert_eq!(visitor.ended(), Some((Code::Closed, "left and paid")));
+    let kept: Vec<_> = house.store.iter().map(|receipt| (receipt.consumer(), receipt.weight())).collect();
+    assert_eq!(kept, [(world.houses[1].id(), visitor.carried)]);
+    assert_eq!((house.ap.undelivered(), house.ap.status().len()), (0, 0));
+    assert_eq!((house.ap.refusals().len(), house.home.refusals().len()), (0, 0));
+    assert_eq!(house.home.graph().capacity(world.houses[1].id(), house.id()), visitor.carried);
+}
+
+/// What one period can carry for nothing: an interval, the deadline, the firewall's answer and two readings.
+fn one_period(config: &Config, bytes_per_tick: u64) -> Bytes {
+    let span = config.interval.0 + config.receipt_deadline.0 + 2 * TICK.0;
+    Bytes((span.div_ceil(TICK.0) + 1) * bytes_per_tick)
+}
+
+#[test]
+fn every_session_on_a_bad_link_ends_settled() {
+    let config = Config::default();
+    let mut paid = 0;
+    // In run 1227 a request is answered at the last moment and the next one not at all.
+    for seed in (0..220).chain([1_227]) {
+        let mut world =
+            World::new(seed, 2, Link::bad(0.3 + 0.1 * f64::from(u8::try_from(seed % 2).unwrap())));
+        let guest = world.visit(1, 0, Bundle::default());
+        world.leave_at(guest, START + Micros::from_millis(12_000 + 37 * (seed % 220)));
+        world.run_for(Micros::from_seconds(70));
+        let (house, visitor) = (&world.houses[0], &world.guests[guest]);
+        let show = || format!("seed {seed}:\n{}", world.trace.join("\n"));
+        assert!(visitor.ended().is_some(), "{}", show());
+        assert_eq!(visitor.visitor.poll_timeout(), None);
+        assert!(house.ap.status().is_empty() && house.firewall.is_empty(), "{}", show());
+        assert_eq!(house.closed().len(), house.opened(), "{}", show());
+        let most = visitor.carried.0 + visitor.carried.0 / 100 + visitor::Config::default().tolerance.0;
+        assert!(visitor.signed() <= Bytes(most), "{}", show());
+        for (code, counted, signed) in house.closed() {
+            let unpaid = counted.saturating_sub(signed);
+            assert!(unpaid <= one_period(&config, visitor.bytes_per_tick), "{}", show());
+            assert_eq!(unpaid > Bytes(0), code == Code::Unpaid, "{}", show());
+            paid += u32::from(code == Code::Closed);
+        }
+    }
+    assert!(paid > 110, "only {paid} of 221 sessions were paid to the end");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        let mut world = World::new(seed, 3, Link::bad(0.4));
+        for team in [1, 2, 1] {
+            let guest = world.visit(team, 0, Bundle::default());
+            world.leave_at(guest, world.now + Micros::from_seconds(15));
+            world.run_for(SECOND);
+        }
+        world.run_for(Micros::from_seconds(60));
+        world.trace
+    };
+    assert_eq!(run(42), run(42));
+    assert_ne!(run(42), run(43));
+}
+
+#[test]
+fn who_stops_signing_is_closed_within_an_interval_and_waits_until_it_is_forgiven() {
+    let config = Config::default();
+    let mut world = World::new(3, 2, Link::GOOD);
+    let (key, certificate) = world.houses[1].member(&mut world.rng);
+    let again = guestright_identity::SecretKey::from_bytes(key.public().suite(), &key.to_bytes()).unwrap();
+    let guest = world.visit_as(key, certificate.clone(), 0, Bundle::default());
+    world.guests[guest].silent_from = Some(START + Micros::from_seconds(12));
+    world.run_for(Micros::from_seconds(30));
+    let asked = START + Micros::from_seconds(15); // The first request that is not answered.
+    let closing = world.houses[0].events.iter().find(|(_, event)| matches!(event, Event::Closing { .. }));
+    let (at, event) = closing.expect("it is closed");
+    assert!(matches!(event, Event::Closing { code: Code::Unpaid, .. }));
+    assert!(*at <= asked + config.interval, "closed at {at:?}");
+    let [(code, counted, signed)] = world.houses[0].closed()[..] else { panic!("closed once") };
+    let unpaid = counted.saturating_sub(signed);
+    assert_eq!(code, Code::Unpaid);
+    assert!(unpaid > Bytes(0) && unpaid <= one_period(&config, 100_000), "{unpaid}");
+    assert_eq!(world.guests[guest].ended().map(|(code, _)| code), Some(Code::Unpaid));
+
+    // Otherwise it would be served for nothing one period after another.
+    let same = world.visit_as(again, certificate, 0, Bundle::default());
+    world.run_for(SECOND);
+    let (code, reason) = world.guests[same].ended().expect("it is refused");
+    assert_eq!(code, Code::Refused);
+    assert!(reason.starts_with("an earlier session ended unpaid; ask again in "), "{reason}");
+    assert_eq!(world.houses[0].refused("debtor"), 1);
+    world.run_for(Micros::from_seconds(600));
+    let later = world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    assert!(world.guests[later].granted().is_empty(), "the team server knows its debts");
+    assert_eq!(world.houses[0].refused("debtor"), 1, "the access point has forgiven them");
+}
+
+#[test]
+fn who_never_proves_its_key_is_never_opened() {
+    let mut world = World::new(4, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.guests[guest].silent_from = Some(START + Micros(1)); // The CONN is on its way, nothing follows.
+    world.run_for(Micros::from_seconds(10));
+    assert_eq!((world.houses[0].opened(), world.houses[0].closed().len()), (0, 0));
+    assert_eq!(world.guests[guest].granted().len(), 1);
+    assert_eq!(world.houses[0].refused("no-proof"), 1);
+    assert!(world.houses[0].ap.status().is_empty());
+    assert_eq!(world.guests[guest].ended().map(|(code, _)| code), Some(Code::NoSession), "and it is told");
+}
+
+#[test]
+fn a_claim_beyond_the_meter_is_disputed_and_not_signed() {
+    let mut world = World::new(5, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.guests[guest].meter_permille = 500; // The access point claims twice what the visitor counts.
+    world.run_for(Micros::from_seconds(12));
+    let visitor = &world.guests[guest];
+    let disputed = |event: &visitor::Event| matches!(event, visitor::Event::Disputed { .. });
+    assert!(visitor.events.iter().any(disputed));
+    assert_eq!(visitor.signed(), Bytes(0));
+    assert_eq!(world.houses[0].closed().len(), 1);
+
+    // A smaller excess is signed for as soon as the meter has caught up, and never before.
+    let mut world = World::new(5, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.guests[guest].meter_permille = 900;
+    world.run_for(Micros::from_seconds(40));
+    let metered = world.guests[guest].carried.0 * 9 / 10;
+    assert!(world.guests[guest].signed() <= Bytes(metered + metered / 100 + 65_536));
+    assert_eq!(world.houses[0].closed().len(), 1, "until it never catches up in time");
+
+    let mut world = World::new(5, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.guests[guest].meter_permille = 995; // Within the tolerance.
+    world.leave_at(guest, START + Micros::from_seconds(12));
+    world.run_for(Micros::from_seconds(20));
+    assert_eq!(world.guests[guest].signed(), world.guests[guest].carried);
+}
+
+#[test]
+fn a_newcomer_is_served_in_the_lowest_class_and_raised_when_it_shows_receipts() {
+    let mut world = World::new(6, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    let provider = world.houses[0].id();
+    assert_eq!(world.guests[guest].granted(), [(provider, ServiceClass::Lowest)]);
+    let shown = world.houses[0].owes(world.houses[1].id(), 50_000_000, &mut world.rng);
+    world.show(guest, shown);
+    world.run_for(SECOND);
+    assert_eq!(world.guests[guest].granted().last(), Some(&(provider, ServiceClass::High)));
+    let raised =
+        |(_, event): &(_, Event)| matches!(event, Event::Reclassified { class: ServiceClass::High, .. });
+    assert!(world.houses[0].events.iter().any(raised));
+    assert_eq!(world.houses[0].opened(), 1, "in the same session");
+    world.leave_at(guest, world.now + Micros::from_seconds(7));
+    world.run_for(Micros::from_seconds(20));
+    assert_eq!(world.guests[guest].signed(), world.guests[guest].carried);
+}
+
+#[test]
+fn asking_again_too_often_does_not_end_an_open_session() {
+    let mut world = World::new(7, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    for weight in [1_000, 2_000, 3_000] {
+        let shown = world.houses[0].owes(world.houses[1].id(), weight, &mut world.rng);
+        world.show(guest, shown);
+        world.run_for(Micros::from_millis(20));
+    }
+    assert!(world.houses[0].refused("busy") > 0);
+    world.run_for(Micros::from_seconds(10));
+    assert_eq!(world.guests[guest].ended(), None);
+    assert_eq!(world.houses[0].ap.status().len(), 1);
+}
+
+#[test]
+fn a_free_rider_is_refused_on_its_second_visit_and_told_why() {
+    let mut world = World::new(8, 2, Link::GOOD);
+    let first = world.visit(1, 0, Bundle::default());
+    world.leave_at(first, START + Micros::from_seconds(10));
+    world.run_for(Micros::from_seconds(20));
+    let second = world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    let (code, reason) = world.guests[second].ended().expect("it is refused");
+    assert_eq!(code, Code::Refused);
+    assert!(reason.len() > 20 && reason.contains("4.0 MB"), "{reason}");
+    assert_eq!(world.houses[0].opened(), 1);
+}
+
+#[test]
+fn an_own_member_is_served_in_its_own_class_and_its_receipts_are_not_kept() {
+    let mut world = World::new(9, 1, Link::GOOD);
+    let guest = world.visit(0, 0, Bundle::default());
+    world.leave_at(guest, START + Micros::from_seconds(12));
+    world.run_for(Micros::from_seconds(20));
+    let house = &world.houses[0];
+    assert_eq!(world.guests[guest].granted(), [(house.id(), ServiceClass::Own)]);
+    assert_eq!(world.guests[guest].ended(), Some((Code::Closed, "left and paid")));
+    assert!(!house.events.iter().any(|(_, event)| matches!(event, Event::Received(..))));
+    assert!(house.store.is_empty() && house.ap.undelivered() == 0);
+}
+
+#[test]
+fn without_its_home_the_access_point_serves_as_configured_and_delivers_later() {
+    let mut world = World::new(10, 2, Link::GOOD);
+    world.houses[0].home_up = false;
+    let guest = world.visit(1, 0, Bundle::default());
+    world.leave_at(guest, START + Micros::from_seconds(20));
+    world.run_for(Micros::from_seconds(30));
+    assert_eq!(world.guests[guest].granted(), [(world.houses[0].id(), ServiceClass::Lowest)]);
+    assert_eq!(world.houses[0].ap.undelivered(), 1);
+    let delivered = |world: &World| {
+        let delivered = |(_, event): &&(_, Event)| matches!(event, Event::Delivered(_));
+        world.houses[0].events.iter().filter(delivered).count()
+    };
+    // The store fails first: what is not durable is not acknowledged.
+    world.houses[0].home_up = true;
+    world.houses[0].store_fails = true;
+    world.run_for(Micros::from_seconds(120));
+    assert_eq!((delivered(&world), world.houses[0].ap.undelivered()), (0, 1));
+    assert!(world.houses[0].home_refused("store") > 0);
+    world.houses[0].store_fails = false;
+    world.run_for(Micros::from_seconds(61));
+    assert_eq!((delivered(&world), world.houses[0].ap.undelivered()), (1, 0));
+    assert_eq!(world.houses[0].store.iter().next().unwrap().weight(), world.guests[guest].carried);
+
+    let away = Config { when_home_is_away: None, ..Config::default() };
+    let mut world = World::with(10, 2, Link::GOOD, &away, &home::Config::default());
+    world.houses[0].home_up = false;
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(5));
+    let (code, reason) = world.guests[guest].ended().expect("it is refused");
+    assert_eq!(code, Code::Refused);
+    assert!(reason.contains("its team server does not answer"), "{reason}");
+}
+
+#[test]
+fn a_lost_home_is_not_waited_for() {
+    let mut world = World::new(15, 2, Link::GOOD);
+    world.houses[0].home_up = false;
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_millis(100));
+    let now = world.now;
+    world.houses[0].ap.handle_home_lost(now);
+    world.drain();
+    world.run_for(Micros::from_millis(100));
+    assert_eq!(world.guests[guest].granted(), [(world.houses[0].id(), ServiceClass::Lowest)]);
+}
+
+#[test]
+fn an_open_session_keeps_its_class_while_the_home_is_away() {
+    let mut world = World::new(11, 2, Link::GOOD);
+    let shown = world.houses[0].owes(world.houses[1].id(), 500_000_000, &mut world.rng);
+    let guest = world.visit(1, 0, shown);
+    world.run_for(Micros::from_seconds(10));
+    world.houses[0].home_up = false;
+    world.run_for(Micros::from_seconds(400)); // The decision held for 300 s.
+    let [status] = &world.houses[0].ap.status()[..] else { panic!("one session") };
+    assert_eq!((status.class, status.open), (ServiceClass::High, true));
+    assert_eq!(world.guests[guest].ended(), None);
+}
+
+#[test]
+fn a_firewall_that_never_answers_does_not_keep_a_session_forever() {
+    let mut world = World::new(12, 2, Link::GOOD);
+    world.houses[0].firewall_answers = false;
+    let guest = world.visit(1, 0, Bundle::default());
+    world.leave_at(guest, START + Micros::from_seconds(7));
+    world.run_for(Micros::from_seconds(60));
+    let closing = world.houses[0].events.iter().filter(|(_, event)| matches!(event, Event::Closing { .. }));
+    assert_eq!(closing.count(), 5, "it is told again");
+    assert!(world.houses[0].ap.status().is_empty());
+    assert_eq!((world.houses[0].refused("firewall"), world.houses[0].closed().len()), (1, 1));
+}
+
+#[test]
+fn nobody_hears_from_a_dead_access_point_and_nobody_waits_for_it_forever() {
+    let mut world = World::new(13, 2, Link { loss: 1.0, ..Link::GOOD });
+    let alone = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(40));
+    let (code, reason) = world.guests[alone].ended().expect("it gives up");
+    assert_eq!((code, reason), (Code::NoSession, "no access point answered: is this a guestright network?"));
+    world.link = Link::GOOD;
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(6));
+    world.link.loss = 1.0;
+    world.run_for(Micros::from_seconds(60));
+    assert_eq!(world.guests[guest].ended(), Some((Code::NoSession, "the access point fell silent")));
+    assert_eq!(world.houses[0].closed().len(), 1);
+}
+
+#[test]
+fn a_program_that_stops_is_paid_first() {
+    let mut world = World::new(14, 2, Link::GOOD);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_millis(8_100));
+    let now = world.now;
+    world.houses[0].ap.shut_down(now);
+    world.run_for(SECOND);
+    assert_eq!(
+        world.houses[0].closed(),
+        [(Code::Closed, world.guests[guest].carried, world.guests[guest].signed())]
+    );
+    assert_eq!(world.guests[guest].signed(), world.guests[guest].carried);
+    assert!(world.guests[guest].ended().is_some());
+}

@@ -33,12 +33,26 @@ pub type Token = u64;
 /// What the store did with one receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// It counts so much more than what was known of its session.
-    Added(Bytes),
+    /// It counts, as the first or the largest of its session.
+    Added,
     /// It said what was known.
     Known,
     /// A larger one of its session was known.
     Lower,
+}
+
+/// What the store did with the receipts of an [`Event::Store`].
+///
+/// The sums are the store's own: a member's key that two teams have certified can move a session from one team's
+/// debts to the other's, which the outcomes alone do not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreReport {
+    /// One for each receipt, in their order.
+    pub outcomes: Vec<Stored>,
+    /// What counts now and did not before.
+    pub added: Vec<Edge>,
+    /// What counts no longer.
+    pub evicted: Vec<Edge>,
 }
 
 /// What the program around the machine has to do or may want to know.
@@ -99,7 +113,7 @@ pub struct TeamServer {
     revocations: BTreeMap<TeamId, RevocationList>,
     strangers: BTreeSet<TeamId>,
     admission: Admission,
-    waiting: BTreeMap<Token, (Waiting, Vec<(TeamId, TeamId)>)>,
+    waiting: BTreeMap<Token, Waiting>,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -202,50 +216,34 @@ impl TeamServer {
     }
 
     /// Takes in what the store did with the receipts of an [`Event::Store`], and what it had to let go.
-    pub fn handle_stored(
-        &mut self,
-        token: Token,
-        outcomes: &[Stored],
-        evicted: &[Edge],
-        rng: &mut impl CryptoRng,
-        now: Time,
-    ) {
-        let Some((waiting, edges)) = self.waiting.remove(&token) else {
+    pub fn handle_stored(&mut self, token: Token, report: &StoreReport, rng: &mut impl CryptoRng, now: Time) {
+        let Some(waiting) = self.waiting.remove(&token) else {
             return;
         };
-        let (mut lower, mut added) = (0, 0);
-        for (outcome, (consumer, provider)) in outcomes.iter().zip(edges) {
-            match outcome {
-                Stored::Added(bytes) => {
-                    added += 1;
-                    self.count(consumer, provider, *bytes);
-                }
-                Stored::Known => {}
-                Stored::Lower => lower += 1,
-            }
+        for edge in &report.added {
+            self.count(*edge);
         }
-        if lower > 0 {
-            *self.refusals.entry("replayed").or_default() += lower;
-        }
-        if let Waiting::Decide(question) = &waiting {
-            self.admission.introduced(question.consumer, added);
-        }
-        for edge in evicted {
+        for edge in &report.evicted {
             self.graph.subtract(edge.consumer, edge.provider, edge.bytes);
         }
-        self.answer_stored(waiting, outcomes.len(), usize::try_from(lower).unwrap_or(0), rng, now);
+        let of = |wanted| report.outcomes.iter().filter(|outcome| **outcome == wanted).count();
+        let (added, lower) = (of(Stored::Added), of(Stored::Lower));
+        if lower > 0 {
+            *self.refusals.entry("replayed").or_default() += lower as u64;
+        }
+        if let Waiting::Decide(question) = &waiting {
+            self.admission.introduced(question.consumer, u32::try_from(added).unwrap_or(u32::MAX));
+        }
+        self.answer_stored(waiting, report.outcomes.len(), lower, rng, now);
     }
 
     /// Takes in that the store failed: nothing is acknowledged.
     pub fn handle_store_failed(&mut self, token: Token, reason: &str) {
         match self.waiting.remove(&token) {
-            Some((
-                Waiting::Decide(Question { peer, reference, .. }) | Waiting::Fetch { peer, reference },
-                _,
-            )) => {
+            Some(Waiting::Decide(Question { peer, reference, .. }) | Waiting::Fetch { peer, reference }) => {
                 self.refuse(peer, Some(reference), "store", Code::Busy, reason.to_owned());
             }
-            Some((Waiting::Acknowledge { peer, reference, .. }, _)) => {
+            Some(Waiting::Acknowledge { peer, reference, .. }) => {
                 self.refuse(peer, reference, "store", Code::Busy, reason.to_owned());
             }
             None => {}
@@ -254,7 +252,7 @@ impl TeamServer {
 
     /// Takes in the receipts and certificates of an [`Event::Fetch`].
     pub fn handle_fetched(&mut self, token: Token, found: Vec<(Vec<u8>, Vec<u8>)>) {
-        let Some((Waiting::Fetch { peer, reference }, _)) = self.waiting.remove(&token) else {
+        let Some(Waiting::Fetch { peer, reference }) = self.waiting.remove(&token) else {
             return;
         };
         let mut bundle = Bundle::default();

@@ -11,6 +11,7 @@ use crate::settings::{self, ApSettings};
 use anyhow::anyhow;
 use guestright_firewall as firewall;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Run an access point: closed to visitors by default, open to those who sign receipts
@@ -118,13 +119,10 @@ fn firewall_settings(settings: &ApSettings) -> Result<firewall::Settings, Failur
             Failure::config(anyhow!("{interface} has no IPv4 address"))
                 .hint(format!("give it one, for example: ip address add 10.73.0.1/24 dev {interface}"))
         })?;
-    let mut rules = firewall::Settings::new(
-        interface,
-        &settings.uplink_interface,
-        address,
-        (address, length),
-        settings.port,
-    );
+    let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+    let network = (Ipv4Addr::from_bits(address.to_bits() & mask), length);
+    let mut rules =
+        firewall::Settings::new(interface, &settings.uplink_interface, address, network, settings.port);
     rules.household = settings.household()?;
     rules.shaping = settings.shaping.map(|shaping| firewall::Shaping {
         down_bits_per_second: shaping.down_bits_per_second,

@@ -39,6 +39,8 @@ pub(crate) struct Demo {
     internet: Option<SocketAddr>,
 }
 
+/// Tells the town the number of the process outside, for those who want to look around.
+const OUTSIDE: &str = "GUESTRIGHT_DEMO_OUTSIDE";
 /// How long the town has to close down after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -50,14 +52,16 @@ impl Demo {
         }
         if Sandbox::inside() {
             Sandbox::prepare()?;
-            return runtime.block_on(story::tell(&self, out));
+            let outside = std::env::var(OUTSIDE).unwrap_or_default();
+            return runtime.block_on(story::tell(&self, &outside, out));
         }
         let mode = Sandbox::probe().map_err(|error| {
             Failure::network(error).hint("`guestright doctor` says what else this computer needs")
         })?;
         let program = std::env::current_exe()?;
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-        let command = Sandbox::command(mode, &program, arguments);
+        let mut command = Sandbox::command(mode, &program, arguments);
+        command.env(OUTSIDE, std::process::id().to_string());
         let status = runtime.block_on(watch(command.into()))?;
         // The town has said what went wrong.
         if status.success() { Ok(()) } else { std::process::exit(status.code().unwrap_or(1)) }

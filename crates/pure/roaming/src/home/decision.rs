@@ -4,7 +4,7 @@ use super::{Event, TeamServer, Token, Waiting};
 use crate::message::{Code, Message, Reference, Update};
 use guestright_identity::{Certificate, IdentityError, Role};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
-use guestright_reciprocity::{Basis, Verdict};
+use guestright_reciprocity::{Basis, Edge, Verdict};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 
@@ -102,13 +102,12 @@ impl TeamServer {
         if self.waiting.len() >= self.config.waiting_max {
             return self.answer_unstored(waiting, rng, now);
         }
-        let edges = receipts.iter().map(|receipt| (receipt.consumer(), receipt.provider())).collect();
         let with_certificate = |receipt: Receipt| {
             let certificate = certificates.get(&receipt.certificate()).cloned();
             certificate.map(|certificate| (receipt, certificate))
         };
         let receipts = receipts.into_iter().filter_map(with_certificate).collect();
-        let token = self.wait(waiting, edges);
+        let token = self.wait(waiting);
         self.events.push_back(Event::Store { token, receipts });
     }
 
@@ -124,13 +123,13 @@ impl TeamServer {
         if self.waiting.len() >= self.config.waiting_max {
             return self.answer_unstored(waiting, rng, now);
         }
-        let token = self.wait(waiting, Vec::new());
+        let token = self.wait(waiting);
         self.events.push_back(Event::Fetch { token, since, max });
     }
 
-    fn wait(&mut self, waiting: Waiting, edges: Vec<(TeamId, TeamId)>) -> Token {
+    fn wait(&mut self, waiting: Waiting) -> Token {
         self.next_token += 1;
-        self.waiting.insert(self.next_token, (waiting, edges));
+        self.waiting.insert(self.next_token, waiting);
         self.next_token
     }
 
@@ -192,7 +191,8 @@ impl TeamServer {
     }
 
     /// Enters a stored receipt into the graph and into the memory of strangers.
-    pub(super) fn count(&mut self, consumer: TeamId, provider: TeamId, bytes: Bytes) {
+    pub(super) fn count(&mut self, edge: Edge) {
+        let Edge { consumer, provider, bytes } = edge;
         self.graph.add(consumer, provider, bytes);
         if provider == self.team && self.strangers.contains(&consumer) {
             self.judge.stranger_served(bytes);

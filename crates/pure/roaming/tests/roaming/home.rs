@@ -3,7 +3,7 @@
 use crate::world::{AP, Link, MEMBER, START, World, certify, started};
 use guestright_identity::{Certificate, RevocationList, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt};
-use guestright_roaming::home::{Config, Event, Stored};
+use guestright_roaming::home::{Config, Event, StoreReport, Stored};
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
 use rand::SeedableRng;
@@ -269,7 +269,8 @@ fn a_late_answer_of_the_store_is_ignored_when_nobody_waits() {
     let mut world = World::new(48, 1, Link::GOOD);
     let now = world.now;
     let home = &mut world.houses[0].home;
-    home.handle_stored(99, &[Stored::Added(Bytes(1)); 3], &[], &mut world.rng, now);
+    let report = StoreReport { outcomes: vec![Stored::Added; 3], ..StoreReport::default() };
+    home.handle_stored(99, &report, &mut world.rng, now);
     home.handle_store_failed(99, "no");
     home.handle_fetched(99, vec![]);
     assert_eq!((home.poll_transmit(), home.poll_event()), (None, None));

@@ -2,9 +2,9 @@
 
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Admission, Bundle, Receipt, Registers};
-use guestright_reciprocity::StrangerCounters;
+use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::access_point::{self, AccessPoint, Address, Path, Transmit};
-use guestright_roaming::home::{self, Stored, TeamServer, Token};
+use guestright_roaming::home::{self, StoreReport, Stored, TeamServer, Token};
 use guestright_roaming::message::Message;
 use guestright_roaming::visitor::{self, Visitor};
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
@@ -418,18 +418,20 @@ impl Household {
         if self.store_fails {
             return self.home.handle_store_failed(token, "the disk is full");
         }
-        let mut outcomes = Vec::new();
+        let mut report = StoreReport::default();
         for (receipt, certificate) in receipts {
             self.certificates.insert(receipt.certificate().0.to_vec(), certificate);
-            let weight = receipt.weight();
-            outcomes.push(match self.store.admit(receipt) {
-                Ok(Admission::New) => Stored::Added(weight),
-                Ok(Admission::Raised(bytes)) => Stored::Added(bytes),
-                Ok(Admission::Known) => Stored::Known,
-                Err(_) => Stored::Lower,
-            });
+            let (consumer, provider, weight) = (receipt.consumer(), receipt.provider(), receipt.weight());
+            let (outcome, bytes) = match self.store.admit(receipt) {
+                Ok(Admission::New) => (Stored::Added, weight),
+                Ok(Admission::Raised(bytes)) => (Stored::Added, bytes),
+                Ok(Admission::Known) => (Stored::Known, Bytes(0)),
+                Err(_) => (Stored::Lower, Bytes(0)),
+            };
+            report.outcomes.push(outcome);
+            report.added.push(Edge { consumer, provider, bytes });
         }
-        self.home.handle_stored(token, &outcomes, &[], rng, now);
+        self.home.handle_stored(token, &report, rng, now);
     }
 
     fn find(&self, since: UnixSeconds, max: usize) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -23,6 +23,8 @@ pub(super) enum Order {
 pub(super) enum Done {
     /// What each visitor has used since it was opened, and what was dropped, in packets.
     Read(Vec<(Address, Bytes)>, BTreeMap<String, u64>),
+    /// A visitor's packets pass.
+    Opened(Address),
     /// A visitor is closed; this is what it had used.
     Closed(Address, Bytes),
     /// An order failed.
@@ -60,7 +62,7 @@ fn carry_out(firewall: &mut Firewall, order: &Order) -> Result<Option<Done>, Fir
     match order {
         Order::Open(address, class) => {
             firewall.grant(MacAddress::new(address.mac)?, address.ip, firewall_class(*class))?;
-            Ok(None)
+            Ok(Some(Done::Opened(*address)))
         }
         Order::Reclassify(address, class) => {
             firewall.set_class(address.ip, firewall_class(*class))?;

@@ -19,7 +19,7 @@ use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::Bytes;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -49,6 +49,7 @@ struct Loop {
     reading: bool,
     drops: BTreeMap<String, u64>,
     known: BTreeMap<Address, SessionStatus>,
+    passing: BTreeSet<Address>,
     ended: VecDeque<Value>,
     stopping: bool,
 }
@@ -117,6 +118,7 @@ async fn serve(
         reading: false,
         drops: BTreeMap::new(),
         known: BTreeMap::new(),
+        passing: BTreeSet::new(),
         ended: VecDeque::new(),
         stopping: false,
     };
@@ -213,6 +215,7 @@ impl Loop {
                     self.machine.handle_traffic(address, counted, now);
                 }
             }
+            Done::Opened(address) => drop(self.passing.insert(address)),
             Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
             Done::Failed(error) => {
                 self.reading = false;
@@ -271,7 +274,10 @@ impl Loop {
                 self.order(Order::Open(address, class));
             }
             Event::Reclassified { address, class } => self.order(Order::Reclassify(address, class)),
-            Event::Closing { address, .. } => self.order(Order::Close(address)),
+            Event::Closing { address, .. } => {
+                self.passing.remove(&address);
+                self.order(Order::Close(address));
+            }
             Event::Closed { address, code, counted, signed } => self.closed(address, code, counted, signed),
             Event::Received(receipt, certificate) => {
                 let now = self.clock.now().unix_seconds();
@@ -289,6 +295,15 @@ impl Loop {
             }
             Event::Refused { address, kind, reason } => tracing::debug!(%address, kind, %reason, "refused"),
         }
+    }
+
+    /// The sessions; open are those whose packets the firewall lets through.
+    fn sessions(&self) -> Vec<Value> {
+        let mut sessions = self.machine.status();
+        for session in &mut sessions {
+            session.open &= self.passing.contains(&session.address);
+        }
+        sessions.iter().map(session_json).collect()
     }
 
     fn order(&self, order: Order) {
@@ -318,7 +333,7 @@ impl Loop {
             "status" => json!({
                 "team": self.team,
                 "home_up": self.home_up,
-                "sessions": self.machine.status().iter().map(session_json).collect::<Vec<_>>(),
+                "sessions": self.sessions(),
                 "closed": self.ended,
                 "undelivered": self.machine.undelivered(),
                 "refused": self.machine.refusals(),

@@ -60,7 +60,8 @@ impl Cast {
 
     /// Runs `guestright` as a person would, outside the town.
     pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> anyhow::Result<()> {
-        let output = std::process::Command::new(&self.program).args(arguments).stdin(Stdio::null()).output()?;
+        let output =
+            std::process::Command::new(&self.program).args(arguments).stdin(Stdio::null()).output()?;
         if !output.status.success() {
             bail!("guestright said: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
@@ -106,7 +107,12 @@ impl Cast {
     }
 
     /// Starts a household's home and access point.
-    pub(super) async fn open(&mut self, household: Household, team: &str, interval_ms: u64) -> anyhow::Result<()> {
+    pub(super) async fn open(
+        &mut self,
+        household: Household,
+        team: &str,
+        interval_ms: u64,
+    ) -> anyhow::Result<()> {
         let directory = self.path(team);
         let home = format!(
             "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
@@ -255,7 +261,16 @@ impl Cast {
     pub(super) async fn can_reach(&self, guest: Guest, address: &str, port: u16) -> anyhow::Result<bool> {
         let mut command = Command::from(self.world.command(guest.name, "curl")?);
         let url = format!("http://{address}:{port}/");
-        command.args(["--silent", "--output", "/dev/null", "--connect-timeout", "1", "--max-time", "1", &url]);
+        command.args([
+            "--silent",
+            "--output",
+            "/dev/null",
+            "--connect-timeout",
+            "1",
+            "--max-time",
+            "1",
+            &url,
+        ]);
         let status = command.stdin(Stdio::null()).status().await?;
         // 7: no connection; 28: no answer in time.
         Ok(!matches!(status.code(), Some(7 | 28)))

@@ -33,10 +33,14 @@ async fn answer(mut stream: TcpStream, client: SocketAddr) -> std::io::Result<()
     while lines.next_line().await?.is_some_and(|line| !line.is_empty()) {}
     let path = request.split(' ').nth(1).unwrap_or_default();
     let Some(mut left) = path.strip_prefix("/bytes/").and_then(|count| count.parse::<u64>().ok()) else {
-        return write.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+        return write
+            .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .await;
     };
     let client = client.ip();
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {left}\r\nX-Client: {client}\r\nConnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {left}\r\nX-Client: {client}\r\nConnection: close\r\n\r\n"
+    );
     write.write_all(head.as_bytes()).await?;
     while left > 0 {
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK.len());

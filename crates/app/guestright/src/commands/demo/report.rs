@@ -72,7 +72,11 @@ impl Report {
     pub(super) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "\nWhat was carried, signed for and counted, in bytes:\n")?;
         let heads = ["access point", "receipt", "visitor"];
-        writeln!(out, "  {:<22} {:<8} {:>13} {:>13} {:>13}  differ", "session", "class", heads[0], heads[1], heads[2])?;
+        writeln!(
+            out,
+            "  {:<22} {:<8} {:>13} {:>13} {:>13}  differ",
+            "session", "class", heads[0], heads[1], heads[2]
+        )?;
         for account in &self.accounts {
             let Account { who, class, carried, signed, counted } = account;
             let percent = account.difference() * 100.0;

@@ -3,7 +3,9 @@
 use super::Demo;
 use super::cast::Cast;
 use super::report::{Account, Check, Report, rate};
-use super::town::{FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, V1, V2, W1, W2};
+use super::town::{
+    FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, V1, V2, W1, W2,
+};
 use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use guestright_units::Bytes;
@@ -27,7 +29,7 @@ struct Story<'a, W> {
     out: &'a mut W,
 }
 
-pub(super) async fn tell(demo: &Demo, out: &mut impl Write) -> Outcome {
+pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Outcome {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let began = Instant::now();
     if !demo.json {
@@ -52,7 +54,7 @@ pub(super) async fn tell(demo: &Demo, out: &mut impl Write) -> Outcome {
     }
     out.flush()?;
     if demo.keep {
-        keep(&cast, out)?;
+        keep(&cast, outside, out)?;
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
@@ -61,13 +63,17 @@ pub(super) async fn tell(demo: &Demo, out: &mut impl Write) -> Outcome {
     if report.holds() { Ok(()) } else { Err(Failure::user(anyhow!("the demo does not show what it should"))) }
 }
 
-/// Says how to look around while the town goes on.
-fn keep(cast: &Cast, out: &mut impl Write) -> anyhow::Result<()> {
+/// Says how to look around while the town goes on. The town's first process is the child of `unshare`, which is the
+/// child of the process outside.
+fn keep(cast: &Cast, outside: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let host = cast.world.namespace("v1")?;
-    writeln!(out, "\nThe town goes on until Ctrl-C. To look around from another terminal:")?;
-    writeln!(out, "  sudo nsenter --target $(pgrep --newest --full 'guestright demo') --mount --net --pid")?;
+    let program = std::env::current_exe()?;
+    let (program, directory) = (program.display(), cast.directory().display());
+    writeln!(out, "\nThe town goes on until Ctrl-C. To look around, in another terminal:\n")?;
+    writeln!(out, "  sudo nsenter --target $(pgrep -P $(pgrep -P {outside})) --all --wd=/ bash")?;
     writeln!(out, "  ip netns exec {host} nft list table inet guestright")?;
-    writeln!(out, "  guestright ap status --config {}/team1/ap.toml", cast.directory().display())?;
+    writeln!(out, "  {program} ap status --config {directory}/team1/ap.toml")?;
+    writeln!(out, "  {program} home status --config {directory}/team1/home.toml")?;
     Ok(out.flush()?)
 }
 
@@ -110,7 +116,12 @@ impl<W: Write> Story<'_, W> {
     }
 
     /// Starts a visit and waits until it is granted; returns the class.
-    async fn arrives(&mut self, guest: Guest, team: &str, home: Option<super::town::Household>) -> anyhow::Result<String> {
+    async fn arrives(
+        &mut self,
+        guest: Guest,
+        team: &str,
+        home: Option<super::town::Household>,
+    ) -> anyhow::Result<String> {
         self.cast.visit(guest, team, home)?;
         let granted = self.cast.hear(guest, "to be granted service", is("granted")).await?;
         let (team_directory, ip) = (host_team(guest), guest.address().to_string());
@@ -151,10 +162,16 @@ impl<W: Write> Story<'_, W> {
         self.check("a newcomer is served, in the lowest class", class == "lowest", seen);
         let class = self.arrives(W1, "team2", Some(V2)).await?;
         let got = self.downloads(W1, TASTE).await?;
-        self.say(&format!("W1 of team 2 comes to V1, where nobody knows its team: class {class}; {}", rate(got.bytes, got.seconds)))?;
+        self.say(&format!(
+            "W1 of team 2 comes to V1, where nobody knows its team: class {class}; {}",
+            rate(got.bytes, got.seconds)
+        ))?;
         let class = self.arrives(FREE_RIDER, "team4", None).await?;
         let got = self.downloads(FREE_RIDER, TASTE).await?;
-        self.say(&format!("so does one of team 4, which never serves anybody: class {class}; {}", rate(got.bytes, got.seconds)))?;
+        self.say(&format!(
+            "so does one of team 4, which never serves anybody: class {class}; {}",
+            rate(got.bytes, got.seconds)
+        ))?;
         self.leaves(FREE_RIDER).await
     }
 
@@ -230,12 +247,14 @@ impl<W: Write> Story<'_, W> {
             }
         }
         let dropped = self.cast.status("team1")?["dropped"].clone();
+        let dropped = number(&dropped["household4"]) + number(&dropped["to_router"]);
         let seen = match reached.as_slice() {
-            [] => format!("{} probes, none answered; V1 counted {dropped}", probes.len()),
+            [] => format!("{} probes, none answered; V1 has dropped {dropped} packets", probes.len()),
             open => format!("reached {}", open.join(", ")),
         };
         self.say(&format!("W1 tries V1's household: {seen}"))?;
-        self.check("V1's household stays closed to its guests", reached.is_empty(), seen);
+        let closed = reached.is_empty() && dropped >= probes.len() as u64;
+        self.check("V1's household stays closed to its guests", closed, seen);
         Ok(())
     }
 
@@ -279,11 +298,19 @@ impl<W: Write> Story<'_, W> {
         self.say("W1 and W2 say goodbye and sign the last receipts")?;
         let agree = self.report.accounts.iter().all(Account::agrees);
         let worst = self.report.accounts.iter().map(Account::difference).fold(0.0, f64::max);
-        let seen = format!("{} sessions, the largest difference is {:.3} %", self.report.accounts.len(), worst * 100.0);
+        let seen = format!(
+            "{} sessions, the largest difference is {:.3} %",
+            self.report.accounts.len(),
+            worst * 100.0
+        );
         self.check("counters, receipts and visitors agree within 0.1 %", agree, seen);
         let table = self.cast.world.run("v1", "nft", &["list", "table", "inet", "guestright"])?;
         let shown = table.contains(GUESTS);
-        self.check("it was the kernel's packet filter all along", shown, format!("{} lines of rules at V1", table.lines().count()));
+        self.check(
+            "it was the kernel's packet filter all along",
+            shown,
+            format!("{} lines of rules at V1", table.lines().count()),
+        );
         Ok(())
     }
 }

@@ -35,8 +35,10 @@ pub(super) struct Household {
     network: u8,
 }
 
-pub(super) const V1: Household = Household { name: "v1", address: Ipv4Addr::new(198, 51, 100, 2), network: 11 };
-pub(super) const V2: Household = Household { name: "v2", address: Ipv4Addr::new(203, 0, 113, 2), network: 12 };
+pub(super) const V1: Household =
+    Household { name: "v1", address: Ipv4Addr::new(198, 51, 100, 2), network: 11 };
+pub(super) const V2: Household =
+    Household { name: "v2", address: Ipv4Addr::new(203, 0, 113, 2), network: 12 };
 
 /// Somebody on a household's guest network.
 #[derive(Clone, Copy, Debug)]

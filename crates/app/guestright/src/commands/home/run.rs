@@ -10,7 +10,7 @@ use guestright_clock::Clock;
 use guestright_identity::{Certificate, Role};
 use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::TeamServer;
-use guestright_roaming::home::{Event, Peer, Stored, Token};
+use guestright_roaming::home::{Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
     Limits, Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// How many handshakes may go on at a time.
 const HANDSHAKES_MAX: usize = 64;
@@ -35,7 +35,7 @@ enum Input {
     Connected(Sender, Receiver, Certificate),
     Message(Peer, Vec<u8>),
     Gone(Peer),
-    Stored(Token, Vec<Bytes>, Result<PutReport, StoreError>),
+    Stored(Token, Result<PutReport, StoreError>),
     Fetched(Token, Vec<(Vec<u8>, Vec<u8>)>),
 }
 
@@ -48,7 +48,6 @@ struct Loop {
     inputs: mpsc::UnboundedSender<Input>,
     peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
     next_peer: Peer,
-    receipts: u64,
     counters: StrangerCounters,
 }
 
@@ -106,7 +105,6 @@ async fn serve(
         inputs,
         peers: BTreeMap::new(),
         next_peer: 0,
-        receipts,
         counters,
     };
     writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)?;
@@ -120,7 +118,7 @@ async fn serve(
                 Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
             },
             Some(input) = received.recv() => this.handle(input),
-            Some((question, reply)) = asked.recv() => drop(reply.send(this.answer(&question))),
+            Some((question, reply)) = asked.recv() => this.answer(&question, reply),
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
         }
@@ -158,20 +156,15 @@ impl Loop {
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
-            Input::Stored(token, weights, Ok(report)) => {
-                let outcomes: Vec<_> = report
-                    .outcomes
-                    .iter()
-                    .zip(weights)
-                    .map(|(outcome, weight)| stored(outcome, weight))
-                    .collect();
-                self.receipts +=
-                    outcomes.iter().filter(|stored| matches!(stored, Stored::Added(_))).count() as u64;
-                // The report's own sums are exact also where one receipt replaced another team's.
-                let evicted: Vec<_> = report.evicted.into_iter().map(edge).collect();
-                self.server.handle_stored(token, &outcomes, &evicted, &mut self.rng, now);
+            Input::Stored(token, Ok(report)) => {
+                let report = StoreReport {
+                    outcomes: report.outcomes.iter().map(stored).collect(),
+                    added: report.added.into_iter().map(edge).collect(),
+                    evicted: report.evicted.into_iter().map(edge).collect(),
+                };
+                self.server.handle_stored(token, &report, &mut self.rng, now);
             }
-            Input::Stored(token, _, Err(error)) => {
+            Input::Stored(token, Err(error)) => {
                 tracing::error!(%error, "receipts could not be stored");
                 self.server.handle_store_failed(token, &error.to_string());
             }
@@ -234,10 +227,9 @@ impl Loop {
             Event::Store { token, receipts } => {
                 let inputs = self.inputs.clone();
                 let now = self.clock.now().unix_seconds();
-                let weights: Vec<_> = receipts.iter().map(|(receipt, _)| receipt.weight()).collect();
-                let reply = move |result| drop(inputs.send(Input::Stored(token, weights, result)));
+                let reply = move |result| drop(inputs.send(Input::Stored(token, result)));
                 if let Err(error) = self.store.put(receipts, now, reply) {
-                    let _ = self.inputs.send(Input::Stored(token, Vec::new(), Err(error)));
+                    let _ = self.inputs.send(Input::Stored(token, Err(error)));
                 }
             }
             Event::Fetch { token, since, max } => {
@@ -262,22 +254,35 @@ impl Loop {
         }
     }
 
-    fn answer(&mut self, question: &str) -> Value {
+    fn answer(&mut self, question: &str, reply: oneshot::Sender<Value>) {
         match question.split_once(' ') {
-            None if question == "status" => self.status(),
-            Some(("why", team)) => match team.parse() {
-                Ok(team) => {
-                    let request = Bytes(1_000_000);
-                    let explanation = self.server.explain(team, request, &mut self.rng);
-                    let own = self.team;
-                    let name = |team: TeamId| if team == own { "us".to_owned() } else { team.short() };
-                    json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
-                        "ind": explanation.decision.ind.map(|ind| ind.to_string()),
-                        "lines": explanation.lines(name) })
+            None if question == "status" => {
+                let mut status = self.status();
+                let job = move |store: &mut Store| {
+                    status["receipts"] = json!(store.count());
+                    let _ = reply.send(status);
+                };
+                if let Err(error) = self.store.run(job) {
+                    tracing::warn!(%error, "the store is too busy to be asked");
                 }
-                Err(error) => json!({ "error": error.to_string() }),
-            },
-            _ => json!({ "error": "the questions are: status, why TEAM" }),
+            }
+            Some(("why", team)) => drop(reply.send(self.why(team))),
+            _ => drop(reply.send(json!({ "error": "the questions are: status, why TEAM" }))),
+        }
+    }
+
+    fn why(&mut self, team: &str) -> Value {
+        match team.parse() {
+            Ok(team) => {
+                let request = Bytes(1_000_000);
+                let explanation = self.server.explain(team, request, &mut self.rng);
+                let own = self.team;
+                let name = |team: TeamId| if team == own { "us".to_owned() } else { team.short() };
+                json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
+                    "ind": explanation.decision.ind.map(|ind| ind.to_string()),
+                    "lines": explanation.lines(name) })
+            }
+            Err(error) => json!({ "error": error.to_string() }),
         }
     }
 
@@ -286,7 +291,6 @@ impl Loop {
         let peers: Vec<_> = self.server.peers().map(|(_, role, key)| format!("{role} {key}")).collect();
         json!({
             "team": self.team.to_string(),
-            "receipts": self.receipts,
             "teams": graph.team_count(),
             "edges": graph.edge_count(),
             "owed_to_us": graph.in_capacity(self.team).0,
@@ -297,10 +301,9 @@ impl Loop {
     }
 }
 
-fn stored(outcome: &PutOutcome, weight: Bytes) -> Stored {
+fn stored(outcome: &PutOutcome) -> Stored {
     match outcome {
-        PutOutcome::New => Stored::Added(weight),
-        PutOutcome::Raised(by) => Stored::Added(*by),
+        PutOutcome::New | PutOutcome::Raised(_) => Stored::Added,
         PutOutcome::Known => Stored::Known,
         PutOutcome::Lower { .. } => Stored::Lower,
     }

@@ -18,7 +18,7 @@ pub(crate) struct PassphraseArgs {
 }
 
 impl PassphraseArgs {
-    fn from_file(&self) -> Result<Option<String>, Failure> {
+    fn read_file(&self) -> Result<Option<String>, Failure> {
         let Some(path) = &self.passphrase_file else { return Ok(None) };
         let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()));
         let text = text.map_err(Failure::config)?;
@@ -31,7 +31,7 @@ impl PassphraseArgs {
 
     /// A passphrase for a new file.
     pub(crate) fn new_passphrase(&self) -> Result<String, Failure> {
-        if let Some(passphrase) = self.from_file()? {
+        if let Some(passphrase) = self.read_file()? {
             return Ok(passphrase);
         }
         let ask = |prompt| {
@@ -49,7 +49,7 @@ impl PassphraseArgs {
 
     /// Reads a key file, asking for its passphrase if it needs one.
     pub(crate) fn read_secret(&self, path: &Path) -> Result<SecretKey, Failure> {
-        let given = self.from_file()?.map(Zeroizing::new);
+        let given = self.read_file()?.map(Zeroizing::new);
         let ask = || {
             let prompt = || rpassword::prompt_password(format!("Passphrase of {}: ", path.display())).ok();
             given.or_else(|| std::io::stdin().is_terminal().then(prompt).flatten().map(Zeroizing::new))

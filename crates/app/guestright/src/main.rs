@@ -13,7 +13,7 @@ use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
 
 /// Share your Wi-Fi with passers-by, and be a guest on everybody else's.
 ///
@@ -22,9 +22,9 @@ use tracing_subscriber::EnvFilter;
 #[derive(Debug, Parser)]
 #[command(name = "guestright", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
-    /// How much to log on standard error: error, warn, info, debug, trace
+    /// How much to log on standard error: off, error, warn, info, debug, trace
     #[arg(long, global = true, default_value = "warn", value_name = "LEVEL")]
-    log: String,
+    log: LevelFilter,
 
     #[command(subcommand)]
     command: commands::Command,
@@ -37,8 +37,7 @@ const EXAMPLES: &str = "Examples:
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_new(&cli.log).unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_max_level(cli.log).with_writer(std::io::stderr).init();
     let mut out = std::io::stdout();
     match cli.command.run(&mut out) {
         Ok(()) => ExitCode::SUCCESS,

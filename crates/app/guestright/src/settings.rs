@@ -217,8 +217,7 @@ impl HomeSettings {
 
 impl PolicySettings {
     pub(crate) fn judge(&self) -> JudgeConfig {
-        let mut judge = JudgeConfig::default();
-        judge.policy = match self.kind {
+        let policy = match self.kind {
             PolicyKind::Srm => Policy::Srm,
             PolicyKind::Netflow => Policy::NetFlow {
                 sigma: PerMille(self.sigma_permille.unwrap_or(750)),
@@ -227,6 +226,7 @@ impl PolicySettings {
             PolicyKind::Quota => Policy::Quota { bytes: Bytes(self.quota_bytes.unwrap_or(1_000_000_000)) },
             PolicyKind::Gmf => Policy::Gmf { gain: PerMille(self.gain_permille.unwrap_or(800)) },
         };
+        let mut judge = JudgeConfig { policy, ..JudgeConfig::default() };
         if self.ignore_request {
             judge.request_weight = RequestWeight::Ignored;
         }

@@ -5,7 +5,9 @@
 
 use crate::ChannelError;
 use snow::TransportState;
+use socket2::{SockRef, TcpKeepalive};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -41,6 +43,9 @@ impl Channel {
     pub(crate) fn new(stream: TcpStream, noise: TransportState) -> Self {
         // Questions and answers are small and must not wait for each other; without it a call costs 40 ms more.
         let _ = stream.set_nodelay(true);
+        // A visitor whose access point has closed cannot say goodbye: find out within two minutes.
+        let alive = TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
+        let _ = SockRef::from(&stream).set_tcp_keepalive(&alive.with_retries(4));
         Self { stream, noise }
     }
 

@@ -173,7 +173,8 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
     }
-    for (kind, count) in status["dropped"].as_object().into_iter().flatten() {
+    let dropped = status["dropped"].as_object().into_iter().flatten();
+    for (kind, count) in dropped.filter(|(_, count)| **count != 0) {
         writeln!(out, "dropped   {count} packets × {kind}")?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::guard::{self, Done, Order};
 use super::link::{FromLink, Link};
 use super::{firewall_settings, firewall_state, socket};
-use crate::control;
+use crate::control::{self, Question};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
 use crate::homeward::{self, FromHome};
@@ -82,6 +82,14 @@ pub(super) fn run(
     runtime.block_on(serve(settings, &state, machine, for_home, store, firewall, address, out))
 }
 
+/// What the loop listens to.
+struct Inputs {
+    link: mpsc::Receiver<FromLink>,
+    guard: mpsc::UnboundedReceiver<Done>,
+    home: mpsc::UnboundedReceiver<FromHome>,
+    questions: mpsc::Receiver<Question>,
+}
+
 #[expect(clippy::too_many_arguments, reason = "the parts of one program, each made once")]
 async fn serve(
     settings: &ApSettings,
@@ -96,14 +104,14 @@ async fn serve(
     let team = credentials.certificate.team_id().to_string();
     let undelivered = undelivered(&store)?;
     let writer = Writer::start(store, WriterLimits::default())?;
-    let (messages, mut from_link) = mpsc::channel(MESSAGES_MAX);
+    let (messages, from_link) = mpsc::channel(MESSAGES_MAX);
     let link = Link::open(address, messages).await;
     let link = link.with_context(|| format!("listen at {address}")).map_err(Failure::network)?;
-    let (done, mut from_guard) = mpsc::unbounded_channel();
+    let (done, from_guard) = mpsc::unbounded_channel();
     let (orders, thread) = guard::start(firewall, move |answer| drop(done.send(answer)));
-    let (events, mut from_home) = mpsc::unbounded_channel();
+    let (events, from_home) = mpsc::unbounded_channel();
     let home = homeward::keep(settings.home, credentials, events);
-    let (questions, mut asked) = mpsc::channel(16);
+    let (questions, asked) = mpsc::channel(16);
     control::serve(&socket(state), questions)?;
     let mut this = Loop {
         machine,
@@ -130,43 +138,9 @@ async fn serve(
         settings.visitor_interface
     )?;
     out.flush()?;
+    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked };
     let pace = Duration::from_millis((settings.interval_ms / 10).clamp(50, 500));
-    let mut tick = tokio::time::interval(pace);
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let farewell = tokio::time::sleep(Duration::MAX);
-    tokio::pin!(farewell);
-    loop {
-        let due = this.machine.poll_timeout().map_or(pace, |due| this.clock.until(due).min(pace));
-        let stop = tokio::select! {
-            Some(input) = from_link.recv() => { this.from_link(input); false }
-            accepted = this.link.accept() => { this.accepted(accepted); false }
-            Some(answer) = from_guard.recv() => { this.from_guard(answer); false }
-            Some(event) = from_home.recv() => { this.from_home(event); false }
-            Some((question, reply)) = asked.recv() => {
-                let _ = reply.send(this.answer(&question));
-                question == "stop"
-            }
-            _ = tick.tick() => { this.read(); false }
-            () = tokio::time::sleep(due) => false,
-            _ = terminate.recv() => true,
-            _ = interrupt.recv() => true,
-            () = &mut farewell => break,
-        };
-        let now = this.clock.now();
-        if stop && !this.stopping {
-            this.stopping = true;
-            this.machine.shut_down(now);
-            farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
-        }
-        this.machine.handle_timeout(now);
-        this.drain();
-        if this.stopping
-            && this.machine.status().is_empty()
-            && (this.machine.undelivered() == 0 || !this.home_up)
-        {
-            break;
-        }
-    }
+    this.run(inputs, pace).await?;
     let _ = this.orders.send(Order::Stop);
     let restored = thread.join().map_err(|_| anyhow!("the firewall's thread broke down"))?;
     writer.stop()?;
@@ -176,7 +150,47 @@ async fn serve(
 }
 
 impl Loop {
-    fn from_link(&mut self, input: FromLink) {
+    /// Awaits, calls the machine, carries out what it wants; until a signal, a question or a farewell ends it.
+    async fn run(&mut self, mut inputs: Inputs, pace: Duration) -> anyhow::Result<()> {
+        let mut tick = tokio::time::interval(pace);
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let farewell = tokio::time::sleep(Duration::MAX);
+        tokio::pin!(farewell);
+        loop {
+            let due = self.machine.poll_timeout().map_or(pace, |due| self.clock.until(due).min(pace));
+            let mut stop = false;
+            tokio::select! {
+                Some(input) = inputs.link.recv() => self.handle_link(input),
+                accepted = self.link.accept() => self.handle_connection(accepted),
+                Some(answer) = inputs.guard.recv() => self.handle_guard(answer),
+                Some(event) = inputs.home.recv() => self.handle_home(event),
+                Some((question, reply)) = inputs.questions.recv() => {
+                    stop = question == "stop";
+                    let _ = reply.send(self.answer(&question));
+                }
+                _ = tick.tick() => self.read(),
+                () = tokio::time::sleep(due) => {}
+                _ = terminate.recv() => stop = true,
+                _ = interrupt.recv() => stop = true,
+                () = &mut farewell => return Ok(()),
+            }
+            let now = self.clock.now();
+            if stop && !self.stopping {
+                self.stopping = true;
+                self.machine.shut_down(now);
+                farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
+            }
+            self.machine.handle_timeout(now);
+            self.drain();
+            let delivered = self.machine.undelivered() == 0 || !self.home_up;
+            if self.stopping && self.machine.status().is_empty() && delivered {
+                return Ok(());
+            }
+        }
+    }
+
+    fn handle_link(&mut self, input: FromLink) {
         match input {
             FromLink::Message { ip, path, bytes } => {
                 if self.stopping && self.machine.status().is_empty() {
@@ -198,14 +212,14 @@ impl Loop {
         found.map(firewall::MacAddress::bytes)
     }
 
-    fn accepted(&mut self, accepted: std::io::Result<(tokio::net::TcpStream, SocketAddr)>) {
+    fn handle_connection(&mut self, accepted: std::io::Result<(tokio::net::TcpStream, SocketAddr)>) {
         match accepted {
             Ok((stream, from)) => self.link.admit(stream, from, &self.machine.paths_in_use()),
             Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
         }
     }
 
-    fn from_guard(&mut self, answer: Done) {
+    fn handle_guard(&mut self, answer: Done) {
         let now = self.clock.now();
         match answer {
             Done::Read(traffic, drops) => {
@@ -224,7 +238,7 @@ impl Loop {
         }
     }
 
-    fn from_home(&mut self, event: FromHome) {
+    fn handle_home(&mut self, event: FromHome) {
         let now = self.clock.now();
         match event {
             FromHome::Up => self.home_up = true,

@@ -114,9 +114,9 @@ impl Cast {
         interval_ms: u64,
     ) -> anyhow::Result<()> {
         let directory = self.path(team);
-        let home = format!(
+        let home = String::from(
             "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
-             bootstrap_bytes = 50000000\n"
+             bootstrap_bytes = 50000000\n",
         );
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-const CHUNK: [u8; 65_536] = [0; 65_536];
+static CHUNK: [u8; 65_536] = [0; 65_536];
 /// No request line is longer.
 const REQUEST_MAX: usize = 1_024;
 

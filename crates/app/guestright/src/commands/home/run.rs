@@ -32,7 +32,7 @@ const OUTGOING_MAX: usize = 256;
 
 /// What the loop waits for.
 enum Input {
-    Connected(Sender, Receiver, Certificate),
+    Connected(Box<(Sender, Receiver, Certificate)>),
     Message(Peer, Vec<u8>),
     Gone(Peer),
     Stored(Token, Result<PutReport, StoreError>),
@@ -139,7 +139,7 @@ impl Loop {
             match accept(stream, &credentials, team, now).await {
                 Ok((channel, certificate)) => {
                     let (sender, receiver) = channel.split();
-                    let _ = inputs.send(Input::Connected(sender, receiver, certificate));
+                    let _ = inputs.send(Input::Connected(Box::new((sender, receiver, certificate))));
                 }
                 Err(error) => tracing::debug!(%error, "refused a channel"),
             }
@@ -150,7 +150,7 @@ impl Loop {
     fn handle(&mut self, input: Input) {
         let now = self.clock.now();
         match input {
-            Input::Connected(sender, receiver, certificate) => self.connected(sender, receiver, certificate),
+            Input::Connected(connected) => self.connected(*connected),
             Input::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
             Input::Gone(peer) => {
                 self.peers.remove(&peer);
@@ -172,7 +172,7 @@ impl Loop {
         }
     }
 
-    fn connected(&mut self, mut sender: Sender, mut receiver: Receiver, certificate: Certificate) {
+    fn connected(&mut self, (mut sender, mut receiver, certificate): (Sender, Receiver, Certificate)) {
         let peer = self.next_peer;
         self.next_peer += 1;
         if let Err(reason) = self.server.handle_connected(peer, certificate, self.clock.now()) {

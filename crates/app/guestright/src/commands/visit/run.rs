@@ -90,7 +90,7 @@ pub(super) async fn run(
                 }
                 Err(error) => this.ended = Some((Code::NoSession, format!("{error:#}"))),
             },
-            Some(event) = from_home.recv() => this.from_home(event)?,
+            Some(event) = from_home.recv() => this.handle_home(event)?,
             _ = update.tick() => this.ask_home(),
             () = tokio::time::sleep(due) => {
                 let now = this.clock.now();
@@ -129,7 +129,7 @@ impl<W: Write> Loop<'_, W> {
         let _ = home.try_send(Message::Updt { reference: ask, what }.emit());
     }
 
-    fn from_home(&mut self, event: FromHome) -> anyhow::Result<()> {
+    fn handle_home(&mut self, event: FromHome) -> anyhow::Result<()> {
         match event {
             FromHome::Up => {
                 self.say("home", "reached the team's home", json!({ "up": true }))?;
@@ -246,7 +246,10 @@ impl<W: Write> Loop<'_, W> {
             Code::Refused => "let your team's access point serve others first, or show receipts with --home",
             Code::Busy => "try again in a minute",
             Code::Certificate => "ask your team for a new certificate: guestright team member add",
-            _ => "check that this network has a guestright access point: --access-point names one",
+            Code::Unpaid => "the access point did not get your receipt in time; visit again",
+            Code::Malformed | Code::Receipt | Code::NoSession | Code::Closed => {
+                "check that this network has a guestright access point: --access-point names one"
+            }
         };
         Err(Failure::network(anyhow!("{said}")).hint(hint))
     }

@@ -26,6 +26,11 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
         }
     }
 
+    /// What was read and is not a whole message: after an error, what the peer should be told about.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// The next message; nothing at the end.
     ///
     /// # Errors

@@ -20,6 +20,8 @@ const CONNECTIONS_PER_ADDRESS_MAX: usize = 8;
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// A connection that never said anything sensible has less time.
 const FIRST_WORD_MAX: Duration = Duration::from_secs(5);
+/// A peer that does not take an answer for so long gets no more.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// How many answers may wait on one connection.
 const ANSWERS_MAX: usize = 32;
 /// Paths of datagrams have this bit; the rest is address and port. Paths of connections are counted.
@@ -35,7 +37,7 @@ pub(super) enum FromLink {
 struct Connection {
     ip: Ipv4Addr,
     answers: mpsc::Sender<Vec<u8>>,
-    tasks: [AbortHandle; 2],
+    reading: AbortHandle,
 }
 
 /// Both sockets of the link.
@@ -95,15 +97,15 @@ impl Link {
             listen(read, ip, path, &messages).await;
             let _ = messages.send(FromLink::Ended(path)).await;
         });
-        let writing = tokio::spawn(async move {
+        tokio::spawn(async move {
             while let Some(answer) = waiting.recv().await {
-                if write.write_all(&answer).await.is_err() {
+                let written = tokio::time::timeout(ANSWER_MAX, write.write_all(&answer)).await;
+                if !matches!(written, Ok(Ok(()))) {
                     return;
                 }
             }
         });
-        let tasks = [reading.abort_handle(), writing.abort_handle()];
-        self.connections.insert(path, Connection { ip, answers, tasks });
+        self.connections.insert(path, Connection { ip, answers, reading: reading.abort_handle() });
     }
 
     /// Sends an answer. One that cannot be sent is lost, and asked for again.
@@ -119,10 +121,10 @@ impl Link {
         let _ = self.datagrams.try_send_to(&bytes, SocketAddr::from((Ipv4Addr::from_bits(ip), port)));
     }
 
-    /// Forgets a connection that has ended.
+    /// Forgets a connection that has ended or has to. Answers that wait are still sent.
     pub(super) fn end(&mut self, path: Path) {
         if let Some(connection) = self.connections.remove(&path) {
-            connection.tasks.iter().for_each(AbortHandle::abort);
+            connection.reading.abort();
         }
     }
 }
@@ -141,8 +143,9 @@ async fn listen(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: &mpsc::
             }
             Ok(Err(error)) => {
                 tracing::trace!(%error, "a connection was ended");
-                // What is not a message is judged by the machine, which counts it and says why.
-                let _ = messages.send(FromLink::Message { ip, path, bytes: Vec::new() }).await;
+                // The machine counts what is not a message, and says why.
+                let bytes = reader.rest().to_vec();
+                let _ = messages.send(FromLink::Message { ip, path, bytes }).await;
                 return;
             }
             Ok(Ok(None)) | Err(_) => return,

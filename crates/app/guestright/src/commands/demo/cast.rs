@@ -154,6 +154,10 @@ impl Cast {
         command.arg(directory.join(format!("{}.key", guest.name)));
         command.arg("--certificate").arg(directory.join(format!("{}.cert", guest.name)));
         command.arg("--state").arg(directory.join(format!("{}-state", guest.name)));
+        // Both transports are in daily use, so both are in the demo.
+        if home.is_none() {
+            command.args(["--transport", "udp"]);
+        }
         if let Some(home) = home {
             command.arg("--home").arg(format!("{}:7274", home.address));
         }

@@ -71,9 +71,7 @@ pub async fn accept(
 }
 
 async fn in_time<T>(handshake: impl Future<Output = Result<T, ChannelError>>) -> Result<T, ChannelError> {
-    tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
-        .await
-        .unwrap_or(Err(ChannelError::Timeout))
+    tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.unwrap_or(Err(ChannelError::Timeout))
 }
 
 /// A fresh Noise key, and what proves that it is ours: the certificate and a signature of the key.
@@ -82,11 +80,7 @@ fn begin(credentials: &Credentials, initiator: bool) -> Result<(HandshakeState, 
     let pair = builder.generate_keypair()?;
     let private = Zeroizing::new(pair.private);
     let builder = builder.local_private_key(&private)?;
-    let noise = if initiator {
-        builder.build_initiator()?
-    } else {
-        builder.build_responder()?
-    };
+    let noise = if initiator { builder.build_initiator()? } else { builder.build_responder()? };
     let certificate = credentials.certificate.as_bytes();
     let length = u16::try_from(certificate.len()).expect("a certificate has at most 1024 bytes");
     let signature = credentials.key.sign(&signed(&pair.public));
@@ -114,9 +108,7 @@ fn check(
     }
     certificate.check(certificate.role(), now)?;
     let noise_key = noise.get_remote_static().ok_or_else(malformed)?;
-    certificate
-        .subject()
-        .verify(&signed(noise_key), &Signature(signature.to_vec()))?;
+    certificate.subject().verify(&signed(noise_key), &Signature(signature.to_vec()))?;
     Ok(certificate)
 }
 
@@ -127,9 +119,7 @@ async fn write(
 ) -> Result<(), ChannelError> {
     let mut message = vec![0; HANDSHAKE_MAX];
     let length = noise.write_message(payload, &mut message)?;
-    let header = u16::try_from(length)
-        .expect("a handshake message has at most 2048 bytes")
-        .to_be_bytes();
+    let header = u16::try_from(length).expect("a handshake message has at most 2048 bytes").to_be_bytes();
     stream.write_all(&[&header, &message[..length]].concat()).await?;
     Ok(())
 }

@@ -18,12 +18,7 @@ pub struct MessageReader<R> {
 impl<R: AsyncRead + Unpin> MessageReader<R> {
     /// A reader of messages of at most `max` bytes, whose length `measure` knows.
     pub fn new(stream: R, measure: Measure, max: usize) -> Self {
-        Self {
-            stream,
-            measure,
-            max,
-            buffer: Vec::new(),
-        }
+        Self { stream, measure, max, buffer: Vec::new() }
     }
 
     /// What was read and is not a whole message: after an error, what the peer should be told about.
@@ -53,11 +48,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
             let length = self.stream.read(&mut chunk).await?;
             if length == 0 {
                 let cut = || ChannelError::NotAMessage("it ends in the middle".to_owned());
-                return if self.buffer.is_empty() {
-                    Ok(None)
-                } else {
-                    Err(cut())
-                };
+                return if self.buffer.is_empty() { Ok(None) } else { Err(cut()) };
             }
             self.buffer.extend_from_slice(&chunk[..length]);
         }

@@ -44,7 +44,8 @@ impl Channel {
         // Questions and answers are small and must not wait for each other; without it a call costs 40 ms more.
         let _ = stream.set_nodelay(true);
         // A visitor whose access point has closed cannot say goodbye: find out within two minutes.
-        let alive = TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
+        let alive =
+            TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
         let _ = SockRef::from(&stream).set_tcp_keepalive(&alive.with_retries(4));
         Self { stream, noise }
     }
@@ -53,13 +54,7 @@ impl Channel {
     pub fn split(self) -> (Sender, Receiver) {
         let (read, write) = self.stream.into_split();
         let noise = Arc::new(std::sync::Mutex::new(self.noise));
-        (
-            Sender {
-                stream: write,
-                noise: Arc::clone(&noise),
-            },
-            Receiver { stream: read, noise },
-        )
+        (Sender { stream: write, noise: Arc::clone(&noise) }, Receiver { stream: read, noise })
     }
 }
 
@@ -77,17 +72,9 @@ impl Sender {
             let piece = &message[number * PIECE_MAX..message.len().min((number + 1) * PIECE_MAX)];
             let plain = [&[u8::from(number + 1 == count)], piece].concat();
             let mut sealed = vec![0; plain.len() + 16];
-            let length = self
-                .noise
-                .lock()
-                .expect(NEVER_POISONED)
-                .write_message(&plain, &mut sealed)?;
-            let header = u16::try_from(length)
-                .expect("a piece has at most 65017 bytes")
-                .to_be_bytes();
-            self.stream
-                .write_all(&[&header, &sealed[..length]].concat())
-                .await?;
+            let length = self.noise.lock().expect(NEVER_POISONED).write_message(&plain, &mut sealed)?;
+            let header = u16::try_from(length).expect("a piece has at most 65017 bytes").to_be_bytes();
+            self.stream.write_all(&[&header, &sealed[..length]].concat()).await?;
         }
         Ok(())
     }
@@ -111,11 +98,7 @@ impl Receiver {
             let mut sealed = vec![0; length];
             self.stream.read_exact(&mut sealed).await?;
             let mut plain = vec![0; length];
-            let length = self
-                .noise
-                .lock()
-                .expect(NEVER_POISONED)
-                .read_message(&sealed, &mut plain)?;
+            let length = self.noise.lock().expect(NEVER_POISONED).read_message(&sealed, &mut plain)?;
             let Some((&last, piece)) = plain[..length].split_first() else {
                 return Err(ChannelError::NotAMessage("an empty piece".to_owned()));
             };

@@ -32,20 +32,14 @@ async fn messages_of_every_size_arrive_whole_and_in_order() {
     let (home, _) = credentials(1, Role::Home, 2_000);
     let (a, b) = tokio::join!(connect(client, &ap, team, NOW), accept(server, &home, team, NOW));
     let ((a, home_seen), (b, ap_seen)) = (a.unwrap(), b.unwrap());
-    assert_eq!(
-        (home_seen.role(), ap_seen.role()),
-        (Role::Home, Role::AccessPoint)
-    );
+    assert_eq!((home_seen.role(), ap_seen.role()), (Role::Home, Role::AccessPoint));
     let ((mut send, _keep), (_keep_too, mut receive)) = (a.split(), b.split());
     let sizes = [0, 1, 64_999, 65_000, 65_001, 96 * 1_024];
     let sending = async {
         for size in sizes {
             send.send(&vec![7; size]).await.unwrap();
         }
-        assert!(matches!(
-            send.send(&vec![0; 96 * 1_024 + 1]).await,
-            Err(ChannelError::TooLong { .. })
-        ));
+        assert!(matches!(send.send(&vec![0; 96 * 1_024 + 1]).await, Err(ChannelError::TooLong { .. })));
         drop(send);
     };
     let receiving = async {
@@ -65,10 +59,7 @@ async fn another_team_and_an_expired_certificate_are_refused() {
         (credentials(1, Role::AccessPoint, 999).0, "expired"),
     ] {
         let (client, server) = streams().await;
-        let (_, b) = tokio::join!(
-            connect(client, &stranger, team, NOW),
-            accept(server, &home, team, NOW)
-        );
+        let (_, b) = tokio::join!(connect(client, &stranger, team, NOW), accept(server, &home, team, NOW));
         let refused = b.unwrap_err().to_string();
         assert!(refused.contains(want), "{refused}");
     }
@@ -80,10 +71,7 @@ async fn a_stolen_certificate_is_worth_nothing() {
     let (home, team) = credentials(1, Role::Home, 2_000);
     let (mut thief, _) = credentials(1, Role::AccessPoint, 2_000);
     thief.key = SecretKey::generate(Suite::EcdsaP256, &mut StdRng::seed_from_u64(99));
-    let (_, b) = tokio::join!(
-        connect(client, &thief, team, NOW),
-        accept(server, &home, team, NOW)
-    );
+    let (_, b) = tokio::join!(connect(client, &thief, team, NOW), accept(server, &home, team, NOW));
     assert!(b.unwrap_err().to_string().contains("signature is not valid"));
 }
 

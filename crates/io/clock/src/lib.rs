@@ -21,10 +21,7 @@ pub struct Clock {
 impl Clock {
     /// A clock that starts now.
     pub fn start() -> Self {
-        Self {
-            started: Instant::now(),
-            epoch: wall(),
-        }
+        Self { started: Instant::now(), epoch: wall() }
     }
 
     /// The current time.

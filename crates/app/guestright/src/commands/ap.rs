@@ -15,30 +15,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Run an access point: closed to visitors by default, open to those who sign receipts
-///
-/// A settings file:
-///
-///   key = "router.key"
-///   certificate = "router.cert"
-///   state = "state"
-///   home = "127.0.0.1:7274"           # the team's home
-///   visitor_interface = "br-guest"    # nothing but visitors on it
-///   uplink_interface = "wan"
-///   interval_ms = 5000                # how often receipts are asked for
-///   volume_bytes = 25000000           # …or after so many bytes
-///   when_home_is_away = "lowest"      # or "refuse"
-///   household_networks = []           # private networks are closed to visitors anyway
-///   [shaping]                         # what visitors may have, all together
-///   down_bits_per_second = 20000000
-///   up_bits_per_second = 5000000
 #[derive(Debug, clap::Args)]
-#[command(
-    verbatim_doc_comment,
-    after_help = "Example:
-  guestright ap --config ap.toml
-  guestright ap status --config ap.toml --json
-  guestright ap off --config ap.toml"
-)]
+#[command(after_help = EXAMPLE, after_long_help = long_help())]
 pub(crate) struct Ap {
     /// The settings file
     #[arg(long, default_value = "ap.toml", global = true)]
@@ -76,6 +54,28 @@ struct Status {
 #[command(after_help = "Example:
   guestright ap off --config ap.toml")]
 struct Off {}
+
+const EXAMPLE: &str = "Example:
+  guestright ap --config ap.toml
+  guestright ap status --config ap.toml --json
+  guestright ap off --config ap.toml";
+
+const SETTINGS: &str = r#"A settings file:
+
+  key = "router.key"
+  certificate = "router.cert"
+  state = "state"
+  home = "127.0.0.1:7274"           # the team's home
+  visitor_interface = "br-guest"    # nothing but visitors on it
+  uplink_interface = "wan"
+  interval_ms = 5000                # how often receipts are asked for
+  volume_bytes = 25000000           # …or after so many bytes
+  when_home_is_away = "lowest"      # or "refuse"
+  household_networks = []           # private networks are closed to visitors anyway
+  [shaping]                         # what visitors may have, all together
+  down_bits_per_second = 20000000
+  up_bits_per_second = 5000000
+"#;
 
 impl Ap {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
@@ -178,4 +178,9 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
         writeln!(out, "dropped   {count} packets × {kind}")?;
     }
     Ok(())
+}
+
+/// What `--help` shows below the options.
+fn long_help() -> String {
+    format!("{SETTINGS}\n{EXAMPLE}")
 }

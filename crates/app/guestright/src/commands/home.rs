@@ -12,25 +12,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// Run the team's home: keeps its receipts, decides for its access points, serves its roaming members
-///
-/// A settings file:
-///
-///   key = "home.key"
-///   certificate = "home.cert"
-///   state = "state"              # the receipts are in here
-///   listen = "0.0.0.0:7274"
-///   revocations = "revocations"  # optional
-///   receipts_max = 1000000
-///   [policy]
-///   kind = "srm"                 # the paper's rule; or netflow, quota, gmf
-///   bootstrap_bytes = 100000000  # serve strangers until so much is owed to us
 #[derive(Debug, clap::Args)]
-#[command(
-    verbatim_doc_comment,
-    after_help = "Example:
-  guestright home --config home.toml
-  guestright home status --config home.toml --json"
-)]
+#[command(after_help = EXAMPLE, after_long_help = long_help())]
 pub(crate) struct Home {
     /// The settings file
     #[arg(long, default_value = "home.toml", global = true)]
@@ -71,6 +54,23 @@ struct Why {
     #[arg(long)]
     json: bool,
 }
+
+const EXAMPLE: &str = "Example:
+  guestright home --config home.toml
+  guestright home status --config home.toml --json";
+
+const SETTINGS: &str = r#"A settings file:
+
+  key = "home.key"
+  certificate = "home.cert"
+  state = "state"              # the receipts are in here
+  listen = "0.0.0.0:7274"
+  revocations = "revocations"  # optional
+  receipts_max = 1000000
+  [policy]
+  kind = "srm"                 # the paper's rule; or netflow, quota, gmf
+  bootstrap_bytes = 100000000  # serve strangers until so much is owed to us
+"#;
 
 impl Home {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
@@ -120,4 +120,9 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
         writeln!(out, "refused      {count} × {kind}")?;
     }
     Ok(())
+}
+
+/// What `--help` shows below the options.
+fn long_help() -> String {
+    format!("{SETTINGS}\n{EXAMPLE}")
 }

@@ -8,10 +8,11 @@ mod failure;
 mod files;
 mod homeward;
 mod settings;
+mod signals;
 
 use clap::{CommandFactory, Parser};
 use failure::Failure;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
 
@@ -37,7 +38,11 @@ const EXAMPLES: &str = "Examples:
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    tracing_subscriber::fmt().with_max_level(cli.log).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_max_level(cli.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     let mut out = std::io::stdout();
     match cli.command.run(&mut out) {
         Ok(()) => ExitCode::SUCCESS,

@@ -63,7 +63,7 @@ pub enum IdentityError {
         now: UnixSeconds,
     },
     /// A certificate for something else.
-    #[error("the certificate is for a {got}, not for a {want}")]
+    #[error("the certificate is for the role {got}, not for {want}")]
     WrongRole {
         /// What it is for.
         got: Role,

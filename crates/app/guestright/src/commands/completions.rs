@@ -1,4 +1,5 @@
 use crate::failure::Outcome;
+use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -29,7 +30,12 @@ pub(crate) struct Manual {
 
 impl Manual {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
-        clap_mangen::generate_to(crate::command_line(), &self.directory)?;
+        clap_mangen::generate_to(crate::command_line(), &self.directory).with_context(|| {
+            format!(
+                "write manual pages to {}, which must be a directory that is there",
+                self.directory.display()
+            )
+        })?;
         writeln!(out, "wrote the manual pages to {}", self.directory.display())?;
         Ok(())
     }

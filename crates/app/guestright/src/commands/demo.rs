@@ -7,13 +7,13 @@ mod story;
 mod town;
 
 use crate::failure::{Failure, Outcome};
+use crate::signals::Signals;
 use guestright_netns::Sandbox;
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Show the whole community on this computer: two households, an Internet, members, a newcomer, a free-rider
 ///
@@ -68,18 +68,27 @@ impl Demo {
     }
 }
 
-/// Waits for the town. A signal reaches it too if it came from the keyboard; one that did not ends it.
+/// Waits for the town. A signal from the keyboard reaches the town too; one that did not is passed on.
 async fn watch(mut command: tokio::process::Command) -> Result<ExitStatus, Failure> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = Signals::take()?;
     let mut town = command.kill_on_drop(true).spawn()?;
     tokio::select! {
         status = town.wait() => return Ok(status?),
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        () = signals.recv() => {}
+    }
+    if let Some(first) = town.id().and_then(first_process) {
+        // If it has ended meanwhile there is nobody to tell.
+        let _ = std::process::Command::new("kill").args(["-INT", &first]).stderr(Stdio::null()).status();
     }
     if let Ok(status) = tokio::time::timeout(PATIENCE, town.wait()).await {
         return Ok(status?);
     }
     town.kill().await?;
     Ok(town.wait().await?)
+}
+
+/// The town's first process: the only child of `unshare` (proc(5), `/proc/PID/task/TID/children`).
+fn first_process(unshare: u32) -> Option<String> {
+    let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
+    children.split_whitespace().next().map(str::to_owned)
 }

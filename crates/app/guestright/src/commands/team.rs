@@ -127,7 +127,9 @@ struct Revoke {
     passphrase: PassphraseArgs,
 }
 
-/// Write the team's key to a file, encrypted with a new passphrase
+/// Write the team's key to a file, encrypted with a passphrase
+///
+/// --passphrase-file gives both the passphrase of the backup and, if the team's key is encrypted, that of the key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team backup family-backup.key --dir family")]
@@ -142,6 +144,8 @@ struct Backup {
 }
 
 /// Make a team's directory from a backup of its key
+///
+/// The key in the new directory is not encrypted, unless you say --encrypt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team restore family-backup.key --dir family")]
@@ -151,6 +155,9 @@ struct Restore {
     /// The directory to make
     #[arg(long, default_value = "team")]
     dir: PathBuf,
+    /// Encrypt the key in the new directory with a passphrase
+    #[arg(long)]
+    encrypt: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
 }
@@ -286,7 +293,7 @@ impl Revoke {
 
 impl Backup {
     fn run(self, out: &mut impl Write) -> Outcome {
-        let team = PassphraseArgs::default().read_secret(&team_key(&self.dir))?;
+        let team = self.passphrase.read_secret(&team_key(&self.dir))?;
         let passphrase = self.passphrase.new_passphrase()?;
         let mut rng = guestright_clock::rng();
         guestright_keys::write_secret(&self.file, &team, Some(&passphrase), &mut rng)
@@ -301,7 +308,8 @@ impl Restore {
         let team = self.passphrase.read_secret(&self.file)?;
         files::state_directory(&self.dir)?;
         let mut rng = guestright_clock::rng();
-        guestright_keys::write_secret(&team_key(&self.dir), &team, None, &mut rng)
+        let passphrase = self.encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
+        guestright_keys::write_secret(&team_key(&self.dir), &team, passphrase.as_deref(), &mut rng)
             .map_err(Failure::config)?;
         writeln!(out, "restored team {} in {}", team.public().team_id(), self.dir.display())?;
         Ok(())

@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// How many connections may be open, and how many of one address.
 const CONNECTIONS_MAX: usize = 512;
@@ -22,6 +22,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(120);
 const FIRST_WORD_MAX: Duration = Duration::from_secs(5);
 /// A peer that does not take an answer for so long gets no more.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// How long the last answers may take when the program stops.
+const FINISH_MAX: Duration = Duration::from_secs(1);
 /// How many answers may wait on one connection.
 const ANSWERS_MAX: usize = 32;
 /// Paths of datagrams have this bit; the rest is address and port. Paths of connections are counted.
@@ -38,6 +40,7 @@ struct Connection {
     ip: Ipv4Addr,
     answers: mpsc::Sender<Vec<u8>>,
     reading: AbortHandle,
+    writing: JoinHandle<()>,
 }
 
 /// Both sockets of the link.
@@ -97,7 +100,7 @@ impl Link {
             listen(read, ip, path, &messages).await;
             let _ = messages.send(FromLink::Ended(path)).await;
         });
-        tokio::spawn(async move {
+        let writing = tokio::spawn(async move {
             while let Some(answer) = waiting.recv().await {
                 let written = tokio::time::timeout(ANSWER_MAX, write.write_all(&answer)).await;
                 if !matches!(written, Ok(Ok(()))) {
@@ -105,7 +108,8 @@ impl Link {
                 }
             }
         });
-        self.connections.insert(path, Connection { ip, answers, reading: reading.abort_handle() });
+        let reading = reading.abort_handle();
+        self.connections.insert(path, Connection { ip, answers, reading, writing });
     }
 
     /// Sends an answer. One that cannot be sent is lost, and asked for again.
@@ -119,6 +123,17 @@ impl Link {
         let ip = u32::try_from(path >> 16 & 0xffff_ffff).unwrap_or_default();
         let port = u16::try_from(path & 0xffff).unwrap_or_default();
         let _ = self.datagrams.try_send_to(&bytes, SocketAddr::from((Ipv4Addr::from_bits(ip), port)));
+    }
+
+    /// Ends every connection once its last answers are sent, or after a moment.
+    pub(super) async fn finish(&mut self) {
+        let deadline = tokio::time::Instant::now() + FINISH_MAX;
+        for (_, Connection { answers, reading, writing, .. }) in std::mem::take(&mut self.connections) {
+            reading.abort();
+            drop(answers);
+            // Whoever does not take its answer now does not want it.
+            let _ = tokio::time::timeout_at(deadline, writing).await;
+        }
     }
 
     /// Forgets a connection that has ended or has to. Answers that wait are still sent.

@@ -8,6 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
 use crate::homeward::{self, FromHome};
 use crate::settings::{self, ApSettings};
+use crate::signals::Signals;
 use anyhow::{Context, anyhow};
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
@@ -24,7 +25,6 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// How many messages of visitors may wait.
@@ -71,6 +71,10 @@ pub(super) fn run(
     let state = beside(&settings.state);
     files::state_directory(&state)?;
     let store = Store::open(&state.join("receipts.sqlite"), Limits { receipts_max: RECEIPTS_MAX })?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let inside = runtime.enter();
+    let signals = Signals::take()?;
+    drop(inside);
     let rules = firewall_settings(settings)?;
     let address = SocketAddr::from((rules.access_point, settings.port));
     let firewall = Firewall::up(rules, &firewall_state(&state)).map_err(Failure::network)?;
@@ -78,8 +82,7 @@ pub(super) fn run(
         tracing::warn!("{warning}");
     }
     let machine = AccessPoint::new(config, own.key, own.certificate);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(settings, &state, machine, for_home, store, firewall, address, out))
+    runtime.block_on(serve(settings, &state, machine, for_home, store, firewall, address, signals, out))
 }
 
 /// What the loop listens to.
@@ -88,6 +91,7 @@ struct Inputs {
     guard: mpsc::UnboundedReceiver<Done>,
     home: mpsc::UnboundedReceiver<FromHome>,
     questions: mpsc::Receiver<Question>,
+    signals: Signals,
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one program, each made once")]
@@ -99,6 +103,7 @@ async fn serve(
     store: Store,
     firewall: Firewall,
     address: SocketAddr,
+    signals: Signals,
     out: &mut impl Write,
 ) -> Outcome {
     let team = credentials.certificate.team_id().to_string();
@@ -138,9 +143,10 @@ async fn serve(
         settings.visitor_interface
     )?;
     out.flush()?;
-    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked };
+    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, signals };
     let pace = Duration::from_millis((settings.interval_ms / 10).clamp(50, 500));
     this.run(inputs, pace).await?;
+    this.link.finish().await;
     let _ = this.orders.send(Order::Stop);
     let restored = thread.join().map_err(|_| anyhow!("the firewall's thread broke down"))?;
     writer.stop()?;
@@ -153,8 +159,6 @@ impl Loop {
     /// Awaits, calls the machine, carries out what it wants; until a signal, a question or a farewell ends it.
     async fn run(&mut self, mut inputs: Inputs, pace: Duration) -> anyhow::Result<()> {
         let mut tick = tokio::time::interval(pace);
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let farewell = tokio::time::sleep(Duration::MAX);
         tokio::pin!(farewell);
         loop {
@@ -171,8 +175,7 @@ impl Loop {
                 }
                 _ = tick.tick() => self.read(),
                 () = tokio::time::sleep(due) => {}
-                _ = terminate.recv() => stop = true,
-                _ = interrupt.recv() => stop = true,
+                () = inputs.signals.recv() => stop = true,
                 () = &mut farewell => return Ok(()),
             }
             let now = self.clock.now();

@@ -7,6 +7,7 @@ use super::town::{
     FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, V1, V2, W1, W2,
 };
 use crate::failure::{Failure, Outcome};
+use crate::signals::Signals;
 use anyhow::{Context, anyhow};
 use guestright_units::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,7 +15,6 @@ use serde_json::Value;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
 
 const TASTE: u64 = 3_000_000;
 const W2_TAKES: u64 = 60_000_000;
@@ -30,7 +30,7 @@ struct Story<'a, W> {
 }
 
 pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Outcome {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = Signals::take()?;
     let began = Instant::now();
     if !demo.json {
         writeln!(out, "A town of two households, on this computer's kernel, in namespaces of its own.\n")?;
@@ -41,8 +41,7 @@ pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Ou
     let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, out };
     let told = tokio::select! {
         told = story.tell() => told,
-        _ = interrupt.recv() => Err(anyhow!("interrupted; the town is gone, and nothing is left of it")),
-        _ = terminate.recv() => Err(anyhow!("stopped; the town is gone, and nothing is left of it")),
+        () = signals.recv() => Err(anyhow!("interrupted; the town is gone, and nothing is left of it")),
     };
     told.map_err(Failure::network)?;
     let Story { cast, mut report, out, .. } = story;
@@ -55,10 +54,7 @@ pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Ou
     out.flush()?;
     if demo.keep {
         keep(&cast, outside, out)?;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        signals.recv().await;
     }
     if report.holds() { Ok(()) } else { Err(Failure::user(anyhow!("the demo does not show what it should"))) }
 }

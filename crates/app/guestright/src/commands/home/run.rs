@@ -4,6 +4,7 @@ use crate::control;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
 use crate::settings::{self, HomeSettings};
+use crate::signals::Signals;
 use anyhow::{Context, anyhow};
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
@@ -22,7 +23,6 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// How many handshakes may go on at a time.
@@ -82,6 +82,7 @@ async fn serve(
     store: Store,
     out: &mut impl Write,
 ) -> Outcome {
+    let mut signals = Signals::take()?;
     let mut clock = Clock::start();
     let team = credentials.certificate.team_id();
     let edges = store.edges()?.into_iter().map(edge);
@@ -110,7 +111,6 @@ async fn serve(
     writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)?;
     out.flush()?;
     let (credentials, places) = (Arc::new(credentials), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -119,8 +119,7 @@ async fn serve(
             },
             Some(input) = received.recv() => this.handle(input),
             Some((question, reply)) = asked.recv() => this.answer(&question, reply),
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            () = signals.recv() => break,
         }
         this.drain();
     }

@@ -6,6 +6,7 @@ use super::transport::Line;
 use super::{Place, Visit};
 use crate::failure::{Failure, Outcome};
 use crate::homeward::{self, FromHome};
+use crate::signals::Signals;
 use anyhow::anyhow;
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
@@ -19,7 +20,6 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 struct Loop<'a, W> {
@@ -45,13 +45,17 @@ pub(super) async fn run(
     for_home: Option<Credentials>,
     out: &mut impl Write,
 ) -> Outcome {
+    let mut signals = Signals::take()?;
     let mut clock = Clock::start();
     let mut rng = guestright_clock::rng();
     let Credentials { key, certificate } = credentials;
     let memory = Memory::new(&visit.state, certificate.as_bytes().to_vec());
     let (meter, remark) = Meter::start(&place.interface, place.access_point, &visit.state)?;
     let access_point = SocketAddr::from((place.access_point, visit.port));
-    let mut line = Line::open(access_point, visit.transport).await?;
+    let mut line = tokio::select! {
+        line = Line::open(access_point, visit.transport) => line?,
+        () = signals.recv() => return Ok(()),
+    };
     let (bundle, last) = (memory.to_show(), memory.last_session());
     let now = clock.now();
     let visitor = Visitor::new(Config::default(), key, certificate, bundle, last, &mut rng, now);
@@ -77,7 +81,6 @@ pub(super) async fn run(
         this.say("remark", &remark, json!({ "reason": remark.clone() }))?;
     }
     let mut update = tokio::time::interval(Duration::from_secs(visit.update_seconds));
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     this.drain(&mut line).await?;
     while this.ended.is_none() {
         let idle = Duration::from_secs(60);
@@ -96,8 +99,7 @@ pub(super) async fn run(
                 let now = this.clock.now();
                 this.visitor.handle_timeout(now);
             }
-            _ = terminate.recv() => this.leave(),
-            _ = interrupt.recv() => this.leave(),
+            () = signals.recv() => this.leave(),
         }
         this.drain(&mut line).await?;
         // Home can be reached only once the access point lets us through.

@@ -1,0 +1,18 @@
+//! The whole program, started for real: on the command line, and in towns of network namespaces on the real kernel.
+//!
+//! Every test that needs a network starts itself again inside a sandbox, which the kernel clears away however the
+//! test ends.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test says what broke by panicking, and prints what it measured"
+)]
+
+mod accesspoint;
+mod cli;
+mod demo;
+mod hostile;
+mod town;
+mod visit;

@@ -1,0 +1,333 @@
+//! A household on the real kernel, its visitors and an Internet.
+//!
+//! ```text
+//!   pc ── lan ── router ══ guests: member, resident, hostile
+//!               (ap, home)
+//!                  │ uplink 198.51.100.0/24
+//!                 net, servers at 192.0.2.1
+//! ```
+
+pub(crate) mod client;
+pub(crate) mod program;
+pub(crate) mod services;
+
+use guestright_netns::{LinkOptions, Sandbox, World};
+use program::Program;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Long enough for a crowded computer; nothing waits for it unless something is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// No test in a sandbox goes on for longer.
+const LIFE_MAX: Duration = Duration::from_secs(120);
+/// Where visitors speak to the access point.
+pub(crate) const ACCESS_POINT: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 11, 0, 1)), 7_273);
+/// The web server of the Internet.
+pub(crate) const WEB: &str = "192.0.2.1:80";
+/// Visitors and the last number of their addresses, 10.11.0.x and fd00:12::x.
+const VISITORS: [(&str, u8); 3] = [("member", 21), ("resident", 22), ("hostile", 66)];
+
+/// The program under test.
+pub(crate) fn guestright() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_guestright"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Outside: runs the test of this name in a sandbox and returns false. Inside: returns true, with the sandbox ready
+/// to be filled.
+pub(crate) fn inside(test: &str) -> bool {
+    let inside = is_inside(test);
+    if inside {
+        Sandbox::prepare().unwrap();
+    }
+    inside
+}
+
+/// The same, for a test that starts sandboxes of its own: here is what they find around them, an empty `/run` that
+/// is none of theirs.
+pub(crate) fn inside_for_sandboxes(test: &str) -> bool {
+    let inside = is_inside(test);
+    if inside {
+        let mount = ["-t", "tmpfs", "-o", "mode=755,size=16m", "around", "/run"];
+        assert!(Command::new("mount").args(mount).status().unwrap().success());
+        // mount(8) makes its own directory where there is none.
+        std::fs::create_dir_all("/run/mount").unwrap();
+    }
+    inside
+}
+
+fn is_inside(test: &str) -> bool {
+    if Sandbox::inside() {
+        // When process 1 of the sandbox ends, so does everything in it.
+        thread::spawn(|| {
+            thread::sleep(LIFE_MAX);
+            eprintln!("the test took more than {LIFE_MAX:?}");
+            std::process::exit(1);
+        });
+        return true;
+    }
+    let mode = Sandbox::probe().expect("this computer can make sandboxes");
+    let program = std::env::current_exe().unwrap();
+    let mut command = Sandbox::command(mode, &program, ["--exact", test, "--nocapture", "--include-ignored"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
+    false
+}
+
+pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What a program printed, which must have succeeded.
+pub(crate) fn succeeded(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}: {stdout}{stderr}", output.status);
+    stdout
+}
+
+/// The settings that tests differ in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) interval_ms: u64,
+    pub(crate) when_home_is_away: &'static str,
+    pub(crate) log: &'static str,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { interval_ms: 1_000, when_home_is_away: "lowest", log: "info" }
+    }
+}
+
+/// The household and whoever is there. Dropping it ends everything.
+#[derive(Debug)]
+pub(crate) struct Town {
+    pub(crate) world: World,
+    pub(crate) directory: PathBuf,
+    rules: Rules,
+}
+
+impl Town {
+    /// Builds the town and founds two teams: `house`, whose household it is, and `guests`. No program runs yet.
+    pub(crate) fn build(rules: Rules) -> Self {
+        let mut world = World::new("sys-").unwrap();
+        for host in ["net", "router", "pc"].into_iter().chain(VISITORS.map(|(name, _)| name)) {
+            world.add_host(host).unwrap();
+            // Addresses can be used at once: nobody else is here who could have them.
+            world.sysctl(host, "net.ipv6.conf.default.accept_dad", "0").unwrap();
+        }
+        let wire = LinkOptions::default();
+        world.link(("net", "to-router"), ("router", "uplink"), &wire).unwrap();
+        world.link(("router", "lan"), ("pc", "eth0"), &wire).unwrap();
+        world.add_bridge("router", "guests").unwrap();
+        for (name, number) in VISITORS {
+            let port = format!("port{number}");
+            world.link(("router", &port), (name, "wlan0"), &wire).unwrap();
+            world.attach("router", &port, "guests", true).unwrap();
+            world.address(name, "wlan0", &format!("10.11.0.{number}/24")).unwrap();
+            world.address(name, "wlan0", &format!("fd00:12::{number}/64")).unwrap();
+        }
+        for (host, interface, address) in [
+            ("net", "lo", "192.0.2.1/32"),
+            ("net", "to-router", "198.51.100.1/24"),
+            ("router", "uplink", "198.51.100.2/24"),
+            ("router", "lan", "192.168.1.1/24"),
+            ("router", "lan", "203.0.113.1/24"),
+            ("router", "lan", "fd00:11::1/64"),
+            ("router", "lan", "2001:db8:11::1/64"),
+            ("router", "guests", "10.11.0.1/24"),
+            ("router", "guests", "fd00:12::1/64"),
+            ("router", "guests", "2001:db8:12::1/64"),
+            ("pc", "eth0", "192.168.1.10/24"),
+            ("pc", "eth0", "203.0.113.10/24"),
+            ("pc", "eth0", "fd00:11::10/64"),
+            ("pc", "eth0", "2001:db8:11::10/64"),
+        ] {
+            world.address(host, interface, address).unwrap();
+        }
+        world.route("router", "default", "198.51.100.1").unwrap();
+        world.route("pc", "default", "192.168.1.1").unwrap();
+        world.run("pc", "ip", &["-6", "route", "add", "default", "via", "fd00:11::1"]).unwrap();
+        for (name, _) in VISITORS {
+            world.route(name, "default", "10.11.0.1").unwrap();
+            world.run(name, "ip", &["-6", "route", "add", "default", "via", "fd00:12::1"]).unwrap();
+        }
+        let town = Self { world, directory: PathBuf::from("/run/town"), rules };
+        std::fs::create_dir(&town.directory).unwrap();
+        let house = [("router", "access-point"), ("home", "home"), ("resident", "member")];
+        town.found("house", &house);
+        town.found("guests", &[("member", "member"), ("second", "member")]);
+        town.write_settings();
+        town
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Runs the program to its end, outside the town.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
+        guestright().args(arguments).current_dir(&self.directory).output().unwrap()
+    }
+
+    /// Runs the program to its end, on a host.
+    pub(crate) fn run_on(&self, host: &str, arguments: &[&str]) -> Output {
+        let mut command = self.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        command.args(arguments).current_dir(&self.directory).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Makes a team and its members' keys with the program's own commands.
+    pub(crate) fn found(&self, team: &str, members: &[(&str, &str)]) {
+        succeeded(&self.run(&["team", "init", "--dir", team]));
+        for (name, role) in members {
+            succeeded(&self.run(&["team", "member", "add", name, "--role", role, "--dir", team]));
+        }
+    }
+
+    fn write_settings(&self) {
+        let Rules { interval_ms, when_home_is_away, .. } = self.rules;
+        let home = "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
+                    bootstrap_bytes = 1000000000000\n";
+        let ap = format!(
+            "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
+             visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\ninterval_ms = {interval_ms}\n\
+             flush_ms = 300\nwhen_home_is_away = \"{when_home_is_away}\"\n\
+             household_networks = [\"203.0.113.0/24\"]\n[shaping]\ndown_bits_per_second = 200000000\n\
+             up_bits_per_second = 50000000\n"
+        );
+        std::fs::write(self.path("house/home.toml"), home).unwrap();
+        std::fs::write(self.path("house/ap.toml"), ap).unwrap();
+    }
+
+    /// Starts a program of the household and waits for its first line, which says that it is ready.
+    pub(crate) fn start(&self, command: &str) -> Program {
+        let settings = self.path(&format!("house/{command}.toml"));
+        let mut full = self.world.command("router", env!("CARGO_BIN_EXE_guestright")).unwrap();
+        full.args(["--log", self.rules.log, command, "--config"]).arg(settings);
+        let program = Program::start(&mut full, &self.path(&format!("{command}.log")));
+        program.hear_line("to say that it is ready", |_| true);
+        program
+    }
+
+    /// Starts home and access point, and waits until they know each other.
+    pub(crate) fn open(&self) -> (Program, Program) {
+        let home = self.start("home");
+        let ap = self.start("ap");
+        self.until_status("the access point to reach its home", |status| status["home_up"] == true);
+        (home, ap)
+    }
+
+    /// What `ap status --json` or `home status --json` says; null if nobody answers.
+    pub(crate) fn ask(&self, command: &str) -> Value {
+        let settings = self.path(&format!("house/{command}.toml"));
+        let output = guestright().args([command, "status", "--json", "--config"]).arg(settings).output();
+        serde_json::from_slice(&output.unwrap().stdout).unwrap_or_default()
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        let status = self.ask("ap");
+        assert!(status.is_object(), "the access point does not answer");
+        status
+    }
+
+    /// Waits until the access point's status is as wanted.
+    pub(crate) fn until_status(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut status = Value::Null;
+        let deadline = Instant::now() + PATIENCE;
+        while !wanted(&status) {
+            assert!(Instant::now() < deadline, "waited in vain for {what}: {status}");
+            thread::sleep(Duration::from_millis(10));
+            status = self.ask("ap");
+        }
+        status
+    }
+
+    /// Lets a visitor visit with the key of `team` and `name`; it says what happens as lines of JSON.
+    pub(crate) fn visit(&self, host: &str, team: &str, name: &str, more: &[&str]) -> Program {
+        let mut command = self.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        command.args(["--log", self.rules.log, "visit", "--json", "--key"]);
+        command.arg(self.path(&format!("{team}/{name}.key")));
+        command.arg("--certificate").arg(self.path(&format!("{team}/{name}.cert")));
+        command.arg("--state").arg(self.path(&format!("{name}-state"))).args(more);
+        Program::start(&mut command, &self.path(&format!("{host}-visit.log")))
+    }
+
+    /// A visit that has been granted, and its class.
+    pub(crate) fn arrive(&self, host: &str, team: &str, name: &str) -> (Program, String) {
+        let visit = self.visit(host, team, name, &[]);
+        let granted = visit.hear("to be granted service", |event| event["event"] == "granted");
+        let ip = self.address_of(host);
+        self.until_status("the firewall to open", |status| session(status, &ip)["open"] == true);
+        (visit, granted["class"].as_str().unwrap().to_owned())
+    }
+
+    /// Ends a visit as Ctrl-C does, and returns what it says at the end.
+    pub(crate) fn leave(&self, mut visit: Program) -> Value {
+        visit.signal(rustix::process::Signal::INT);
+        let ended = visit.hear("to leave", |event| event["event"] == "ended");
+        assert!(visit.wait().success(), "{ended}");
+        ended
+    }
+
+    pub(crate) fn address_of(&self, host: &str) -> String {
+        let (_, number) = VISITORS.iter().find(|(name, _)| *name == host).unwrap();
+        format!("10.11.0.{number}")
+    }
+
+    /// Everything that an access point may change on its router: ruleset, queues, forwarding.
+    pub(crate) fn condition(&self) -> String {
+        let script = "nft list ruleset; tc qdisc show; cd /proc/sys/net/ipv4; \
+                      grep . ip_forward conf/*/forwarding conf/*/accept_redirects conf/*/send_redirects";
+        self.world.run("router", "sh", &["-c", script]).unwrap()
+    }
+
+    /// Applies a ruleset text on the router.
+    pub(crate) fn nft(&self, text: &str) {
+        let file = self.path("foreign.nft");
+        std::fs::write(&file, text).unwrap();
+        self.world.run("router", "nft", &["-f", file.to_str().unwrap()]).unwrap();
+    }
+
+    /// The secrets of every key file, by file.
+    pub(crate) fn secrets(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let files =
+            ["house", "guests"].into_iter().flat_map(|team| std::fs::read_dir(self.path(team)).unwrap());
+        let keys = files.map(|entry| entry.unwrap().path()).filter(|path| is_key(path));
+        keys.map(|path| {
+            let secret = guestright_keys::read_secret(&path, || None).unwrap();
+            (path, secret.to_bytes().to_vec())
+        })
+        .collect()
+    }
+}
+
+fn is_key(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "key")
+}
+
+/// The open session of an address; null if it has none.
+pub(crate) fn session(status: &Value, ip: &str) -> Value {
+    let mut sessions = status["sessions"].as_array().into_iter().flatten();
+    sessions.find(|session| session["ip"] == ip).cloned().unwrap_or_default()
+}
+
+/// The last session of an address that has ended; null if there is none.
+pub(crate) fn closed(status: &Value, ip: &str) -> Value {
+    let sessions = status["closed"].as_array().into_iter().flatten();
+    sessions.rev().find(|session| session["ip"] == ip).cloned().unwrap_or_default()
+}

@@ -143,8 +143,8 @@ fn bad_messages() -> Vec<BadMessage> {
         ("a forged certificate",           forged.into_bytes(),                        Code::Malformed,   "certificate", "the signature is not valid"),
         ("an expired certificate",         ask(&expired),                              Code::Certificate, "certificate", "the certificate expired at"),
         ("a certificate not valid yet",    ask(&early),                                Code::Certificate, "certificate", "the certificate is valid from"),
-        ("an access point's certificate",  ask(&certify(&team, &key, Role::AccessPoint)), Code::Certificate, "certificate", "access point, not for a member"),
-        ("a home's certificate",           ask(&certify(&team, &key, Role::Home)),     Code::Certificate, "certificate", "home, not for a member"),
+        ("an access point's certificate",  ask(&certify(&team, &key, Role::AccessPoint)), Code::Certificate, "certificate", "access point, not for member"),
+        ("a home's certificate",           ask(&certify(&team, &key, Role::Home)),     Code::Certificate, "certificate", "home, not for member"),
         ("a message for a home",           error.emit(),                               Code::Malformed,   "unexpected",  "a UPDT is not for an access point"),
     ];
     cases

@@ -141,7 +141,8 @@ impl PublicKey {
             Suite::Ed25519 => {
                 Public::Ed25519(ed25519_zebra::VerificationKey::try_from(bytes).map_err(|_| refused)?)
             }
-            Suite::EcdsaP256 if bytes.len() == 33 => Public::P256(Box::new(
+            // The library also reads a compact form (tag 5), under which one key would have a second name.
+            Suite::EcdsaP256 if bytes.len() == 33 && matches!(bytes[0], 2 | 3) => Public::P256(Box::new(
                 p256::ecdsa::VerifyingKey::from_sec1_bytes(bytes).map_err(|_| refused)?,
             )),
             Suite::EcdsaP256 => return Err(refused),

@@ -52,9 +52,14 @@ impl LegacySecret {
     pub(crate) fn from_der(suite: Suite, der: &[u8]) -> Result<(Self, LegacyPublic), IdentityError> {
         let refused = IdentityError::BadKey(suite);
         let key = PKey::private_key_from_pkcs8(der).map_err(|_| refused.clone())?;
+        // OpenSSL reads a damaged key without a word, and signs wrongly with it.
         let fits = match curve(suite) {
-            Some((group, _)) => key.ec_key().is_ok_and(|ec| ec.group().curve_name() == group.curve_name()),
-            None => key.rsa().is_ok_and(|rsa| rsa.size() * 8 == rsa_bits(suite)),
+            Some((group, _)) => key
+                .ec_key()
+                .is_ok_and(|ec| ec.group().curve_name() == group.curve_name() && ec.check_key().is_ok()),
+            None => key
+                .rsa()
+                .is_ok_and(|rsa| rsa.size() * 8 == rsa_bits(suite) && rsa.check_key().unwrap_or(false)),
         };
         if fits { Ok(Self::with_public(suite, key)) } else { Err(refused) }
     }

@@ -1,0 +1,383 @@
+//! Vectors that are refused, each with the kind of the refusal. What can be signed is: only one thing is wrong.
+
+use super::messages;
+use super::objects::{consumed, full_bundle, mixed, provided, revocation_list, terms};
+use super::{field, hex, identity_kind};
+use crate::actors::{CONSUMER, NOW, PROVIDER, STARTED};
+use crate::canonical::{head, integer, string};
+use ciborium::Value as Cbor;
+use guestright_identity::{Certificate, PublicKey, RevocationList, Role, SecretKey, Suite, cose};
+use guestright_receipt::{Bundle, BundleError, Receipt, Rules, UncheckedReceipt};
+use guestright_reciprocity::ServiceClass;
+use guestright_roaming::Message;
+use guestright_roaming::message::Acknowledgement;
+use guestright_units::Bytes;
+use serde_json::{Value, json};
+
+/// What has to be refused: its name, what it is said to be, its bytes, what is needed to check it, and the kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    pub(crate) name: &'static str,
+    pub(crate) object: &'static str,
+    pub(crate) bytes: Vec<u8>,
+    certificate: Option<Vec<u8>>,
+    kind: &'static str,
+}
+
+pub(super) fn negative() -> Value {
+    let vector = |case: Refused| {
+        let mut vector = json!({
+            "name": case.name,
+            "object": case.object,
+            "bytes": hex(&case.bytes),
+            "kind": case.kind,
+        });
+        if let Some(certificate) = case.certificate {
+            vector["certificate"] = json!(hex(&certificate));
+        }
+        assert_eq!(refusal(&vector), case.kind, "{}", case.name);
+        vector
+    };
+    json!({ "now": NOW.0, "refused": all().into_iter().map(vector).collect::<Vec<_>>() })
+}
+
+/// The kind of the refusal that a vector of `negative.json` meets.
+pub fn refusal(vector: &Value) -> &'static str {
+    let bytes = field(vector, "bytes");
+    let certificate = || Certificate::parse(&field(vector, "certificate")).expect("a valid certificate");
+    let identity = |error| identity_kind(&error);
+    let found = match vector["object"].as_str().unwrap_or_default() {
+        "key" => PublicKey::parse(Suite::EcdsaP256, &bytes).map(drop).map_err(identity),
+        "certificate" => Certificate::parse(&bytes).map(drop).map_err(identity),
+        "revocation list" => RevocationList::parse(&bytes).map(drop).map_err(identity),
+        "acknowledgement" => Acknowledgement::open(&bytes, &certificate()).map(drop).map_err(identity),
+        "receipt" => {
+            let rules = Rules::default();
+            let verify = |receipt| rules.verify(receipt, &certificate(), NOW);
+            UncheckedReceipt::parse(&bytes).and_then(verify).map(drop).map_err(|error| error.kind())
+        }
+        "bundle" => Bundle::parse(&bytes).map(drop).map_err(|error| match error {
+            BundleError::Form(error) => identity_kind(&error),
+            BundleError::TooMany { .. } => "too-many",
+        }),
+        "message" => Message::parse(&bytes).map(drop).map_err(|error| error.kind()),
+        other => panic!("there is no object {other:?}"),
+    };
+    found.err().unwrap_or("accepted")
+}
+
+pub(crate) fn all() -> Vec<Refused> {
+    [keys(), forms(), certificates(), lists(), receipts(), terms_refused(), bundles(), texts()].concat()
+}
+
+fn case(object: &'static str, name: &'static str, bytes: Vec<u8>, kind: &'static str) -> Refused {
+    Refused { name, object, bytes, certificate: None, kind }
+}
+
+/// A COSE_Sign1 of any parts, signed over them as they are.
+fn sign(key: &SecretKey, domain: &str, context: &[u8], protected: &[u8], payload: &[u8]) -> [Vec<u8>; 5] {
+    let external = [b"guestright/", domain.as_bytes(), b"/1", context].concat();
+    let signed = [
+        head(4, 4),
+        head(3, 10),
+        b"Signature1".to_vec(),
+        string(protected),
+        string(&external),
+        string(payload),
+    ];
+    let signature = key.sign(&signed.concat()).0;
+    [head(4, 4), string(protected), head(5, 0), string(payload), string(&signature)]
+}
+
+fn protected(algorithm: i64) -> Vec<u8> {
+    [vec![0xa1, 0x01], integer(algorithm)].concat()
+}
+
+fn items() -> Vec<Cbor> {
+    cose::open(CONSUMER.member.1.as_bytes(), 1_024).expect("our own certificate").items
+}
+
+fn keys() -> Vec<Refused> {
+    let compressed = PROVIDER.team.public().as_bytes().to_vec();
+    let compact = [&[5], &compressed[1..]].concat();
+    let off = [vec![2], vec![0xff; 32]].concat();
+    vec![
+        case("key", "P-256 in the compact form of one point", compact, "bad-key"),
+        case("key", "P-256 with 32 bytes", compressed[1..].to_vec(), "bad-key"),
+        case("key", "P-256 beyond the field", off, "bad-key"),
+        case("key", "P-256 of nothing", vec![0], "bad-key"),
+    ]
+}
+
+/// What is wrong with a COSE_Sign1, shown with a certificate.
+fn forms() -> Vec<Refused> {
+    let team = &CONSUMER.team;
+    let good = CONSUMER.member.1.as_bytes();
+    let payload = cose::encode(items());
+    let with = |protected: &[u8], payload: &[u8]| sign(team, "certificate", &[], protected, payload).concat();
+    let mut parts = sign(team, "certificate", &[], &protected(-19), &payload);
+    assert_eq!(parts.concat(), good);
+    parts[2] = [head(5, 1), integer(4), string(b"me")].concat();
+    let unprotected = parts.concat();
+    parts[2] = head(5, 0);
+    parts[3] = vec![0xf6];
+    let detached = parts.concat();
+    let long = [&payload[..payload.len() - 5], &[0x1b, 0, 0, 0, 0], &payload[payload.len() - 4..]].concat();
+    let endless = [&[0x9f], &payload[1..], &[0xff]].concat();
+    let more = [vec![0xa2, 0x01, 0x32, 0x04], string(b"me")].concat();
+    let wrong = |name, bytes, kind| case("certificate", name, bytes, kind);
+    vec![
+        wrong("nothing at all", vec![], "truncated"),
+        wrong("cut in the middle", good[..100].to_vec(), "truncated"),
+        wrong("one byte short", good[..good.len() - 1].to_vec(), "truncated"),
+        wrong("one byte more", [good, &[0]].concat(), "not-canonical"),
+        wrong("more bytes than any", vec![0x84; 1_025], "oversized"),
+        wrong("a number in eight bytes that fits in four", with(&protected(-19), &long), "not-canonical"),
+        wrong("an array without a length", with(&protected(-19), &endless), "not-canonical"),
+        wrong(
+            "bytes after the payload",
+            with(&protected(-19), &[&payload[..], &[0]].concat()),
+            "not-canonical",
+        ),
+        wrong("a header that is not signed", unprotected, "not-canonical"),
+        wrong("a header besides the algorithm", with(&more, &payload), "not-canonical"),
+        wrong("a payload that is elsewhere", detached, "malformed"),
+        wrong("tag 18 in front", [&[0xd2], good].concat(), "malformed"),
+        wrong("no algorithm", with(&[], &payload), "malformed"),
+        wrong("EdDSA, which does not name the curve", with(&protected(-8), &payload), "unknown-suite"),
+        wrong("a payload that is a number", with(&protected(-19), &[1]), "malformed"),
+    ]
+}
+
+fn certificates() -> Vec<Refused> {
+    let team = &CONSUMER.team;
+    let changed = |place: usize, value: Cbor| {
+        let mut items = items();
+        items[place] = value;
+        cose::seal(team, "certificate", &[], items)
+    };
+    let good = CONSUMER.member.1.as_bytes();
+    let flip = |place: usize| {
+        let mut flipped = good.to_vec();
+        flipped[place] ^= 1;
+        flipped
+    };
+    let mut other_s = good.to_vec();
+    add_order(&mut other_s[good.len() - 32..]);
+    let seven = [items(), vec![Cbor::from(0)]].concat();
+    let wrong = |name, bytes, kind| case("certificate", name, bytes, kind);
+    vec![
+        wrong("a changed byte of the signature", flip(good.len() - 40), "forged"),
+        wrong("a changed byte of the team's key, which is no point then", flip(40), "bad-key"),
+        wrong("an Ed25519 s beyond the order", other_s, "forged"),
+        wrong("a P-256 s in the upper half", high_s(PROVIDER.member.1.as_bytes()), "forged"),
+        wrong("signed for another purpose", cose::seal(team, "revocation", &[], items()), "forged"),
+        wrong("signed by its subject", cose::seal(&CONSUMER.member.0, "certificate", &[], items()), "forged"),
+        wrong("seven fields", cose::seal(team, "certificate", &[], seven), "malformed"),
+        wrong("a role that is none", changed(0, Cbor::from(4)), "malformed"),
+        wrong("a role in words", changed(0, Cbor::Text("member".into())), "malformed"),
+        wrong("a suite that is none", changed(2, Cbor::from(-7)), "unknown-suite"),
+        wrong("a subject of another suite than it says", changed(2, Cbor::from(-9)), "bad-key"),
+        wrong("a life that ends before it begins", changed(5, Cbor::from(0)), "malformed"),
+        wrong("a life before 1970", changed(4, Cbor::from(-1)), "malformed"),
+    ]
+}
+
+/// s + L, little-endian: the same number modulo Ed25519's order.
+fn add_order(s: &mut [u8]) {
+    const ORDER: [u8; 16] =
+        [0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14];
+    let mut carry = 0;
+    for (place, byte) in s.iter_mut().enumerate() {
+        let order = if place == 31 { 0x10 } else { ORDER.get(place).copied().unwrap_or(0) };
+        let sum = u16::from(*byte) + u16::from(order) + carry;
+        [*byte, _] = sum.to_le_bytes();
+        carry = sum >> 8;
+    }
+}
+
+/// n − s, big-endian, in the last 32 bytes: P-256's other signature of the same bytes.
+fn high_s(object: &[u8]) -> Vec<u8> {
+    let order = super::unhex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
+    let mut object = object.to_vec();
+    let from = object.len() - 32;
+    let mut borrow = 0;
+    for place in (0..32).rev() {
+        let difference = 256 + u16::from(order[place]) - u16::from(object[from + place]) - borrow;
+        [object[from + place], _] = difference.to_le_bytes();
+        borrow = u16::from(difference < 256);
+    }
+    object
+}
+
+fn lists() -> Vec<Refused> {
+    let list = |keys: &[u8]| {
+        let entry = |key: &u8| Cbor::Array(vec![Cbor::Bytes(vec![*key; 24]), Cbor::from(1)]);
+        let mut items =
+            cose::open(revocation_list(&CONSUMER, 1).as_bytes(), 1_024).expect("our own list").items;
+        items[3] = Cbor::Array(keys.iter().map(entry).collect());
+        cose::seal(&CONSUMER.team, "revocation", &[], items)
+    };
+    let wrong = |name, bytes, kind| case("revocation list", name, bytes, kind);
+    vec![
+        wrong("keys in descending order", list(&[2, 1]), "malformed"),
+        wrong("a key twice", list(&[1, 1]), "malformed"),
+        wrong("a certificate instead", CONSUMER.member.1.as_bytes().to_vec(), "malformed"),
+    ]
+}
+
+fn receipts() -> Vec<Refused> {
+    let (member, ours) = &CONSUMER.member;
+    let good = consumed(STARTED, 50_000_000);
+    let items = || cose::open(good.as_bytes(), 512).expect("our own receipt").items;
+    let mut forged = good.as_bytes().to_vec();
+    forged[60] ^= 1;
+    let mut short = items();
+    short[0] = Cbor::Bytes(vec![9; 23]);
+    let wrong = |name, bytes: &[u8], certificate: &Certificate, kind| Refused {
+        certificate: Some(certificate.as_bytes().to_vec()),
+        ..case("receipt", name, bytes.to_vec(), kind)
+    };
+    let signed = |key: &SecretKey, context: &[u8], items| cose::seal(key, "receipt", context, items);
+    let at = |started| consumed(started, 1);
+    let brief = Certificate::issue(&CONSUMER.team, member.public(), Role::Member, STARTED.plus(1), NOW);
+    let (ap_key, ap) = &CONSUMER.access_point;
+    let own = Receipt::sign(member, ours, CONSUMER.id(), STARTED, Bytes(1));
+    let early = Receipt::sign(member, &brief, PROVIDER.id(), STARTED, Bytes(1));
+    let unentitled = Receipt::sign(ap_key, ap, PROVIDER.id(), STARTED, Bytes(1));
+    let digest = ours.digest();
+    vec![
+        wrong("cut in the middle", &good.as_bytes()[..100], ours, "truncated"),
+        wrong("more bytes than any", &[0; 513], ours, "oversized"),
+        wrong("one byte more", &[good.as_bytes(), &[0]].concat(), ours, "not-canonical"),
+        wrong("a changed byte", &forged, ours, "forged"),
+        wrong("signed without the certificate's digest", &signed(member, &[], items()), ours, "forged"),
+        wrong(
+            "signed for another purpose",
+            &cose::seal(member, "certificate", digest, items()),
+            ours,
+            "forged",
+        ),
+        wrong("a provider of 23 bytes", &signed(member, digest, short), ours, "malformed"),
+        wrong("another suite than the key's", &signed(&PROVIDER.team, digest, items()), ours, "wrong-suite"),
+        wrong("another certificate", good.as_bytes(), &PROVIDER.member.1, "unknown-certificate"),
+        wrong("601 s ahead", at(NOW.plus(601)).as_bytes(), ours, "future-dated"),
+        wrong("400 days and a second old", at(NOW.minus(400 * 86_400 + 1)).as_bytes(), ours, "too-old"),
+        wrong("a session before the certificate", early.as_bytes(), &brief, "expired-certificate"),
+        wrong("signed by an access point", unentitled.as_bytes(), ap, "not-entitled"),
+        wrong("a team that serves itself", own.as_bytes(), ours, "self-trade"),
+        wrong(
+            "a P-256 s in the upper half",
+            &high_s(provided(STARTED, 7).as_bytes()),
+            &PROVIDER.member.1,
+            "forged",
+        ),
+    ]
+}
+
+fn terms_refused() -> Vec<Refused> {
+    let (key, certificate) = &PROVIDER.access_point;
+    let good = terms(&PROVIDER, ServiceClass::High);
+    let items = || cose::open(&good.seal(key, certificate), 768).expect("our own terms").items;
+    let mut classless = items();
+    classless[6] = Cbor::Text("highest".into());
+    let seal = |items| cose::seal(key, "acknowledgement", certificate.digest(), items);
+    let other_team = Acknowledgement { provider: CONSUMER.id(), ..good.clone() }.seal(key, certificate);
+    let wrong = |name, bytes, certificate: &Certificate, kind| Refused {
+        certificate: Some(certificate.as_bytes().to_vec()),
+        ..case("acknowledgement", name, bytes, kind)
+    };
+    let sealed = good.seal(key, certificate);
+    let (home, of_home) = &PROVIDER.home;
+    vec![
+        wrong("another team than the signer's", other_team, certificate, "malformed"),
+        wrong("a class that is none", seal(classless), certificate, "malformed"),
+        wrong("six fields", seal(items()[..6].to_vec()), certificate, "malformed"),
+        wrong("another program of the team", sealed.clone(), of_home, "forged"),
+        wrong("signed under another certificate", good.seal(home, certificate), certificate, "forged"),
+        wrong("an Ed25519 access point", sealed, &CONSUMER.access_point.1, "wrong-suite"),
+    ]
+}
+
+fn bundles() -> Vec<Refused> {
+    let receipt = Cbor::Bytes(consumed(STARTED, 0).as_bytes().to_vec());
+    let empty = || Cbor::Array(vec![]);
+    let many = |count| cose::encode(vec![empty(), Cbor::Array(vec![receipt.clone(); count]), empty()]);
+    let wrong = |name, bytes, kind| case("bundle", name, bytes, kind);
+    vec![
+        wrong("two lists", cose::encode(vec![empty(), empty()]), "malformed"),
+        wrong(
+            "a number for a receipt",
+            cose::encode(vec![empty(), Cbor::Array(vec![1.into()]), empty()]),
+            "malformed",
+        ),
+        wrong("65 receipts", many(65), "too-many"),
+        wrong("cut in the middle", full_bundle().emit()[..50].to_vec(), "truncated"),
+        wrong("one byte more", [full_bundle().emit(), vec![0]].concat(), "not-canonical"),
+    ]
+}
+
+fn texts() -> Vec<Refused> {
+    let wrong = |name, text: &str, kind| case("message", name, text.as_bytes().to_vec(), kind);
+    let start = "RREQ P2PWNC/3.0\r\n";
+    let rreq = |headers: &str| format!("{start}{headers}\r\n");
+    let good = "Session-Started: 1\r\nWeight: 2\r\n";
+    let many: String = (0..33).map(|number| format!("A{number}: x\r\n")).collect();
+    let (_, conn) = messages::all().swap_remove(1);
+    let conn = conn.emit();
+    let bytes = |name, bytes: Vec<u8>, kind| case("message", name, bytes, kind);
+    let forged = Message::Quer {
+        reference: 1,
+        certificate: Box::new(mixed()),
+        request: Bytes(1),
+        bundle: Bundle::default(),
+    };
+    let forged = String::from_utf8(forged.emit()).expect("no body").replacen(
+        "Certificate: hEOh",
+        "Certificate: hEOi",
+        1,
+    );
+    vec![
+        wrong("an unknown method", "HELO P2PWNC/3.0\r\n\r\n", "malformed"),
+        wrong("another protocol", "RREQ HTTP/1.1\r\n\r\n", "malformed"),
+        wrong("an older version", "RREQ P2PWNC/2.0\r\n\r\n", "malformed"),
+        wrong("no end of the headers", &format!("{start}{good}"), "truncated"),
+        bytes("a body that is cut", conn[..conn.len() - 1].to_vec(), "truncated"),
+        bytes("a byte after the body", [conn, vec![0]].concat(), "malformed"),
+        wrong("a header twice", &rreq("Weight: 1\r\nWeight: 1\r\n"), "malformed"),
+        wrong("a header too few", &rreq("Weight: 2\r\n"), "malformed"),
+        wrong("a header in small letters", &rreq("session-started: 1\r\nWeight: 2\r\n"), "malformed"),
+        wrong("no space after the colon", &rreq("Session-Started:1\r\nWeight: 2\r\n"), "malformed"),
+        wrong("a negative number", &rreq("Session-Started: 1\r\nWeight: -2\r\n"), "malformed"),
+        wrong(
+            "a number of 65 bits",
+            &rreq("Session-Started: 1\r\nWeight: 18446744073709551616\r\n"),
+            "malformed",
+        ),
+        wrong("a letter that is not ASCII", &rreq(&format!("{good}X: é\r\n")), "malformed"),
+        wrong("33 headers", &format!("{start}{many}\r\n"), "oversized"),
+        wrong("a start line of 65 bytes", &format!("RREQ{} P2PWNC/3.0\r\n\r\n", " ".repeat(48)), "oversized"),
+        wrong("a header block of 4097 bytes", &rreq(&format!("A: {}\r\n", "x".repeat(4_090))), "oversized"),
+        wrong("a body of 65537 bytes", &rreq("Content-Length: 65537\r\n"), "oversized"),
+        wrong("a nonce of 15 bytes", &nonce_of(15), "malformed"),
+        wrong("base64 without padding", &unpadded(), "malformed"),
+        wrong("a certificate that is refused", &forged, "certificate"),
+        wrong("a body that is no bundle", "RCPT P2PWNC/3.0\r\nContent-Length: 1\r\n\r\n0", "body"),
+        wrong("a decision that is none", "QRSP P2PWNC/3.0\r\nDecision: maybe\r\n\r\n", "malformed"),
+        wrong("a code that is none", "ERRO P2PWNC/3.0\r\nCode: oops\r\nReason: x\r\n\r\n", "malformed"),
+    ]
+}
+
+/// CONN with a nonce of another length.
+fn nonce_of(length: usize) -> String {
+    let (_, conn) = messages::all().swap_remove(0);
+    let conn = String::from_utf8(conn.emit()).expect("no body");
+    let good = "Nonce: c2l4dGVlbiBuZXcgb25lcw==";
+    assert!(conn.contains(good) && length == 15);
+    conn.replace(good, "Nonce: c2l4dGVlbiBuZXcgb25l")
+}
+
+fn unpadded() -> String {
+    let (_, conn) = messages::all().swap_remove(0);
+    String::from_utf8(conn.emit()).expect("no body").replace("b25lcw==", "b25lcw")
+}

@@ -1,0 +1,215 @@
+//! Vectors that hold: keys, certificates, lists, receipts, bundles, terms.
+
+use super::{certificate, hex, key, parts, receipt, with};
+use crate::actors::{CONSUMER, Household, NOW, PROVIDER, STARTED};
+use guestright_identity::{Certificate, KeyId, RevocationList, Role};
+use guestright_receipt::{Bundle, Receipt, Registers};
+use guestright_reciprocity::ServiceClass;
+use guestright_roaming::message::Acknowledgement;
+use guestright_units::{Bytes, Micros, UnixSeconds};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+pub(super) fn keys() -> Value {
+    let mut vectors = Vec::new();
+    for (whose, household) in [("consumer", &*CONSUMER), ("provider", &*PROVIDER)] {
+        let secrets = [
+            ("team", &household.team),
+            ("member", &household.member.0),
+            ("access-point", &household.access_point.0),
+            ("home", &household.home.0),
+        ];
+        for (name, secret) in secrets {
+            let public = secret.public();
+            let hashed =
+                [b"guestright/key/1", &public.suite().algorithm().to_be_bytes()[..], public.as_bytes()];
+            let facts = json!({
+                "name": format!("{whose}-{name}"),
+                "secret": hex(&secret.to_bytes()),
+                "hashed": hex(&hashed.concat()),
+            });
+            vectors.push(with(facts, &key(public)));
+        }
+    }
+    json!({ "keys": vectors })
+}
+
+pub(super) fn certificates() -> Value {
+    let mut vectors = Vec::new();
+    for (whose, household) in [("consumer", &*CONSUMER), ("provider", &*PROVIDER)] {
+        for (_, known) in [&household.member, &household.access_point, &household.home] {
+            vectors.push(certificate(&format!("{whose}-{}", known.role()), known));
+        }
+    }
+    vectors.push(certificate("a P-256 member of an Ed25519 team", &mixed()));
+    vectors.push(certificate("the longest life", &forever()));
+    json!({ "certificates": vectors })
+}
+
+/// A member with a key of another suite than its team's.
+pub(crate) fn mixed() -> Certificate {
+    let member = PROVIDER.member.0.public();
+    Certificate::issue(&CONSUMER.team, member, Role::Member, NOW.minus(86_400), NOW.plus(86_400))
+}
+
+fn forever() -> Certificate {
+    let member = CONSUMER.member.0.public();
+    Certificate::issue(&CONSUMER.team, member, Role::Member, UnixSeconds(0), UnixSeconds(u64::MAX))
+}
+
+pub(crate) fn revocation_list(household: &Household, sequence: u64) -> RevocationList {
+    let key = household.member.1.subject_id();
+    let revoked = BTreeMap::from([(KeyId([0x11; 24]), UnixSeconds(1_700_000_000)), (key, NOW.plus(10))]);
+    let revoked = if sequence == 0 { BTreeMap::new() } else { revoked };
+    RevocationList::issue(&household.team, sequence, NOW, revoked).expect("two keys")
+}
+
+pub(super) fn revocations() -> Value {
+    let list = |name: &str, household: &Household, sequence| {
+        let list = revocation_list(household, sequence);
+        let entry = |(key, since): (&KeyId, &UnixSeconds)| json!([key.to_string(), since.0]);
+        let facts = json!({
+            "name": name,
+            "team": key(household.team.public()),
+            "sequence": list.sequence(),
+            "issued": list.issued().0,
+            "revoked": list.revoked().iter().map(entry).collect::<Vec<_>>(),
+        });
+        with(facts, &parts(list.as_bytes(), household.team.public(), "revocation", &[]))
+    };
+    json!({ "revocations": [
+        list("nobody", &CONSUMER, 0),
+        list("two keys", &CONSUMER, 1),
+        list("two keys, P-256", &PROVIDER, 70_000),
+    ] })
+}
+
+/// A receipt of the consumer's member over what the provider served.
+pub(crate) fn consumed(started: UnixSeconds, weight: u64) -> Receipt {
+    let (member, certificate) = &CONSUMER.member;
+    Receipt::sign(member, certificate, PROVIDER.id(), started, Bytes(weight))
+}
+
+/// A receipt of the provider's member over what the consumer served.
+pub(crate) fn provided(started: UnixSeconds, weight: u64) -> Receipt {
+    let (member, certificate) = &PROVIDER.member;
+    Receipt::sign(member, certificate, CONSUMER.id(), started, Bytes(weight))
+}
+
+/// The same member's receipt under another certificate of the same key.
+fn consumed_otherwise(started: UnixSeconds, weight: u64) -> Receipt {
+    Receipt::sign(&CONSUMER.member.0, &forever(), PROVIDER.id(), started, Bytes(weight))
+}
+
+pub(super) fn receipts() -> Value {
+    let (ours, theirs) = (&CONSUMER.member.1, &PROVIDER.member.1);
+    let vectors = json!([
+        receipt("over nothing: the proof of possession", &consumed(STARTED, 0), ours),
+        receipt("23 bytes: the largest weight of one byte", &consumed(STARTED, 23), ours),
+        receipt("50 MB: 128 bytes", &consumed(STARTED, 50_000_000), ours),
+        receipt("4 GiB less one byte", &consumed(STARTED, u64::from(u32::MAX)), ours),
+        receipt("4 GiB: four bytes more", &consumed(STARTED, 1 << 32), ours),
+        receipt("the largest weight", &consumed(STARTED, u64::MAX), ours),
+        receipt("50 MB, P-256", &provided(STARTED, 50_000_000), theirs),
+    ]);
+    let case = |name: &str, receipts: Vec<Receipt>| {
+        let mut registers = Registers::default();
+        for receipt in &receipts {
+            // A lower weight is refused and changes nothing.
+            let _ = registers.admit(receipt.clone());
+        }
+        let counts: Vec<_> = registers.iter().map(|receipt| hex(receipt.as_bytes())).collect();
+        let shown: Vec<_> = receipts.iter().map(|receipt| hex(receipt.as_bytes())).collect();
+        json!({ "name": name, "receipts": shown, "counts": counts })
+    };
+    let later = STARTED.plus(1);
+    let supersession = json!([
+        case("the larger weight counts", vec![consumed(STARTED, 10), consumed(STARTED, 25)]),
+        case("in any order", vec![consumed(STARTED, 25), consumed(STARTED, 10)]),
+        case(
+            "of one weight the greater bytes count",
+            vec![consumed(STARTED, 25), consumed_otherwise(STARTED, 25)]
+        ),
+        case(
+            "of one weight the greater bytes count, in any order",
+            vec![consumed_otherwise(STARTED, 25), consumed(STARTED, 25)]
+        ),
+        case("two sessions both count", vec![consumed(STARTED, 25), consumed(later, 10)]),
+    ]);
+    let certificates = [ours.as_bytes(), theirs.as_bytes(), forever().as_bytes()].map(hex);
+    json!({
+        "now": NOW.0,
+        "receipts": vectors,
+        "supersession": supersession,
+        "certificates": certificates,
+    })
+}
+
+/// One receipt of each household, with certificates, and the consumer's list.
+pub(crate) fn full_bundle() -> Bundle {
+    Bundle {
+        certificates: vec![CONSUMER.member.1.as_bytes().to_vec(), PROVIDER.member.1.as_bytes().to_vec()],
+        receipts: vec![
+            consumed(STARTED, 50_000_000).as_bytes().to_vec(),
+            provided(STARTED, 7).as_bytes().to_vec(),
+        ],
+        revocations: vec![revocation_list(&CONSUMER, 1).as_bytes().to_vec()],
+    }
+}
+
+pub(super) fn bundles() -> Value {
+    let bundle = |name: &str, bundle: &Bundle| {
+        let list = |items: &[Vec<u8>]| items.iter().map(|item| hex(item)).collect::<Vec<_>>();
+        json!({
+            "name": name,
+            "encoded": hex(&bundle.emit()),
+            "certificates": list(&bundle.certificates),
+            "receipts": list(&bundle.receipts),
+            "revocations": list(&bundle.revocations),
+        })
+    };
+    let receipts = vec![consumed(STARTED, 0).as_bytes().to_vec()];
+    json!({ "bundles": [
+        bundle("nothing, written out; in a message it has no bytes", &Bundle::default()),
+        bundle("one receipt, as a visitor answers", &Bundle { receipts, ..Bundle::default() }),
+        bundle("of everything", &full_bundle()),
+    ] })
+}
+
+pub(crate) fn terms(household: &Household, class: ServiceClass) -> Acknowledgement {
+    Acknowledgement {
+        nonce: *b"sixteen new ones",
+        member: CONSUMER.member.1.subject_id(),
+        provider: household.id(),
+        started: STARTED,
+        interval: Micros::from_seconds(5),
+        volume: Bytes(25_000_000),
+        class,
+    }
+}
+
+pub(super) fn acknowledgements() -> Value {
+    let acknowledgement = |name: &str, household: &Household, class: ServiceClass| {
+        let (key, certificate) = &household.access_point;
+        let terms = terms(household, class);
+        let facts = json!({
+            "name": name,
+            "certificate": hex(certificate.as_bytes()),
+            "nonce": hex(&terms.nonce),
+            "member": terms.member.to_string(),
+            "provider": terms.provider.to_string(),
+            "started": terms.started.0,
+            "interval_us": terms.interval.0,
+            "volume_bytes": terms.volume.0,
+            "class": terms.class.name(),
+        });
+        let encoded = terms.seal(key, certificate);
+        with(facts, &parts(&encoded, key.public(), "acknowledgement", certificate.digest()))
+    };
+    let mut vectors = Vec::new();
+    for class in ServiceClass::ALL {
+        vectors.push(acknowledgement(&format!("class {class}"), &PROVIDER, class));
+    }
+    vectors.push(acknowledgement("of an Ed25519 access point", &CONSUMER, ServiceClass::Own));
+    json!({ "acknowledgements": vectors })
+}

@@ -176,6 +176,10 @@ def key_id(algorithm, public):
     return hashlib.sha256(name).digest()[:24]
 
 
+def member_id(team, key):
+    return hashlib.sha256(b"guestright/member/1" + team + key).digest()[:24]
+
+
 # Objects ---------------------------------------------------------------------------------------------------------
 
 
@@ -279,7 +283,8 @@ def read_receipt(encoded, certificate, now, legacy=False):
     consumer = key_id(*certificate["team"])
     need(consumer != provider, "self-trade")
     verify(algorithm, member, signed_bytes(algorithm, "receipt", certificate["digest"], payload), signature)
-    return {"provider": provider, "consumer": consumer, "member": key_id(suite, member), "started": started,
+    member = member_id(consumer, key_id(suite, member))
+    return {"provider": provider, "consumer": consumer, "member": member, "started": started,
             "weight": weight, "encoded": encoded}
 
 

@@ -1,7 +1,7 @@
 //! What the store is asked.
 
 use crate::{Edge, Store, StoreError, put};
-use guestright_identity::{Certificate, CertificateRef, KeyId};
+use guestright_identity::{Certificate, CertificateRef, MemberId};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::{OptionalExtension, Row, params};
@@ -119,7 +119,7 @@ impl Store {
                 Ok(Outgoing {
                     session: SessionKey {
                         provider: TeamId(row.get(2)?),
-                        member: KeyId(row.get(3)?),
+                        member: MemberId(row.get(3)?),
                         started: UnixSeconds(row.get::<_, i64>(4)?.cast_unsigned()),
                     },
                     weight: Bytes(row.get::<_, i64>(5)?.cast_unsigned()),

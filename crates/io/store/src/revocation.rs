@@ -48,10 +48,12 @@ impl Store {
 fn keep(transaction: &Transaction<'_>, list: &RevocationList, max: u64) -> rusqlite::Result<bool> {
     let (team, sequence) = (list.team_id().0, list.sequence());
     let known = transaction
-        .query_row("SELECT sequence FROM revocation WHERE team = ?", [team], |row| row.get::<_, i64>(0))
+        .query_row("SELECT sequence, raw FROM revocation WHERE team = ?", [team], |row| {
+            Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Vec<u8>>(1)?))
+        })
         .optional()?;
     match known {
-        Some(known) if known.cast_unsigned() >= sequence => return Ok(false),
+        Some(known) if known >= (sequence, list.as_bytes().to_vec()) => return Ok(false),
         Some(_) => {}
         None if !make_room(transaction, max)? => return Ok(false),
         None => {}

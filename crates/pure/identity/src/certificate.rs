@@ -1,7 +1,7 @@
 //! A team's word for a key of one of its own.
 
 use crate::cose::{self, Sealed};
-use crate::{IdentityError, KeyId, PublicKey, SecretKey, Suite};
+use crate::{IdentityError, KeyId, MemberId, PublicKey, SecretKey, Suite};
 use ciborium::Value;
 use guestright_units::{TeamId, UnixSeconds};
 use sha2::{Digest, Sha256};
@@ -141,6 +141,11 @@ impl Certificate {
     /// The name of the key that is vouched for.
     pub fn subject_id(&self) -> KeyId {
         self.subject.id()
+    }
+
+    /// The name under which the subject's receipts are known.
+    pub fn member_id(&self) -> MemberId {
+        MemberId::new(self.team_id(), self.subject_id())
     }
 
     /// First second of its life.

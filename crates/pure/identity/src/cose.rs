@@ -92,10 +92,21 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Value>, IdentityError> {
     let Value::Array(items) = value else {
         return Err(IdentityError::Malformed("it is not an array"));
     };
+    if !items.iter().all(is_plain) {
+        return Err(IdentityError::Malformed("it has items other than numbers, bytes, text and arrays"));
+    }
     if encode(items.clone()) != bytes {
         return Err(IdentityError::NotCanonical);
     }
     Ok(items)
+}
+
+/// Whether an item is of a kind that some format uses. Maps would need an order, floats a width; nobody has them.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(is_plain),
+        other => other.is_integer() || other.is_bytes() || other.is_text(),
+    }
 }
 
 /// An unsigned number.

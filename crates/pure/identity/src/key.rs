@@ -14,6 +14,22 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub [u8; 24]);
 
+/// The name of a member of a team: the first 24 bytes of SHA-256 over a domain, the team's name and the key's.
+///
+/// Two teams may certify one key. Then it is two members, so that what it signed for one team stays that team's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId(pub [u8; 24]);
+
+impl MemberId {
+    /// The member of `team` that holds `key`.
+    pub fn new(team: TeamId, key: KeyId) -> Self {
+        let digest = Sha256::new().chain_update(b"guestright/member/1").chain_update(team.0).chain_update(key.0);
+        let mut id = [0; 24];
+        id.copy_from_slice(&digest.finalize()[..24]);
+        Self(id)
+    }
+}
+
 /// A signature; its length depends on the suite alone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signature(pub Vec<u8>);
@@ -244,6 +260,19 @@ impl fmt::Display for KeyId {
     /// 48 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for MemberId {
+    /// 48 lower-case hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        KeyId(self.0).fmt(f)
+    }
+}
+
+impl fmt::Debug for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemberId({})", &self.to_string()[..8])
     }
 }
 

@@ -23,7 +23,7 @@ mod suite;
 pub use batch::{Batch, Claim};
 pub use certificate::{Certificate, CertificateRef, Role};
 pub use error::IdentityError;
-pub use key::{KeyId, PublicKey, SecretKey, Signature};
+pub use key::{KeyId, MemberId, PublicKey, SecretKey, Signature};
 pub use keyfile::{KeyFile, KeyFileError};
 pub use revocation::RevocationList;
 pub use suite::Suite;

@@ -91,6 +91,12 @@ impl RevocationList {
         }
     }
 
+    /// Whether `other` takes this list's place: a higher sequence does, and of one sequence (which a team should not
+    /// sign twice) the greater bytes, so that all who know both keep the same.
+    pub fn is_superseded_by(&self, other: &Self) -> bool {
+        (self.sequence, &self.encoded) < (other.sequence, &other.encoded)
+    }
+
     /// Whose list it is.
     pub fn team_id(&self) -> TeamId {
         self.team.team_id()

@@ -1,7 +1,7 @@
 use crate::ReceiptError;
 use ciborium::Value;
 use guestright_identity::cose::{self, Sealed};
-use guestright_identity::{Certificate, CertificateRef, Claim, IdentityError, KeyId, SecretKey, Suite};
+use guestright_identity::{Certificate, CertificateRef, Claim, IdentityError, MemberId, SecretKey, Suite};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 
 const DOMAIN: &str = "receipt";
@@ -12,7 +12,7 @@ pub struct SessionKey {
     /// The team that served.
     pub provider: TeamId,
     /// The member that was served.
-    pub member: KeyId,
+    pub member: MemberId,
     /// When the session began.
     pub started: UnixSeconds,
 }
@@ -63,7 +63,7 @@ impl Receipt {
             Value::from(weight.0),
         ];
         let encoded = cose::seal(member, DOMAIN, certificate.digest(), items);
-        let session = SessionKey { provider, member: certificate.subject_id(), started };
+        let session = SessionKey { provider, member: certificate.member_id(), started };
         let certificate_ref = certificate.reference();
         Self { session, consumer: certificate.team_id(), certificate: certificate_ref, weight, encoded }
     }
@@ -170,7 +170,7 @@ impl UncheckedReceipt {
         if certificate.reference() != self.certificate {
             return Err(ReceiptError::UnknownCertificate(self.certificate));
         }
-        let member = certificate.subject_id();
+        let member = certificate.member_id();
         Ok(Receipt {
             session: SessionKey { provider: self.provider, member, started: self.started },
             consumer: certificate.team_id(),

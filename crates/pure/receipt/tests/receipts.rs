@@ -214,3 +214,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_second_team_cannot_take_over_what_a_key_signed_for_the_first() {
+    let honest = member(1, Suite::Ed25519);
+    let team = SecretKey::generate(Suite::Ed25519, &mut StdRng::seed_from_u64(77));
+    let (from, to) = (NOW.minus(1_000), NOW.plus(1_000));
+    let second = Certificate::issue(&team, honest.key.public(), Role::Member, from, to);
+    let mut known = Registers::default();
+    known.admit(honest.sign(PROVIDER, NOW, 10)).unwrap();
+    let heavier = Receipt::sign(&honest.key, &second, PROVIDER, NOW, Bytes(11));
+    assert_eq!(known.admit(heavier), Ok(Admission::New));
+    assert_eq!(known.len(), 2);
+}

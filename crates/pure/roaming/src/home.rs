@@ -284,7 +284,7 @@ impl TeamServer {
             *self.refusals.entry("revocations").or_default() += 1;
             return;
         }
-        let newer = self.revocations.get(&team).is_none_or(|known| known.sequence() < list.sequence());
+        let newer = self.revocations.get(&team).is_none_or(|known| known.is_superseded_by(&list));
         let relevant = team == self.team || self.graph.knows(team);
         if newer && relevant {
             self.revocations.insert(team, list.clone());

@@ -367,6 +367,9 @@ impl Visitor {
     ) -> Result<(), String> {
         let now = now.unix_seconds();
         certificate.check(Role::AccessPoint, now).map_err(|error| error.to_string())?;
+        if certificate.subject().suite().is_legacy() || certificate.team().suite().is_legacy() {
+            return Err("its suite is for measurements and not accepted here".into());
+        }
         if self.asking.as_ref().is_none_or(|asking| asking.nonce != terms.nonce) {
             return Err("it answers a question that was not asked".into());
         }

@@ -65,9 +65,12 @@ impl TeamServer {
             self.handle_revocations(list);
         }
         let (revocations, refused) = (&self.revocations, &mut verified.refused);
+        let certificates = &verified.certificates;
         verified.receipts.retain(|receipt| {
-            let list = revocations.get(&receipt.consumer());
-            let holds = list.map_or(Ok(()), |list| list.check(receipt.session().member, receipt.started()));
+            let list = revocations.get(&receipt.consumer()).zip(certificates.get(&receipt.certificate()));
+            let holds = list.map_or(Ok(()), |(list, certificate)| {
+                list.check(certificate.subject_id(), receipt.started())
+            });
             holds.map_err(|error| refused.push(ReceiptError::NotEntitled(error))).is_ok()
         });
         for error in &verified.refused {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot};
@@ -45,7 +45,19 @@ pub(crate) fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::R
     Ok(())
 }
 
-/// Asks the program behind `path`. Nothing if none runs there.
+/// Waits until no program runs behind `path` any more; false if one still does after `most`.
+pub(crate) fn wait_until_gone(path: &Path, most: Duration) -> bool {
+    let deadline = Instant::now() + most;
+    while UnixStream::connect(path).is_ok() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Asks the program behind `path`. Nothing if none runs there, null if it ended without an answer.
 ///
 /// # Errors
 /// It runs and does not answer.
@@ -60,6 +72,9 @@ pub(crate) fn ask(path: &Path, question: &str) -> Result<Option<Value>, Failure>
     })();
     let answer = answer.with_context(|| format!("ask the program behind {}", path.display()));
     let answer = answer.map_err(Failure::network)?;
+    if answer.is_empty() {
+        return Ok(Some(Value::Null)); // It ended while it was asked.
+    }
     let value = serde_json::from_str(&answer).context("the running program's answer is not JSON");
     Ok(Some(value.map_err(Failure::network)?))
 }

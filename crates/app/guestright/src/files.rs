@@ -29,6 +29,11 @@ impl PassphraseArgs {
         Ok(Some(line))
     }
 
+    /// Whether a file with the passphrase was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.passphrase_file.is_some()
+    }
+
     /// A passphrase for a new file.
     pub(crate) fn new_passphrase(&self) -> Result<String, Failure> {
         if let Some(passphrase) = self.read_file()? {

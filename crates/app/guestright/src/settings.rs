@@ -24,7 +24,7 @@ pub(crate) struct ApSettings {
     /// The certificate that its team made for it.
     pub(crate) certificate: PathBuf,
     /// Where the program keeps its state.
-    #[serde(default = "default_state")]
+    #[serde(default = "default_ap_state")]
     pub(crate) state: PathBuf,
     /// The team server.
     pub(crate) home: SocketAddr,
@@ -70,7 +70,7 @@ pub(crate) struct HomeSettings {
     /// The certificate that its team made for it.
     pub(crate) certificate: PathBuf,
     /// Where the program keeps its state, the receipts among it.
-    #[serde(default = "default_state")]
+    #[serde(default = "default_home_state")]
     pub(crate) state: PathBuf,
     /// Where it awaits the programs of its team.
     #[serde(default = "default_listen")]
@@ -118,8 +118,12 @@ pub(crate) enum PolicyKind {
     Gmf,
 }
 
-fn default_state() -> PathBuf {
-    "state".into()
+fn default_ap_state() -> PathBuf {
+    "ap-state".into()
+}
+
+fn default_home_state() -> PathBuf {
+    "home-state".into()
 }
 
 fn default_port() -> u16 {
@@ -157,7 +161,8 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
         toml::from_str(&text).with_context(|| format!("understand {}", path.display()))
     };
     read().map_err(|error| {
-        Failure::config(error).hint("`guestright help ap` and `guestright help home` show a file")
+        Failure::config(error)
+            .hint("give the file with --config; `guestright help ap` and `guestright help home` show one")
     })
 }
 

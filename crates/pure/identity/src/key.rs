@@ -23,7 +23,8 @@ pub struct MemberId(pub [u8; 24]);
 impl MemberId {
     /// The member of `team` that holds `key`.
     pub fn new(team: TeamId, key: KeyId) -> Self {
-        let digest = Sha256::new().chain_update(b"guestright/member/1").chain_update(team.0).chain_update(key.0);
+        let digest =
+            Sha256::new().chain_update(b"guestright/member/1").chain_update(team.0).chain_update(key.0);
         let mut id = [0; 24];
         id.copy_from_slice(&digest.finalize()[..24]);
         Self(id)

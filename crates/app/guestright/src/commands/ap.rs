@@ -10,9 +10,11 @@ use crate::files::PassphraseArgs;
 use crate::settings::{self, ApSettings};
 use anyhow::anyhow;
 use guestright_firewall as firewall;
+use guestright_units::Bytes;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Run an access point: closed to visitors by default, open to those who sign receipts
 #[derive(Debug, clap::Args)]
@@ -64,7 +66,7 @@ const SETTINGS: &str = r#"A settings file:
 
   key = "router.key"
   certificate = "router.cert"
-  state = "state"
+  state = "ap-state"
   home = "127.0.0.1:7274"           # the team's home
   visitor_interface = "br-guest"    # nothing but visitors on it
   uplink_interface = "wan"
@@ -103,6 +105,9 @@ impl Ap {
     }
 }
 
+/// How long an access point may take to stop: its visitors sign for the last bytes first.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
 fn socket(state: &Path) -> PathBuf {
     state.join("ap.sock")
 }
@@ -133,7 +138,10 @@ fn firewall_settings(settings: &ApSettings) -> Result<firewall::Settings, Failur
 
 fn off(state: &Path, out: &mut impl Write) -> Outcome {
     if control::ask(&socket(state), "stop")?.is_some() {
-        writeln!(out, "the access point was asked to stop; it puts the firewall back itself")?;
+        if !control::wait_until_gone(&socket(state), STOP_MAX) {
+            return Err(Failure::network(anyhow!("the access point was asked to stop and still runs")));
+        }
+        writeln!(out, "the access point has stopped, and the firewall is as it was before")?;
         return Ok(());
     }
     let file = firewall_state(state);
@@ -147,6 +155,7 @@ fn off(state: &Path, out: &mut impl Write) -> Outcome {
 }
 
 fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
+    let bytes = |value: &serde_json::Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     writeln!(out, "team      {}", text(&status["team"]))?;
     writeln!(out, "home      {}", if status["home_up"] == true { "connected" } else { "not reachable" })?;
@@ -164,8 +173,8 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
                 text(&session["ip"]),
                 team.get(..8).unwrap_or(&team),
                 text(&session["class"]),
-                text(&session["counted"]),
-                text(&session["signed"]),
+                bytes(&session["counted"]),
+                bytes(&session["signed"]),
                 session["end"].as_str().unwrap_or(open),
             )?;
         }

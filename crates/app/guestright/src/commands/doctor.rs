@@ -1,8 +1,8 @@
-use crate::failure::Outcome;
-use guestright_netns::Sandbox;
+use crate::failure::{Failure, Outcome};
+use anyhow::anyhow;
+use guestright_netns::{Mode, Sandbox};
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Say what this computer can and cannot do, and what to install
@@ -44,7 +44,7 @@ impl Doctor {
         let missing = findings.iter().filter(|finding| !finding.good).count();
         let verdict = if missing == 0 { "this computer can do everything" } else { "something is missing" };
         writeln!(out, "\n{verdict}")?;
-        Ok(())
+        if missing == 0 { Ok(()) } else { Err(Failure::user(anyhow!("{missing} of these are missing"))) }
     }
 }
 
@@ -53,7 +53,7 @@ fn examine() -> Vec<Finding> {
         let output = Command::new(program).arg(argument).stdin(Stdio::null()).output();
         let says = output.as_ref().map_or_else(ToString::to_string, |output| {
             let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-            String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned()
+            String::from_utf8_lossy(&text).lines().next().unwrap_or_default().chars().take(40).collect()
         });
         Finding { what, good: output.is_ok(), says, to_do }
     };
@@ -61,21 +61,20 @@ fn examine() -> Vec<Finding> {
     let demo = Finding {
         what: "the demo (namespaces)",
         good: sandbox.is_ok(),
-        says: sandbox.map_or_else(|error| error.to_string(), |mode| format!("{mode:?}")),
+        says: sandbox.map_or_else(
+            |error| error.to_string(),
+            |mode| match mode {
+                Mode::Root => "they work, as root".to_owned(),
+                Mode::UserNamespace => "they work, without root".to_owned(),
+            },
+        ),
         to_do: "run as root, or allow user namespaces as the message says",
     };
-    let tun = Path::new("/dev/net/tun").exists();
     vec![
         tool("access point: nftables", "nft", "--version", "install the package nftables"),
         tool("access point: tc and ip", "tc", "-V", "install the package iproute2"),
         demo,
         tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"),
         tool("the demo: curl", "curl", "--version", "install the package curl"),
-        Finding {
-            what: "tunnels: /dev/net/tun",
-            good: tun,
-            says: (if tun { "there" } else { "not there" }).to_owned(),
-            to_do: "load the kernel module tun; only later versions need it",
-        },
     ]
 }

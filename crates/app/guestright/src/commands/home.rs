@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::files::PassphraseArgs;
 use crate::settings::{self, HomeSettings};
 use anyhow::anyhow;
-use guestright_units::TeamId;
+use guestright_units::Bytes;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -46,10 +46,10 @@ struct Status {
 /// Show how a team would be served now, and the chains of debts behind it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright home why 3f1c…  --config home.toml")]
+  guestright home why 3f1c08aa --config home.toml")]
 struct Why {
-    /// The team, 48 hexadecimal digits
-    team: TeamId,
+    /// The team: its 48 hexadecimal digits, or the first few as the tables show them
+    team: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +63,7 @@ const SETTINGS: &str = r#"A settings file:
 
   key = "home.key"
   certificate = "home.cert"
-  state = "state"              # the receipts are in here
+  state = "home-state"         # the receipts are in here
   listen = "0.0.0.0:7274"
   revocations = "revocations"  # optional
   receipts_max = 1000000
@@ -93,6 +93,9 @@ impl Home {
                 if json {
                     return Ok(writeln!(out, "{answer}")?);
                 }
+                if let Some(error) = answer["error"].as_str() {
+                    return Err(Failure::user(anyhow!("{error}")));
+                }
                 for line in answer["lines"].as_array().into_iter().flatten() {
                     writeln!(out, "{}", line.as_str().unwrap_or_default())?;
                 }
@@ -104,14 +107,11 @@ impl Home {
 
 fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
     writeln!(out, "team         {}", status["team"].as_str().unwrap_or_default())?;
-    for (name, key) in [
-        ("receipts", "receipts"),
-        ("teams", "teams"),
-        ("debts", "edges"),
-        ("owed to us", "owed_to_us"),
-        ("owed by us", "owed_by_us"),
-    ] {
+    for (name, key) in [("receipts", "receipts"), ("teams", "teams"), ("debts", "edges")] {
         writeln!(out, "{name:<12} {}", status[key])?;
+    }
+    for (name, key) in [("owed to us", "owed_to_us"), ("owed by us", "owed_by_us")] {
+        writeln!(out, "{name:<12} {}", Bytes(status[key].as_u64().unwrap_or_default()))?;
     }
     for peer in status["peers"].as_array().into_iter().flatten() {
         writeln!(out, "connected    {}", peer.as_str().unwrap_or_default())?;

@@ -188,7 +188,9 @@ fn each_bundle(
     let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = || format!("{}, line {}", path.display(), number + 1);
-        let bytes = STANDARD.decode(line.trim()).map_err(|error| anyhow!("{}: {error}", place()))?;
+        let bytes = STANDARD
+            .decode(line.trim())
+            .map_err(|error| anyhow!("{} is not of `receipt export`: {error}", place()))?;
         let bundle = Bundle::parse(&bytes).with_context(place)?;
         each(number + 1, bundle)?;
     }

@@ -42,7 +42,7 @@ struct Init {
     /// The signature suite; a team has one for ever
     #[arg(long, default_value = "ed25519", value_parser = live_suite)]
     suite: Suite,
-    /// Encrypt the team's key with a passphrase
+    /// Encrypt the team's key with a passphrase; --passphrase-file says so too
     #[arg(long)]
     encrypt: bool,
     /// Print JSON
@@ -185,7 +185,8 @@ impl Init {
         files::state_directory(&self.dir)?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(self.suite, &mut rng);
-        let passphrase = self.encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
+        let encrypt = self.encrypt || self.passphrase.is_given();
+        let passphrase = encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
         let path = team_key(&self.dir);
         guestright_keys::write_secret(&path, &key, passphrase.as_deref(), &mut rng).map_err(|error| {
             Failure::config(error).hint("one directory holds one team; give another with --dir")
@@ -208,12 +209,12 @@ impl Init {
 impl Add {
     fn run(self, out: &mut impl Write) -> Outcome {
         if !is_name(&self.name) {
+            let name = &self.name;
             return Err(Failure::user(anyhow!(
-                "{:?} is not a name of letters, digits and dashes",
-                self.name
+                "{name:?} will not do: letters, digits and dashes, and not \"team\""
             )));
         }
-        let team = self.passphrase.read_secret(&team_key(&self.dir))?;
+        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(team.public().suite(), &mut rng);
         let now = Clock::start().now().unix_seconds();
@@ -234,7 +235,7 @@ impl Add {
         } else {
             let (key, certificate) = (key_path.display(), certificate_path.display());
             writeln!(out, "added {} as {role}, until {to}", self.name)?;
-            writeln!(out, "give it {key} and {certificate}, and nobody else the first of them")?;
+            writeln!(out, "give it {key} and {certificate}; keep {key} secret from everybody else")?;
         }
         Ok(())
     }
@@ -252,13 +253,16 @@ impl List {
         }
         if self.json {
             let row = |(name, certificate, holds): &(String, Certificate, Result<(), IdentityError>)| {
-                json!({ "name": name, "role": certificate.role().to_string(),
+                json!({ "name": name, "team": certificate.team_id().to_string(), "role": certificate.role().to_string(),
                     "id": certificate.subject_id().to_string(),
                     "not_after": certificate.not_after().to_string(),
                     "valid": holds.is_ok(), "reason": holds.as_ref().err().map(ToString::to_string) })
             };
             writeln!(out, "{}", serde_json::Value::Array(rows.iter().map(row).collect()))?;
             return Ok(());
+        }
+        if let Some((_, certificate, _)) = rows.first() {
+            writeln!(out, "team {}\n", certificate.team_id())?;
         }
         writeln!(out, "{:<20} {:<13} {:<10} {:<21} state", "name", "role", "id", "until")?;
         for (name, certificate, holds) in rows {
@@ -275,7 +279,7 @@ impl Revoke {
     fn run(self, out: &mut impl Write) -> Outcome {
         let (_, path) = member_files(&self.dir, &self.name);
         let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
-        let team = self.passphrase.read_secret(&team_key(&self.dir))?;
+        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
         let now = Clock::start().now().unix_seconds();
         let old = revocations(&self.dir)?;
         let mut revoked: BTreeMap<_, UnixSeconds> =
@@ -293,7 +297,7 @@ impl Revoke {
 
 impl Backup {
     fn run(self, out: &mut impl Write) -> Outcome {
-        let team = self.passphrase.read_secret(&team_key(&self.dir))?;
+        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
         let passphrase = self.passphrase.new_passphrase()?;
         let mut rng = guestright_clock::rng();
         guestright_keys::write_secret(&self.file, &team, Some(&passphrase), &mut rng)
@@ -361,4 +365,8 @@ fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Failure> {
     }
     found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(found)
+}
+
+fn no_team(failure: Failure) -> Failure {
+    failure.hint("is this a team's directory? --dir names it, and `guestright team init` makes one")
 }

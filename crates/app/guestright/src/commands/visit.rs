@@ -73,7 +73,10 @@ struct Place {
 impl Visit {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
         let place = self.place()?;
-        let credentials = self.passphrase.credentials(&self.key, &self.certificate)?;
+        let credentials = self.passphrase.credentials(&self.key, &self.certificate).map_err(|failure| {
+            failure
+                .hint("name your files with --key and --certificate; `guestright team member add` makes them")
+        })?;
         let for_home =
             self.home.map(|_| self.passphrase.credentials(&self.key, &self.certificate)).transpose()?;
         crate::files::state_directory(&self.state)?;

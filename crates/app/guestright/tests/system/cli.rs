@@ -147,7 +147,7 @@ fn errors_name_the_file_and_what_to_do() {
         ("ap status --config family/ap.toml",    69, &["no access point runs with family/ap.toml"]),
         ("home status --config family/home.toml", 69, &["no home runs with family/home.toml"]),
         ("team member add alice --dir family",   78, &["family/alice.key exists already", "choose another"]),
-        ("team member add ../x --dir family",     1, &["\"../x\" is not a name"]),
+        ("team member add ../x --dir family",     1, &["\"../x\" will not do"]),
         ("team init --dir family",               78, &["family/team.key exists already", "--dir"]),
         ("receipt export nothing.sqlite",         1, &["there is no store nothing.sqlite"]),
         ("receipt verify nothing.txt",            1, &["read nothing.txt"]),

@@ -322,13 +322,13 @@ fn a_rogue_access_point_that_relays_terms_is_paid_for_nothing() {
     world.inject_visitor(guest, &relay);
     assert_eq!(world.guests[guest].granted(), [(a, ServiceClass::Lowest)]);
     world.guests[guest].carried = Bytes(1_000_000);
-    for weight in [1_000_000, 1_074_000, 1_080_000, 9_000_000] {
+    for weight in [1_000_000, 1_115_000, 1_116_000, 9_000_000] {
         let rreq = Message::Rreq { started, weight: Bytes(weight), last: false }.emit();
         world.inject_visitor(guest, &rreq);
     }
     let visitor = &world.guests[guest];
     assert!(visitor.receipts().all(|receipt| receipt.provider() == a && receipt.provider() != rogue));
-    assert_eq!(visitor.signed(), Bytes(1_074_000), "1 % and 64 KiB beyond the meter, no more");
+    assert_eq!(visitor.signed(), Bytes(1_115_000), "5 % and 64 KiB beyond the meter, no more");
 }
 
 fn flood(world: &mut World, seconds: u64, per_second: u32, valid: bool) {

@@ -202,7 +202,9 @@ impl<W: Write> Story<'_, W> {
         let reason = text(&answer["reason"]);
         let refused = answer["code"] == "refused";
         self.say(&format!("team 4 comes again: \"{reason}\""))?;
-        self.check("a free-rider is refused, and told why", refused && !reason.is_empty(), reason);
+        let told = !reason.is_empty();
+        let short = reason.split_once(" (").map_or(reason.clone(), |(start, _)| start.to_owned());
+        self.check("a free-rider is refused, and told why", refused && told, short);
         Ok(())
     }
 
@@ -282,7 +284,11 @@ impl<W: Write> Story<'_, W> {
         );
         self.say(&format!("the newcomer stops signing in the middle of a download: {seen}"))?;
         let cut = session["end"] == "unpaid" && told["code"] == "unpaid";
-        self.check("who stops signing is cut off within one interval of the request", cut && in_time, seen);
+        self.check(
+            "who stops signing is cut off within one interval of the request that it leaves unanswered",
+            cut && in_time,
+            seen,
+        );
         Ok(())
     }
 

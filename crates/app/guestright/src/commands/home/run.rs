@@ -270,19 +270,25 @@ impl Loop {
         }
     }
 
-    fn why(&mut self, team: &str) -> Value {
-        match team.parse() {
-            Ok(team) => {
-                let request = Bytes(1_000_000);
-                let explanation = self.server.explain(team, request, &mut self.rng);
-                let own = self.team;
-                let name = |team: TeamId| if team == own { "us".to_owned() } else { team.short() };
-                json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
-                    "ind": explanation.decision.ind.map(|ind| ind.to_string()),
-                    "lines": explanation.lines(name) })
+    fn why(&mut self, beginning: &str) -> Value {
+        let graph = self.server.graph();
+        let known: Vec<_> = graph.teams().filter(|team| team.to_string().starts_with(beginning)).collect();
+        let team = match (beginning.parse::<TeamId>(), known.as_slice()) {
+            (Ok(team), _) | (Err(_), &[team]) => team,
+            (Err(_), []) => {
+                return json!({ "error": format!("no team is known whose id begins with {beginning}") });
             }
-            Err(error) => json!({ "error": error.to_string() }),
-        }
+            (Err(_), several) => {
+                let count = several.len();
+                return json!({ "error": format!("{count} teams begin with {beginning}; give more digits") });
+            }
+        };
+        let explanation = self.server.explain(team, Bytes(1_000_000), &mut self.rng);
+        let own = self.team;
+        let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
+        json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
+            "ind": explanation.decision.ind.map(|ind| ind.to_string()),
+            "lines": explanation.lines(name) })
     }
 
     fn status(&self) -> Value {

@@ -1,6 +1,7 @@
 //! What a visitor keeps between visits: receipts to show, receipts of its own to hand in at home, its last session.
 
 use anyhow::Context;
+use guestright_identity::Certificate;
 use guestright_receipt::{Bundle, Receipt, SessionKey};
 use guestright_units::{TeamId, UnixSeconds};
 use std::collections::BTreeMap;
@@ -13,14 +14,18 @@ pub(super) struct Memory {
     signed: PathBuf,
     session: PathBuf,
     own: BTreeMap<SessionKey, Receipt>,
-    certificate: Vec<u8>,
+    certificate: Certificate,
 }
 
 impl Memory {
-    pub(super) fn new(state: &Path, certificate: Vec<u8>) -> Self {
+    /// What is in `state`; receipts under another certificate are left alone.
+    pub(super) fn new(state: &Path, certificate: Certificate) -> Self {
         let [shown, signed, session] =
             ["shown.bundle", "signed.bundle", "last-session"].map(|name| state.join(name));
-        Self { shown, signed, session, own: BTreeMap::new(), certificate }
+        let kept = read(&signed).receipts.into_iter();
+        let own = kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok());
+        let own = own.map(|receipt| (receipt.session(), receipt)).collect();
+        Self { shown, signed, session, own, certificate }
     }
 
     /// The receipts that were fetched from home last. A file that cannot be read is none.
@@ -43,12 +48,11 @@ impl Memory {
 
     /// The receipts that our home may not have yet, those of earlier visits among them.
     pub(super) fn to_hand_in(&self) -> Bundle {
-        let mut bundle = if self.own.is_empty() { read(&self.signed) } else { Bundle::default() };
-        bundle.receipts.extend(self.own.values().map(|receipt| receipt.as_bytes().to_vec()));
-        if bundle.certificates.is_empty() {
-            bundle.certificates.push(self.certificate.clone());
+        Bundle {
+            certificates: vec![self.certificate.as_bytes().to_vec()],
+            receipts: self.own.values().map(|receipt| receipt.as_bytes().to_vec()).collect(),
+            revocations: Vec::new(),
         }
-        bundle
     }
 
     pub(super) fn last_session(&self) -> Option<(TeamId, UnixSeconds)> {

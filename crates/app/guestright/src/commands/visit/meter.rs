@@ -30,7 +30,9 @@ impl Meter {
             Ok(meter) => Ok((Self::Filter { meter, start: Bytes(0) }, None)),
             Err(error) => {
                 let start = read_interface(interface)?;
-                let remark = format!("counting by the interface, which is less exact: {error}");
+                let error = error.to_string();
+                let error = error.lines().next().unwrap_or_default();
+                let remark = format!("counting by the interface; run as root for an exact count ({error})");
                 Ok((Self::Interface { name: interface.to_owned(), start }, Some(remark)))
             }
         }

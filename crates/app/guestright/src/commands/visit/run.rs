@@ -29,6 +29,7 @@ struct Loop<'a, W> {
     meter: Meter,
     memory: Memory,
     home: Option<mpsc::Sender<Vec<u8>>>,
+    home_tried: bool,
     reference: u64,
     started: Option<UnixSeconds>,
     provider: Option<TeamId>,
@@ -49,7 +50,7 @@ pub(super) async fn run(
     let mut clock = Clock::start();
     let mut rng = guestright_clock::rng();
     let Credentials { key, certificate } = credentials;
-    let memory = Memory::new(&visit.state, certificate.as_bytes().to_vec());
+    let memory = Memory::new(&visit.state, certificate.clone());
     let (meter, remark) = Meter::start(&place.interface, place.access_point, &visit.state)?;
     let access_point = SocketAddr::from((place.access_point, visit.port));
     let mut line = tokio::select! {
@@ -69,6 +70,7 @@ pub(super) async fn run(
         meter,
         memory,
         home: None,
+        home_tried: false,
         reference: 0,
         started: None,
         provider: None,
@@ -114,29 +116,40 @@ pub(super) async fn run(
 
 impl<W: Write> Loop<'_, W> {
     fn leave(&mut self) {
+        // Once the access point has closed, home is out of reach.
+        self.hand_in();
         let now = self.clock.now();
         self.visitor.leave(now);
     }
 
     /// Hands in what we signed, and asks for what others owe us.
     fn ask_home(&mut self) {
+        self.hand_in();
         let Some(home) = &self.home else { return };
-        self.reference += 2;
-        let (give, ask) = (self.reference, self.reference + 1);
-        let bundle = self.memory.to_hand_in();
-        if !bundle.receipts.is_empty() {
-            let _ = home.try_send(Message::Rcpt { reference: Some(give), bundle }.emit());
-        }
+        self.reference += 1;
+        let ask = self.reference;
         let what = Update::Fetch { since: UnixSeconds(0), max: 32 };
         let _ = home.try_send(Message::Updt { reference: ask, what }.emit());
+    }
+
+    fn hand_in(&mut self) {
+        let Some(home) = &self.home else { return };
+        let bundle = self.memory.to_hand_in();
+        if !bundle.receipts.is_empty() {
+            self.reference += 1;
+            let _ = home.try_send(Message::Rcpt { reference: Some(self.reference), bundle }.emit());
+        }
     }
 
     fn handle_home(&mut self, event: FromHome) -> anyhow::Result<()> {
         match event {
             FromHome::Up => {
+                self.home_tried = true;
                 self.say("home", "reached the team's home", json!({ "up": true }))?;
                 self.ask_home();
             }
+            // The first try may come before the access point's firewall has opened.
+            FromHome::Lost(_) if !self.home_tried => self.home_tried = true,
             FromHome::Lost(reason) => {
                 let said = format!("the team's home cannot be reached: {reason}");
                 self.say("home", &said, json!({ "up": false, "reason": reason }))?;
@@ -245,7 +258,9 @@ impl<W: Write> Loop<'_, W> {
             self.say("ended", &said, facts)?;
         }
         let hint = match code {
-            Code::Refused => "let your team's access point serve others first, or show receipts with --home",
+            Code::Refused => {
+                "let your team's access point serve others first, then --home fetches receipts to show"
+            }
             Code::Busy => "try again in a minute",
             Code::Certificate => "ask your team for a new certificate: guestright team member add",
             Code::Unpaid => "the access point did not get your receipt in time; visit again",

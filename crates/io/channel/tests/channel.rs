@@ -19,10 +19,10 @@ fn credentials(team: u64, role: Role, not_after: u64) -> (Credentials, TeamId) {
 }
 
 async fn streams() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
     let (client, server) = tokio::join!(TcpStream::connect(address), listener.accept());
-    (client.unwrap(), server.unwrap().0)
+    (client.expect("it listens"), server.expect("it is asked").0)
 }
 
 #[tokio::test]

@@ -103,10 +103,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Value>, IdentityError> {
 
 /// Whether an item is of a kind that some format uses. Maps would need an order, floats a width; nobody has them.
 fn is_plain(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.iter().all(is_plain),
-        other => other.is_integer() || other.is_bytes() || other.is_text(),
-    }
+    let single = value.is_integer() || value.is_bytes() || value.is_text();
+    single || value.as_array().is_some_and(|items| items.iter().all(is_plain))
 }
 
 /// An unsigned number.

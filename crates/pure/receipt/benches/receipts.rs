@@ -3,6 +3,12 @@
 //! Paper A, Table 1 (200 MHz MIPS, ms): RSA-1024 300.6 to sign, 12.3 to verify; ECC-160 20.3 and 114.7; RSA-2048
 //! 1529.0 and 37.9; ECC-224 23.4 and 135.7. `make bench` prints that table beside these figures.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints, and stops when it is wrong"
+)]
+
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Receipt, Rules, UncheckedReceipt, verify_batch};
 use guestright_units::{Bytes, TeamId, UnixSeconds};

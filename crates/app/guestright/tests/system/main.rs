@@ -14,5 +14,6 @@ mod accesspoint;
 mod cli;
 mod demo;
 mod hostile;
+mod ingest;
 mod town;
 mod visit;

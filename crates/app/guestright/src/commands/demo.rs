@@ -9,10 +9,11 @@ mod town;
 use crate::failure::{Failure, Outcome};
 use crate::signals::Signals;
 use guestright_netns::Sandbox;
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// Show the whole community on this computer: two households, an Internet, members, a newcomer, a free-rider
@@ -78,7 +79,7 @@ async fn watch(mut command: tokio::process::Command) -> Result<ExitStatus, Failu
     }
     if let Some(first) = town.id().and_then(first_process) {
         // If it has ended meanwhile there is nobody to tell.
-        let _ = std::process::Command::new("kill").args(["-INT", &first]).stderr(Stdio::null()).status();
+        let _ = kill_process(first, Signal::INT);
     }
     if let Ok(status) = tokio::time::timeout(PATIENCE, town.wait()).await {
         return Ok(status?);
@@ -88,7 +89,7 @@ async fn watch(mut command: tokio::process::Command) -> Result<ExitStatus, Failu
 }
 
 /// The town's first process: the only child of `unshare` (proc(5), `/proc/PID/task/TID/children`).
-fn first_process(unshare: u32) -> Option<String> {
+fn first_process(unshare: u32) -> Option<Pid> {
     let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
-    children.split_whitespace().next().map(str::to_owned)
+    Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
 }

@@ -4,6 +4,7 @@ use super::town::{self, GUESTS, Guest, Household, UPLINK};
 use crate::control;
 use anyhow::{Context, anyhow, bail};
 use guestright_netns::World;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -177,10 +178,10 @@ impl Cast {
     }
 
     /// Sends a signal to a guest's program.
-    pub(super) fn signal(&self, guest: Guest, signal: &str) -> anyhow::Result<()> {
-        let visit = self.visits.get(guest.name).and_then(Child::id).context("the guest is visiting")?;
-        let status = std::process::Command::new("kill").args([signal, &visit.to_string()]).status()?;
-        if status.success() { Ok(()) } else { Err(anyhow!("kill {signal} failed")) }
+    pub(super) fn signal(&self, guest: Guest, signal: Signal) -> anyhow::Result<()> {
+        let visit = self.visits.get(guest.name).and_then(Child::id).and_then(|id| i32::try_from(id).ok());
+        let visit = visit.and_then(Pid::from_raw).context("the guest is visiting")?;
+        kill_process(visit, signal).with_context(|| format!("send {signal:?} to {}", guest.name))
     }
 
     /// Waits until a guest's program says something that `wanted` accepts.

@@ -11,6 +11,7 @@ use crate::signals::Signals;
 use anyhow::{Context, anyhow};
 use guestright_units::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -172,7 +173,7 @@ impl<W: Write> Story<'_, W> {
     }
 
     async fn leaves(&mut self, guest: Guest) -> anyhow::Result<()> {
-        self.cast.signal(guest, "-INT")?;
+        self.cast.signal(guest, Signal::INT)?;
         let ended = self.cast.hear(guest, "to leave", is("ended")).await?;
         let (team, ip) = (host_team(guest), guest.address().to_string());
         let gone = |cast: &Cast| Ok(ended_session(&cast.status(team)?, &ip).is_some());
@@ -261,7 +262,7 @@ impl<W: Write> Story<'_, W> {
         self.cast.forget(NEWCOMER);
         let mut endless = self.cast.begin_download(NEWCOMER, u64::MAX / 2)?;
         self.cast.hear(NEWCOMER, "to sign", is("signed")).await?;
-        self.cast.signal(NEWCOMER, "-STOP")?;
+        self.cast.signal(NEWCOMER, Signal::STOP)?;
         let silent = Instant::now();
         let closed = |cast: &Cast| Ok(ended_session(&cast.status("team1")?, &ip).is_some());
         self.cast.until("the silent visitor to be cut off", closed).await?;
@@ -269,7 +270,7 @@ impl<W: Write> Story<'_, W> {
         let session = ended_session(&self.cast.status("team1")?, &ip).context("the session is closed")?;
         let unpaid = number(&session["counted"]).saturating_sub(number(&session["signed"]));
         endless.kill().await?;
-        self.cast.signal(NEWCOMER, "-CONT")?;
+        self.cast.signal(NEWCOMER, Signal::CONT)?;
         let interval = Duration::from_millis(self.interval_ms);
         // The next receipt is asked for within one interval; the answer has half an interval; then it is over.
         let in_time = after <= interval * 3 / 2 + Duration::from_millis(600);

@@ -28,7 +28,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How many messages of visitors may wait.
-const MESSAGES_MAX: usize = 1_024;
+const MESSAGES_MAX: usize = 256;
 /// How many of its own receipts an access point keeps until its team server has them.
 const RECEIPTS_MAX: u64 = 100_000;
 /// How many ended sessions `status` remembers.

@@ -128,7 +128,8 @@ impl<W: Write> Loop<'_, W> {
         let Some(home) = &self.home else { return };
         self.reference += 1;
         let ask = self.reference;
-        let what = Update::Fetch { since: UnixSeconds(0), max: 32 };
+        let max = u16::try_from(Bundle::RECEIPTS_MAX).unwrap_or(u16::MAX);
+        let what = Update::Fetch { since: UnixSeconds(0), max };
         let _ = home.try_send(Message::Updt { reference: ask, what }.emit());
     }
 

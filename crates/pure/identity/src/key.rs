@@ -23,12 +23,23 @@ pub struct MemberId(pub [u8; 24]);
 impl MemberId {
     /// The member of `team` that holds `key`.
     pub fn new(team: TeamId, key: KeyId) -> Self {
-        let digest =
-            Sha256::new().chain_update(b"guestright/member/1").chain_update(team.0).chain_update(key.0);
-        let mut id = [0; 24];
-        id.copy_from_slice(&digest.finalize()[..24]);
-        Self(id)
+        Self(first_24(&[b"guestright/member/1", &team.0, &key.0]))
     }
+}
+
+impl KeyId {
+    fn new(suite: Suite, bytes: &[u8]) -> Self {
+        Self(first_24(&[b"guestright/key/1", &suite.algorithm().to_be_bytes(), bytes]))
+    }
+}
+
+/// The first 24 bytes of SHA-256 over the parts, one after the other.
+fn first_24(parts: &[&[u8]]) -> [u8; 24] {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let mut id = [0; 24];
+    id.copy_from_slice(&hash.finalize()[..24]);
+    id
 }
 
 /// A signature; its length depends on the suite alone.
@@ -40,6 +51,7 @@ pub struct Signature(pub Vec<u8>);
 pub struct PublicKey {
     suite: Suite,
     bytes: Vec<u8>,
+    id: KeyId,
     key: Public,
 }
 
@@ -52,11 +64,13 @@ enum Public {
 }
 
 /// A secret key. `Debug` shows whose it is, never what it is.
+#[derive(Clone)]
 pub struct SecretKey {
     key: Secret,
     public: PublicKey,
 }
 
+#[derive(Clone)]
 enum Secret {
     Ed25519(Box<ed25519_zebra::SigningKey>),
     P256(Box<p256::ecdsa::SigningKey>),
@@ -112,8 +126,9 @@ impl SecretKey {
 
     #[cfg(feature = "legacy-suites")]
     fn from_legacy(secret: LegacySecret, public: LegacyPublic) -> Self {
-        let public =
-            PublicKey { suite: public.suite(), bytes: public.to_bytes(), key: Public::Legacy(public) };
+        let (suite, bytes) = (public.suite(), public.to_bytes());
+        let id = KeyId::new(suite, &bytes);
+        let public = PublicKey { suite, bytes, id, key: Public::Legacy(public) };
         Self { key: Secret::Legacy(secret), public }
     }
 
@@ -168,7 +183,7 @@ impl PublicKey {
                 Public::Legacy(LegacyPublic::parse(suite, bytes)?)
             }
         };
-        Ok(Self { suite, bytes: bytes.to_vec(), key })
+        Ok(Self { suite, bytes: bytes.to_vec(), id: KeyId::new(suite, bytes), key })
     }
 
     /// The suite that this key is for.
@@ -183,19 +198,12 @@ impl PublicKey {
 
     /// The name of this key.
     pub fn id(&self) -> KeyId {
-        let digest = Sha256::new()
-            .chain_update(b"guestright/key/1")
-            .chain_update(self.suite.algorithm().to_be_bytes())
-            .chain_update(&self.bytes)
-            .finalize();
-        let mut id = [0; 24];
-        id.copy_from_slice(&digest[..24]);
-        KeyId(id)
+        self.id
     }
 
     /// The name of the team whose key this is.
     pub fn team_id(&self) -> TeamId {
-        TeamId(self.id().0)
+        TeamId(self.id.0)
     }
 
     /// Checks a signature of `message`: ZIP 215 for Ed25519, s in the lower half for P-256.

@@ -21,6 +21,7 @@ pub(crate) struct LegacyPublic {
 }
 
 /// A secret key of a legacy suite.
+#[derive(Clone)]
 pub(crate) struct LegacySecret {
     suite: Suite,
     key: PKey<Private>,

@@ -75,7 +75,7 @@ pub enum Event {
         max: usize,
     },
     /// Keep this revocation list.
-    Revoked(RevocationList),
+    Revoked(Box<RevocationList>),
     /// A visitor's case was decided.
     Decided {
         /// Its team.
@@ -288,7 +288,7 @@ impl TeamServer {
         let relevant = team == self.team || self.graph.knows(team);
         if newer && relevant {
             self.revocations.insert(team, list.clone());
-            self.events.push_back(Event::Revoked(list));
+            self.events.push_back(Event::Revoked(Box::new(list)));
         }
     }
 

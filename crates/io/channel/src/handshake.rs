@@ -18,7 +18,7 @@ const PROLOGUE: &[u8] = b"guestright/channel/1";
 const HANDSHAKE_MAX: usize = 2_048;
 
 /// Who we are: a certified key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Credentials {
     /// The key.
     pub key: SecretKey,

@@ -86,14 +86,10 @@ pub enum Event {
     },
     /// A session that was opened is over.
     Closed {
-        /// Who.
-        address: Address,
+        /// Who was served, what was carried and what was signed for.
+        session: Box<SessionStatus>,
         /// Why.
         code: Code,
-        /// What was carried, both ways.
-        counted: Bytes,
-        /// What was signed for.
-        signed: Bytes,
     },
     /// A receipt to be kept.
     Received(Receipt, Box<Certificate>),

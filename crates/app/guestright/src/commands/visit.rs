@@ -77,11 +77,9 @@ impl Visit {
             failure
                 .hint("name your files with --key and --certificate; `guestright team member add` makes them")
         })?;
-        let for_home =
-            self.home.map(|_| self.passphrase.credentials(&self.key, &self.certificate)).transpose()?;
         crate::files::state_directory(&self.state)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(run::run(&self, &place, credentials, for_home, out))
+        runtime.block_on(run::run(&self, &place, credentials, out))
     }
 
     /// The access point and the interface to it: as told, or those of the default route.

@@ -170,7 +170,7 @@ impl AccessPoint {
             return;
         };
         let code = session.end_code();
-        let (counted, signed, unpaid) = (session.counted, session.signed, session.unpaid());
+        let (signed, unpaid) = (session.signed, session.unpaid());
         let team = session.certificate.team_id();
         if code == Code::Unpaid && team != self.certificate.team_id() {
             let rate = self.config.unpaid_rate;
@@ -187,7 +187,7 @@ impl AccessPoint {
             | Code::Closed => format!("closed; {signed} are signed for"),
         };
         self.answer(session.path, &Message::error(code, reason));
-        self.events.push_back(Event::Closed { address, code, counted, signed });
+        self.events.push_back(Event::Closed { session: Box::new(session.status(address)), code });
         self.outbox.hurry(now);
         self.flush(now);
     }

@@ -459,7 +459,7 @@ pub(crate) fn started() -> UnixSeconds {
 impl Household {
     pub(crate) fn closed(&self) -> Vec<(guestright_roaming::message::Code, Bytes, Bytes)> {
         let closed = |(_, event): &(Time, access_point::Event)| match event {
-            access_point::Event::Closed { code, counted, signed, .. } => Some((*code, *counted, *signed)),
+            access_point::Event::Closed { code, session } => Some((*code, session.counted, session.signed)),
             _ => None,
         };
         self.events.iter().filter_map(closed).collect()

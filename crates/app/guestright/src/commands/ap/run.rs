@@ -17,8 +17,8 @@ use guestright_identity::{Certificate, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
+use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
-use guestright_units::Bytes;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
@@ -48,7 +48,6 @@ struct Loop {
     team: String,
     reading: bool,
     drops: BTreeMap<String, u64>,
-    known: BTreeMap<Address, SessionStatus>,
     passing: BTreeSet<Address>,
     ended: VecDeque<Value>,
     stopping: bool,
@@ -61,10 +60,9 @@ pub(super) fn run(
     out: &mut impl Write,
 ) -> Outcome {
     let beside = |file: &Path| settings::beside(path, file);
-    let credentials = || passphrase.credentials(&beside(&settings.key), &beside(&settings.certificate));
-    let (own, for_home) = (credentials()?, credentials()?);
-    if own.certificate.role() != Role::AccessPoint {
-        let role = own.certificate.role();
+    let credentials = passphrase.credentials(&beside(&settings.key), &beside(&settings.certificate))?;
+    if credentials.certificate.role() != Role::AccessPoint {
+        let role = credentials.certificate.role();
         return Err(Failure::config(anyhow!("the certificate is for a {role}, not for an access point")));
     }
     let config = settings.config()?;
@@ -81,8 +79,9 @@ pub(super) fn run(
     for warning in firewall.warnings() {
         tracing::warn!("{warning}");
     }
-    let machine = AccessPoint::new(config, own.key, own.certificate);
-    runtime.block_on(serve(settings, &state, machine, for_home, store, firewall, address, signals, out))
+    let Credentials { key, certificate } = credentials.clone();
+    let machine = AccessPoint::new(config, key, certificate);
+    runtime.block_on(serve(settings, &state, machine, credentials, store, firewall, address, signals, out))
 }
 
 /// What the loop listens to.
@@ -130,7 +129,6 @@ async fn serve(
         team: team.clone(),
         reading: false,
         drops: BTreeMap::new(),
-        known: BTreeMap::new(),
         passing: BTreeSet::new(),
         ended: VecDeque::new(),
         stopping: false,
@@ -265,9 +263,6 @@ impl Loop {
 
     /// Carries out everything that the machine wants.
     fn drain(&mut self) {
-        for session in self.machine.status() {
-            self.known.insert(session.address, session);
-        }
         while let Some(event) = self.machine.poll_event() {
             self.carry_out(event);
         }
@@ -295,7 +290,7 @@ impl Loop {
                 self.passing.remove(&address);
                 self.order(Order::Close(address));
             }
-            Event::Closed { address, code, counted, signed } => self.closed(address, code, counted, signed),
+            Event::Closed { session, code } => self.closed(&session, code),
             Event::Received(receipt, certificate) => {
                 let now = self.clock.now().unix_seconds();
                 let reply = |result: Result<_, guestright_store::StoreError>| {
@@ -328,16 +323,9 @@ impl Loop {
         let _ = self.orders.send(order);
     }
 
-    fn closed(
-        &mut self,
-        address: Address,
-        code: guestright_roaming::message::Code,
-        counted: Bytes,
-        signed: Bytes,
-    ) {
-        tracing::info!(%code, %counted, %signed, "closed a session");
-        let Some(session) = self.known.remove(&address) else { return };
-        let mut ended = session_json(&SessionStatus { counted, signed, ..session });
+    fn closed(&mut self, session: &SessionStatus, code: Code) {
+        tracing::info!(%code, counted = %session.counted, signed = %session.signed, "closed a session");
+        let mut ended = session_json(session);
         ended["end"] = json!(code.to_string());
         if self.ended.len() == ENDED_MAX {
             self.ended.pop_front();

@@ -43,13 +43,12 @@ pub(super) async fn run(
     visit: &Visit,
     place: &Place,
     credentials: Credentials,
-    for_home: Option<Credentials>,
     out: &mut impl Write,
 ) -> Outcome {
     let mut signals = Signals::take()?;
     let mut clock = Clock::start();
     let mut rng = guestright_clock::rng();
-    let Credentials { key, certificate } = credentials;
+    let Credentials { key, certificate } = credentials.clone();
     let memory = Memory::new(&visit.state, certificate.clone());
     let (meter, remark) = Meter::start(&place.interface, place.access_point, &visit.state)?;
     let access_point = SocketAddr::from((place.access_point, visit.port));
@@ -61,8 +60,7 @@ pub(super) async fn run(
     let now = clock.now();
     let visitor = Visitor::new(Config::default(), key, certificate, bundle, last, &mut rng, now);
     let (events, mut from_home) = mpsc::unbounded_channel();
-    let mut start_home =
-        visit.home.zip(for_home).map(|(address, credentials)| (address, credentials, events));
+    let mut start_home = visit.home.map(|address| (address, credentials, events));
     let mut this = Loop {
         visitor,
         clock,

@@ -1,0 +1,1 @@
+//! Port mappings in the household's NAT.

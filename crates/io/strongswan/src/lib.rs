@@ -1,0 +1,1 @@
+//! A strongSwan of our own, driven over vici.

@@ -1,0 +1,1 @@
+//! WireGuard as an endpoint, or the kernel's.

@@ -1,0 +1,8 @@
+//! ESP against the RFCs' vectors, against all that can be wrong, and before foreign judges: tshark and Scapy.
+
+mod allocation;
+mod judges;
+mod overhead;
+mod properties;
+mod support;
+mod vectors;

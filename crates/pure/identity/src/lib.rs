@@ -1,7 +1,8 @@
 //! Who is who, without a central authority.
 //!
 //! In: chance, the current second, bytes from peers. Out: key pairs, [`Certificate`]s by which a team vouches for
-//! a member, an access point or a home, and [`RevocationList`]s by which it takes that back.
+//! a member, an access point or a home, [`RevocationList`]s by which it takes that back, and [`Delegation`]s by which
+//! a member lets its home sign.
 //!
 //! Invariants: every signed object is a COSE_Sign1 (RFC 9052) over deterministic CBOR (RFC 8949 §4.2) and is
 //! refused if a byte of it could have been written differently; a [`Certificate`] in memory has a valid signature;
@@ -12,6 +13,7 @@
 mod batch;
 mod certificate;
 pub mod cose;
+mod delegation;
 mod error;
 mod key;
 mod keyfile;
@@ -22,6 +24,7 @@ mod suite;
 
 pub use batch::{Batch, Claim};
 pub use certificate::{Certificate, CertificateRef, Role};
+pub use delegation::{AccessPoints, Delegation, DelegationTerms};
 pub use error::IdentityError;
 pub use key::{KeyId, MemberId, PublicKey, SecretKey, Signature};
 pub use keyfile::{KeyFile, KeyFileError};

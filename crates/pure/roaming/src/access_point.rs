@@ -4,6 +4,7 @@
 //! opens the firewall. From then on a receipt over all bytes so far is asked for every interval and every so many
 //! bytes. A visitor that does not sign in time is closed: what was carried for nothing is one period of traffic.
 
+mod calls;
 mod config;
 mod debtors;
 mod door;
@@ -13,6 +14,7 @@ mod session;
 mod starts;
 
 use crate::message::{Code, Message, Nonce, Reference};
+use calls::Calls;
 use debtors::Debtors;
 use door::Knock;
 use guestright_identity::{Certificate, KeyId, SecretKey};
@@ -26,7 +28,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::Ipv4Addr;
 
-pub use config::Config;
+pub use config::{CallLimits, Config};
 pub use session::SessionStatus;
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.
@@ -36,17 +38,33 @@ pub struct Address {
     pub mac: [u8; 6],
     /// IPv4 address.
     pub ip: Ipv4Addr,
+    /// Nothing: all of its packets. A home's address: only those of its tunnel to that home, which signs for them. The
+    /// two are two sessions, and neither knows of the other's messages.
+    pub home: Option<Ipv4Addr>,
+}
+
+impl Address {
+    /// All packets of a visitor.
+    pub fn new(mac: [u8; 6], ip: Ipv4Addr) -> Self {
+        Self { mac, ip, home: None }
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.mac;
-        write!(f, "{} ({a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x})", self.ip)
+        write!(f, "{} ({a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x})", self.ip)?;
+        self.home.iter().try_for_each(|home| write!(f, " by its tunnel to {home}"))
     }
 }
 
 /// How a visitor is answered: a datagram address or a connection, numbered by the program around the machine.
+///
+/// Paths with the bit [`CALL`] are the machine's own: connections to the homes of visitors that it asked for.
 pub type Path = u64;
+
+/// The bit that the program never sets in a [`Path`] of its own.
+pub const CALL: Path = 1 << 62;
 
 /// Bytes to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +78,17 @@ pub enum Transmit {
 /// What the program around the machine has to do or may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Let this visitor through; its counters start at zero.
+    /// Connect to the protocol's TCP port of this home, then call [`AccessPoint::handle_called`], or
+    /// [`AccessPoint::handle_hung_up`] if that fails.
+    Call {
+        /// How the connection is called from now on.
+        path: Path,
+        /// Where to.
+        home: Ipv4Addr,
+    },
+    /// Close this connection to a home; everything that had to be said was said.
+    HangUp(Path),
+    /// Let this visitor through, or only its tunnel if the address names a home; its counters start at zero.
     Opened {
         /// Whom.
         address: Address,
@@ -129,6 +157,8 @@ pub struct AccessPoint {
     next_reference: Reference,
     starts: Starts,
     debtors: Debtors,
+    calls: Calls,
+    is_stopping: bool,
     refusals: BTreeMap<&'static str, u64>,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
@@ -148,6 +178,8 @@ impl AccessPoint {
             next_reference: 1,
             starts: Starts::default(),
             debtors: Debtors::default(),
+            calls: Calls::default(),
+            is_stopping: false,
             refusals: BTreeMap::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -208,7 +240,9 @@ impl AccessPoint {
         if session.stage != Stage::Open {
             return;
         }
-        session.counted = session.counted.max(counted);
+        if counted > session.counted {
+            (session.counted, session.counted_at) = (counted, now);
+        }
         let unpaid = session.unpaid();
         if unpaid >= unpaid_max {
             return self.close(address, Code::Unpaid, now);
@@ -249,15 +283,17 @@ impl AccessPoint {
         for address in addresses {
             self.session_timeout(address, now);
         }
+        self.calls_timeout(now);
         self.flush(now);
     }
 
-    /// Closes every session, for a program that stops.
+    /// Closes every session and calls no home any more, for a program that stops.
     pub fn shut_down(&mut self, now: Time) {
         let addresses: Vec<_> = self.sessions.keys().copied().collect();
         for address in addresses {
             self.close(address, Code::Closed, now);
         }
+        self.is_stopping = true;
     }
 
     /// The next bytes to send.
@@ -274,7 +310,8 @@ impl AccessPoint {
     pub fn poll_timeout(&self) -> Option<Time> {
         let pending = self.pending.values().map(|pending| pending.until);
         let sessions = self.sessions.values().filter_map(Session::timeout);
-        pending.chain(sessions).chain(self.outbox.timeout()).min()
+        let calls = self.calls_due();
+        pending.chain(sessions).chain(self.outbox.timeout()).chain(calls).min()
     }
 
     /// The sessions, as a person wants to see them.
@@ -287,9 +324,9 @@ impl AccessPoint {
         &self.refusals
     }
 
-    /// The paths by which visitors with a session were last heard.
+    /// The paths by which visitors with a session were last heard, and those of calls.
     pub fn paths_in_use(&self) -> Vec<Path> {
-        self.sessions.values().map(|session| session.path).collect()
+        self.sessions.values().map(|session| session.path).chain(self.calls.paths()).collect()
     }
 
     /// How many receipts wait to be delivered to the team server.

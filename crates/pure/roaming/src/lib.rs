@@ -1,7 +1,8 @@
-//! The P2PWNC protocol: eight messages and the three machines that speak them.
+//! The P2PWNC protocol: eight messages and the four machines that speak them.
 //!
 //! A [`Visitor`] asks an [`AccessPoint`] for service, the access point asks its [`TeamServer`] whether and how well to
-//! serve, and while it serves it asks the visitor for signed receipts, which it hands to the team server.
+//! serve, and while it serves it asks the visitor for signed receipts, which it hands to the team server. For a visitor
+//! that has nothing but a tunnel, its home's [`Delegate`] signs.
 //!
 //! In: bytes from peers, counters of the firewall, the current time, chance. Out: bytes to send, events, the next
 //! timeout. None of the machines waits, reads or opens anything; a simulator and a network drive the same code.
@@ -13,11 +14,13 @@
 //! The messages are specified in `docs/design/0001-protocol-and-receipts.md`.
 
 pub mod access_point;
+pub mod delegate;
 pub mod home;
 pub mod message;
 pub mod visitor;
 
 pub use access_point::AccessPoint;
+pub use delegate::Delegate;
 pub use home::TeamServer;
 pub use message::{Message, MessageError};
 pub use visitor::Visitor;

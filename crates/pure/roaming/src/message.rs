@@ -14,6 +14,7 @@ use guestright_receipt::{Bundle, BundleError};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, UnixSeconds};
 use std::fmt;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -132,6 +133,13 @@ pub enum Message {
         weight: Bytes,
         /// Whether the session is over.
         last: bool,
+    },
+    /// Access point to the home of a visitor that has nothing but a tunnel: ask me for service in its place, and sign.
+    RreqTunnel {
+        /// The port from which the home sees the tunnel's datagrams come, at the address that asks.
+        port: NonZeroU16,
+        /// The session that goes on over this connection, if the one before was lost.
+        started: Option<UnixSeconds>,
     },
     /// A receipt or more, from whoever has them to whoever needs them.
     Rcpt {
@@ -269,6 +277,10 @@ impl Message {
                 certificate: frame.certificate("Provider-Certificate")?,
                 acknowledgement: frame.base64("Acknowledgement")?,
             }),
+            "RREQ" if frame.has("Tunnel") => Ok(Self::RreqTunnel {
+                port: frame.value("Tunnel")?,
+                started: frame.optional("Session-Started")?.map(UnixSeconds),
+            }),
             "RREQ" => Ok(Self::Rreq {
                 started: UnixSeconds(frame.value("Session-Started")?),
                 weight: Bytes(frame.value("Weight")?),
@@ -342,6 +354,10 @@ impl Message {
                     header("Last", &1);
                 }
             }
+            Self::RreqTunnel { port, started } => {
+                header("Tunnel", port);
+                started.iter().for_each(|started| header("Session-Started", &started.0));
+            }
             Self::Rcpt { reference, bundle } => {
                 reference.iter().for_each(|reference| header("Reference", reference));
                 body = write_bundle(bundle);
@@ -391,7 +407,7 @@ impl Message {
         match self {
             Self::Conn { .. } => "CONN",
             Self::Cack { .. } => "CACK",
-            Self::Rreq { .. } => "RREQ",
+            Self::Rreq { .. } | Self::RreqTunnel { .. } => "RREQ",
             Self::Rcpt { .. } => "RCPT",
             Self::Quer { .. } => "QUER",
             Self::Qrsp { .. } => "QRSP",

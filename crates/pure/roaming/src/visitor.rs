@@ -138,6 +138,7 @@ pub struct Visitor {
     leaving: Option<Leaving>,
     told: Option<String>, // What the access point last said instead of an answer.
     ended: bool,
+    limit: Bytes,
     last_started: Option<(TeamId, UnixSeconds)>,
     transmits: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
@@ -167,6 +168,7 @@ impl Visitor {
             leaving: None,
             told: None,
             ended: false,
+            limit: Bytes(u64::MAX),
             last_started,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -199,6 +201,11 @@ impl Visitor {
         }
     }
 
+    /// Never signs for more than this in the session, whatever was counted.
+    pub fn limit(&mut self, most: Bytes) {
+        self.limit = most;
+    }
+
     /// Takes a message of the access point in.
     pub fn handle_input(&mut self, bytes: &[u8], now: Time) {
         if self.ended {
@@ -225,7 +232,7 @@ impl Visitor {
             return;
         };
         let slack = (counted.0 / 1_000).saturating_mul(self.config.tolerance_permille);
-        let most = counted.saturating_add(Bytes(slack)).saturating_add(self.config.tolerance);
+        let most = counted.saturating_add(Bytes(slack)).saturating_add(self.config.tolerance).min(self.limit);
         if claimed > most {
             // Bytes that wait in the access point's queue are counted there and not yet here: it asks again, and by
             // then they have come, or it was a lie.

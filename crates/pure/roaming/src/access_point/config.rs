@@ -1,6 +1,8 @@
+use crate::access_point::Address;
+use crate::access_point::session::Session;
 use guestright_receipt::Rules;
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, Micros};
+use guestright_units::{Bytes, Micros, Time};
 
 /// The limits by which an access point behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +33,58 @@ pub struct Config {
     pub sessions_max: usize,
     /// How many questions to the team server may be open; the oldest gives way.
     pub pending_max: usize,
+    /// Homes of visitors that have nothing but a tunnel: when and how often they are called.
+    pub calls: CallLimits,
     /// Which receipts count.
     pub rules: Rules,
+}
+
+/// Limits on calls to the homes of visitors, which bound what strangers can make an access point do to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// How many calls may be open that have not led to service (yet).
+    pub unserved_max: usize,
+    /// A call that has not led to service after so long is given up.
+    pub timeout: Micros,
+    /// After a call in vain the same visitor's same home is called again after so long; that doubles each time…
+    pub again_after: Micros,
+    /// …up to this.
+    pub again_after_max: Micros,
+    /// Calls a minute for one visitor.
+    pub visitor_per_minute_max: u32,
+    /// Calls a minute to one home.
+    pub home_per_minute_max: u32,
+    /// Calls a minute in all.
+    pub per_minute_max: u32,
+    /// A connection that was lost in a session is made again after so long.
+    pub redial_after: Micros,
+    /// A tunnel that carries nothing for so long is closed: nobody says goodbye.
+    pub idle: Micros,
+}
+
+impl Default for CallLimits {
+    /// 16 unserved, 15 s; again after 5 s, 10 s … 320 s; 6, 12 and 60 a minute; redialled after 0.5 s; idle after 180 s
+    /// (WireGuard gives a session up then: its paper, section 6.1, `Reject-After-Time`).
+    fn default() -> Self {
+        Self {
+            unserved_max: 16,
+            timeout: Micros::from_seconds(15),
+            again_after: Micros::from_seconds(5),
+            again_after_max: Micros::from_seconds(320),
+            visitor_per_minute_max: 6,
+            home_per_minute_max: 12,
+            per_minute_max: 60,
+            redial_after: Micros::from_millis(500),
+            idle: Micros::from_seconds(180),
+        }
+    }
+}
+
+impl Config {
+    /// Whether a session is over because its tunnel is silent.
+    pub(super) fn is_idle(&self, address: Address, session: &Session, now: Time) -> bool {
+        address.home.is_some() && now - session.counted_at >= self.calls.idle
+    }
 }
 
 impl Default for Config {
@@ -52,6 +104,7 @@ impl Default for Config {
             when_home_is_away: Some(ServiceClass::Lowest),
             sessions_max: 256,
             pending_max: 256,
+            calls: CallLimits::default(),
             rules: Rules::default(),
         }
     }

@@ -214,7 +214,7 @@ impl AccessPoint {
             let opening = self.sessions.iter().filter(|(_, session)| session.stage == Stage::Opening);
             let oldest = opening.min_by_key(|(_, session)| session.timeout()).map(|(&address, _)| address);
             match oldest {
-                Some(oldest) => self.turn_away(oldest),
+                Some(oldest) => self.turn_away(oldest, now),
                 None => {
                     let reason = "all places are taken".to_owned();
                     return self.refuse(address, path, "busy", Code::Busy, reason);

@@ -71,9 +71,10 @@ impl AccessPoint {
         }
         match session.stage {
             Stage::Opening => {
-                session.stage = Stage::Open;
+                (session.stage, session.counted_at) = (Stage::Open, now);
                 let (class, member) = (session.class, session.certificate.subject_id());
                 self.events.push_back(Event::Opened { address, class, member });
+                self.served(address, now);
             }
             Stage::Settling { .. } => self.forget(address, now),
             Stage::Open | Stage::Closing { .. } => {}
@@ -84,18 +85,22 @@ impl AccessPoint {
         let Some(session) = self.sessions.get_mut(&address) else {
             return;
         };
+        let is_idle = self.config.is_idle(address, session, now);
         match (&mut session.request, session.stage) {
             (_, Stage::Closing { code, told, again }) if now >= again => {
                 self.tell_firewall(address, code, told, now);
             }
             (Some(request), stage) if now >= request.deadline => match stage {
-                Stage::Opening => self.turn_away(address),
+                Stage::Opening => self.turn_away(address, now),
                 Stage::Settling { .. } => self.forget(address, now),
                 Stage::Open | Stage::Closing { .. } => self.close(address, Code::Unpaid, now),
             },
             (Some(request), _) if now >= request.retry_at => {
                 request.retry_at = now + self.config.retry_after;
                 self.send_request(address);
+            }
+            (None, Stage::Open) if is_idle => {
+                self.close(address, Code::Closed, now);
             }
             (None, Stage::Open) if now >= session.request_at => self.request(address, now),
             (None, Stage::Open) if now >= session.decided_until => {
@@ -115,7 +120,7 @@ impl AccessPoint {
         }
     }
 
-    fn send_request(&mut self, address: Address) {
+    pub(super) fn send_request(&mut self, address: Address) {
         let Some(session) = self.sessions.get(&address) else {
             return;
         };
@@ -134,7 +139,7 @@ impl AccessPoint {
             return;
         };
         match session.stage {
-            Stage::Opening => self.turn_away(address),
+            Stage::Opening => self.turn_away(address, now),
             Stage::Open => {
                 session.request = None;
                 self.tell_firewall(address, code, 0, now);
@@ -157,8 +162,9 @@ impl AccessPoint {
     }
 
     /// Ends a session in which nothing ever passed, because no receipt over zero bytes came.
-    pub(super) fn turn_away(&mut self, address: Address) {
+    pub(super) fn turn_away(&mut self, address: Address, now: Time) {
         if let Some(session) = self.sessions.remove(&address) {
+            self.calls.over(session.path, false, now);
             *self.refusals.entry("no-proof").or_default() += 1;
             let reason = "no receipt over zero bytes came: the key was not proved; ask again";
             self.answer(session.path, &Message::error(Code::NoSession, reason));
@@ -170,6 +176,7 @@ impl AccessPoint {
             return;
         };
         let code = session.end_code();
+        self.calls.over(session.path, code == Code::Closed, now);
         let (signed, unpaid) = (session.signed, session.unpaid());
         let team = session.certificate.team_id();
         if code == Code::Unpaid && team != self.certificate.team_id() {

@@ -38,6 +38,8 @@ pub(super) struct Session {
     pub(super) nonce: Nonce,
     pub(super) stage: Stage,
     pub(super) counted: Bytes,
+    /// When that last grew.
+    pub(super) counted_at: Time,
     pub(super) signed: Bytes,
     pub(super) request: Option<Request>,
     pub(super) request_at: Time,
@@ -83,6 +85,7 @@ impl Session {
             nonce,
             stage: Stage::Opening,
             counted: Bytes(0),
+            counted_at: Time(0),
             signed: Bytes(0),
             request: None,
             request_at: Time(0),

@@ -119,6 +119,10 @@ impl<'a> Frame<'a> {
         found.map(|(_, value)| *value).ok_or(MessageError::MissingHeader(name))
     }
 
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(known, _)| *known == name)
+    }
+
     pub(super) fn value<T: FromStr<Err: ToString>>(&self, name: &'static str) -> Result<T, MessageError> {
         number(name, self.text(name)?)
     }

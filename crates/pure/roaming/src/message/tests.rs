@@ -34,6 +34,8 @@ fn any_message() -> impl Strategy<Value = Message> {
             weight: Bytes(weight),
             last,
         }),
+        (any::<NonZeroU16>(), any::<Option<u64>>())
+            .prop_map(|(port, started)| Message::RreqTunnel { port, started: started.map(UnixSeconds) }),
         (any::<Option<u64>>(), any::<Vec<u8>>())
             .prop_map(|(reference, receipt)| Message::Rcpt { reference, bundle: bundle(&receipt) }),
         (any::<u64>(), any::<u64>()).prop_map(move |(reference, request)| Message::Quer {
@@ -108,6 +110,9 @@ fn each_fault_has_its_own_error() {
         ("RREQ P2PWNC/3.0\r\nWeight: 3\r\n\r\n".to_owned(),       MessageError::MissingHeader("Session-Started")),
         ("RREQ P2PWNC/3.0\r\nSession-Started: -1\r\n\r\n".to_owned(), MessageError::Header { name: "Session-Started", why: "invalid digit found in string".into() }),
         ("RREQ P2PWNC/3.0\r\nSession-Started: 1\r\nWeight: 2\r\n\r\nxyz".to_owned(), MessageError::Trailing { got: 3 }),
+        ("RREQ P2PWNC/3.0\r\nTunnel: 0\r\n\r\n".to_owned(),        MessageError::Header { name: "Tunnel", why: "number would be zero for non-zero type".into() }),
+        ("RREQ P2PWNC/3.0\r\nTunnel: 65536\r\n\r\n".to_owned(),    MessageError::Header { name: "Tunnel", why: "number too large to fit in target type".into() }),
+        ("RREQ P2PWNC/3.0\r\nTunnel: \r\n\r\n".to_owned(),         MessageError::Header { name: "Tunnel", why: "cannot parse integer from empty string".into() }),
         ("RCPT P2PWNC/3.0\r\nContent-Length: 70000\r\n\r\n".to_owned(), MessageError::TooLong { part: "body", got: 70_000, max: 65_536 }),
     ];
     for (text, want) in cases {

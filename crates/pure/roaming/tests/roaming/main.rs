@@ -1,4 +1,4 @@
-//! The three machines together, in virtual time, over a bad link and against people who cheat.
+//! The four machines together, in virtual time, over a bad link and against people who cheat.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,5 +8,7 @@
 
 mod attacks;
 mod home;
+mod homes;
+mod tunnels;
 mod visits;
 mod world;

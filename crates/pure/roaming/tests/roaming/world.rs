@@ -1,9 +1,10 @@
 //! Households with an access point, a team server and a store; visitors; a bad link between them; virtual time.
 
+use crate::homes::{Connection, DistantHome, TunnelGuest};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Admission, Bundle, Receipt, Registers};
 use guestright_reciprocity::{Edge, StrangerCounters};
-use guestright_roaming::access_point::{self, AccessPoint, Address, Path, Transmit};
+use guestright_roaming::access_point::{self, AccessPoint, Address, CALL, Path, Transmit};
 use guestright_roaming::home::{self, StoreReport, Stored, TeamServer, Token};
 use guestright_roaming::message::Message;
 use guestright_roaming::visitor::{self, Visitor};
@@ -68,7 +69,8 @@ pub(crate) struct Guest {
     pub(crate) sent: Vec<Vec<u8>>,
 }
 
-enum Delivery {
+pub(crate) enum Delivery {
+    Telephone(Connection),
     AccessPoint { house: usize, address: Address, path: Path, bytes: Vec<u8> },
     Visitor { guest: usize, bytes: Vec<u8> },
     ToHome { house: usize, bytes: Vec<u8> },
@@ -85,6 +87,8 @@ pub(crate) struct World {
     pub(crate) link: Link,
     pub(crate) houses: Vec<Household>,
     pub(crate) guests: Vec<Guest>,
+    pub(crate) homes: Vec<DistantHome>,
+    pub(crate) tunnels: Vec<TunnelGuest>,
     pub(crate) trace: Vec<String>,
     queue: BTreeMap<(Time, u64), Delivery>,
     number: u64,
@@ -92,7 +96,7 @@ pub(crate) struct World {
 
 pub(crate) fn address(number: usize) -> Address {
     let [.., a, b, c] = number.to_be_bytes();
-    Address { mac: [2, 0, 0, a, b, c], ip: Ipv4Addr::new(10, a, b, c) }
+    Address::new([2, 0, 0, a, b, c], Ipv4Addr::new(10, a, b, c))
 }
 
 impl World {
@@ -115,6 +119,8 @@ impl World {
             link,
             houses,
             guests: Vec::new(),
+            homes: Vec::new(),
+            tunnels: Vec::new(),
             trace: Vec::new(),
             queue: BTreeMap::new(),
             number: 0,
@@ -190,7 +196,8 @@ impl World {
         let queued = self.queue.keys().next().map(|(at, _)| *at);
         let houses = self.houses.iter().filter_map(|house| house.ap.poll_timeout());
         let guests = self.guests.iter().filter_map(|guest| guest.visitor.poll_timeout());
-        houses.chain(guests).chain(queued).min()
+        let homes = self.homes.iter().filter_map(|home| home.delegate.poll_timeout());
+        houses.chain(guests).chain(homes).chain(queued).min()
     }
 
     fn step(&mut self) {
@@ -208,6 +215,11 @@ impl World {
         for guest in &mut self.guests {
             if guest.visitor.poll_timeout().is_some_and(|at| at <= self.now) {
                 guest.visitor.handle_timeout(self.now);
+            }
+        }
+        for home in &mut self.homes {
+            if home.delegate.poll_timeout().is_some_and(|at| at <= self.now) {
+                home.delegate.handle_timeout(self.now);
             }
         }
         self.drain();
@@ -233,6 +245,7 @@ impl World {
                 self.houses[house].ap.handle_closed(address, counted, now);
             }
             Delivery::Leave { guest } => self.guests[guest].visitor.leave(now),
+            Delivery::Telephone(connection) => self.telephone(connection),
             Delivery::Tick => self.tick(),
         }
     }
@@ -249,10 +262,11 @@ impl World {
                 house.ap.handle_traffic(guest.address, counted, self.now);
             }
         }
+        self.tick_tunnels();
         self.schedule(TICK, Delivery::Tick);
     }
 
-    fn schedule(&mut self, after: Micros, delivery: Delivery) {
+    pub(crate) fn schedule(&mut self, after: Micros, delivery: Delivery) {
         self.number += 1;
         self.queue.insert((self.now + after, self.number), delivery);
     }
@@ -276,6 +290,9 @@ impl World {
         for index in 0..self.guests.len() {
             self.drain_guest(index);
         }
+        for index in 0..self.homes.len() {
+            self.drain_distant_home(index);
+        }
     }
 
     fn drain_house(&mut self, house: usize) {
@@ -285,6 +302,7 @@ impl World {
                 Transmit::Home(bytes) => {
                     self.schedule(Micros::from_millis(15), Delivery::ToHome { house, bytes })
                 }
+                Transmit::Visitor(path, bytes) if path & CALL != 0 => self.say_to_home(house, path, bytes),
                 Transmit::Visitor(path, bytes) => {
                     let guest = usize::try_from(path).unwrap_or(usize::MAX);
                     if guest < self.guests.len() {
@@ -309,6 +327,8 @@ impl World {
                 access_point::Event::Closing { address, .. } if self.houses[house].firewall_answers => {
                     self.schedule(Micros::from_millis(20), Delivery::Stopped { house, address: *address });
                 }
+                access_point::Event::Call { path, home } => self.call_home(house, *path, *home),
+                access_point::Event::HangUp(path) => self.hang_up(house, *path),
                 _ => {}
             }
             self.houses[house].events.push((now, event));

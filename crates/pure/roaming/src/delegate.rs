@@ -1,0 +1,521 @@
+//! The home's machine for members that are away with nothing but a tunnel: it signs in their place.
+//!
+//! An access point calls and says where it sees the tunnel come from. If a member's tunnel ends there, and the member
+//! has delegated, the home speaks on that connection as the member's [`Visitor`] machine: CONN, and a RCPT for each
+//! RREQ. The meter is the home's own count of the tunnel's datagrams.
+//!
+//! In: bytes of callers, what the gateway and the meter say, the time, chance. Out: bytes, events, the next timeout.
+//!
+//! Invariants: only the address that the tunnel's datagrams come from can have them signed for; no more is signed than
+//! was counted (and the visitor's tolerance), nor more than the delegation's bytes of the day; what is signed is
+//! reported to be kept before it is sent.
+
+mod call;
+mod config;
+mod mandate;
+mod meter;
+
+use crate::message::{Code, Message};
+use crate::visitor;
+use call::{Call, Stage};
+use guestright_identity::KeyId;
+use guestright_receipt::{Bundle, Receipt};
+use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
+use meter::Meter;
+use rand::CryptoRng;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::num::NonZeroU16;
+
+pub use config::Config;
+pub use mandate::{Mandate, MandateError};
+
+/// A caller's connection, numbered by the program around the machine.
+pub type CallId = u64;
+
+/// What the meter has counted for each port of one address since its beginning, both ways.
+pub type Counted = BTreeMap<u16, Bytes>;
+
+/// What a member's delegate has signed for on one day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Days since 1970, UTC.
+    pub day: u64,
+    /// So much.
+    pub bytes: Bytes,
+}
+
+/// What the program around the machine has to do or may want to know.
+///
+/// The program sends what [`Delegate::poll_transmit`] gives only after it has carried out the events.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Look up whose tunnel ends at this address, and call [`Delegate::handle_lookup`].
+    LookupNeeded(CallId, SocketAddrV4),
+    /// Look up where this member's tunnel ends and read the meter for this address, and call
+    /// [`Delegate::handle_meter`].
+    MeterNeeded(CallId, KeyId, Ipv4Addr),
+    /// Keep this: it has to be known when the program starts again.
+    Spent(KeyId, Spent),
+    /// A session was granted.
+    Granted {
+        /// Which caller.
+        call: CallId,
+        /// For whom.
+        member: KeyId,
+        /// Which team carries.
+        provider: TeamId,
+    },
+    /// A receipt was signed.
+    Signed(CallId, Receipt),
+    /// The access point claimed more than was counted or than may be signed for.
+    Disputed {
+        /// Which caller.
+        call: CallId,
+        /// What it claimed.
+        claimed: Bytes,
+        /// What was counted.
+        counted: Bytes,
+    },
+    /// A message, or a whole call, was refused. Counted in [`Delegate::refusals`].
+    Refused(CallId, &'static str, String),
+    /// Close this connection once everything is sent.
+    Ended(CallId, String),
+}
+
+/// A home that signs for its members.
+#[derive(Debug)]
+pub struct Delegate {
+    config: Config,
+    calls: BTreeMap<CallId, Call>,
+    spent: BTreeMap<KeyId, Spent>,
+    refusals: BTreeMap<&'static str, u64>,
+    transmits: VecDeque<(CallId, Vec<u8>)>,
+    events: VecDeque<Event>,
+}
+
+/// One call, as a person wants to see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallStatus {
+    /// Who calls.
+    pub from: Ipv4Addr,
+    /// For which member, once that is known.
+    pub member: Option<KeyId>,
+    /// Which team provides, once that is known.
+    pub provider: Option<TeamId>,
+    /// What was counted in this session.
+    pub counted: Bytes,
+    /// What was signed for in this session.
+    pub signed: Bytes,
+}
+
+impl Delegate {
+    /// A delegate, and what was signed for on the last day that is known.
+    pub fn new(config: Config, spent: BTreeMap<KeyId, Spent>) -> Self {
+        Self {
+            config,
+            calls: BTreeMap::new(),
+            spent,
+            refusals: BTreeMap::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Takes in that somebody calls from `ip`.
+    pub fn handle_connected(&mut self, call: CallId, ip: Ipv4Addr, now: Time) {
+        let same = self.calls.values().filter(|call| call.ip == ip && call.connected).count();
+        let full = same >= self.config.calls_per_address_max || self.calls.len() >= self.config.calls_max;
+        self.calls.insert(call, Call::new(ip, now + self.config.first_word_max));
+        if full {
+            self.refuse(call, "busy", Code::Busy, "too many calls at once".into());
+        }
+    }
+
+    /// Takes a caller's message in.
+    pub fn handle_input(&mut self, id: CallId, bytes: &[u8], now: Time) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let message = match Message::parse(bytes) {
+            Ok(message) => message,
+            Err(error) => return self.note(id, error.kind(), error.to_string()),
+        };
+        match (message, &mut call.stage) {
+            (Message::RreqTunnel { port, started }, Stage::Silent) => {
+                let ip = call.ip;
+                let (until, again) = (now + self.config.lookup_max, now + self.config.lookup_again);
+                call.stage = Stage::Looking { port, started, until, again };
+                self.events.push_back(Event::LookupNeeded(id, SocketAddrV4::new(ip, port.get())));
+            }
+            (Message::Cack { certificate, .. }, Stage::Serving(serving))
+                if !serving.mandate.delegation.allows(certificate.team_id()) =>
+            {
+                let team = certificate.team_id();
+                let reason = format!("the member's delegation does not hold at team {team}");
+                self.refuse(id, "provider", Code::Refused, reason);
+            }
+            (_, Stage::Serving(serving)) => {
+                serving.visitor.handle_input(bytes, now);
+                self.drain_visitor(id, now);
+            }
+            (other, Stage::Silent | Stage::Looking { .. }) => {
+                let reason = format!("a {} comes before RREQ with Tunnel", other.method());
+                self.note(id, "unexpected", reason);
+            }
+            (_, Stage::Over) => {}
+        }
+    }
+
+    /// Takes in whose tunnel ends where a caller said, what the meter has counted there, and which receipts can be
+    /// shown; nothing if it is no member's (yet), or the member has no delegation.
+    pub fn handle_lookup(
+        &mut self,
+        id: CallId,
+        found: Option<(&Mandate, Bundle)>,
+        counted: &Counted,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let Some(call) = self.calls.get(&id) else { return };
+        let Stage::Looking { port, started, .. } = call.stage else { return };
+        let ip = call.ip;
+        let Some((mandate, bundle)) = found else { return }; // It is asked for again until there is no more time.
+        if let Err((kind, reason)) = self.check(mandate, now) {
+            return self.refuse(id, kind, Code::Refused, reason);
+        }
+        let member = mandate.delegation.member_id();
+        if self.resume(id, member, ip, started, now) {
+            return;
+        }
+        self.dismiss(member, now);
+        let key = mandate.key.clone();
+        let certificate = mandate.certificate.clone();
+        let config = self.config.visitor.clone();
+        let visitor = visitor::Visitor::new(config, key, certificate, bundle, None, rng, now);
+        let meter = Meter::new(port, counted);
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.stage = Stage::serving(mandate.clone(), visitor, meter);
+        }
+        self.limit(id, now);
+        self.drain_visitor(id, now);
+    }
+
+    /// Takes in where the member's tunnel ends now, and what the meter has counted for each port of the address that
+    /// was asked for.
+    pub fn handle_meter(&mut self, id: CallId, endpoint: Option<SocketAddrV4>, counted: &Counted, now: Time) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let ip = call.ip;
+        let Stage::Serving(serving) = &mut call.stage else { return };
+        let here = endpoint.filter(|endpoint| *endpoint.ip() == ip).and_then(|at| NonZeroU16::new(at.port()));
+        serving.meter.read(here, counted);
+        serving.metered = Some(now);
+        let (before, total) = (serving.signed, serving.meter.total());
+        self.limit(id, now);
+        let Some(serving) = self.serving(id) else { return };
+        serving.visitor.handle_meter(total);
+        self.drain_visitor(id, now);
+        self.leave_if_due(id, here.is_some(), before, now);
+    }
+
+    /// Takes in that a caller has gone. A session waits a while for its access point to call again.
+    pub fn handle_hung_up(&mut self, id: CallId, now: Time) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        call.connected = false;
+        match &mut call.stage {
+            Stage::Serving(serving) if serving.provider.is_some() => {
+                serving.orphan_until = Some(now + self.config.orphan_max);
+            }
+            Stage::Serving(_) | Stage::Silent | Stage::Looking { .. } | Stage::Over => {
+                self.calls.remove(&id);
+            }
+        }
+    }
+
+    /// Takes in that the time is now.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let ids: Vec<_> = self.calls.keys().copied().collect();
+        for id in ids {
+            self.call_timeout(id, now);
+        }
+    }
+
+    /// Says goodbye to every access point, for a program that stops.
+    pub fn shut_down(&mut self, now: Time) {
+        let ids: Vec<_> = self.calls.keys().copied().collect();
+        for id in ids {
+            if let Some(serving) = self.serving(id) {
+                serving.visitor.leave(now);
+                self.drain_visitor(id, now);
+            }
+        }
+    }
+
+    /// The next bytes to send.
+    pub fn poll_transmit(&mut self) -> Option<(CallId, Vec<u8>)> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Delegate::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.calls.values().filter_map(|call| call.timeout(self.config.meter_gap)).min()
+    }
+
+    /// The calls that lead or led to a session.
+    pub fn status(&self) -> Vec<CallStatus> {
+        self.calls.values().filter_map(Call::status).collect()
+    }
+
+    /// What was signed for, by member.
+    pub fn spent(&self) -> &BTreeMap<KeyId, Spent> {
+        &self.spent
+    }
+
+    /// How many messages and calls were refused, by kind.
+    pub fn refusals(&self) -> &BTreeMap<&'static str, u64> {
+        &self.refusals
+    }
+
+    /// Why this member's delegate does not sign now.
+    fn check(&self, mandate: &Mandate, now: Time) -> Result<(), (&'static str, String)> {
+        let second = now.unix_seconds();
+        if mandate.delegation.check(second).is_err() {
+            return Err(("expired", format!("the member's delegation does not hold at {second}")));
+        }
+        if second < mandate.certificate.not_before() || second > mandate.certificate.not_after() {
+            return Err(("expired", format!("the delegate's certificate does not hold at {second}")));
+        }
+        if self.left(mandate, now) <= self.config.reserve {
+            return Err(("used-up", "the member's bytes of today are used up".into()));
+        }
+        Ok(())
+    }
+
+    /// What the member's delegate may still sign for today.
+    fn left(&self, mandate: &Mandate, now: Time) -> Bytes {
+        let spent = self.spent.get(&mandate.delegation.member_id());
+        let today = spent.filter(|spent| spent.day >= day(now.unix_seconds()));
+        let used = today.map_or(Bytes(0), |spent| spent.bytes);
+        mandate.delegation.terms().bytes_per_day.saturating_sub(used)
+    }
+
+    /// The session that this caller had before its connection was lost goes on over the new one.
+    fn resume(
+        &mut self,
+        id: CallId,
+        member: KeyId,
+        ip: Ipv4Addr,
+        started: Option<UnixSeconds>,
+        now: Time,
+    ) -> bool {
+        let Some(started) = started else { return false };
+        let is_it = |call: &Call| call.ip == ip && call.is_session(member, started);
+        let Some(old) = self.calls.iter().find(|(_, call)| is_it(call)).map(|(&old, _)| old) else {
+            return false;
+        };
+        let Some(before) = self.calls.remove(&old) else { return false };
+        if before.connected {
+            self.events.push_back(Event::Ended(old, "the access point called again".into()));
+        }
+        let Some(call) = self.calls.get_mut(&id) else { return true };
+        call.stage = before.stage;
+        if let Stage::Serving(serving) = &mut call.stage {
+            (serving.orphan_until, serving.asked) = (None, false);
+        }
+        self.drain_visitor(id, now);
+        true
+    }
+
+    /// A member has one tunnel, hence one session: the others of its are over.
+    fn dismiss(&mut self, member: KeyId, now: Time) {
+        let of = |(_, call): &(&CallId, &Call)| call.member() == Some(member);
+        let ids: Vec<_> = self.calls.iter().filter(of).map(|(&id, _)| id).collect();
+        for id in ids {
+            let Some(call) = self.calls.get_mut(&id) else { continue };
+            if call.connected
+                && let Stage::Serving(serving) = &mut call.stage
+            {
+                // What is not signed for yet still can be, for as long as the old access point asks.
+                serving.visitor.leave(now);
+                self.drain_visitor(id, now);
+            } else {
+                self.calls.remove(&id);
+            }
+        }
+    }
+
+    fn serving(&mut self, id: CallId) -> Option<&mut call::Serving> {
+        match &mut self.calls.get_mut(&id)?.stage {
+            Stage::Serving(serving) => Some(serving),
+            Stage::Silent | Stage::Looking { .. } | Stage::Over => None,
+        }
+    }
+
+    /// Tells the visitor's machine what it may sign for at most.
+    fn limit(&mut self, id: CallId, now: Time) {
+        let Some(serving) = self.serving(id) else { return };
+        let mandate = serving.mandate.clone();
+        let signed = serving.signed;
+        let left = if mandate.delegation.check(now.unix_seconds()).is_ok() {
+            self.left(&mandate, now)
+        } else {
+            Bytes(0)
+        };
+        if let Some(serving) = self.serving(id) {
+            serving.visitor.limit(signed.saturating_add(left));
+        }
+    }
+
+    /// Leaves while the last bytes can still be signed for: the tunnel ends elsewhere, or the day's bytes do not last
+    /// for two more periods like the last one.
+    fn leave_if_due(&mut self, id: CallId, here: bool, before: Bytes, now: Time) {
+        let reserve = self.config.reserve;
+        let Some(serving) = self.serving(id) else { return };
+        let period = serving.signed.saturating_sub(before);
+        let mandate = serving.mandate.clone();
+        let holds = mandate.delegation.check(now.unix_seconds()).is_ok();
+        let needed = Bytes(period.0.saturating_mul(2)).saturating_add(reserve);
+        if here && holds && self.left(&mandate, now) > needed {
+            return;
+        }
+        if let Some(serving) = self.serving(id) {
+            serving.visitor.leave(now);
+            self.drain_visitor(id, now);
+        }
+    }
+
+    fn drain_visitor(&mut self, id: CallId, now: Time) {
+        while let Some(event) = self.serving(id).and_then(|serving| serving.visitor.poll_event()) {
+            self.carry_out(id, event, now);
+        }
+        let orphan = self.calls.get(&id).is_some_and(|call| !call.connected);
+        while let Some(bytes) = self.serving(id).and_then(|serving| serving.visitor.poll_transmit()) {
+            if !orphan {
+                self.transmits.push_back((id, bytes));
+            }
+        }
+        if self.serving(id).is_some_and(|serving| serving.ended) {
+            self.end(id);
+        }
+    }
+
+    fn carry_out(&mut self, id: CallId, event: visitor::Event, now: Time) {
+        let gap = self.config.meter_gap;
+        let Some(serving) = self.serving(id) else { return };
+        let member = serving.mandate.delegation.member_id();
+        match event {
+            visitor::Event::Granted { provider, started, .. } => {
+                (serving.provider, serving.started) = (Some(provider), Some(started));
+                self.events.push_back(Event::Granted { call: id, member, provider });
+            }
+            visitor::Event::MeterNeeded => {
+                serving.asked = true;
+                if serving.meter_due(gap).is_none_or(|due| now >= due) {
+                    self.ask_meter(id);
+                }
+            }
+            visitor::Event::Signed(receipt) => {
+                let more = receipt.weight().saturating_sub(serving.signed);
+                serving.signed = serving.signed.max(receipt.weight());
+                self.spend(member, more, now);
+                self.events.push_back(Event::Signed(id, receipt));
+            }
+            visitor::Event::Disputed { claimed, counted } => {
+                *self.refusals.entry("disputed").or_default() += 1;
+                self.events.push_back(Event::Disputed { call: id, claimed, counted });
+            }
+            visitor::Event::Dropped { kind, reason } => self.note(id, kind, reason),
+            visitor::Event::Ended { reason, .. } => {
+                serving.ended = true;
+                self.events.push_back(Event::Ended(id, reason));
+            }
+        }
+    }
+
+    fn ask_meter(&mut self, id: CallId) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let ip = call.ip;
+        if let Stage::Serving(serving) = &mut call.stage {
+            serving.asked = false;
+            let member = serving.mandate.delegation.member_id();
+            self.events.push_back(Event::MeterNeeded(id, member, ip));
+        }
+    }
+
+    fn spend(&mut self, member: KeyId, more: Bytes, now: Time) {
+        if more == Bytes(0) {
+            return;
+        }
+        let today = day(now.unix_seconds());
+        let spent = self.spent.entry(member).or_default();
+        if spent.day < today {
+            *spent = Spent { day: today, bytes: Bytes(0) }; // A clock that goes back gives nothing back.
+        }
+        spent.bytes = spent.bytes.saturating_add(more);
+        let spent = *spent;
+        self.events.push_back(Event::Spent(member, spent));
+    }
+
+    fn call_timeout(&mut self, id: CallId, now: Time) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let ip = call.ip;
+        match &mut call.stage {
+            Stage::Silent if now >= call.until => {
+                self.refuse(id, "silent", Code::Malformed, "no RREQ with Tunnel came".into());
+            }
+            Stage::Looking { until, .. } if now >= *until => {
+                let reason = "no tunnel of a member that has delegated ends at that port";
+                self.refuse(id, "no-tunnel", Code::NoSession, reason.into());
+            }
+            Stage::Looking { port, again, .. } if now >= *again => {
+                *again = now + self.config.lookup_again;
+                let at = SocketAddrV4::new(ip, port.get());
+                self.events.push_back(Event::LookupNeeded(id, at));
+            }
+            Stage::Serving(serving) if serving.orphan_until.is_some_and(|until| now >= until) => {
+                self.calls.remove(&id);
+            }
+            Stage::Serving(serving) => {
+                let metering =
+                    serving.asked && serving.meter_due(self.config.meter_gap).is_none_or(|due| now >= due);
+                if serving.visitor.poll_timeout().is_some_and(|due| now >= due) {
+                    serving.visitor.handle_timeout(now);
+                }
+                if metering {
+                    self.ask_meter(id);
+                }
+                self.drain_visitor(id, now);
+            }
+            Stage::Silent | Stage::Looking { .. } | Stage::Over => {}
+        }
+    }
+
+    fn note(&mut self, id: CallId, kind: &'static str, reason: String) {
+        *self.refusals.entry(kind).or_default() += 1;
+        self.events.push_back(Event::Refused(id, kind, reason));
+    }
+
+    /// Refuses a whole call.
+    fn refuse(&mut self, id: CallId, kind: &'static str, code: Code, reason: String) {
+        self.transmits.push_back((id, Message::error(code, &reason).emit()));
+        self.events.push_back(Event::Ended(id, reason.clone()));
+        self.note(id, kind, reason);
+        self.end(id);
+    }
+
+    /// Nothing that the caller says counts any more; the program closes the connection.
+    fn end(&mut self, id: CallId) {
+        match self.calls.get_mut(&id) {
+            Some(call) if call.connected => call.stage = Stage::Over,
+            Some(_) | None => drop(self.calls.remove(&id)),
+        }
+    }
+}
+
+/// Days since 1970.
+fn day(now: UnixSeconds) -> u64 {
+    now.0 / 86_400
+}

@@ -1,0 +1,69 @@
+use guestright_identity::{Certificate, Delegation, Role, SecretKey};
+use guestright_units::TeamId;
+use thiserror::Error;
+
+/// What a home has from a member: its word, the key that it is about, and the team's certificate for that key.
+#[derive(Clone, Debug)]
+pub struct Mandate {
+    pub(super) delegation: Delegation,
+    pub(super) key: SecretKey,
+    pub(super) certificate: Certificate,
+}
+
+/// Why the three do not belong together.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum MandateError {
+    /// The delegation is to another key.
+    #[error("the delegation is for another key than the delegate's")]
+    OtherKey,
+    /// The certificate is another key's.
+    #[error("the certificate is for another key than the delegate's")]
+    OtherCertificate,
+    /// The certificate is for something else, or of another team.
+    #[error(
+        "the delegate's certificate is of team {got} for {role}; it has to be of team {want} for a member"
+    )]
+    Certificate {
+        /// Whose.
+        got: TeamId,
+        /// For what.
+        role: Role,
+        /// Whose it has to be.
+        want: TeamId,
+    },
+}
+
+impl Mandate {
+    /// Puts the three together for the home of `team`.
+    ///
+    /// # Errors
+    /// They do not belong together. Whether they hold now is asked at each call.
+    pub fn new(
+        delegation: Delegation,
+        key: SecretKey,
+        certificate: Certificate,
+        team: TeamId,
+    ) -> Result<Self, MandateError> {
+        if delegation.delegate() != key.public() {
+            return Err(MandateError::OtherKey);
+        }
+        if certificate.subject() != key.public() {
+            return Err(MandateError::OtherCertificate);
+        }
+        if certificate.role() != Role::Member || certificate.team_id() != team {
+            let (got, role) = (certificate.team_id(), certificate.role());
+            return Err(MandateError::Certificate { got, role, want: team });
+        }
+        Ok(Self { delegation, key, certificate })
+    }
+
+    /// The member's word.
+    pub fn delegation(&self) -> &Delegation {
+        &self.delegation
+    }
+
+    /// The certificate under which the delegate signs.
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+}

@@ -1,0 +1,350 @@
+//! Visitors that have nothing but a tunnel: their homes sign.
+
+use crate::homes::{ALLOWANCE, mandate, router, terms};
+use crate::world::{self, Link, START, World};
+use guestright_identity::{AccessPoints, DelegationTerms};
+use guestright_receipt::Bundle;
+use guestright_reciprocity::Policy;
+use guestright_roaming::access_point::{self, Address};
+use guestright_roaming::delegate::{Config, Event, Mandate};
+use guestright_roaming::home;
+use guestright_roaming::message::{Code, Message};
+use guestright_units::{Bytes, Micros};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::num::NonZeroU16;
+
+const SECOND: Micros = Micros::from_seconds(1);
+const MINUTE: Micros = Micros::from_seconds(60);
+const PLENTY: u64 = 1 << 40;
+/// What one period can carry for nothing at 200,000 bytes a second: interval, deadline, the firewall's answer.
+const PERIOD: u64 = 9 * 200_000;
+
+/// House 0 serves, the members of house 1 are away.
+fn world(seed: u64, terms: &[DelegationTerms]) -> World {
+    // However much members of house 1 have taken, they are served.
+    let mut generous = home::Config::default();
+    generous.judge.policy = Policy::Quota { bytes: Bytes(0) };
+    let mut world = World::with(seed, 2, Link::GOOD, &access_point::Config::default(), &generous);
+    let mandates: Vec<Mandate> =
+        terms.iter().map(|terms| mandate(&world.houses[1], terms.clone(), &mut world.rng)).collect();
+    world.add_home(mandates, Config::default());
+    world
+}
+
+fn shown(world: &World) -> String {
+    world.trace.join("\n")
+}
+
+#[test]
+fn a_tunnels_home_pays_to_the_byte() {
+    let mut world = world(1, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(MINUTE);
+    let address = world.tunnel_address(tunnel);
+    assert!(world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
+    world.tunnels[tunnel].bytes_per_tick = 0; // Silent: three minutes later it is over.
+    world.run_for(Micros::from_seconds(200));
+    let (house, home, guest) = (&world.houses[0], &world.homes[0], &world.tunnels[tunnel]);
+    assert!(guest.carried > 11_000_000 && guest.allowed <= ALLOWANCE, "{}", shown(&world));
+    let carried = Bytes(guest.carried);
+    assert_eq!(house.closed(), [(Code::Closed, carried, carried)], "{}", shown(&world));
+    assert_eq!(home.signed(), guest.carried);
+    let kept: Vec<_> = house.store.iter().map(|receipt| (receipt.consumer(), receipt.weight())).collect();
+    assert_eq!(kept, [(world.houses[1].id(), carried)], "receipts count as a visitor's own would");
+    assert_eq!(home.kept[&guest.member].bytes, carried);
+    assert_eq!((house.ap.refusals().len(), home.delegate.refusals().len()), (0, 0));
+    assert_eq!(world.calls_of(0), 1);
+}
+
+#[test]
+fn without_a_signature_there_is_the_allowance_and_few_calls() {
+    // Nobody answers; nobody says anything; it is not this port; it is another household's tunnel; it has expired;
+    // it is used up; it does not hold here.
+    type Spoil = fn(&mut World);
+    let elsewhere = AccessPoints::Of([guestright_units::TeamId([9; 24])].into());
+    let expired = DelegationTerms { not_after: START.unix_seconds().minus(1), ..terms(PLENTY) };
+    #[rustfmt::skip]
+    let cases: [(&str, &str, DelegationTerms, Spoil); 8] = [
+        ("away",      "",          terms(PLENTY), |world| world.homes[0].answers = false),
+        ("mute",      "",          terms(PLENTY), |world| world.homes[0].speaks = false),
+        ("rubbish",   "",          terms(PLENTY), |world| world.homes[0].says = Some(b"HELO\r\n\r\n".to_vec())),
+        ("no tunnel", "no-tunnel", terms(PLENTY), |world| world.homes[0].endpoints.clear()),
+        ("elsewhere", "no-tunnel", terms(PLENTY), |world| {
+            world.homes[0].endpoints.values_mut().for_each(|end| *end = SocketAddrV4::new(router(1), end.port()));
+        }),
+        ("expired",   "expired",   expired,       |_| {}),
+        ("used up",   "used-up",   terms(65_536), |_| {}),
+        ("not here",  "provider",  DelegationTerms { access_points: elsewhere, ..terms(PLENTY) }, |_| {}),
+    ];
+    for (name, kind, terms, spoil) in cases {
+        let mut world = world(2, &[terms]);
+        let tunnel = world.tunnel(0, 0, 0, 40_000);
+        spoil(&mut world);
+        world.run_for(Micros::from_seconds(600));
+        let (guest, house) = (&world.tunnels[tunnel], &world.houses[0]);
+        assert_eq!((guest.carried, guest.allowed), (0, ALLOWANCE), "{name}: {}", shown(&world));
+        assert_eq!((house.opened(), world.homes[0].signed()), (0, 0), "{name}");
+        assert!(house.store.iter().next().is_none(), "{name}");
+        // 5, 10, 20 … 320 s apart.
+        assert!((5..=8).contains(&world.calls_of(0)), "{name}: {} calls", world.calls_of(0));
+        assert!(kind.is_empty() || world.homes[0].refused(kind) >= 5, "{name}: {}", shown(&world));
+        assert!(house.ap.refusals().values().sum::<u64>() >= 5, "{name}: {:?}", house.ap.refusals());
+    }
+}
+
+#[test]
+fn an_access_point_cannot_have_more_signed_than_was_counted() {
+    for (permille, fooled) in [(950, true), (500, false), (0, false)] {
+        let mut world = world(3, &[terms(PLENTY)]);
+        // What the home sees is less than what the access point claims.
+        world.homes[0].meter_permille = permille;
+        let tunnel = world.tunnel(0, 0, 0, 40_000);
+        world.run_for(Micros::from_seconds(50));
+        let home = &world.homes[0];
+        let counted: u64 = home.counted.values().sum();
+        assert!(home.signed() <= counted + counted / 20 + 65_536, "{permille}: {}", shown(&world));
+        assert_eq!(home.refused("disputed") == 0, fooled, "{permille}: {}", shown(&world));
+        let unpaid = world.houses[0].closed().iter().map(|(_, counted, signed)| counted.0 - signed.0).max();
+        assert!(unpaid.unwrap_or(0) <= PERIOD, "{permille}: the access point notices in time");
+        assert_eq!(
+            world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)),
+            fooled,
+            "{permille}"
+        );
+    }
+}
+
+#[test]
+fn a_home_that_stops_signing_costs_one_period() {
+    let mut world = world(4, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(21));
+    world.homes[0].speaks = false;
+    world.run_for(MINUTE);
+    let house = &world.houses[0];
+    let [(Code::Unpaid, counted, signed)] = house.closed()[..] else { panic!("{}", shown(&world)) };
+    assert!(counted.0 - signed.0 <= PERIOD, "{counted} {signed}");
+    assert!(!house.firewall.contains_key(&world.tunnel_address(tunnel)));
+    // Once it speaks again it has to wait as every debtor does, and is then served.
+    world.homes[0].speaks = true;
+    world.run_for(Micros::from_seconds(700));
+    assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "{}", shown(&world));
+}
+
+#[test]
+fn a_lost_connection_is_made_again_and_the_session_goes_on() {
+    let mut world = world(5, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    for _ in 0..40 {
+        world.run_for(Micros::from_millis(1_700));
+        world.cut_lines();
+    }
+    world.run_for(SECOND);
+    let (house, home) = (&world.houses[0], &world.homes[0]);
+    assert!(house.closed().is_empty() && house.opened() == 1, "{}", shown(&world));
+    assert!(house.firewall.contains_key(&world.tunnel_address(tunnel)));
+    assert_eq!(home.sessions(), 1);
+    assert!(world.tunnels[tunnel].carried - home.signed() <= PERIOD, "{}", shown(&world));
+    assert!(world.calls_of(0) >= 40);
+    assert_eq!(home.refused("disputed"), 0);
+}
+
+#[test]
+fn two_visitors_of_one_home_behind_one_access_point_are_two() {
+    let mut world = world(6, &[terms(PLENTY), terms(PLENTY)]);
+    let (one, two) = (world.tunnel(0, 0, 0, 40_000), world.tunnel(0, 0, 1, 40_001));
+    world.tunnels[two].bytes_per_tick = 5_000;
+    world.run_for(MINUTE);
+    for tunnel in [one, two] {
+        world.tunnels[tunnel].bytes_per_tick = 0;
+    }
+    world.run_for(Micros::from_seconds(10));
+    for tunnel in [one, two] {
+        let guest = &world.tunnels[tunnel];
+        assert_eq!(world.homes[0].kept[&guest.member].bytes, Bytes(guest.carried), "{}", shown(&world));
+    }
+    assert!(world.tunnels[one].carried > 5 * world.tunnels[two].carried);
+    assert_eq!(world.homes[0].sessions(), 2);
+    assert_eq!(world.homes[0].delegate.status().len(), 2);
+}
+
+#[test]
+fn a_tunnel_that_comes_back_through_another_port_goes_on() {
+    let mut world = world(7, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    for port in [40_001, 50_000, 40_000, 1_024] {
+        world.run_for(Micros::from_millis(13_300));
+        let guest = &mut world.tunnels[tunnel];
+        guest.port = port;
+        let endpoint = SocketAddrV4::new(router(0), port);
+        world.homes[0].endpoints.insert(guest.member, endpoint);
+    }
+    world.run_for(Micros::from_seconds(20));
+    let (house, home) = (&world.houses[0], &world.homes[0]);
+    assert!(house.closed().is_empty() && house.opened() == 1, "{}", shown(&world));
+    assert!(world.tunnels[tunnel].carried - home.signed() <= PERIOD, "{}", shown(&world));
+    assert_eq!(home.refused("disputed"), 0, "{}", shown(&world));
+}
+
+#[test]
+fn a_member_that_moves_on_leaves_and_is_served_there() {
+    let mut world = World::new(8, 3, Link::GOOD);
+    let mandates = vec![mandate(&world.houses[1], terms(PLENTY), &mut world.rng)];
+    world.add_home(mandates, Config::default());
+    let first = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(22));
+    world.tunnels[first].bytes_per_tick = 0;
+    let second = world.tunnel(2, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(15));
+    assert!(world.houses[2].firewall.contains_key(&world.tunnel_address(second)), "{}", shown(&world));
+    let carried = Bytes(world.tunnels[first].carried);
+    assert_eq!(world.houses[0].closed(), [(Code::Closed, carried, carried)], "{}", shown(&world));
+}
+
+#[test]
+fn a_days_bytes_are_a_limit_that_a_new_start_does_not_move() {
+    let day = 10_000_000;
+    let mut world = world(9, &[terms(day)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(120));
+    let (house, home) = (&world.houses[0], &world.homes[0]);
+    assert!(home.signed() > day / 2 && home.signed() <= day, "{}: {}", home.signed(), shown(&world));
+    // It left while the last bytes could still be signed for, so nobody owes anybody.
+    assert!(house.closed().iter().all(|(code, counted, signed)| *code == Code::Closed && counted == signed));
+    let before = home.signed();
+    world.homes[0].restart();
+    world.cut_lines();
+    world.run_for(Micros::from_seconds(600));
+    assert!(world.homes[0].signed() <= day && world.homes[0].signed() >= before, "{}", shown(&world));
+    // START is 08:00.
+    world.run_for(Micros::from_seconds(16 * 3_600));
+    let signed = world.homes[0].signed();
+    assert!(signed > before + day / 2 && signed <= 2 * day, "the next day: {signed}");
+    assert_eq!(world.tunnels[tunnel].allowed, ALLOWANCE);
+}
+
+#[test]
+fn a_delegation_that_ends_in_a_session_ends_it_paid() {
+    let terms = DelegationTerms { not_after: START.unix_seconds().plus(30), ..terms(PLENTY) };
+    let mut world = world(10, &[terms]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(100));
+    let [(_, counted, signed)] = world.houses[0].closed()[..] else { panic!("{}", shown(&world)) };
+    assert!(counted.0 - signed.0 <= PERIOD && signed > Bytes(2_000_000), "{counted}, {signed}");
+    assert!(world.tunnels[tunnel].carried < 200_000 * 40);
+    assert!(world.homes[0].receipts().all(|receipt| receipt.weight() <= signed));
+}
+
+#[test]
+fn a_session_of_the_visitors_own_goes_first() {
+    let mut world = world(11, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.tunnels[tunnel].address = world::address(1); // Where the first guest will be.
+    world.run_for(Micros::from_seconds(12));
+    let (ordinary, by_tunnel) = (world.tunnels[tunnel].address, world.tunnel_address(tunnel));
+    // Anybody can say CONN from that address. As long as no key is proved, the tunnel does not notice.
+    let (_, certificate) = world.houses[1].member(&mut world.rng);
+    let conn = |certificate| Message::Conn {
+        certificate: Box::new(certificate),
+        nonce: [3; 16],
+        bundle: Bundle::default(),
+    };
+    world.inject(0, ordinary, 77, &conn(certificate).emit());
+    world.inject(0, ordinary, 77, &Message::error(Code::Closed, "goodbye").emit());
+    world.run_for(Micros::from_seconds(20));
+    assert!(world.houses[0].closed().is_empty(), "{}", shown(&world));
+    assert!(world.houses[0].firewall.contains_key(&by_tunnel));
+    // The visitor itself: its own session opens, and then the tunnel's is settled.
+    let guest = world.visit(1, 0, Bundle::default());
+    assert_eq!(world.guests[guest].address, ordinary);
+    world.guests[guest].bytes_per_tick = 1_000;
+    world.run_for(Micros::from_seconds(10));
+    let house = &world.houses[0];
+    assert!(
+        house.firewall.contains_key(&ordinary) && !house.firewall.contains_key(&by_tunnel),
+        "{}",
+        shown(&world)
+    );
+    let carried = Bytes(world.tunnels[tunnel].carried);
+    assert_eq!(house.closed(), [(Code::Closed, carried, carried)]);
+    let calls = world.calls_of(0);
+    world.run_for(MINUTE);
+    assert_eq!(world.calls_of(0), calls, "and as long as it is open nobody is called");
+    // Once it is over, the tunnel is served again.
+    world.leave_at(guest, world.now + SECOND);
+    world.run_for(Micros::from_seconds(30));
+    assert!(world.houses[0].firewall.contains_key(&by_tunnel), "{}", shown(&world));
+}
+
+#[test]
+fn made_up_visitors_and_homes_are_called_within_limits() {
+    let mut world = world(12, &[terms(PLENTY)]);
+    let limits = access_point::CallLimits::default();
+    for round in 0..240_u32 {
+        for number in 0..200_u32 {
+            let visitor = Address::new([2, 0, 0, 0, 1, 1], Ipv4Addr::from_bits(0x0a4d_0000 + number));
+            let home = Ipv4Addr::from_bits(0xc633_6400 + round * 200 + number);
+            let now = world.now;
+            world.houses[0].ap.handle_flow(visitor, home, NonZeroU16::MIN, now);
+        }
+        world.drain();
+        world.run_for(SECOND);
+    }
+    let calls = u32::try_from(world.calls_of(0)).unwrap();
+    assert!(calls <= 5 * limits.per_minute_max && calls >= 3 * limits.per_minute_max, "{calls}");
+    assert!(world.houses[0].ap.paths_in_use().len() <= limits.unserved_max);
+    // One home, however many visitors name it; one visitor, whatever it names.
+    for (by_visitor, most) in [(false, limits.home_per_minute_max), (true, limits.visitor_per_minute_max)] {
+        world.run_for(MINUTE);
+        let before = world.calls_of(0);
+        for number in 0..1_000_u32 {
+            let (one, many) = (Ipv4Addr::new(10, 99, 0, 1), Ipv4Addr::from_bits(0x0b00_0000 + number));
+            let (ip, home) = if by_visitor { (one, many) } else { (many, one) };
+            let now = world.now;
+            world.houses[0].ap.handle_flow(Address::new([2; 6], ip), home, NonZeroU16::MIN, now);
+            world.drain();
+            world.run_for(Micros::from_millis(50));
+        }
+        let calls = u32::try_from(world.calls_of(0) - before).unwrap();
+        assert!(calls <= most && calls > 1, "{calls} of {most}");
+    }
+}
+
+#[test]
+fn strangers_on_the_telephone_get_nothing() {
+    let mut world = world(13, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(12));
+    let port = NonZeroU16::new(40_000).unwrap();
+    let ask = |started| Message::RreqTunnel { port, started };
+    let rreq = Message::Rreq { started: START.unix_seconds(), weight: Bytes(0), last: false };
+    let elsewhere = Ipv4Addr::new(198, 51, 100, 7);
+    let now = world.now;
+    let started = world.homes[0].receipts().next().map(|receipt| receipt.started());
+    for (ip, messages) in [
+        (elsewhere, vec![ask(None)]),          // Not where the tunnel comes from.
+        (elsewhere, vec![ask(started)]),       // Nor is the session theirs.
+        (elsewhere, vec![rreq.clone(), rreq]), // Out of turn.
+        (elsewhere, vec![]),
+    ] {
+        world.homes[0].hear(ip, &messages, now);
+    }
+    world.drain();
+    world.run_for(Micros::from_seconds(20));
+    let home = &world.homes[0];
+    assert_eq!(home.sessions(), 1);
+    assert_eq!((home.refused("no-tunnel"), home.refused("unexpected"), home.refused("silent")), (2, 2, 2));
+    assert!(world.houses[0].closed().is_empty(), "{}", shown(&world));
+    assert!(world.tunnels[tunnel].carried > 5_000_000);
+    // So many calls of one address, and so many in all.
+    let now = world.now;
+    for number in 0..200_u8 {
+        world.homes[0].hear(Ipv4Addr::new(198, 51, 100, number % 20), &[], now);
+    }
+    world.drain();
+    assert!(world.homes[0].refused("busy") >= 200 - 64);
+    let ended = |event: &&Event| matches!(event, Event::Ended(..));
+    assert!(world.homes[0].events.iter().filter(ended).count() >= 136);
+    world.run_for(Micros::from_seconds(30));
+    assert!(world.houses[0].closed().is_empty(), "members are served all the same: {}", shown(&world));
+}

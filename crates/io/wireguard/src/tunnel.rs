@@ -1,0 +1,58 @@
+use crate::{Kernel, Peer, Status, Userspace, WireGuardError};
+use guestright_tunnel::wireguard::PublicKey;
+use std::sync::Arc;
+
+/// WireGuard, whoever carries the packets.
+#[derive(Clone, Debug)]
+pub enum Tunnel {
+    /// This program, between a TUN device and a socket that the program made.
+    Userspace(Arc<Userspace>),
+    /// The kernel.
+    Kernel(Arc<Kernel>),
+}
+
+impl Tunnel {
+    /// Adds a peer, or changes one.
+    ///
+    /// # Errors
+    /// If it is ourselves, there are too many, or `wg` fails.
+    pub fn set_peer(&self, peer: &Peer) -> Result<(), WireGuardError> {
+        match self {
+            Self::Userspace(end) => end.set_peer(peer),
+            Self::Kernel(end) => end.set_peer(peer),
+        }
+    }
+
+    /// Removes a peer.
+    ///
+    /// # Errors
+    /// If there is none with this key, or `wg` fails.
+    pub fn remove_peer(&self, key: &PublicKey) -> Result<(), WireGuardError> {
+        match self {
+            Self::Userspace(end) => end.remove_peer(key),
+            Self::Kernel(end) => end.remove_peer(key),
+        }
+    }
+
+    /// Begins a handshake with the peer, whatever is agreed already. In userspace with the next tick; kick the pump.
+    ///
+    /// # Errors
+    /// If there is none with this key, or `wg` fails.
+    pub fn initiate(&self, key: &PublicKey) -> Result<(), WireGuardError> {
+        match self {
+            Self::Userspace(end) => end.initiate(key),
+            Self::Kernel(end) => end.initiate(key),
+        }
+    }
+
+    /// How it stands with each peer.
+    ///
+    /// # Errors
+    /// If `wg` fails.
+    pub fn status(&self) -> Result<Vec<Status>, WireGuardError> {
+        match self {
+            Self::Userspace(end) => Ok(end.status()),
+            Self::Kernel(end) => end.status(),
+        }
+    }
+}

@@ -61,13 +61,12 @@ pub(crate) fn read_counts(table: &str) -> Result<BTreeMap<Ipv4Addr, (u64, u64)>,
 
 fn read_set(table: &str, set: &str) -> Result<Vec<(Ipv4Addr, u64)>, FirewallError> {
     let arguments = ["set", "inet", table, set];
-    let listed = tool::nft_list(&arguments)?;
-    let elements = listed.iter().filter_map(|object| object["set"]["elem"].as_array()).flatten();
     let count = |element: &Value| {
         let address = element["elem"]["val"].as_str()?.parse().ok()?;
         Some((address, element["elem"]["counter"]["bytes"].as_u64()?))
     };
-    elements
+    read_elements(&arguments)?
+        .iter()
         .map(|each| {
             let strange = || tool::unreadable("nft -j list", &arguments, &format!("no count in {each}"));
             count(each).ok_or_else(strange)
@@ -75,15 +74,40 @@ fn read_set(table: &str, set: &str) -> Result<Vec<(Ipv4Addr, u64)>, FirewallErro
         .collect()
 }
 
+/// The elements of a set, as nft lists them.
+pub(crate) fn read_elements(arguments: &[&str]) -> Result<Vec<Value>, FirewallError> {
+    let mut listed = tool::nft_list(arguments)?;
+    let elements = listed.iter_mut().filter_map(|object| match object["set"]["elem"].take() {
+        Value::Array(elements) => Some(elements),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+    });
+    Ok(elements.flatten().collect())
+}
+
+/// A named counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
 /// Every named counter of a table: `what` is its `packets` or `bytes`.
 pub(crate) fn read_counters(table: &str, what: &str) -> Result<BTreeMap<String, u64>, FirewallError> {
+    let of = |count: Count| if what == "packets" { count.packets } else { count.bytes };
+    Ok(read_both(table)?.into_iter().map(|(name, count)| (name, of(count))).collect())
+}
+
+/// Every named counter of a table.
+pub(crate) fn read_both(table: &str) -> Result<BTreeMap<String, Count>, FirewallError> {
     let arguments = ["counters", "table", "inet", table];
     let listed = tool::nft_list(&arguments)?;
     let counters = listed.iter().filter_map(|object| object.get("counter"));
     counters
-        .map(|counter| match (counter["name"].as_str(), counter[what].as_u64()) {
-            (Some(name), Some(count)) => Ok((name.to_owned(), count)),
-            _ => Err(tool::unreadable("nft -j list", &arguments, &format!("no count in {counter}"))),
+        .map(|counter| {
+            match (counter["name"].as_str(), counter["packets"].as_u64(), counter["bytes"].as_u64()) {
+                (Some(name), Some(packets), Some(bytes)) => Ok((name.to_owned(), Count { packets, bytes })),
+                _ => Err(tool::unreadable("nft -j list", &arguments, &format!("no count in {counter}"))),
+            }
         })
         .collect()
 }

@@ -1,14 +1,17 @@
 //! The firewall of one access point, from up to down.
 
+mod tunnels;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use crate::lookup::{interface_addresses, require_interface};
-use crate::ruleset::{self, Marks};
+use crate::ruleset::{self, ALLOWANCE_USED, Marks};
 use crate::shaping::{self, Tree, class_id};
 use crate::state::{self, State, clean_up};
 use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, tool};
+use tunnels::Tunnel;
 
 /// Bytes carried for one visitor, at layer 3: IPv4 headers and what they carry, not Ethernet's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Firewall {
     trees: [Option<Tree>; 2],
     warnings: Vec<Warning>,
     visitors: BTreeMap<Ipv4Addr, Visitor>,
+    /// Of each visitor at most one.
+    tunnels: BTreeMap<Ipv4Addr, Tunnel>,
     is_up: bool,
 }
 
@@ -91,6 +96,7 @@ impl Firewall {
             trees,
             warnings,
             visitors: BTreeMap::new(),
+            tunnels: BTreeMap::new(),
             is_up: true,
         };
         for tree in firewall.trees.iter().flatten() {
@@ -131,10 +137,8 @@ impl Firewall {
         if !self.settings.may_be_visitor(address) {
             return Err(FirewallError::NotAVisitor { got: address });
         }
-        if let Some(visitor) = self.visitors.get(&address) {
-            if visitor.mac != mac {
-                return Err(FirewallError::AddressTaken { address, holder: visitor.mac, got: mac });
-            }
+        self.check_holder(mac, address)?;
+        if self.visitors.contains_key(&address) {
             return self.set_class(address, class);
         }
         let slot = self.free_slot()?;
@@ -210,12 +214,24 @@ impl Firewall {
     /// # Errors
     /// The counts could not be read.
     pub fn drops(&self) -> Result<BTreeMap<String, u64>, FirewallError> {
-        elements::read_counters(&self.settings.table, "packets")
+        Ok(self.drops_and_allowance()?.0)
+    }
+
+    /// The same, and the bytes that tunnels without a grant have had of their allowances since the start.
+    ///
+    /// # Errors
+    /// The counts could not be read.
+    pub fn drops_and_allowance(&self) -> Result<(BTreeMap<String, u64>, u64), FirewallError> {
+        let counters = elements::read_both(&self.settings.table)?;
+        let used = counters.get(ALLOWANCE_USED).map_or(0, |count| count.bytes);
+        let drops = counters.into_iter().filter(|(name, _)| name != ALLOWANCE_USED);
+        Ok((drops.map(|(name, count)| (name, count.packets)).collect(), used))
     }
 
     fn free_slot(&self) -> Result<u16, FirewallError> {
         let max = self.settings.limits.visitors_max;
-        let used: BTreeSet<u16> = self.visitors.values().map(|visitor| visitor.slot).collect();
+        let tunnels = self.tunnels.values().map(|tunnel| tunnel.slot);
+        let used: BTreeSet<u16> = self.visitors.values().map(|visitor| visitor.slot).chain(tunnels).collect();
         (0..max).find(|slot| !used.contains(slot)).ok_or(FirewallError::Full { max })
     }
 

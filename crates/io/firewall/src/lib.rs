@@ -12,6 +12,9 @@
 //! - Bytes are counted at the forward hook, at layer 3: each packet once, IPv4 header included.
 //! - What is about to be changed is written to a state file first, so that a crash can be cleaned up after.
 //! - [`VisitorMeter`] is the visitor's own count of the same bytes.
+//! - [`TunnelMeter`] is a home's count of the datagrams of its members' tunnels.
+//! - [`GatewayFirewall`] lets a home's members out of their tunnels, to the Internet and the home network.
+//! - [`KillSwitch`] sends a visitor's own traffic into a tunnel, and keeps the rest off the access point's network.
 //!
 //! Everything here blocks for milliseconds (it runs `nft`, `tc` and `ip`): call it from a worker thread. It
 //! acts on the network namespace of the calling thread.
@@ -22,25 +25,35 @@
 //! whoever has it.
 
 mod class;
+mod connections;
 mod elements;
 mod error;
 mod firewall;
+mod forwarding;
+mod gateway;
+mod killswitch;
 mod lookup;
 mod mac;
 mod meter;
+mod routing;
 mod ruleset;
 mod settings;
 mod shaping;
 mod state;
 mod tool;
+mod tunnel_meter;
 
 pub use class::Class;
+pub use connections::{Flow, check_connections, translated_ports};
 pub use error::FirewallError;
 pub use firewall::{Firewall, Traffic, check};
-pub use lookup::{interface_address, neighbour};
+pub use gateway::{GatewayFirewall, GatewaySettings, render_gateway};
+pub use killswitch::{KillSwitch, Passage, Surroundings};
+pub use lookup::{interface_address, neighbour, neighbours};
 pub use mac::MacAddress;
 pub use meter::VisitorMeter;
 pub use ruleset::render;
-pub use settings::{Limits, Settings, Shaping};
+pub use settings::{Limits, Settings, Shaping, Tunnels};
 pub use shaping::Warning;
 pub use state::clean_up;
+pub use tunnel_meter::TunnelMeter;

@@ -1,5 +1,6 @@
 //! What the kernel knows about neighbours and interfaces.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -19,17 +20,32 @@ pub fn neighbour(address: Ipv4Addr, interface: &str) -> Result<Option<MacAddress
     Ok(find_neighbour(&table, address, interface))
 }
 
+/// Every address that the kernel knows on `interface`, with its hardware address.
+///
+/// # Errors
+/// A bad interface name, or a table that cannot be read.
+pub fn neighbours(interface: &str) -> Result<BTreeMap<Ipv4Addr, MacAddress>, FirewallError> {
+    check_interface("interface", interface)?;
+    let table = std::fs::read_to_string(ARP_TABLE)
+        .map_err(|error| FirewallError::File { path: ARP_TABLE.to_owned(), reason: error.to_string() })?;
+    Ok(read_neighbours(&table, interface).collect())
+}
+
 const ARP_TABLE: &str = "/proc/thread-self/net/arp";
 /// The entry is complete (`ATF_COM`, linux/if_arp.h).
 const COMPLETE: u32 = 2;
 
 fn find_neighbour(table: &str, address: Ipv4Addr, interface: &str) -> Option<MacAddress> {
-    table.lines().skip(1).find_map(|line| {
+    read_neighbours(table, interface).find(|(ip, _)| *ip == address).map(|(_, mac)| mac)
+}
+
+fn read_neighbours(table: &str, interface: &str) -> impl Iterator<Item = (Ipv4Addr, MacAddress)> {
+    table.lines().skip(1).filter_map(move |line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [ip, _kind, flags, mac, _mask, device] = fields.as_slice() else { return None };
         let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok()?;
-        let fits = *device == interface && ip.parse() == Ok(address) && flags & COMPLETE != 0;
-        fits.then(|| mac.parse().ok()).flatten()
+        let fits = *device == interface && flags & COMPLETE != 0;
+        fits.then(|| Some((ip.parse().ok()?, mac.parse().ok()?))).flatten()
     })
 }
 
@@ -53,6 +69,18 @@ pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, Fir
             Some((address, u8::try_from(entry["prefixlen"].as_u64()?).ok()?))
         })
         .collect())
+}
+
+/// The interface that packets to `address` leave by; `None` if there is no way, or it is this computer's own address.
+pub(crate) fn route_interface(address: Ipv4Addr) -> Result<Option<String>, FirewallError> {
+    let found = tool::json("ip", &["-j", "-4", "route", "get", &address.to_string()]);
+    let found = match found {
+        Ok(found) => found,
+        Err(FirewallError::Failed { stderr, .. }) if stderr.contains("unreachable") => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let interface = found[0]["dev"].as_str().filter(|interface| *interface != "lo");
+    Ok(interface.map(str::to_owned))
 }
 
 /// Whether this thread's network has such an interface. (`/sys` may show another network's; this does not.)

@@ -1,5 +1,7 @@
 //! The ruleset as text. Every value in it went through [`Settings::check`]; nothing else may get in.
 
+mod tunnels;
+
 use std::net::IpAddr;
 
 use crate::{FirewallError, Settings};
@@ -22,7 +24,8 @@ const NEVER: [&str; 9] = [
 /// ([`Firewall::drops`]).
 ///
 /// [`Firewall::drops`]: crate::Firewall::drops
-const DROPS: [(&str, &str); 10] = [
+const DROPS: [(&str, &str); 11] = [
+    ("allowance", "of a tunnel without a grant, beyond its allowance"),
     ("between_visitors", "forwarding from one visitor to another"),
     ("closed", "from the Internet to an address that is not granted (any more)"),
     ("flood", "more packets, connections or flows than one address may have"),
@@ -34,6 +37,9 @@ const DROPS: [(&str, &str); 10] = [
     ("spoofed", "with a source address that is not the sender's"),
     ("to_router", "to the router itself, other than what is open"),
 ];
+
+/// The counter of what tunnels without a grant have had; it counts no drops.
+pub(crate) const ALLOWANCE_USED: &str = "allowance_used";
 
 /// In which directions packets are marked with their service class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +67,10 @@ pub(crate) fn render_marked(settings: &Settings, marks: Marks) -> String {
     let mut text = format!("create table inet {table}\ntable inet {table} {{\n");
     text.push_str(&counters());
     text.push_str(&sets(settings));
+    text.push_str(&tunnels::sets(settings));
     text.push_str(&input(settings));
     text.push_str(&forward(settings, marks));
+    text.push_str(&tunnels::chains(settings, marks));
     text.push_str(&other_hooks(settings));
     text.push_str("}\n");
     text
@@ -70,7 +78,7 @@ pub(crate) fn render_marked(settings: &Settings, marks: Marks) -> String {
 
 fn counters() -> String {
     let one = |(name, what)| format!("\tcounter {name} {{ comment \"{what}\"; }}\n");
-    DROPS.map(one).concat()
+    DROPS.map(one).concat() + &one((ALLOWANCE_USED, "what tunnels without a grant have had"))
 }
 
 fn sets(settings: &Settings) -> String {
@@ -114,6 +122,7 @@ fn input(settings: &Settings) -> String {
     let (network, prefix) = settings.visitor_network;
     let (packets, connections) = (limits.packets_per_second_max, limits.connections_max);
     let pings = limits.pings_per_second_max;
+    let tunnel_identity = tunnels::identity(settings);
     format!(
         "
 	chain input {{
@@ -148,7 +157,7 @@ fn input(settings: &Settings) -> String {
 		ip saddr != {network}/{prefix} counter name \"spoofed\" drop
 		ip saddr {access_point} counter name \"spoofed\" drop
 		ip saddr @online ether saddr . ip saddr != @granted counter name \"spoofed\" drop
-	}}
+{tunnel_identity}	}}
 "
     )
 }
@@ -159,6 +168,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
     let (rejections, flows) = (limits.rejections_per_second_max, limits.flows_max);
     let mark_up = if marks.up { "\t\tmeta priority set ip saddr map @class\n" } else { "" };
     let mark_down = if marks.down { "\t\tmeta priority set ip daddr map @class\n" } else { "" };
+    let [tunnel_up, tunnel_down] = tunnels::turnings(settings);
     format!(
         "
 	chain forward {{
@@ -174,7 +184,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		oifname != \"{uplink}\" counter name \"household4\" drop
 		ip daddr @household counter name \"household4\" drop
 		ether saddr . ip saddr @granted goto upload
-		counter name \"not_granted\"
+{tunnel_up}		counter name \"not_granted\"
 		limit rate over {rejections}/second burst {rejections} packets drop
 		meta l4proto tcp reject with tcp reset
 		reject with icmp admin-prohibited
@@ -192,7 +202,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		iifname != \"{uplink}\" counter name \"from_elsewhere\" drop
 		ct state established,related ip daddr @online goto download
-		counter name \"closed\" drop
+{tunnel_down}		counter name \"closed\" drop
 	}}
 
 	chain download {{
@@ -227,7 +237,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::Shaping;
+    use crate::{Shaping, Tunnels};
 
     #[test]
     fn renders_the_ruleset_in_the_golden_file() {
@@ -241,6 +251,7 @@ mod tests {
         settings.household =
             vec![(Ipv4Addr::new(198, 51, 100, 0).into(), 24), ("2001:db8:1::".parse().unwrap(), 48)];
         settings.shaping = Some(Shaping { down_bits_per_second: 20_000_000, up_bits_per_second: 5_000_000 });
+        settings.tunnels = Some(Tunnels { ports: [4_501, 51_820].into(), ..Tunnels::default() });
         let rendered = render(&settings).unwrap();
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ruleset.nft");
         if std::env::var_os("GUESTRIGHT_BLESS").is_some() {
@@ -257,7 +268,8 @@ mod tests {
     fn marks_nothing_where_no_queue_of_ours_reads_it() {
         let network = (Ipv4Addr::new(10, 77, 0, 0), 24);
         let settings = Settings::new("br0", "wan0", Ipv4Addr::new(10, 77, 0, 1), network, 4_500);
-        assert!(!render(&settings).unwrap().contains("priority set"));
+        let plain = render(&settings).unwrap();
+        assert!(!plain.contains("priority set") && !plain.contains("tunnel_"));
         let one_way = render_marked(&settings, Marks { down: true, up: false });
         assert!(one_way.contains("priority set ip daddr") && !one_way.contains("priority set ip saddr"));
     }

@@ -1,5 +1,6 @@
 //! What the household decides about its firewall, checked before any of it reaches a ruleset.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ const TABLE_NAME: &str = "guestright";
 const TABLE_NAME_MAX: usize = 32;
 const DNS: u16 = 53;
 const DHCP: [u16; 2] = [67, 68];
+const TUNNEL_PORTS_MAX: usize = 16;
 
 /// What the firewall guards and lets through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +36,40 @@ pub struct Settings {
     pub household: Vec<(IpAddr, u8)>,
     /// Rates to keep visitors below; `None` for as much as there is.
     pub shaping: Option<Shaping>,
+    /// What visitors may have that have nothing but a tunnel; `None` for nothing.
+    #[serde(default)]
+    pub tunnels: Option<Tunnels>,
     /// What one visitor may ask of the router.
     pub limits: Limits,
+}
+
+/// What passes without a grant, to and from the ports of tunnels: enough for a visitor's home to be found and asked.
+///
+/// An hour begins with the first packet that is counted, for each visitor, each home and all. Bytes are those of IPv4
+/// packets, both ways together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tunnels {
+    /// The ports of homes' tunnels, UDP; at most 16.
+    pub ports: BTreeSet<u16>,
+    /// Bytes an hour for one visitor's address.
+    pub allowance_bytes: u64,
+    /// Bytes an hour for one home's address.
+    pub per_home_bytes: u64,
+    /// Bytes an hour in all.
+    pub per_hour_bytes: u64,
+}
+
+impl Default for Tunnels {
+    /// WireGuard's usual port; 128 KiB, 1 MiB, 8 MiB.
+    fn default() -> Self {
+        Self {
+            ports: [51_820].into(),
+            allowance_bytes: 128 << 10,
+            per_home_bytes: 1 << 20,
+            per_hour_bytes: 8 << 20,
+        }
+    }
 }
 
 /// The rates that all visitors share, in bits per second.
@@ -101,6 +135,7 @@ impl Settings {
             protocol_port,
             household: Vec::new(),
             shaping: None,
+            tunnels: None,
             limits: Limits::default(),
         }
     }
@@ -125,6 +160,7 @@ impl Settings {
         for network in &self.household {
             self.check_household(*network)?;
         }
+        self.tunnels.iter().try_for_each(|tunnels| self.check_tunnels(tunnels))?;
         self.check_rates()
     }
 
@@ -182,6 +218,25 @@ impl Settings {
         Ok(())
     }
 
+    fn check_tunnels(&self, tunnels: &Tunnels) -> Result<(), FirewallError> {
+        let ports = &tunnels.ports;
+        let reserved = [0, DNS, self.protocol_port];
+        if !(1..=TUNNEL_PORTS_MAX).contains(&ports.len()) || reserved.iter().any(|port| ports.contains(port))
+        {
+            let want = "1 to 16 ports, none of them 0, DNS's (53) or protocol_port";
+            return Err(wrong("tunnels.ports", format!("{ports:?}"), want));
+        }
+        let bounded = [
+            ("tunnels.allowance_bytes", tunnels.allowance_bytes),
+            ("tunnels.per_home_bytes", tunnels.per_home_bytes),
+            ("tunnels.per_hour_bytes", tunnels.per_hour_bytes),
+        ];
+        match bounded.into_iter().find(|(_, bytes)| !(1_500..=1 << 40).contains(bytes)) {
+            Some((name, got)) => Err(wrong(name, got, "from 1,500 (one packet) to 2^40 bytes")),
+            None => Ok(()),
+        }
+    }
+
     fn check_rates(&self) -> Result<(), FirewallError> {
         if let Some(shaping) = self.shaping {
             let rates = [
@@ -229,7 +284,7 @@ pub(crate) fn check_interface(name: &'static str, got: &str) -> Result<(), Firew
     Ok(())
 }
 
-fn check_table(got: &str) -> Result<(), FirewallError> {
+pub(crate) fn check_table(got: &str) -> Result<(), FirewallError> {
     let rest = got.strip_prefix(TABLE_NAME);
     let plain = |each: char| each.is_ascii_lowercase() || each.is_ascii_digit() || each == '_';
     let fits = got.len() <= TABLE_NAME_MAX
@@ -241,7 +296,7 @@ fn check_table(got: &str) -> Result<(), FirewallError> {
     Err(wrong("table", format!("{got:?}"), want))
 }
 
-fn wrong(name: &'static str, got: impl ToString, want: &'static str) -> FirewallError {
+pub(crate) fn wrong(name: &'static str, got: impl ToString, want: &'static str) -> FirewallError {
     FirewallError::Setting { name, got: got.to_string(), want }
 }
 
@@ -249,15 +304,15 @@ fn mask(prefix: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)
 }
 
-fn first(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
+pub(crate) fn first(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(address.to_bits() & mask(prefix))
 }
 
-fn last(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
+pub(crate) fn last(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(address.to_bits() | !mask(prefix))
 }
 
-fn contains(network: Ipv4Addr, prefix: u8, address: Ipv4Addr) -> bool {
+pub(crate) fn contains(network: Ipv4Addr, prefix: u8, address: Ipv4Addr) -> bool {
     first(address, prefix) == first(network, prefix)
 }
 
@@ -269,7 +324,7 @@ mod tests {
     fn refuses_what_cannot_work() {
         type Spoil = fn(&mut Settings);
         #[rustfmt::skip]
-        let cases: [(&str, Spoil); 27] = [
+        let cases: [(&str, Spoil); 31] = [
             ("table", |s| s.table = "filter".into()),
             ("table", |s| s.table = "guestright { }; flush ruleset".into()),
             ("table", |s| s.table = "guestright_\u{fc}".into()),
@@ -297,6 +352,10 @@ mod tests {
             ("shaping.up_bits_per_second", |s| {
                 s.shaping = Some(Shaping { down_bits_per_second: 1_000_000, up_bits_per_second: 1 });
             }),
+            ("tunnels.ports", |s| s.tunnels = Some(Tunnels { ports: [].into(), ..Tunnels::default() })),
+            ("tunnels.ports", |s| s.tunnels = Some(Tunnels { ports: [4_500].into(), ..Tunnels::default() })),
+            ("tunnels.ports", |s| s.tunnels = Some(Tunnels { ports: (1_000..1_017).collect(), ..Tunnels::default() })),
+            ("tunnels.per_home_bytes", |s| s.tunnels = Some(Tunnels { per_home_bytes: 0, ..Tunnels::default() })),
             ("limits.flows_max", |s| s.limits.flows_max = 0),
             ("limits.visitors_max", |s| s.limits.visitors_max = 40_000),
         ];

@@ -1,5 +1,6 @@
 //! The state file: what we are about to change, written before we change it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::lookup::interface_exists;
-use crate::{FirewallError, elements, shaping, tool};
+use crate::routing::Routing;
+use crate::{FirewallError, elements, forwarding, shaping, tool};
 
 const VERSION: u32 = 1;
 
@@ -26,15 +28,21 @@ pub(crate) struct State {
     forwarding: Vec<(String, String)>,
     /// Interfaces whose root queue is ours.
     queues: Vec<String>,
+    /// What sends this computer's packets into a tunnel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    routing: Option<Routing>,
 }
 
 impl State {
     /// What this process is about to change.
     pub(crate) fn new(table: &str, forward: &[&str], queues: Vec<String>) -> Result<Self, FirewallError> {
         let process = std::process::id();
+        let others = if forward.is_empty() { BTreeMap::new() } else { forwarding::noted_by_others(table)? };
         let mut forwarding = Vec::new();
         for interface in forward {
-            forwarding.push(((*interface).to_owned(), read(&forwarding_path(interface))?));
+            let before =
+                others.get(*interface).cloned().map_or_else(|| read(&forwarding_path(interface)), Ok)?;
+            forwarding.push(((*interface).to_owned(), before));
         }
         Ok(Self {
             version: VERSION,
@@ -45,7 +53,18 @@ impl State {
             table: table.to_owned(),
             forwarding,
             queues,
+            routing: None,
         })
+    }
+
+    /// The same, with the routing that goes with the table.
+    pub(crate) fn with_routing(self, routing: Routing) -> Self {
+        Self { routing: Some(routing), ..self }
+    }
+
+    /// The routing that goes with the table.
+    pub(crate) fn routing(&self) -> Option<&Routing> {
+        self.routing.as_ref()
     }
 
     /// Writes the file so that a crash leaves either all of it or none.
@@ -72,6 +91,7 @@ impl State {
     /// Turns on forwarding between the interfaces named. Only there: the global switch would make a router of
     /// every other interface too, and turning it off again would reset what others had set.
     pub(crate) fn forward(&self) -> Result<(), FirewallError> {
+        tool::nft(&forwarding::note(&self.table, &self.forwarding))?;
         for (interface, _) in &self.forwarding {
             let path = forwarding_path(interface);
             fs::write(&path, "1").map_err(|error| broken(&path, &error))?;
@@ -81,15 +101,21 @@ impl State {
 
     /// Changes everything back. What is back already is left as it is.
     pub(crate) fn undo(&self) -> Result<(), FirewallError> {
-        // Forwarding first: at no time may visitors pass unfiltered.
+        // Forwarding first: at no time may visitors pass unfiltered. What another table of ours needs goes on.
+        let nothing = self.forwarding.is_empty();
+        let others = if nothing { BTreeMap::new() } else { forwarding::noted_by_others(&self.table)? };
         for (interface, before) in &self.forwarding {
             let path = forwarding_path(interface);
-            if before != "1" && path.exists() {
+            if before != "1" && path.exists() && !others.contains_key(interface) {
                 fs::write(&path, before).map_err(|error| broken(&path, &error))?;
             }
         }
         for interface in self.queues.iter().filter(|interface| interface_exists(interface)) {
             shaping::clear(interface)?;
+        }
+        // The table last: until then it holds back what is routed past the tunnel again.
+        if let Some(routing) = &self.routing {
+            routing.down()?;
         }
         if elements::table_exists(&self.table)? {
             tool::nft(&format!("delete table inet {}\n", self.table))?;
@@ -108,9 +134,20 @@ impl State {
 /// [`FirewallError::OtherNetwork`] if we wrote it ourselves, elsewhere; a file that cannot be read; or the
 /// kernel refuses, and then the file stays.
 pub fn clean_up(state_file: &Path) -> Result<(), FirewallError> {
+    if let Some(state) = left_behind(state_file)? {
+        state.undo()?;
+    }
+    remove(state_file)
+}
+
+/// What an ended run left behind in this network, untouched; nothing if it left nothing here.
+///
+/// # Errors
+/// As [`clean_up`].
+pub(crate) fn left_behind(state_file: &Path) -> Result<Option<State>, FirewallError> {
     let text = match fs::read_to_string(state_file) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(broken(state_file, &error)),
     };
     let state: State = serde_json::from_str(&text).map_err(|error| FirewallError::File {
@@ -127,7 +164,7 @@ pub fn clean_up(state_file: &Path) -> Result<(), FirewallError> {
         });
     }
     if state.boot != boot()? {
-        return remove(state_file);
+        return Ok(None);
     }
     let path = || state_file.display().to_string();
     let is_here = state.network == network()?;
@@ -139,10 +176,7 @@ pub fn clean_up(state_file: &Path) -> Result<(), FirewallError> {
             return Err(FirewallError::OtherNetwork { path: path() });
         }
     }
-    if is_here {
-        state.undo()?;
-    }
-    remove(state_file)
+    Ok(is_here.then_some(state))
 }
 
 /// Removes a state file.

@@ -1,0 +1,129 @@
+//! A home's count of the datagrams of its members' tunnels.
+//!
+//! A home signs for what it saw: the IPv4 packets of a tunnel, headers included, both ways, which are the bytes that
+//! an access point counts for it. Each address and port from which a tunnel comes is counted by itself.
+//!
+//! - Only peers that were answered are counted. WireGuard answers nobody who has no key, so a stranger that makes up
+//!   addresses fills no table. A peer's very first packet is not counted.
+//! - What is lost on the way is counted at one end only, and what the home's kernel handles as one super-frame is one
+//!   packet here: 28 bytes less for each datagram after the first, about 2 % of full ones. Who signs allows for it.
+//! - A peer that is silent for ten minutes is forgotten, and begins at nothing.
+//!
+//! The table only counts: it accepts everything and changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::state::{State, clean_up};
+use crate::{FirewallError, elements, tool};
+
+const TABLE: &str = "guestright_calls";
+/// Peers that are counted at a time.
+const PEERS_MAX: u32 = 65_535;
+
+/// Counts the datagrams of each peer. Removed when dropped, if not before.
+#[derive(Debug)]
+pub struct TunnelMeter {
+    state_file: PathBuf,
+    is_up: bool,
+}
+
+impl TunnelMeter {
+    /// Begins to count what comes to and goes from these UDP ports of this computer. What a crashed run left behind is
+    /// cleaned up first.
+    ///
+    /// # Errors
+    /// No port or port 0, a table of our name that is not ours, or the system refuses.
+    pub fn up(ports: &BTreeSet<u16>, state_file: &Path) -> Result<Self, FirewallError> {
+        if ports.is_empty() || ports.contains(&0) {
+            let got = format!("{ports:?}");
+            return Err(FirewallError::Setting {
+                name: "ports",
+                got,
+                want: "one port or more, none of them 0",
+            });
+        }
+        clean_up(state_file)?;
+        if elements::table_exists(TABLE)? {
+            return Err(FirewallError::TableTaken { table: TABLE.to_owned() });
+        }
+        State::new(TABLE, &[], Vec::new())?.write(state_file)?;
+        let meter = Self { state_file: state_file.to_owned(), is_up: true };
+        tool::nft(&render(ports))?; // On failure, dropping cleans up.
+        Ok(meter)
+    }
+
+    /// Bytes counted so far, both ways, for each peer.
+    ///
+    /// # Errors
+    /// The counts could not be read.
+    pub fn read(&self) -> Result<BTreeMap<SocketAddrV4, u64>, FirewallError> {
+        let mut counts = BTreeMap::<_, u64>::new();
+        for set in ["in", "out"] {
+            let arguments = ["set", "inet", TABLE, set];
+            for element in elements::read_elements(&arguments)? {
+                let (peer, bytes) = read_count(&element).ok_or_else(|| {
+                    tool::unreadable("nft -j list", &arguments, &format!("no count in {element}"))
+                })?;
+                let count = counts.entry(peer).or_default();
+                *count = count.saturating_add(bytes);
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Stops counting and removes the table.
+    ///
+    /// # Errors
+    /// The system refuses; the state file stays, and [`clean_up`] may be tried again.
+    pub fn down(mut self) -> Result<(), FirewallError> {
+        self.is_up = false;
+        clean_up(&self.state_file)
+    }
+}
+
+impl Drop for TunnelMeter {
+    fn drop(&mut self) {
+        if !self.is_up {
+            return;
+        }
+        if let Err(error) = clean_up(&self.state_file) {
+            tracing::warn!(%error, "the meter of the tunnels could not be removed");
+        }
+    }
+}
+
+fn read_count(element: &Value) -> Option<(SocketAddrV4, u64)> {
+    let [address, port] = element["elem"]["val"]["concat"].as_array()?.as_slice() else { return None };
+    let port = u16::try_from(port.as_u64()?).ok()?;
+    let peer = SocketAddrV4::new(address.as_str()?.parse().ok()?, port);
+    Some((peer, element["elem"]["counter"]["bytes"].as_u64()?))
+}
+
+/// Counts in after everything that may drop, out likewise; fragments are joined or not cut yet.
+fn render(ports: &BTreeSet<u16>) -> String {
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    let ports = ports.join(", ");
+    let set = format!("type ipv4_addr . inet_service; size {PEERS_MAX}; flags dynamic,timeout; timeout 10m;");
+    format!(
+        "create table inet {TABLE}
+table inet {TABLE} {{
+	# Looking a peer up in a set that counts would count.
+	set answered {{ {set} }}
+	set in {{ {set} counter; }}
+	set out {{ {set} counter; }}
+	chain input {{
+		type filter hook input priority 300; policy accept;
+		meta nfproto ipv4 udp dport {{ {ports} }} ip saddr . udp sport @answered update @in {{ ip saddr . udp sport }}
+	}}
+	chain output {{
+		type filter hook output priority 300; policy accept;
+		meta nfproto ipv4 udp sport {{ {ports} }} update @answered {{ ip daddr . udp dport }} update @out {{ ip daddr . udp dport }}
+	}}
+}}
+"
+    )
+}

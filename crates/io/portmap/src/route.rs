@@ -1,0 +1,63 @@
+//! The household's router, as this computer sees it.
+
+use crate::PortmapError;
+use std::net::{Ipv4Addr, UdpSocket};
+
+/// The way out of this computer's network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uplink {
+    /// The router.
+    pub router: Ipv4Addr,
+    /// This computer's address towards it.
+    pub own: Ipv4Addr,
+}
+
+const ROUTES: &str = "/proc/thread-self/net/route";
+/// A port that nothing is sent to: connecting a UDP socket only makes the kernel choose a source address.
+const DISCARD: u16 = 9;
+
+/// The default route of this thread's network.
+///
+/// # Errors
+/// There is none, or the system would not say.
+pub fn uplink() -> Result<Uplink, PortmapError> {
+    let table = std::fs::read_to_string(ROUTES).map_err(PortmapError::system("read the routes"))?;
+    let router = default_router(&table).ok_or(PortmapError::NoRouter)?;
+    let own = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        socket.connect((router, DISCARD))?;
+        socket.local_addr()
+    };
+    match own().map_err(PortmapError::system("find our own address"))?.ip() {
+        std::net::IpAddr::V4(own) => Ok(Uplink { router, own }),
+        std::net::IpAddr::V6(_) => Err(PortmapError::NoRouter),
+    }
+}
+
+/// The gateway of the default route with the lowest metric (proc(5), `/proc/net/route`: destination, gateway and mask
+/// are hexadecimal in the computer's byte order).
+fn default_router(table: &str) -> Option<Ipv4Addr> {
+    let routes = table.lines().skip(1).filter_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let number = |index: usize| u32::from_str_radix(fields.get(index)?, 16).ok();
+        let metric: u32 = fields.get(6)?.parse().ok()?;
+        let router = Ipv4Addr::from(number(2)?.to_ne_bytes());
+        (number(1)? == 0 && number(7)? == 0 && !router.is_unspecified()).then_some((metric, router))
+    });
+    routes.min().map(|(_, router)| router)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_route_with_the_lowest_metric_wins() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+            wlan0\t00000000\t0100A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n\
+            eth0\t00000000\t01010101\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
+            eth0\t000B0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+        assert_eq!(default_router(table), Some(Ipv4Addr::new(1, 1, 1, 1)));
+        assert_eq!(default_router("Iface\n"), None);
+    }
+}

@@ -267,6 +267,22 @@ def read_revocations(encoded):
             "revoked": [[key.hex(), since] for key, since in entries]}
 
 
+def read_delegation(encoded):
+    algorithm, items, payload, signature = open_sign1(encoded, 3 * 1024)
+    need(len(items) == 7)
+    member, suite, delegate, bytes_per_day, not_before, not_after, teams = items
+    need(is_bytes(member))
+    verify(algorithm, member, signed_bytes(algorithm, "delegation", b"", payload), signature)
+    need(isinstance(suite, int) and is_bytes(delegate))
+    read_key(suite, delegate)
+    need(is_number(bytes_per_day) and is_number(not_before) and is_number(not_after) and not_before <= not_after)
+    need(isinstance(teams, list) and len(teams) <= 64 and all(is_bytes(team, 24) for team in teams))
+    need(all(one < two for one, two in zip(teams, teams[1:])))
+    need((algorithm, member) != (suite, delegate))
+    return {"member": (algorithm, member), "delegate": (suite, delegate), "bytes_per_day": bytes_per_day,
+            "not_before": not_before, "not_after": not_after, "teams": [team.hex() for team in teams]}
+
+
 def read_receipt(encoded, certificate, now, legacy=False):
     algorithm, items, payload, signature = open_sign1(encoded, 512)
     need(len(items) == 4)
@@ -337,8 +353,9 @@ HEADERS = {  # In the order in which they are written; "?" marks what may be mis
 }
 BASE64 = ("Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 NUMBERS = {"Session-Started": 64, "Weight": 64, "Last": 8, "Reference": 64, "Request-Weight": 64, "Ind-Permille": 16,
-           "Valid-For": 32, "Since": 64, "Max": 16, "Stored": 16, "Refused": 16}
+           "Valid-For": 32, "Since": 64, "Max": 16, "Stored": 16, "Refused": 16, "Tunnel": 16}
 WITH_BODY = ("CONN", "RCPT", "QUER")
+TO_A_HOME = ("Tunnel", "?Session-Started")  # An RREQ with `Tunnel` has these instead.
 
 
 def number(text, bits=64):
@@ -372,9 +389,11 @@ def read_message(data):
     need(len(data) - at >= length, "truncated")
     need(len(data) - at == length)
     need(method in HEADERS)
-    fields = {name: read_value(name, headers[name]) for name in (name.strip("?") for name in HEADERS[method])
+    known = headers_of(method, headers)
+    fields = {name: read_value(name, headers[name]) for name in (name.strip("?") for name in known)
               if name in headers}
-    required = [name for name in HEADERS[method] if not name.startswith("?")]
+    required = [name for name in known if not name.startswith("?")]
+    need(fields.get("Tunnel") != 0)
     if method == "UPDT":
         required += ["Stored", "Refused"] if "Stored" in fields else ["Since", "Max"]
     if method == "QRSP" and fields.get("Decision") == "grant":
@@ -387,6 +406,10 @@ def read_message(data):
         except Refused as error:
             raise Refused("body") from error
     return method, fields
+
+
+def headers_of(method, headers):
+    return TO_A_HOME if method == "RREQ" and "Tunnel" in headers else HEADERS[method]
 
 
 def read_value(name, text):
@@ -412,7 +435,7 @@ def read_value(name, text):
 
 def write_message(method, fields):
     lines = [f"{method} P2PWNC/3.0"]
-    for name in (name.strip("?") for name in HEADERS[method]):
+    for name in (name.strip("?") for name in headers_of(method, fields)):
         value = fields.get(name)
         if value is None:
             continue
@@ -513,6 +536,18 @@ def check_revocations(vector):
     check_sign1(vector, vector["team"]["algorithm"], "revocation", b"", items)
 
 
+def check_delegation(vector):
+    read = read_delegation(bytes.fromhex(vector["encoded"]))
+    for name in ("bytes_per_day", "not_before", "not_after", "teams"):
+        same(read[name], vector[name])
+    for whose in ("member", "delegate"):
+        check_key(vector[whose])
+        same(read[whose], (vector[whose]["algorithm"], bytes.fromhex(vector[whose]["public"])))
+    items = [read["member"][1], *read["delegate"], vector["bytes_per_day"], vector["not_before"],
+             vector["not_after"], [bytes.fromhex(team) for team in vector["teams"]]]
+    check_sign1(vector, read["member"][0], "delegation", b"", items)
+
+
 def check_bundle(vector):
     names = ("certificates", "receipts", "revocations")
     lists = [[bytes.fromhex(item) for item in vector[name]] for name in names]
@@ -543,6 +578,7 @@ def check_refusal(vector, now):
         "key": lambda: read_key(-9, data),
         "certificate": lambda: read_certificate(data),
         "revocation list": lambda: read_revocations(data),
+        "delegation": lambda: read_delegation(data),
         "receipt": lambda: read_receipt(data, certificate, now),
         "acknowledgement": lambda: read_acknowledgement(data, certificate),
         "bundle": lambda: read_bundle(data),
@@ -566,6 +602,7 @@ def main():
         ("keys.json", files["keys.json"]["keys"], check_key),
         ("certificates.json", files["certificates.json"]["certificates"], check_certificate),
         ("revocations.json", files["revocations.json"]["revocations"], check_revocations),
+        ("delegations.json", files["delegations.json"]["delegations"], check_delegation),
         ("receipts.json", receipts["receipts"], lambda vector: check_receipt(vector, receipts["now"])),
         ("receipts.json, supersession", receipts["supersession"],
          lambda vector: check_supersession(vector, by_reference, receipts["now"])),

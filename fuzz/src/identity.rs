@@ -3,8 +3,8 @@
 use crate::actors::{CONSUMER, NOW, PROVIDER};
 use crate::canonical::{self, Form};
 use guestright_identity::{
-    Batch, Certificate, Claim, IdentityError, KeyFile, PublicKey, RevocationList, SecretKey, Signature,
-    Suite, cose,
+    AccessPoints, Batch, Certificate, Claim, Delegation, IdentityError, KeyFile, PublicKey, RevocationList,
+    SecretKey, Signature, Suite, cose,
 };
 use guestright_units::UnixSeconds;
 use rand::SeedableRng;
@@ -86,6 +86,38 @@ pub fn revocations(bytes: &[u8]) {
             assert_eq!(again.expect("as many keys as before").as_bytes(), encoded);
         }
     }
+}
+
+/// A delegation, as it comes and as a payload that the consumer's member has signed.
+pub fn delegation(bytes: &[u8]) {
+    read_delegation(bytes);
+    if let Ok(items) = cose::decode(bytes) {
+        let member = &CONSUMER.member.0;
+        let encoded = cose::seal(member, "delegation", &[], items);
+        if let Some(read) = read_delegation(&encoded) {
+            let again = Delegation::issue(member, read.delegate(), read.terms().clone());
+            let again = again.expect("terms that were read can be signed");
+            assert_eq!(again.as_bytes(), encoded, "the same delegation in other bytes");
+        }
+    }
+}
+
+fn read_delegation(bytes: &[u8]) -> Option<Delegation> {
+    let read = Delegation::parse(bytes).ok()?;
+    assert_eq!(read.as_bytes(), bytes);
+    let terms = read.terms();
+    let (from, to) = (terms.not_before, terms.not_after);
+    assert_eq!((read.check(from), read.check(to)), (Ok(()), Ok(())));
+    assert!(to == UnixSeconds(u64::MAX) || read.check(to.plus(1)).is_err());
+    assert!(from == UnixSeconds(0) || read.check(from.minus(1)).is_err());
+    match &terms.access_points {
+        AccessPoints::Any => assert!(read.allows(PROVIDER.id())),
+        AccessPoints::Of(teams) => assert_eq!(read.allows(PROVIDER.id()), teams.contains(&PROVIDER.id())),
+    }
+    assert_ne!(read.member_id(), read.delegate().id());
+    canonical_key(read.member());
+    canonical_key(read.delegate());
+    Some(read)
 }
 
 fn read_revocations(bytes: &[u8]) -> Option<RevocationList> {

@@ -30,6 +30,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
             }
             "message" => "message",
             "certificate" => "certificate",
+            "delegation" => "delegation",
             "receipt" => "receipt",
             "bundle" => "bundle",
             _ => "acknowledgement",
@@ -38,6 +39,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     }
     texts(&mut seeds);
     batches(&mut seeds);
+    crate::tunnel::seeds(&mut seeds);
     legacy.into_iter().for_each(|legacy| legacy_objects(&mut seeds, legacy));
     seeds
 }
@@ -61,6 +63,9 @@ fn identity(seeds: &mut Vec<Seed>) {
         for sequence in [0, 1] {
             let list = objects::revocation_list(household, sequence);
             both(seeds, "revocations", &format!("{whose}-{sequence}"), list.as_bytes());
+        }
+        for (name, delegation) in objects::delegations(household) {
+            both(seeds, "delegation", &format!("{whose}-{name}"), delegation.as_bytes());
         }
         let (key, certificate) = &household.access_point;
         let terms = objects::terms(household, ServiceClass::High).seal(key, certificate);

@@ -20,6 +20,7 @@ pub fn files() -> Vec<(&'static str, Value)> {
         ("keys.json", objects::keys()),
         ("certificates.json", objects::certificates()),
         ("revocations.json", objects::revocations()),
+        ("delegations.json", objects::delegated()),
         ("receipts.json", objects::receipts()),
         ("bundles.json", objects::bundles()),
         ("acknowledgements.json", objects::acknowledgements()),

@@ -4,7 +4,9 @@
 
 use guestright_fuzz::actors::NOW;
 use guestright_fuzz::vectors::{self, field, hex, refusal};
-use guestright_identity::{Certificate, KeyId, PublicKey, RevocationList, SecretKey, Suite};
+use guestright_identity::{
+    AccessPoints, Certificate, Delegation, KeyId, PublicKey, RevocationList, SecretKey, Suite,
+};
 use guestright_receipt::{Bundle, Receipt, Registers, Rules, UncheckedReceipt};
 use guestright_roaming::Message;
 use guestright_roaming::message::Acknowledgement;
@@ -99,6 +101,26 @@ fn revocation_lists_are_read_and_written_again() {
         };
         let want: BTreeMap<_, _> = vector["revoked"].as_array().unwrap().iter().map(entry).collect();
         assert_eq!(read.revoked(), &want);
+    }
+}
+
+#[test]
+fn delegations_are_read_and_written_again() {
+    for vector in list(&committed("delegations.json"), "delegations") {
+        let encoded = field(&vector, "encoded");
+        let read = Delegation::parse(&encoded).unwrap();
+        check_key(&vector["member"], read.member());
+        check_key(&vector["delegate"], read.delegate());
+        let terms = read.terms();
+        assert_eq!(terms.bytes_per_day.0, number(&vector, "bytes_per_day"));
+        assert_eq!(terms.not_before.0, number(&vector, "not_before"));
+        assert_eq!(terms.not_after.0, number(&vector, "not_after"));
+        let teams = match &terms.access_points {
+            AccessPoints::Any => Vec::new(),
+            AccessPoints::Of(teams) => teams.iter().map(|team| Value::from(team.to_string())).collect(),
+        };
+        assert_eq!(Some(&teams), vector["teams"].as_array());
+        assert_eq!(read.as_bytes(), encoded);
     }
 }
 

@@ -9,6 +9,7 @@ use guestright_roaming::Message;
 use guestright_roaming::message::{Code, Update};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::{Value, json};
+use std::num::NonZeroU16;
 
 /// Every message by a name of its own.
 pub(crate) fn all() -> Vec<(&'static str, Message)> {
@@ -58,6 +59,11 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
             Message::Erro { reference: Some(9), code: Code::Busy, reason: "try later".to_owned() },
         ),
         ("ERRO that says goodbye", Message::error(Code::Closed, "the visitor leaves")),
+        ("RREQ to a tunnel's home", Message::RreqTunnel { port: NonZeroU16::MAX, started: None }),
+        (
+            "RREQ to a tunnel's home, again",
+            Message::RreqTunnel { port: NonZeroU16::MIN, started: Some(STARTED) },
+        ),
     ]
 }
 
@@ -81,6 +87,8 @@ fn fields(message: &Message) -> Value {
             "Provider-Certificate": hex(certificate.as_bytes()), "Acknowledgement": hex(acknowledgement) }),
         Message::Rreq { started, weight, last } => json!({
             "Session-Started": started.0, "Weight": weight.0, "Last": last.then_some(1) }),
+        Message::RreqTunnel { port, started } => json!({
+            "Tunnel": port.get(), "Session-Started": started.map(|started| started.0) }),
         Message::Rcpt { reference, bundle } => json!({ "Reference": reference, "body": body(bundle) }),
         Message::Quer { reference, certificate, request, bundle } => json!({
             "Reference": reference, "Member-Certificate": hex(certificate.as_bytes()),

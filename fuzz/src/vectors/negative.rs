@@ -1,12 +1,12 @@
 //! Vectors that are refused, each with the kind of the refusal. What can be signed is: only one thing is wrong.
 
 use super::messages;
-use super::objects::{consumed, full_bundle, mixed, provided, revocation_list, terms};
+use super::objects::{consumed, delegations, full_bundle, mixed, provided, revocation_list, terms};
 use super::{field, hex, identity_kind};
 use crate::actors::{CONSUMER, NOW, PROVIDER, STARTED};
 use crate::canonical::{head, integer, string};
 use ciborium::Value as Cbor;
-use guestright_identity::{Certificate, PublicKey, RevocationList, Role, SecretKey, Suite, cose};
+use guestright_identity::{Certificate, Delegation, PublicKey, RevocationList, Role, SecretKey, Suite, cose};
 use guestright_receipt::{Bundle, BundleError, Receipt, Rules, UncheckedReceipt};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
@@ -50,6 +50,7 @@ pub fn refusal(vector: &Value) -> &'static str {
         "key" => PublicKey::parse(Suite::EcdsaP256, &bytes).map(drop).map_err(identity),
         "certificate" => Certificate::parse(&bytes).map(drop).map_err(identity),
         "revocation list" => RevocationList::parse(&bytes).map(drop).map_err(identity),
+        "delegation" => Delegation::parse(&bytes).map(drop).map_err(identity),
         "acknowledgement" => Acknowledgement::open(&bytes, &certificate()).map(drop).map_err(identity),
         "receipt" => {
             let rules = Rules::default();
@@ -67,7 +68,18 @@ pub fn refusal(vector: &Value) -> &'static str {
 }
 
 pub(crate) fn all() -> Vec<Refused> {
-    [keys(), forms(), certificates(), lists(), receipts(), terms_refused(), bundles(), texts()].concat()
+    [
+        keys(),
+        forms(),
+        certificates(),
+        lists(),
+        receipts(),
+        terms_refused(),
+        bundles(),
+        texts(),
+        delegation_cases(),
+    ]
+    .concat()
 }
 
 fn case(object: &'static str, name: &'static str, bytes: Vec<u8>, kind: &'static str) -> Refused {
@@ -223,6 +235,51 @@ fn lists() -> Vec<Refused> {
         wrong("keys in descending order", list(&[2, 1]), "malformed"),
         wrong("a key twice", list(&[1, 1]), "malformed"),
         wrong("a certificate instead", CONSUMER.member.1.as_bytes().to_vec(), "malformed"),
+    ]
+}
+
+fn delegation_cases() -> Vec<Refused> {
+    let member = &CONSUMER.member.0;
+    let good = delegations(&CONSUMER).swap_remove(0).1;
+    let changed = |change: fn(&mut Vec<Cbor>)| {
+        let mut items = cose::open(good.as_bytes(), 3_072).expect("our own delegation").items;
+        change(&mut items);
+        cose::seal(member, "delegation", &[], items)
+    };
+    let team = |number: u8| Cbor::Bytes(vec![number; 24]);
+    let mut forged = good.as_bytes().to_vec();
+    forged[60] ^= 1;
+    let wrong = |name, bytes, kind| case("delegation", name, bytes, kind);
+    let items = cose::open(good.as_bytes(), 3_072).expect("our own delegation").items;
+    vec![
+        wrong("a changed byte", forged, "forged"),
+        wrong(
+            "signed by the delegate",
+            cose::seal(&super::objects::delegate(), "delegation", &[], items.clone()),
+            "forged",
+        ),
+        wrong("signed for another purpose", cose::seal(member, "certificate", &[], items), "forged"),
+        wrong("it ends before it begins", changed(|items| items[5] = Cbor::from(1)), "malformed"),
+        wrong("six fields", changed(|items| items.truncate(6)), "malformed"),
+        wrong("to the member itself", changed(|items| items[2] = items[0].clone()), "malformed"),
+        wrong(
+            "teams in descending order",
+            changed(|items| {
+                items[6] = Cbor::Array([2, 1].map(|number| Cbor::Bytes(vec![number; 24])).to_vec())
+            }),
+            "malformed",
+        ),
+        wrong(
+            "65 teams",
+            {
+                let teams = Cbor::Array((0..65).map(team).collect());
+                let mut items = cose::open(good.as_bytes(), 3_072).expect("our own delegation").items;
+                items[6] = teams;
+                cose::seal(member, "delegation", &[], items)
+            },
+            "malformed",
+        ),
+        wrong("3,073 bytes", vec![0; 3_073], "oversized"),
     ]
 }
 

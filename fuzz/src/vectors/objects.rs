@@ -2,11 +2,13 @@
 
 use super::{certificate, hex, key, parts, receipt, with};
 use crate::actors::{CONSUMER, Household, NOW, PROVIDER, STARTED};
-use guestright_identity::{Certificate, KeyId, RevocationList, Role};
+use guestright_identity::{
+    AccessPoints, Certificate, Delegation, DelegationTerms, KeyId, RevocationList, Role, SecretKey, Suite,
+};
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::message::Acknowledgement;
-use guestright_units::{Bytes, Micros, UnixSeconds};
+use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -82,6 +84,51 @@ pub(super) fn revocations() -> Value {
         list("two keys", &CONSUMER, 1),
         list("two keys, P-256", &PROVIDER, 70_000),
     ] })
+}
+
+/// The key that a member delegates to.
+pub(crate) fn delegate() -> SecretKey {
+    SecretKey::from_bytes(Suite::Ed25519, &[9; 32]).expect("a small number is a key")
+}
+
+/// What a household's member delegates, by a name.
+pub(crate) fn delegations(household: &Household) -> Vec<(&'static str, Delegation)> {
+    let delegation = |bytes, access_points| {
+        let (not_before, not_after) = (NOW.minus(86_400), NOW.plus(90 * 86_400));
+        let terms = DelegationTerms { bytes_per_day: Bytes(bytes), not_before, not_after, access_points };
+        Delegation::issue(&household.member.0, delegate().public(), terms).expect("such terms can be")
+    };
+    let one = AccessPoints::Of([PROVIDER.id()].into());
+    let most = AccessPoints::Of((0..64).map(|number| TeamId([number; 24])).collect());
+    vec![
+        ("anywhere", delegation(1_000_000_000, AccessPoints::Any)),
+        ("one-team", delegation(u64::MAX, one)),
+        ("64-teams", delegation(0, most)),
+    ]
+}
+
+pub(super) fn delegated() -> Value {
+    let mut vectors = Vec::new();
+    for (whose, household) in [("consumer", &*CONSUMER), ("provider", &*PROVIDER)] {
+        for (name, delegation) in delegations(household) {
+            let terms = delegation.terms();
+            let teams = match &terms.access_points {
+                AccessPoints::Any => Vec::new(),
+                AccessPoints::Of(teams) => teams.iter().map(ToString::to_string).collect(),
+            };
+            let facts = json!({
+                "name": format!("{whose}, {name}"),
+                "member": key(delegation.member()),
+                "delegate": key(delegation.delegate()),
+                "bytes_per_day": terms.bytes_per_day.0,
+                "not_before": terms.not_before.0,
+                "not_after": terms.not_after.0,
+                "teams": teams,
+            });
+            vectors.push(with(facts, &parts(delegation.as_bytes(), delegation.member(), "delegation", &[])));
+        }
+    }
+    json!({ "delegations": vectors })
 }
 
 /// A receipt of the consumer's member over what the provider served.

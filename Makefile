@@ -7,10 +7,10 @@ CARGO_TARGET_DIR ?= target
 export PATH := $(CARGO_HOME)/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test lint acceptance bench setup clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: ## build the program and show a whole community on this computer
 	@sh scripts/setup.sh demo
@@ -25,8 +25,12 @@ lint: ## formatting, clippy, rustdoc, layers, tidiness, licences, wasm32
 	@sh scripts/setup.sh all
 	@cargo xtask lint
 
+acceptance: ## the program beside other people's, in virtual machines with kernels of Debian's
+	@sh scripts/setup.sh acceptance
+	@cargo xtask acceptance $(ARGS)
+
 bench: ## measure what the budgets are about
-	@sh scripts/setup.sh test
+	@sh scripts/setup.sh bench
 	@cargo xtask bench $(ARGS)
 
 setup: ## install what this computer lacks, and nothing else

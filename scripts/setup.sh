@@ -5,11 +5,15 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [demo|test|all]
+usage: sh scripts/setup.sh [--check] [demo|test|all|acceptance|bench]
 
   demo      what building and running the demo needs
   test      that, and what the tests need
   all       that, and what the lints need (the default)
+  acceptance
+            what building the program and its virtual machines needs (Debian on x86-64)
+  bench     what the tests need, and the tunnels of others that ours are compared with; one that
+            cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
 
 Installs Debian packages with apt-get (through sudo unless root) and Rust with rustup.
@@ -31,6 +35,7 @@ export PATH
 has() { command -v "$1" >/dev/null 2>&1; }
 has_c_compiler() { has cc && has make && { [ -e /usr/include/stdio.h ] || ! has dpkg; }; }
 has_openssl() { has pkg-config && pkg-config --exists openssl; }
+has_scapy() { /usr/bin/python3 -c 'import scapy.layers.ipsec, cryptography' >/dev/null 2>&1; }
 has_certificates() {
     [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || [ -e /etc/ssl/cert.pem ]
 }
@@ -52,12 +57,61 @@ find_missing_packages() {
     has nft || lacks nftables "nft (nftables: the access points' firewall)"
     { has ip && has tc; } || lacks iproute2 "ip and tc (iproute2: network namespaces and links)"
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
+    { has wg && has wg-quick; } || lacks wireguard-tools "wg and wg-quick (stock clients)"
+    has wireguard-go || lacks wireguard-go "wireguard-go (the reference WireGuard, a stock client)"
     [ "$group" = demo ] && return
+    if [ "$group" = acceptance ]; then
+        find_missing_machines
+        return
+    fi
     has pkg-config || lacks pkg-config "pkg-config (finds OpenSSL)"
     has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
     has tshark || lacks tshark "tshark (an outside judge of our packets)"
-    [ "$group" = test ] && return
+    has miniupnpd || lacks miniupnpd-nftables "miniupnpd (a household's router that maps ports)"
+    has python3 || lacks python3 "python3 (sends what Rust's standard library cannot)"
+    has tcpdump || lacks tcpdump "tcpdump (catches packets)"
+    has_scapy || lacks "python3-scapy python3-cryptography" "Scapy with ciphers (another outside judge of our packets)"
+    has ping || lacks iputils-ping "ping (the tunnels' tests)"
+    has zbarimg || lacks zbar-tools "zbarimg (scans QR codes)"
+    find_missing_strongswan
+    case $group in test | bench) return ;; esac
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
+}
+
+# strongSwan, on both ends of a tunnel.
+find_missing_strongswan() {
+    [ -x /usr/lib/ipsec/charon ] || lacks strongswan-charon "charon (strongSwan: IKEv2 clients)"
+    has swanctl || lacks strongswan-swanctl "swanctl and strongSwan's control plugin"
+    has openssl || lacks openssl "openssl (certificates for IKEv2 clients)"
+    for part in libstrongswan-standard-plugins:openssl libstrongswan-extra-plugins:chapoly \
+        libcharon-extra-plugins:kernel-libipsec libcharon-extauth-plugins:eap-mschapv2; do
+        [ -e "/usr/lib/ipsec/plugins/libstrongswan-${part#*:}.so" ] ||
+            lacks "${part%:*}" "strongSwan's plugin ${part#*:}"
+    done
+}
+
+# Programs of others that the program meets in the virtual machines, and the machines.
+find_missing_machines() {
+    has linux.uml || lacks user-mode-linux "linux.uml (a kernel that is an ordinary program)"
+    has qemu-system-x86_64 || lacks qemu-system-x86 "qemu (a computer in software, for Debian's stock kernel)"
+    { has modprobe && has depmod; } || lacks kmod "modprobe and depmod (kernel modules)"
+    { has busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } ||
+        lacks busybox-static "busybox without libraries (the first program in the machine)"
+    [ -x /usr/lib/ipsec/charon ] || lacks strongswan-charon "charon (strongSwan: IKE)"
+    has swanctl || lacks strongswan-swanctl "swanctl (speaks to charon)"
+    [ -e /usr/lib/ipsec/plugins/libstrongswan-openssl.so ] ||
+        lacks libstrongswan-standard-plugins "strongSwan's OpenSSL plugin (triple DES)"
+    has xl2tpd || lacks xl2tpd "xl2tpd (L2TP)"
+    has pppd || lacks ppp "pppd (PPP)"
+    has iptables-legacy || lacks iptables "iptables (NAT where the kernel has no nftables)"
+    has ping || lacks iputils-ping "ping"
+    has tcpdump || lacks tcpdump "tcpdump (catches packets)"
+    has hostapd || lacks hostapd "hostapd (a radio as an access point)"
+    has wpa_supplicant || lacks wpasupplicant "wpa_supplicant (a radio as a client)"
+    has iw || lacks iw "iw (sets up radios)"
+    has dnsmasq || lacks dnsmasq-base "dnsmasq (DHCP)"
+    has wg || lacks wireguard-tools "wg (configures WireGuard)"
+    has jq || lacks jq "jq (reads JSON)"
 }
 
 at_least() { # have, want: two versions, compared by their first two numbers
@@ -210,13 +264,38 @@ install_rust() {
     [ -z "$rust" ] || rustup override set stable --path "$root"
 }
 
+# --- The tunnels of others ------------------------------------------------------------------------------------------
+
+has_libipsec() {
+    has swanctl && [ -e /usr/lib/ipsec/charon ] && [ -e /usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so ]
+}
+
+wish() { # packages, job: wanted, but nothing fails without
+    if [ "$check" = yes ] || ! is_debian_family || ! { is_root || has sudo; }; then
+        printf 'absent: %s\n' "$2"
+        return
+    fi
+    # shellcheck disable=SC2086 # A list of names without spaces.
+    twice apt_install $1 || printf 'setup: going on without %s\n' "$2" >&2
+}
+
+wish_for_peers() {
+    has wg || wish wireguard-tools "wg (configures WireGuard)"
+    has wireguard-go || wish wireguard-go "wireguard-go, the distribution's"
+    has openvpn || wish openvpn "OpenVPN"
+    has openssl || wish openssl "openssl (OpenVPN's certificates, the speed of ciphers)"
+    has_libipsec ||
+        wish "strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-standard-plugins" "strongSwan with libipsec"
+    has go || printf 'absent: go (1.21 or newer builds the current wireguard-go; https://go.dev/dl)\n'
+}
+
 # --- Main -----------------------------------------------------------------------------------------------------------
 
 group=all
 check=no
 for argument in "$@"; do
     case $argument in
-    demo | test | all) group=$argument ;;
+    demo | test | all | acceptance | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -237,4 +316,5 @@ if ! is_complete; then
         fail 1 "still missing after the installation, see above."
     fi
 fi
+[ "$group" != bench ] || wish_for_peers
 echo "everything needed is here"

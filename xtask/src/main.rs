@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks on the terminal")]
 
+mod acceptance;
 mod bench;
 mod layers;
 mod licences;
@@ -28,7 +29,9 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   tidy             sizes, names, links, unsafe code, loose ends
   licences         what all that we link against is licensed under
   test [ARGS]      every test; ARGS go to `cargo test`
-  bench [ARGS]     every benchmark; ARGS go to the benchmarks, e.g. a name to filter by
+  acceptance [uml] [qemu] [--program PATH]
+                   the program beside other people's, in virtual machines with kernels of Debian's
+  bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";
 
@@ -51,7 +54,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    if !rest.is_empty() && !matches!(command, "test" | "bench") {
+    if !rest.is_empty() && !matches!(command, "test" | "bench" | "acceptance") {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
     match command {
@@ -61,6 +64,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "tidy" => tidy::run(),
         "licences" => licences::run(),
         "test" => test::run(rest),
+        "acceptance" => acceptance::run(rest),
         "bench" => bench::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

@@ -1,0 +1,38 @@
+# The steps of the machine with Debian's stock kernel: WireGuard, nftables and radios.
+#
+#   visitor ~~radio~~ access 198.51.100.2 ── 198.51.100.1 internet 203.0.113.1 ── 203.0.113.2 away
+#                                            192.0.2.1, a web server
+#
+# `access` is a household of one team, with an access point and a home; `away` is the visitor's own home.
+# shellcheck shell=bash
+
+MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain_nat nft_reject_inet sch_htb)
+
+# shellcheck disable=SC2034 # Read by guest.sh.
+STEPS=(
+    "radio-association join_by_radio"
+    "dhcp lease_address"
+    "closed-without-receipts stays_closed"
+    "receipts-open-the-way visit_plainly"
+    "gateway-in-the-kernel gateway_is_kernels"
+    "visit-home visit_through_home"
+    "stock-client-home stock_client_comes_home"
+    "wireguard-kernel-and-ours kernel_meets_ours"
+)
+
+# shellcheck source-path=SCRIPTDIR source=town.sh
+. "$STAGE/town.sh"
+# shellcheck source-path=SCRIPTDIR source=radio.sh
+. "$STAGE/radio.sh"
+# shellcheck source-path=SCRIPTDIR source=wireguard.sh
+. "$STAGE/wireguard.sh"
+
+set_up() {
+    local module
+    for module in "${MODULES_WANTED[@]}"; do
+        modprobe "$module"
+    done
+    modprobe mac80211_hwsim radios=2
+    build_town
+    found_teams
+}

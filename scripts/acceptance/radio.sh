@@ -1,0 +1,55 @@
+# A stock client on our access point: hostapd, wpa_supplicant, DHCP.
+# shellcheck shell=bash
+
+join_by_radio() {
+    cat >/guest/work/hostapd.conf <<CONF
+interface=wlan0
+driver=nl80211
+ssid=acceptance
+hw_mode=g
+channel=6
+auth_algs=1
+ctrl_interface=/run/hostapd
+CONF
+    cat >/guest/work/supplicant.conf <<CONF
+ctrl_interface=/run/supplicant
+network={
+    ssid="acceptance"
+    key_mgmt=NONE
+    scan_freq=2437
+}
+CONF
+    start hostapd access hostapd /guest/work/hostapd.conf
+    within 20 grep -q AP-ENABLED /guest/out/hostapd.txt
+    start supplicant visitor wpa_supplicant -i wlan1 -D nl80211 -c /guest/work/supplicant.conf
+    within 30 associated
+    in_host visitor iw dev wlan1 link
+}
+
+associated() { in_host visitor iw dev wlan1 link | grep -q '^Connected'; }
+
+lease_address() {
+    start dnsmasq access dnsmasq --keep-in-foreground --conf-file=/dev/null --interface=wlan0 --bind-interfaces \
+        --dhcp-range=10.11.0.50,10.11.0.99,10m --no-resolv --no-hosts "--address=/#/$SERVER" --user=root \
+        --pid-file=/guest/work/dnsmasq.number --dhcp-leasefile=/guest/work/leases --log-dhcp --log-facility=-
+    within 10 has_socket access 67
+    in_host visitor busybox udhcpc -i wlan1 -n -q -f -t 10 -T 2 -s "$STAGE/lease.sh"
+    in_host visitor ip route show default | grep -q "via $GUESTS dev wlan1"
+    can_ping visitor "$GUESTS"
+}
+
+stays_closed() {
+    # Refused, or no answer; anything but a file.
+    ! can_fetch 3
+}
+
+visit_plainly() {
+    start visit visitor "$STAGE/guestright" visit --json --update-seconds 1 --key away/member.key \
+        --certificate away/member.cert --state away/member-state --home "$AWAY:7274" --no-tunnel
+    within 30 grep -q '"event":"granted"' /guest/out/visit.txt
+    can_fetch 60
+    within 30 ap_says '.sessions[0].signed >= 200000'
+    stop visit
+    within 30 has_been_paid 1
+    ! can_fetch 3
+}

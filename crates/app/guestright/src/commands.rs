@@ -7,6 +7,7 @@ mod doctor;
 mod home;
 mod receipt;
 mod team;
+mod tunnel;
 mod visit;
 
 use crate::failure::Outcome;
@@ -20,6 +21,7 @@ pub(crate) enum Command {
     Home(home::Home),
     Visit(visit::Visit),
     Receipt(receipt::Receipt),
+    Tunnel(tunnel::Tunnel),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Manual(completions::Manual),
@@ -34,6 +36,7 @@ impl Command {
             Self::Home(command) => command.run(out),
             Self::Visit(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
+            Self::Tunnel(command) => command.run(out),
             Self::Doctor(command) => command.run(out),
             Self::Completions(command) => command.run(out),
             Self::Manual(command) => command.run(out),

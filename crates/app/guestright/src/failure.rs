@@ -47,6 +47,11 @@ impl Failure {
         })
     }
 
+    /// For whoever asked over a control socket.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": format!("{:#}", self.error), "hint": self.hint })
+    }
+
     /// Whether the reader of our output has gone, as in `guestright … | head`.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let io = self.error.downcast_ref::<std::io::Error>();

@@ -3,6 +3,7 @@
 use guestright_channel::{ChannelError, Credentials, Sender, connect};
 use guestright_clock::Clock;
 use guestright_identity::Role;
+use rustix::net::sockopt;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -11,6 +12,13 @@ use tokio::sync::mpsc;
 /// How many messages may wait for the team server.
 const QUEUE_MAX: usize = 256;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// When nothing was said for so long, the other end's kernel is asked whether it is there…
+const SILENT_AFTER: Duration = Duration::from_secs(8);
+/// …and again after so long, so many times.
+const SILENT_AGAIN: Duration = Duration::from_secs(1);
+const SILENT_TIMES: u32 = 3;
+/// What was sent has to be acknowledged within this.
+const UNHEARD_MAX: Duration = Duration::from_secs(8);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -80,6 +88,9 @@ async fn once(
     let opened = async {
         let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
         let stream = stream.map_err(|_| ChannelError::Timeout)??;
+        if let Err(error) = notice_silence(&stream) {
+            tracing::debug!(%error, "a home that falls silent will be noticed late");
+        }
         connect(stream, credentials, team, now).await
     };
     let (channel, peer) = opened.await.map_err(Attempt::NotReached)?;
@@ -104,6 +115,16 @@ async fn once(
     };
     reading.abort();
     ended
+}
+
+/// Lets the kernel notice within seconds that the other end is gone without a word, or has forgotten us: a home that was
+/// killed behind a tunnel cannot say so.
+fn notice_silence(stream: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, SILENT_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, SILENT_AGAIN)?;
+    sockopt::set_tcp_keepcnt(stream, SILENT_TIMES)?;
+    sockopt::set_tcp_user_timeout(stream, u32::try_from(UNHEARD_MAX.as_millis()).unwrap_or(u32::MAX))
 }
 
 async fn pass_on(sender: &mut Sender, messages: &mut mpsc::Receiver<Vec<u8>>) -> Result<(), ChannelError> {

@@ -6,7 +6,11 @@ mod commands;
 mod control;
 mod failure;
 mod files;
+mod gateway_files;
 mod homeward;
+mod listen;
+mod ike_files;
+mod qr;
 mod settings;
 mod signals;
 

@@ -1,13 +1,19 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
+mod ikev2;
+
+pub(crate) use ikev2::{IkeDataPlane, IkeProfile, Ikev2Settings, L2tpSettings};
+
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_firewall::Tunnels;
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::{access_point, home};
 use guestright_units::{Bytes, Micros};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// The port of the protocol on the visitors' link, UDP and TCP.
@@ -51,6 +57,40 @@ pub(crate) struct ApSettings {
     pub(crate) when_home_is_away: String,
     /// The share of the line that visitors may have; without it they are not shaped.
     pub(crate) shaping: Option<ShapingSettings>,
+    /// Visitors that have nothing but a tunnel.
+    #[serde(default)]
+    pub(crate) tunnels: TunnelSettings,
+}
+
+/// `[tunnels]` in `ap.toml`: what passes to and from tunnel ports without a session, so that homes can be found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TunnelSettings {
+    /// Whether anything does.
+    pub(crate) enabled: bool,
+    /// The UDP ports of homes.
+    pub(crate) ports: BTreeSet<u16>,
+    /// Bytes an hour for one visitor.
+    pub(crate) allowance_bytes: u64,
+    /// Bytes an hour for one home.
+    pub(crate) per_home_bytes: u64,
+    /// Bytes an hour in all.
+    pub(crate) per_hour_bytes: u64,
+}
+
+impl Default for TunnelSettings {
+    fn default() -> Self {
+        let Tunnels { ports, allowance_bytes, per_home_bytes, per_hour_bytes } = Tunnels::default();
+        Self { enabled: true, ports, allowance_bytes, per_home_bytes, per_hour_bytes }
+    }
+}
+
+impl TunnelSettings {
+    /// What the firewall has to know, unless it is turned off.
+    pub(crate) fn rules(&self) -> Option<Tunnels> {
+        let Self { ports, allowance_bytes, per_home_bytes, per_hour_bytes, .. } = self.clone();
+        self.enabled.then_some(Tunnels { ports, allowance_bytes, per_home_bytes, per_hour_bytes })
+    }
 }
 
 /// What visitors may have of the line, all together.
@@ -82,6 +122,52 @@ pub(crate) struct HomeSettings {
     pub(crate) receipts_max: u64,
     #[serde(default)]
     pub(crate) policy: PolicySettings,
+    /// Where access points ask for receipts of members that have nothing but a tunnel, if there is a gateway.
+    #[serde(default = "default_protocol_listen")]
+    pub(crate) protocol_listen: SocketAddr,
+    /// The way home for roaming members; without it there is none.
+    pub(crate) gateway: Option<GatewaySettings>,
+}
+
+/// `[gateway]` in `home.toml`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GatewaySettings {
+    /// What `team gateway init` and `team member add --qr` have made.
+    #[serde(default = "default_gateway")]
+    pub(crate) directory: PathBuf,
+    /// The name of the device that members' packets come out of.
+    #[serde(default = "default_gateway_interface")]
+    pub(crate) interface: String,
+    /// The interface to the Internet.
+    pub(crate) uplink_interface: String,
+    /// Networks at home that members may reach, as `address/length`.
+    #[serde(default)]
+    pub(crate) home_networks: Vec<String>,
+    #[serde(default)]
+    pub(crate) backend: GatewayBackend,
+    /// Who answers members that ask the gateway for names; otherwise the first resolver in /etc/resolv.conf.
+    pub(crate) dns_upstream: Option<Ipv4Addr>,
+    /// Whether the household's router is asked to let the home's ports through: PCP, NAT-PMP or UPnP.
+    #[serde(default)]
+    pub(crate) port_mapping: bool,
+    /// Clients of IKEv2.
+    pub(crate) ikev2: Option<Ikev2Settings>,
+    /// Clients of L2TP.
+    pub(crate) l2tp: Option<L2tpSettings>,
+}
+
+/// Who does the work of WireGuard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum GatewayBackend {
+    /// The kernel if it can, else this program.
+    #[default]
+    Auto,
+    /// The kernel.
+    Kernel,
+    /// This program.
+    Userspace,
 }
 
 /// How visitors are judged.
@@ -126,12 +212,24 @@ fn default_home_state() -> PathBuf {
     "home-state".into()
 }
 
+fn default_gateway() -> PathBuf {
+    crate::gateway_files::DIRECTORY.into()
+}
+
+fn default_gateway_interface() -> String {
+    "gr-home".to_owned()
+}
+
 fn default_port() -> u16 {
     PROTOCOL_PORT
 }
 
 fn default_listen() -> SocketAddr {
     SocketAddr::new(IpAddr::from([0, 0, 0, 0]), HOME_PORT)
+}
+
+fn default_protocol_listen() -> SocketAddr {
+    SocketAddr::new(IpAddr::from([0, 0, 0, 0]), PROTOCOL_PORT)
 }
 
 fn default_interval() -> u64 {
@@ -217,6 +315,21 @@ impl HomeSettings {
     /// The machine's configuration.
     pub(crate) fn config(&self) -> home::Config {
         home::Config { judge: self.policy.judge(), ..home::Config::default() }
+    }
+}
+
+impl GatewaySettings {
+    /// The home's networks, read.
+    pub(crate) fn networks(&self) -> Result<Vec<(Ipv4Addr, u8)>, Failure> {
+        let parse = |text: &String| {
+            let parts = text.split_once('/');
+            let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
+            network.ok_or_else(|| {
+                Failure::config(anyhow!("home_networks: {text:?} is not address/length"))
+                    .hint("write for example \"192.168.1.0/24\"")
+            })
+        };
+        self.home_networks.iter().map(parse).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `guestright ap`: the access point.
 
+mod calls;
 mod guard;
 mod link;
 mod run;
@@ -77,6 +78,15 @@ const SETTINGS: &str = r#"A settings file:
   [shaping]                         # what visitors may have, all together
   down_bits_per_second = 20000000
   up_bits_per_second = 5000000
+  [tunnels]                         # visitors with a stock WireGuard app; their homes sign
+  enabled = true
+  ports = [51820]                   # UDP ports of homes
+  allowance_bytes = 131072          # without a signature: an hour, for one visitor,
+  per_home_bytes = 1048576          # … to and from one home,
+  per_hour_bytes = 8388608          # … and in all
+
+A home whose tunnel answers a visitor is asked for receipts at TCP port 7273: at most 6 times a minute for one visitor,
+12 times for one home, 60 times in all, and after a refusal not again for 5, 10, … 320 seconds.
 "#;
 
 impl Ap {
@@ -129,6 +139,7 @@ fn firewall_settings(settings: &ApSettings) -> Result<firewall::Settings, Failur
     let mut rules =
         firewall::Settings::new(interface, &settings.uplink_interface, address, network, settings.port);
     rules.household = settings.household()?;
+    rules.tunnels = settings.tunnels.rules();
     rules.shaping = settings.shaping.map(|shaping| firewall::Shaping {
         down_bits_per_second: shaping.down_bits_per_second,
         up_bits_per_second: shaping.up_bits_per_second,
@@ -167,9 +178,11 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
     for (list, open) in [("sessions", "open"), ("closed", "closed")] {
         for session in status[list].as_array().into_iter().flatten() {
             let team = text(&session["team"]);
+            let tunnel =
+                session["tunnel"].as_str().map_or_else(String::new, |home| format!(", tunnel to {home}"));
             writeln!(
                 out,
-                "{:<16} {:<10} {:<8} {:>14} {:>14}  {}",
+                "{:<16} {:<10} {:<8} {:>14} {:>14}  {}{tunnel}",
                 text(&session["ip"]),
                 team.get(..8).unwrap_or(&team),
                 text(&session["class"]),
@@ -178,6 +191,14 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
                 session["end"].as_str().unwrap_or(open),
             )?;
         }
+    }
+    if status["allowance"].is_object() {
+        let used = bytes(&status["allowance"]["used"]);
+        writeln!(
+            out,
+            "tunnels   {used} passed without a session, {} calls to homes",
+            status["allowance"]["calls"]
+        )?;
     }
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;

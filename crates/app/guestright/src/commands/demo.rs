@@ -3,6 +3,7 @@
 mod cast;
 mod internet;
 mod report;
+mod stock;
 mod story;
 mod town;
 

@@ -1,6 +1,8 @@
 use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_firewall::check_connections;
 use guestright_netns::{Mode, Sandbox};
+use guestright_portmap::Reach;
 use serde_json::json;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -19,6 +21,8 @@ pub(crate) struct Doctor {
 struct Finding {
     what: &'static str,
     good: bool,
+    /// Whether its lack counts.
+    needed: bool,
     says: String,
     to_do: &'static str,
 }
@@ -28,20 +32,24 @@ impl Doctor {
         let findings = examine();
         if self.json {
             let one = |finding: &Finding| {
-                json!({ "what": finding.what, "good": finding.good, "says": finding.says,
+                json!({ "what": finding.what, "good": finding.good, "needed": finding.needed, "says": finding.says,
                     "to_do": if finding.good { None } else { Some(finding.to_do) } })
             };
             writeln!(out, "{}", serde_json::Value::Array(findings.iter().map(one).collect()))?;
             return Ok(());
         }
         for finding in &findings {
-            let mark = if finding.good { "yes" } else { "NO " };
+            let mark = match (finding.good, finding.needed) {
+                (true, _) => "yes",
+                (false, true) => "NO ",
+                (false, false) => "no ",
+            };
             writeln!(out, "{mark}  {:<28} {}", finding.what, finding.says)?;
             if !finding.good {
                 writeln!(out, "     {:<28} {}", "", finding.to_do)?;
             }
         }
-        let missing = findings.iter().filter(|finding| !finding.good).count();
+        let missing = findings.iter().filter(|finding| finding.needed && !finding.good).count();
         let verdict = if missing == 0 { "this computer can do everything" } else { "something is missing" };
         writeln!(out, "\n{verdict}")?;
         if missing == 0 { Ok(()) } else { Err(Failure::user(anyhow!("{missing} of these are missing"))) }
@@ -55,12 +63,13 @@ fn examine() -> Vec<Finding> {
             let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
             String::from_utf8_lossy(&text).lines().next().unwrap_or_default().chars().take(40).collect()
         });
-        Finding { what, good: output.is_ok(), says, to_do }
+        Finding { what, good: output.is_ok(), needed: true, says, to_do }
     };
     let sandbox = Sandbox::probe();
     let demo = Finding {
         what: "the demo (namespaces)",
         good: sandbox.is_ok(),
+        needed: true,
         says: sandbox.map_or_else(
             |error| error.to_string(),
             |mode| match mode {
@@ -70,11 +79,47 @@ fn examine() -> Vec<Finding> {
         ),
         to_do: "run as root, or allow user namespaces as the message says",
     };
+    let connections = check_connections();
+    let connections = Finding {
+        what: "access point: stock apps",
+        good: connections.is_ok(),
+        needed: false,
+        says: connections.map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
+        to_do: "run as root, with the kernel's nf_conntrack; without /proc/net/nf_conntrack install the package conntrack",
+    };
     vec![
         tool("access point: nftables", "nft", "--version", "install the package nftables"),
         tool("access point: tc and ip", "tc", "-V", "install the package iproute2"),
+        connections,
         demo,
         tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"),
         tool("the demo: curl", "curl", "--version", "install the package curl"),
+        router(),
     ]
+}
+
+/// Whether a home on this computer could be reached through the household's router. Takes some seconds where no router
+/// answers.
+fn router() -> Finding {
+    let what = "home: the household's router";
+    let examined = match guestright_portmap::examine() {
+        Ok(examined) => examined,
+        Err(error) => {
+            let to_do = "a home needs a connection to the Internet; everything else works without";
+            return Finding { what, good: false, needed: false, says: error.to_string(), to_do };
+        }
+    };
+    let answers = examined.answers.iter().map(|answer| match &answer.outcome {
+        Ok(Some(address)) => format!("{}: yes, {address} is {}", answer.method, Reach::of(*address)),
+        Ok(None) => format!("{}: yes", answer.method),
+        Err(error) => format!("{}: {error}", answer.method),
+    });
+    let own = examined.uplink.own;
+    let says = if Reach::of(own) == Reach::Public {
+        format!("{own} is an address of the Internet: nothing has to be mapped")
+    } else {
+        answers.collect::<Vec<_>>().join("; ")
+    };
+    let advice = examined.advice();
+    Finding { what, good: advice.is_none(), needed: false, says, to_do: advice.unwrap_or_default() }
 }

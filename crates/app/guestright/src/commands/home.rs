@@ -1,5 +1,9 @@
-//! `guestright home`: the team server.
+//! `guestright home`: the team server, and the gateway of its roaming members.
 
+mod calls;
+mod gateway;
+mod ikev2;
+mod mapping;
 mod run;
 
 use crate::control;
@@ -7,9 +11,11 @@ use crate::failure::{Failure, Outcome};
 use crate::files::PassphraseArgs;
 use crate::settings::{self, HomeSettings};
 use anyhow::anyhow;
-use guestright_units::Bytes;
+use guestright_units::{Bytes, UnixSeconds};
+use serde_json::Value;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Run the team's home: keeps its receipts, decides for its access points, serves its roaming members
 #[derive(Debug, clap::Args)]
@@ -31,7 +37,28 @@ pub(crate) struct Home {
 enum HomeCommand {
     Status(Status),
     Why(Why),
+    Reload(Reload),
+    Off(Off),
 }
+
+/// Read the gateway's directory and the revocation list again: members that were added come in, revoked ones do not
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright home reload --config home.toml")]
+struct Reload {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Stop the home and put firewall and network back as they were, also after a crash
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright home off --config home.toml")]
+struct Off {}
+
+/// How long a home may take to stop.
+const STOP_MAX: Duration = Duration::from_secs(10);
 
 /// Show what the running home knows
 #[derive(Debug, clap::Args)]
@@ -57,7 +84,9 @@ struct Why {
 
 const EXAMPLE: &str = "Example:
   guestright home --config home.toml
-  guestright home status --config home.toml --json";
+  guestright home status --config home.toml --json
+  guestright home reload --config home.toml
+  guestright home off --config home.toml";
 
 const SETTINGS: &str = r#"A settings file:
 
@@ -67,9 +96,29 @@ const SETTINGS: &str = r#"A settings file:
   listen = "0.0.0.0:7274"
   revocations = "revocations"  # optional
   receipts_max = 1000000
+  protocol_listen = "0.0.0.0:7273"  # with a gateway: where access points ask for receipts of members
+                               # that have nothing but a stock WireGuard app
   [policy]
   kind = "srm"                 # the paper's rule; or netflow, quota, gmf
   bootstrap_bytes = 100000000  # serve strangers until so much is owed to us
+  [gateway]                    # roaming members come home here; needs root, or NET_ADMIN
+  directory = "gateway"        # what `guestright team gateway init` has made
+  uplink_interface = "wan"     # the way to the Internet
+  home_networks = ["192.168.1.0/24"]  # what members reach besides; nothing else that is private
+  interface = "gr-home"        # what the tunnel's device is to be called
+  backend = "auto"             # the kernel's WireGuard if it has one; or "kernel", "userspace"
+  dns_upstream = "192.168.1.1" # optional; else the first resolver in /etc/resolv.conf
+  port_mapping = true          # ask the household's router to let the home's ports through; default: no
+  [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
+  profile = "modern"           # or "legacy-paper": IKEv1 and the papers' broken suites besides
+  certificate = "gateway.crt"  # optional, with certificate_key: for clients that log in by name and password
+  certificate_key = "gateway.pem"
+  team_secret = "team.secret"  # optional: for L2TP and legacy-paper
+  data_plane = "auto"          # the kernel's ESP if it has it; or "kernel", "userspace"
+  [gateway.l2tp]               # optional: needs ESP, L2TP and PPP in the kernel
+  listen = "198.51.100.2"      # optional; else the first address of the uplink
+
+Members reach the gateway at the UDP port in gateway.toml: let it through on the household's router.
 "#;
 
 impl Home {
@@ -101,11 +150,54 @@ impl Home {
                 }
                 Ok(())
             }
+            Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
+            Some(HomeCommand::Off(Off {})) => off(&settings, &self.config, &state, out),
         }
     }
 }
 
-fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
+fn print_reload(answer: &Value, json: bool, out: &mut impl Write) -> Outcome {
+    if let Some(error) = answer["error"].as_str() {
+        let failure = Failure::config(anyhow!("nothing was changed: {error}"));
+        return Err(match answer["hint"].as_str() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        });
+    }
+    if json {
+        return Ok(writeln!(out, "{answer}")?);
+    }
+    let gateway = &answer["gateway"];
+    if gateway.is_null() {
+        writeln!(out, "read again; this home has no gateway")?;
+    } else {
+        let (members, added, removed) = (&gateway["members"], &gateway["added"], &gateway["removed"]);
+        writeln!(out, "read again: {members} members, {added} new, {removed} gone")?;
+    }
+    Ok(())
+}
+
+fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut impl Write) -> Outcome {
+    let door = state.join("home.sock");
+    if control::ask(&door, "stop")?.is_some() {
+        if !control::wait_until_gone(&door, STOP_MAX) {
+            return Err(Failure::network(anyhow!("the home was asked to stop and still runs")));
+        }
+        writeln!(out, "the home has stopped, and the network is as it was before")?;
+        return Ok(());
+    }
+    let gateway = settings.gateway.as_ref();
+    let left = gateway.map_or(Ok(false), |gateway| gateway::clean_up(gateway, config, state))?;
+    let left = calls::clean_up(state)? || left;
+    if left {
+        writeln!(out, "the network is as it was before")?;
+    } else {
+        writeln!(out, "nothing to do: the home is not running and has left nothing behind")?;
+    }
+    Ok(())
+}
+
+fn print_status(status: &Value, out: &mut impl Write) -> Outcome {
     writeln!(out, "team         {}", status["team"].as_str().unwrap_or_default())?;
     for (name, key) in [("receipts", "receipts"), ("teams", "teams"), ("debts", "edges")] {
         writeln!(out, "{name:<12} {}", status[key])?;
@@ -118,6 +210,65 @@ fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
     }
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused      {count} × {kind}")?;
+    }
+    print_calls(&status["calls"], out)?;
+    if status["gateway"].is_object() {
+        print_gateway(&status["gateway"], out)?;
+    }
+    if status["ikev2"].is_object() {
+        ikev2::print(&status["ikev2"], out)?;
+    }
+    Ok(())
+}
+
+/// Access points that carry members' tunnels, and what was signed for them.
+fn print_calls(calls: &Value, out: &mut impl Write) -> Outcome {
+    let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
+    for call in calls["open"].as_array().into_iter().flatten() {
+        let (from, provider) =
+            (call["from"].as_str().unwrap_or("-"), call["provider"].as_str().unwrap_or("-"));
+        let provider = provider.get(..8).unwrap_or(provider);
+        let (counted, signed) = (bytes(&call["counted"]), bytes(&call["signed"]));
+        writeln!(out, "signing      at {from}, team {provider}: {counted} counted, {signed} signed for")?;
+    }
+    for (kind, count) in calls["refused"].as_object().into_iter().flatten() {
+        writeln!(out, "not signed   {count} × {kind}")?;
+    }
+    Ok(())
+}
+
+fn print_gateway(gateway: &Value, out: &mut impl Write) -> Outcome {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
+    writeln!(
+        out,
+        "gateway      {} at {}, port {}, on {} ({})",
+        text(&gateway["network"]),
+        text(&gateway["endpoint"]),
+        gateway["port"],
+        text(&gateway["interface"]),
+        text(&gateway["backend"])
+    )?;
+    writeln!(
+        out,
+        "{:<20} {:<15} {:<22} {:<21} {:>14} {:>14}",
+        "member", "address", "endpoint", "handshake", "received", "sent"
+    )?;
+    for member in gateway["members"].as_array().into_iter().flatten() {
+        let handshake =
+            member["handshake"].as_u64().map_or_else(|| "-".to_owned(), |at| UnixSeconds(at).to_string());
+        writeln!(
+            out,
+            "{:<20} {:<15} {:<22} {handshake:<21} {:>14} {:>14}",
+            text(&member["name"]),
+            text(&member["address"]),
+            text(&member["endpoint"]),
+            bytes(&member["received"]),
+            bytes(&member["sent"]),
+        )?;
+    }
+    for (kind, count) in gateway["dropped"].as_object().into_iter().flatten() {
+        writeln!(out, "dropped      {count} packets × {kind}")?;
     }
     Ok(())
 }

@@ -1,3 +1,7 @@
+mod enrol;
+mod gateway;
+mod ikev2;
+
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
 use anyhow::{Context, anyhow};
@@ -17,7 +21,9 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Example:
   guestright team init --dir family
   guestright team member add alice --dir family
-  guestright team member add router --role access-point --dir family")]
+  guestright team member add router --role access-point --dir family
+  guestright team gateway init --endpoint home.example.org:51820 --dir family
+  guestright team member add bob --qr --dir family")]
 pub(crate) struct Team {
     #[command(subcommand)]
     command: TeamCommand,
@@ -27,6 +33,7 @@ pub(crate) struct Team {
 enum TeamCommand {
     Init(Init),
     Member(Member),
+    Gateway(gateway::Gateway),
     Backup(Backup),
     Restore(Restore),
 }
@@ -65,6 +72,7 @@ struct Member {
 enum MemberCommand {
     Add(Add),
     List(List),
+    Show(enrol::Show),
     Revoke(Revoke),
 }
 
@@ -76,9 +84,14 @@ enum RoleName {
 }
 
 /// Make a key and its certificate: NAME.key and NAME.cert in the team's directory
+///
+/// With --qr the member gets a way home as well: an address at the team's gateway (`guestright team gateway init`
+/// makes one), NAME.conf for stock WireGuard apps and for `guestright visit --tunnel`, and NAME.toml in gateway/ for
+/// the home. Give gateway/ to the home again and say `guestright home reload`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright team member add alice --dir family --days 90")]
+  guestright team member add alice --dir family --days 90
+  guestright team member add bob --dir family --qr --qr-png bob.png --bytes-per-day 500000000")]
 struct Add {
     /// A name for the files: letters, digits and dashes
     name: String,
@@ -91,6 +104,10 @@ struct Add {
     /// The team's directory
     #[arg(long, default_value = "team")]
     dir: PathBuf,
+    #[command(flatten)]
+    tunnel: enrol::TunnelArgs,
+    #[command(flatten)]
+    ike: ikev2::IkeArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -114,6 +131,7 @@ struct List {
 /// Revoke a key: what it signs from now on does not count
 ///
 /// Writes the team's revocation list anew. Give it to the team's home (`revocations` in home.toml), which passes it on.
+/// If the member has a tunnel, its file in gateway/ says so too; `guestright home reload` cuts it off.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team member revoke alice --dir family")]
@@ -173,7 +191,9 @@ impl Team {
             TeamCommand::Init(command) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Add(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::List(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Show(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Revoke(command) }) => command.run(out),
+            TeamCommand::Gateway(command) => command.run(out),
             TeamCommand::Backup(command) => command.run(out),
             TeamCommand::Restore(command) => command.run(out),
         }
@@ -211,10 +231,12 @@ impl Add {
         if !is_name(&self.name) {
             let name = &self.name;
             return Err(Failure::user(anyhow!(
-                "{name:?} will not do: letters, digits and dashes, and not \"team\""
+                "{name:?} will not do: letters, digits and dashes, and neither \"team\" nor \"gateway\""
             )));
         }
         let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
+        let place = self.tunnel.place(&self.dir, &self.name, self.role.role())?;
+        let ike = self.ike.place(&self.dir, &self.name, self.role.role())?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(team.public().suite(), &mut rng);
         let now = Clock::start().now().unix_seconds();
@@ -226,18 +248,35 @@ impl Add {
         guestright_keys::write_secret(&key_path, &key, None, &mut rng)
             .map_err(|error| Failure::config(error).hint("every name is given once; choose another"))?;
         guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
+        let member = enrol::NewMember {
+            dir: &self.dir,
+            name: &self.name,
+            team: &team,
+            key: &key,
+            certificate: &certificate,
+        };
+        let tunnel = place.map(|place| self.tunnel.enrol(place, member)).transpose()?;
+        let ike = ike.map(|place| place.enrol(&self.name, certificate.subject_id())).transpose()?;
         let id = certificate.subject_id().to_string();
         if self.json {
             let role = role.to_string();
-            let answer = json!({ "name": self.name, "role": role, "id": id, "not_after": to.to_string(),
+            let mut answer = json!({ "name": self.name, "role": role, "id": id, "not_after": to.to_string(),
                 "key": key_path, "certificate": certificate_path });
+            if let Some(tunnel) = &tunnel {
+                answer["tunnel"] = tunnel.json();
+            }
+            if let Some(ike) = &ike {
+                answer["ikev2"] = ike.json();
+            }
             writeln!(out, "{answer}")?;
         } else {
             let (key, certificate) = (key_path.display(), certificate_path.display());
             writeln!(out, "added {} as {role}, until {to}", self.name)?;
             writeln!(out, "give it {key} and {certificate}; keep {key} secret from everybody else")?;
+            tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
+            ike.iter().try_for_each(|ike| ike.print(out))?;
         }
-        Ok(())
+        tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
     }
 }
 
@@ -245,6 +284,7 @@ impl List {
     fn run(self, out: &mut impl Write) -> Outcome {
         let revoked = revocations(&self.dir)?;
         let now = Clock::start().now().unix_seconds();
+        let addresses = enrol::addresses(&self.dir)?;
         let mut rows = Vec::new();
         for (name, certificate) in certificates(&self.dir)? {
             let list = revoked.as_ref().map_or(Ok(()), |list| list.check(certificate.subject_id(), now));
@@ -255,7 +295,7 @@ impl List {
             let row = |(name, certificate, holds): &(String, Certificate, Result<(), IdentityError>)| {
                 json!({ "name": name, "team": certificate.team_id().to_string(), "role": certificate.role().to_string(),
                     "id": certificate.subject_id().to_string(),
-                    "not_after": certificate.not_after().to_string(),
+                    "not_after": certificate.not_after().to_string(), "address": addresses.get(name),
                     "valid": holds.is_ok(), "reason": holds.as_ref().err().map(ToString::to_string) })
             };
             writeln!(out, "{}", serde_json::Value::Array(rows.iter().map(row).collect()))?;
@@ -264,12 +304,13 @@ impl List {
         if let Some((_, certificate, _)) = rows.first() {
             writeln!(out, "team {}\n", certificate.team_id())?;
         }
-        writeln!(out, "{:<20} {:<13} {:<10} {:<21} state", "name", "role", "id", "until")?;
+        writeln!(out, "{:<20} {:<13} {:<10} {:<21} {:<15} state", "name", "role", "id", "until", "address")?;
         for (name, certificate, holds) in rows {
             let state = holds.map_or_else(|error| error.to_string(), |()| "holds".to_owned());
             let id = certificate.subject_id().to_string();
             let (role, until) = (certificate.role().to_string(), certificate.not_after().to_string());
-            writeln!(out, "{name:<20} {role:<13} {:<10} {until:<21} {state}", &id[..8])?;
+            let address = addresses.get(&name).map_or_else(|| "-".to_owned(), ToString::to_string);
+            writeln!(out, "{name:<20} {role:<13} {:<10} {until:<21} {address:<15} {state}", &id[..8])?;
         }
         Ok(())
     }
@@ -291,6 +332,13 @@ impl Revoke {
         guestright_keys::write_revocations(&path, &list).map_err(Failure::config)?;
         writeln!(out, "revoked {}: what it signs from {now} on does not count", self.name)?;
         writeln!(out, "the list is {}; the team's home reads it when it starts", path.display())?;
+        let by_ike = ikev2::revoke(&self.dir, &self.name, &now.to_string())?;
+        if enrol::revoke(&self.dir, &self.name, &now.to_string())? || by_ike {
+            writeln!(
+                out,
+                "its tunnel is shut after `guestright home reload`, where the home has this gateway/"
+            )?;
+        }
         Ok(())
     }
 }
@@ -332,7 +380,7 @@ impl RoleName {
 
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    !name.is_empty() && name.len() <= 40 && name != "team" && name.chars().all(fits)
+    !name.is_empty() && name.len() <= 40 && name != "team" && name != "gateway" && name.chars().all(fits)
 }
 
 fn team_key(dir: &Path) -> PathBuf {

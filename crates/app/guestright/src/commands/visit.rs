@@ -3,7 +3,9 @@
 mod memory;
 mod meter;
 mod run;
+mod status;
 mod transport;
+mod way;
 
 use crate::failure::{Failure, Outcome};
 use crate::files::PassphraseArgs;
@@ -11,15 +13,21 @@ use crate::settings::PROTOCOL_PORT;
 use anyhow::anyhow;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Be a guest: ask the access point of this network for service, and sign for what you use
 ///
 /// The access point is the default gateway unless you name one. You sign no more than your own meter counted plus a
 /// small tolerance; Ctrl-C says goodbye and signs the last receipt.
+///
+/// With --home everything that this computer sends goes home through a tunnel, and nothing else reaches the access
+/// point's network: a kill switch holds it back. If the program is killed, the switch stays closed, and this computer
+/// offline, until the next `guestright visit` or `guestright visit off`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright visit --key alice.key --certificate alice.cert --home 203.0.113.5:7274")]
+  guestright visit --key alice.key --certificate alice.cert --home 203.0.113.5:7274 --tunnel alice.conf
+  guestright visit status
+  guestright visit off")]
 pub(crate) struct Visit {
     /// Your secret key
     #[arg(long, default_value = "member.key")]
@@ -30,6 +38,12 @@ pub(crate) struct Visit {
     /// Your team's home: receipts that show what others owe your team come from there, and what you sign goes there
     #[arg(long, value_name = "ADDRESS:PORT")]
     home: Option<SocketAddr>,
+    /// WireGuard's configuration of the way home; with --home otherwise the file of your key's name that ends in .conf
+    #[arg(long, value_name = "FILE", conflicts_with = "no_tunnel")]
+    tunnel: Option<PathBuf>,
+    /// Leave the tunnel out: the access point sees everything that programs do not encrypt themselves
+    #[arg(long)]
+    no_tunnel: bool,
     /// The access point; otherwise the default gateway
     #[arg(long, value_name = "ADDRESS")]
     access_point: Option<Ipv4Addr>,
@@ -43,7 +57,7 @@ pub(crate) struct Visit {
     #[arg(long, value_enum, default_value = "tcp")]
     transport: Transport,
     /// Where receipts are kept between visits
-    #[arg(long, default_value = "visit-state")]
+    #[arg(long, default_value = "visit-state", global = true)]
     state: PathBuf,
     /// How often the home is asked for new receipts, in seconds
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
@@ -53,6 +67,8 @@ pub(crate) struct Visit {
     json: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
+    #[command(subcommand)]
+    command: Option<status::VisitCommand>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -64,7 +80,7 @@ enum Transport {
 }
 
 /// Where the access point is.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     access_point: Ipv4Addr,
     interface: String,
@@ -72,6 +88,9 @@ struct Place {
 
 impl Visit {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        if let Some(command) = &self.command {
+            return command.run(&self.state, out);
+        }
         let place = self.place()?;
         let credentials = self.passphrase.credentials(&self.key, &self.certificate).map_err(|failure| {
             failure
@@ -79,7 +98,22 @@ impl Visit {
         })?;
         crate::files::state_directory(&self.state)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(run::run(&self, &place, credentials, out))
+        runtime.block_on(run::run(&self, place, credentials, out))
+    }
+
+    /// The configuration of the way home, if there is to be a tunnel.
+    fn tunnel_file(&self) -> Result<Option<PathBuf>, Failure> {
+        if self.no_tunnel || (self.tunnel.is_none() && self.home.is_none()) {
+            return Ok(None);
+        }
+        let file = self.tunnel.clone().unwrap_or_else(|| self.key.with_extension("conf"));
+        if file.exists() {
+            return Ok(Some(file));
+        }
+        Err(Failure::config(anyhow!("there is no configuration of a way home: {}", file.display())).hint(
+            "`guestright team member add` makes one if the team has a gateway; name it with --tunnel, or go without a \
+             tunnel: --no-tunnel",
+        ))
     }
 
     /// The access point and the interface to it: as told, or those of the default route.
@@ -97,6 +131,11 @@ impl Visit {
         let access_point = self.access_point.unwrap_or(gateway);
         Ok(Place { access_point, interface: self.interface.clone().unwrap_or(interface) })
     }
+}
+
+/// Where a running visit is asked.
+fn socket(state: &Path) -> PathBuf {
+    state.join("visit.sock")
 }
 
 /// The gateway and the interface of the default route with the lowest metric, from the kernel's table

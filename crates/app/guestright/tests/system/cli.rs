@@ -386,7 +386,7 @@ fn a_directory_for_the_manual_that_is_not_there_is_named() {
 }
 
 /// Every way in which bytes are likely to be written.
-fn writings(secret: &[u8]) -> Vec<String> {
+pub(crate) fn writings(secret: &[u8]) -> Vec<String> {
     let hexadecimal: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let list = secret.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
     let base64 = [STANDARD.encode(secret), STANDARD_NO_PAD.encode(secret), URL_SAFE_NO_PAD.encode(secret)];

@@ -13,7 +13,16 @@
 mod accesspoint;
 mod cli;
 mod demo;
+mod esp;
+mod gateway;
 mod hostile;
+mod ike;
 mod ingest;
+#[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
+mod stock;
+mod team;
 mod town;
 mod visit;
+mod zero_install;
+mod way_home;
+mod wireguard;

@@ -257,6 +257,11 @@ impl Town {
         status
     }
 
+    /// Waits until the household's home has receipts over so much.
+    pub(crate) fn until_home_is_owed(&self, bytes: u64) {
+        until("the receipts to be at home", || self.ask("home")["owed_to_us"].as_u64() >= Some(bytes));
+    }
+
     /// Lets a visitor visit with the key of `team` and `name`; it says what happens as lines of JSON.
     pub(crate) fn visit(&self, host: &str, team: &str, name: &str, more: &[&str]) -> Program {
         let mut command = self.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();

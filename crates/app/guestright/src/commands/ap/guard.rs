@@ -1,12 +1,18 @@
 //! The firewall on a thread of its own: it runs other programs and must not hold up the loop.
 
-use guestright_firewall::{Class, Firewall, FirewallError, MacAddress, Traffic};
+use guestright_firewall::{Class, Firewall, FirewallError, Flow, MacAddress, Traffic, translated_ports};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::Address;
 use guestright_units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::num::NonZeroU16;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The kernel's table of connections is read at most so often: it may be long.
+const LOOK_UP_EVERY: Duration = Duration::from_secs(1);
 
 /// What the firewall is asked to do.
 #[derive(Debug)]
@@ -21,8 +27,8 @@ pub(super) enum Order {
 /// What it has done.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// What each visitor has used since it was opened, and what was dropped, in packets.
-    Read(Vec<(Address, Bytes)>, BTreeMap<String, u64>),
+    /// What the firewall has counted and learned.
+    Read(Box<Reading>),
     /// A visitor's packets pass.
     Opened(Address),
     /// A visitor is closed; this is what it had used.
@@ -31,18 +37,40 @@ pub(super) enum Done {
     Failed(String),
 }
 
+/// What a reading tells.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// What each visitor has used since it was opened.
+    pub(super) used: Vec<(Address, Bytes)>,
+    /// What was dropped, in packets.
+    pub(super) drops: BTreeMap<String, u64>,
+    /// What tunnels without a session have had.
+    pub(super) allowance: Bytes,
+    /// Such tunnels: visitor, home, and the port from which the home sees it come.
+    pub(super) tunnels: Vec<(Ipv4Addr, Ipv4Addr, NonZeroU16)>,
+}
+
+/// The firewall, and when the table of connections was last read.
+struct Guard {
+    firewall: Firewall,
+    looked_up: Option<Instant>,
+    /// Whether that failed before.
+    blind: bool,
+}
+
 /// Starts the thread; answers go to `done`.
 pub(super) fn start(
-    mut firewall: Firewall,
+    firewall: Firewall,
     done: impl Fn(Done) + Send + 'static,
 ) -> (mpsc::Sender<Order>, JoinHandle<Result<(), FirewallError>>) {
     let (orders, waiting) = mpsc::channel();
     let thread = std::thread::spawn(move || {
+        let mut guard = Guard { firewall, looked_up: None, blind: false };
         while let Ok(order) = waiting.recv() {
             if matches!(order, Order::Stop) {
                 break;
             }
-            match carry_out(&mut firewall, &order) {
+            match guard.carry_out(&order) {
                 Ok(Some(answer)) => done(answer),
                 Ok(None) => {}
                 Err(error) => {
@@ -53,31 +81,81 @@ pub(super) fn start(
                 }
             }
         }
-        firewall.down()
+        guard.firewall.down()
     });
     (orders, thread)
 }
 
-fn carry_out(firewall: &mut Firewall, order: &Order) -> Result<Option<Done>, FirewallError> {
-    match order {
-        Order::Open(address, class) => {
-            firewall.grant(MacAddress::new(address.mac)?, address.ip, firewall_class(*class))?;
-            Ok(Some(Done::Opened(*address)))
+impl Guard {
+    fn carry_out(&mut self, order: &Order) -> Result<Option<Done>, FirewallError> {
+        let firewall = &mut self.firewall;
+        match order {
+            Order::Open(address, class) => {
+                let (mac, class) = (MacAddress::new(address.mac)?, firewall_class(*class));
+                match address.home {
+                    None => firewall.grant(mac, address.ip, class)?,
+                    Some(home) => firewall.grant_tunnel(mac, address.ip, home, class)?,
+                }
+                Ok(Some(Done::Opened(*address)))
+            }
+            Order::Reclassify(address, class) => {
+                let class = firewall_class(*class);
+                match address.home {
+                    None => firewall.set_class(address.ip, class)?,
+                    Some(_) => firewall.set_tunnel_class(address.ip, class)?,
+                }
+                Ok(None)
+            }
+            Order::Close(address) => {
+                let mac = MacAddress::new(address.mac)?;
+                let used = match address.home {
+                    None => firewall.close(mac, address.ip)?,
+                    Some(home) => firewall.close_tunnel(mac, address.ip, home)?,
+                };
+                Ok(Some(Done::Closed(*address, both_ways(used))))
+            }
+            Order::Read => Ok(Some(Done::Read(Box::new(self.read()?)))),
+            Order::Stop => Ok(None),
         }
-        Order::Reclassify(address, class) => {
-            firewall.set_class(address.ip, firewall_class(*class))?;
-            Ok(None)
+    }
+
+    fn read(&mut self) -> Result<Reading, FirewallError> {
+        let visitors = self.firewall.traffic()?.into_iter();
+        let visitors = visitors.map(|((mac, ip), used)| (Address::new(mac.bytes(), ip), both_ways(used)));
+        let tunnels = self.firewall.tunnel_traffic()?.into_iter();
+        let tunnels = tunnels.map(|((mac, ip, home), used)| {
+            (Address { mac: mac.bytes(), ip, home: Some(home) }, both_ways(used))
+        });
+        let (drops, allowance) = self.firewall.drops_and_allowance()?;
+        Ok(Reading {
+            used: visitors.chain(tunnels).collect(),
+            drops,
+            allowance: Bytes(allowance),
+            tunnels: self.tunnels()?,
+        })
+    }
+
+    /// Tunnels without a session; of each visitor one.
+    fn tunnels(&mut self) -> Result<Vec<(Ipv4Addr, Ipv4Addr, NonZeroU16)>, FirewallError> {
+        if self.looked_up.is_some_and(|at| at.elapsed() < LOOK_UP_EVERY) {
+            return Ok(Vec::new());
         }
-        Order::Close(address) => {
-            let used = firewall.close(MacAddress::new(address.mac)?, address.ip)?;
-            Ok(Some(Done::Closed(*address, both_ways(used))))
+        let flows: BTreeSet<Flow> = self.firewall.flows()?;
+        if flows.is_empty() {
+            return Ok(Vec::new());
         }
-        Order::Read => {
-            let used = firewall.traffic()?.into_iter();
-            let used = used.map(|((mac, ip), used)| (Address { mac: mac.bytes(), ip }, both_ways(used)));
-            Ok(Some(Done::Read(used.collect(), firewall.drops()?)))
+        self.looked_up = Some(Instant::now());
+        let of = |(flow, port): (Flow, NonZeroU16)| (*flow.visitor.ip(), *flow.home.ip(), port);
+        match translated_ports(&flows) {
+            Ok(ports) => Ok(ports.into_iter().map(of).collect()),
+            Err(error) => {
+                // Everybody else is served all the same.
+                if !std::mem::replace(&mut self.blind, true) {
+                    tracing::warn!(%error, "visitors with nothing but a tunnel cannot be served");
+                }
+                Ok(Vec::new())
+            }
         }
-        Order::Stop => Ok(None),
     }
 }
 

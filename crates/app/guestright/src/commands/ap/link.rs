@@ -1,5 +1,7 @@
 //! The visitors' link: messages over UDP and TCP, with limits on what strangers may occupy.
 
+use super::calls;
+use crate::listen;
 use guestright_channel::MessageReader;
 use guestright_roaming::access_point::Path;
 use guestright_roaming::message::{MESSAGE_MAX, message_len};
@@ -27,13 +29,23 @@ const FINISH_MAX: Duration = Duration::from_secs(1);
 /// How many answers may wait on one connection.
 const ANSWERS_MAX: usize = 32;
 /// Paths of datagrams have this bit; the rest is address and port. Paths of connections are counted.
-const DATAGRAM: Path = 1 << 63;
+pub(super) const DATAGRAM: Path = 1 << 63;
 
 /// What came from the link.
 #[derive(Debug)]
 pub(super) enum FromLink {
-    Message { ip: Ipv4Addr, path: Path, bytes: Vec<u8> },
+    Message {
+        ip: Ipv4Addr,
+        path: Path,
+        bytes: Vec<u8>,
+    },
     Ended(Path),
+    /// A visitor's home answers.
+    Called {
+        ip: Ipv4Addr,
+        path: Path,
+        stream: TcpStream,
+    },
 }
 
 struct Connection {
@@ -56,7 +68,7 @@ impl Link {
     /// Opens both sockets at `address`.
     pub(super) async fn open(address: SocketAddr, messages: mpsc::Sender<FromLink>) -> std::io::Result<Self> {
         let datagrams = Arc::new(UdpSocket::bind(address).await?);
-        let listener = TcpListener::bind(address).await?;
+        let listener = listen::beside_others(address)?;
         let (socket, sender) = (Arc::clone(&datagrams), messages.clone());
         tokio::spawn(async move {
             let mut buffer = vec![0; 65_536];
@@ -93,11 +105,21 @@ impl Link {
         }
         let path = self.next_path;
         self.next_path += 1;
+        self.add(path, ip, stream);
+    }
+
+    /// Calls a visitor's home; what comes of it is heard as [`FromLink::Called`] or [`FromLink::Ended`].
+    pub(super) fn call(&mut self, path: Path, home: Ipv4Addr) {
+        calls::dial(path, home, self.messages.clone());
+    }
+
+    /// Takes a connection in, under this path.
+    pub(super) fn add(&mut self, path: Path, ip: Ipv4Addr, stream: TcpStream) {
         let (read, mut write) = stream.into_split();
         let (answers, mut waiting) = mpsc::channel::<Vec<u8>>(ANSWERS_MAX);
         let messages = self.messages.clone();
         let reading = tokio::spawn(async move {
-            listen(read, ip, path, &messages).await;
+            hear(read, ip, path, &messages).await;
             let _ = messages.send(FromLink::Ended(path)).await;
         });
         let writing = tokio::spawn(async move {
@@ -144,7 +166,7 @@ impl Link {
     }
 }
 
-async fn listen(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: &mpsc::Sender<FromLink>) {
+async fn hear(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: &mpsc::Sender<FromLink>) {
     let measure = |bytes: &[u8]| message_len(bytes).map_err(|error| error.to_string());
     let mut reader = MessageReader::new(read, measure, MESSAGE_MAX);
     let mut patience = FIRST_WORD_MAX;

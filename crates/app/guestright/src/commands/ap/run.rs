@@ -1,7 +1,7 @@
 //! The loop around the access point's machine.
 
 use super::guard::{self, Done, Order};
-use super::link::{FromLink, Link};
+use super::link::{DATAGRAM, FromLink, Link};
 use super::{firewall_settings, firewall_state, socket};
 use crate::control::{self, Question};
 use crate::failure::{Failure, Outcome};
@@ -16,13 +16,15 @@ use guestright_firewall::{self as firewall, Firewall};
 use guestright_identity::{Certificate, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
-use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
+use guestright_roaming::access_point::{Address, CALL, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
+use guestright_units::Bytes;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -48,6 +50,8 @@ struct Loop {
     team: String,
     reading: bool,
     drops: BTreeMap<String, u64>,
+    allowance: Option<Bytes>,
+    calls: u64,
     passing: BTreeSet<Address>,
     ended: VecDeque<Value>,
     stopping: bool,
@@ -129,6 +133,8 @@ async fn serve(
         team: team.clone(),
         reading: false,
         drops: BTreeMap::new(),
+        allowance: settings.tunnels.enabled.then_some(Bytes(0)),
+        calls: 0,
         passing: BTreeSet::new(),
         ended: VecDeque::new(),
         stopping: false,
@@ -193,15 +199,27 @@ impl Loop {
 
     fn handle_link(&mut self, input: FromLink) {
         match input {
+            FromLink::Message { path, bytes, .. } if path & CALL != 0 && path & DATAGRAM == 0 => {
+                let now = self.clock.now();
+                self.machine.handle_call(path, &bytes, now);
+            }
             FromLink::Message { ip, path, bytes } => {
                 if self.stopping && self.machine.status().is_empty() {
                     return;
                 }
                 let Some(mac) = self.hardware_address(ip) else { return };
                 let now = self.clock.now();
-                self.machine.handle_visitor(Address { mac, ip }, path, &bytes, now);
+                self.machine.handle_visitor(Address::new(mac, ip), path, &bytes, now);
             }
-            FromLink::Ended(path) => self.link.end(path),
+            FromLink::Ended(path) => {
+                self.link.end(path);
+                let now = self.clock.now();
+                self.machine.handle_hung_up(path, now);
+            }
+            FromLink::Called { ip, path, stream } => {
+                self.link.add(path, ip, stream);
+                self.machine.handle_called(path);
+            }
         }
     }
 
@@ -223,18 +241,37 @@ impl Loop {
     fn handle_guard(&mut self, answer: Done) {
         let now = self.clock.now();
         match answer {
-            Done::Read(traffic, drops) => {
+            Done::Read(reading) => {
                 self.reading = false;
-                self.drops = drops;
-                for (address, counted) in traffic {
+                self.drops = reading.drops;
+                self.allowance = self.allowance.map(|_| reading.allowance);
+                for (address, counted) in reading.used {
                     self.machine.handle_traffic(address, counted, now);
                 }
+                self.handle_tunnels(&reading.tunnels);
             }
             Done::Opened(address) => drop(self.passing.insert(address)),
             Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
             Done::Failed(error) => {
                 self.reading = false;
                 tracing::error!(%error, "the firewall refused an order");
+            }
+        }
+    }
+
+    /// Visitors that have nothing but a tunnel: their homes are called, within the machine's limits.
+    fn handle_tunnels(&mut self, tunnels: &[(Ipv4Addr, Ipv4Addr, NonZeroU16)]) {
+        if tunnels.is_empty() {
+            return;
+        }
+        let neighbours = firewall::neighbours(&self.interface).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the visitors' hardware addresses could not be looked up");
+            BTreeMap::new()
+        });
+        let now = self.clock.now();
+        for (ip, home, port) in tunnels {
+            if let Some(mac) = neighbours.get(ip) {
+                self.machine.handle_flow(Address::new(mac.bytes(), *ip), *home, *port, now);
             }
         }
     }
@@ -281,6 +318,11 @@ impl Loop {
 
     fn carry_out(&mut self, event: Event) {
         match event {
+            Event::Call { path, home } => {
+                self.calls += 1;
+                self.link.call(path, home);
+            }
+            Event::HangUp(path) => self.link.end(path),
             Event::Opened { address, class, member } => {
                 tracing::info!(%class, %member, "opened a session");
                 self.order(Order::Open(address, class));
@@ -343,6 +385,7 @@ impl Loop {
                 "undelivered": self.machine.undelivered(),
                 "refused": self.machine.refusals(),
                 "dropped": self.drops,
+                "allowance": self.allowance.map(|used| json!({ "used": used.0, "calls": self.calls })),
             }),
             "stop" => json!({ "stopping": true }),
             _ => json!({ "error": "the questions are: status, stop" }),
@@ -354,6 +397,7 @@ fn session_json(session: &SessionStatus) -> Value {
     json!({
         "ip": session.address.ip.to_string(),
         "mac": firewall::MacAddress::new(session.address.mac).map(|mac| mac.to_string()).unwrap_or_default(),
+        "tunnel": session.address.home.map(|home| home.to_string()),
         "member": session.member.to_string(),
         "team": session.team.to_string(),
         "class": session.class.name(),

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use guestright_netns::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,14 +16,14 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 /// How long any single thing may take before the demo says that it failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The town and its programs. Dropping it ends them.
 pub(super) struct Cast {
     pub(super) world: World,
     directory: PathBuf,
     program: PathBuf,
-    programs: Vec<Child>,
+    pub(super) programs: Vec<Child>,
     visits: BTreeMap<&'static str, Child>,
     said: mpsc::UnboundedSender<(&'static str, Value)>,
     hears: mpsc::UnboundedReceiver<(&'static str, Value)>,
@@ -69,14 +69,27 @@ impl Cast {
         Ok(())
     }
 
-    /// Makes a team and its members' keys with the program's own commands.
-    pub(super) fn found(&self, team: &str, members: &[(&str, &str)]) -> anyhow::Result<()> {
+    /// Makes a team, its gateway if it has a household, and its members' keys with the program's own commands.
+    /// Members of a team with a gateway have a way home.
+    pub(super) fn found(
+        &self,
+        team: &str,
+        household: Option<Household>,
+        members: &[(&str, &str)],
+    ) -> anyhow::Result<()> {
         let directory = self.path(team);
-        let directory = directory.as_os_str();
-        self.guestright(&[OsStr::new("team"), "init".as_ref(), "--dir".as_ref(), directory])?;
+        let run = |arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(OsStr::new).collect();
+            self.guestright(&[arguments.as_slice(), &["--dir".as_ref(), directory.as_os_str()]].concat())
+        };
+        run(&["team", "init"])?;
+        if let Some(household) = household {
+            let (endpoint, network) = (household.gateway().to_string(), household.members());
+            run(&["team", "gateway", "init", "--endpoint", &endpoint, "--network", &network])?;
+        }
         for (name, role) in members {
-            let arguments = ["team", "member", "add", name, "--role", role, "--dir"].map(OsStr::new);
-            self.guestright(&[arguments.as_slice(), &[directory]].concat())?;
+            let way: &[_] = if household.is_some() && *role == "member" { &["--qr"] } else { &[] };
+            run(&[&["team", "member", "add", *name, "--role", *role], way].concat())?;
         }
         Ok(())
     }
@@ -98,12 +111,12 @@ impl Cast {
         Ok(())
     }
 
-    fn log(&self, name: &str) -> anyhow::Result<std::fs::File> {
+    pub(super) fn log(&self, name: &str) -> anyhow::Result<std::fs::File> {
         let path = self.path(&format!("{name}.log"));
         std::fs::File::create(&path).with_context(|| format!("make {}", path.display()))
     }
 
-    fn read_log(&self, name: &str) -> String {
+    pub(super) fn read_log(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
     }
 
@@ -115,9 +128,9 @@ impl Cast {
         interval_ms: u64,
     ) -> anyhow::Result<()> {
         let directory = self.path(team);
-        let home = String::from(
+        let home = format!(
             "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
-             bootstrap_bytes = 50000000\n",
+             bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n"
         );
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
@@ -279,6 +292,22 @@ impl Cast {
         let status = command.stdin(Stdio::null()).status().await?;
         // 7: no connection; 28: no answer in time.
         Ok(!matches!(status.code(), Some(7 | 28)))
+    }
+
+    /// Whom a guest has sent packets to through its access point, and to which UDP port: what its household can see.
+    /// As the kernel's connection table has it (`/proc/net/nf_conntrack`).
+    pub(super) fn seen_of(&self, guest: Guest) -> anyhow::Result<BTreeSet<String>> {
+        let table = self.world.run(guest.at.name, "cat", &["/proc/net/nf_conntrack"])?;
+        let source = format!("src={}", guest.address());
+        let flows = table.lines().filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            let protocol = fields.nth(2)?;
+            fields.find(|field| *field == source)?;
+            let to = fields.next()?.strip_prefix("dst=")?;
+            let port = fields.find_map(|field| field.strip_prefix("dport=")).unwrap_or("-");
+            Some(format!("{protocol} {to}:{port}"))
+        });
+        Ok(flows.filter(|flow| !flow.contains(&guest.gateway().to_string())).collect())
     }
 
     /// Where everything of the demo is kept.

@@ -4,7 +4,7 @@ use super::Demo;
 use super::cast::Cast;
 use super::report::{Account, Check, Report, rate};
 use super::town::{
-    FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, V1, V2, W1, W2,
+    FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, STOCK, V1, V2, W1, W2,
 };
 use crate::failure::{Failure, Outcome};
 use crate::signals::Signals;
@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const TASTE: u64 = 3_000_000;
 const W2_TAKES: u64 = 60_000_000;
 const W1_TAKES: u64 = 50_000_000;
+/// More than any allowance.
+const STOCK_TAKES: u64 = 20_000_000;
 
 struct Story<'a, W> {
     cast: Cast,
@@ -81,6 +83,8 @@ impl<W: Write> Story<'_, W> {
         self.free_rider_returns().await?;
         self.w2_is_served_for_what_team_1_gave().await?;
         self.w1_rises().await?;
+        self.nobody_sees_more_than_a_tunnel()?;
+        self.stock_client_is_served().await?;
         self.household_stays_closed().await?;
         self.silence_is_cut_off().await?;
         self.everybody_leaves().await
@@ -100,10 +104,11 @@ impl<W: Write> Story<'_, W> {
 
     async fn open_town(&mut self) -> anyhow::Result<()> {
         let household = [("router", "access-point"), ("home", "home")];
-        self.cast.found("team1", &[household.as_slice(), &[("w2", "member")]].concat())?;
-        self.cast.found("team2", &[household.as_slice(), &[("w1", "member")]].concat())?;
-        self.cast.found("team3", &[("newcomer", "member")])?;
-        self.cast.found("team4", &[("freerider", "member")])?;
+        self.cast.found("team1", Some(V1), &[household.as_slice(), &[("w2", "member")]].concat())?;
+        let roaming = [("w1", "member"), ("stock", "member")];
+        self.cast.found("team2", Some(V2), &[household.as_slice(), &roaming].concat())?;
+        self.cast.found("team3", None, &[("newcomer", "member")])?;
+        self.cast.found("team4", None, &[("freerider", "member")])?;
         let server = format!("{SERVER}:80");
         self.cast.start("internet", "internet", &["demo", "--internet", &server]).await?;
         let interval = self.interval_ms;
@@ -228,8 +233,53 @@ impl<W: Write> Story<'_, W> {
         let seen = format!("{}; the server saw {}", rate(got.bytes, got.seconds), got.seen_as);
         self.say(&format!("W1 downloads through V1: {seen}"))?;
         self.check("W1's class rises while it is connected", true, "lowest, then high".to_owned());
-        let masked = got.seen_as == V1.address.to_string();
-        self.check("W1 downloads 50 MB through V1's NAT", got.bytes == W1_TAKES && masked, seen);
+        let at_home = got.seen_as == V2.address.to_string();
+        self.check(
+            "W1 downloads 50 MB through V1, and the Internet sees its home",
+            got.bytes == W1_TAKES && at_home,
+            seen,
+        );
+        Ok(())
+    }
+
+    /// What V1 can see of W1, and V2 of W2.
+    fn nobody_sees_more_than_a_tunnel(&mut self) -> anyhow::Result<()> {
+        let mut only = true;
+        let mut seen = Vec::new();
+        for (guest, home) in [(W1, V2), (W2, V1)] {
+            let flows = self.cast.seen_of(guest)?;
+            only &= flows.iter().eq([&format!("udp {}", home.gateway())]);
+            let flows = flows.into_iter().collect::<Vec<_>>().join(", ");
+            let (host, name) = (guest.at.name.to_uppercase(), guest.name.to_uppercase());
+            seen.push(format!("{host} of {name}: {flows}"));
+        }
+        let seen = seen.join("; ");
+        self.say(&format!("what the access points saw: {seen}"))?;
+        self.check("an access point sees its guests' tunnels home, and nothing else", only, seen);
+        Ok(())
+    }
+
+    /// Somebody who has nothing but a stock WireGuard app comes by.
+    async fn stock_client_is_served(&mut self) -> anyhow::Result<()> {
+        let client = self.cast.open_app(STOCK, "team2", V2).await?;
+        let got = self.cast.download(STOCK, STOCK_TAKES).await?;
+        let status = self.cast.status("team1")?;
+        let served = session(&status, &STOCK.address().to_string());
+        let signed = number(&served["signed"]);
+        let seen = format!(
+            "{client}; {}; the server saw {}; its home has signed for {}",
+            rate(got.bytes, got.seconds),
+            got.seen_as,
+            Bytes(signed)
+        );
+        self.say(&format!("a guest with only a stock WireGuard client comes to V1: {seen}"))?;
+        let at_home = got.seen_as == V2.address.to_string();
+        let paid = signed >= STOCK_TAKES / 2 && served["tunnel"] == V2.address.to_string();
+        self.check(
+            "a stock WireGuard client is served, and its home signs for it",
+            got.bytes == STOCK_TAKES && at_home && paid,
+            seen,
+        );
         Ok(())
     }
 
@@ -241,7 +291,7 @@ impl<W: Write> Story<'_, W> {
             (V1.address.to_string(), 7274),
         ];
         for (address, port) in &probes {
-            if self.cast.can_reach(W1, address, *port).await? {
+            if self.cast.can_reach(NEWCOMER, address, *port).await? {
                 reached.push(format!("{address}:{port}"));
             }
         }
@@ -251,7 +301,7 @@ impl<W: Write> Story<'_, W> {
             [] => format!("{} probes, none answered; V1 has dropped {dropped} packets", probes.len()),
             open => format!("reached {}", open.join(", ")),
         };
-        self.say(&format!("W1 tries V1's household: {seen}"))?;
+        self.say(&format!("the newcomer tries V1's household: {seen}"))?;
         let closed = reached.is_empty() && dropped >= probes.len() as u64;
         self.check("V1's household stays closed to its guests", closed, seen);
         Ok(())

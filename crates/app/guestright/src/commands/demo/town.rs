@@ -1,8 +1,9 @@
 //! The town: who lives where, and the wires between them.
 //!
 //! ```text
-//!   pc1 ── V1 ══ guests: W1, N, F            V2 ══ guests: W2
+//!   pc1 ── V1 ══ guests: W1, S, N, F         V2 ══ guests: W2
 //!          (ap + home of team 1)             (ap + home of team 2)
+//!          (H1, exit of W2)                  (H2, exit of W1 and S)
 //!               \                             /
 //!                198.51.100.0/24   203.0.113.0/24
 //!                         \           /
@@ -12,7 +13,7 @@
 //! Addresses are those that RFC 5737 sets aside for examples; nothing of this is on the computer's own network.
 
 use guestright_netns::{LinkOptions, NetnsError, World};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The web server's address.
 pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -35,6 +36,18 @@ pub(super) struct Household {
     network: u8,
 }
 
+impl Household {
+    /// Where roaming members of the household find its gateway.
+    pub(super) fn gateway(self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.address, 51_820)
+    }
+
+    /// The network of its roaming members.
+    pub(super) fn members(self) -> String {
+        format!("10.{}.0.0/24", 64 + self.network)
+    }
+}
+
 pub(super) const V1: Household =
     Household { name: "v1", address: Ipv4Addr::new(198, 51, 100, 2), network: 11 };
 pub(super) const V2: Household =
@@ -54,11 +67,18 @@ pub(super) const W1: Guest = Guest { name: "w1", at: V1, number: 21 };
 pub(super) const W2: Guest = Guest { name: "w2", at: V2, number: 22 };
 pub(super) const NEWCOMER: Guest = Guest { name: "newcomer", at: V1, number: 23 };
 pub(super) const FREE_RIDER: Guest = Guest { name: "freerider", at: V1, number: 24 };
+/// Has a stock WireGuard client and no program of ours.
+pub(super) const STOCK: Guest = Guest { name: "stock", at: V1, number: 25 };
 
 impl Guest {
     /// Its address on the guest network.
     pub(super) fn address(self) -> Ipv4Addr {
         Ipv4Addr::new(10, self.at.network, 0, self.number)
+    }
+
+    /// The access point's address there.
+    pub(super) fn gateway(self) -> Ipv4Addr {
+        Ipv4Addr::new(10, self.at.network, 0, 1)
     }
 }
 
@@ -90,7 +110,7 @@ pub(super) fn build() -> Result<World, NetnsError> {
         world.up(host, interface)?;
     }
     world.route("pc1", "default", &HOUSEHOLD_ROUTER.to_string())?;
-    for guest in [W1, W2, NEWCOMER, FREE_RIDER] {
+    for guest in [W1, W2, NEWCOMER, FREE_RIDER, STOCK] {
         add_guest(&mut world, guest, &wire)?;
     }
     Ok(world)
@@ -105,5 +125,5 @@ fn add_guest(world: &mut World, guest: Guest, wire: &LinkOptions) -> Result<(), 
     world.address(guest.name, "wlan0", &format!("{}/24", guest.address()))?;
     world.up(household, &port)?;
     world.up(guest.name, "wlan0")?;
-    world.route(guest.name, "default", &format!("10.{}.0.1", guest.at.network))
+    world.route(guest.name, "default", &guest.gateway().to_string())
 }

@@ -1,5 +1,9 @@
 //! The loop around the team server's machine.
 
+use super::calls::{self, Calls, Lookup};
+use super::gateway::{Gateway, OtherWays};
+use super::ikev2::{self, Ikev2};
+use super::mapping::PortMapping;
 use crate::control;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
@@ -8,7 +12,8 @@ use crate::signals::Signals;
 use anyhow::{Context, anyhow};
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
-use guestright_identity::{Certificate, Role};
+use guestright_identity::{Certificate, RevocationList, Role};
+use guestright_portmap::{Protocol, Wanted};
 use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{Event, Peer, StoreReport, Stored, Token};
@@ -20,7 +25,8 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -49,6 +55,10 @@ struct Loop {
     peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
     next_peer: Peer,
     counters: StrangerCounters,
+    revocations: Option<PathBuf>,
+    gateway: Option<Gateway>,
+    ikev2: Option<Ikev2>,
+    mapping: Option<PortMapping>,
 }
 
 pub(super) fn run(
@@ -67,22 +77,31 @@ pub(super) fn run(
     files::state_directory(&state)?;
     let mut store =
         Store::open(&state.join("receipts.sqlite"), Limits { receipts_max: settings.receipts_max })?;
-    if let Some(list) = &settings.revocations {
-        let list = guestright_keys::read_revocations(&beside(list)).map_err(Failure::config)?;
+    if let Some(list) = read_revocations(revocation_list(settings, path).as_deref())? {
         store.put_revocation(&list)?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(settings, &state, credentials, store, out))
+    runtime.block_on(serve(settings, path, credentials, store, out))
+}
+
+/// Where the team's revocation list is, if there is one.
+fn revocation_list(settings: &HomeSettings, path: &Path) -> Option<PathBuf> {
+    settings.revocations.as_ref().map(|list| settings::beside(path, list))
+}
+
+fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, Failure> {
+    path.map(guestright_keys::read_revocations).transpose().map_err(Failure::config)
 }
 
 async fn serve(
     settings: &HomeSettings,
-    state: &Path,
+    path: &Path,
     credentials: Credentials,
     store: Store,
     out: &mut impl Write,
 ) -> Outcome {
     let mut signals = Signals::take()?;
+    let (state, revocations) = (settings::beside(path, &settings.state), revocation_list(settings, path));
     let mut clock = Clock::start();
     let team = credentials.certificate.team_id();
     let edges = store.edges()?.into_iter().map(edge);
@@ -93,6 +112,7 @@ async fn serve(
     let listener = TcpListener::bind(settings.listen).await;
     let listener =
         listener.with_context(|| format!("listen at {}", settings.listen)).map_err(Failure::network)?;
+    let (gateway, ikev2, mapping) = open_gateway(settings, path, &state, revocations.as_deref())?;
     let writer = Writer::start(store, WriterLimits::default())?;
     let (inputs, mut received) = mpsc::unbounded_channel();
     let (questions, mut asked) = mpsc::channel(16);
@@ -107,7 +127,13 @@ async fn serve(
         peers: BTreeMap::new(),
         next_peer: 0,
         counters,
+        revocations,
+        gateway,
+        ikev2,
+        mapping,
     };
+    let port = this.gateway.as_ref().map(Gateway::port);
+    let mut calls = port.map(|port| Calls::start(settings.protocol_listen, port, &state)).transpose()?;
     writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)?;
     out.flush()?;
     let (credentials, places) = (Arc::new(credentials), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
@@ -118,18 +144,65 @@ async fn serve(
                 Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
             },
             Some(input) = received.recv() => this.handle(input),
-            Some((question, reply)) = asked.recv() => this.answer(&question, reply),
+            Some((question, reply)) = asked.recv() => {
+                let stop = question == "stop";
+                let reply = match &calls {
+                    Some(calls) if question == "status" => calls.join(reply),
+                    _ => reply,
+                };
+                this.answer(&question, reply);
+                if stop {
+                    break;
+                }
+            }
+            Some(lookup) = calls::lookup(&mut calls) => this.look_up(lookup),
             () = signals.recv() => break,
         }
         this.drain();
     }
+    let hung_up = match calls {
+        Some(calls) => calls.stop(|lookup| this.look_up(lookup)).await,
+        None => Ok(()),
+    };
+    let stopped = this.close();
     writer.stop()?;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(state.join("home.sock"));
-    Ok(())
+    stopped.and(hung_up)
+}
+
+/// Starts the way home for roaming members: WireGuard and the firewall, then whatever else is wanted.
+fn open_gateway(
+    settings: &HomeSettings,
+    path: &Path,
+    state: &Path,
+    revocations: Option<&Path>,
+) -> Result<(Option<Gateway>, Option<Ikev2>, Option<PortMapping>), Failure> {
+    let Some(wanted) = &settings.gateway else { return Ok((None, None, None)) };
+    let revoked = read_revocations(revocations)?;
+    let other = OtherWays { home_port: Some(settings.listen.port()), ..ikev2::other_ways(wanted) };
+    let gateway = Gateway::start(wanted, path, state, revoked.as_ref(), &other)?;
+    let ikev2 = Ikev2::start(wanted, path, state, &gateway, revoked.as_ref())?;
+    let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;
+    Ok((Some(gateway), ikev2, mapping))
+}
+
+/// Has the household's router let through what a home is asked at, if there is a tunnel port to go with it.
+fn map_ports(settings: &HomeSettings, tunnel: Option<u16>) -> Result<Option<PortMapping>, Failure> {
+    let Some(tunnel) = tunnel else { return Ok(None) };
+    let tcp = |address: SocketAddr| Wanted { protocol: Protocol::Tcp, port: address.port() };
+    let tunnel = Wanted { protocol: Protocol::Udp, port: tunnel };
+    PortMapping::start(vec![tunnel, tcp(settings.protocol_listen), tcp(settings.listen)]).map(Some)
 }
 
 impl Loop {
+    /// Gives back what belongs to others: the router's ports, the other ways in, the gateway.
+    fn close(self) -> Outcome {
+        drop(self.mapping);
+        drop(self.ikev2);
+        self.gateway.map_or(Ok(()), Gateway::stop)
+    }
+
     fn admit(&mut self, stream: TcpStream, credentials: &Arc<Credentials>, places: &Arc<Semaphore>) {
         let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
         let (credentials, inputs) = (Arc::clone(credentials), self.inputs.clone());
@@ -257,17 +330,45 @@ impl Loop {
         match question.split_once(' ') {
             None if question == "status" => {
                 let mut status = self.status();
+                let ikev2 = self.ikev2.clone();
                 let job = move |store: &mut Store| {
                     status["receipts"] = json!(store.count());
-                    let _ = reply.send(status);
+                    ikev2::answer(status, ikev2, reply);
                 };
                 if let Err(error) = self.store.run(job) {
                     tracing::warn!(%error, "the store is too busy to be asked");
                 }
             }
             Some(("why", team)) => drop(reply.send(self.why(team))),
-            _ => drop(reply.send(json!({ "error": "the questions are: status, why TEAM" }))),
+            None if question == "reload" => {
+                let answer = self.reload().unwrap_or_else(|failure| failure.json());
+                let _ = reply.send(answer);
+            }
+            None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
+            _ => drop(reply.send(json!({ "error": "the questions are: status, why TEAM, reload, stop" }))),
         }
+    }
+
+    /// Answers a question of the telephone.
+    fn look_up(&mut self, lookup: Lookup) {
+        if let Some(gateway) = &self.gateway {
+            calls::answer(lookup, gateway, self.team, &self.store, self.clock.now());
+        }
+    }
+
+    /// Reads the revocation list and the gateway's directory again.
+    fn reload(&mut self) -> Result<Value, Failure> {
+        let revoked = read_revocations(self.revocations.as_deref())?;
+        let gateway = self.gateway.as_mut().map(|gateway| gateway.reload(revoked.as_ref())).transpose()?;
+        if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
+            ikev2.reload(gateway.files(), revoked.as_ref())?;
+        }
+        if let Some(list) = revoked {
+            self.server.handle_revocations(list);
+        }
+        Ok(json!({ "gateway": gateway.map(|changed| json!({
+            "members": changed.members, "added": changed.added, "removed": changed.removed,
+        })) }))
     }
 
     fn why(&mut self, beginning: &str) -> Value {
@@ -302,6 +403,8 @@ impl Loop {
             "owed_by_us": graph.out_capacity(self.team).0,
             "peers": peers,
             "refused": self.server.refusals(),
+            "gateway": self.gateway.as_ref().map(Gateway::status),
+            "port_mapping": self.mapping.as_ref().map(PortMapping::status),
         })
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) enum Meter {
     /// Counters of the kernel's packet filter: exact, but only an administrator may set them up.
-    Filter { meter: VisitorMeter, start: Bytes },
+    Filter { meter: Option<VisitorMeter>, start: Bytes },
     /// The interface's own counters less the frames' headers: everything on the interface counts, also what is said
     /// to the access point itself, so this meter lets a little more pass.
     Interface { name: String, start: Bytes },
@@ -27,7 +27,7 @@ impl Meter {
         state: &Path,
     ) -> anyhow::Result<(Self, Option<String>)> {
         match VisitorMeter::up(interface, access_point, &state.join("meter.json")) {
-            Ok(meter) => Ok((Self::Filter { meter, start: Bytes(0) }, None)),
+            Ok(meter) => Ok((Self::Filter { meter: Some(meter), start: Bytes(0) }, None)),
             Err(error) => {
                 let start = read_interface(interface)?;
                 let error = error.to_string();
@@ -35,6 +35,13 @@ impl Meter {
                 let remark = format!("counting by the interface; run as root for an exact count ({error})");
                 Ok((Self::Interface { name: interface.to_owned(), start }, Some(remark)))
             }
+        }
+    }
+
+    /// Takes the counters away, before others take their place. From then on nothing more is counted.
+    pub(super) fn stop(&mut self) {
+        if let Self::Filter { meter, .. } = self {
+            *meter = None;
         }
     }
 
@@ -56,7 +63,7 @@ impl Meter {
     fn total(&self) -> anyhow::Result<Bytes> {
         match self {
             Self::Filter { meter, .. } => {
-                let traffic = meter.read()?;
+                let traffic = meter.as_ref().context("the counters were taken away")?.read()?;
                 Ok(Bytes(traffic.up.saturating_add(traffic.down)))
             }
             Self::Interface { name, .. } => read_interface(name),

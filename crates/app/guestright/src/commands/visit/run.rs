@@ -1,155 +1,338 @@
-//! The loop around the visitor's machine.
+//! The program around the visitor's machine: one session after the other, and the way home behind them.
+
+mod session;
+mod status;
 
 use super::memory::Memory;
 use super::meter::Meter;
 use super::transport::Line;
+use super::way::{News, Plan, Way};
 use super::{Place, Visit};
+use crate::control::{self, Question};
 use crate::failure::{Failure, Outcome};
 use crate::homeward::{self, FromHome};
 use crate::signals::Signals;
 use anyhow::anyhow;
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
+use guestright_firewall::{MacAddress, neighbour};
 use guestright_receipt::Bundle;
-use guestright_roaming::Visitor;
 use guestright_roaming::message::{Code, Message, Update};
-use guestright_roaming::visitor::{Config, Event};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
+use session::Session;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::{Interval, MissedTickBehavior};
 
-struct Loop<'a, W> {
-    visitor: Visitor,
+/// How often it is looked whether the network has changed under us, and how the tunnel is.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// The first pause before a session that was lost is opened again; it doubles.
+const PAUSE_FIRST: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A visit, whatever sessions it is made of.
+struct Guest<'a, W> {
+    visit: &'a Visit,
+    credentials: Credentials,
+    place: Place,
+    /// The access point's hardware address, as soon as it is known: another one is another access point.
+    hardware: Option<MacAddress>,
     clock: Clock,
     rng: StdRng,
-    meter: Meter,
     memory: Memory,
-    home: Option<mpsc::Sender<Vec<u8>>>,
-    home_tried: bool,
-    reference: u64,
-    started: Option<UnixSeconds>,
+    meter: Meter,
+    session: Option<Session>,
+    /// Signed for in sessions that are over.
+    signed_before: Bytes,
+    was_granted: bool,
     provider: Option<TeamId>,
-    signed: Bytes,
+    is_leaving: bool,
     ended: Option<(Code, String)>,
-    json: bool,
+    home: Homeward,
+    way: Option<Way>,
+    look: Interval,
+    questions: mpsc::Receiver<Question>,
     out: &'a mut W,
+}
+
+/// The channel to the team's home.
+struct Homeward {
+    sender: Option<mpsc::Sender<Vec<u8>>>,
+    events: Option<mpsc::UnboundedSender<FromHome>>,
+    from: mpsc::UnboundedReceiver<FromHome>,
+    is_up: bool,
+    was_tried: bool,
+    reference: u64,
+    update: Interval,
+}
+
+/// How a session, or the attempt to open one, is over.
+#[derive(Debug, PartialEq, Eq)]
+enum Over {
+    /// For the reason that is in `ended`.
+    Ended,
+    /// The network has changed under us.
+    Moved,
 }
 
 pub(super) async fn run(
     visit: &Visit,
-    place: &Place,
+    place: Place,
     credentials: Credentials,
     out: &mut impl Write,
 ) -> Outcome {
     let mut signals = Signals::take()?;
-    let mut clock = Clock::start();
-    let mut rng = guestright_clock::rng();
-    let Credentials { key, certificate } = credentials.clone();
-    let memory = Memory::new(&visit.state, certificate.clone());
-    let (meter, remark) = Meter::start(&place.interface, place.access_point, &visit.state)?;
-    let access_point = SocketAddr::from((place.access_point, visit.port));
-    let mut line = tokio::select! {
-        line = Line::open(access_point, visit.transport) => line?,
-        () = signals.recv() => return Ok(()),
+    let plan = match visit.tunnel_file()? {
+        Some(file) => Some(tokio::select! {
+            plan = Plan::read(&file) => plan?,
+            () = signals.recv() => return Ok(()),
+        }),
+        None => None,
     };
-    let (bundle, last) = (memory.to_show(), memory.last_session());
-    let now = clock.now();
-    let visitor = Visitor::new(Config::default(), key, certificate, bundle, last, &mut rng, now);
-    let (events, mut from_home) = mpsc::unbounded_channel();
-    let mut start_home = visit.home.map(|address| (address, credentials, events));
-    let mut this = Loop {
-        visitor,
-        clock,
-        rng,
-        meter,
+    // Before anything is said to anybody.
+    let way = plan.map(|plan| Way::close(plan, &place, visit.port, &visit.state)).transpose()?;
+    let (meter, remark) = Meter::start(&place.interface, place.access_point, &visit.state)?;
+    let (asked, questions) = mpsc::channel(16);
+    let socket = super::socket(&visit.state);
+    control::serve(&socket, asked)?;
+    let (events, from) = mpsc::unbounded_channel();
+    let memory = Memory::new(&visit.state, credentials.certificate.clone());
+    let mut guest = Guest {
+        visit,
+        credentials,
+        place,
+        hardware: None,
+        clock: Clock::start(),
+        rng: guestright_clock::rng(),
         memory,
-        home: None,
-        home_tried: false,
-        reference: 0,
-        started: None,
+        meter,
+        session: None,
+        signed_before: Bytes(0),
+        was_granted: false,
         provider: None,
-        signed: Bytes(0),
+        is_leaving: false,
         ended: None,
-        json: visit.json,
+        home: Homeward {
+            sender: None,
+            events: Some(events),
+            from,
+            is_up: false,
+            was_tried: false,
+            reference: 0,
+            update: tokio::time::interval(Duration::from_secs(visit.update_seconds)),
+        },
+        way,
+        look: tokio::time::interval(LOOK_EVERY),
+        questions,
         out,
     };
+    guest.look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     if let Some(remark) = remark {
-        this.say("remark", &remark, json!({ "reason": remark.clone() }))?;
+        guest.say("remark", &remark, json!({ "reason": remark.clone() }))?;
     }
-    let mut update = tokio::time::interval(Duration::from_secs(visit.update_seconds));
-    this.drain(&mut line).await?;
-    while this.ended.is_none() {
-        let idle = Duration::from_secs(60);
-        let due = this.visitor.poll_timeout().map_or(idle, |due| this.clock.until(due));
-        tokio::select! {
-            message = line.receive() => match message {
-                Ok(message) => {
-                    let now = this.clock.now();
-                    this.visitor.handle_input(&message, now);
-                }
-                Err(error) => this.ended = Some((Code::NoSession, format!("{error:#}"))),
-            },
-            Some(event) = from_home.recv() => this.handle_home(event)?,
-            _ = update.tick() => this.ask_home(),
-            () = tokio::time::sleep(due) => {
-                let now = this.clock.now();
-                this.visitor.handle_timeout(now);
-            }
-            () = signals.recv() => this.leave(),
-        }
-        this.drain(&mut line).await?;
-        // Home can be reached only once the access point lets us through.
-        if this.started.is_some()
-            && let Some((address, credentials, events)) = start_home.take()
-        {
-            this.home = Some(homeward::keep(address, credentials, events));
-        }
-    }
-    this.finish()
+    let outcome = guest.sessions(&mut signals).await;
+    // It is only a door; the next start replaces it.
+    let _ = std::fs::remove_file(&socket);
+    let left = guest.way.take().map(Way::leave).transpose();
+    outcome?;
+    left.map_err(|error| Failure::network(error).hint("try `guestright visit off`"))?;
+    Ok(())
 }
 
-impl<W: Write> Loop<'_, W> {
+impl<W: Write> Guest<'_, W> {
+    /// Opens sessions until it is enough.
+    async fn sessions(&mut self, signals: &mut Signals) -> Outcome {
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let over = match self.connect(signals).await? {
+                Some(line) => self.session(line, signals).await?,
+                None if self.is_leaving => return self.left_early(),
+                None => Over::Moved,
+            };
+            if let Some(session) = &self.session
+                && session.is_open()
+            {
+                pause = PAUSE_FIRST;
+            }
+            self.forget_session();
+            if over == Over::Ended && !self.resumes() {
+                return self.finish();
+            }
+            if over == Over::Ended {
+                let (code, reason) = self.ended.take().unwrap_or((Code::NoSession, "ended".to_owned()));
+                let facts = json!({ "code": code.to_string(), "reason": reason });
+                self.say("lost", &format!("the session is over ({reason}); opening another one"), facts)?;
+                if !self.pause(pause, signals).await? {
+                    return self.left_early();
+                }
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+
+    /// The end of a visit whose last session is over, if there was one.
+    fn left_early(&mut self) -> Outcome {
+        if self.was_granted {
+            self.ended = Some((Code::Closed, "left while no access point served".to_owned()));
+            return self.finish();
+        }
+        Ok(())
+    }
+
+    /// Whether a session that is over is opened again: with a tunnel, once there was one (also in a visit that was
+    /// killed), and if it can make a difference.
+    fn resumes(&self) -> bool {
+        let last = self.ended.as_ref().is_none_or(|(code, _)| *code != Code::Certificate);
+        let went_on = self.was_granted || self.way.as_ref().is_some_and(Way::goes_on);
+        self.way.is_some() && went_on && !self.is_leaving && last
+    }
+
+    /// A way to the access point; none if there is another access point by now, or we leave.
+    async fn connect(&mut self, signals: &mut Signals) -> anyhow::Result<Option<Line>, Failure> {
+        let access_point = SocketAddr::from((self.place.access_point, self.visit.port));
+        let interface = self.place.interface.clone();
+        let opening = Line::open(access_point, &interface, self.visit.transport);
+        tokio::pin!(opening);
+        loop {
+            tokio::select! {
+                line = &mut opening => match line {
+                    Ok(line) => return Ok(Some(line)),
+                    Err(failure) if !self.was_granted || self.way.is_none() => return Err(failure),
+                    // There may be no network at the moment.
+                    Err(_) => {
+                        self.pause(PAUSE_MAX, signals).await?;
+                        return Ok(None);
+                    }
+                },
+                _ = self.look.tick() => if self.look_around()? {
+                    return Ok(None);
+                },
+                Some(event) = self.home.from.recv() => self.handle_home(event)?,
+                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                () = signals.recv() => {
+                    self.leave();
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Waits between two sessions; false if we leave.
+    async fn pause(&mut self, pause: Duration, signals: &mut Signals) -> anyhow::Result<bool> {
+        let until = tokio::time::Instant::now() + pause;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return Ok(true),
+                _ = self.look.tick() => if self.look_around()? {
+                    return Ok(true);
+                },
+                Some(event) = self.home.from.recv() => self.handle_home(event)?,
+                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                () = signals.recv() => {
+                    self.leave();
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Says goodbye.
     fn leave(&mut self) {
+        self.is_leaving = true;
         // Once the access point has closed, home is out of reach.
         self.hand_in();
         let now = self.clock.now();
-        self.visitor.leave(now);
+        if let Some(session) = &mut self.session {
+            session.visitor.leave(now);
+        }
+    }
+
+    /// Looks how the tunnel is, and whether there is another access point; true if there is.
+    fn look_around(&mut self) -> anyhow::Result<bool> {
+        let Some(way) = &mut self.way else { return Ok(false) };
+        match way.look() {
+            Some(News::Up) => {
+                let home = way.home().to_string();
+                self.start_home();
+                let said = format!("everything goes home through the tunnel to {home}");
+                self.say("tunnel", &said, json!({ "up": true, "endpoint": home }))?;
+            }
+            Some(News::Lost(reason)) => {
+                let said = format!("the tunnel is lost and made again: {reason}");
+                self.say("tunnel", &said, json!({ "up": false, "reason": reason }))?;
+            }
+            None => {}
+        }
+        self.look_for_another_access_point()
+    }
+
+    fn look_for_another_access_point(&mut self) -> anyhow::Result<bool> {
+        // Without a default route there is no network at the moment; the old place may come back.
+        let Ok(place) = self.visit.place() else { return Ok(false) };
+        let hardware = neighbour(place.access_point, &place.interface).unwrap_or_default();
+        let other_hardware = matches!((self.hardware, hardware), (Some(then), Some(now)) if then != now);
+        self.hardware = hardware.or(self.hardware);
+        if place == self.place && !other_hardware {
+            return Ok(false);
+        }
+        if let Some(way) = &mut self.way {
+            way.move_to(&place, self.visit.port)?;
+        }
+        // The old one is taken down first: both have the same name.
+        self.meter.stop();
+        let (meter, _) = Meter::start(&place.interface, place.access_point, &self.visit.state)?;
+        self.meter = meter;
+        self.hardware = hardware;
+        let said = format!("another access point, {} on {}", place.access_point, place.interface);
+        let facts = json!({ "access_point": place.access_point.to_string(), "interface": place.interface });
+        self.place = place;
+        self.say("moved", &said, facts)?;
+        Ok(true)
+    }
+
+    /// Home can be reached once the access point lets us through, and with a tunnel once that carries.
+    fn start_home(&mut self) {
+        if let (Some(address), Some(events)) = (self.visit.home, self.home.events.take()) {
+            self.home.sender = Some(homeward::keep(address, self.credentials.clone(), events));
+        }
     }
 
     /// Hands in what we signed, and asks for what others owe us.
     fn ask_home(&mut self) {
         self.hand_in();
-        let Some(home) = &self.home else { return };
-        self.reference += 1;
-        let ask = self.reference;
+        let Some(home) = &self.home.sender else { return };
+        self.home.reference += 1;
+        let ask = self.home.reference;
         let max = u16::try_from(Bundle::RECEIPTS_MAX).unwrap_or(u16::MAX);
         let what = Update::Fetch { since: UnixSeconds(0), max };
         let _ = home.try_send(Message::Updt { reference: ask, what }.emit());
     }
 
     fn hand_in(&mut self) {
-        let Some(home) = &self.home else { return };
+        let Some(home) = &self.home.sender else { return };
         let bundle = self.memory.to_hand_in();
         if !bundle.receipts.is_empty() {
-            self.reference += 1;
-            let _ = home.try_send(Message::Rcpt { reference: Some(self.reference), bundle }.emit());
+            self.home.reference += 1;
+            let _ = home.try_send(Message::Rcpt { reference: Some(self.home.reference), bundle }.emit());
         }
     }
 
     fn handle_home(&mut self, event: FromHome) -> anyhow::Result<()> {
         match event {
             FromHome::Up => {
-                self.home_tried = true;
+                self.home.was_tried = true;
+                self.home.is_up = true;
                 self.say("home", "reached the team's home", json!({ "up": true }))?;
                 self.ask_home();
             }
             // The first try may come before the access point's firewall has opened.
-            FromHome::Lost(_) if !self.home_tried => self.home_tried = true,
+            FromHome::Lost(_) if !self.home.was_tried => self.home.was_tried = true,
             FromHome::Lost(reason) => {
+                self.home.is_up = false;
                 let said = format!("the team's home cannot be reached: {reason}");
                 self.say("home", &said, json!({ "up": false, "reason": reason }))?;
             }
@@ -173,87 +356,36 @@ impl<W: Write> Loop<'_, W> {
             let said = format!("showing {count} receipts over what others owe our team");
             self.say("showing", &said, json!({ "receipts": count }))?;
             let now = self.clock.now();
-            self.visitor.show(bundle, &mut self.rng, now);
+            if let Some(session) = &mut self.session {
+                session.visitor.show(bundle, &mut self.rng, now);
+            }
         }
         Ok(())
     }
 
-    /// Carries out everything that the machine wants.
-    async fn drain(&mut self, line: &mut Line) -> anyhow::Result<()> {
-        loop {
-            while let Some(message) = self.visitor.poll_transmit() {
-                if let Err(error) = line.send(&message).await {
-                    self.ended.get_or_insert((Code::NoSession, format!("{error:#}")));
-                }
-            }
-            match self.visitor.poll_event() {
-                Some(event) => self.carry_out(event)?,
-                None => return Ok(()),
-            }
-        }
+    /// Signed for on this visit.
+    fn signed(&self) -> Bytes {
+        let now = self.session.as_ref().map_or(Bytes(0), |session| session.signed);
+        self.signed_before.saturating_add(now)
     }
 
-    fn carry_out(&mut self, event: Event) -> anyhow::Result<()> {
-        match event {
-            Event::Granted { provider, class, started, interval } => {
-                if self.started != Some(started) {
-                    self.started = Some(started);
-                    self.provider = Some(provider);
-                    self.memory.keep_session(provider, started)?;
-                    self.meter.restart()?;
-                }
-                let seconds = interval.as_seconds();
-                let said = format!(
-                    "team {} serves us in class {class}; a receipt is due every {seconds} s",
-                    provider.short()
-                );
-                let facts = json!({ "provider": provider.to_string(), "class": class.name(),
-                    "started": started.to_string(), "interval_us": interval.0 });
-                self.say("granted", &said, facts)
-            }
-            Event::MeterNeeded => {
-                let counted = self.meter.read()?;
-                self.visitor.handle_meter(counted);
-                Ok(())
-            }
-            Event::Signed(receipt) => {
-                self.signed = receipt.weight();
-                if receipt.weight() == Bytes(0) {
-                    return Ok(());
-                }
-                let counted = self.meter.read()?;
-                let said = format!("signed for {}; counted {counted}", receipt.weight());
-                let facts = json!({ "weight": receipt.weight().0, "counted": counted.0 });
-                self.memory.signed(receipt)?;
-                self.say("signed", &said, facts)
-            }
-            Event::Disputed { claimed, counted } => {
-                let said = format!("NOT signed: the access point claims {claimed}, we counted {counted}");
-                self.say("disputed", &said, json!({ "claimed": claimed.0, "counted": counted.0 }))
-            }
-            Event::Dropped { kind, reason } => {
-                tracing::debug!(kind, %reason, "dropped a message");
-                Ok(())
-            }
-            Event::Ended { code, reason } => {
-                self.ended.get_or_insert((code, reason));
-                Ok(())
-            }
-        }
+    fn forget_session(&mut self) {
+        self.signed_before = self.signed();
+        self.session = None;
     }
 
     /// The last words, and the exit code: an error unless we left of our own will.
-    fn finish(mut self) -> Outcome {
+    fn finish(&mut self) -> Outcome {
         let (code, reason) = self.ended.take().unwrap_or((Code::Closed, "ended".to_owned()));
-        let counted = if self.started.is_some() { self.meter.read().unwrap_or_default() } else { Bytes(0) };
-        let signed = self.signed;
+        let counted = if self.was_granted { self.meter.read().unwrap_or_default() } else { Bytes(0) };
+        let signed = self.signed();
         let said = format!("{reason} ({signed} signed for, {counted} counted)");
         let facts = json!({ "code": code.to_string(), "reason": reason, "signed": signed.0, "counted": counted.0,
             "provider": self.provider.map(|team| team.to_string()) });
         if code == Code::Closed {
             return Ok(self.say("ended", &said, facts)?);
         }
-        if self.json {
+        if self.visit.json {
             self.say("ended", &said, facts)?;
         }
         let hint = match code {
@@ -271,7 +403,7 @@ impl<W: Write> Loop<'_, W> {
     }
 
     fn say(&mut self, event: &str, said: &str, mut facts: Value) -> anyhow::Result<()> {
-        if self.json {
+        if self.visit.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);
             writeln!(self.out, "{facts}")?;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -22,9 +22,16 @@ pub(super) enum Line {
 
 impl Line {
     /// Opens the way. If no connection comes about, datagrams are tried: connections may be exhausted by others.
-    pub(super) async fn open(access_point: SocketAddr, transport: Transport) -> Result<Self, Failure> {
+    ///
+    /// It stays on the access point's interface: a tunnel of another program's may want everything for itself, and
+    /// would have the messages that pay for it.
+    pub(super) async fn open(
+        access_point: SocketAddr,
+        interface: &str,
+        transport: Transport,
+    ) -> Result<Self, Failure> {
         if transport == Transport::Tcp {
-            let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(access_point)).await;
+            let connecting = tokio::time::timeout(CONNECT_TIMEOUT, connect(access_point, interface)).await;
             match connecting {
                 Ok(Ok(stream)) => {
                     let measure = |bytes: &[u8]| message_len(bytes).map_err(|error| error.to_string());
@@ -42,6 +49,7 @@ impl Line {
         }
         let open = async {
             let socket = UdpSocket::bind("0.0.0.0:0").await?;
+            stay_on(interface, socket.bind_device(Some(interface.as_bytes())));
             socket.connect(access_point).await?;
             Ok::<_, std::io::Error>(socket)
         };
@@ -73,5 +81,18 @@ impl Line {
                 Ok(())
             }
         }
+    }
+}
+
+async fn connect(access_point: SocketAddr, interface: &str) -> std::io::Result<TcpStream> {
+    let socket = if access_point.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    stay_on(interface, socket.bind_device(Some(interface.as_bytes())));
+    socket.connect(access_point).await
+}
+
+/// Kernels before 5.7 let only root do it. Without it there is a way as long as no tunnel takes it.
+fn stay_on(interface: &str, outcome: std::io::Result<()>) {
+    if let Err(error) = outcome {
+        tracing::debug!(%error, interface, "messages to the access point are not held to its interface");
     }
 }

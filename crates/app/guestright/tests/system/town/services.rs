@@ -19,7 +19,7 @@ type Visit = (IpAddr, Vec<u8>);
 pub(crate) struct Heard(Arc<Mutex<Vec<Visit>>>);
 
 impl Heard {
-    fn add(&self, from: SocketAddr, bytes: &[u8]) {
+    pub(crate) fn add(&self, from: SocketAddr, bytes: &[u8]) {
         self.0.lock().unwrap().push((from.ip().to_canonical(), bytes.to_vec()));
     }
 

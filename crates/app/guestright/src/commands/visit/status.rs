@@ -1,0 +1,126 @@
+//! `guestright visit status` and `guestright visit off`.
+
+use super::{socket, way};
+use crate::control;
+use crate::failure::{Failure, Outcome};
+use anyhow::anyhow;
+use guestright_units::Bytes;
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a visit may take to stop: the last bytes are signed for first.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum VisitCommand {
+    Status(Status),
+    Off(Off),
+}
+
+/// Show the session, the tunnel, what was held back, and what the access point can see
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright visit status --state visit-state --json")]
+pub(super) struct Status {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// End the visit and open its kill switch, also after a crash
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright visit off --state visit-state")]
+pub(super) struct Off {}
+
+impl VisitCommand {
+    pub(super) fn run(&self, state: &Path, out: &mut impl Write) -> Outcome {
+        match self {
+            Self::Status(Status { json }) => {
+                let Some(status) = control::ask(&socket(state), "status")? else { return Err(nobody(state)) };
+                if *json { Ok(writeln!(out, "{status}")?) } else { print(&status, out) }
+            }
+            Self::Off(Off {}) => off(state, out),
+        }
+    }
+}
+
+/// Nobody visits with this directory; a closed switch is worth a word.
+fn nobody(state: &Path) -> Failure {
+    let failure = Failure::network(anyhow!("no visit runs with {}", state.display()));
+    if way::switch_file(state).exists() {
+        failure.hint(
+            "a visit was killed and its kill switch is closed: visit again, or open it with `guestright visit off`",
+        )
+    } else {
+        failure.hint("name its directory with --state")
+    }
+}
+
+fn off(state: &Path, out: &mut impl Write) -> Outcome {
+    if control::ask(&socket(state), "stop")?.is_some() {
+        if !control::wait_until_gone(&socket(state), STOP_MAX) {
+            return Err(Failure::network(anyhow!("the visit was asked to stop and still runs")));
+        }
+        writeln!(out, "the visit has ended, and the kill switch is open")?;
+        return Ok(());
+    }
+    let meter = state.join("meter.json");
+    let counted = meter.exists();
+    guestright_firewall::clean_up(&meter).map_err(Failure::network)?;
+    if way::undo(state)? {
+        writeln!(out, "the kill switch is open, and the tunnel of a killed visit is gone")?;
+    } else if counted {
+        writeln!(out, "the counters of a killed visit are gone")?;
+    } else {
+        writeln!(out, "nothing to do: no visit is running, and none has left anything behind")?;
+    }
+    Ok(())
+}
+
+fn print(status: &Value, out: &mut impl Write) -> Outcome {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
+    writeln!(out, "access point  {} on {}", text(&status["access_point"]), text(&status["interface"]))?;
+    let session = &status["session"];
+    if session.is_null() {
+        writeln!(out, "session       none at the moment")?;
+    } else {
+        let team = text(&session["provider"]);
+        writeln!(
+            out,
+            "session       team {} serves in class {}; {} signed for, {} counted",
+            team.get(..8).unwrap_or(&team),
+            text(&session["class"]),
+            bytes(&session["signed"]),
+            bytes(&session["counted"]),
+        )?;
+    }
+    let tunnel = &status["tunnel"];
+    if tunnel.is_null() {
+        writeln!(out, "tunnel        none")?;
+    } else {
+        let ago = match tunnel["handshake_seconds_ago"].as_f64() {
+            Some(seconds) => format!("last handshake {seconds:.0} s ago"),
+            None => "no handshake yet".to_owned(),
+        };
+        let (received, sent) = (bytes(&tunnel["received"]), bytes(&tunnel["sent"]));
+        writeln!(
+            out,
+            "tunnel        to {}, {ago}; {received} received, {sent} sent",
+            text(&tunnel["endpoint"])
+        )?;
+    }
+    for (kind, count) in status["held_back"].as_object().into_iter().flatten() {
+        if count != 0 {
+            writeln!(out, "held back     {count} packets × {kind}")?;
+        }
+    }
+    writeln!(out, "what the access point can see:")?;
+    for seen in status["visible"].as_array().into_iter().flatten() {
+        writeln!(out, "  - {}", text(seen))?;
+    }
+    Ok(())
+}

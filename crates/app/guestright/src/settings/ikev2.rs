@@ -1,0 +1,51 @@
+//! `[gateway.ikev2]` and `[gateway.l2tp]` in `home.toml`.
+
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// Clients of IKEv2, through strongSwan. Paths are relative to the settings file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Ikev2Settings {
+    pub(crate) profile: IkeProfile,
+    pub(crate) data_plane: IkeDataPlane,
+    /// For clients that log in by name and password: the gateway's X.509 certificate, and its issuers' after it.
+    pub(crate) certificate: Option<PathBuf>,
+    /// The key of that certificate.
+    pub(crate) certificate_key: Option<PathBuf>,
+    /// A file with the secret that all share who come by IKEv1, on its first line.
+    pub(crate) team_secret: Option<PathBuf>,
+}
+
+/// Clients of L2TP in IPsec. They need a `team_secret`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct L2tpSettings {
+    /// The address that clients call; otherwise the first of the uplink.
+    pub(crate) listen: Option<Ipv4Addr>,
+}
+
+/// Which suites are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum IkeProfile {
+    /// Today's.
+    #[default]
+    Modern,
+    /// The papers' besides, which are broken: for experiments.
+    LegacyPaper,
+}
+
+/// Who encrypts packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum IkeDataPlane {
+    /// The kernel if it can, else strongSwan.
+    #[default]
+    Auto,
+    /// The kernel.
+    Kernel,
+    /// strongSwan.
+    Userspace,
+}

@@ -1,0 +1,269 @@
+//! `visit` goes home: what the access point's network gets to see, and what happens when something is killed.
+//!
+//! ```text
+//!   walker ── router ── net ── away (home of the team guests, gateway)
+//!     └ or ── second ────┘      servers at 192.0.2.1
+//! ```
+
+mod capture;
+mod place;
+
+use super::town::program::Program;
+use super::town::services::Way;
+use super::town::{inside, succeeded, until};
+use capture::Frame;
+use place::{Abroad, HOME_ADDRESS, SECOND_ACCESS_POINT};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// The issue's promise: everything recovers within so long.
+const RECOVERY: Duration = Duration::from_secs(15);
+const ACCESS_POINT: Ipv4Addr = Ipv4Addr::new(10, 11, 0, 1);
+
+/// Whether the access point's network may see this frame of the walker's, or for it.
+fn is_allowed(frame: &Frame) -> bool {
+    match frame {
+        Frame::Arp => true,
+        Frame::Ip4 { protocol: 17, from, to, .. } => {
+            let tunnel = |end: &(Ipv4Addr, u16)| end.0 == HOME_ADDRESS && end.1 == place::TUNNEL_PORT;
+            let protocol = |end: &(Ipv4Addr, u16)| end.0 == ACCESS_POINT && end.1 == 7_273;
+            [from, to].into_iter().any(|end| tunnel(end) || protocol(end))
+        }
+        Frame::Ip4 { protocol: 6, from, to, .. } => {
+            [from, to].into_iter().any(|end| end.0 == ACCESS_POINT && end.1 == 7_273)
+        }
+        Frame::Ip4 { .. } | Frame::Ip6 | Frame::Other(_) => false,
+    }
+}
+
+#[test]
+fn the_access_point_sees_nothing_but_the_tunnel_and_the_protocol() {
+    if !inside("way_home::the_access_point_sees_nothing_but_the_tunnel_and_the_protocol") {
+        return;
+    }
+    let place = Abroad::build("trace");
+    let (mut house, mut ap) = place.town.open();
+    let mut home = place.start_home();
+    let before = place.condition();
+    let chatter = place.chatter();
+    let capture = place.capture("port21");
+    until("the chatter to reach the network", || {
+        capture.frames().iter().any(|(_, frame)| !is_allowed(frame))
+    });
+
+    let visit = place.visit(&[]);
+    place.until_home(&visit);
+    let status = place.status();
+    // Everything goes home: the Internet sees the home's address.
+    assert_eq!(place.town.download("member", 300_000).unwrap(), 300_000);
+    assert_eq!(place.web.all().last().unwrap().0, HOME_ADDRESS, "{:?}", place.web.all());
+    let answered = place.town.probe("member", &[(Way::Ping, "192.0.2.1:0".parse().unwrap())]);
+    assert_eq!(answered.len(), 1, "a ping goes home too");
+    // So do names, whoever is asked.
+    for resolver in ["10.11.0.1:53", "192.0.2.99:53"] {
+        assert!(place.resolves(resolver), "{resolver} seems to answer");
+    }
+    assert!(place.names.all().iter().all(|(from, _)| *from == HOME_ADDRESS), "{:?}", place.names.all());
+    // And nothing else gets anywhere.
+    let elsewhere = ["[fd00:12::1]:9", "[2001:db8:11::10]:9", "10.11.0.1:9", "10.11.0.22:9"];
+    let probes: Vec<_> = [Way::Udp, Way::Tcp, Way::Ping]
+        .into_iter()
+        .flat_map(|way| elsewhere.map(|to| (way, to.parse().unwrap())))
+        .collect();
+    assert_eq!(place.town.probe("member", &probes), []);
+    place.until_counted(1_000_000);
+    check_status(&status, &place.status());
+    chatter.pause();
+    place.both_count_the_same();
+    chatter.go_on();
+
+    let ended = place.town.leave(visit);
+    let end_us = ended["time_us"].as_u64().unwrap();
+    let sent = chatter.stop();
+    let frames = capture.stop();
+    judge(&frames, end_us);
+    assert!(sent > 100, "the chatter went on all the time: {sent}");
+    assert_eq!(place.condition(), before, "nothing is left behind");
+
+    let closed = super::town::closed(&place.town.status(), "10.11.0.21");
+    assert!(closed["signed"].as_u64().unwrap() > 1_000_000, "{closed}");
+    for program in [&mut ap, &mut house, &mut home] {
+        program.signal(Signal::TERM);
+        assert!(program.wait().success());
+    }
+    place.no_log_shows_a_secret();
+}
+
+/// From the first word to the access point until the end is said, nothing but what is allowed.
+fn judge(frames: &[(u64, Frame)], end_us: u64) {
+    let is_protocol =
+        |frame: &Frame| matches!(frame, Frame::Ip4 { protocol: 6, to, .. } if *to == (ACCESS_POINT, 7_273));
+    let begin =
+        frames.iter().position(|(_, frame)| is_protocol(frame)).expect("a question to the access point");
+    let visit: Vec<_> = frames[begin..].iter().take_while(|(time, _)| *time <= end_us).collect();
+    let tunnel = visit.iter().filter(|(_, frame)| matches!(frame, Frame::Ip4 { protocol: 17, .. })).count();
+    assert!(tunnel > 300, "the capture has the tunnel in it: {tunnel}");
+    let wrong: Vec<_> = visit.iter().filter(|(_, frame)| !is_allowed(frame)).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {} frames: {:?}",
+        wrong.len(),
+        visit.len(),
+        &wrong[..wrong.len().min(20)]
+    );
+    println!("{} frames judged", visit.len());
+}
+
+fn check_status(early: &Value, late: &Value) {
+    assert_eq!(early["access_point"], "10.11.0.1");
+    assert_eq!(late["tunnel"]["endpoint"], format!("{HOME_ADDRESS}:{}", place::TUNNEL_PORT));
+    assert!(late["tunnel"]["handshake_seconds_ago"].as_f64().is_some_and(|ago| ago < 60.0), "{late}");
+    assert!(late["tunnel"]["received"].as_u64() > early["tunnel"]["received"].as_u64(), "{late}");
+    assert!(late["session"]["signed"].as_u64() > Some(0), "{late}");
+    for kind in ["datagrams", "connections", "ping", "ipv6"] {
+        assert!(late["held_back"][kind].as_u64() > Some(0), "{kind}: {late}");
+    }
+    let visible = late["visible"].to_string();
+    assert!(visible.contains("198.18.40.2:51820") && visible.contains("10.11.0.1"), "{visible}");
+}
+
+#[test]
+fn a_killed_visit_leaves_the_switch_closed_until_the_next_or_off() {
+    if !inside("way_home::a_killed_visit_leaves_the_switch_closed_until_the_next_or_off") {
+        return;
+    }
+    let place = Abroad::build("info");
+    let (_house, _ap) = place.town.open();
+    let _home = place.start_home();
+    let before = place.condition();
+    let mut visit = place.visit(&[]);
+    place.until_home(&visit);
+    let chatter = place.chatter();
+    let capture = place.capture("port21");
+    visit.kill();
+    assert!(!place.town.is_online("member"), "without the tunnel there is no way out");
+    let refused = place.command(&["visit", "status", "--state", "walker-state"]);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && words.contains("visit off"), "{words}");
+
+    // The next one takes over, without a gap.
+    let mut visit = place.visit(&[]);
+    place.until_home(&visit);
+    assert!(place.town.is_online("member"));
+    visit.kill();
+    chatter.stop();
+    let frames = capture.stop();
+    let wrong: Vec<_> = frames.iter().filter(|(_, frame)| !is_allowed(frame)).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {} frames: {:?}",
+        wrong.len(),
+        frames.len(),
+        &wrong[..wrong.len().min(20)]
+    );
+
+    let said = succeeded(&place.command(&["visit", "off", "--state", "walker-state"]));
+    assert!(said.contains("the kill switch is open"), "{said}");
+    assert_eq!(place.condition(), before);
+    let said = succeeded(&place.command(&["visit", "off", "--state", "walker-state"]));
+    assert!(said.contains("nothing to do"), "{said}");
+}
+
+#[test]
+fn whoever_is_killed_the_visit_goes_on_within_15_seconds() {
+    if !inside("way_home::whoever_is_killed_the_visit_goes_on_within_15_seconds") {
+        return;
+    }
+    let place = Abroad::build("debug");
+    let (_house, mut ap) = place.town.open();
+    let mut home = place.start_home();
+    let mut visit = place.visit(&[]);
+    place.until_home(&visit);
+    let mut flow = place.flow();
+    assert!(echoes(&mut flow));
+
+    home.kill();
+    assert!(!place.town.is_online("member"));
+    let began = Instant::now();
+    let _home = place.start_home();
+    place.until_online("the home was killed", began);
+    visit.hear("to reach its home again", |event| event["event"] == "home" && event["up"] == true);
+    println!("the team's home is reached after {:?}", began.elapsed());
+    assert!(began.elapsed() < RECOVERY);
+
+    let mut flow = place.flow();
+    assert!(echoes(&mut flow));
+    ap.kill();
+    let began = Instant::now();
+    let _ap = place.town.start("ap");
+    place.until_session(&visit, began);
+    place.until_online("the access point was killed", began);
+    assert!(echoes(&mut flow), "flows in the tunnel go on");
+
+    visit.kill();
+    let began = Instant::now();
+    let visit = place.visit(&[]);
+    place.until_home(&visit);
+    place.until_online("the visitor was killed", began);
+    place.town.leave(visit);
+}
+
+#[test]
+fn another_access_point_and_flows_go_on() {
+    if !inside("way_home::another_access_point_and_flows_go_on") {
+        return;
+    }
+    let place = Abroad::build("debug");
+    let (_house, _ap) = place.town.open();
+    let _second = place.open_second();
+    let _home = place.start_home();
+    let visit = place.visit(&[]);
+    place.until_home(&visit);
+    let mut flow = place.flow();
+    assert!(echoes(&mut flow));
+    let capture = place.capture("port21");
+    let began = Instant::now();
+    place.walk_on();
+    visit.hear("to notice another access point", |event| {
+        event["event"] == "moved" && event["access_point"] == SECOND_ACCESS_POINT
+    });
+    place.until_session(&visit, began);
+    place.until_online("the walker walked on", began);
+    assert!(echoes(&mut flow), "flows in the tunnel go on");
+    assert_eq!(place.status()["access_point"], SECOND_ACCESS_POINT);
+    capture.stop();
+    place.town.leave(visit);
+}
+
+#[test]
+fn without_a_configuration_there_is_no_visit_home_by_accident() {
+    if !inside("way_home::without_a_configuration_there_is_no_visit_home_by_accident") {
+        return;
+    }
+    let place = Abroad::build("info");
+    let arguments = ["visit", "--key", "guests/second.key", "--certificate", "guests/second.cert"];
+    let home = ["--state", "second-state", "--home", "198.18.40.2:7274"];
+    let refused = place.command(&[&arguments[..], &home].concat());
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(78), "{words}");
+    assert!(words.contains("guests/second.conf") && words.contains("--no-tunnel"), "{words}");
+    // An access point that does not answer leaves nothing closed.
+    let before = place.condition();
+    let mut visit = place.visit(&["--access-point", "10.11.0.99"]);
+    until("the switch to close", || place.condition() != before);
+    visit.signal(Signal::INT);
+    visit.wait();
+    assert_eq!(place.condition(), before);
+}
+
+fn echoes(flow: &mut TcpStream) -> bool {
+    let mut answer = [0; 5];
+    flow.write_all(b"hello").is_ok() && flow.read_exact(&mut answer).is_ok() && answer == *b"hello"
+}
+
+fn is_up(visit: &Program) -> Value {
+    visit.hear("to go home", |event| event["event"] == "tunnel" && event["up"] == true)
+}

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that wait to be accepted.
-const WAITING_MAX: u32 = 128;
+/// Connections that wait to be accepted: as many as tokio's own listeners hold.
+const WAITING_MAX: u32 = 1_024;
 
 /// Listens at `address`. A household's access point listens at its own address and its home at the same port of all
 /// others; with `SO_REUSEPORT` (socket(7)) the kernel lets one user's programs do so, and gives a connection to the one

@@ -1,7 +1,7 @@
 //! The home's machine for members that are away with nothing but a tunnel: it signs in their place.
 //!
 //! An access point calls and says where it sees the tunnel come from. If a member's tunnel ends there, and the member
-//! has delegated, the home speaks on that connection as the member's [`Visitor`] machine: CONN, and a RCPT for each
+//! has delegated, the home speaks on that connection as the member's `Visitor` machine: CONN, and a RCPT for each
 //! RREQ. The meter is the home's own count of the tunnel's datagrams.
 //!
 //! In: bytes of callers, what the gateway and the meter say, the time, chance. Out: bytes, events, the next timeout.

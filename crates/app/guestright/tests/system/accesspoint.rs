@@ -213,9 +213,9 @@ fn status_tells_a_program_everything_in_json() {
         town.until_status("a receipt", |status| session(status, &ip)["signed"].as_u64() >= Some(10_000));
     assert_eq!(
         names(&status),
-        ["closed", "dropped", "home_up", "refused", "sessions", "team", "undelivered"]
+        ["allowance", "closed", "dropped", "home_up", "refused", "sessions", "team", "undelivered"]
     );
-    let open = ["class", "counted", "ip", "mac", "member", "open", "signed", "started", "team"];
+    let open = ["class", "counted", "ip", "mac", "member", "open", "signed", "started", "team", "tunnel"];
     let served = session(&status, &ip);
     assert_eq!(names(&served), open);
     let hexadecimal = |value: &Value| {
@@ -224,13 +224,14 @@ fn status_tells_a_program_everything_in_json() {
     };
     assert!([&status["team"], &served["team"], &served["member"]].into_iter().all(hexadecimal), "{status}");
     assert_ne!(status["team"], served["team"]);
+    assert_eq!((&served["tunnel"], names(&status["allowance"])), (&Value::Null, vec!["calls", "used"]));
     assert_eq!((&served["open"], &served["class"]), (&Value::Bool(true), &"lowest".into()));
     assert!(served["signed"].as_u64() <= served["counted"].as_u64(), "{served}");
     assert!(
         served["started"].as_str().unwrap().ends_with('Z') && served["mac"].as_str().unwrap().len() == 17
     );
     #[rustfmt::skip]
-    let dropped = ["between_visitors", "closed", "flood", "from_elsewhere", "household4", "invalid", "ipv6",
+    let dropped = ["allowance", "between_visitors", "closed", "flood", "from_elsewhere", "household4", "invalid", "ipv6",
         "not_granted", "spoofed", "to_router"];
     assert_eq!(names(&status["dropped"]), dropped);
     assert!(status["dropped"].as_object().unwrap().values().all(Value::is_u64), "{status}");

@@ -1,7 +1,7 @@
 //! The telephone of `guestright home`: access points ask for receipts of members that have nothing but a tunnel.
 //!
 //! The machine is `roaming`'s [`Delegate`]. It runs in a task of its own beside the home's loop, and asks that loop
-//! through [`Calls::lookup`] for what only the gateway and the store know. Its meter has a thread, because it runs
+//! through [`lookup`] for what only the gateway and the store know. Its meter has a thread, because it runs
 //! `nft`. What members' delegates have signed for today is in `delegated.json` in the state directory, written before
 //! a receipt is sent.
 

@@ -68,6 +68,8 @@ pub(super) struct Calls {
     next: Path,
     minutes: BTreeMap<Who, Minute>,
     waits: BTreeMap<Address, Wait>,
+    /// Homes that were pardoned, and until when they are not again.
+    pardoned: BTreeMap<Ipv4Addr, Time>,
 }
 
 impl Call {
@@ -90,6 +92,17 @@ impl Calls {
             call.good = good;
             call.finish(now);
         }
+    }
+
+    /// Whether a home that lost its connection in a session, and then did not sign, is let off: a home that was started
+    /// anew has forgotten the session. Once in a while only, because who means to cheat can hang up too.
+    pub(super) fn pardon(&mut self, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
+        self.pardoned.retain(|_, until| now < *until);
+        if self.pardoned.contains_key(&home) || self.pardoned.len() >= REMEMBERED_MAX {
+            return false;
+        }
+        self.pardoned.insert(home, now + limits.pardon_gap);
+        true
     }
 
     fn add(&mut self, address: Address, port: NonZeroU16, line: Line, until: Time) -> Path {
@@ -203,6 +216,7 @@ impl AccessPoint {
                 let line = Line::Waiting(now + self.config.calls.redial_after);
                 let again = self.calls.add(call.address, call.port, line, now + self.config.calls.timeout);
                 (session.path, session.path_claimed) = (again, again);
+                session.line_lost = true;
             }
             None => {
                 if !call.over {

@@ -58,12 +58,15 @@ pub struct CallLimits {
     pub per_minute_max: u32,
     /// A connection that was lost in a session is made again after so long.
     pub redial_after: Micros,
+    /// A home that lost its connection in a session may leave it unpaid once in so long, and is called again at once.
+    pub pardon_gap: Micros,
     /// A tunnel that carries nothing for so long is closed: nobody says goodbye.
     pub idle: Micros,
 }
 
 impl Default for CallLimits {
-    /// 16 unserved, 15 s; again after 5 s, 10 s … 320 s; 6, 12 and 60 a minute; redialled after 0.5 s; idle after 180 s
+    /// 16 unserved, 15 s; again after 5 s, 10 s … 320 s; 6, 12 and 60 a minute; redialled after 0.5 s; one pardon
+    /// an hour; idle after 180 s
     /// (WireGuard gives a session up then: its paper, section 6.1, `Reject-After-Time`).
     fn default() -> Self {
         Self {
@@ -75,6 +78,7 @@ impl Default for CallLimits {
             home_per_minute_max: 12,
             per_minute_max: 60,
             redial_after: Micros::from_millis(500),
+            pardon_gap: Micros::from_seconds(3_600),
             idle: Micros::from_seconds(180),
         }
     }

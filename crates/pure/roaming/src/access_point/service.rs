@@ -176,10 +176,12 @@ impl AccessPoint {
             return;
         };
         let code = session.end_code();
-        self.calls.over(session.path, code == Code::Closed, now);
+        let lost = address.home.filter(|_| session.line_lost && code == Code::Unpaid);
+        let pardoned = lost.is_some_and(|home| self.calls.pardon(home, &self.config.calls, now));
+        self.calls.over(session.path, code == Code::Closed || pardoned, now);
         let (signed, unpaid) = (session.signed, session.unpaid());
         let team = session.certificate.team_id();
-        if code == Code::Unpaid && team != self.certificate.team_id() {
+        if code == Code::Unpaid && !pardoned && team != self.certificate.team_id() {
             let rate = self.config.unpaid_rate;
             self.debtors.charge(address, team, unpaid, rate, now);
         }

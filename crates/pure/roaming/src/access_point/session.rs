@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) request: Option<Request>,
     pub(super) request_at: Time,
     pub(super) decided_until: Time,
+    /// Whether the connection to the home that signs was ever lost: it may have forgotten the session.
+    pub(super) line_lost: bool,
 }
 
 /// A session, as a person wants to see it.
@@ -90,6 +92,7 @@ impl Session {
             request: None,
             request_at: Time(0),
             decided_until,
+            line_lost: false,
         }
     }
 

@@ -150,6 +150,27 @@ fn a_lost_connection_is_made_again_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_home_that_was_killed_is_pardoned_once_an_hour() {
+    let mut world = world(12, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(21));
+    world.homes[0].restart();
+    world.cut_lines();
+    world.run_for(Micros::from_seconds(15));
+    let address = world.tunnel_address(tunnel);
+    assert!(world.houses[0].firewall.contains_key(&address), "served again: {}", shown(&world));
+    let [(Code::Unpaid, counted, signed)] = world.houses[0].closed()[..] else { panic!("{}", shown(&world)) };
+    assert!(counted.0 - signed.0 <= PERIOD, "{counted} {signed}");
+    // Whoever makes a habit of it waits as every debtor does.
+    world.homes[0].restart();
+    world.cut_lines();
+    world.run_for(MINUTE);
+    assert!(!world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
+    world.run_for(Micros::from_seconds(900));
+    assert!(world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
+}
+
+#[test]
 fn two_visitors_of_one_home_behind_one_access_point_are_two() {
     let mut world = world(6, &[terms(PLENTY), terms(PLENTY)]);
     let (one, two) = (world.tunnel(0, 0, 0, 40_000), world.tunnel(0, 0, 1, 40_001));

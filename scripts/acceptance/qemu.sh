@@ -1,9 +1,10 @@
 # The steps of the machine with Debian's stock kernel: WireGuard, nftables and radios.
 #
 #   visitor ~~radio~~ access 198.51.100.2 ── 198.51.100.1 internet 203.0.113.1 ── 203.0.113.2 away
-#                                            192.0.2.1, a web server
+#   phone   ~~radio~~                        192.0.2.1, a web server
 #
-# `access` is a household of one team, with an access point and a home; `away` is the visitor's own home.
+# `access` is a household of one team, with an access point and a home; `away` is the home of `visitor` and `phone`.
+# `phone` has no program of ours.
 # shellcheck shell=bash
 
 MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain_nat nft_reject_inet sch_htb)
@@ -11,7 +12,7 @@ MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain
 # shellcheck disable=SC2034 # Read by guest.sh.
 STEPS=(
     "radio-association join_by_radio"
-    "dhcp lease_address"
+    "dhcp lease_addresses"
     "closed-without-receipts stays_closed"
     "receipts-open-the-way visit_plainly"
     "gateway-in-the-kernel gateway_is_kernels"
@@ -32,7 +33,7 @@ set_up() {
     for module in "${MODULES_WANTED[@]}"; do
         modprobe "$module"
     done
-    modprobe mac80211_hwsim radios=2
+    modprobe mac80211_hwsim radios=3
     build_town
     found_teams
 }

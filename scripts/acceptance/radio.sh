@@ -12,7 +12,6 @@ auth_algs=1
 ctrl_interface=/run/hostapd
 CONF
     cat >/guest/work/supplicant.conf <<CONF
-ctrl_interface=/run/supplicant
 network={
     ssid="acceptance"
     key_mgmt=NONE
@@ -21,35 +20,44 @@ network={
 CONF
     start hostapd access hostapd /guest/work/hostapd.conf
     within 20 grep -q AP-ENABLED /guest/out/hostapd.txt
-    start supplicant visitor wpa_supplicant -i wlan1 -D nl80211 -c /guest/work/supplicant.conf
-    within 30 associated
-    in_host visitor iw dev wlan1 link
+    start supplicant-visitor visitor wpa_supplicant -i wlan1 -D nl80211 -c /guest/work/supplicant.conf
+    start supplicant-phone phone wpa_supplicant -i wlan2 -D nl80211 -c /guest/work/supplicant.conf
+    within 30 associated visitor wlan1
+    within 30 associated phone wlan2
 }
 
-associated() { in_host visitor iw dev wlan1 link | grep -q '^Connected'; }
+associated() { # host, interface
+    in_host "$1" iw dev "$2" link | grep '^Connected'
+}
 
-lease_address() {
+lease_addresses() {
     start dnsmasq access dnsmasq --keep-in-foreground --conf-file=/dev/null --interface=wlan0 --bind-interfaces \
         --dhcp-range=10.11.0.50,10.11.0.99,10m --no-resolv --no-hosts "--address=/#/$SERVER" --user=root \
         --pid-file=/guest/work/dnsmasq.number --dhcp-leasefile=/guest/work/leases --log-dhcp --log-facility=-
     within 10 has_socket access 67
-    in_host visitor busybox udhcpc -i wlan1 -n -q -f -t 10 -T 2 -s "$STAGE/lease.sh"
-    in_host visitor ip route show default | grep -q "via $GUESTS dev wlan1"
-    can_ping visitor "$GUESTS"
+    lease_address visitor wlan1
+    lease_address phone wlan2
+}
+
+lease_address() { # host, interface
+    in_host "$1" busybox udhcpc -i "$2" -n -q -f -t 10 -T 2 -s "$STAGE/lease.sh"
+    in_host "$1" ip route show default | grep "via $GUESTS dev $2"
+    ip -n "$1" -4 -json address show dev "$2" | jq -r '.[].addr_info[].local' >"/guest/work/$1.address"
+    can_ping "$1" "$GUESTS"
 }
 
 stays_closed() {
     # Refused, or no answer; anything but a file.
-    ! can_fetch 3
+    ! can_fetch visitor 3
 }
 
 visit_plainly() {
     start visit visitor "$STAGE/guestright" visit --json --update-seconds 1 --key away/member.key \
         --certificate away/member.cert --state away/member-state --home "$AWAY:7274" --no-tunnel
     within 30 grep -q '"event":"granted"' /guest/out/visit.txt
-    can_fetch 60
-    within 30 ap_says '.sessions[0].signed >= 200000'
+    can_fetch visitor 60
+    within 30 signs visitor 200000
     stop visit
     within 30 has_been_paid 1
-    ! can_fetch 3
+    ! can_fetch visitor 3
 }

@@ -9,16 +9,16 @@ GUESTS=10.11.0.1
 INSIDE=10.73.5
 
 build_town() {
-    add_host visitor access internet away
+    add_host visitor phone access internet away
     ip -n internet address add $SERVER/32 dev lo
     wire access uplink $ACCESS/24 internet to-access 198.51.100.1/24
     wire away uplink $AWAY/24 internet to-away 203.0.113.1/24
     ip -n access route add default via 198.51.100.1
     ip -n away route add default via 203.0.113.1
     in_host internet sysctl -qw net.ipv4.ip_forward=1
-    # Each radio is a device of its own; a household has one, and so has the visitor.
     iw phy phy0 set netns name access
     iw phy phy1 set netns name visitor
+    iw phy phy2 set netns name phone
     ip -n access address add $GUESTS/24 dev wlan0
     ip -n access link set wlan0 up
     mkdir -p /guest/work/web
@@ -44,7 +44,7 @@ found_teams() {
     guestright team member add router --role access-point --dir access
     guestright team gateway init --dir away --network $INSIDE.0/24 --endpoint $AWAY:51820
     guestright team member add member --qr --dir away
-    guestright team member add stock --qr --dir away
+    guestright team member add phone --qr --dir away
     for team in access away; do
         cat >$team/home.toml <<CONF
 key = "home.key"
@@ -87,18 +87,23 @@ has_lines() { [ -s "$1" ]; }
 # Whether what the access point says of itself fits a jq expression.
 ap_says() { in_host access "$STAGE/guestright" ap status --config access/ap.toml --json | jq -e "$1"; }
 
+# Whether there is a session of this host, signed for up to so many bytes.
+signs() { # host, bytes
+    ap_says "any(.sessions[]; .ip == \"$(cat "/guest/work/$1.address")\" and .signed >= $2)"
+}
+
 # Whether so many sessions have ended that were signed for from the first byte of the file to the last.
 has_been_paid() { # sessions
     ap_says "[.closed[] | select(.signed >= 300000)] | length == $1"
 }
 
-# Whether the visitor reaches the Internet, and from where.
-is_seen_as() { # address
-    in_host visitor curl -sS --max-time 10 http://$SERVER/cgi-bin/who | grep -F "$1"
+# Whether a host reaches the Internet, and from where.
+is_seen_as() { # host, address
+    in_host "$1" curl -sS --max-time 10 http://$SERVER/cgi-bin/who | grep -F "$2"
 }
 
-# Whether the visitor gets the file, unchanged.
-can_fetch() {
-    in_host visitor curl -s -o /guest/work/fetched --max-time "${1:-20}" http://$SERVER/file &&
+# Whether a host gets the file, unchanged.
+can_fetch() { # host, seconds
+    in_host "$1" curl -s -o /guest/work/fetched --max-time "$2" http://$SERVER/file &&
         cmp /guest/work/web/file /guest/work/fetched
 }

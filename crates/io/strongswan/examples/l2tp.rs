@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         team_secret: Some(Secret::new(team_secret)?),
         l2tp: Some(L2tp { listen: listen.parse()?, gateway: gateway.parse()? }),
     };
+    tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(std::io::stderr).init();
     let gateway = Gateway::start(settings)?;
     std::io::stdin().read_to_end(&mut Vec::new())?;
     drop(gateway);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::configuration::{self, SOCKET};
 use crate::connections;
+use crate::leftover;
 use crate::process::{Launch, Running};
 use crate::{DataPlane, Installation, Session, Settings, StrongswanError};
 
@@ -17,6 +18,8 @@ const START_PATIENCE: Duration = Duration::from_secs(15);
 const START_POLL: Duration = Duration::from_millis(20);
 /// How the names of kernel-libipsec's TUN devices begin.
 const DEVICES: &str = "ipsec";
+/// Where charon notes its process id, in the directory that it sees as `/run`.
+const NUMBER: &str = "charon.pid";
 const APPARMOR: &str = "/etc/apparmor.d/usr.lib.ipsec.charon";
 
 /// What it takes to start charon, found out once.
@@ -63,6 +66,17 @@ impl Charon {
         settings: &Settings,
         on_end: impl FnOnce() + Send + 'static,
     ) -> Result<Running, StrongswanError> {
+        leftover::end(&self.launch.run, self.launch.name)?;
+        // A charon that was killed could not remove them, and the next one believes in any process of that number.
+        for file in [NUMBER, SOCKET] {
+            match fs::remove_file(settings.directory.join(file)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    let path = settings.directory.join(file);
+                    return Err(StrongswanError::File { path, reason: error.to_string() });
+                }
+                _ => {}
+            }
+        }
         let mut running = self.launch.start(on_end)?;
         let mut session = connect(&mut running, &settings.directory)?;
         if self.data_plane == DataPlane::Userspace {

@@ -96,7 +96,7 @@ pppoptfile = /etc/ppp/options.guestright
 /// A client that does not answer for 30 s has gone. No compression: IPsec's packets do not shrink.
 fn ppp_text(settings: &Settings) -> String {
     let mut text = format!(
-        "require-mschap-v2\nrequire-chap\nmtu {MTU}\nmru {MTU}\nnoccp\nnodefaultroute\nnoproxyarp\nlock\n\
+        "require-mschap-v2\nrequire-chap\nmtu {MTU}\nmru {MTU}\nnoccp\nnodefaultroute\nnoproxyarp\n\
          lcp-echo-interval 10\nlcp-echo-failure 3\nipcp-accept-remote\n"
     );
     for resolver in settings.resolvers.iter().filter(|resolver| resolver.is_ipv4()).take(2) {

@@ -68,5 +68,6 @@ fn speed((option, algorithm): Part, seconds: u32) -> Option<f64> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find(|line| line.starts_with("+F:"))?;
     let bytes: f64 = line.rsplit(':').next()?.trim().parse().ok()?;
-    Some(bytes * 8.0 / 1e6).filter(|&mbit| mbit > 0.0)
+    // On an overloaded computer it may get no processor time at all, and says `inf`.
+    Some(bytes * 8.0 / 1e6).filter(|mbit| mbit.is_finite() && *mbit > 0.0)
 }

@@ -15,6 +15,9 @@ use crate::plan::{Condition, Plan};
 use crate::sample::{Spread, cell};
 use crate::{own_program, peer, processor, promise, tcp};
 
+/// With so much of the processors used by others, figures say little.
+const NOISY_PERCENT: f64 = 20.0;
+
 /// Everything that was measured, and where.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -73,6 +76,11 @@ impl Report {
             self.print_cost();
         }
         self.print_limits();
+        if let Some(busy) = Spread::of(self.visits.iter().map(|visit| visit.busy * 100.0))
+            && busy.median > NOISY_PERCENT
+        {
+            println!("\nothers used {} % of the processors: this is no measurement", busy.text(0));
+        }
         println!("\npromises");
         for line in promise::lines(self, &self.plan) {
             println!("  {line}");

@@ -259,6 +259,33 @@ fn without_a_configuration_there_is_no_visit_home_by_accident() {
     assert_eq!(place.condition(), before);
 }
 
+#[test]
+fn a_home_whose_router_maps_no_ports_says_so_and_stops_in_time() {
+    if !inside("way_home::a_home_whose_router_maps_no_ports_says_so_and_stops_in_time") {
+        return;
+    }
+    let place = Abroad::build("info");
+    let settings = place.town.path("guests/home.toml");
+    let text = std::fs::read_to_string(&settings).unwrap() + "port_mapping = true\n";
+    std::fs::write(&settings, text).unwrap();
+    let mut home = place.start_home();
+    let status = || {
+        let output = place.town.run(&["home", "status", "--json", "--config", "guests/home.toml"]);
+        serde_json::from_str::<Value>(&succeeded(&output)).unwrap()["port_mapping"].clone()
+    };
+    until("all three ports to be tried", || status().as_object().is_some_and(|ports| ports.len() == 3));
+    let ports = status();
+    for port in ["UDP port 51820", "TCP port 7273", "TCP port 7274"] {
+        let reasons = ports[port]["reasons"].as_array().unwrap();
+        assert_eq!(reasons.len(), 3, "{ports}");
+        assert!(reasons.iter().all(|reason| reason.as_str().unwrap().contains("198.18.40.1")), "{ports}");
+    }
+    let began = Instant::now();
+    home.signal(Signal::TERM);
+    assert!(home.wait().success());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
 fn echoes(flow: &mut TcpStream) -> bool {
     let mut answer = [0; 5];
     flow.write_all(b"hello").is_ok() && flow.read_exact(&mut answer).is_ok() && answer == *b"hello"

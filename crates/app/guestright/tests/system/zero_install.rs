@@ -216,6 +216,43 @@ fn a_stock_client_is_served_by_receipts_of_its_home() {
     assert!(ap.wait().success(), "{}", ap.log());
 }
 
+/// Whoever is killed, the others have recovered after so long.
+const RECOVERY: Duration = Duration::from_secs(15);
+
+#[test]
+fn a_stock_client_is_back_soon_after_its_home_or_the_access_point_was_killed() {
+    if !inside("zero_install::a_stock_client_is_back_soon_after_its_home_or_the_access_point_was_killed") {
+        return;
+    }
+    let country = Country::build(Rules::default(), "");
+    country.enrol("walker", &[]);
+    let town = &country.town;
+    town.serve_tcp("net", "192.0.2.1:80", &Heard::default());
+    let (_home, mut ap) = town.open();
+    let mut manor = country.start_manor();
+    country.quick("up", "member", "walker");
+    assert_eq!(town.download("member", 1).unwrap(), 1);
+    country.until_served("member");
+    let back = |what: &str, killed: Instant| {
+        let mut ip = Value::Null;
+        while !(ip["open"] == true && town.download("member", 2_000_000).is_ok()) {
+            assert!(killed.elapsed() < RECOVERY, "after {what} was killed: {}", town.ask("ap"));
+            ip = tunnel(&town.ask("ap"), &town.address_of("member"));
+        }
+        println!("{what} killed: carries 2 MB again after {:?}", killed.elapsed());
+        assert!(killed.elapsed() < RECOVERY);
+    };
+    back("nobody", Instant::now());
+    manor.kill();
+    let killed = Instant::now();
+    let _manor = country.start_manor();
+    back("the home", killed);
+    ap.kill();
+    let killed = Instant::now();
+    let _ap = town.start("ap");
+    back("the access point", killed);
+}
+
 #[test]
 fn without_a_signature_there_is_the_allowance_and_no_more() {
     if !inside("zero_install::without_a_signature_there_is_the_allowance_and_no_more") {

@@ -171,13 +171,16 @@ async fn serve(
     stopped.and(hung_up)
 }
 
+/// The ways in, and what is asked of the household's router for them.
+type Ways = (Option<Gateway>, Option<Ikev2>, Option<PortMapping>);
+
 /// Starts the way home for roaming members: WireGuard and the firewall, then whatever else is wanted.
 fn open_gateway(
     settings: &HomeSettings,
     path: &Path,
     state: &Path,
     revocations: Option<&Path>,
-) -> Result<(Option<Gateway>, Option<Ikev2>, Option<PortMapping>), Failure> {
+) -> Result<Ways, Failure> {
     let Some(wanted) = &settings.gateway else { return Ok((None, None, None)) };
     let revoked = read_revocations(revocations)?;
     let other = OtherWays { home_port: Some(settings.listen.port()), ..ikev2::other_ways(wanted) };

@@ -19,6 +19,9 @@ const PACKET_BYTES_MAX: usize = 65_535;
 /// Bytes that the kernel holds for the raw socket: what UDP sockets of tunnels have.
 const BUFFER_BYTES: usize = 4 << 20;
 
+/// What one of the threads does until it is over.
+type Direction = fn(&UdpSocket, &OwnedFd, &AtomicBool);
+
 /// Two threads, ended when this is dropped.
 #[derive(Debug)]
 pub(crate) struct RawRelay {
@@ -45,8 +48,7 @@ impl RawRelay {
         let address = inside.local_addr()?;
         let is_over = Arc::new(AtomicBool::new(false));
         let mut relay = Self { inside, raw, is_over, threads: Vec::new(), address };
-        let directions: [(&str, fn(&UdpSocket, &OwnedFd, &AtomicBool)); 2] =
-            [("raw-out", relay_out), ("raw-in", relay_in)];
+        let directions: [(&str, Direction); 2] = [("raw-out", relay_out), ("raw-in", relay_in)];
         for (name, direction) in directions {
             let (inside, raw) = (Arc::clone(&relay.inside), Arc::clone(&relay.raw));
             let is_over = Arc::clone(&relay.is_over);

@@ -51,7 +51,8 @@ fn a_configuration_that_cannot_be_is_an_error_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.conf");
     std::fs::write(&file, "[Interface]\nPrivateKey = c2VjcmV0\n").unwrap();
-    let output = super::town::guestright().args(["tunnel", "wireguard", "--config"]).arg(&file).output().unwrap();
+    let output =
+        super::town::guestright().args(["tunnel", "wireguard", "--config"]).arg(&file).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(78), "{told}");
     assert!(told.contains("bad.conf") && told.contains("line 2") && !told.contains("c2VjcmV0"), "{told}");

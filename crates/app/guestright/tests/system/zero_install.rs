@@ -243,6 +243,9 @@ fn a_stock_client_is_back_soon_after_its_home_or_the_access_point_was_killed() {
         assert!(killed.elapsed() < RECOVERY);
     };
     back("nobody", Instant::now());
+    until("the home to know where its member is", || {
+        town.path("manor/home-state/gateway-endpoints").exists()
+    });
     manor.kill();
     let killed = Instant::now();
     let _manor = country.start_manor();

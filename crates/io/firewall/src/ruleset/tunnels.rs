@@ -38,6 +38,7 @@ pub(super) fn sets(settings: &Settings) -> String {
 	set allowance_home {{ type ipv4_addr; size {HOMES_MAX}; flags dynamic,timeout; timeout 1h; }}
 	set allowance_hour {{ type inet_proto; size 1; flags dynamic,timeout; timeout 1h; }}
 	set tunnel_flowing {{ type ipv4_addr; size {addresses}; flags dynamic; }}
+	set tunnel_asked {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; size {learned}; flags dynamic,timeout; timeout 10s; }}
 	set tunnel_flows {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; size {learned}; flags dynamic,timeout; timeout 1h; }}
 "
     )
@@ -88,8 +89,13 @@ pub(super) fn chains(settings: &Settings, marks: Marks) -> String {
 {refuse}	}}
 
 	chain allowance_up {{
-		add @allowance_hour {{ meta l4proto quota until {hour} bytes }} counter name \"allowance_used\" accept
+		add @allowance_hour {{ meta l4proto quota until {hour} bytes }} goto asked
 {refuse}	}}
+
+	chain asked {{
+		update @tunnel_asked {{ ip saddr . udp sport . ip daddr . udp dport }}
+		counter name \"allowance_used\" accept
+	}}
 
 	chain tunnel_upload {{
 {mark_up}		ip saddr . ip daddr @tunnel_up accept
@@ -108,13 +114,13 @@ pub(super) fn chains(settings: &Settings, marks: Marks) -> String {
 		add @allowance_home {{ ip saddr quota until {home} bytes }} goto allowance_down
 {refuse}	}}
 
-	# A home that has answered is one that may be called.
+	# A home that has answered is one that may be called. What a home says to a visitor that has gone is no answer.
 	chain allowance_down {{
 		add @allowance_hour {{ meta l4proto quota until {hour} bytes }} goto learned
 {refuse}	}}
 
 	chain learned {{
-		update @tunnel_flows {{ ip daddr . udp dport . ip saddr . udp sport }}
+		ip daddr . udp dport . ip saddr . udp sport @tunnel_asked update @tunnel_flows {{ ip daddr . udp dport . ip saddr . udp sport }}
 		counter name \"allowance_used\" accept
 	}}
 

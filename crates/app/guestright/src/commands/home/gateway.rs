@@ -34,8 +34,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is looked where members are.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked where members are: at our own WireGuard, and at the kernel's, where that takes a program.
+const LOOK_EVERY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 /// A member that has not agreed on keys for so long is not there (WireGuard's REJECT_AFTER_TIME, 180 seconds).
 const THERE_US: u64 = 180_000_000;
 
@@ -109,8 +109,9 @@ impl Gateway {
         }
         let (end, ended) = channel();
         let watched = Arc::clone(&device);
+        let every = LOOK_EVERY[usize::from(device.backend() == "kernel")];
         let thread = std::thread::spawn(move || {
-            while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = memory.keep(endpoints(&watched)) {
                     tracing::warn!(%error, "where members are could not be kept");
                 }

@@ -12,7 +12,5 @@ pub mod ppp;
 pub mod udp;
 pub mod wireguard;
 
-pub use endpoint::{
-    Counters, Datagrams, DropReason, Endpoint, Opened, PacketSource, PeerStatus, Run, Tally,
-};
+pub use endpoint::{Counters, Datagrams, DropReason, Endpoint, Opened, PacketSource, PeerStatus, Run, Tally};
 pub use esp_endpoint::EspEndpoint;

@@ -84,7 +84,8 @@ fn examine() -> Vec<Finding> {
         what: "access point: stock apps",
         good: connections.is_ok(),
         needed: false,
-        says: connections.map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
+        says: connections
+            .map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
         to_do: "run as root, with the kernel's nf_conntrack; without /proc/net/nf_conntrack install the package conntrack",
     };
     vec![

@@ -23,6 +23,6 @@ mod stock;
 mod team;
 mod town;
 mod visit;
-mod zero_install;
 mod way_home;
 mod wireguard;
+mod zero_install;

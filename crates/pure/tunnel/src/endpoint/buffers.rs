@@ -192,14 +192,16 @@ mod tests {
     fn a_run_holds_what_one_call_can_send() {
         let (here, there) = (address(1), address(2));
         #[rustfmt::skip]
-        let cases: [(&str, &[(SocketAddr, usize)], &[(usize, usize)]); 7] = [
-            ("equal",           &[(here, 9), (here, 9), (here, 9)],             &[(27, 9)]),
-            ("shorter at end",  &[(here, 9), (here, 9), (here, 4)],             &[(22, 9)]),
-            ("after a shorter", &[(here, 9), (here, 4), (here, 4)],             &[(13, 9), (4, 4)]),
-            ("longer",          &[(here, 9), (here, 10)],                       &[(9, 9), (10, 10)]),
-            ("another peer",    &[(here, 9), (there, 9), (here, 9)],            &[(9, 9), (9, 9), (9, 9)]),
-            ("empty",           &[(here, 0), (here, 9), (here, 0), (here, 9)],  &[(18, 9)]),
-            ("none",            &[],                                            &[]),
+        type Sent = (SocketAddr, usize);
+        type Runs = (usize, usize);
+        let cases: [(&str, &[Sent], &[Runs]); 7] = [
+            ("equal", &[(here, 9), (here, 9), (here, 9)], &[(27, 9)]),
+            ("shorter at end", &[(here, 9), (here, 9), (here, 4)], &[(22, 9)]),
+            ("after a shorter", &[(here, 9), (here, 4), (here, 4)], &[(13, 9), (4, 4)]),
+            ("longer", &[(here, 9), (here, 10)], &[(9, 9), (10, 10)]),
+            ("another peer", &[(here, 9), (there, 9), (here, 9)], &[(9, 9), (9, 9), (9, 9)]),
+            ("empty", &[(here, 0), (here, 9), (here, 0), (here, 9)], &[(18, 9)]),
+            ("none", &[], &[]),
         ];
         let mut datagrams = Datagrams::new();
         for (name, pushed, want) in cases {

@@ -30,7 +30,7 @@ enum GatewayCommand {
 
 /// Make gateway/ in the team's directory: a WireGuard key, and where members find it
 ///
-/// Give the directory to the computer that runs the team's home, and name it in home.toml, section [gateway].
+/// Give the directory to the computer that runs the team's home, and name it in home.toml, section `[gateway]`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 struct Init {

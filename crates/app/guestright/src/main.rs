@@ -19,6 +19,9 @@ use failure::Failure;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Share your Wi-Fi with passers-by, and be a guest on everybody else's.
 ///
@@ -42,10 +45,15 @@ const EXAMPLES: &str = "Examples:
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // The WireGuard library calls a member that has gone away an error; we say what matters ourselves.
+    let all = cli.log == LevelFilter::TRACE;
+    let ours = filter_fn(move |about| all || !about.target().starts_with("boringtun"));
     tracing_subscriber::fmt()
         .with_max_level(cli.log)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        .finish()
+        .with(ours)
         .init();
     let mut out = std::io::stdout();
     match cli.command.run(&mut out) {

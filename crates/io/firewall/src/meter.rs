@@ -11,8 +11,8 @@
 //!   and that is what an access point counts. So the frames that the interface counts beyond the packets that the
 //!   packet filter saw are counted here too, with the 28 bytes that each repeats: IPv4's header and UDP's, as in
 //!   a tunnel. A segment of TCP repeats 20 to 40 bytes more than IPv4's 20; without a tunnel that leaves a
-//!   difference of up to 2 %, for which a visitor who signs allows in its tolerance. Once there
-//!   are super-frames, frames that are no packets (ARP) count 28 bytes each too. Where an interface hands on super-frames whole, as veth does, both ends see whole
+//!   difference of up to 2 %, for which a visitor who signs allows in its tolerance. Frames that are no packets
+//!   (ARP) count 28 bytes each. Where an interface hands on super-frames whole, as veth does, both ends see whole
 //!   ones.
 //! - *Loss.* What the air loses on the way up is counted here only, on the way down there only.
 //! - *Refusals.* What the access point drops is counted here only.
@@ -32,8 +32,6 @@ use crate::{FirewallError, Traffic, elements, tool};
 const TABLE: &str = "guestright_visit";
 /// What a frame repeats of the headers of the super-frame that it was a part of: IPv4 (RFC 791) and UDP (RFC 768).
 const REPEATED: u64 = 20 + 8;
-/// A packet that is longer is a super-frame: Ethernet (IEEE 802.3) and 802.11 behind an access point carry 1,500 bytes.
-const FRAME_MAX: u32 = 1_500;
 const DEVICES: &str = "/proc/thread-self/net/dev";
 
 /// Counts a visitor's bytes on one interface. Removed when dropped, if not before.
@@ -97,16 +95,12 @@ impl VisitorMeter {
         // The frames first, so that what passes in between is a packet without a frame; never less than before.
         let frames = frames(&self.interface)?;
         let packets = elements::read_counters(TABLE, "packets")?;
-        let seen = |name: &str| packets.get(name).copied().unwrap_or_default();
-        let beyond = |frames: u64, start: u64, direction: &str| {
-            // Without a super-frame what is beyond is ARP and the like, and counts nothing.
-            let any = seen(&format!("super_{direction}")) > 0;
-            let more = frames.saturating_sub(start).saturating_sub(seen(&format!("frames_{direction}")));
-            if any { more } else { 0 }
+        let beyond = |frames: u64, start: u64, name: &str| {
+            frames.saturating_sub(start).saturating_sub(packets.get(name).copied().unwrap_or_default())
         };
         let mut most = self.further.lock().unwrap_or_else(PoisonError::into_inner);
-        most.up = most.up.max(beyond(frames.up, self.start.up, "up"));
-        most.down = most.down.max(beyond(frames.down, self.start.down, "down"));
+        most.up = most.up.max(beyond(frames.up, self.start.up, "frames_up"));
+        most.down = most.down.max(beyond(frames.down, self.start.down, "frames_down"));
         Ok(*most)
     }
 
@@ -158,18 +152,14 @@ table inet {TABLE} {{
 	counter down {{ }}
 	counter frames_up {{ }}
 	counter frames_down {{ }}
-	counter super_up {{ }}
-	counter super_down {{ }}
 	chain postrouting {{
 		type filter hook postrouting priority 300; policy accept;
 		oifname \"{interface}\" counter name \"frames_up\"
-		oifname \"{interface}\" meta length > {FRAME_MAX} counter name \"super_up\"
 		oifname \"{interface}\" ip daddr != {{ {access_point}, 224.0.0.0/4, 255.255.255.255 }} counter name \"up\"
 	}}
 	chain received {{
 		type filter hook prerouting priority raw; policy accept;
 		iifname \"{interface}\" counter name \"frames_down\"
-		iifname \"{interface}\" meta length > {FRAME_MAX} counter name \"super_down\"
 	}}
 	chain prerouting {{
 		type filter hook prerouting priority mangle; policy accept;

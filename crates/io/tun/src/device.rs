@@ -77,7 +77,6 @@ impl Device {
             .name(name.clone())
             .enable(false)
             .offload(settings.offload)
-            .tx_queue_len(QUEUE_LENGTH)
             .build_sync()
             .map_err(failed)?;
         tun.set_nonblocking(true).map_err(failed)?;
@@ -123,9 +122,12 @@ impl Device {
         // A segment that is sealed into more than one run of datagrams can take needs a second call for the rest.
         let run = Datagrams::RUN_BYTES_MAX / (usize::from(settings.mtu) + OVERHEAD_MAX);
         let packets = run.clamp(1, Datagrams::RUN_MAX);
-        let limit = format!("link set dev {name} gso_max_segs {packets}\n");
-        if let Err(error) = ip_batch(&limit) {
-            tracing::debug!(%error, "large segments are sent in two calls"); // An old `ip`, or kernel.
+        let wishes = [format!("gso_max_segs {packets}"), format!("txqueuelen {QUEUE_LENGTH}")];
+        for wish in wishes {
+            // An old `ip`, or kernel: then it is slower.
+            if let Err(error) = ip_batch(&format!("link set dev {name} {wish}\n")) {
+                tracing::debug!(%error, wish, "the interface stays as it was");
+            }
         }
         Ok(())
     }

@@ -26,6 +26,10 @@ const BULK_PACKET: f64 = 1_400.0;
 const LOSS_MAX: f64 = 0.01;
 const PACE_MIN: f64 = 0.93;
 
+/// Daemons that use less of a processor have nothing left to do; some are never still.
+const SETTLED: f64 = 0.02;
+const SETTLE_LOOKS_MAX: u32 = 40;
+
 /// One path in one repetition.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Visit {
@@ -138,10 +142,12 @@ pub(crate) fn run(visit: &mut Visit, lab: &Lab, tunnel: &Tunnel, plan: &Plan) ->
         visit.bulk.push(bulk.with_context(|| format!("bulk transfer, {}", condition.name()))?);
     }
     lab.set_receive_offload(false)?;
+    settle(tunnel);
     for &(rate, duration) in &plan.rates {
         visit.calls.push(calls(lab, tunnel, rate, duration)?);
     }
     for &rate in &plan.ladder {
+        settle(tunnel);
         let mut step = calls(lab, tunnel, rate, plan.ladder_duration)?;
         if !step.is_reached() {
             step = calls(lab, tunnel, rate, plan.ladder_duration)?; // Once may be somebody else's noise.
@@ -152,6 +158,20 @@ pub(crate) fn run(visit: &mut Visit, lab: &Lab, tunnel: &Tunnel, plan: &Plan) ->
         }
     }
     Ok(())
+}
+
+/// Waits until the daemons have worked off what they still held when a transfer was cut off: megabytes in a socket's
+/// queue, a tenth of a second with a slow cipher, behind which the first calls would wait.
+fn settle(tunnel: &Tunnel) {
+    const LOOK: Duration = Duration::from_millis(50);
+    for _ in 0..SETTLE_LOOKS_MAX {
+        let before = Clocks::read(&tunnel.daemons);
+        std::thread::sleep(LOOK);
+        let used = Clocks::read(&tunnel.daemons).since(&before);
+        if used.daemons_us < LOOK.as_secs_f64() * 1e6 * SETTLED {
+            return;
+        }
+    }
 }
 
 fn bulk(lab: &Lab, tunnel: &Tunnel, plan: &Plan, condition: Condition) -> Result<Bulk> {

@@ -1,0 +1,87 @@
+//! Where a sequence number belongs: RFC 3550, Appendix A.1.
+
+/// A packet this far ahead of the highest is a gap; beyond it, another stream (`MAX_DROPOUT`).
+const AHEAD_MAX: u16 = 3_000;
+/// A packet this far behind the highest was overtaken (`MAX_MISORDER`).
+pub(super) const BEHIND_MAX: usize = 100;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sequence {
+    highest: Option<u16>,
+    /// The number that would show that a stray packet was the start of a new sequence.
+    suspect: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The first of all.
+    First,
+    /// So many after the highest, at least 1.
+    Ahead(u16),
+    /// So many before the highest, 0 for the highest itself.
+    Behind(u16),
+    /// Before everything that is remembered.
+    Old,
+    /// Far from everything.
+    Stray,
+    /// The second of a new sequence.
+    Restart,
+}
+
+impl Sequence {
+    /// A sequence that begins with a certain number.
+    pub(super) fn before(first: Option<u16>) -> Self {
+        Self { highest: first.map(|first| first.wrapping_sub(1)), suspect: None }
+    }
+
+    /// The next `count` numbers were sent, and are known not to come.
+    pub(super) fn skip(&mut self, count: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "numbers are modulo 2^16")]
+        let count = count as u16;
+        self.highest = self.highest.map(|highest| highest.wrapping_add(count));
+    }
+
+    /// Finds the place of a number. `remembered` is how many places up to the highest are kept.
+    pub(super) fn place(&mut self, sequence: u16, remembered: usize) -> Place {
+        let Some(highest) = self.highest else {
+            self.highest = Some(sequence);
+            return Place::First;
+        };
+        let ahead = sequence.wrapping_sub(highest);
+        let behind = highest.wrapping_sub(sequence);
+        if (1..=AHEAD_MAX).contains(&ahead) {
+            self.highest = Some(sequence);
+            self.suspect = None;
+            return Place::Ahead(ahead);
+        }
+        if usize::from(behind) <= BEHIND_MAX {
+            return if usize::from(behind) < remembered { Place::Behind(behind) } else { Place::Old };
+        }
+        if self.suspect == Some(sequence) {
+            self.highest = Some(sequence);
+            self.suspect = None;
+            return Place::Restart;
+        }
+        self.suspect = Some(sequence.wrapping_add(1));
+        Place::Stray
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_by_hand() {
+        let mut sequence = Sequence::default();
+        #[rustfmt::skip]
+        let steps = [
+            (65_534, Place::First), (65_535, Place::Ahead(1)), (1, Place::Ahead(2)), (0, Place::Behind(1)),
+            (1, Place::Behind(0)), (65_500, Place::Old), (3_001, Place::Ahead(3_000)), (6_002, Place::Stray),
+            (9_000, Place::Stray), (6_003, Place::Stray), (6_004, Place::Restart), (6_005, Place::Ahead(1)),
+        ];
+        for (number, want) in steps {
+            assert_eq!(sequence.place(number, 5), want, "{number}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Finds streams of RTP among datagrams, without being told where they are.
+//!
+//! In: datagrams in the order of the file. Out: streams, and the header of every packet of theirs, in the same order.
+//!
+//! A stream is one SSRC from one socket to another, as one interface saw it. Nothing says "RTP" in a datagram, so a
+//! flow is only believed after several headers that fit each other: the same SSRC, the sequence going up by ones, the
+//! timestamp not going back. Headers that came before that are handed out then; none is lost. Protocols that are not
+//! RTP do not keep twelve bytes so in step; a test has a list of them.
+
+mod candidate;
+mod round_trip;
+mod stream;
+
+pub use round_trip::RoundTrip;
+pub use stream::{Heard, Other, StreamInfo};
+
+use crate::link::Datagram;
+use crate::rtcp::{Rtcp, is_rtcp};
+use crate::rtp::RtpHeader;
+use crate::sdp::Agreements;
+use candidate::{Candidate, Candidates, Verdict};
+use round_trip::Echoes;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+/// How much a [`Finder`] remembers at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Streams; further ones are counted only.
+    pub streams_max: usize,
+    /// Flows that may become streams; the oldest are forgotten.
+    pub candidates_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { streams_max: 10_000, candidates_max: 20_000 }
+    }
+}
+
+/// What makes a stream one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// The source within RTP. First, so that most comparisons end with it.
+    pub ssrc: u32,
+    /// Who sends.
+    pub from: SocketAddr,
+    /// Who receives.
+    pub to: SocketAddr,
+    /// Which interface saw it.
+    pub interface: u32,
+}
+
+/// What was counted besides streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Datagrams that came.
+    pub datagrams: u64,
+    /// RTCP in the clear.
+    pub rtcp: u64,
+    /// RTCP that only its ends can read, or damaged.
+    pub rtcp_ciphered: u64,
+    /// Datagrams that might have been RTP but belonged to no stream.
+    pub unlike: u64,
+    /// Packets of streams that were one too many.
+    pub too_many: u64,
+    /// Packets without a time, which cannot be judged.
+    pub untimed: u64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Finder {
+    limits: Limits,
+    streams: Vec<StreamInfo>,
+    by_flow: BTreeMap<Flow, usize>,
+    candidates: Candidates,
+    agreements: Agreements,
+    echoes: Echoes,
+    packets: VecDeque<(usize, Heard)>,
+    counts: Counts,
+}
+
+impl Finder {
+    /// A finder that has seen nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Takes a UDP datagram.
+    pub fn handle_datagram(&mut self, datagram: &Datagram<'_>) {
+        self.counts.datagrams += 1;
+        if is_rtcp(datagram.payload) {
+            self.rtcp(datagram);
+        } else if let Some(header) = RtpHeader::parse(datagram.payload, datagram.missing) {
+            self.rtp(datagram, &header);
+        } else {
+            self.agreements.take(datagram.payload);
+        }
+    }
+
+    /// Takes a segment of TCP, in which there may be SIP.
+    pub fn handle_segment(&mut self, segment: &Datagram<'_>) {
+        self.agreements.take(segment.payload);
+    }
+
+    /// The next packet of a stream, and the stream's index in [`Finder::streams`].
+    pub fn poll_packet(&mut self) -> Option<(usize, Heard)> {
+        self.packets.pop_front()
+    }
+
+    /// The streams so far; one keeps its index.
+    pub fn streams(&self) -> &[StreamInfo] {
+        &self.streams
+    }
+
+    /// What was counted besides.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// What calls agreed on in SIP messages.
+    pub fn agreements(&self) -> &Agreements {
+        &self.agreements
+    }
+
+    /// The stream in the opposite direction, of the same call: between the same sockets, or else the only one
+    /// between the same two computers at that time.
+    pub fn opposite(&self, index: usize) -> Option<usize> {
+        let own = &self.streams.get(index)?;
+        let others = || {
+            let back = |(other, info): &(usize, &StreamInfo)| *other != index && info.overlaps(own);
+            self.streams.iter().enumerate().filter(back)
+        };
+        let sockets =
+            others().filter(|(_, other)| other.flow.from == own.flow.to && other.flow.to == own.flow.from);
+        let same_place =
+            sockets.max_by_key(|(_, other)| (other.flow.interface == own.flow.interface, other.packets));
+        if let Some((found, _)) = same_place {
+            return Some(found);
+        }
+        let mut computers = others().filter(|(_, other)| {
+            let back = (other.flow.from.ip(), other.flow.to.ip());
+            back == (own.flow.to.ip(), own.flow.from.ip())
+        });
+        let only = computers.next()?.0;
+        computers.next().is_none().then_some(only)
+    }
+
+    /// The time from the place of the capture to a stream's receiver and back, as RTCP tells it.
+    pub fn round_trip_beyond(&self, index: usize) -> Option<RoundTrip> {
+        self.streams.get(index)?.beyond
+    }
+
+    /// The time from one end to the other and back: both halves, if RTCP tells both.
+    pub fn round_trip(&self, index: usize) -> Option<RoundTrip> {
+        let beyond = self.round_trip_beyond(index)?;
+        let before = self.round_trip_beyond(self.opposite(index)?)?;
+        Some(beyond.and(before))
+    }
+
+    fn rtp(&mut self, datagram: &Datagram<'_>, header: &RtpHeader) {
+        let Some(at) = datagram.at else {
+            self.counts.untimed += 1;
+            return;
+        };
+        let Datagram { interface, from, to, .. } = *datagram;
+        let flow = Flow { ssrc: header.ssrc, from, to, interface };
+        let heard = Heard::new(at, header, datagram.payload.len() + datagram.missing);
+        if let Some(&index) = self.by_flow.get(&flow) {
+            self.hand_out(index, heard);
+            return;
+        }
+        let agreed = self.agreements.media(from, to).is_some();
+        match self.candidates.judge(flow, heard, agreed, self.limits.candidates_max) {
+            Verdict::Open => self.counts.unlike += 1,
+            Verdict::Stream(candidate) => self.confirm(flow, &candidate),
+        }
+    }
+
+    fn confirm(&mut self, flow: Flow, candidate: &Candidate) {
+        let heard = candidate.heard();
+        self.counts.unlike -= heard.len() as u64 - 1;
+        let Some(index) = self.moved(flow, heard).or_else(|| self.open(flow)) else {
+            self.counts.too_many += heard.len() as u64;
+            return;
+        };
+        self.by_flow.insert(flow, index);
+        for heard in heard {
+            self.hand_out(index, *heard);
+        }
+    }
+
+    fn open(&mut self, flow: Flow) -> Option<usize> {
+        if self.streams.len() >= self.limits.streams_max {
+            return None;
+        }
+        self.streams.push(StreamInfo::new(flow));
+        Some(self.streams.len() - 1)
+    }
+
+    /// The stream of the same sockets on another interface, if it fell silent before this one began: then its path
+    /// moved (a radio was changed), and what was lost meanwhile counts. If both run at once it was captured twice,
+    /// once on its way in and once on its way out, and stays two streams.
+    fn moved(&self, flow: Flow, heard: &[Heard]) -> Option<usize> {
+        let first = heard.first()?.at;
+        let ends = (Flow { interface: 0, ..flow }, Flow { interface: u32::MAX, ..flow });
+        let same = self.by_flow.range(ends.0..=ends.1).map(|(_, index)| *index);
+        let mut ended = same.filter(|index| self.streams[*index].last < first);
+        let latest = ended.next()?;
+        Some(ended.fold(latest, |a, b| if self.streams[b].last > self.streams[a].last { b } else { a }))
+    }
+
+    fn hand_out(&mut self, index: usize, heard: Heard) {
+        self.streams[index].count(&heard, &self.agreements);
+        self.packets.push_back((index, heard));
+    }
+
+    fn rtcp(&mut self, datagram: &Datagram<'_>) {
+        let Some(rtcp) = Rtcp::parse(datagram.payload) else {
+            self.counts.rtcp_ciphered += 1;
+            return;
+        };
+        self.counts.rtcp += 1;
+        let Some(at) = datagram.at else { return };
+        let (from, to) = (datagram.from.ip(), datagram.to.ip());
+        for report in &rtcp.senders {
+            self.echoes.sent(report, datagram.interface, at);
+        }
+        for reception in &rtcp.receptions {
+            let round_trip = self.echoes.returned(reception, datagram.interface, at);
+            for index in self.streams_of(reception.ssrc) {
+                let stream = &mut self.streams[index];
+                // The receiver of the stream says it.
+                if stream.flow.interface == datagram.interface
+                    && stream.flow.to.ip() == from
+                    && stream.flow.from.ip() == to
+                {
+                    stream.reported(reception, round_trip);
+                }
+            }
+        }
+        for voice in &rtcp.voice {
+            for index in self.streams_of(voice.ssrc) {
+                if self.streams[index].flow.to.ip() == from {
+                    self.streams[index].voice = Some(*voice);
+                }
+            }
+        }
+    }
+
+    /// The streams of a source; there is more than one where it was seen in several places.
+    fn streams_of(&self, ssrc: u32) -> Vec<usize> {
+        let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), 0);
+        let start = Flow { ssrc, from: any, to: any, interface: 0 };
+        let same = self.by_flow.range(start..).take_while(|(flow, _)| flow.ssrc == ssrc).take(16);
+        let mut found: Vec<usize> = same.map(|(_, index)| *index).collect();
+        found.dedup();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

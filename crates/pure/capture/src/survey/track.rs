@@ -1,0 +1,326 @@
+//! One stream on its way through the analyser, in parts: a new one where the codec changes.
+
+use super::SurveyConfig;
+use super::clock::Seeming;
+use super::codec::{Sound, nearest_clock_rate, sound};
+use super::drift::Drift;
+use super::report::{Part, RowLine};
+use crate::finder::{Heard, StreamInfo};
+use crate::stamp::Stamp;
+use guestright_quality::{Analyser, AnalyserConfig, BufferConfig, Interval, Packet, Row};
+use guestright_units::Micros;
+
+/// Packets of a type that must come in a row before it is the stream's new codec.
+const CHANGE_MIN: usize = 25;
+/// More parts are not made: whoever changes codecs so often is not heard anyway.
+const PARTS_MAX: usize = 32;
+/// Packets by which the clock rate is told where nothing says it.
+const LEARN_MIN: usize = 50;
+
+/// How many seconds may still be kept.
+#[derive(Debug)]
+pub(super) struct RowBudget {
+    left: usize,
+    /// Seconds that were not kept.
+    pub(super) dropped: u64,
+}
+
+impl RowBudget {
+    pub(super) fn new(max: usize) -> Self {
+        Self { left: max, dropped: 0 }
+    }
+
+    fn take(&mut self) -> bool {
+        let some = self.left > 0;
+        self.left -= usize::from(some);
+        self.dropped += u64::from(!some);
+        some
+    }
+}
+
+/// A packet, and when it left, if another capture tells.
+type Packed = (Heard, Option<Stamp>);
+
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    parts: Vec<OpenPart>,
+    /// Packets that wait until it is clear what they are.
+    waiting: Vec<Packed>,
+    pub(super) seeming: Seeming,
+    /// Packets that the other capture did not have.
+    pub(super) unmatched: u64,
+}
+
+#[derive(Debug)]
+struct OpenPart {
+    payload_type: u8,
+    start: Stamp,
+    sound: Sound,
+    clock_rate: Option<u32>,
+    clock_rate_guessed: bool,
+    analyser: Analyser,
+    /// Arrival and timestamp of the last packet with speech.
+    last: Option<(Stamp, u32)>,
+    highest: Option<u16>,
+    /// Packets missing between the part before and this one.
+    missing_before: u16,
+    drift: Drift,
+    rows: Vec<RowLine>,
+}
+
+impl Track {
+    pub(super) fn handle(
+        &mut self,
+        heard: &Heard,
+        sent: Option<Stamp>,
+        info: &StreamInfo,
+        config: &SurveyConfig,
+        rows: &mut RowBudget,
+    ) {
+        match sent {
+            Some(sent) => self.seeming.add(millis(heard.at.nanos_since(sent))),
+            None => self.unmatched += 1,
+        }
+        match self.parts.last_mut() {
+            None => {
+                self.waiting.push((*heard, sent));
+                if self.ready(info, config) {
+                    self.open(info, config, rows);
+                }
+            }
+            Some(part) if part.payload_type == heard.payload_type || !changes(heard, info, config) => {
+                // What waited were only a few packets of another type.
+                for (heard, sent) in self.waiting.drain(..) {
+                    part.take(&heard, sent, info, config);
+                }
+                part.take(heard, sent, info, config);
+                part.collect(rows);
+            }
+            Some(part) => {
+                let other =
+                    self.waiting.first().is_some_and(|first| first.0.payload_type != heard.payload_type);
+                if other {
+                    for (heard, sent) in self.waiting.drain(..) {
+                        part.take(&heard, sent, info, config);
+                    }
+                }
+                self.waiting.push((*heard, sent));
+                if self.waiting.len() >= CHANGE_MIN && self.parts.len() < PARTS_MAX {
+                    self.open(info, config, rows);
+                }
+                if self.waiting.len() >= LEARN_MIN {
+                    self.flush(info, config, rows);
+                }
+            }
+        }
+    }
+
+    /// The stream is over.
+    pub(super) fn finish(
+        mut self,
+        info: &StreamInfo,
+        config: &SurveyConfig,
+        rows: &mut RowBudget,
+    ) -> (Vec<Part>, Seeming, u64) {
+        if self.parts.is_empty() && !self.waiting.is_empty() {
+            self.open(info, config, rows);
+        }
+        self.flush(info, config, rows);
+        let parts = self.parts.into_iter().map(|part| part.finish(info, config, rows)).collect();
+        (parts, self.seeming, self.unmatched)
+    }
+
+    /// Whether the first packets tell enough: the clock rate is known, or will not become clearer.
+    fn ready(&self, info: &StreamInfo, config: &SurveyConfig) -> bool {
+        let main = main_type(&self.waiting, info, config);
+        let known = |payload_type| match sound(info, payload_type, config.codec) {
+            Sound::Speech { clock_rate, .. } => clock_rate.is_some(),
+            Sound::NoVoice { .. } => info.mapping(payload_type).is_some(),
+            // Tones and noise come before the speech whose clock they share.
+            Sound::ComfortNoise | Sound::Tones => false,
+        };
+        self.waiting.len() >= LEARN_MIN || main.is_some_and(known)
+    }
+
+    /// Makes a part of what waits.
+    fn open(&mut self, info: &StreamInfo, config: &SurveyConfig, rows: &mut RowBudget) {
+        let Some(first) = self.waiting.first().map(|packed| packed.0) else { return };
+        let payload_type = main_type(&self.waiting, info, config).unwrap_or(first.payload_type);
+        let highest = self.parts.last().and_then(|part| part.highest);
+        let missing_before =
+            highest.map_or(0, |highest| first.sequence.wrapping_sub(highest).wrapping_sub(1));
+        let mut part = OpenPart::new(payload_type, first.at, &self.waiting, info, config);
+        part.missing_before = if missing_before < 1 << 15 { missing_before } else { 0 };
+        for (heard, sent) in self.waiting.drain(..) {
+            part.take(&heard, sent, info, config);
+        }
+        part.collect(rows);
+        self.parts.push(part);
+    }
+
+    /// Gives what waits to the part that is open.
+    fn flush(&mut self, info: &StreamInfo, config: &SurveyConfig, rows: &mut RowBudget) {
+        if let Some(part) = self.parts.last_mut() {
+            for (heard, sent) in self.waiting.drain(..) {
+                part.take(&heard, sent, info, config);
+            }
+            part.collect(rows);
+        }
+    }
+}
+
+/// Whether a packet is of a type that could be a new codec.
+fn changes(heard: &Heard, info: &StreamInfo, config: &SurveyConfig) -> bool {
+    matches!(sound(info, heard.payload_type, config.codec), Sound::Speech { .. } | Sound::NoVoice { .. })
+}
+
+/// The type of most packets, of those that could be a codec.
+fn main_type(packets: &[Packed], info: &StreamInfo, config: &SurveyConfig) -> Option<u8> {
+    let mut counts = [0_u32; 128];
+    for (heard, _) in packets {
+        if changes(heard, info, config) {
+            counts[usize::from(heard.payload_type & 0x7f)] += 1;
+        }
+    }
+    let best = (0_u8..128).max_by_key(|number| counts[usize::from(*number)])?;
+    (counts[usize::from(best)] > 0).then_some(best)
+}
+
+impl OpenPart {
+    fn new(
+        payload_type: u8,
+        start: Stamp,
+        packets: &[Packed],
+        info: &StreamInfo,
+        config: &SurveyConfig,
+    ) -> Self {
+        let sound = sound(info, payload_type, config.codec);
+        let mut own =
+            packets.iter().filter(|packed| packed.0.payload_type == payload_type).map(|packed| packed.0);
+        let mut guess = || {
+            let (first, last) = (own.next()?, own.next_back()?);
+            let nanos = last.at.0.checked_sub(first.at.0).filter(|nanos| *nanos > 200_000_000)?;
+            nearest_clock_rate(last.timestamp.wrapping_sub(first.timestamp), nanos)
+        };
+        let (codec, stated) = match &sound {
+            Sound::Speech { codec, clock_rate, .. } => (*codec, *clock_rate),
+            Sound::ComfortNoise | Sound::NoVoice { .. } => {
+                (None, info.mapping(payload_type).map(|mapping| mapping.clock_rate))
+            }
+            // The timestamp of a tone stands still: nothing is told by it.
+            Sound::Tones => (None, None),
+        };
+        // What the packets show counts more than what a codec's name would mean.
+        let guessed = if stated.is_none() && sound != Sound::Tones { guess() } else { None };
+        let clock_rate = stated.or(guessed).or_else(|| codec.map(|codec| codec.facts().clock_rate_hz));
+        let analyser = Analyser::new(AnalyserConfig {
+            codec,
+            packet: info.ptime_ms.map(|ms| Micros::from_millis(u64::from(ms))),
+            buffer: BufferConfig { anchor_each_talkspurt: config.follow_drift, ..config.buffer },
+            delay_ms: config.delay_ms,
+            ..AnalyserConfig::unknown(clock_rate.unwrap_or(8_000))
+        });
+        Self {
+            payload_type,
+            start,
+            sound,
+            clock_rate,
+            clock_rate_guessed: guessed.is_some(),
+            analyser,
+            last: None,
+            highest: None,
+            missing_before: 0,
+            drift: Drift::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, heard: &Heard, sent: Option<Stamp>, info: &StreamInfo, config: &SurveyConfig) {
+        let same_clock = heard.payload_type == self.payload_type
+            || sound(info, heard.payload_type, config.codec) == Sound::ComfortNoise;
+        let clock_rate = u64::from(self.clock_rate.unwrap_or(8_000));
+        let timestamp = match self.last {
+            // Tones keep the timestamp of their beginning, and other codecs have a clock of their own: such a packet
+            // counts by its number, and as one that came when it should.
+            Some((at, timestamp)) if !same_clock => {
+                let ticks = heard.at.since(at).0.saturating_mul(clock_rate) / 1_000_000;
+                timestamp.wrapping_add(u32::try_from(ticks & 0xffff_ffff).unwrap_or(0))
+            }
+            Some(_) | None => heard.timestamp,
+        };
+        if same_clock {
+            self.last = Some((heard.at, heard.timestamp));
+        }
+        let ahead = self.highest.is_none_or(|highest| heard.sequence.wrapping_sub(highest) < 1 << 15);
+        if ahead {
+            self.highest = Some(heard.sequence);
+        }
+        let rate = self.clock_rate.unwrap_or(8_000);
+        let anew = config.follow_drift && ahead && self.drift.take(heard.at, timestamp, rate);
+        self.analyser.handle_packet(&Packet {
+            sequence: heard.sequence,
+            timestamp,
+            // The analyser begins its buffer anew with a talkspurt.
+            marker: (heard.marker && same_clock) || anew,
+            payload_bytes: heard.payload as usize,
+            arrival: heard.at.time(),
+            delay_ms: sent.map(|sent| Interval::exact(millis(heard.at.nanos_since(sent)))),
+        });
+    }
+
+    fn collect(&mut self, rows: &mut RowBudget) {
+        while let Some(row) = self.analyser.poll_row() {
+            if rows.take() {
+                self.rows.push(line(&row));
+            }
+        }
+    }
+
+    fn finish(mut self, info: &StreamInfo, config: &SurveyConfig, rows: &mut RowBudget) -> Part {
+        self.analyser.finish();
+        self.collect(rows);
+        // A name that SIP messages told only later.
+        let later = sound(info, self.payload_type, config.codec);
+        let same_clock = matches!(&later, Sound::Speech { clock_rate, .. } if *clock_rate == self.clock_rate);
+        if matches!(&self.sound, Sound::Speech { codec: None, .. }) && same_clock {
+            self.sound = later;
+        }
+        let mut judge = self.analyser.judge();
+        if let Sound::Speech { codec, .. } = &self.sound {
+            judge.codec = *codec;
+        }
+        Part {
+            payload_type: self.payload_type,
+            start: self.start,
+            clock_rate: self.clock_rate,
+            clock_rate_guessed: self.clock_rate_guessed,
+            missing_before: u64::from(self.missing_before),
+            buffer_restarts: self.drift.restarts,
+            sound: self.sound,
+            summary: self.analyser.summary(),
+            judge,
+            rows: self.rows,
+        }
+    }
+}
+
+fn line(row: &Row) -> RowLine {
+    RowLine {
+        start_s: row.start_s,
+        length_s: row.length_s,
+        received: row.received,
+        late: row.late,
+        overflow: row.overflow,
+        expected: row.network.expected,
+        lost: row.network.lost,
+        unheard: row.heard.lost,
+        burst_ratio: row.heard.burst_ratio,
+        jitter_ms: row.jitter.rfc3550_ms,
+        delay_ms: row.delay_ms,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a delay, to a fraction of a microsecond")]
+fn millis(nanos: i64) -> f64 {
+    nanos as f64 / 1e6
+}

@@ -1,0 +1,204 @@
+//! Lines, points, bars, bands and errors.
+
+use super::Frame;
+use crate::chart::{Chart, Marks, Series, Work};
+use crate::number::{escape, place, short};
+use crate::scale::Scaled;
+use crate::thin::{scatter, thin};
+use std::fmt::Write;
+
+/// With more points than this, each is not given words of its own.
+const WORDS_MAX: usize = 200;
+
+pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mut String) {
+    let Frame { left, right, top, bottom } = frame;
+    // Its own coordinate system cuts off what is outside; it needs no name that could be there twice in a page.
+    let (wide, high) = (right - left, bottom - top);
+    let _ = writeln!(
+        out,
+        "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">",
+        l = place(left - 5.0),
+        t = place(top - 5.0),
+        w = place(wide + 10.0),
+        h = place(high + 10.0)
+    );
+    for (index, band) in chart.bands.iter().enumerate() {
+        area(index % Chart::SERIES_MAX, &band.points, x, y, out);
+    }
+    let bars = chart.series.iter().filter(|series| series.marks == Marks::Bars).count();
+    let mut bar = 0;
+    for (index, series) in chart.series.iter().enumerate() {
+        match series.marks {
+            Marks::Bars => {
+                draw_bars(index, series, (bar, bars), x, y, out);
+                bar += 1;
+            }
+            Marks::Line => line(index, series, false, x, y, wide, out),
+            Marks::Step => line(index, series, true, x, y, wide, out),
+            Marks::Points => points(index, series, x, y, out),
+            Marks::LineAndPoints => {
+                line(index, series, false, x, y, wide, out);
+                points(index, series, x, y, out);
+            }
+        }
+        errors(index, series, x, y, out);
+    }
+    out.push_str("</svg>\n");
+    for threshold in &chart.thresholds {
+        let Some(at) = y.place(threshold.y).filter(|at| (top..=bottom).contains(at)) else { continue };
+        let _ = writeln!(
+            out,
+            "<path class=\"gf-limit\" d=\"M{} {}H{}\"/><text class=\"gf-soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            place(left),
+            place(at),
+            place(right),
+            place(right - 4.0),
+            place(at - 4.0),
+            escape(&threshold.name)
+        );
+    }
+}
+
+fn dashed(work: Work) -> &'static str {
+    match work {
+        Work::Ours => "",
+        Work::Published => " gf-hollow-line",
+    }
+}
+
+fn line(index: usize, series: &Series, step: bool, x: &Scaled, y: &Scaled, wide: f64, out: &mut String) {
+    let at = |point: &crate::Point| Some((x.place(point.x)?, y.place(point.y)?));
+    let mut path = String::new();
+    let mut before: Option<(f64, f64)> = None;
+    for point in thin(series.points.iter().map(at).collect(), wide) {
+        match (before, point) {
+            (None, Some((x, y))) => {
+                let _ = write!(path, "M{} {}", place(x), place(y));
+            }
+            (Some(_), Some((x, y))) if step => {
+                let _ = write!(path, "H{}V{}", place(x), place(y));
+            }
+            (Some(_), Some((x, y))) => {
+                let _ = write!(path, "L{} {}", place(x), place(y));
+            }
+            // A lone point between two gaps is seen by its round end.
+            (Some(_), None) => path.push_str("h0"),
+            (None, None) => {}
+        }
+        before = point;
+    }
+    if before.is_some() {
+        path.push_str("h0");
+    }
+    if !path.is_empty() {
+        let _ = writeln!(out, "<path class=\"gf-{index} gf-line{}\" d=\"{path}\"/>", dashed(series.work));
+    }
+}
+
+fn points(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut String) {
+    if series.points.len() <= WORDS_MAX {
+        for point in &series.points {
+            let (Some(at_x), Some(at_y)) = (x.place(point.x), y.place(point.y)) else { continue };
+            let words = format!("{}: {}, {}", series.name, short(point.x), short(point.y));
+            let _ = writeln!(
+                out,
+                "<g><title>{}</title>{}</g>",
+                escape(&words),
+                shape(index, series.work, (at_x, at_y)).trim_end()
+            );
+        }
+        return;
+    }
+    let at = |point: &crate::Point| Some((x.place(point.x)?, y.place(point.y)?));
+    let mut path = String::new();
+    for (x, y) in scatter(series.points.iter().filter_map(at).collect()) {
+        let _ = write!(path, "M{} {}h0", place(x), place(y));
+    }
+    let _ = writeln!(out, "<path class=\"gf-{index} gf-line gf-dots\" d=\"{path}\"/>");
+}
+
+/// A mark for a series: each has a shape of its own.
+pub(super) fn shape(index: usize, work: Work, (x, y): (f64, f64)) -> String {
+    let class = match work {
+        Work::Ours => "gf-dot",
+        Work::Published => "gf-hollow",
+    };
+    let p = |dx: f64, dy: f64| format!("{} {}", place(x + dx), place(y + dy));
+    let path = match index % 4 {
+        0 => {
+            let (x, y) = (place(x), place(y));
+            return format!("<circle class=\"gf-{index} {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.6\"/>\n");
+        }
+        1 => format!("M{}L{}L{}Z", p(0.0, -4.6), p(4.4, 3.4), p(-4.4, 3.4)),
+        2 => format!("M{}h6.6v6.6h-6.6Z", p(-3.3, -3.3)),
+        _ => format!("M{}L{}L{}L{}Z", p(0.0, -4.8), p(4.8, 0.0), p(0.0, 4.8), p(-4.8, 0.0)),
+    };
+    format!("<path class=\"gf-{index} {class}\" d=\"{path}\"/>\n")
+}
+
+fn draw_bars(
+    index: usize,
+    series: &Series,
+    (bar, bars): (usize, usize),
+    x: &Scaled,
+    y: &Scaled,
+    out: &mut String,
+) {
+    // The space of one bar group: the smallest distance between two places.
+    let mut places: Vec<f64> = series.points.iter().filter_map(|point| x.place(point.x)).collect();
+    places.sort_by(f64::total_cmp);
+    let gaps = places.windows(2).map(|two| two[1] - two[0]).filter(|gap| *gap > 0.01);
+    let edges = (x.place(x.to).unwrap_or(0.0) - x.place(x.from).unwrap_or(0.0)).abs();
+    let one = x.place(x.from + 1.0).map_or(40.0, |at| (at - x.place(x.from).unwrap_or(at)).abs());
+    let gap = gaps.fold(f64::INFINITY, f64::min).min(if places.len() < 2 { one.min(edges) } else { edges });
+    let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+    let (group, all) = (gap * 0.8, count(bars.max(1)));
+    let wide = (group / all).max(0.5);
+    // On a logarithmic axis bars stand on its lower end.
+    let ground = y.place(0.0).or_else(|| y.place(y.from)).unwrap_or(0.0);
+    let class = if series.work == Work::Ours { "gf-dot" } else { "gf-hollow" };
+    for point in &series.points {
+        let (Some(middle), Some(top)) = (x.place(point.x), y.place(point.y)) else { continue };
+        let left = middle - group / 2.0 + wide * count(bar);
+        let words = escape(&format!("{}: {}, {}", series.name, short(point.x), short(point.y)));
+        let _ = writeln!(
+            out,
+            "<rect class=\"gf-{index} {class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{words}</title></rect>",
+            place(left),
+            place(top.min(ground)),
+            place((wide - 1.0).max(0.5)),
+            place((top - ground).abs())
+        );
+    }
+}
+
+fn errors(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut String) {
+    let mut path = String::new();
+    for point in &series.points {
+        let Some((low, high)) = point.error else { continue };
+        let (Some(x), Some(low), Some(high)) = (x.place(point.x), y.place(low), y.place(high)) else {
+            continue;
+        };
+        let _ = write!(path, "M{} {}h6m-3 0V{}m-3 0h6", place(x - 3.0), place(low), place(high));
+    }
+    if !path.is_empty() {
+        let _ = writeln!(out, "<path class=\"gf-{index} gf-line gf-error\" d=\"{path}\"/>");
+    }
+}
+
+fn area(index: usize, points: &[(f64, f64, f64)], x: &Scaled, y: &Scaled, out: &mut String) {
+    let at = |&(place, low, high): &(f64, f64, f64)| Some((x.place(place)?, y.place(low)?, y.place(high)?));
+    let places: Vec<Option<(f64, f64, f64)>> = points.iter().map(at).collect();
+    for run in places.split(Option::is_none) {
+        let run: Vec<(f64, f64, f64)> = run.iter().copied().flatten().collect();
+        let Some(first) = run.first() else { continue };
+        let mut path = format!("M{} {}", place(first.0), place(first.2));
+        for (x, _, high) in &run[1..] {
+            let _ = write!(path, "L{} {}", place(*x), place(*high));
+        }
+        for (x, low, _) in run.iter().rev() {
+            let _ = write!(path, "L{} {}", place(*x), place(*low));
+        }
+        let _ = writeln!(out, "<path class=\"gf-band gf-{index}\" d=\"{path}Z\"/>");
+    }
+}

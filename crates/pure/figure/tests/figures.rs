@@ -1,0 +1,186 @@
+//! Whole pictures: what is in them, that they are well formed, and that a foreign program can draw them.
+
+use guestright_figure::{
+    Axis, Band, Chart, FigureError, Grid, Marks, Point, Range, Scale, Series, Threshold, Work,
+};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// A second by second course of a call, with an unknown stretch.
+fn course() -> Chart {
+    let second = |n: i32| f64::from(n);
+    let mos = |n: i32| if (40..46).contains(&n) { f64::NAN } else { 4.1 - f64::from(n % 9) / 8.0 };
+    Chart {
+        title: "MOS, second by second".into(),
+        description: "Between 3.1 and 4.1; not known from second 40 to 45.".into(),
+        x: Axis { label: "time in s".into(), ..Axis::default() },
+        y: Axis { label: "MOS".into(), range: Range::From(1.0, 5.0), ..Axis::default() },
+        series: vec![Series {
+            name: "192.0.2.1:4000 → 198.51.100.2:5000".into(),
+            marks: Marks::Step,
+            points: (0..90).map(|n| Point::new(second(n), mos(n))).collect(),
+            ..Series::default()
+        }],
+        bands: vec![Band {
+            name: "between no delay and the round trip".into(),
+            points: (0..90).map(|n| (second(n), mos(n) - 0.4, mos(n))).collect(),
+        }],
+        thresholds: vec![Threshold { name: "3.6: most are content".into(), y: 3.6 }],
+        ..Chart::default()
+    }
+}
+
+/// Published numbers beside ours, with errors.
+fn paper() -> Chart {
+    let ours = [4.05, 4.03, 4.0, 3.97, 3.9, 3.75, 3.62, 2.4];
+    let theirs = [4.05, 4.04, 4.01, 3.95, 3.91, 3.8, 3.6, 2.1];
+    let point = |(n, y): (usize, f64)| Point::between(n as f64 + 1.0, y, y - 0.1, y + 0.12);
+    let series = |name: &str, work, numbers: [f64; 8]| Series {
+        name: name.into(),
+        marks: Marks::LineAndPoints,
+        work,
+        points: numbers.into_iter().enumerate().map(point).collect(),
+    };
+    Chart {
+        title: "Calls at one access point".into(),
+        x: Axis { label: "calls at once".into(), ..Axis::default() },
+        y: Axis { label: "MOS".into(), range: Range::AtLeast(1.0, 4.5), ..Axis::default() },
+        series: vec![series("measured here", Work::Ours, ours), series("published", Work::Published, theirs)],
+        width: 480,
+        height: 300,
+        ..Chart::default()
+    }
+}
+
+fn bars() -> Chart {
+    let series = |name: &str, work, numbers: [f64; 3]| Series {
+        name: name.into(),
+        marks: Marks::Bars,
+        work,
+        points: numbers.into_iter().enumerate().map(|(n, y)| Point::new(n as f64, y)).collect(),
+    };
+    Chart {
+        title: "Most calls with MOS 3.6".into(),
+        y: Axis { label: "calls".into(), range: Range::Zero, ..Axis::default() },
+        x: Axis { names: vec!["plain".into(), "ECDSA".into(), "VPN".into()], ..Axis::default() },
+        series: vec![
+            series("here", Work::Ours, [7.0, 6.0, 2.0]),
+            series("published", Work::Published, [7.0, 7.0, 2.0]),
+        ],
+        width: 480,
+        height: 300,
+        ..Chart::default()
+    }
+}
+
+fn scatter() -> Chart {
+    let loss = |n: u32| f64::from(n % 97 + 1).powi(3) / 1e6;
+    let points = |k: u32| {
+        (1..=400)
+            .map(|n| Point::new(loss(n * k), 100.0 / (1.0 + loss(n * k) * 30.0) + f64::from(n % 11)))
+            .collect()
+    };
+    let series = |name: &str, k| Series {
+        name: name.into(),
+        marks: Marks::Points,
+        points: points(k),
+        ..Series::default()
+    };
+    Chart {
+        title: "R over loss".into(),
+        x: Axis { label: "loss".into(), scale: Scale::Log, ..Axis::default() },
+        y: Axis { label: "R".into(), range: Range::Zero, ..Axis::default() },
+        series: vec![series("G.711", 1), series("G.729", 3)],
+        width: 480,
+        height: 300,
+        ..Chart::default()
+    }
+}
+
+fn grid() -> Grid {
+    let charts = vec![paper(), bars(), scatter(), Chart { width: 480, ..course() }];
+    Grid { title: "Small multiples".into(), description: "Four charts.".into(), columns: 2, charts }
+}
+
+#[test]
+fn the_same_numbers_give_the_same_text() {
+    assert_eq!(grid().svg(), grid().svg());
+    let text = course().svg().unwrap();
+    assert!(
+        text.contains("<title>MOS, second by second</title>") && text.contains("<desc>Between 3.1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("192.0.2.1:4000 → 198.51.100.2:5000") && text.contains("prefers-color-scheme:dark")
+    );
+    for absent in ["<script", "http://www.w3.org/1999", "NaN", "inf", "href"] {
+        assert!(!text.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_a_gap() {
+    let text = course().svg().unwrap();
+    let line = text.lines().find(|line| line.contains("gf-line\" d=") && line.contains("H")).unwrap();
+    assert_eq!(line.matches('M').count(), 2, "{line}");
+    let band = text.lines().filter(|line| line.contains("gf-band gf-0\" d=")).count();
+    assert_eq!(band, 2);
+}
+
+#[test]
+fn a_long_call_is_a_short_text() {
+    let points = (0..1_000_000).map(|n| Point::new(f64::from(n), f64::from(n * 37 % 1_000))).collect();
+    let chart = Chart { series: vec![Series { points, ..Series::default() }], ..course() };
+    let chart = Chart { bands: vec![], y: Axis::default(), ..chart };
+    assert!(chart.svg().unwrap().len() < 200_000);
+}
+
+#[test]
+fn hostile_words_and_numbers_stay_inside() {
+    let evil = "</text><script>alert(1)</script>\u{0}".to_owned();
+    let mut chart = course();
+    chart.title.clone_from(&evil);
+    chart.series[0].name.clone_from(&evil);
+    chart.x.label.clone_from(&evil);
+    chart.thresholds[0].name = evil;
+    chart.series[0].points.extend([Point::new(f64::INFINITY, 2.0), Point::new(3.0, f64::NEG_INFINITY)]);
+    let text = chart.svg().unwrap();
+    assert!(!text.contains("<script>") && !text.contains('\0'));
+    drawn_by_another_program("hostile", &text);
+}
+
+#[test]
+fn says_why_there_is_no_picture() {
+    let empty = Chart { title: "t".into(), ..Chart::default() };
+    assert_eq!(empty.svg(), Err(FigureError::Empty { chart: "t".into(), axis: "x" }));
+    let mut down = course();
+    down.y.range = Range::From(5.0, 1.0);
+    assert!(matches!(down.svg(), Err(FigureError::Range { axis: "y", .. })));
+    let mut log = course();
+    (log.y.scale, log.y.range) = (Scale::Log, Range::From(0.0, 1.0));
+    assert!(matches!(log.svg(), Err(FigureError::Range { axis: "y", .. })));
+    let many = Chart { series: vec![Series::default(); 9], ..course() };
+    assert_eq!(many.svg(), Err(FigureError::Series { chart: many.title.clone(), got: 9, max: 8 }));
+}
+
+#[test]
+fn another_program_draws_them() {
+    drawn_by_another_program("grid", &grid().svg().unwrap());
+    drawn_by_another_program("course", &course().svg().unwrap());
+}
+
+/// librsvg must take it; the picture lies in the folder of the tests for whoever wants to look at it.
+fn drawn_by_another_program(name: &str, svg: &str) {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(folder.join(format!("{name}.svg")), svg).expect("the folder is there");
+    let picture = folder.join(format!("{name}.png"));
+    let child = Command::new("rsvg-convert")
+        .args(["--background-color", "white", "-o"])
+        .arg(&picture)
+        .stdin(Stdio::piped())
+        .spawn();
+    let mut child = child.expect("rsvg-convert has to be installed: sh scripts/setup.sh test");
+    child.stdin.take().expect("it is piped").write_all(svg.as_bytes()).expect("it reads all");
+    assert!(child.wait().expect("it ends").success(), "{name}: rsvg-convert refused it");
+    assert!(std::fs::metadata(picture).expect("it wrote one").len() > 2_000);
+}

@@ -1,0 +1,199 @@
+//! The sound card, where there is none: ALSA's own plug-ins play the card, and pipes its wires.
+//!
+//! Each test runs itself once more as a program with a configuration of its own for ALSA: the program opens the default
+//! device like any other, and this side of the pipe is the microphone's or the loudspeaker's wire.
+#![cfg(feature = "sound-card")]
+#![expect(clippy::unwrap_used, reason = "tests fail where they are wrong")]
+
+use guestright_audio::card::{Event, Loudspeaker, Microphone, devices};
+use guestright_audio::{AudioError, Level, Sink, Source, Tone};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::{TempDir, tempdir};
+
+const ROLE: &str = "GUESTRIGHT_TEST_CARD_ROLE";
+/// Two channels of 16 bits at 48 kHz.
+const BYTES_PER_PERIOD: usize = 480 * 2 * 2;
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// A device whose wires are two pipes, one for each direction.
+struct Card {
+    folder: TempDir,
+}
+
+impl Card {
+    fn new() -> Self {
+        let card = Self { folder: tempdir().unwrap() };
+        let made = Command::new("mkfifo").args([card.pipe("out"), card.pipe("in")]).status().unwrap();
+        assert!(made.success());
+        let device = |name: &str, wires: &str| {
+            format!(
+                "pcm.{name} {{ type plug slave {{ rate 48000 channels 2 format S16_LE \
+                 pcm {{ type file slave.pcm {{ type null }} format raw {wires} }} }} }}\n"
+            )
+        };
+        let speaker = device("speaker", &format!("file \"{}\"", card.pipe("out").display()));
+        let microphone =
+            device("microphone", &format!("file /dev/null infile \"{}\"", card.pipe("in").display()));
+        let both = "pcm.!default { type asym playback.pcm speaker capture.pcm microphone }\n";
+        fs::write(card.configuration(), format!("{speaker}{microphone}{both}")).unwrap();
+        card
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.folder.path().join("asound.conf")
+    }
+
+    fn pipe(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Both ends of a pipe at once: neither opening nor writing waits for anybody.
+    fn open(&self, name: &str) -> File {
+        const O_NONBLOCK: i32 = 0o4000;
+        OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(self.pipe(name)).unwrap()
+    }
+
+    /// This test once more, in a role.
+    fn start(&self, test: &str, role: &str) -> Child {
+        // The system's own configuration defines the plug-ins; without it there is no sound at all.
+        let own = self.configuration().display().to_string();
+        let configurations = if role == "server" { own } else { format!("/usr/share/alsa/alsa.conf:{own}") };
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(ROLE, role)
+            .env("ALSA_CONFIG_PATH", configurations)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+}
+
+fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// The pace of a call: 20 ms after 20 ms, without drifting.
+fn paced(packets: u32, mut each: impl FnMut()) {
+    let begin = Instant::now();
+    for at in 1..=packets {
+        each();
+        thread::sleep((begin + Duration::from_millis(20) * at).saturating_duration_since(Instant::now()));
+    }
+}
+
+#[test]
+fn a_loudspeaker_plays_what_is_said() {
+    if role().is_some() {
+        let mut speaker = Loudspeaker::open(None, 8_000).unwrap();
+        let mut tone = Tone::new(8_000, 440.0, -10.0).unwrap();
+        let mut packet = [0; 160];
+        paced(150, || {
+            tone.read(&mut packet).unwrap();
+            speaker.write(&packet).unwrap();
+            assert_ne!(speaker.poll_event(), Some(Event::Lost));
+        });
+        return;
+    }
+    let card = Card::new();
+    let mut wire = card.open("out");
+    let mut child = card.start("a_loudspeaker_plays_what_is_said", "speaker");
+    let mut bytes = Vec::new();
+    let (begin, mut periods) = (Instant::now(), 0);
+    while child.try_wait().unwrap().is_none() {
+        // The loudspeaker takes what there is up to its rate: a period in 10 ms.
+        let mut period = [0; BYTES_PER_PERIOD];
+        if let Ok(count) = wire.read(&mut period) {
+            bytes.extend_from_slice(&period[..count]);
+        }
+        periods += 1;
+        thread::sleep((begin + PERIOD * periods).saturating_duration_since(Instant::now()));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let left = |moment: &[u8; 4]| i16::from_le_bytes([moment[0], moment[1]]);
+    assert_tone(&bytes.as_chunks::<4>().0.iter().map(left).collect::<Vec<_>>(), 48_000);
+}
+
+#[test]
+fn a_microphone_hears_what_is_on_the_wire() {
+    if role().is_some() {
+        let mut microphone = Microphone::open(None, 16_000).unwrap();
+        let (mut packet, mut heard) = ([0; 320], Vec::new());
+        paced(150, || {
+            microphone.read(&mut packet).unwrap();
+            heard.extend(packet);
+            assert_ne!(microphone.poll_event(), Some(Event::Lost));
+        });
+        assert_tone(&heard, 16_000);
+        return;
+    }
+    let card = Card::new();
+    let mut wire = card.open("in");
+    let mut child = card.start("a_microphone_hears_what_is_on_the_wire", "microphone");
+    let mut tone = Tone::new(48_000, 440.0, -10.0).unwrap();
+    let (begin, mut periods) = (Instant::now(), 0);
+    while child.try_wait().unwrap().is_none() {
+        let mut samples = [0; 480];
+        tone.read(&mut samples).unwrap();
+        let bytes: Vec<u8> = samples.iter().flat_map(|sample| [sample.to_le_bytes(); 2].concat()).collect();
+        // Whole periods or nothing: a full pipe means that nobody listens yet.
+        let _ = wire.write_all(&bytes);
+        periods += 1;
+        thread::sleep((begin + PERIOD * periods).saturating_duration_since(Instant::now()));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// 440 Hz at -10 dBov, without a gap for half a second. Not always: a busy computer may stop the players for a moment.
+fn assert_tone(samples: &[i16], rate_hz: usize) {
+    let is_tone = |part: &[i16]| {
+        let crossings = part.windows(2).filter(|two| two[0] < 0 && two[1] >= 0).count();
+        (219..=221).contains(&crossings) && (Level::of(part).rms_dbov + 10.0).abs() < 0.3
+    };
+    let mut windows = samples.windows(rate_hz / 2).step_by(rate_hz / 20);
+    assert!(windows.any(is_tone), "{} samples, {:?}", samples.len(), Level::of(samples));
+}
+
+#[test]
+fn a_device_that_is_not_there_is_named_beside_those_that_are() {
+    let card = Card::new();
+    if role().is_some() {
+        let names: Vec<String> = devices().unwrap().into_iter().map(|device| device.name).collect();
+        assert!(names.contains(&"default".to_owned()), "{names:?}");
+        let error = Microphone::open(Some("no such card"), 8_000).map(drop).unwrap_err();
+        let AudioError::NoDevice { got, known } = error else { panic!("{error}") };
+        assert!(got == "no such card" && known.contains("default"), "{known}");
+        assert!(matches!(Loudspeaker::open(Some("default"), 3), Err(AudioError::Rate { got: 3 })));
+        return;
+    }
+    let child = card.start("a_device_that_is_not_there_is_named_beside_those_that_are", "lister");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A computer without sound, such as a server: an error, not a panic, and nothing on standard error.
+#[test]
+fn a_computer_without_sound_says_so() {
+    if role().is_some() {
+        for error in [Microphone::open(None, 8_000).map(drop), Loudspeaker::open(None, 8_000).map(drop)] {
+            assert!(
+                matches!(error, Err(AudioError::NoDevice { .. } | AudioError::Device { .. })),
+                "{error:?}"
+            );
+        }
+        return;
+    }
+    let card = Card::new();
+    fs::write(card.configuration(), "").unwrap();
+    let output = card.start("a_computer_without_sound_says_so", "server").wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,7 +1,7 @@
-//! Noise XX in which both sides prove a certificate of their team.
+//! Noise XX in which both sides prove a certificate: of their common team, or of a home of any.
 
 use crate::{Channel, ChannelError};
-use guestright_identity::{Certificate, IdentityError, SecretKey, Signature};
+use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey, Signature};
 use guestright_units::{TeamId, UnixSeconds};
 use snow::{Builder, HandshakeState};
 use std::time::Duration;
@@ -13,7 +13,10 @@ use zeroize::Zeroizing;
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PATTERN: &str = "Noise_XX_25519_ChaChaPoly_SHA256";
-const PROLOGUE: &[u8] = b"guestright/channel/1";
+/// Between programs of one team.
+const TEAM: &[u8] = b"guestright/channel/1";
+/// Between homes of any teams.
+const HOMES: &[u8] = b"guestright/link/1";
 /// No handshake message is longer: a certificate, a signature and three keys.
 const HANDSHAKE_MAX: usize = 2_048;
 
@@ -26,18 +29,101 @@ pub struct Credentials {
     pub certificate: Certificate,
 }
 
+/// Whom a peer has to be.
+#[derive(Clone, Copy, Debug)]
+enum Want {
+    /// A program of this team.
+    Team(TeamId),
+    /// A home of whatever team, with this key if one is named.
+    Home(Option<KeyId>),
+}
+
+impl Want {
+    /// What keeps channels and links apart: neither can be taken for the other.
+    fn prologue(self) -> &'static [u8] {
+        match self {
+            Self::Team(_) => TEAM,
+            Self::Home(_) => HOMES,
+        }
+    }
+
+    fn check(self, certificate: &Certificate) -> Result<(), ChannelError> {
+        match self {
+            Self::Team(want) if certificate.team_id() != want => {
+                let (got, want) = (certificate.team_id().short(), want.short());
+                Err(ChannelError::OtherTeam { got, want })
+            }
+            Self::Home(Some(want)) if certificate.subject_id() != want => {
+                let (got, want) = (certificate.subject_id().to_string(), want.to_string());
+                Err(ChannelError::OtherHome { got, want })
+            }
+            Self::Home(_) if certificate.role() != Role::Home => {
+                Err(IdentityError::WrongRole { got: certificate.role(), want: Role::Home }.into())
+            }
+            Self::Team(_) | Self::Home(_) => Ok(()),
+        }
+    }
+}
+
 /// Opens a channel to a program of team `want`.
 ///
 /// # Errors
 /// [`ChannelError`].
 pub async fn connect(
-    mut stream: TcpStream,
+    stream: TcpStream,
     credentials: &Credentials,
     want: TeamId,
     now: UnixSeconds,
 ) -> Result<(Channel, Certificate), ChannelError> {
+    initiate(stream, credentials, Want::Team(want), now).await
+}
+
+/// Answers a program that must be of team `want`.
+///
+/// # Errors
+/// [`ChannelError`].
+pub async fn accept(
+    stream: TcpStream,
+    credentials: &Credentials,
+    want: TeamId,
+    now: UnixSeconds,
+) -> Result<(Channel, Certificate), ChannelError> {
+    respond(stream, credentials, Want::Team(want), now).await
+}
+
+/// Opens a link from home to home, whatever the other one's team. With `want`, it has to have that key.
+///
+/// # Errors
+/// [`ChannelError`].
+pub async fn connect_home(
+    stream: TcpStream,
+    credentials: &Credentials,
+    want: Option<KeyId>,
+    now: UnixSeconds,
+) -> Result<(Channel, Certificate), ChannelError> {
+    initiate(stream, credentials, Want::Home(want), now).await
+}
+
+/// Answers another home, whatever its team.
+///
+/// # Errors
+/// [`ChannelError`].
+pub async fn accept_home(
+    stream: TcpStream,
+    credentials: &Credentials,
+    now: UnixSeconds,
+) -> Result<(Channel, Certificate), ChannelError> {
+    respond(stream, credentials, Want::Home(None), now).await
+}
+
+async fn initiate(
+    mut stream: TcpStream,
+    credentials: &Credentials,
+    want: Want,
+    now: UnixSeconds,
+) -> Result<(Channel, Certificate), ChannelError> {
     let handshake = async {
-        let (mut noise, own) = begin(credentials, true)?;
+        let (mut noise, own) = begin(credentials, want.prologue(), true)?;
         write(&mut stream, &mut noise, &[]).await?;
         let answer = read(&mut stream, &mut noise).await?;
         let peer = check(&answer, &noise, want, now)?;
@@ -48,18 +134,14 @@ pub async fn connect(
     Ok((Channel::new(stream, noise.into_transport_mode()?), peer))
 }
 
-/// Answers a program that must be of team `want`.
-///
-/// # Errors
-/// [`ChannelError`].
-pub async fn accept(
+async fn respond(
     mut stream: TcpStream,
     credentials: &Credentials,
-    want: TeamId,
+    want: Want,
     now: UnixSeconds,
 ) -> Result<(Channel, Certificate), ChannelError> {
     let handshake = async {
-        let (mut noise, own) = begin(credentials, false)?;
+        let (mut noise, own) = begin(credentials, want.prologue(), false)?;
         read(&mut stream, &mut noise).await?;
         write(&mut stream, &mut noise, &own).await?;
         let answer = read(&mut stream, &mut noise).await?;
@@ -75,26 +157,30 @@ async fn in_time<T>(handshake: impl Future<Output = Result<T, ChannelError>>) ->
 }
 
 /// A fresh Noise key, and what proves that it is ours: the certificate and a signature of the key.
-fn begin(credentials: &Credentials, initiator: bool) -> Result<(HandshakeState, Vec<u8>), ChannelError> {
-    let builder = Builder::new(PATTERN.parse()?).prologue(PROLOGUE)?;
+fn begin(
+    credentials: &Credentials,
+    prologue: &[u8],
+    initiator: bool,
+) -> Result<(HandshakeState, Vec<u8>), ChannelError> {
+    let builder = Builder::new(PATTERN.parse()?).prologue(prologue)?;
     let pair = builder.generate_keypair()?;
     let private = Zeroizing::new(pair.private);
     let builder = builder.local_private_key(&private)?;
     let noise = if initiator { builder.build_initiator()? } else { builder.build_responder()? };
     let certificate = credentials.certificate.as_bytes();
     let length = u16::try_from(certificate.len()).expect("a certificate has at most 1024 bytes");
-    let signature = credentials.key.sign(&signed(&pair.public));
+    let signature = credentials.key.sign(&signed(prologue, &pair.public));
     Ok((noise, [&length.to_be_bytes(), certificate, &signature.0].concat()))
 }
 
-fn signed(noise_key: &[u8]) -> Vec<u8> {
-    [PROLOGUE, noise_key].concat()
+fn signed(prologue: &[u8], noise_key: &[u8]) -> Vec<u8> {
+    [prologue, noise_key].concat()
 }
 
 fn check(
     proof: &[u8],
     noise: &HandshakeState,
-    want: TeamId,
+    want: Want,
     now: UnixSeconds,
 ) -> Result<Certificate, ChannelError> {
     let malformed = || IdentityError::Malformed("the proof of a channel is a certificate and a signature");
@@ -102,13 +188,10 @@ fn check(
     let length = usize::from(u16::from_be_bytes(*length));
     let (certificate, signature) = rest.split_at_checked(length).ok_or_else(malformed)?;
     let certificate = Certificate::parse(certificate)?;
-    if certificate.team_id() != want {
-        let (got, want) = (certificate.team_id().short(), want.short());
-        return Err(ChannelError::OtherTeam { got, want });
-    }
+    want.check(&certificate)?;
     certificate.check(certificate.role(), now)?;
     let noise_key = noise.get_remote_static().ok_or_else(malformed)?;
-    certificate.subject().verify(&signed(noise_key), &Signature(signature.to_vec()))?;
+    certificate.subject().verify(&signed(want.prologue(), noise_key), &Signature(signature.to_vec()))?;
     Ok(certificate)
 }
 

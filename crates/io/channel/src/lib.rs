@@ -1,8 +1,11 @@
-//! Channels between the programs of one team, and the framing of messages on a stream.
+//! Channels between the programs of one team, links between homes, and the framing of messages on a stream.
 //!
 //! [`Channel`] is a Noise XX channel (noiseprotocol.org, revision 34) over TCP in which each side shows a certificate
 //! of its team and signs the Noise key that it uses with the certified key; so both sides know with whom they speak,
 //! and nobody on the way reads or changes a byte. Inside, messages of the protocol follow each other.
+//!
+//! A link ([`connect_home`], [`accept_home`]) is the same between homes of any two teams: each shows that it is a home,
+//! and the one that calls may say which.
 //!
 //! [`MessageReader`] cuts messages out of a plain stream, for visitors that speak TCP on the access point's link.
 //!
@@ -13,7 +16,7 @@ mod handshake;
 mod plain;
 mod sealed;
 
-pub use handshake::{Credentials, HANDSHAKE_TIMEOUT, accept, connect};
+pub use handshake::{Credentials, HANDSHAKE_TIMEOUT, accept, accept_home, connect, connect_home};
 pub use plain::MessageReader;
 pub use sealed::{Channel, Receiver, Sender};
 
@@ -41,6 +44,14 @@ pub enum ChannelError {
         /// Its team.
         got: String,
         /// The team that was wanted.
+        want: String,
+    },
+    /// The peer is another home than the one that was called.
+    #[error("the home has the key {got}, not {want}")]
+    OtherHome {
+        /// The name of its key.
+        got: String,
+        /// The one that was wanted.
         want: String,
     },
     /// A message is longer than any may be.

@@ -1,6 +1,6 @@
 //! Two programs of a team speak, and nobody else does.
 
-use guestright_channel::{ChannelError, Credentials, accept, connect};
+use guestright_channel::{ChannelError, Credentials, accept, accept_home, connect, connect_home};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_units::{TeamId, UnixSeconds};
 use rand::SeedableRng;
@@ -87,4 +87,44 @@ async fn rubbish_ends_the_channel_with_an_error() {
         let _ = client.read_to_end(&mut answer).await;
     });
     assert!(accepted.is_err());
+}
+
+#[tokio::test]
+async fn homes_of_two_teams_link_and_know_each_other() {
+    let (client, server) = streams().await;
+    let ((one, _), (other, team)) = (credentials(1, Role::Home, 2_000), credentials(2, Role::Home, 2_000));
+    let want = Some(other.certificate.subject_id());
+    let (a, b) = tokio::join!(connect_home(client, &one, want, NOW), accept_home(server, &other, NOW));
+    let ((a, seen_by_one), (b, seen_by_other)) = (a.unwrap(), b.unwrap());
+    assert_eq!((seen_by_one.team_id(), seen_by_other.subject_id()), (team, one.certificate.subject_id()));
+    let ((mut send, _keep), (_keep_too, mut receive)) = (a.split(), b.split());
+    send.send(b"OPTIONS").await.unwrap();
+    assert_eq!(receive.receive().await.unwrap().unwrap(), b"OPTIONS");
+}
+
+#[tokio::test]
+async fn who_is_no_home_or_another_one_gets_no_link() {
+    let (home, _) = credentials(2, Role::Home, 2_000);
+    let (caller, _) = credentials(1, Role::Home, 2_000);
+    // The wrong key, a role that is none, and a certificate that has ended.
+    let stranger = credentials(3, Role::Home, 2_000).0.certificate.subject_id();
+    let (client, server) = streams().await;
+    let (a, _b) =
+        tokio::join!(connect_home(client, &caller, Some(stranger), NOW), accept_home(server, &home, NOW));
+    assert!(matches!(a, Err(ChannelError::OtherHome { .. })), "{a:?}");
+    for (role, until, want) in [(Role::AccessPoint, 2_000, "refused"), (Role::Home, 999, "expired")] {
+        let (caller, _) = credentials(1, role, until);
+        let (client, server) = streams().await;
+        let (_a, b) = tokio::join!(connect_home(client, &caller, None, NOW), accept_home(server, &home, NOW));
+        let refused = b.unwrap_err().to_string();
+        assert!(refused.contains(want), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_is_no_channel() {
+    let ((home, team), (other, _)) = (credentials(1, Role::Home, 2_000), credentials(1, Role::Home, 2_000));
+    let (client, server) = streams().await;
+    let (a, b) = tokio::join!(connect_home(client, &home, None, NOW), accept(server, &other, team, NOW));
+    assert!(a.is_err() && b.is_err());
 }

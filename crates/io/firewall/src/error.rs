@@ -138,6 +138,12 @@ pub enum FirewallError {
         /// The limit.
         max: u16,
     },
+    /// The kernel does not tell us of changes.
+    #[error("the kernel does not tell of changes of the network: {reason}")]
+    Changes {
+        /// The system's words.
+        reason: String,
+    },
     /// A file of ours, or one the kernel keeps, could not be used.
     #[error("{path}: {reason}")]
     File {

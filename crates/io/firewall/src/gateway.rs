@@ -66,6 +66,17 @@ pub struct GatewaySettings {
     pub kernel_ipsec: bool,
     /// The home's own port (TCP), which its members' programs reach from inside at any address of this computer.
     pub home_port: Option<u16>,
+    /// Where members' telephones reach the home, at `address`.
+    pub voice: Option<VoicePorts>,
+}
+
+/// What members' telephones need of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VoicePorts {
+    /// SIP, over UDP and TCP.
+    pub sip: u16,
+    /// The first port of media (UDP), and the last.
+    pub media: (u16, u16),
 }
 
 /// A gateway's firewall, in force. Taken down when dropped, if not before.
@@ -91,6 +102,7 @@ impl GatewaySettings {
             other_devices: Vec::new(),
             kernel_ipsec: false,
             home_port: None,
+            voice: None,
         }
     }
 
@@ -143,6 +155,12 @@ impl GatewaySettings {
                 format!("{:?}", self.resolver),
                 "an address that packets can be sent on to",
             ));
+        }
+        if let Some(VoicePorts { sip, media: (first, last) }) = self.voice
+            && (sip == 0 || first < 1_024 || first > last)
+        {
+            let got = format!("{sip} and {first}-{last}");
+            return Err(wrong("voice", got, "a port, and a range of ports from 1024 up"));
         }
         for device in &self.other_devices {
             check_interface("other_devices", device.strip_suffix('*').unwrap_or(device))?;
@@ -203,20 +221,35 @@ fn input(settings: &GatewaySettings) -> String {
         Some(resolver) => format!("{{ {address}, {resolver} }}"),
         None => address.to_string(),
     };
+    // Who is at an address of members is known by the tunnel alone: telephones log in by that.
+    let spoofed = match settings.voice {
+        Some(_) => {
+            let (network, prefix) = settings.network;
+            format!("\t\tiifname != \"lo\" ip saddr {network}/{prefix} counter name \"spoofed\" drop\n")
+        }
+        None => String::new(),
+    };
+    let voice = match settings.voice {
+        Some(VoicePorts { sip, media: (first, last) }) => format!(
+            "\t\tip daddr {address} meta l4proto {{ tcp, udp }} th dport {sip} accept
+\t\tip daddr {address} udp dport {first}-{last} accept\n"
+        ),
+        None => String::new(),
+    };
     let home_port =
         settings.home_port.map(|port| format!("\t\ttcp dport {port} accept\n")).unwrap_or_default();
     format!(
         "
 	chain input {{
 		type filter hook input priority filter; policy accept;
-{}	}}
+{}{spoofed}	}}
 
 	chain to_gateway {{
 		ct state established,related accept
 		icmp type echo-request accept
 		ip daddr {resolvers} meta l4proto {{ tcp, udp }} th dport 53 accept
 		ip daddr @home accept
-{home_port}		counter name \"to_gateway\" drop
+{home_port}{voice}		counter name \"to_gateway\" drop
 	}}
 ",
         classify(settings, "to_gateway")
@@ -363,6 +396,7 @@ mod tests {
         settings.resolver = Some(Ipv4Addr::new(192, 0, 2, 53));
         settings.other_devices = vec!["ipsec*".to_owned(), "ppp*".to_owned()];
         settings.kernel_ipsec = true;
+        settings.voice = Some(VoicePorts { sip: 5_060, media: (20_000, 29_999) });
         settings
     }
 
@@ -384,7 +418,7 @@ mod tests {
     fn refuses_what_cannot_work() {
         type Spoil = fn(&mut GatewaySettings);
         #[rustfmt::skip]
-        let cases: [(&str, Spoil); 14] = [
+        let cases: [(&str, Spoil); 16] = [
             ("table", |s| s.table = "filter".into()),
             ("interface", |s| s.interface = "gr\" accept; #".into()),
             ("interface", |s| s.interface = "gr*".into()),
@@ -399,6 +433,8 @@ mod tests {
             ("home_networks", |s| s.home_networks = vec![(Ipv4Addr::new(192, 168, 1, 0), 24); 65]),
             ("resolver", |s| s.resolver = Some(Ipv4Addr::LOCALHOST)),
             ("other_devices", |s| s.other_devices = vec!["*".into()]),
+            ("voice", |s| s.voice = Some(VoicePorts { sip: 0, media: (20_000, 29_999) })),
+            ("voice", |s| s.voice = Some(VoicePorts { sip: 5_060, media: (20_000, 19_999) })),
         ];
         for (setting, spoil) in cases {
             let mut settings = good();

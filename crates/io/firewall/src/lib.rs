@@ -15,6 +15,7 @@
 //! - [`TunnelMeter`] is a home's count of the datagrams of its members' tunnels.
 //! - [`GatewayFirewall`] lets a home's members out of their tunnels, to the Internet and the home network.
 //! - [`KillSwitch`] sends a visitor's own traffic into a tunnel, and keeps the rest off the access point's network.
+//! - [`Changes`] tells at once that links, addresses, routes or neighbours are others than before.
 //!
 //! Everything here blocks for milliseconds (it runs `nft`, `tc` and `ip`): call it from a worker thread. It
 //! acts on the network namespace of the calling thread.
@@ -24,6 +25,7 @@
 //! isolation helps. A flow begun under an earlier grant of the same IPv4 address goes on under the next one,
 //! whoever has it.
 
+mod changes;
 mod class;
 mod connections;
 mod elements;
@@ -43,11 +45,12 @@ mod state;
 mod tool;
 mod tunnel_meter;
 
+pub use changes::Changes;
 pub use class::Class;
 pub use connections::{Flow, check_connections, translated_ports};
 pub use error::FirewallError;
 pub use firewall::{Firewall, Traffic, check};
-pub use gateway::{GatewayFirewall, GatewaySettings, render_gateway};
+pub use gateway::{GatewayFirewall, GatewaySettings, VoicePorts, render_gateway};
 pub use killswitch::{KillSwitch, Passage, Surroundings};
 pub use lookup::{interface_address, neighbour, neighbours};
 pub use mac::MacAddress;

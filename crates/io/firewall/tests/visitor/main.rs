@@ -11,9 +11,12 @@ mod place;
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use guestright_firewall::{FirewallError, KillSwitch, Passage, Surroundings, VisitorMeter, clean_up};
+use guestright_firewall::{
+    Changes, FirewallError, KillSwitch, Passage, Surroundings, VisitorMeter, clean_up,
+};
 
 use place::{MARK, Place, V, passage, surroundings};
 
@@ -242,4 +245,38 @@ for _ in range(int(sys.argv[2])):
         assert!((wanted..=wanted + 4 * 28).contains(&counted), "{counted}, not {wanted}");
     }
     place.on("w", || meter.down()).unwrap();
+}
+
+#[test]
+fn whatever_may_mean_another_access_point_is_told_at_once() {
+    let Some(place) = Place::inside("whatever_may_mean_another_access_point_is_told_at_once") else {
+        return;
+    };
+    let told = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&told);
+    let tell = move || _ = count.fetch_add(1, Ordering::SeqCst);
+    let changes = place.on("w", || Changes::watch(tell)).unwrap();
+    for command in [
+        "link set wlan0 down",
+        "link set wlan0 up",
+        "address add 10.78.0.2/24 dev wlan0",
+        "route replace default via 10.78.0.1 dev wlan0",
+        "neighbour replace 10.78.0.1 lladdr 02:00:5e:10:00:99 dev wlan0",
+        "neighbour replace 10.78.0.1 lladdr 02:00:5e:10:00:98 dev wlan0",
+        "route delete default",
+    ] {
+        let before = told.load(Ordering::SeqCst);
+        place.world.run("w", "ip", &command.split(' ').collect::<Vec<_>>()).unwrap();
+        place.until(command, || told.load(Ordering::SeqCst) > before);
+    }
+    // Far more at once than the kernel keeps for us is still news, and not an error.
+    let before = told.load(Ordering::SeqCst);
+    let many = "for n in $(seq 1 250); do for m in 1 2 3 4; do echo address add 10.78.$m.$n/32 dev wlan0; done; done \
+                | ip -batch -";
+    place.world.run("w", "sh", &["-c", many]).unwrap();
+    place.until("word of many changes", || told.load(Ordering::SeqCst) > before);
+    drop(changes);
+    let after = told.load(Ordering::SeqCst);
+    place.world.run("w", "ip", &["link", "set", "wlan0", "down"]).unwrap();
+    assert_eq!(told.load(Ordering::SeqCst), after, "nothing is told after the end");
 }

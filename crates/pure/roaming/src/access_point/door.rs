@@ -201,8 +201,13 @@ impl AccessPoint {
                 self.events.push_back(Event::Reclassified { address, class });
             }
         }
+        let asks = session.request.is_some();
         if pending.nonce.is_some() {
             self.acknowledge(address, pending.path);
+            // Who went away and came back has not heard what it was asked, and has little time left to answer.
+            if asks {
+                self.send_request(address);
+            }
         }
     }
 

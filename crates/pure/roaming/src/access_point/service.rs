@@ -195,7 +195,11 @@ impl AccessPoint {
             | Code::NoSession
             | Code::Closed => format!("closed; {signed} are signed for"),
         };
-        self.answer(session.path, &Message::error(code, reason));
+        let word = Message::error(code, reason);
+        self.answer(session.path, &word);
+        if session.path_claimed != session.path {
+            self.answer(session.path_claimed, &word);
+        }
         self.events.push_back(Event::Closed { session: Box::new(session.status(address)), code });
         self.outbox.hurry(now);
         self.flush(now);

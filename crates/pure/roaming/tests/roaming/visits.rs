@@ -1,11 +1,12 @@
 //! How visits go, well and badly.
 
 use crate::world::{Link, START, TICK, World};
+use guestright_identity::SecretKey;
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Config, Event};
 use guestright_roaming::message::Code;
-use guestright_roaming::{home, visitor};
+use guestright_roaming::{Visitor, home, visitor};
 use guestright_units::{Bytes, Micros};
 
 const SECOND: Micros = Micros::from_seconds(1);
@@ -321,4 +322,38 @@ fn a_program_that_stops_is_paid_first() {
     );
     assert_eq!(world.guests[guest].signed(), world.guests[guest].carried);
     assert!(world.guests[guest].ended().is_some());
+}
+
+#[test]
+fn who_walks_away_and_comes_back_is_served_or_told_so() {
+    let config = Config::default();
+    let (mut served, mut told) = (0, 0);
+    // Away from the middle of an interval on; back at every moment until long after the access point has given up.
+    for back_after in (50..=config.interval.0 / 1_000 + 3_000).step_by(50) {
+        let mut world = World::new(back_after, 3, Link::GOOD);
+        let (key, certificate) = world.houses[2].member(&mut world.rng);
+        let copy = || SecretKey::from_bytes(key.public().suite(), &key.to_bytes()).unwrap();
+        let first = world.visit_as(copy(), certificate.clone(), 0, Bundle::default());
+        world.run_for(Micros(config.interval.0 * 5 / 2));
+        let away = world.now;
+        (world.guests[first].silent_from, world.guests[first].bytes_per_tick) = (Some(away), 0);
+        let again = world.visit_as(copy(), certificate.clone(), 1, Bundle::default());
+        world.run_for(Micros::from_millis(back_after));
+        // The same computer at the same place, over another connection.
+        let (here, carried) = (world.guests[first].address, world.guests[first].carried);
+        let config = visitor::Config::default();
+        let visitor =
+            Visitor::new(config, copy(), certificate, Bundle::default(), None, &mut world.rng, world.now);
+        let guest = &mut world.guests[again];
+        (guest.visitor, guest.address, guest.house, guest.carried) = (visitor, here, 0, carried);
+        guest.events.clear();
+        world.drain();
+        world.run_for(Micros::from_seconds(2));
+        let is_served = world.houses[0].firewall.contains_key(&here);
+        let ended = world.guests[again].ended().map(|(code, _)| code);
+        assert!(is_served || ended.is_some(), "back after {back_after} ms: {:?}", world.guests[again].events);
+        served += u32::from(is_served);
+        told += u32::from(ended.is_some());
+    }
+    assert!(served > 20 && told > 5, "{served} served, {told} told");
 }

@@ -1,0 +1,96 @@
+//! Telephones on loopback.
+#![expect(clippy::unwrap_used, reason = "the helpers of a test end it where they cannot go on")]
+
+use guestright_signalling::Peer;
+use guestright_sip::{Heard, Telephones};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::mpsc::Receiver;
+
+const OPTIONS: &[u8] = b"OPTIONS sip:a SIP/2.0\r\nContent-Length: 2\r\n\r\nhi";
+
+async fn open() -> (Telephones, Receiver<Heard>, SocketAddr) {
+    let (telephones, heard) = Telephones::open("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = telephones.address();
+    (telephones, heard, address)
+}
+
+async fn next(heard: &mut Receiver<Heard>) -> Heard {
+    tokio::time::timeout(Duration::from_secs(5), heard.recv()).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn datagrams_come_and_go() {
+    let (telephones, mut heard, address) = open().await;
+    let phone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let peer = Peer::Udp(phone.local_addr().unwrap());
+    phone.send_to(OPTIONS, address).await.unwrap();
+    assert_eq!(next(&mut heard).await, Heard::Message(peer, OPTIONS.to_vec()));
+    telephones.send(peer, b"SIP/2.0 200 OK\r\n\r\n".to_vec());
+    let mut buffer = [0; 100];
+    let (length, from) = phone.recv_from(&mut buffer).await.unwrap();
+    assert_eq!((&buffer[..length], from), (&b"SIP/2.0 200 OK\r\n\r\n"[..], address));
+}
+
+#[tokio::test]
+async fn a_stream_is_cut_into_messages_however_it_arrives() {
+    let (telephones, mut heard, address) = open().await;
+    let mut phone = TcpStream::connect(address).await.unwrap();
+    let peer = Peer::Tcp(phone.local_addr().unwrap());
+    let bytes = [OPTIONS, b"\r\n\r\n", OPTIONS].concat();
+    for piece in bytes.chunks(7) {
+        phone.write_all(piece).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let mut got = Vec::new();
+    while got.len() < bytes.len() {
+        let Heard::Message(from, message) = next(&mut heard).await else { panic!("it has hung up") };
+        assert_eq!(from, peer);
+        got.extend(message);
+    }
+    assert_eq!(got, bytes);
+    telephones.send(peer, b"over the same".to_vec());
+    let mut buffer = [0; 13];
+    phone.read_exact(&mut buffer).await.unwrap();
+    assert_eq!(&buffer, b"over the same");
+    drop(phone);
+    assert_eq!(next(&mut heard).await, Heard::Gone(peer));
+}
+
+#[tokio::test]
+async fn a_telephone_is_called_over_tcp_and_its_absence_is_heard() {
+    let (telephones, mut heard, _) = open().await;
+    let phone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = phone.local_addr().unwrap();
+    telephones.send(Peer::Tcp(at), b"one".to_vec());
+    telephones.send(Peer::Tcp(at), b"two".to_vec());
+    let (mut stream, _) = phone.accept().await.unwrap();
+    let mut buffer = [0; 6];
+    stream.read_exact(&mut buffer).await.unwrap();
+    assert_eq!(&buffer, b"onetwo");
+    drop((stream, phone));
+    assert_eq!(next(&mut heard).await, Heard::Gone(Peer::Tcp(at)));
+    telephones.send(Peer::Tcp(at), b"three".to_vec());
+    assert_eq!(next(&mut heard).await, Heard::Gone(Peer::Tcp(at)));
+}
+
+#[tokio::test]
+async fn rubbish_and_too_many_cost_connections_only() {
+    let (_telephones, mut heard, address) = open().await;
+    let mut phone = TcpStream::connect(address).await.unwrap();
+    let peer = Peer::Tcp(phone.local_addr().unwrap());
+    phone.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    assert_eq!(next(&mut heard).await, Heard::Gone(peer));
+    let mut phones = Vec::new();
+    for _ in 0..9 {
+        phones.push(TcpStream::connect(address).await.unwrap());
+    }
+    // The ninth is closed at once.
+    let mut buffer = [0; 1];
+    let closed = tokio::time::timeout(Duration::from_secs(5), phones[8].read(&mut buffer)).await.unwrap();
+    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+    phones[0].write_all(OPTIONS).await.unwrap();
+    assert!(matches!(next(&mut heard).await, Heard::Message(..)));
+}

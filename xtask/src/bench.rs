@@ -9,11 +9,16 @@ use crate::steps::{self, Done, Steps, cargo, execute};
 use crate::workspace;
 
 /// The packages whose cost we watch, and the features that their benchmarks take.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("guestright-receipt", "legacy-suites"),
     ("guestright-reciprocity", ""),
     ("guestright-store", ""),
     ("guestright-tunnel", "aws-lc"),
+    ("guestright-quality", ""),
+    ("guestright-capture", ""),
+    ("guestright-voice", ""),
+    ("guestright-codec", ""),
+    ("guestright-media", ""),
     ("guestright", ""),
 ];
 

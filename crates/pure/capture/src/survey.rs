@@ -11,7 +11,6 @@
 mod clock;
 mod codec;
 mod departures;
-mod drift;
 mod report;
 mod track;
 

@@ -255,6 +255,11 @@ impl Analyser {
         &self.config
     }
 
+    /// How often the dejitter buffer began anew because the delay's floor had moved.
+    pub fn buffer_moves(&self) -> u64 {
+        self.buffer.moves()
+    }
+
     /// The judge for this stream: the codec, the length of packets as stated or learnt, and the buffer's delay.
     pub fn judge(&self) -> Judge {
         Judge {

@@ -3,6 +3,9 @@
 //! Paper A, section 4.2: a buffer of 120 ms, and the first packet is played when it is half full, after 60 ms or 3
 //! packets. That sentence can be read in two ways, so the rule is a parameter: [`Anchor`].
 
+mod floor;
+
+use floor::Floor;
 use guestright_units::{Micros, Time};
 use serde::Serialize;
 
@@ -28,15 +31,17 @@ pub struct BufferConfig {
     pub capacity: Micros,
     /// When it begins to play.
     pub anchor: Anchor,
-    /// Whether it begins anew with each talkspurt. Paper A's never does; a long call between clocks that drift
-    /// needs it.
-    pub anchor_each_talkspurt: bool,
+    /// Whether it begins anew with each talkspurt, and when the delay's floor has moved: clocks drift, paths change,
+    /// and receivers follow. Paper A's never does; a long call needs it.
+    pub follows: bool,
 }
 
 impl BufferConfig {
     /// Paper A's: 120 ms, played from half occupancy on, anchored once.
-    pub const PAPER_A: Self =
-        Self { capacity: Micros(120_000), anchor: Anchor::HalfTime, anchor_each_talkspurt: false };
+    pub const PAPER_A: Self = Self { capacity: Micros(120_000), anchor: Anchor::HalfTime, follows: false };
+
+    /// Of paper A's size, and follows as receivers do: for calls of any length, between any clocks.
+    pub const FOLLOWING: Self = Self { follows: true, ..Self::PAPER_A };
 
     /// The delay that it adds: half of its length.
     pub const fn delay(&self) -> Micros {
@@ -68,6 +73,8 @@ pub struct DejitterBuffer {
     clock_rate_hz: u32,
     last: Option<(u32, i64)>, // The timestamp before, as it came and unwrapped.
     state: State,
+    floor: Floor,
+    moves: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,22 +87,33 @@ enum State {
 impl DejitterBuffer {
     /// An empty buffer for a stream with so many timestamp ticks per second.
     pub fn new(config: BufferConfig, clock_rate_hz: u32) -> Self {
-        Self { config, clock_rate_hz: clock_rate_hz.max(1), last: None, state: State::Empty }
+        let (floor, state) = (Floor::default(), State::Empty);
+        Self { config, clock_rate_hz: clock_rate_hz.max(1), last: None, state, floor, moves: 0 }
+    }
+
+    /// How often it began anew because the delay's floor had moved.
+    pub fn moves(&self) -> u64 {
+        self.moves
     }
 
     /// Forgets the stream; the next packet is a first one.
     pub fn restart(&mut self) {
         self.last = None;
         self.state = State::Empty;
+        self.floor = Floor::default();
     }
 
     /// Takes a packet that came at `arrival`, in the order of arrival. `packet_ticks` is how much sound it holds;
     /// `talkspurt`: it is the first after a silence.
     pub fn take(&mut self, arrival: Time, timestamp: u32, packet_ticks: u32, talkspurt: bool) -> Fate {
-        if talkspurt && self.config.anchor_each_talkspurt {
-            self.state = State::Empty;
-        }
         let ticks = self.unwrap_timestamp(timestamp);
+        if self.config.follows {
+            let moved = self.floor.take(arrival, ticks, self.clock_rate_hz);
+            self.moves += u64::from(moved);
+            if moved || talkspurt {
+                self.state = State::Empty;
+            }
+        }
         if let State::Playing { start, anchor_ticks } = self.state {
             if self.ahead_us(start, anchor_ticks, ticks, arrival).abs() <= BREAK_US {
                 return self.judge(start, anchor_ticks, ticks, arrival);
@@ -227,7 +245,7 @@ mod tests {
     #[test]
     fn drift_ends_in_lateness_unless_talkspurts_anchor_anew() {
         let drifting = |each| {
-            let config = BufferConfig { anchor_each_talkspurt: each, ..BufferConfig::PAPER_A };
+            let config = BufferConfig { follows: each, ..BufferConfig::PAPER_A };
             let mut buffer = DejitterBuffer::new(config, 8000);
             // 1 ms slower with each packet of 20 ms; a talkspurt every 50.
             (0..500_u64)

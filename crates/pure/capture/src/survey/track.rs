@@ -3,7 +3,6 @@
 use super::SurveyConfig;
 use super::clock::Seeming;
 use super::codec::{Sound, nearest_clock_rate, sound};
-use super::drift::Drift;
 use super::report::{Part, RowLine};
 use crate::finder::{Heard, StreamInfo};
 use crate::stamp::Stamp;
@@ -64,7 +63,6 @@ struct OpenPart {
     highest: Option<u16>,
     /// Packets missing between the part before and this one.
     missing_before: u16,
-    drift: Drift,
     rows: Vec<RowLine>,
 }
 
@@ -216,7 +214,7 @@ impl OpenPart {
         let analyser = Analyser::new(AnalyserConfig {
             codec,
             packet: info.ptime_ms.map(|ms| Micros::from_millis(u64::from(ms))),
-            buffer: BufferConfig { anchor_each_talkspurt: config.follow_drift, ..config.buffer },
+            buffer: BufferConfig { follows: config.follow_drift, ..config.buffer },
             delay_ms: config.delay_ms,
             ..AnalyserConfig::unknown(clock_rate.unwrap_or(8_000))
         });
@@ -230,7 +228,6 @@ impl OpenPart {
             last: None,
             highest: None,
             missing_before: 0,
-            drift: Drift::default(),
             rows: Vec::new(),
         }
     }
@@ -255,13 +252,10 @@ impl OpenPart {
         if ahead {
             self.highest = Some(heard.sequence);
         }
-        let rate = self.clock_rate.unwrap_or(8_000);
-        let anew = config.follow_drift && ahead && self.drift.take(heard.at, timestamp, rate);
         self.analyser.handle_packet(&Packet {
             sequence: heard.sequence,
             timestamp,
-            // The analyser begins its buffer anew with a talkspurt.
-            marker: (heard.marker && same_clock) || anew,
+            marker: heard.marker && same_clock,
             payload_bytes: heard.payload as usize,
             arrival: heard.at.time(),
             delay_ms: sent.map(|sent| Interval::exact(millis(heard.at.nanos_since(sent)))),
@@ -295,7 +289,7 @@ impl OpenPart {
             clock_rate: self.clock_rate,
             clock_rate_guessed: self.clock_rate_guessed,
             missing_before: u64::from(self.missing_before),
-            buffer_restarts: self.drift.restarts,
+            buffer_restarts: self.analyser.buffer_moves(),
             sound: self.sound,
             summary: self.analyser.summary(),
             judge,

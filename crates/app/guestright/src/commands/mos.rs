@@ -1,0 +1,225 @@
+//! `guestright mos`: how good a call was, from a capture, or how good one would be.
+
+mod compute;
+mod csv;
+mod figures;
+mod json;
+mod page;
+mod read;
+mod table;
+mod words;
+
+use crate::failure::{Failure, Outcome};
+use anyhow::{Context, anyhow};
+use guestright_capture::{Report, SurveyConfig};
+use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval};
+use guestright_units::Micros;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Say how good the calls in a capture were, or how good a call would be
+///
+/// With a FILE (pcap or pcapng, "-" for standard input) it finds streams of RTP, SRTP too: only headers are read. It
+/// prints R of ITU-T G.107 and MOS with their parts, as intervals where the delay is one.
+///
+/// One capture tells no one-way delay. It comes from --delay-ms, from --other-end (a capture taken at the sender), or
+/// from RTCP in the capture, which tells the round trip. Without any of these what is printed is "at most".
+///
+/// Without a FILE it computes from --codec, --delay-ms and --loss, and prints every input. Jitter is no input of the
+/// formula: it turns into delay and into loss in the receiver's buffer, so say --playout-ms and --dejitter-loss.
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Example:
+  guestright mos call.pcapng
+  guestright mos call.pcapng --delay-ms 40..60 --html call.html --csv call.csv
+  guestright mos at-bob.pcapng --other-end at-alice.pcapng --clock-error-ms 2
+  guestright mos trunk.pcap --codec g711u-plc --json
+  guestright mos --delay-ms 150 --loss 0.01 --codec g729a --json"
+)]
+pub(crate) struct Mos {
+    /// A capture; "-" is standard input
+    file: Option<PathBuf>,
+    /// A capture taken at the sender: one-way delay packet by packet
+    #[arg(long, value_name = "FILE", requires = "file")]
+    other_end: Option<PathBuf>,
+    /// How well the clocks of both captures agree. Packets in both directions bound it too
+    #[arg(long, value_name = "MS", requires = "other_end", value_parser = not_negative)]
+    clock_error_ms: Option<f64>,
+    /// One-way delay of the network, or between which two numbers it lies
+    #[arg(long, value_name = "N[..M]", value_parser = delay)]
+    delay_ms: Option<Interval>,
+    /// The codec: for all speech in the capture, whatever its payload type says
+    #[arg(long, value_name = "NAME")]
+    codec: Option<Codec>,
+    /// How much sound the receiver's dejitter buffer holds; it plays at half of that
+    #[arg(long, value_name = "MS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    buffer_ms: u64,
+    /// Anchor that buffer once, as paper A does, even where clocks drift
+    #[arg(long, requires = "file")]
+    fixed_buffer: bool,
+    #[command(flatten)]
+    without: Without,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a table with a line for each second
+    #[arg(long, value_name = "FILE", requires = "file")]
+    csv: Option<PathBuf>,
+    /// Write a page with figures: one file, without scripts
+    #[arg(long, value_name = "FILE", requires = "file")]
+    html: Option<PathBuf>,
+}
+
+/// What is said instead of a capture.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Without a capture")]
+struct Without {
+    /// Share of packets lost in the network, 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "file")]
+    loss: Option<f64>,
+    /// Share of what arrives that the dejitter buffer discards, 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "file")]
+    dejitter_loss: Option<f64>,
+    /// How much longer runs of losses are than by chance: 1 is chance
+    #[arg(long, value_name = "N", value_parser = burst_ratio, conflicts_with = "file")]
+    burst_ratio: Option<f64>,
+    /// Sound in one packet [default: 20]
+    #[arg(long, value_name = "MS", value_parser = not_negative, conflicts_with = "file")]
+    packet_ms: Option<f64>,
+    /// Delay in the receiver's buffer [default: half of --buffer-ms]
+    #[arg(long, value_name = "MS", value_parser = not_negative, conflicts_with = "file")]
+    playout_ms: Option<f64>,
+    /// How much people forgive because they can move: A of G.107, 0 to 20
+    #[arg(long, value_name = "A", value_parser = advantage, conflicts_with = "file")]
+    advantage: Option<f64>,
+    /// How much delay disturbs these people: default, low, very-low
+    #[arg(long, value_name = "CLASS", value_parser = sensitivity, conflicts_with = "file")]
+    sensitivity: Option<DelaySensitivity>,
+}
+
+impl Mos {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        match &self.file {
+            None => compute::run(&self, out),
+            Some(file) => self.survey(file, out),
+        }
+    }
+
+    fn survey(&self, file: &std::path::Path, out: &mut impl Write) -> Outcome {
+        let config = SurveyConfig {
+            codec: self.codec,
+            buffer: self.buffer(),
+            follow_drift: !self.fixed_buffer,
+            delay_ms: self.delay_ms,
+            clock_error_ms: self.clock_error_ms,
+            ..SurveyConfig::default()
+        };
+        let departures =
+            self.other_end.as_deref().map(|other| read::departures(other, &config)).transpose()?;
+        let read::Surveyed { report, mut notes } = read::survey(file, config, departures)?;
+        notes.extend(words::file_notes(&report, self.other_end.is_some()));
+        let name =
+            if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() };
+        if let Some(path) = &self.csv {
+            save(path, &csv::table(&report))?;
+        }
+        if let Some(path) = &self.html {
+            save(path, &page::page(&name, &report, &notes)?)?;
+        }
+        if self.json {
+            writeln!(out, "{:#}", json::report(&name, &report, &notes))?;
+        } else if !report.streams.is_empty() {
+            write!(out, "{}", table::report(&name, &report, &notes))?;
+        }
+        found_something(&name, &report, &notes)
+    }
+
+    fn buffer(&self) -> BufferConfig {
+        BufferConfig { capacity: Micros::from_millis(self.buffer_ms), ..BufferConfig::PAPER_A }
+    }
+}
+
+/// A capture without a stream is a failure that says what was there instead.
+fn found_something(name: &str, report: &Report, notes: &[String]) -> Outcome {
+    if !report.streams.is_empty() {
+        return Ok(());
+    }
+    let (what, hint) = words::nothing_found(report);
+    let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
+    Err(Failure::user(anyhow!("no stream of RTP in {name}: {what}{notes}")).hint(hint))
+}
+
+fn save(path: &std::path::Path, text: &str) -> Outcome {
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    Ok(())
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim().parse().map_err(|_| format!("\"{text}\" is not a number"))?;
+    if number.is_finite() { Ok(number) } else { Err(format!("\"{text}\" is not a number to compute with")) }
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    number(text).and_then(|number| within(number, 0.0, 1e6, "milliseconds"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let hint = "a share, so 0.01 for one per cent";
+    number(text).and_then(|number| within(number, 0.0, 1.0, hint))
+}
+
+fn burst_ratio(text: &str) -> Result<f64, String> {
+    number(text).and_then(|number| within(number, 1.0, 1e6, "a ratio, 1 for losses by chance"))
+}
+
+fn advantage(text: &str) -> Result<f64, String> {
+    number(text).and_then(|number| within(number, 0.0, 20.0, "ITU-T G.107 permits no more"))
+}
+
+fn within(number: f64, from: f64, to: f64, what: &str) -> Result<f64, String> {
+    if (from..=to).contains(&number) { Ok(number) } else { Err(format!("give {from} to {to}: {what}")) }
+}
+
+/// `40` or `40..60`.
+fn delay(text: &str) -> Result<Interval, String> {
+    match text.split_once("..") {
+        None => not_negative(text).map(Interval::exact),
+        Some((from, to)) => {
+            let (from, to) = (not_negative(from)?, not_negative(to)?);
+            if from <= to {
+                Ok(Interval::new(from, to))
+            } else {
+                Err(format!("{from} is more than {to}; give the smaller one first"))
+            }
+        }
+    }
+}
+
+fn sensitivity(text: &str) -> Result<DelaySensitivity, String> {
+    match text {
+        "default" => Ok(DelaySensitivity::Default),
+        "low" => Ok(DelaySensitivity::Low),
+        "very-low" => Ok(DelaySensitivity::VeryLow),
+        _ => Err("give default, low or very-low (ITU-T G.107, Table 1)".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_a_number_or_two() {
+        assert_eq!(delay("40"), Ok(Interval::exact(40.0)));
+        assert_eq!(delay("40..60.5"), Ok(Interval::new(40.0, 60.5)));
+        for wrong in ["", "x", "60..40", "-1", "1..", "..2", "NaN", "1e99", "inf"] {
+            assert!(delay(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn per_cent_are_not_taken_for_a_share() {
+        assert!(share("1.5").unwrap_err().contains("0.01 for one per cent"));
+    }
+}

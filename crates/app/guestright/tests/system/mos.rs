@@ -1,0 +1,259 @@
+//! `guestright mos`: with captures of real calls, with none, and with what is no capture.
+
+use crate::town::guestright;
+use guestright_capture::{Stamp, Writer};
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+fn capture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pure/capture/tests/captures").join(name)
+}
+
+fn mos(arguments: &[&str]) -> Output {
+    guestright().arg("mos").args(arguments).output().unwrap()
+}
+
+fn good(arguments: &[&str]) -> String {
+    let output = mos(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&good(&[arguments, &["--json"]].concat())).unwrap()
+}
+
+fn bad(arguments: &[&str]) -> (i32, String) {
+    let output = mos(arguments);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && !words.contains("panicked"), "{arguments:?}: {words}");
+    (output.status.code().unwrap(), words)
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} in {value:#}"))
+}
+
+/// Ten calls' worth of seconds of G.711, of which every fourth packet is lost in the first ten seconds.
+fn recovering(seconds: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new("test", "any", &mut out);
+    let (from, to) = ("192.0.2.1:4000".parse().unwrap(), "198.51.100.2:5000".parse().unwrap());
+    for index in (0..seconds * 50).filter(|index| *index >= 500 || index % 4 != 1) {
+        let mut packet = vec![0x80, 0];
+        packet.extend(&index.to_be_bytes()[2..]);
+        packet.extend((index * 160).to_be_bytes());
+        packet.extend([0, 0, 0, 7]);
+        packet.extend([0xd5; 160]);
+        let at = Stamp(1_700_000_000_000_000_000 + u64::from(index) * 20_000_000);
+        writer.packet(at, from, to, &packet, &mut out).unwrap();
+    }
+    out
+}
+
+#[test]
+fn computes_without_a_capture_and_prints_every_input() {
+    let line = ["--delay-ms", "150", "--loss", "0.01", "--codec", "g729a"];
+    let got = json(&line);
+    // ITU-T G.107 (06/2015) by hand: Ta = 150 + 25 + 60, Ie-eff = 11 + 84 · 1 / (1 + 19).
+    assert_eq!(number(&got, "/stated/mouth_to_ear_ms/low"), 235.0);
+    assert!((number(&got, "/conversation/best/ie_eff") - 15.2).abs() < 1e-9, "{got:#}");
+    let parts = number(&got, "/conversation/best/ro")
+        - number(&got, "/conversation/best/is/sum")
+        - number(&got, "/conversation/best/id/sum")
+        - 15.2;
+    assert!((number(&got, "/conversation/r/low") - parts).abs() < 1e-9, "R is the sum of its parts");
+    // Cole and Rosenbluth: 94.2 − 0.024 · 235 − 0.11 · (235 − 177.3) − 11 − 40 ln(1 + 10 · 0.01).
+    let reduced = 94.2 - 0.024 * 235.0 - 0.11 * (235.0 - 177.3) - 11.0 - 40.0 * 1.1_f64.ln();
+    assert!((number(&got, "/paper_a/r/low") - reduced).abs() < 1e-3, "{got:#}");
+    let text = good(&line);
+    for input in [
+        "SLR 8 dB",
+        "TELR 65 dB",
+        "Bpl 19",
+        "Ppl 1 %",
+        "BurstR 1",
+        "mT 100 ms",
+        "mouth to ear",
+        "235 ms",
+        "Ie-eff",
+    ] {
+        assert!(text.contains(input), "{input} is missing: {text}");
+    }
+}
+
+#[test]
+fn each_statement_changes_the_rating() {
+    let base = ["--codec", "g711u", "--delay-ms", "50", "--loss", "0.02"];
+    let r = |more: &[&str]| number(&json(&[&base, more].concat()), "/conversation/r/low");
+    let plain = r(&[]);
+    for worse in [
+        &["--burst-ratio", "2"][..],
+        &["--dejitter-loss", "0.01"],
+        &["--playout-ms", "300"],
+        &["--packet-ms", "200"],
+        &["--buffer-ms", "700"],
+    ] {
+        assert!(r(worse) < plain - 0.5, "{worse:?}: {} {plain}", r(worse));
+    }
+    assert!((r(&["--advantage", "10"]) - plain - 10.0).abs() < 1e-6);
+    assert!(r(&["--playout-ms", "200", "--sensitivity", "very-low"]) > r(&["--playout-ms", "200"]));
+    let between = json(&["--codec", "g711u", "--delay-ms", "50..250"]);
+    assert!(number(&between, "/conversation/r/low") < number(&between, "/conversation/r/high") - 5.0);
+}
+
+#[test]
+fn a_real_call_from_one_capture_is_at_most_so_good_and_says_why() {
+    let file = capture("baresip-far.pcap");
+    let file = file.to_str().unwrap();
+    let text = good(&[file]);
+    for wanted in [
+        "2 streams of RTP",
+        "PCMU",
+        "≤ 93.2",
+        "≤ 4.41",
+        "tells no one-way delay",
+        "--other-end",
+        "more packets lost",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is missing: {text}");
+    }
+    let got = json(&[file]);
+    assert_eq!(got["streams"].as_array().unwrap().len(), 2);
+    assert_eq!(got["streams"][0]["parts"][0]["conversation"]["unknown"], "no-delay", "{got:#}");
+    // With a word on the delay both are rated, one of them still "at most", because its receiver has lost more.
+    let stated = json(&[file, "--delay-ms", "30..90"]);
+    assert!(
+        number(&stated, "/streams/1/parts/0/conversation/r/high")
+            > number(&stated, "/streams/1/parts/0/conversation/r/low") + 1.0
+    );
+}
+
+#[test]
+fn two_captures_tell_the_delay() {
+    let (near, far) = (capture("baresip-near.pcap"), capture("baresip-far.pcap"));
+    let line = [far.to_str().unwrap(), "--other-end", near.to_str().unwrap()];
+    let got = json(&line);
+    let came = got["streams"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|stream| stream["delay_source"]["kind"] == "two-captures");
+    let came = came.unwrap_or_else(|| panic!("{got:#}"));
+    let delay = number(came, "/parts/0/delay/mean_ms/high");
+    assert!((-0.1..2.0).contains(&delay), "{came:#}");
+    assert!(number(came, "/parts/0/conversation/mos/low") > 2.0, "{came:#}");
+    assert!(number(&got, "/clock_offset_ms/low") <= 0.0 && number(&got, "/clock_offset_ms/high") >= 0.0);
+    let text = good(&[&line[..], &["--clock-error-ms", "5"]].concat());
+    assert!(text.contains("sent here") || text.contains("at its sender"), "{text}");
+    // A capture that has nothing of the call.
+    let other = capture("sipp.pcap");
+    let text = good(&[line[0], "--other-end", other.to_str().unwrap()]);
+    assert!(text.contains("no stream is in both captures"), "{text}");
+}
+
+#[test]
+fn seconds_are_rated_by_their_own_losses_in_table_and_page() {
+    let desk = tempfile::tempdir().unwrap();
+    let path = |name: &str| desk.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("call.pcapng"), recovering(30)).unwrap();
+    let (csv, html) = (path("call.csv"), path("call.html"));
+    good(&[&path("call.pcapng"), "--delay-ms", "20", "--csv", &csv, "--html", &html]);
+    let table = std::fs::read_to_string(csv).unwrap();
+    let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let column = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 30);
+    let mos = |second: usize| rows[second][column("mos_low")].parse::<f64>().unwrap();
+    assert!(mos(3) < 2.0, "one packet in four is lost: {}", mos(3));
+    assert!(mos(12) > 4.3 && mos(29) > 4.3, "what was lost before does not count any more: {}", mos(12));
+    assert!(rows.iter().all(|row| row.len() == head.len() && row[column("why")].is_empty()));
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(
+        page.matches("<svg xmlns").count() == 3 && page.matches("</figure>").count() == 3,
+        "MOS, loss, jitter"
+    );
+    for wanted in [
+        "<title>",
+        "lang=\"en\"",
+        "aria-label=\"MOS\"",
+        "<desc>",
+        "prefers-color-scheme",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(wanted), "{wanted} is missing");
+    }
+    for absent in ["<script", "src=", "@import", "href=\"http"] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn reads_standard_input_and_a_file_that_was_cut() {
+    let file = recovering(4);
+    let mut child =
+        guestright().args(["mos", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&file).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("standard input"));
+    let desk = tempfile::tempdir().unwrap();
+    let path = desk.path().join("cut.pcapng");
+    std::fs::write(&path, &file[..file.len() - 100]).unwrap();
+    let text = good(&[path.to_str().unwrap()]);
+    assert!(text.contains("ends within the packet") && text.contains("PCMU"), "{text}");
+}
+
+#[test]
+fn what_is_no_call_says_why_and_what_to_do() {
+    let desk = tempfile::tempdir().unwrap();
+    let with = |name: &str, bytes: &[u8]| {
+        std::fs::write(desk.path().join(name), bytes).unwrap();
+        desk.path().join(name).to_str().unwrap().to_owned()
+    };
+    let mut nothing = Vec::new();
+    let mut writer = Writer::new("test", "any", &mut nothing);
+    let empty_capture = with("nothing.pcapng", &nothing);
+    let (from, to) = ("192.0.2.1:53".parse().unwrap(), "192.0.2.2:53".parse().unwrap());
+    writer.packet(Stamp(0), from, to, &[0x80; 40], &mut nothing).unwrap();
+    let (empty, text) = (with("empty", b""), with("page.html", b"<html>"));
+    let (packed, names) = (with("call.pcap.gz", &[0x1f, 0x8b, 8, 0]), with("names.pcapng", &nothing));
+    let missing = desk.path().join("missing.pcap").to_str().unwrap().to_owned();
+    let folder = desk.path().to_str().unwrap().to_owned();
+    let call = capture("sipp.pcap").to_str().unwrap().to_owned();
+    #[rustfmt::skip]
+    let cases: [(&[&str], i32, &[&str]); 14] = [
+        (&[&missing],                         1, &["missing.pcap", "No such file", "what to do"]),
+        (&[&folder],                          1, &["directory", "what to do"]),
+        (&[&empty],                           1, &["empty", "what to do"]),
+        (&[&text],                            1, &["no pcap or pcapng", "what to do"]),
+        (&[&packed],                          1, &["gzip", "gunzip", "what to do"]),
+        (&[&empty_capture],                   1, &["no stream of RTP", "nothing was captured", "what to do"]),
+        (&[&names],                           1, &["no stream of RTP", "1 datagrams", "what to do"]),
+        (&[&call, "--other-end", &names],     1, &["no stream of RTP in", "names.pcapng", "what to do"]),
+        (&[&call, "--delay-ms", "60..40"],    2, &["60 is more than 40"]),
+        (&[&call, "--codec", "g999"],         2, &["g999", "g729a"]),
+        (&[&call, "--loss", "0.1"],           2, &["cannot be used with"]),
+        (&["--codec", "g711u"],               1, &["a delay is needed", "what to do"]),
+        (&["--delay-ms", "0", "--loss", "3"], 2, &["0.01 for one per cent"]),
+        (&["--codec", "opus", "--delay-ms", "0", "--loss", "0.1"], 1, &["no rating", "opus", "what to do"]),
+    ];
+    for (arguments, want, wanted) in cases {
+        let (code, words) = bad(arguments);
+        assert_eq!(code, want, "{arguments:?}: {words}");
+        for part in wanted {
+            assert!(
+                words.to_lowercase().contains(&part.to_lowercase()),
+                "{arguments:?}: {part} is missing: {words}"
+            );
+        }
+    }
+}
+
+#[test]
+fn says_so_where_a_codec_is_not_known_or_is_no_voice() {
+    let text = good(&[capture("sipp.pcap").to_str().unwrap()]);
+    assert!(text.contains("keypad tones") && text.contains("not rated"), "{text}");
+}

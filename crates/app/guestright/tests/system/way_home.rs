@@ -6,7 +6,9 @@
 //! ```
 
 mod capture;
+mod moving;
 mod place;
+mod talking;
 
 use super::town::program::Program;
 use super::town::services::Way;

@@ -1,5 +1,6 @@
 //! The program around the visitor's machine: one session after the other, and the way home behind them.
 
+mod look;
 mod session;
 mod status;
 
@@ -19,6 +20,7 @@ use guestright_firewall::{MacAddress, neighbour};
 use guestright_receipt::Bundle;
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
+use look::Look;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use session::Session;
@@ -26,10 +28,8 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::Interval;
 
-/// How often it is looked whether the network has changed under us, and how the tunnel is.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// The first pause before a session that was lost is opened again; it doubles.
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -54,7 +54,8 @@ struct Guest<'a, W> {
     ended: Option<(Code, String)>,
     home: Homeward,
     way: Option<Way>,
-    look: Interval,
+    /// When it is looked whether the network has changed under us, and how the tunnel is.
+    look: Look,
     questions: mpsc::Receiver<Question>,
     out: &'a mut W,
 }
@@ -126,11 +127,10 @@ pub(super) async fn run(
             update: tokio::time::interval(Duration::from_secs(visit.update_seconds)),
         },
         way,
-        look: tokio::time::interval(LOOK_EVERY),
+        look: Look::start(),
         questions,
         out,
     };
-    guest.look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     if let Some(remark) = remark {
         guest.say("remark", &remark, json!({ "reason": remark.clone() }))?;
     }
@@ -208,7 +208,7 @@ impl<W: Write> Guest<'_, W> {
                         return Ok(None);
                     }
                 },
-                _ = self.look.tick() => if self.look_around()? {
+                () = self.look.tick() => if self.look_around()? {
                     return Ok(None);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
@@ -227,7 +227,7 @@ impl<W: Write> Guest<'_, W> {
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return Ok(true),
-                _ = self.look.tick() => if self.look_around()? {
+                () = self.look.tick() => if self.look_around()? {
                     return Ok(true);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,

@@ -58,7 +58,7 @@ impl<W: Write> Guest<'_, W> {
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
                 _ = self.home.update.tick() => self.ask_home(),
-                _ = self.look.tick() => if self.look_around()? {
+                () = self.look.tick() => if self.look_around()? {
                     return Ok(Over::Moved);
                 },
                 Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),

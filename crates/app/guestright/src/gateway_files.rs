@@ -4,6 +4,7 @@
 //! - `gateway.key`: its WireGuard key, in base64 as `wg genkey` writes it.
 //! - `NAME.toml`: a member as the gateway sees it, with the member's delegation if there is one.
 //! - `NAME.key`, `NAME.cert`: the delegate's key and certificate, for the home to sign with.
+//! - `NAME.record`: the member's signed word on where its home is, for others who call it (design note 0004).
 //! - `NAME.ike`: a member that comes in by IKEv2 or L2TP; only its address matters here.
 //!
 //! All of them are for the computer that the home runs on, and for nobody else.
@@ -278,6 +279,11 @@ impl GatewayFiles {
     pub(crate) fn create_peer(&self, name: &str, peer: &PeerFile) -> Result<(), Failure> {
         let text = Zeroizing::new(toml::to_string(peer)?);
         create_private(&self.peer_path(name), text.as_bytes())
+    }
+
+    /// Where a member's word on where its home is lies: what others find it by.
+    pub(crate) fn record_path(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.record"))
     }
 
     /// Where the key and certificate of a member's delegate are.

@@ -1,6 +1,7 @@
 mod enrol;
 mod gateway;
 mod ikev2;
+mod record;
 
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
@@ -72,6 +73,7 @@ struct Member {
 enum MemberCommand {
     Add(Add),
     List(List),
+    Record(record::Record),
     Show(enrol::Show),
     Revoke(Revoke),
 }
@@ -191,6 +193,7 @@ impl Team {
             TeamCommand::Init(command) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Add(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::List(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Record(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Show(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Revoke(command) }) => command.run(out),
             TeamCommand::Gateway(command) => command.run(out),

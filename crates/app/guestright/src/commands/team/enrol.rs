@@ -1,5 +1,6 @@
 //! A member's way home: its WireGuard configuration, its place at the gateway, and its word to its home.
 
+use super::record;
 use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{self, GatewayFiles, PeerFile, create_private, key_name};
 use crate::qr::Code;
@@ -76,6 +77,8 @@ pub(super) struct Tunnel {
     pub(super) path: PathBuf,
     pub(super) address: Ipv4Addr,
     pub(super) delegates: bool,
+    /// Whether others can find its home, and so call it.
+    pub(super) is_found: bool,
 }
 
 /// A new member that gets a tunnel.
@@ -139,8 +142,12 @@ impl TunnelArgs {
         let path = config_path(member.dir, member.name);
         create_private(&path, config.as_bytes())?;
         files.create_peer(member.name, &peer)?;
+        let home = record::home(member.dir)?;
+        if let Some(home) = &home {
+            record::write(&files, home, &[], member.name, member.key, member.certificate)?;
+        }
         drop(lock);
-        Ok(Tunnel { config, path, address, delegates: !self.no_delegation })
+        Ok(Tunnel { config, path, address, delegates: !self.no_delegation, is_found: home.is_some() })
     }
 
     /// Makes the key that the home signs with, certifies it, and lets the member say so.
@@ -214,7 +221,7 @@ impl Tunnel {
     /// What JSON output says of it.
     pub(super) fn json(&self) -> Value {
         json!({ "address": self.address, "path": self.path, "configuration": self.config.as_str(),
-            "delegation": self.delegates })
+            "delegation": self.delegates, "record": self.is_found })
     }
 
     /// Prints configuration and code.
@@ -228,6 +235,12 @@ impl Tunnel {
         )?;
         if self.delegates {
             writeln!(out, "where it has nothing but the app, its home signs for it, within its delegation")?;
+        }
+        if !self.is_found {
+            writeln!(
+                out,
+                "nobody can call it yet: once the team has a home, `guestright team member record` lets others find it"
+            )?;
         }
         Ok(())
     }
@@ -259,7 +272,8 @@ impl Show {
         };
         let files = GatewayFiles::open(&self.dir.join(gateway_files::DIRECTORY))?;
         let delegates = files.peer_file(&self.name)?.is_some_and(|peer| peer.delegation.is_some());
-        let tunnel = Tunnel { config, path, address, delegates };
+        let is_found = files.record_path(&self.name).exists();
+        let tunnel = Tunnel { config, path, address, delegates, is_found };
         if self.json {
             writeln!(out, "{}", tunnel.json())?;
         } else {

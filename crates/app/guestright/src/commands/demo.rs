@@ -5,6 +5,7 @@ mod internet;
 mod report;
 mod stock;
 mod story;
+mod telephone;
 mod town;
 
 use crate::failure::{Failure, Outcome};

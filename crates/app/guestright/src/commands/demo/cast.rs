@@ -55,18 +55,22 @@ impl Cast {
         })
     }
 
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// Runs `guestright` as a person would, outside the town.
-    pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> anyhow::Result<()> {
+    pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> anyhow::Result<String> {
         let output =
             std::process::Command::new(&self.program).args(arguments).stdin(Stdio::null()).output()?;
         if !output.status.success() {
             bail!("guestright said: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        Ok(())
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// Makes a team, its gateway if it has a household, and its members' keys with the program's own commands.
@@ -80,7 +84,7 @@ impl Cast {
         let directory = self.path(team);
         let run = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(OsStr::new).collect();
-            self.guestright(&[arguments.as_slice(), &["--dir".as_ref(), directory.as_os_str()]].concat())
+            self.guestright(&[arguments.as_slice(), &["--dir".as_ref(), directory.as_os_str()]].concat()).map(drop)
         };
         run(&["team", "init"])?;
         if let Some(household) = household {
@@ -128,9 +132,13 @@ impl Cast {
         interval_ms: u64,
     ) -> anyhow::Result<()> {
         let directory = self.path(team);
+        let contacts = match team {
+            "team2" => format!("[voice.contacts]\nw2 = \"{}\"\n", self.card("team1", "w2")?),
+            _ => String::new(),
+        };
         let home = format!(
             "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
-             bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n"
+             bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n[voice]\n{contacts}"
         );
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\

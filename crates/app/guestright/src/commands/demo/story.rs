@@ -23,9 +23,9 @@ const W1_TAKES: u64 = 50_000_000;
 /// More than any allowance.
 const STOCK_TAKES: u64 = 20_000_000;
 
-struct Story<'a, W> {
-    cast: Cast,
-    report: Report,
+pub(super) struct Story<'a, W> {
+    pub(super) cast: Cast,
+    pub(super) report: Report,
     began: Instant,
     interval_ms: u64,
     quiet: bool,
@@ -83,6 +83,7 @@ impl<W: Write> Story<'_, W> {
         self.free_rider_returns().await?;
         self.w2_is_served_for_what_team_1_gave().await?;
         self.w1_rises().await?;
+        self.w1_calls_w2().await?;
         self.nobody_sees_more_than_a_tunnel()?;
         self.stock_client_is_served().await?;
         self.household_stays_closed().await?;
@@ -90,7 +91,7 @@ impl<W: Write> Story<'_, W> {
         self.everybody_leaves().await
     }
 
-    fn say(&mut self, text: &str) -> anyhow::Result<()> {
+    pub(super) fn say(&mut self, text: &str) -> anyhow::Result<()> {
         if !self.quiet {
             writeln!(self.out, "{:>5.1} s  {text}", self.began.elapsed().as_secs_f64())?;
             self.out.flush()?;
@@ -98,7 +99,7 @@ impl<W: Write> Story<'_, W> {
         Ok(())
     }
 
-    fn check(&mut self, claim: &'static str, holds: bool, seen: String) {
+    pub(super) fn check(&mut self, claim: &'static str, holds: bool, seen: String) {
         self.report.checks.push(Check { claim, holds, seen });
     }
 

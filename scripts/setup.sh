@@ -35,6 +35,8 @@ export PATH
 has() { command -v "$1" >/dev/null 2>&1; }
 has_c_compiler() { has cc && has make && { [ -e /usr/include/stdio.h ] || ! has dpkg; }; }
 has_openssl() { has pkg-config && pkg-config --exists openssl; }
+has_alsa() { has pkg-config && pkg-config --exists alsa; }
+has_library() { ldconfig -p 2>/dev/null | grep -q "[[:space:]]$1 "; }
 has_scapy() { /usr/bin/python3 -c 'import scapy.layers.ipsec, cryptography' >/dev/null 2>&1; }
 has_certificates() {
     [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || [ -e /etc/ssl/cert.pem ]
@@ -59,20 +61,34 @@ find_missing_packages() {
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
     { has wg && has wg-quick; } || lacks wireguard-tools "wg and wg-quick (stock clients)"
     has wireguard-go || lacks wireguard-go "wireguard-go (the reference WireGuard, a stock client)"
+    has cmake || lacks cmake "cmake (Opus is built from source)"
+    has pkg-config || lacks pkg-config "pkg-config (finds ALSA and OpenSSL)"
+    has_alsa || lacks libasound2-dev "ALSA with headers (the sound card)"
+    has_library libgsm.so.1 || lacks libgsm1 "libgsm (calls in GSM 06.10)"
+    has_library libspandsp.so.2 || lacks libspandsp2 "spandsp (calls in LPC-10; an outside judge of our codecs)"
     [ "$group" = demo ] && return
     if [ "$group" = acceptance ]; then
         find_missing_machines
         return
     fi
-    has pkg-config || lacks pkg-config "pkg-config (finds OpenSSL)"
     has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
     has tshark || lacks tshark "tshark (an outside judge of our packets)"
+    has rsvg-convert || lacks librsvg2-bin "rsvg-convert (an outside judge of our figures)"
     has miniupnpd || lacks miniupnpd-nftables "miniupnpd (a household's router that maps ports)"
     has python3 || lacks python3 "python3 (sends what Rust's standard library cannot)"
     has tcpdump || lacks tcpdump "tcpdump (catches packets)"
     has_scapy || lacks "python3-scapy python3-cryptography" "Scapy with ciphers (another outside judge of our packets)"
     has ping || lacks iputils-ping "ping (the tunnels' tests)"
+    has_library libopus.so.0 || lacks libopus0 "libopus (another version of it than ours, to judge ours)"
+    has_library libopencore-amrnb.so.0 || lacks libopencore-amrnb0 "opencore-amrnb (calls in AMR)"
+    has_library libbcg729.so.0 || lacks libbcg729-0 "bcg729 (calls in G.729)"
     has zbarimg || lacks zbar-tools "zbarimg (scans QR codes)"
+    has baresip || lacks baresip-core "baresip (a softphone of somebody else)"
+    has sipp || lacks sip-tester "sipp (many calls at once)"
+    has gst-launch-1.0 ||
+        lacks "gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad" "GStreamer (an outside judge of our SRTP)"
+    has named || lacks bind9 "BIND (a DNS server that takes updates)"
+    has dig || lacks bind9-dnsutils "dig (an outside judge of what is in the DNS)"
     find_missing_strongswan
     case $group in test | bench) return ;; esac
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
@@ -283,6 +299,7 @@ wish_for_peers() {
     has wg || wish wireguard-tools "wg (configures WireGuard)"
     has wireguard-go || wish wireguard-go "wireguard-go, the distribution's"
     has openvpn || wish openvpn "OpenVPN"
+    has rtpengine || wish rtpengine-daemon "rtpengine (a media relay)"
     has openssl || wish openssl "openssl (OpenVPN's certificates, the speed of ciphers)"
     has_libipsec ||
         wish "strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-standard-plugins" "strongSwan with libipsec"

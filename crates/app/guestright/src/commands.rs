@@ -1,10 +1,13 @@
 //! The subcommands.
 
 mod ap;
+mod call;
 mod completions;
 mod demo;
 mod doctor;
 mod home;
+mod lab;
+mod mos;
 mod receipt;
 mod team;
 mod tunnel;
@@ -20,8 +23,11 @@ pub(crate) enum Command {
     Ap(ap::Ap),
     Home(home::Home),
     Visit(visit::Visit),
+    Call(Box<call::Call>),
     Receipt(receipt::Receipt),
     Tunnel(tunnel::Tunnel),
+    Mos(mos::Mos),
+    Lab(lab::Lab),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Manual(completions::Manual),
@@ -35,8 +41,11 @@ impl Command {
             Self::Ap(command) => command.run(out),
             Self::Home(command) => command.run(out),
             Self::Visit(command) => command.run(out),
+            Self::Call(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
             Self::Tunnel(command) => command.run(out),
+            Self::Mos(command) => command.run(out),
+            Self::Lab(command) => command.run(out),
             Self::Doctor(command) => command.run(out),
             Self::Completions(command) => command.run(out),
             Self::Manual(command) => command.run(out),

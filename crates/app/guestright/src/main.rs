@@ -47,7 +47,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // The WireGuard library calls a member that has gone away an error; we say what matters ourselves.
     let all = cli.log == LevelFilter::TRACE;
-    let ours = filter_fn(move |about| all || !about.target().starts_with("boringtun"));
+    // The SIP library logs messages as they are, and keys are in some (RFC 4568): never.
+    let ours = filter_fn(move |about| {
+        let target = about.target();
+        (all || !target.starts_with("boringtun")) && !target.starts_with("rsipstack")
+    });
     tracing_subscriber::fmt()
         .with_max_level(cli.log)
         .with_writer(std::io::stderr)

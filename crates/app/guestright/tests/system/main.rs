@@ -11,6 +11,7 @@
 )]
 
 mod accesspoint;
+mod call;
 mod cli;
 mod demo;
 mod esp;
@@ -18,11 +19,14 @@ mod gateway;
 mod hostile;
 mod ike;
 mod ingest;
+mod lab;
+mod mos;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;
 mod team;
 mod town;
 mod visit;
+mod voice;
 mod way_home;
 mod wireguard;
 mod zero_install;

@@ -130,9 +130,12 @@ fn a_call_through_both_homes_loses_less_than_a_second_when_its_caller_walks_on()
         assert_eq!((&heard["protection"], &heard["refused"]), (&json!("end-to-end"), &json!(0)), "{heard}");
         let told = heard["heard"]["network"]["lost"].as_u64().unwrap();
         let (lost, longest) = gaps(&place, capture, home);
+        let [lost_ms, longest_ms, linked_ms, granted_ms] =
+            [lost, longest, linked, granted].map(|time| time.as_millis());
         println!(
-            "{direction}: lost {lost:?} of speech, nothing came for {longest:.0?}; linked after {linked:.0?}, granted \
-             after {granted:.0?}"
+            "{}",
+            json!({ "move": { "direction": direction, "speech_lost_ms": lost_ms, "nothing_heard_ms": longest_ms,
+                "linked_ms": linked_ms, "granted_ms": granted_ms } })
         );
         assert_eq!(FRAME * u32::try_from(told).unwrap(), lost, "both count the same packets: {heard}");
         // How long this test took for the links on a crowded computer is not the programs' fault.

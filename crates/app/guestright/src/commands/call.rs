@@ -1,0 +1,271 @@
+//! `guestright call`: a member's own telephone.
+
+mod contacts;
+mod ear;
+mod line;
+mod media;
+mod offer;
+mod phone;
+mod place;
+mod report;
+mod sound;
+mod tape;
+
+use crate::failure::{Failure, Outcome};
+use crate::files::PassphraseArgs;
+use anyhow::anyhow;
+use guestright_codec::Kind;
+use guestright_sip::agent::Transport as SipTransport;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+/// Call another member, through both homes
+///
+/// NAME is one of your contacts, a name that your home knows, the name of a key (48 hexadecimal digits), or an address
+/// (sip:name@address). The call is protected from end to end, and four words are shown: who reads the same words to
+/// you hears what you say, and nobody between you does.
+///
+/// A stock softphone cannot do that. --protection home lets your homes protect the call instead; they can hear it then.
+/// What you ask for is what you get: a call is never less protected than it was asked for, it ends instead.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Example:
+  guestright call contact add 'guestright:contact?name=Bea&id=…'
+  guestright call bea --key alice.key --certificate alice.cert
+  guestright call bea --play question.wav --record answer.wav --seconds 10 --json
+  guestright call listen --key alice.key --certificate alice.cert --answer auto")]
+pub(crate) struct Call {
+    /// Whom
+    #[arg(required = true)]
+    name: Option<String>,
+    #[command(flatten)]
+    line: LineArgs,
+    #[command(subcommand)]
+    command: Option<CallCommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum CallCommand {
+    Listen(Box<Listen>),
+    Card(contacts::Card),
+    #[command(subcommand)]
+    Contact(contacts::ContactCommand),
+}
+
+/// Be reachable: register at home, and answer
+///
+/// Ctrl-C, or --calls calls, end it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright call listen --key bob.key --certificate bob.cert --answer auto --record heard.wav")]
+struct Listen {
+    #[command(flatten)]
+    line: LineArgs,
+    /// Whether a person is asked before a call is taken
+    #[arg(long, value_enum, default_value = "ask")]
+    answer: Answer,
+    /// The least protection that a call is taken with; otherwise that of --protection
+    #[arg(long, value_enum)]
+    accept: Option<Protection>,
+    /// End after so many calls
+    #[arg(long, value_name = "N")]
+    calls: Option<u32>,
+    /// Be known at home for so many seconds, and say so again before they are over
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(30..=3_600))]
+    expires: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Answer {
+    /// Take every call
+    Auto,
+    /// Ask on the terminal
+    Ask,
+}
+
+/// Who could hear a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+enum Protection {
+    /// Both homes; between them and on the air it is protected
+    Home,
+    /// Whoever sees the signalling, which is both homes; SRTP with keys in it (SDES)
+    Sdes,
+    /// Nobody but the two members
+    EndToEnd,
+}
+
+/// What `call` and `call listen` have in common.
+#[derive(Clone, Debug, clap::Args)]
+struct LineArgs {
+    /// Your secret key
+    #[arg(long, default_value = "member.key")]
+    key: PathBuf,
+    /// Your certificate
+    #[arg(long, default_value = "member.cert")]
+    certificate: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+    /// Your home's address inside the tunnel; otherwise the resolver that --tunnel names
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = place::parse_home)]
+    home: Option<SocketAddr>,
+    /// WireGuard's configuration of the way home; otherwise the file of your key's name that ends in .conf
+    #[arg(long, value_name = "FILE", conflicts_with = "home")]
+    tunnel: Option<PathBuf>,
+    /// Do without a home: calls go straight to the address dialled, and come from anywhere
+    #[arg(long, conflicts_with_all = ["home", "tunnel"])]
+    direct: bool,
+    /// This computer's own address; otherwise the one that the way home begins with
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<IpAddr>,
+    /// The port for SIP; 0 takes any
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// What SIP goes over
+    #[arg(long, value_enum, default_value = "udp")]
+    transport: Transport,
+    /// Your name at home; otherwise that of your key's file
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// The file of your contacts; otherwise guestright/contacts among your settings
+    #[arg(long, value_name = "FILE")]
+    contacts: Option<PathBuf>,
+    /// Who may be able to hear the call
+    #[arg(long, value_enum, default_value = "end-to-end")]
+    protection: Protection,
+    /// Codecs, the best first
+    #[arg(long, value_delimiter = ',', default_values = ["pcmu", "pcma"], value_parser = parse_codec)]
+    codec: Vec<Kind>,
+    /// When what arrives is played
+    #[arg(long, value_enum, default_value = "neteq")]
+    playout: Playout,
+    /// Say this sound file instead of what the microphone hears
+    #[arg(long, value_name = "FILE.wav")]
+    play: Option<PathBuf>,
+    /// Begin the sound file again when it is over
+    #[arg(long = "loop", requires = "play")]
+    again: bool,
+    /// Keep what is heard in a sound file instead of playing it
+    #[arg(long, value_name = "FILE.wav")]
+    record: Option<PathBuf>,
+    /// Use no sound card: say silence where --play is absent, play nothing
+    #[arg(long)]
+    no_sound: bool,
+    /// Hang up after so many seconds of talking
+    #[arg(long, value_name = "N")]
+    seconds: Option<u64>,
+    /// Give up when nobody has answered after so many seconds
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    ring_seconds: u64,
+    /// Send next to nothing in pauses
+    #[arg(long)]
+    dtx: bool,
+    /// How far the two computers' clocks may differ, in milliseconds: with it the one-way delay is an interval, without
+    /// it is not known
+    #[arg(long, value_name = "MS")]
+    clock_error_ms: Option<f64>,
+    /// Print events as lines of JSON, and the summary as the last one
+    #[arg(long)]
+    json: bool,
+    /// Write a row of figures for each second
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write what was sent and received, as it was on the wire
+    #[arg(long, value_name = "FILE")]
+    pcapng: Option<PathBuf>,
+    /// Take commands from standard input even if it is no terminal: hold, resume, codec NAME, quit
+    #[arg(long)]
+    control: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Transport {
+    /// Datagrams
+    Udp,
+    /// One connection
+    Tcp,
+}
+
+/// A policy of playing out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Playout {
+    /// The same delay from beginning to end
+    Fixed,
+    /// A quantile of a histogram of delays, as NetEQ has it
+    Neteq,
+    /// Exponential averages (Ramjee and others, 1994)
+    Ramjee,
+    /// Quantiles of the last delays (Moon and others, 1998)
+    Moon,
+    /// The papers' buffer: 120 ms, played from when it is half full
+    Paper,
+}
+
+impl Call {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        match (self.command, self.name) {
+            (Some(CallCommand::Card(card)), _) => card.run(out),
+            (Some(CallCommand::Contact(command)), _) => command.run(out),
+            (Some(CallCommand::Listen(listen)), _) => {
+                let accept = listen.accept.unwrap_or(listen.line.protection);
+                let waiting = phone::Waiting {
+                    answer: listen.answer,
+                    accept,
+                    calls: listen.calls,
+                    expires_s: listen.expires,
+                };
+                start(&listen.line, phone::Task::Listen(waiting), out)
+            }
+            (None, Some(name)) => start(&self.line, phone::Task::Dial(name), out),
+            (None, None) => Err(Failure::user(anyhow!("nobody was named to call"))),
+        }
+    }
+}
+
+fn start(line: &LineArgs, task: phone::Task, out: &mut impl Write) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let outcome = runtime.block_on(phone::run(line, task, out));
+    // A goodbye that the stack still wants to repeat must not hold us.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    outcome
+}
+
+impl From<Transport> for SipTransport {
+    fn from(transport: Transport) -> Self {
+        match transport {
+            Transport::Udp => Self::Udp,
+            Transport::Tcp => Self::Tcp,
+        }
+    }
+}
+
+impl Protection {
+    /// Who can hear a call so protected, for the person at the telephone.
+    fn who_hears(self) -> &'static str {
+        match self {
+            Self::EndToEnd => "protected from end to end: nobody but you two can hear it",
+            Self::Sdes => "protected by keys that went through both homes: they could hear it",
+            Self::Home => "protected from home to home only: both homes can hear it",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::EndToEnd => "end-to-end",
+            Self::Sdes => "sdes",
+            Self::Home => "home",
+        }
+    }
+}
+
+fn parse_codec(text: &str) -> Result<Kind, String> {
+    let name = match text {
+        "g711" | "g711u" => "pcmu",
+        "g711a" => "pcma",
+        "opus" => "opus48",
+        other => other,
+    };
+    let kind: Kind = name.parse().map_err(|error| format!("{error}"))?;
+    kind.is_available().map_err(|error| error.to_string())?;
+    Ok(kind)
+}

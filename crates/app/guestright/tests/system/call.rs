@@ -1,0 +1,447 @@
+//! Two people talk: `guestright call` with itself, with a stock softphone, and with those who mean no good.
+
+mod peer;
+pub(crate) mod wav;
+
+use crate::town::program::Program;
+use crate::town::{guestright, inside, succeeded, until};
+use guestright_netns::{LinkOptions, World};
+use peer::{Baresip, Stranger};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use wav::{best_match, read, share_alike, speech, write};
+
+/// A directory with a team of two members, and a third who is of no team.
+struct Household {
+    directory: tempfile::TempDir,
+    /// Hosts `member` and `phone`, where there has to be a network.
+    world: Option<World>,
+}
+
+impl Household {
+    fn new() -> Self {
+        let this = Self { directory: tempfile::tempdir().unwrap(), world: None };
+        std::fs::write(this.path("passphrase"), "a passphrase\n").unwrap();
+        let passphrase = ["--passphrase-file", this.text("passphrase")].map(str::to_owned);
+        for team in ["house", "other"] {
+            let dir = this.text(team).to_owned();
+            this.run(
+                ["team", "init", "--dir", &dir].into_iter().chain(passphrase.iter().map(String::as_str)),
+            );
+        }
+        for (team, member) in [("house", "alice"), ("house", "bob"), ("other", "mallory")] {
+            let dir = this.text(team).to_owned();
+            let add = ["team", "member", "add", member, "--dir", &dir];
+            this.run(add.into_iter().chain(passphrase.iter().map(String::as_str)));
+        }
+        write(&this.path("speech.wav"), &speech());
+        this
+    }
+
+    /// The same, with a network between `member` and `phone`.
+    fn with_a_network() -> Self {
+        let mut world = World::new("gr-").unwrap();
+        world.add_host("member").unwrap();
+        world.add_host("phone").unwrap();
+        world.link(("member", "eth0"), ("phone", "eth0"), &LinkOptions::default()).unwrap();
+        world.address("member", "eth0", "10.71.0.1/24").unwrap();
+        world.address("phone", "eth0", "10.71.0.2/24").unwrap();
+        Self { world: Some(world), ..Self::new() }
+    }
+
+    /// The program, and its own address.
+    fn program(&self) -> (Command, &'static str) {
+        match &self.world {
+            Some(world) => (world.command("member", env!("CARGO_BIN_EXE_guestright")).unwrap(), "10.71.0.1"),
+            None => (guestright(), "127.0.0.1"),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> &'static str {
+        Box::leak(self.path(name).into_os_string().into_string().unwrap().into_boxed_str())
+    }
+
+    fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
+        succeeded(&guestright().args(arguments).output().unwrap())
+    }
+
+    fn key(&self, member: &str) -> [String; 4] {
+        let team = if member == "mallory" { "other" } else { "house" };
+        let file = |end: &str| self.text(&format!("{team}/{member}.{end}")).to_owned();
+        ["--key".to_owned(), file("key"), "--certificate".to_owned(), file("cert")]
+    }
+
+    /// `call listen` of a member, and the address where it listens.
+    fn listen(&self, member: &str, more: &[&str]) -> (Program, String) {
+        let (mut command, own) = self.program();
+        command.args(["call", "listen", "--direct", "--address", own, "--answer", "auto", "--json"]);
+        command
+            .args(["--no-sound", "--calls", "1", "--contacts", self.text("contacts")])
+            .args(self.key(member));
+        std::fs::File::options().create(true).append(true).open(self.path("contacts")).unwrap();
+        let program = Program::start(command.args(more), &self.path(&format!("{member}.log")));
+        let listening = program.hear("to listen", |line| line["event"] == "listening");
+        let address = listening["address"].as_str().unwrap().to_owned();
+        (program, address)
+    }
+
+    /// `call` of a member.
+    fn call(&self, member: &str, to: &str, more: &[&str]) -> Program {
+        let (mut command, own) = self.program();
+        command.args(["call", to, "--direct", "--address", own, "--json", "--no-sound"]);
+        std::fs::File::options().create(true).append(true).open(self.path("contacts")).unwrap();
+        command.args(["--contacts", self.text("contacts")]).args(self.key(member)).args(more);
+        Program::start(&mut command, &self.path(&format!("{member}.log")))
+    }
+
+    fn contact(&self, member: &str, name: &str) {
+        let [_, _, _, certificate] = self.key(member);
+        let card = self.run(["call", "card", "--certificate", &certificate, "--home", "192.0.2.9"]);
+        let card = card.lines().next().unwrap();
+        let contacts = self.text("contacts");
+        self.run(["call", "contact", "add", card, "--name", name, "--contacts", contacts]);
+    }
+}
+
+fn summary(program: &Program) -> Value {
+    program.hear("to sum up", |line| line["event"] == "summary")
+}
+
+fn event(program: &Program, event: &str) -> Value {
+    program.hear(event, |line| line["event"] == event)
+}
+
+fn mos(heard: &Value) -> f64 {
+    heard["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap_or_else(|| panic!("{heard}"))
+}
+
+/// The listening score of the stream that comes to a host, as `guestright mos` finds it in a capture.
+fn mos_of_capture(house: &Household, file: &str, to: &str) -> f64 {
+    let judged = house.run(["mos", house.text(file), "--codec", "g711u-plc", "--json"]);
+    let judged: Value = serde_json::from_str(&judged).unwrap();
+    let streams = judged["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
+    assert_eq!(streams.len(), 2, "one each way: {judged}");
+    let mine = streams.iter().find(|stream| stream["to"].as_str().unwrap() == to);
+    let part = &mine.unwrap_or_else(|| panic!("{to} in {judged}"))["parts"][0];
+    part["listening"]["mos"]["low"].as_f64().unwrap_or_else(|| panic!("{part}"))
+}
+
+#[test]
+fn two_members_hear_each_other_from_end_to_end() {
+    let house = Household::new();
+    house.contact("bob", "Bobby");
+    let (mut bob, at) = house.listen("bob", &["--record", house.text("heard.wav"), "--playout", "fixed"]);
+    let files = ["--play", house.text("speech.wav"), "--seconds", "11", "--csv", house.text("alice.csv")];
+    let capture = ["--pcapng", house.text("alice.pcapng"), "--clock-error-ms", "2"];
+    let mut alice = house.call("alice", &format!("sip:bobby@{at}"), &[&files[..], &capture].concat());
+    let (here, there) = (event(&alice, "protected"), event(&bob, "protected"));
+    assert_eq!(here["words"], there["words"], "or nobody could compare them");
+    assert_eq!(here["words"].as_array().unwrap().len(), 4);
+    assert_eq!(here["contact"], "Bobby");
+    assert_eq!(there["contact"], Value::Null, "alice is not among bob's contacts");
+    assert_eq!(event(&alice, "ended")["reason"], "here");
+    assert_eq!(event(&bob, "ended")["reason"], "hung-up");
+    let (at_alice, at_bob) = (summary(&alice), summary(&bob));
+    assert!(alice.wait().success() && bob.wait().success());
+    for heard in [&at_alice, &at_bob] {
+        assert_eq!(heard["protection"], "end-to-end");
+        assert_eq!(heard["refused"], 0, "{heard}");
+        let packets = heard["heard"]["counts"]["received"].as_u64().unwrap();
+        assert!((540..=556).contains(&packets), "11 s are 550 packets: {heard}");
+        assert!(mos(heard) > 4.0, "{heard}");
+    }
+    // What was said is what is heard, after G.711 and from wherever the recording begins.
+    let (said, heard) = (read(&house.path("speech.wav")), read(&house.path("heard.wav")));
+    let (shift, _) = best_match(&said, &heard);
+    let share = share_alike(&said, &heard, shift);
+    println!("heard after {shift} samples, {share:.2} of it as it was said");
+    assert!(
+        share > 0.7,
+        "G.711 changes next to nothing, a busy computer makes some packets late: {share:.2}"
+    );
+    let rows = std::fs::read_to_string(house.path("alice.csv")).unwrap();
+    let rows: Vec<_> = rows.lines().collect();
+    assert!(rows[0].starts_with("start_s,received,expected,lost,"), "{}", rows[0]);
+    assert!((10..=13).contains(&(rows.len() - 1)), "a row for each second: {}", rows.len());
+
+    // Both figures come from the same packets.
+    let media = at_alice["media_address"].as_str().unwrap();
+    let judged = mos_of_capture(&house, "alice.pcapng", media);
+    assert!((mos(&at_alice) - judged).abs() < 0.1, "{judged} by the capture: {at_alice}");
+    let text = std::fs::read(house.path("alice.pcapng")).unwrap();
+    let silence = [0xff; 40];
+    assert!(!text.windows(40).any(|window| window == silence), "SRTP hides what is said");
+}
+
+#[test]
+fn somebody_else_than_the_contact_is_refused() {
+    let house = Household::new();
+    house.contact("bob", "bob");
+    let (mallory, at) = house.listen("mallory", &[]);
+    let mut alice = house.call("alice", &format!("sip:bob@{at}"), &[]);
+    let ended = event(&alice, "ended");
+    assert!(ended["said"].as_str().unwrap().contains("expected"), "{ended}");
+    assert!(!alice.wait().success());
+    assert!(alice.log().contains("somebody else answers for this contact"), "{}", alice.log());
+    assert_eq!(summary(&alice)["sent"], 0, "nothing was said to the wrong one");
+    drop(mallory);
+}
+
+#[test]
+fn a_peer_without_the_agreement_is_refused_in_words() {
+    let house = Household::new();
+    // Somebody answers a call that is to be protected from end to end with less.
+    for (answer, want) in [
+        (Stranger::PLAIN, "home to home only"),
+        (Stranger::SDES, "keys that went through both homes"),
+        (Stranger::SILENT, "no agreement"),
+    ] {
+        let stranger = Stranger::answer(answer);
+        let mut alice = house.call("alice", &format!("sip:x@{}", stranger.address()), &[]);
+        if answer == Stranger::SILENT {
+            // An agreement is tried for as long as a test is patient.
+            std::thread::sleep(std::time::Duration::from_secs(8));
+        }
+        let ended = event(&alice, "ended");
+        assert!(ended["said"].as_str().unwrap().contains(want), "{want}: {ended}");
+        assert!(!alice.wait().success());
+        assert_eq!(stranger.voice(), 0, "not a packet of voice went out");
+    }
+}
+
+#[test]
+fn protection_that_is_taken_away_in_the_middle_ends_the_call() {
+    let house = Household::new();
+    let stranger = Stranger::answer(Stranger::HOME_THEN_SDES);
+    let mut alice = house.call("alice", &format!("sip:x@{}", stranger.address()), &["--protection", "home"]);
+    let ended = event(&alice, "ended");
+    assert!(ended["said"].as_str().unwrap().contains("in the middle of the call"), "{ended}");
+    assert!(!alice.wait().success());
+}
+
+#[test]
+fn a_listener_takes_nothing_below_what_it_was_told() {
+    let house = Household::new();
+    let (_bob, at) = house.listen("bob", &[]);
+    let mut alice = house.call("alice", &format!("sip:bob@{at}"), &["--protection", "home"]);
+    let ended = event(&alice, "ended");
+    assert_eq!(ended["reason"], "refused", "{ended}");
+    assert!(ended["said"].as_str().unwrap().contains("488"), "{ended}");
+    assert!(!alice.wait().success());
+    assert!(alice.log().contains("what to do"), "{}", alice.log());
+}
+
+#[test]
+fn nobody_there_and_nobody_known_are_said_with_a_hint() {
+    let house = Household::new();
+    // A port that nobody listens on.
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut alice = house.call("alice", &format!("sip:bob@{free}"), &["--ring-seconds", "1"]);
+    assert_eq!(event(&alice, "ended")["reason"], "no-answer");
+    assert!(!alice.wait().success());
+    let mut alice = house.call("alice", "nobody", &[]);
+    assert!(!alice.wait().success());
+    assert!(alice.log().contains("dial sip:name@address:port"), "{}", alice.log());
+}
+
+#[test]
+fn ctrl_c_hangs_up() {
+    let house = Household::new();
+    let (mut bob, at) = house.listen("bob", &["--protection", "home", "--accept", "home"]);
+    let mut alice = house.call("alice", &format!("sip:bob@{at}"), &["--protection", "home"]);
+    event(&bob, "connected");
+    event(&alice, "connected");
+    alice.signal(Signal::INT);
+    assert_eq!(event(&bob, "ended")["reason"], "hung-up");
+    assert!(alice.wait().success() && bob.wait().success());
+}
+
+/// A minute in which nobody says anything, and next to nothing is sent: the call is still there, and so is the voice
+/// afterwards.
+#[test]
+fn a_minute_of_silence_survives() {
+    let house = Household::new();
+    let mut samples = vec![0; 8_000 * 60];
+    samples.extend(speech());
+    write(&house.path("late.wav"), &samples);
+    let (mut bob, at) = house.listen("bob", &["--record", house.text("heard.wav"), "--dtx"]);
+    let arguments = ["--play", house.text("late.wav"), "--dtx", "--seconds", "71"];
+    let mut alice = house.call("alice", &format!("sip:bob@{at}"), &arguments);
+    event(&alice, "protected");
+    // Longer than the patience of a test.
+    std::thread::sleep(std::time::Duration::from_secs(60));
+    let heard = summary(&bob);
+    assert!(alice.wait().success() && bob.wait().success());
+    let packets = heard["heard"]["counts"]["received"].as_u64().unwrap();
+    assert!(
+        (300..=700).contains(&packets),
+        "a minute of packets is missing, for that is what was wanted: {heard}"
+    );
+    let (said, heard) = (speech(), read(&house.path("heard.wav")));
+    let words = &said[8_000 * 3..8_000 * 5];
+    let (_, error_db) = best_match(words, &heard[heard.len().saturating_sub(8_000 * 12)..]);
+    assert!(error_db < -20.0, "the speech after the silence: {error_db:.1} dB");
+}
+
+#[test]
+fn hold_and_another_codec_go_over_one_call() {
+    let house = Household::new();
+    let (mut bob, at) = house.listen("bob", &["--codec", "pcmu,g722"]);
+    let mut command = guestright();
+    command.args([
+        "call",
+        &format!("sip:bob@{at}"),
+        "--direct",
+        "--address",
+        "127.0.0.1",
+        "--json",
+        "--no-sound",
+    ]);
+    command.args(house.key("alice")).args(["--play", house.text("speech.wav"), "--loop", "--control"]);
+    command.args(["--codec", "pcmu,g722", "--contacts", house.text("contacts")]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut say = child.stdin.take().unwrap();
+    event(&bob, "protected");
+    for (line, held) in [("hold", true), ("resume", false)] {
+        writeln!(say, "{line}").unwrap();
+        assert_eq!(event(&bob, "hold")["held"], held);
+    }
+    writeln!(say, "codec g722").unwrap();
+    writeln!(say, "hold").unwrap();
+    assert_eq!(event(&bob, "hold")["held"], true);
+    writeln!(say, "quit").unwrap();
+    let heard = summary(&bob);
+    assert_eq!(heard["codec"], "g722", "{heard}");
+    assert_eq!(heard["refused"], 0, "keys and counters went on: {heard}");
+    assert!(bob.wait().success() && child.wait().unwrap().success());
+}
+
+#[test]
+fn a_stock_softphone_calls_and_is_called() {
+    if !inside("call::a_stock_softphone_calls_and_is_called") {
+        return;
+    }
+    let house = Household::with_a_network();
+    for (protection, encryption) in [("home", ""), ("sdes", ";mediaenc=srtp-mand")] {
+        let phone = Baresip::start(
+            house.world.as_ref().unwrap(),
+            &house.path(&format!("phone-{protection}")),
+            encryption,
+        );
+        let record = house.text("heard.wav");
+        let arguments =
+            ["--protection", protection, "--play", house.text("speech.wav"), "--loop", "--control"];
+        let mut alice = house.call(
+            "alice",
+            &format!("sip:phone@{}", Baresip::ADDRESS),
+            &[&arguments[..], &["--record", record]].concat(),
+        );
+        event(&alice, "connected");
+        phone.event("CALL_ESTABLISHED");
+        // The softphone puts us on hold, and takes us back: re-INVITEs from there.
+        phone.command("hold", "");
+        assert_eq!(event(&alice, "hold")["held"], true);
+        phone.command("resume", "");
+        assert_eq!(event(&alice, "hold")["held"], false);
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        phone.command("hangup", "");
+        assert_eq!(event(&alice, "ended")["reason"], "hung-up");
+        let heard = summary(&alice);
+        assert!(alice.wait().success());
+        assert_eq!(heard["protection"], protection);
+        // What was on its way when we were put on hold comes too late to be heard.
+        assert!(heard["refused"].as_u64().unwrap() < 10, "{heard}");
+        assert!(mos(&heard) > 4.0, "{heard}");
+        assert!(peer::share_of_tone(&read(Path::new(record))) > 0.3, "the softphone's tone is heard");
+
+        let accept = ["--accept", protection, "--protection", protection, "--record", record];
+        let (mut bob, at) = house.listen("bob", &accept);
+        phone.command("dial", &format!("sip:bob@{at}"));
+        event(&bob, "connected");
+        phone.event("CALL_ESTABLISHED");
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        phone.command("hangup", "");
+        let heard = summary(&bob);
+        assert!(bob.wait().success());
+        assert!(mos(&heard) > 4.0, "{heard}");
+        assert!(peer::share_of_tone(&read(Path::new(record))) > 0.3);
+    }
+}
+
+#[test]
+fn the_telephone_and_its_capture_agree_when_packets_are_lost() {
+    if !inside("call::the_telephone_and_its_capture_agree_when_packets_are_lost") {
+        return;
+    }
+    let house = Household::with_a_network();
+    let world = house.world.as_ref().unwrap();
+    let lossy = "add table ip loss; add chain ip loss in { type filter hook input priority 0; }; \
+                 add rule ip loss in udp sport 10000-10100 numgen random mod 100 < 8 drop";
+    world.run("member", "nft", &[lossy]).unwrap();
+    let phone = Baresip::start(world, &house.path("phone"), "");
+    let arguments = ["--protection", "home", "--seconds", "8", "--pcapng", house.text("alice.pcapng")];
+    let mut alice = house.call("alice", &format!("sip:phone@{}", Baresip::ADDRESS), &arguments);
+    let heard = summary(&alice);
+    assert!(alice.wait().success());
+    drop(phone);
+    assert!(heard["heard"]["network"]["lost"].as_u64().unwrap() > 5, "{heard}");
+    let judged = mos_of_capture(&house, "alice.pcapng", heard["media_address"].as_str().unwrap());
+    println!("MOS {} by the telephone, {judged} by its capture", mos(&heard));
+    assert!(mos(&heard) < 4.3 && (mos(&heard) - judged).abs() < 0.1, "{judged} by the capture: {heard}");
+}
+
+#[test]
+fn the_numbers_of_packets_wrap_under_one_key() {
+    let house = Household::new();
+    let stranger = Stranger::answer(Stranger::WRAPS);
+    let arguments = ["--protection", "sdes", "--seconds", "3"];
+    let mut alice = house.call("alice", &format!("sip:x@{}", stranger.address()), &arguments);
+    let heard = summary(&alice);
+    assert!(alice.wait().success());
+    assert_eq!(heard["refused"], 0, "{heard}");
+    assert_eq!(heard["heard"]["network"]["lost"], 0, "{heard}");
+    assert!(heard["heard"]["counts"]["received"].as_u64().unwrap() > 100, "{heard}");
+}
+
+#[test]
+fn cards_and_contacts_go_around() {
+    let house = Household::new();
+    house.contact("bob", "Bobby");
+    let contacts = house.text("contacts");
+    let list = house.run(["call", "contact", "list", "--json", "--contacts", contacts]);
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list[0]["name"], "Bobby");
+    assert_eq!(list[0]["homes"], json!(["192.0.2.9:7275"]));
+    let [_, _, _, certificate] = house.key("bob");
+    let shown = house.run(["call", "card", "--certificate", &certificate, "--qr"]);
+    assert!(shown.starts_with("guestright:contact?name=bob&id="), "{shown}");
+    assert!(shown.lines().count() > 20, "a QR code: {shown}");
+    let again = guestright()
+        .args([
+            "call",
+            "contact",
+            "add",
+            shown.lines().next().unwrap(),
+            "--name",
+            "bobby",
+            "--contacts",
+            contacts,
+        ])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&again.stderr).contains("already"), "names differ in capitals only");
+    house.run(["call", "contact", "remove", "BOBBY", "--contacts", contacts]);
+    assert_eq!(house.run(["call", "contact", "list", "--contacts", contacts]), "");
+    until("the list to be its owner's", || {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::metadata(contacts).unwrap().permissions().mode() & 0o777 == 0o600
+    });
+}

@@ -1,8 +1,14 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
 mod ikev2;
+mod voice;
 
 pub(crate) use ikev2::{IkeDataPlane, IkeProfile, Ikev2Settings, L2tpSettings};
+#[cfg(feature = "dns")]
+pub(crate) use voice::DnsSettings;
+pub(crate) use voice::VoiceSettings;
+#[cfg(feature = "sms")]
+pub(crate) use voice::{SmsSettings, WhoMayAsk};
 
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
@@ -127,6 +133,8 @@ pub(crate) struct HomeSettings {
     pub(crate) protocol_listen: SocketAddr,
     /// The way home for roaming members; without it there is none.
     pub(crate) gateway: Option<GatewaySettings>,
+    /// Calls between members, if there is a gateway; without it there are none.
+    pub(crate) voice: Option<VoiceSettings>,
 }
 
 /// `[gateway]` in `home.toml`.

@@ -15,5 +15,5 @@ mod signed;
 pub use armour::{ArmourError, Label};
 pub use error::KeysError;
 pub use file::read_to_limit;
-pub use secret::{read_secret, write_secret};
+pub use secret::{read_secret, read_secret_text, write_secret};
 pub use signed::{read_certificate, read_revocations, write_certificate, write_revocations};

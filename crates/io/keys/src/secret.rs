@@ -65,6 +65,22 @@ pub fn read_secret(
     })
 }
 
+/// Reads a file with another secret in it, text of at most `max` bytes, under the same conditions as
+/// [`read_secret`]: it belongs to the user that we run as, or to root, and nobody else may read or change it.
+///
+/// # Errors
+/// [`KeysError::TooOpen`], `OtherOwner`, `TooLarge`, `BadKeyFile` if it is not text, or why it cannot be read.
+pub fn read_secret_text(path: &Path, max: usize) -> Result<Zeroizing<String>, KeysError> {
+    let opened = file::open(path)?;
+    check_owner(&opened, path)?;
+    let bytes = Zeroizing::new(file::read_open(&opened, path, max)?);
+    let text = std::str::from_utf8(&bytes).map_err(|error| KeysError::BadKeyFile {
+        path: path.to_owned(),
+        reason: format!("it is not text: {error}"),
+    })?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
 /// Asks the open file, not its name, which could stand for another file by now.
 fn check_owner(file: &File, path: &Path) -> Result<(), KeysError> {
     let metadata = file.metadata().map_err(|error| KeysError::system("read", path, &error))?;

@@ -301,12 +301,7 @@ impl Agent {
     ///
     /// # Errors
     /// As [`Agent::dial`].
-    pub fn dial_with(
-        &self,
-        to: &str,
-        offer: &str,
-        header: Option<(&str, &str)>,
-    ) -> Result<Call, AgentError> {
+    pub fn dial_with(&self, to: &str, offer: &str, header: Option<(&str, &str)>) -> Result<Call, AgentError> {
         let header = header.filter(|(_, value)| value.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
         let header = header.map(|(name, value)| Header::Other(name.to_owned(), value.to_owned()));
         let shown = || AgentError::Address { got: printable(to) };

@@ -25,8 +25,9 @@ pub enum Heard {
 }
 
 enum Order {
-    Find(Box<Contact>, u32, oneshot::Sender<Result<Record, FindError>>),
+    Find(Box<Contact>, Option<Box<Record>>, u32, oneshot::Sender<Result<Record, FindError>>),
     GiveOut(Box<Record>),
+    Own(Vec<Record>),
     Contacts(Vec<Contact>),
 }
 
@@ -41,7 +42,7 @@ impl SmsFinder {
     /// Begins to ask and answer over `sms`. `chance` gives numbers that nobody can guess. What is heard meanwhile goes
     /// to `heard`, and is dropped where nobody takes it. Has to be called inside a tokio runtime.
     ///
-    /// The record that was announced last goes along with our own questions.
+    /// The record that was announced last goes along with our own questions, unless [`SmsFinder::find_for`] says which.
     pub fn start(
         courier: Courier,
         sms: Arc<dyn Sms>,
@@ -63,6 +64,25 @@ impl SmsFinder {
         self.order(Order::Contacts(contacts)).await
     }
 
+    /// Asks where the contact's home is, on behalf of the member whose record goes along.
+    ///
+    /// # Errors
+    /// [`FindError`].
+    pub async fn find_for(&self, contact: &Contact, caller: Option<Record>) -> Result<Record, FindError> {
+        let (answer, end) = oneshot::channel();
+        let (contact, caller) = (Box::new(contact.clone()), caller.map(Box::new));
+        self.order(Order::Find(contact, caller, (self.chance)(), answer)).await?;
+        end.await.unwrap_or_else(|_| Err(FindError::Way(GONE.to_owned())))
+    }
+
+    /// Gives these records out from now on, and no others.
+    ///
+    /// # Errors
+    /// [`FindError::Way`] if the task is gone or has too much to do; nothing has changed then.
+    pub fn set_own(&self, records: Vec<Record>) -> Result<(), FindError> {
+        self.orders.try_send(Order::Own(records)).map_err(|_| FindError::Way(GONE.to_owned()))
+    }
+
     async fn order(&self, order: Order) -> Result<(), FindError> {
         self.orders.send(order).await.map_err(|_| FindError::Way(GONE.to_owned()))
     }
@@ -74,11 +94,7 @@ impl Finder for SmsFinder {
     }
 
     fn find<'a>(&'a self, contact: &'a Contact) -> Finding<'a> {
-        Box::pin(async move {
-            let (answer, end) = oneshot::channel();
-            self.order(Order::Find(Box::new(contact.clone()), (self.chance)(), answer)).await?;
-            end.await.unwrap_or_else(|_| Err(FindError::Way(GONE.to_owned())))
-        })
+        Box::pin(self.find_for(contact, None))
     }
 
     fn announce<'a>(&'a self, record: &'a Record) -> Announcing<'a> {
@@ -129,8 +145,9 @@ impl Loop {
 
     fn take(&mut self, order: Order) {
         match order {
-            Order::Find(contact, chance, answer) => {
-                let begun = self.courier.handle_find(&contact, self.own.as_ref(), chance, now());
+            Order::Find(contact, caller, chance, answer) => {
+                let caller = caller.as_deref().or(self.own.as_ref());
+                let begun = self.courier.handle_find(&contact, caller, chance, now());
                 match begun {
                     Ok(search) => {
                         self.waiting.insert(search, answer);
@@ -148,6 +165,7 @@ impl Loop {
                 }
                 self.courier.give_out(*record);
             }
+            Order::Own(records) => self.courier.set_own(records),
             Order::Contacts(contacts) => self.courier.set_contacts(&contacts),
         }
     }

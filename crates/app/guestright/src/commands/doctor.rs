@@ -119,8 +119,10 @@ fn codecs() -> Finding {
 fn sound() -> Finding {
     use guestright_audio::card::devices;
     let devices = devices();
-    let usable = |device: &guestright_audio::card::Device| device.name != "null" && (device.hears || device.speaks);
-    let names = devices.map(|all| all.into_iter().filter(usable).map(|device| device.name).collect::<Vec<_>>());
+    let usable =
+        |device: &guestright_audio::card::Device| device.name != "null" && (device.hears || device.speaks);
+    let names =
+        devices.map(|all| all.into_iter().filter(usable).map(|device| device.name).collect::<Vec<_>>());
     let good = names.as_ref().is_ok_and(|names| !names.is_empty());
     let says = match names {
         Ok(names) if names.is_empty() => "there is none here".to_owned(),

@@ -5,6 +5,7 @@ mod gateway;
 mod ikev2;
 mod mapping;
 mod run;
+mod voice;
 
 use crate::control;
 use crate::failure::{Failure, Outcome};
@@ -109,6 +110,24 @@ const SETTINGS: &str = r#"A settings file:
   backend = "auto"             # the kernel's WireGuard if it has one; or "kernel", "userspace"
   dns_upstream = "192.168.1.1" # optional; else the first resolver in /etc/resolv.conf
   port_mapping = true          # ask the household's router to let the home's ports through; default: no
+  [voice]                      # optional: members call each other, at this home and at others, with any softphone
+  listen = "0.0.0.0:7275"      # where other homes call
+  sip_port = 5060              # of SIP at the gateway's address; name@that address is who is called
+  strangers = true             # whether people who are no contacts may call
+  peers = ["KEY@home.example:7275"]  # homes that are asked where people are, and told where members are
+  [voice.contacts]             # people at other homes, by a card, or written out
+  bob = "guestright:contact?…" # or { member = "KEY", homes = ["KEY@home.example:7275"] }
+  [voice.dns]                  # optional: people whose card names them in the DNS are looked up there
+  resolver = "192.168.1.1:53"  # optional; else /etc/resolv.conf
+  server = "198.51.100.53:53"  # optional, with zone, key_file and name: where members' homes are made known
+  zone = "members.example"
+  key_file = "update.key"      # what `tsig-keygen -a hmac-sha256 home` has written; mode 600
+  name = "{member}.members.example"  # or names = { alice = "alice.members.example" }
+  [voice.sms]                  # optional: people are asked by short message, last of all; each costs money
+  modem = "/dev/ttyUSB2"       # with pin_file, if its SIM wants one; or an operator's message centre:
+  # smpp = { server = "smsc.example:2775", system_id = "us", password_file = "smpp.password", number = "+12025550142" }
+  who_may_ask = "contacts"     # those of [voice.contacts] with a telephone number; or "anyone", "nobody"
+  messages_per_day = 120
   [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
   profile = "modern"           # or "legacy-paper": IKEv1 and the papers' broken suites besides
   certificate = "gateway.crt"  # optional, with certificate_key: for clients that log in by name and password
@@ -217,6 +236,50 @@ fn print_status(status: &Value, out: &mut impl Write) -> Outcome {
     }
     if status["ikev2"].is_object() {
         ikev2::print(&status["ikev2"], out)?;
+    }
+    if status["voice"].is_object() {
+        print_voice(&status["voice"], out)?;
+    }
+    Ok(())
+}
+
+/// Members' telephones, and their calls.
+fn print_voice(voice: &Value, out: &mut impl Write) -> Outcome {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let count =
+        |value: &Value| value.as_object().map_or(0, |all| all.values().filter_map(Value::as_u64).sum());
+    let (telephones, links) = (count(&voice["telephones"]), &voice["links"]);
+    let calls = voice["calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    writeln!(
+        out,
+        "calls        {} now; {telephones} telephones at {}, {links} links to other homes",
+        calls.len(),
+        text(&voice["sip"])
+    )?;
+    for call in calls {
+        let side = |side: usize| {
+            let from = &call["from"][side];
+            format!(
+                "{} packets, {} lost, jitter {:.1} ms",
+                from["packets"],
+                from["lost"],
+                from["jitter_ms"].as_f64().unwrap_or_default()
+            )
+        };
+        writeln!(
+            out,
+            "call         {} to {}: {}, {} s, protected {}; from the caller {}; from the callee {}",
+            text(&call["caller"]),
+            text(&call["callee"]),
+            text(&call["phase"]),
+            call["seconds"],
+            text(&call["protection"]),
+            side(0),
+            side(1)
+        )?;
+    }
+    for (kind, count) in voice["refused"].as_object().into_iter().flatten() {
+        writeln!(out, "not taken    {count} SIP messages × {kind}")?;
     }
     Ok(())
 }

@@ -31,7 +31,12 @@ fn call(status: &Value) -> Value {
 }
 
 fn percentile(sorted: &[f64], share: f64) -> f64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "small"
+    )]
     let place = (share * (sorted.len() - 1) as f64).round() as usize;
     sorted[place]
 }
@@ -60,7 +65,10 @@ fn two_stock_softphones_talk_through_both_homes_and_nobody_between_hears_them() 
     assert_eq!((&at_one["caller"], &at_one["callee"]), (&json!("alice"), &json!("bobby")));
     // Bob sees alice by the name that he has given her, because her own signature names her home.
     assert_eq!((&at_two["caller"], &at_two["callee"]), (&json!("ally"), &json!("bob")));
-    assert_eq!((&at_one["protection"], &at_two["protection"]), (&json!("home-to-home"), &json!("home-to-home")));
+    assert_eq!(
+        (&at_one["protection"], &at_two["protection"]),
+        (&json!("home-to-home"), &json!("home-to-home"))
+    );
 
     // On hold nobody talks; then they talk again. Both are re-INVITEs.
     for (command, talks) in [("hold", false), ("resume", true)] {
@@ -77,7 +85,10 @@ fn two_stock_softphones_talk_through_both_homes_and_nobody_between_hears_them() 
         assert!(share > 0.5, "{} samples, {share} of them the tone", heard.len());
     }
     let payload = softphone::tone_payload();
-    assert!(control.stop().has(&payload), "the tone is in the clear inside the tunnel, or this test proves nothing");
+    assert!(
+        control.stop().has(&payload),
+        "the tone is in the clear inside the tunnel, or this test proves nothing"
+    );
     for trace in traces {
         let trace = trace.stop();
         assert!(trace.count("udp port 51820") > 300);

@@ -56,7 +56,11 @@ pub(crate) struct Smsc {
 
 impl Smsc {
     pub(crate) async fn start(behaviour: Behaviour) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at("127.0.0.1:0", behaviour).await
+    }
+
+    pub(crate) async fn start_at(address: &str, behaviour: Behaviour) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State { behaviour, ..State::default() }));
         let shared = state.clone();

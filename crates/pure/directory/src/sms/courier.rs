@@ -6,7 +6,7 @@ use crate::limit::{Pace, Paces};
 use crate::{Contact, FindError, Record, RecordError, Search, TelephoneNumber, accept};
 use guestright_identity::KeyId;
 use guestright_units::{Micros, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const DAY: Micros = Micros::from_seconds(86_400);
 /// How many answered questions are remembered, so that one that is delivered twice is answered once.
@@ -69,7 +69,7 @@ pub struct Courier {
     /// What is given out, by member.
     own: BTreeMap<KeyId, Record>,
     /// Who may ask under [`WhoMayAsk::Contacts`].
-    contacts: BTreeMap<TelephoneNumber, KeyId>,
+    contacts: BTreeMap<TelephoneNumber, BTreeSet<KeyId>>,
     reassembly: Reassembly,
     questions: BTreeMap<u32, Question>,
     answered: VecDeque<(TelephoneNumber, u32)>,
@@ -115,10 +115,20 @@ impl Courier {
         }
     }
 
-    /// Says who may ask: whose contacts have which number. Those without a number are passed over.
+    /// Gives these records out from now on, and no others.
+    pub fn set_own(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.own = records.into_iter().map(|record| (record.member(), record)).collect();
+    }
+
+    /// Says who may ask: whose contacts have which number. Those without a number are passed over. Members of one home
+    /// may share its number.
     pub fn set_contacts<'a>(&mut self, contacts: impl IntoIterator<Item = &'a Contact>) {
-        let entry = |contact: &Contact| contact.telephone.clone().map(|number| (number, contact.member));
-        self.contacts = contacts.into_iter().filter_map(entry).collect();
+        self.contacts.clear();
+        for contact in contacts {
+            if let Some(number) = &contact.telephone {
+                self.contacts.entry(number.clone()).or_default().insert(contact.member);
+            }
+        }
     }
 
     /// Asks a contact where its home is. `chance` is a number that nobody can guess; `caller` our own record.
@@ -187,7 +197,7 @@ impl Courier {
             }
             WhoMayAsk::Anyone => None,
             WhoMayAsk::Contacts => {
-                let known = self.contacts.get(from).copied();
+                let known = self.contacts.get(from).cloned();
                 Some(known.ok_or(("stranger", "the number that asks is no contact's".to_owned()))?)
             }
         };
@@ -199,7 +209,7 @@ impl Courier {
             |wait: Micros| ("limited", format!("the next answer may go in {} s", wait.0.div_ceil(1_000_000)));
         // The limit comes before the signatures: they cost time, too.
         self.answers.take(from, now).map_err(limited)?;
-        let caller = self.check_caller(wanted, caller, now).map_err(|error| ("caller", error))?;
+        let caller = self.check_caller(wanted.as_ref(), caller, now).map_err(|error| ("caller", error))?;
         let record = self.own.get(&member).filter(|record| record.check(now.unix_seconds()).is_ok()).cloned();
         let record = record.ok_or(("no-record", "there is no record to answer with".to_owned()))?;
         let answer = Payload::Answer { reference, record };
@@ -216,7 +226,7 @@ impl Courier {
     /// Who asks, by the record that came along.
     fn check_caller(
         &self,
-        wanted: Option<KeyId>,
+        wanted: Option<&BTreeSet<KeyId>>,
         caller: &[u8],
         now: Time,
     ) -> Result<Option<Record>, String> {
@@ -226,7 +236,9 @@ impl Courier {
         }
         let read = Record::parse(caller).and_then(|record| record.check(now.unix_seconds()).map(|()| record));
         let record = read.map_err(|error| error.to_string())?;
-        if let Some(want) = wanted.filter(|&want| want != record.member()) {
+        if let Some(wanted) = wanted.filter(|wanted| !wanted.contains(&record.member()))
+            && let Some(&want) = wanted.first()
+        {
             return Err(RecordError::OtherMember { got: record.member(), want }.to_string());
         }
         Ok(Some(record))

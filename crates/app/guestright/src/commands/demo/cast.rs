@@ -84,7 +84,8 @@ impl Cast {
         let directory = self.path(team);
         let run = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(OsStr::new).collect();
-            self.guestright(&[arguments.as_slice(), &["--dir".as_ref(), directory.as_os_str()]].concat()).map(drop)
+            self.guestright(&[arguments.as_slice(), &["--dir".as_ref(), directory.as_os_str()]].concat())
+                .map(drop)
         };
         run(&["team", "init"])?;
         if let Some(household) = household {
@@ -132,13 +133,9 @@ impl Cast {
         interval_ms: u64,
     ) -> anyhow::Result<()> {
         let directory = self.path(team);
-        let contacts = match team {
-            "team2" => format!("[voice.contacts]\nw2 = \"{}\"\n", self.card("team1", "w2")?),
-            _ => String::new(),
-        };
         let home = format!(
             "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
-             bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n[voice]\n{contacts}"
+             bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n[voice]\n"
         );
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\

@@ -84,8 +84,17 @@ impl Cast {
             self.directory().join(team).join(format!("{}.pcapng", guest.name)).display().to_string()
         };
         let (here, there) = (capture(heard), capture(sent));
-        let arguments =
-            ["mos", &here, "--other-end", &there, "--clock-error-ms", CLOCK_ERROR_MS, "--codec", "pcmu", "--json"];
+        let arguments = [
+            "mos",
+            &here,
+            "--other-end",
+            &there,
+            "--clock-error-ms",
+            CLOCK_ERROR_MS,
+            "--codec",
+            "pcmu",
+            "--json",
+        ];
         let report: Value = serde_json::from_str(&self.guestright(&arguments)?)?;
         let arrived = |stream: &&Value| stream["delay_source"]["kind"] == "two-captures";
         let stream = report["streams"].as_array().into_iter().flatten().find(arrived);
@@ -109,8 +118,7 @@ impl<W: Write> Story<'_, W> {
     }
 
     async fn talk(&mut self) -> anyhow::Result<()> {
-        let mut callee =
-            self.cast.telephone(W2, "team1", &["listen", "--answer", "auto", "--calls", "1"])?;
+        let mut callee = self.cast.telephone(W2, "team1", &["listen", "--answer", "auto", "--calls", "1"])?;
         tokio::time::timeout(PATIENCE, callee.until("registered")).await.context("register")??;
         let seconds = TALK.to_string();
         let mut caller = self.cast.telephone(W1, "team2", &["w2", "--seconds", &seconds])?;
@@ -120,7 +128,10 @@ impl<W: Write> Story<'_, W> {
         let at_w1 = words(&caller.until("protected").await?);
         let set_up = began.elapsed();
         let at_w2 = words(&callee.until("protected").await?);
-        self.say(&format!("W1 calls W2, through V1, both homes and V2; both read the words {}", spoken(&at_w1)))?;
+        self.say(&format!(
+            "W1 calls W2, through V1, both homes and V2; both read the words {}",
+            spoken(&at_w1)
+        ))?;
         let same = at_w1 == at_w2 && at_w1.as_array().is_some_and(|words| words.len() == 4);
         let heard = [caller.until("summary").await?, callee.until("summary").await?];
         for telephone in [&mut caller, &mut callee] {

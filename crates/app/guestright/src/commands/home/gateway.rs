@@ -48,6 +48,8 @@ pub(super) struct OtherWays {
     pub(super) kernel_ipsec: bool,
     /// The home's own port, which is open to members from inside.
     pub(super) home_port: Option<u16>,
+    /// What members' telephones need.
+    pub(super) voice: Option<firewall::VoicePorts>,
 }
 
 /// A running gateway. Stopped when dropped, if not before.
@@ -184,6 +186,11 @@ impl Gateway {
         (self.files.network, self.files.address())
     }
 
+    /// Who is let in: name, address in the network, and the name of the member's key.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&str, Ipv4Addr, &str)> {
+        self.members.iter().map(|member| (member.name.as_str(), member.address, member.key_id.as_str()))
+    }
+
     /// Where it is read from, and what is in it.
     pub(super) fn files(&self) -> &GatewayFiles {
         &self.files
@@ -291,6 +298,7 @@ fn rules(
     rules.other_devices.clone_from(&other.devices);
     rules.kernel_ipsec = other.kernel_ipsec;
     rules.home_port = other.home_port;
+    rules.voice = other.voice;
     Ok(rules)
 }
 

@@ -35,7 +35,12 @@ pub(super) fn other_ways(settings: &GatewaySettings) -> OtherWays {
         (DataPlane::Kernel, None) => Vec::new(),
         (DataPlane::Userspace | DataPlane::Probe, _) => vec!["ipsec*".to_owned()],
     };
-    OtherWays { kernel_ipsec: devices.iter().all(|device| device != "ipsec*"), devices, home_port: None }
+    OtherWays {
+        kernel_ipsec: devices.iter().all(|device| device != "ipsec*"),
+        devices,
+        home_port: None,
+        voice: None,
+    }
 }
 
 impl Ikev2 {

@@ -1,10 +1,14 @@
 //! The home's ports, mapped on the household's router for as long as the home runs.
 
 use crate::failure::Failure;
+use crate::settings::VoiceSettings;
 use guestright_portmap::{Event, Keeper, Wanted, keep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The router keeps 16 ports for us at most; a home has four others.
+const MAPPED_MEDIA_MAX: usize = 12;
 
 /// Keeps the mappings; dropping it takes them away, within seconds.
 pub(super) struct PortMapping {
@@ -59,5 +63,34 @@ fn tell(event: &Event) -> (Wanted, Value) {
             tracing::warn!(%wanted, ?reasons, "the household's router has not mapped a port; `guestright doctor` says more");
             (*wanted, json!({ "external": null, "reasons": reasons }))
         }
+    }
+}
+
+/// The ports of media that the household's router is asked for: all, if they are few.
+pub(super) fn media_ports(voice: &VoiceSettings) -> impl Iterator<Item = u16> + use<> {
+    let ports = voice.media_port_first..=voice.media_port_last;
+    let few = ports.len() <= MAPPED_MEDIA_MAX;
+    if !few {
+        tracing::info!(
+            most = MAPPED_MEDIA_MAX,
+            "too many media ports to ask the household's router for: forward them by hand, or choose fewer"
+        );
+    }
+    ports.filter(move |_| few)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_router_is_asked_for_all_media_ports_or_none() {
+        let ports = |first, last| {
+            let voice =
+                VoiceSettings { media_port_first: first, media_port_last: last, ..VoiceSettings::default() };
+            media_ports(&voice).collect::<Vec<_>>()
+        };
+        assert_eq!(ports(20_000, 20_011), (20_000..=20_011).collect::<Vec<_>>());
+        assert_eq!((ports(20_000, 20_012), ports(20_000, 29_999)), (vec![], vec![]));
     }
 }

@@ -3,7 +3,8 @@
 use super::calls::{self, Calls, Lookup};
 use super::gateway::{Gateway, OtherWays};
 use super::ikev2::{self, Ikev2};
-use super::mapping::PortMapping;
+use super::mapping::{self, PortMapping};
+use super::voice::{self, Voice};
 use crate::control;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, PassphraseArgs};
@@ -59,6 +60,7 @@ struct Loop {
     gateway: Option<Gateway>,
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
+    voice: Option<Voice>,
 }
 
 pub(super) fn run(
@@ -113,6 +115,7 @@ async fn serve(
     let listener =
         listener.with_context(|| format!("listen at {}", settings.listen)).map_err(Failure::network)?;
     let (gateway, ikev2, mapping) = open_gateway(settings, path, &state, revocations.as_deref())?;
+    let voice = open_voice((settings, path), &credentials, gateway.as_ref(), &state).await?;
     let writer = Writer::start(store, WriterLimits::default())?;
     let (inputs, mut received) = mpsc::unbounded_channel();
     let (questions, mut asked) = mpsc::channel(16);
@@ -131,6 +134,7 @@ async fn serve(
         gateway,
         ikev2,
         mapping,
+        voice,
     };
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut calls = port.map(|port| Calls::start(settings.protocol_listen, port, &state)).transpose()?;
@@ -146,10 +150,7 @@ async fn serve(
             Some(input) = received.recv() => this.handle(input),
             Some((question, reply)) = asked.recv() => {
                 let stop = question == "stop";
-                let reply = match &calls {
-                    Some(calls) if question == "status" => calls.join(reply),
-                    _ => reply,
-                };
+                let reply = if question == "status" { this.join(calls.as_ref(), reply) } else { reply };
                 this.answer(&question, reply);
                 if stop {
                     break;
@@ -164,7 +165,7 @@ async fn serve(
         Some(calls) => calls.stop(|lookup| this.look_up(lookup)).await,
         None => Ok(()),
     };
-    let stopped = this.close();
+    let stopped = this.close().await;
     writer.stop()?;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(state.join("home.sock"));
@@ -183,7 +184,8 @@ fn open_gateway(
 ) -> Result<Ways, Failure> {
     let Some(wanted) = &settings.gateway else { return Ok((None, None, None)) };
     let revoked = read_revocations(revocations)?;
-    let other = OtherWays { home_port: Some(settings.listen.port()), ..ikev2::other_ways(wanted) };
+    let (home_port, voice) = (Some(settings.listen.port()), settings.voice.as_ref().map(voice::ports));
+    let other = OtherWays { home_port, voice, ..ikev2::other_ways(wanted) };
     let gateway = Gateway::start(wanted, path, state, revoked.as_ref(), &other)?;
     let ikev2 = Ikev2::start(wanted, path, state, &gateway, revoked.as_ref())?;
     let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;
@@ -194,13 +196,50 @@ fn open_gateway(
 fn map_ports(settings: &HomeSettings, tunnel: Option<u16>) -> Result<Option<PortMapping>, Failure> {
     let Some(tunnel) = tunnel else { return Ok(None) };
     let tcp = |address: SocketAddr| Wanted { protocol: Protocol::Tcp, port: address.port() };
-    let tunnel = Wanted { protocol: Protocol::Udp, port: tunnel };
-    PortMapping::start(vec![tunnel, tcp(settings.protocol_listen), tcp(settings.listen)]).map(Some)
+    let udp = |port| Wanted { protocol: Protocol::Udp, port };
+    let voice = settings.voice.as_ref();
+    let links = voice.map(|voice| tcp(voice.listen));
+    let media = voice.into_iter().flat_map(mapping::media_ports).map(udp);
+    let wanted = [udp(tunnel), tcp(settings.protocol_listen), tcp(settings.listen)];
+    PortMapping::start(wanted.into_iter().chain(links).chain(media).collect()).map(Some)
+}
+
+/// Starts the telephone exchange, if one is wanted.
+async fn open_voice(
+    (settings, path): (&HomeSettings, &Path),
+    credentials: &Credentials,
+    gateway: Option<&Gateway>,
+    state: &Path,
+) -> Result<Option<Voice>, Failure> {
+    match (&settings.voice, gateway) {
+        (Some(wanted), Some(gateway)) => {
+            let mut wanted = wanted.clone();
+            wanted.make_absolute(path);
+            Voice::start(&wanted, credentials, gateway, state).await.map(Some)
+        }
+        (Some(_), None) => Err(Failure::config(anyhow!("[voice] needs a [gateway]"))),
+        (None, _) => Ok(None),
+    }
 }
 
 impl Loop {
+    /// Where to send the home's status, so that what its telephones know joins it on the way to `reply`.
+    fn join(&self, calls: Option<&Calls>, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
+        let reply = match &self.voice {
+            Some(voice) => voice.join(reply),
+            None => reply,
+        };
+        match calls {
+            Some(calls) => calls.join(reply),
+            None => reply,
+        }
+    }
+
     /// Gives back what belongs to others: the router's ports, the other ways in, the gateway.
-    fn close(self) -> Outcome {
+    async fn close(self) -> Outcome {
+        if let Some(voice) = self.voice {
+            voice.stop().await;
+        }
         drop(self.mapping);
         drop(self.ikev2);
         self.gateway.map_or(Ok(()), Gateway::stop)
@@ -365,6 +404,9 @@ impl Loop {
         let gateway = self.gateway.as_mut().map(|gateway| gateway.reload(revoked.as_ref())).transpose()?;
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked.as_ref())?;
+        }
+        if let (Some(gateway), Some(voice)) = (&self.gateway, &self.voice) {
+            voice.reload_soon(gateway)?;
         }
         if let Some(list) = revoked {
             self.server.handle_revocations(list);

@@ -103,7 +103,10 @@ pub(super) fn write(
 ) -> Result<UnixSeconds, Failure> {
     let now = Clock::start().now().unix_seconds();
     let addresses = if addresses.is_empty() { vec![at_endpoint(files)?] } else { addresses.to_vec() };
-    let not_after = now.plus(guestright_directory::Record::LIFE_MAX - 1).min(certificate.not_after()).min(home.not_after());
+    let not_after = now
+        .plus(guestright_directory::Record::LIFE_MAX - 1)
+        .min(certificate.not_after())
+        .min(home.not_after());
     let statement = Statement {
         home: home.subject_id(),
         home_team: home.team_id(),
@@ -118,7 +121,8 @@ pub(super) fn write(
     let path = files.record_path(name);
     let place = |path: &Path| -> std::io::Result<()> {
         let beside = path.with_extension("record.new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
         file.write_all(record.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&beside, path)

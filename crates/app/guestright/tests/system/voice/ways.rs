@@ -200,9 +200,10 @@ fn a_home_is_found_by_the_card_that_the_telephone_sends() {
     let mut calling = Telephone::call(&exchange.town, Who::Alice, "robert", &[]);
     exchange.until_heard(50);
     let at_one = call(&exchange.status(HOME));
-    assert_eq!((&at_one["callee"], &at_one["protection"]), (&json!("bobby"), &json!("end-to-end")));
+    assert_eq!((&at_one["callee"], &at_one["protection"]), (&json!(bob), &json!("end-to-end")));
     calling.command("quit");
     calling.end();
+    listening.summary();
     listening.command("quit");
     listening.end();
     let refused = &exchange.status(HOME)["voice"]["refused"];

@@ -95,7 +95,23 @@ fn only_contacts_who_say_so_get_an_answer() {
         assert!(pair.ask_as(Some(&other), 1, START).is_ok());
     };
     let strangers = |pair: &mut Pair| pair.callee.set_contacts([]);
+    // Members of one home share its number, in whatever order they are named.
+    let shared = |pair: &mut Pair| {
+        let [own, other] =
+            [&pair.households[0], &Household::new(9)].map(|one| contact(one, &pair.numbers[0]));
+        pair.callee.set_contacts([&own, &other]);
+    };
+    let only_other = |pair: &mut Pair| {
+        let other = contact(&Household::new(9), &pair.numbers[0]);
+        pair.callee.set_contacts([&other]);
+    };
+    let gone = |pair: &mut Pair| pair.callee.set_own([]);
     let as_is = |_: &mut Pair| {};
+    for who in [&honest as &dyn Fn(&mut Pair), &impostor] {
+        assert_eq!(refused(&default, &shared, who), (3, vec![]));
+    }
+    assert_eq!(refused(&default, &only_other, &honest), (0, vec!["caller"]));
+    assert_eq!(refused(&default, &gone, &honest), (0, vec!["no-record"]));
     assert_eq!(refused(&default, &as_is, &honest), (3, vec![]));
     assert_eq!(refused(&default, &strangers, &honest), (0, vec!["stranger"]));
     assert_eq!(refused(&default, &as_is, &anonymous), (0, vec!["caller"]));

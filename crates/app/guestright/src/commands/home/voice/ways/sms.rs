@@ -1,0 +1,122 @@
+//! Short messages: contacts are asked where their homes are, and answered.
+
+use super::{Told, Way};
+use crate::failure::Failure;
+use crate::settings::{SmsSettings, WhoMayAsk};
+use anyhow::{Context as _, anyhow};
+use guestright_directory::sms::{Config, Courier};
+use guestright_directory::{Contact, Finding, Record, Source};
+use guestright_sms::{Heard, Modem, ModemSettings, Smpp, SmppSettings, Sms, SmsFinder};
+use guestright_units::Micros;
+use rand::Rng;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use zeroize::Zeroizing;
+
+/// A file with a password or a PIN is not longer.
+const SECRET_FILE_MAX: usize = 256;
+/// What may wait to be told.
+const HEARD_MAX: usize = 64;
+
+/// Short messages.
+pub(super) struct ShortMessages {
+    finder: SmsFinder,
+    wait: Duration,
+}
+
+impl ShortMessages {
+    pub(super) async fn start(
+        settings: &SmsSettings,
+        contacts: Vec<Contact>,
+        told: mpsc::Sender<Told>,
+    ) -> Result<Self, Failure> {
+        let line = line(settings)?;
+        let courier = Courier::new(Config {
+            who_may_ask: match settings.who_may_ask {
+                WhoMayAsk::Contacts => guestright_directory::sms::WhoMayAsk::Contacts,
+                WhoMayAsk::Anyone => guestright_directory::sms::WhoMayAsk::Anyone,
+                WhoMayAsk::Nobody => guestright_directory::sms::WhoMayAsk::Nobody,
+            },
+            parts_per_day: settings.messages_per_day,
+            answer_max: Micros::from_seconds(settings.wait_seconds),
+            ..Config::default()
+        });
+        let (sender, mut heard) = mpsc::channel(HEARD_MAX);
+        tokio::spawn(async move {
+            while let Some(heard) = heard.recv().await {
+                match heard {
+                    Heard::Answered => tracing::info!("a question by short message was answered"),
+                    Heard::Learned(record) => {
+                        // The loop may have ended.
+                        let _ = told.send(Told::Learned(record, Source::ShortMessage)).await;
+                    }
+                    Heard::Refused(kind, _) => tracing::info!(kind, "a short message was refused"),
+                }
+            }
+        });
+        let finder = SmsFinder::start(courier, line, || guestright_clock::rng().next_u32(), Some(sender));
+        finder.set_contacts(contacts).await.map_err(Failure::network)?;
+        Ok(Self { finder, wait: Duration::from_secs(settings.wait_seconds) })
+    }
+}
+
+/// The message centre or the modem.
+fn line(settings: &SmsSettings) -> Result<Arc<dyn Sms>, Failure> {
+    match (&settings.smpp, &settings.modem) {
+        (Some(wanted), None) => {
+            // SMPP 3.4, section 5.2.2: nine letters with the zero at their end.
+            let password = secret(&wanted.password_file, |word| word.len() <= 8)?;
+            let mut smpp = SmppSettings::new(&wanted.server, &wanted.system_id, &password, wanted.number()?);
+            smpp.system_type.clone_from(&wanted.system_type);
+            Ok(Arc::new(Smpp::start(&smpp)))
+        }
+        (None, Some(device)) => {
+            let is_pin =
+                |pin: &str| (4..=8).contains(&pin.len()) && pin.bytes().all(|digit| digit.is_ascii_digit());
+            let pin = settings.pin_file.as_deref().map(|file| secret(file, is_pin)).transpose()?;
+            let modem = ModemSettings { speed: settings.modem_speed, pin, ..ModemSettings::new(device) };
+            Ok(Arc::new(Modem::start(&modem)))
+        }
+        (Some(_), Some(_)) | (None, None) => {
+            Err(Failure::config(anyhow!("[voice.sms]: needs smpp or modem, and not both")))
+        }
+    }
+}
+
+/// The first line of a file that is its owner's alone.
+fn secret(file: &Path, is_good: impl Fn(&str) -> bool) -> Result<Zeroizing<String>, Failure> {
+    let read = || {
+        let text = guestright_keys::read_secret_text(file, SECRET_FILE_MAX)?;
+        let word = text.lines().next().unwrap_or_default().trim();
+        let good = !word.is_empty() && word.is_ascii() && is_good(word);
+        if good { Ok(Zeroizing::new(word.to_owned())) } else { Err(anyhow!("it is too long, or not one")) }
+    };
+    read().with_context(|| format!("read the password or PIN in {}", file.display())).map_err(Failure::config)
+}
+
+impl Way for ShortMessages {
+    fn source(&self) -> Source {
+        Source::ShortMessage
+    }
+
+    fn wait_max(&self) -> Duration {
+        self.wait
+    }
+
+    fn suits(&self, contact: &Contact) -> bool {
+        contact.telephone.is_some()
+    }
+
+    fn find<'a>(&'a self, contact: &'a Contact, caller: Option<&'a Record>) -> Finding<'a> {
+        Box::pin(self.finder.find_for(contact, caller.cloned()))
+    }
+
+    fn set_own(&self, own: &[(String, Record)]) {
+        let records = own.iter().map(|(_, record)| record.clone()).collect();
+        if let Err(error) = self.finder.set_own(records) {
+            tracing::warn!(%error, "questions by short message are answered with what was known before");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+use super::*;
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+const OFFER: &str = "v=0\r\no=alice 3 4 IN IP4 10.1.1.2\r\ns=Alice at 10.1.1.2\r\ni=x\r\nu=http://10.1.1.2\r\nc=IN IP4 10.1.1.2\r\n\
+                     b=AS:64\r\nt=0 0\r\na=x-session:kept\r\nm=video 5000 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
+                     m=audio 4000 RTP/AVP 111 0\r\nc=IN IP4 10.1.1.3\r\na=rtpmap:111 opus/48000/2\r\na=rtcp:4009 IN IP4 10.1.1.3\r\n\
+                     a=candidate:1 1 UDP 9 10.1.1.2 4000 typ host\r\na=ice-ufrag:x\r\na=x-unknown:kept\r\na=x-leak:10.1.1.3 here\r\n\
+                     a=ssrc:1 cname:alice@pc\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x\r\na=ptime:20\r\na=sendonly\r\n\
+                     m=image 6000 udptl t38\r\n";
+
+fn parse(text: &str) -> Description {
+    Description::parse(text.as_bytes()).unwrap()
+}
+
+fn local(network: Network, mode: Mode, address: &str) -> Local {
+    let ports = Ports { address: address.parse().unwrap(), media: 20_000, control: 20_001 };
+    let key = (network == Network::Between && mode == Mode::Homes).then_some(Secret([7; 28]));
+    let (mux, direction) = (network == Network::Between, Direction::Send);
+    Local { network, ports, mux, mode, key, index: 1, is_answer: false, open: true, direction }
+}
+
+fn said(description: &Description, local: &Local) -> String {
+    String::from_utf8(say(description, local)).unwrap()
+}
+
+#[test]
+fn an_offer_is_understood() {
+    let heard = hear(&parse(OFFER), Network::Tunnel, None).unwrap();
+    assert_eq!(
+        (heard.index, heard.ports, heard.mux, heard.mode),
+        (1, Some((4_000, 4_009)), false, Mode::Homes)
+    );
+    assert_eq!((heard.direction, heard.clock_hz), (Direction::Send, 48_000));
+    let cases =
+        [("m=audio 4000", "m=audio 0", SdpError::NoAudio), ("RTP/AVP 111", "RTP/XYZ 111", SdpError::NoAudio)];
+    for (old, new, want) in cases {
+        assert_eq!(hear(&parse(&OFFER.replace(old, new)), Network::Tunnel, None), Err(want), "{new}");
+    }
+    let cases = [
+        ("a=ptime:20", "a=rtcp-mux", Some((4_000, 4_000))),
+        ("a=rtcp:4009 IN IP4 10.1.1.3\r\n", "", Some((4_000, 4_001))),
+        ("c=IN IP4 10.1.1.3", "c=IN IP4 0.0.0.0", None),
+        ("m=audio 4000", "m=audio 65535", Some((65_535, 4_009))),
+    ];
+    for (old, new, want) in cases {
+        assert_eq!(
+            hear(&parse(&OFFER.replace(old, new)), Network::Tunnel, None).unwrap().ports,
+            want,
+            "{new}"
+        );
+    }
+}
+
+#[test]
+fn another_home_is_told_nothing_but_what_it_needs() {
+    let text = said(&parse(OFFER), &local(Network::Between, Mode::Homes, "198.51.100.2"));
+    let key = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==";
+    assert_eq!(
+        text,
+        format!(
+            "v=0\r\no=- 3 4 IN IP4 198.51.100.2\r\ns=-\r\nc=IN IP4 198.51.100.2\r\nb=AS:64\r\nt=0 0\r\na=x-session:kept\r\n\
+             m=video 0 RTP/AVP 96\r\nm=audio 20000 RTP/SAVP 111 0\r\na=rtpmap:111 opus/48000/2\r\na=x-unknown:kept\r\n\
+             a=ptime:20\r\na=rtcp-mux\r\na=guestright-protection:home\r\na=crypto:1 AEAD_AES_128_GCM inline:{key}\r\n\
+             a=sendonly\r\nm=image 0 udptl t38\r\n"
+        )
+    );
+    let heard = hear(&parse(&text), Network::Between, None).unwrap();
+    assert_eq!(
+        (heard.mode, heard.key, heard.ports),
+        (Mode::Homes, Some(Secret([7; 28])), Some((20_000, 20_000)))
+    );
+    // The other home tells its member about neither keys nor homes.
+    let inside = said(&parse(&text), &Local { mux: true, ..local(Network::Tunnel, Mode::Homes, "10.1.1.1") });
+    assert!(
+        inside.contains("m=audio 20000 RTP/AVP 111 0\r\n")
+            && inside.contains("a=rtcp-mux\r\na=rtcp:20001 IN IP4 10.1.1.1\r\n")
+    );
+    assert!(!inside.contains("crypto") && !inside.contains("guestright"), "{inside}");
+}
+
+#[test]
+fn what_members_protect_stays_as_it_is() {
+    let offer = OFFER
+        .replace("RTP/AVP 111", "UDP/TLS/RTP/SAVPF 111")
+        .replace("a=ptime:20", "a=fingerprint:sha-256 AA\r\na=setup:actpass");
+    for (network, address) in [(Network::Between, "2001:db8::2"), (Network::Tunnel, "10.1.1.1")] {
+        let text = said(&parse(&offer), &local(network, Mode::EndToEnd, address));
+        for kept in
+            ["UDP/TLS/RTP/SAVPF", "a=crypto:1 AES_CM_128", "a=fingerprint:sha-256 AA", "a=setup:actpass"]
+        {
+            assert!(text.contains(kept), "{kept}: {text}");
+        }
+        assert!(!text.contains("guestright-protection"), "{text}");
+        assert_eq!(hear(&parse(&text), network, None).unwrap().mode, Mode::EndToEnd);
+    }
+    let text = said(&parse(&offer), &local(Network::Between, Mode::EndToEnd, "2001:db8::2"));
+    assert!(text.contains("c=IN IP6 2001:db8::2\r\n"), "{text}");
+}
+
+#[test]
+fn between_homes_voice_is_protected_or_refused() {
+    let protected = OFFER.replace("RTP/AVP 111", "RTP/SAVP 111");
+    let marked = protected.replace("a=ptime:20", "a=guestright-protection:home");
+    let key = "a=crypto:1 AEAD_AES_128_GCM inline:BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==";
+    #[rustfmt::skip]
+    let cases = [
+        (OFFER.to_owned(), Err(SdpError::Unprotected)),
+        (protected, Ok(Mode::EndToEnd)),
+        (marked.clone(), Err(SdpError::NoKey)),
+        (marked.replace("a=sendonly", key), Ok(Mode::Homes)),
+        (marked.replace("a=sendonly", &format!("{key}|2^20")), Err(SdpError::NoKey)),
+        (marked.replace("a=sendonly", &key.replace("Bw==", "")), Err(SdpError::NoKey)),
+    ];
+    for (text, want) in cases {
+        let heard = hear(&parse(&text), Network::Between, None).map(|heard| heard.mode);
+        assert_eq!(heard, want, "{text}");
+    }
+    // A member cannot pretend to be a home.
+    let own = OFFER.replace("a=ptime:20", "a=guestright-protection:home");
+    assert!(
+        !said(&parse(&own), &local(Network::Between, Mode::EndToEnd, "198.51.100.2")).contains("guestright")
+    );
+}
+
+#[test]
+fn a_secret_is_not_shown() {
+    assert_eq!(
+        format!("{:?}", Keys { ours: Secret([1; 28]), theirs: Secret([2; 28]) }),
+        "Keys { ours: Secret, theirs: Secret }"
+    );
+}
+
+#[test]
+fn what_is_no_description_is_refused() {
+    #[rustfmt::skip]
+    let cases = [
+        ("v=0", "v=1"), ("o=alice 3 4", "o=alice x 4"), ("o=alice 3 4", "o=alice 99999999999999999999999 4"),
+        ("c=IN IP4 10.1.1.2", "c"), ("m=audio 4000", "m=audio 70000"), ("m=audio 4000", "m=audio 4000/2"),
+        ("RTP/AVP 111 0", "RTP/AVP"), ("b=AS:64", "b=AS:\u{7}"), ("b=AS:64", "v=0"), ("b=AS:64", "B=AS:64"),
+    ];
+    for (old, new) in cases {
+        assert!(Description::parse(OFFER.replacen(old, new, 1).as_bytes()).is_err(), "{new:?}");
+    }
+    assert!(Description::parse(format!("{OFFER}{}", "a=x\r\n".repeat(300)).as_bytes()).is_err());
+    assert!(
+        Description::parse(format!("{OFFER}{}", "m=audio 0 RTP/AVP 0\r\n".repeat(9)).as_bytes()).is_err()
+    );
+    assert!(Description::parse(&[b'x'; 9_000]).is_err());
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_names_no_address_of_the_other_side(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6), home in any::<[u8; 4]>(),
+        between: bool, ends: bool,
+    ) {
+        let mut bytes = OFFER.as_bytes().to_vec();
+        edits.into_iter().for_each(|(place, byte)| { let place = place.index(bytes.len()); bytes[place] = byte; });
+        let Ok(description) = Description::parse(&bytes) else { return Ok(()) };
+        let network = if between { Network::Between } else { Network::Tunnel };
+        let mode = if ends { Mode::EndToEnd } else { Mode::Homes };
+        let home = IpAddr::from([198, 18, home[2], home[3]]);
+        let text = said(&description, &local(network, mode, &home.to_string()));
+        for secret in description.addresses().into_iter().filter(|address| address.parse::<IpAddr>().is_ok()) {
+            let elsewhere = text.replace(&home.to_string(), "");
+            prop_assert!(!elsewhere.contains(secret), "{} in {}", secret, text);
+        }
+        let again = Description::parse(text.as_bytes()).expect("what is said is understood");
+        prop_assert_eq!(again.streams.len(), description.streams.len());
+        let carried = again.streams.iter().filter(|stream| stream.port != 0).count();
+        prop_assert!(carried <= 1);
+    }
+}

@@ -9,36 +9,58 @@
 
 pub mod actors;
 mod canonical;
+mod capture;
+mod codec;
+mod directory;
 mod identity;
 mod receipt;
 mod roaming;
 mod router;
 pub mod seeds;
+mod short_messages;
+mod signalling;
+mod telephone;
 mod text;
+mod traffic;
 mod tunnel;
 pub mod vectors;
 mod vici;
+mod voice;
 
+pub use capture::{capture, streams};
+pub use codec::codec;
+pub use directory::directory;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
+pub use short_messages::{short_message, sms_link};
+pub use signalling::{session, sip};
+pub use telephone::description;
 pub use text::{armour, team_id, wireguard};
+pub use traffic::traffic;
 pub use tunnel::{esp, esp_datagram, esp_inner, esp_settings, l2tp, ppp};
 pub use vici::vici;
+pub use voice::{agreement, crypto_line, rtcp, rtp};
 
 /// A function that holds a promise against some bytes.
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 25] = [
+pub const TARGETS: [(&str, Target); 39] = [
     ("acknowledgement", acknowledgement),
+    ("agreement", agreement),
     ("armour", armour),
     ("batch", batch),
     ("bundle", bundle),
+    ("capture", capture),
     ("cbor", cbor),
     ("certificate", certificate),
+    ("codec", codec),
+    ("crypto_line", crypto_line),
     ("delegation", delegation),
+    ("description", description),
+    ("directory", directory),
     ("esp", esp),
     ("esp_datagram", esp_datagram),
     ("esp_inner", esp_inner),
@@ -51,9 +73,17 @@ pub const TARGETS: [(&str, Target); 25] = [
     ("ppp", ppp),
     ("receipt", receipt),
     ("revocations", revocations),
+    ("rtcp", rtcp),
+    ("rtp", rtp),
     ("sealed", sealed),
+    ("session", session),
+    ("short_message", short_message),
+    ("sip", sip),
+    ("sms_link", sms_link),
     ("stream", stream),
+    ("streams", streams),
     ("team_id", team_id),
+    ("traffic", traffic),
     ("upnp", upnp),
     ("vici", vici),
     ("wireguard", wireguard),

@@ -60,7 +60,10 @@ pub fn streams(bytes: &[u8]) {
     check(&report);
 }
 
-fn read(bytes: &[u8], piece: usize) -> (Vec<(Option<Stamp>, Vec<u8>)>, Result<(), CaptureError>) {
+/// A frame: when it was caught, and its bytes.
+type Read = (Option<Stamp>, Vec<u8>);
+
+fn read(bytes: &[u8], piece: usize) -> (Vec<Read>, Result<(), CaptureError>) {
     let mut reader = Reader::new();
     let mut packets = Vec::new();
     let mut take = |reader: &mut Reader| {

@@ -37,6 +37,52 @@ fn agrees_with_flent() {
     assert_eq!(rows, 308);
 }
 
+/// Another implementation, over all inputs: the Go program of <https://github.com/manucorporat/e-model> (commit
+/// e6b8411), which follows the text of G.107 (06/2015). Each input over its permitted range with the others at their
+/// defaults, then 200 points at random. It knows no `sT` and `mT`, and prints R with six digits.
+#[test]
+fn agrees_with_another_implementation_over_all_inputs() {
+    let mut rows = 0;
+    for line in include_str!("../../tests/vectors/e_model_all_inputs.csv").lines().skip(1) {
+        let numbers: Vec<f64> = line.split(',').map(|number| number.parse().unwrap()).collect();
+        let [slr_db, rlr_db, stmr_db, lstr_db, ds_db, telr_db, wepl_db, t_ms, tr_ms, ta_ms, rest @ ..] =
+            numbers.as_slice()
+        else {
+            panic!("{line}")
+        };
+        let [qdu, ie, bpl, ppl_percent, burst_r, nc_dbm0p, nfor_dbmp, ps_dba, pr_dba, a, want] = *rest else {
+            panic!("{line}")
+        };
+        let inputs = Inputs {
+            slr_db: *slr_db,
+            rlr_db: *rlr_db,
+            stmr_db: *stmr_db,
+            lstr_db: Some(*lstr_db),
+            ds_db: *ds_db,
+            telr_db: *telr_db,
+            wepl_db: *wepl_db,
+            t_ms: *t_ms,
+            tr_ms: *tr_ms,
+            ta_ms: *ta_ms,
+            qdu,
+            ie,
+            bpl,
+            ppl_percent,
+            burst_r,
+            nc_dbm0p,
+            nfor_dbmp,
+            ps_dba,
+            pr_dba,
+            a,
+            ..Inputs::default()
+        };
+        let got = r(inputs);
+        assert!((got - want).abs() < 1e-5, "{line}: {got}");
+        rows += 1;
+    }
+    assert_eq!(rows, 301);
+}
+
 /// `Id` for an echo loss of 65 dB and equal delays, and `Ie,eff` of G.729A+VAD: computed once by hand from the
 /// equations, with two digits.
 #[test]

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use guestright_directory::{Address, AddressError, Host, HostName, LINK_PORT};
 use guestright_identity::{Certificate, Delegation, KeyId, SecretKey};
 use guestright_tunnel::wireguard::{self, HostPort, Network, PresharedKey, PrivateKey, PublicKey};
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,16 @@ pub(crate) struct PeerFile {
     /// What it lets its home sign: a [`Delegation`] in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delegation: Option<String>,
+}
+
+/// Where other homes find the home whose gateway has this endpoint: on the same computer, at the port of links.
+pub(crate) fn link_address(endpoint: &HostPort) -> Result<Address, AddressError> {
+    let host = match &endpoint.host {
+        wireguard::Host::Address(IpAddr::V4(address)) => Host::V4(*address),
+        wireguard::Host::Address(IpAddr::V6(address)) => Host::V6(*address),
+        wireguard::Host::Name(name) => Host::Name(HostName::new(name)?),
+    };
+    Address::new(host, LINK_PORT)
 }
 
 /// A gateway's directory, its settings read and checked.

@@ -9,15 +9,12 @@ pub(crate) use ways::{DnsSettings, SmsSettings};
 use super::{IpAddr, SocketAddr};
 use crate::failure::Failure;
 use anyhow::{Context as _, anyhow};
-use guestright_directory::{Address, Contact, HomeHint};
+use guestright_directory::{Address, Contact, HomeHint, LINK_PORT};
 use guestright_identity::KeyId;
 use guestright_units::TeamId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// The port on which a home awaits other homes.
-pub(crate) const LINK_PORT: u16 = 7275;
 
 /// Calls between members. Needs `[gateway]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,7 +73,7 @@ pub(crate) struct ContactFields {
 impl Default for VoiceSettings {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::new(IpAddr::from([0, 0, 0, 0]), LINK_PORT),
+            listen: SocketAddr::new(IpAddr::from([0, 0, 0, 0]), LINK_PORT.get()),
             sip_port: 5_060,
             domains: vec!["home".to_owned()],
             media_port_first: 20_000,

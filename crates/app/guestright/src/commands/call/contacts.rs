@@ -2,13 +2,13 @@
 
 use super::place;
 use crate::failure::{Failure, Outcome};
+use crate::gateway_files;
 use crate::qr::Code;
 use anyhow::{Context, anyhow};
-use guestright_directory::{Address, Contact, Contacts, HomeHint, Host, LINK_PORT};
+use guestright_directory::{Address, Contact, Contacts, HomeHint};
 use guestright_identity::KeyId;
 use std::fs::{self, OpenOptions};
 use std::io::{IsTerminal, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -125,14 +125,7 @@ fn endpoint(tunnel: &Path) -> Result<Address, Failure> {
         Failure::config(anyhow!("{} does not say where the home is", tunnel.display()))
             .hint("name it: --home")
     })?;
-    let host: Host = match &endpoint.host {
-        guestright_tunnel::wireguard::Host::Address(IpAddr::V4(address)) => Host::V4(*address),
-        guestright_tunnel::wireguard::Host::Address(IpAddr::V6(address)) => Host::V6(*address),
-        guestright_tunnel::wireguard::Host::Name(name) => {
-            Host::Name(guestright_directory::HostName::new(name).map_err(Failure::config)?)
-        }
-    };
-    Address::new(host, LINK_PORT).map_err(|error| {
+    gateway_files::link_address(endpoint).map_err(|error| {
         Failure::config(anyhow!("{}: {error}", tunnel.display()))
             .hint("name an address that others reach: --home")
     })

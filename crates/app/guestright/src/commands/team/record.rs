@@ -6,14 +6,12 @@ use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{self, GatewayFiles};
 use anyhow::{Context, anyhow};
 use guestright_clock::Clock;
-use guestright_directory::{Address, Host, HostName, LINK_PORT, Statement};
+use guestright_directory::{Address, Statement};
 use guestright_identity::{Certificate, Role, SecretKey};
-use guestright_tunnel::wireguard;
 use guestright_units::UnixSeconds;
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -102,7 +100,11 @@ pub(super) fn write(
     certificate: &Certificate,
 ) -> Result<UnixSeconds, Failure> {
     let now = Clock::start().now().unix_seconds();
-    let addresses = if addresses.is_empty() { vec![at_endpoint(files)?] } else { addresses.to_vec() };
+    let addresses = if addresses.is_empty() {
+        vec![gateway_files::link_address(&files.endpoint).map_err(Failure::config)?]
+    } else {
+        addresses.to_vec()
+    };
     let not_after = now
         .plus(guestright_directory::Record::LIFE_MAX - 1)
         .min(certificate.not_after())
@@ -129,14 +131,4 @@ pub(super) fn write(
     };
     place(&path).with_context(|| format!("write {}", path.display())).map_err(Failure::config)?;
     Ok(not_after)
-}
-
-/// Where other homes find this one: on the computer where members find the gateway.
-fn at_endpoint(files: &GatewayFiles) -> Result<Address, Failure> {
-    let host = match &files.endpoint.host {
-        wireguard::Host::Address(IpAddr::V4(address)) => Host::V4(*address),
-        wireguard::Host::Address(IpAddr::V6(address)) => Host::V6(*address),
-        wireguard::Host::Name(name) => Host::Name(HostName::new(name).map_err(Failure::config)?),
-    };
-    Address::new(host, LINK_PORT).map_err(Failure::config)
 }

@@ -3,10 +3,11 @@
 mod peer;
 pub(crate) mod wav;
 
+use crate::town::baresip::{TONE_HZ, share_of_tone};
 use crate::town::program::Program;
 use crate::town::{guestright, inside, succeeded, until};
 use guestright_netns::{LinkOptions, World};
-use peer::{Baresip, Stranger};
+use peer::{PHONE, Stranger, phone};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -331,17 +332,14 @@ fn a_stock_softphone_calls_and_is_called() {
     }
     let house = Household::with_a_network();
     for (protection, encryption) in [("home", ""), ("sdes", ";mediaenc=srtp-mand")] {
-        let phone = Baresip::start(
-            house.world.as_ref().unwrap(),
-            &house.path(&format!("phone-{protection}")),
-            encryption,
-        );
+        let phone =
+            phone(house.world.as_ref().unwrap(), &house.path(&format!("phone-{protection}")), encryption);
         let record = house.text("heard.wav");
         let arguments =
             ["--protection", protection, "--play", house.text("speech.wav"), "--loop", "--control"];
         let mut alice = house.call(
             "alice",
-            &format!("sip:phone@{}", Baresip::ADDRESS),
+            &format!("sip:phone@{PHONE}"),
             &[&arguments[..], &["--record", record]].concat(),
         );
         event(&alice, "connected");
@@ -360,7 +358,7 @@ fn a_stock_softphone_calls_and_is_called() {
         // What was on its way when we were put on hold comes too late to be heard.
         assert!(heard["refused"].as_u64().unwrap() < 10, "{heard}");
         assert!(mos(&heard) > 4.0, "{heard}");
-        assert!(peer::share_of_tone(&read(Path::new(record))) > 0.3, "the softphone's tone is heard");
+        assert!(share_of_tone(&read(Path::new(record)), TONE_HZ) > 0.3, "the softphone's tone is heard");
 
         let accept = ["--accept", protection, "--protection", protection, "--record", record];
         let (mut bob, at) = house.listen("bob", &accept);
@@ -372,7 +370,7 @@ fn a_stock_softphone_calls_and_is_called() {
         let heard = summary(&bob);
         assert!(bob.wait().success());
         assert!(mos(&heard) > 4.0, "{heard}");
-        assert!(peer::share_of_tone(&read(Path::new(record))) > 0.3);
+        assert!(share_of_tone(&read(Path::new(record)), TONE_HZ) > 0.3);
     }
 }
 
@@ -386,9 +384,9 @@ fn the_telephone_and_its_capture_agree_when_packets_are_lost() {
     let lossy = "add table ip loss; add chain ip loss in { type filter hook input priority 0; }; \
                  add rule ip loss in udp sport 10000-10100 numgen random mod 100 < 8 drop";
     world.run("member", "nft", &[lossy]).unwrap();
-    let phone = Baresip::start(world, &house.path("phone"), "");
+    let phone = phone(world, &house.path("phone"), "");
     let arguments = ["--protection", "home", "--seconds", "8", "--pcapng", house.text("alice.pcapng")];
-    let mut alice = house.call("alice", &format!("sip:phone@{}", Baresip::ADDRESS), &arguments);
+    let mut alice = house.call("alice", &format!("sip:phone@{PHONE}"), &arguments);
     let heard = summary(&alice);
     assert!(alice.wait().success());
     drop(phone);

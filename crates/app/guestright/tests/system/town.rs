@@ -7,6 +7,7 @@
 //!                 net, servers at 192.0.2.1
 //! ```
 
+pub(crate) mod baresip;
 pub(crate) mod client;
 pub(crate) mod program;
 pub(crate) mod services;

@@ -13,9 +13,10 @@ pub(crate) mod telephone;
 mod ways;
 
 use super::town::{inside, succeeded, until};
+use crate::town::baresip::{TONE_HZ, share_of_tone};
 use exchange::{BOB_HOME, Exchange, HOME, Trace};
 use serde_json::{Value, json};
-use softphone::{Baresip, Sipp, TONE_HZ, share_of_tone};
+use softphone::{Baresip, Sipp};
 use std::thread;
 use std::time::{Duration, Instant};
 

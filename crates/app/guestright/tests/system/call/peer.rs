@@ -1,8 +1,7 @@
 //! Other telephones: a stock one, and ones that do what no telephone should.
 
-use crate::call::wav;
-use crate::town::program::Program;
-use crate::town::{PATIENCE, until};
+use crate::town::PATIENCE;
+use crate::town::baresip::{Baresip, Wanted};
 use guestright_netns::World;
 use guestright_sip::agent::{
     Agent, AgentEvent, AgentSettings, Agreement, Call, CallEvent, Crypto, Description, Direction, Profile,
@@ -10,123 +9,27 @@ use guestright_sip::agent::{
 };
 use guestright_voice::rtp::{Header, Kind};
 use guestright_voice::srtp::{CryptoLine, MasterKey, Profile as Suite, Protect};
-use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
-const TONE_HZ: f64 = 440.0;
+/// Where Debian's baresip on the host `phone` is called.
+pub(crate) const PHONE: &str = "10.71.0.2:5070";
 
-#[expect(clippy::cast_possible_truncation, reason = "samples are small")]
-fn tone() -> Vec<i16> {
-    let angle = |number: u32| f64::from(number) / 8_000.0 * TONE_HZ * std::f64::consts::TAU;
-    (0..8_000 * 30).map(|number| (angle(number).sin() * 8_000.0) as i16).collect()
-}
-
-/// In how many of the pieces of 50 ms the tone is nearly all there is, 0 to 1.
-pub(crate) fn share_of_tone(samples: &[i16]) -> f64 {
-    let is_tone = |piece: &[i16]| {
-        let (mut sine, mut cosine, mut energy) = (0.0, 0.0, 0.0);
-        for (number, sample) in (0_u32..).zip(piece) {
-            let (value, angle) =
-                (f64::from(*sample), f64::from(number) / 8_000.0 * TONE_HZ * std::f64::consts::TAU);
-            sine += value * angle.sin();
-            cosine += value * angle.cos();
-            energy += value * value;
-        }
-        energy > 400_000.0 && (sine * sine + cosine * cosine) * 2.0 / (energy * 400.0) > 0.9
+/// Starts a baresip there that takes every call and says a tone. `account` is added to its account.
+pub(crate) fn phone(world: &World, directory: &Path, account: &str) -> Baresip {
+    let wanted = Wanted {
+        directory,
+        log: &directory.join("log"),
+        listen: PHONE,
+        account: &format!("<sip:phone@10.71.0.2>;regint=0{account}"),
+        module: "srtp",
+        more: "",
     };
-    let pieces: Vec<_> = samples.chunks_exact(400).collect();
-    let good = pieces.iter().filter(|piece| is_tone(piece)).count();
-    f64::from(u32::try_from(good).unwrap()) / f64::from(u32::try_from(pieces.len().max(1)).unwrap())
-}
-
-/// Debian's baresip on the host `phone`, told what to do over its control connection.
-pub(crate) struct Baresip {
-    _program: Program,
-    control: RefCell<TcpStream>,
-    buffer: RefCell<Vec<u8>>,
-}
-
-impl Baresip {
-    pub(crate) const ADDRESS: &'static str = "10.71.0.2:5070";
-
-    /// Starts one that takes every call and says a tone. `account` is added to its account.
-    pub(crate) fn start(world: &World, directory: &Path, account: &str) -> Self {
-        std::fs::create_dir(directory).unwrap();
-        wav::write(&directory.join("tone.wav"), &tone());
-        let here = directory.display();
-        let mut config = format!(
-            "poll_method epoll\nsip_listen {}\ncall_max_calls 4\nausrc_srate 8000\nauplay_srate 8000\n\
-             ausrc_channels 1\nauplay_channels 1\naudio_buffer 20-160\nmodule_path /usr/lib/baresip/modules\n\
-             ctrl_tcp_listen 127.0.0.1:4444\nrtp_ports 10000-10100\naudio_player aufile,{here}/play.wav\n\
-             audio_alert aufile,{here}/alert.wav\naudio_source aufile,{here}/tone.wav\n",
-            Self::ADDRESS
-        );
-        for module in ["g711", "aufile", "srtp"] {
-            config += &format!("module {module}.so\n");
-        }
-        config += "module_tmp account.so\nmodule_app menu.so\nmodule_app ctrl_tcp.so\n";
-        std::fs::write(directory.join("config"), config).unwrap();
-        let account = format!(
-            "<sip:phone@10.71.0.2>;regint=0;answermode=auto;audio_codecs=pcmu;auth_pass=none{account}\n"
-        );
-        std::fs::write(directory.join("accounts"), account).unwrap();
-        let mut command = world.command("phone", "baresip").unwrap();
-        command.arg("-f").arg(directory).args(["-4", "-v"]);
-        let program = Program::start(&mut command, &directory.join("log"));
-        let mut control = None;
-        until("baresip to listen", || {
-            control = world.within("phone", || TcpStream::connect("127.0.0.1:4444")).unwrap().ok();
-            control.is_some()
-        });
-        let control = control.unwrap();
-        control.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self { _program: program, control: RefCell::new(control), buffer: RefCell::default() }
-    }
-
-    pub(crate) fn command(&self, command: &str, parameters: &str) {
-        let text = json!({ "command": command, "params": parameters, "token": command }).to_string();
-        write!(self.control.borrow_mut(), "{}:{text},", text.len()).unwrap();
-    }
-
-    /// Waits for an event of this type; others before it are passed over.
-    pub(crate) fn event(&self, wanted: &str) -> Value {
-        let deadline = Instant::now() + PATIENCE;
-        let mut said = Vec::new();
-        while Instant::now() < deadline {
-            while let Some(value) = self.next_said() {
-                if value["type"] == wanted {
-                    return value;
-                }
-                said.push(value);
-            }
-            let mut chunk = [0; 4_096];
-            match self.control.borrow_mut().read(&mut chunk) {
-                Ok(length @ 1..) => self.buffer.borrow_mut().extend(&chunk[..length]),
-                Ok(0) | Err(_) => break,
-            }
-        }
-        panic!("waited in vain for {wanted}; it said {said:?}");
-    }
-
-    /// The next netstring.
-    fn next_said(&self) -> Option<Value> {
-        let mut buffer = self.buffer.borrow_mut();
-        let colon = buffer.iter().position(|byte| *byte == b':')?;
-        let length: usize = std::str::from_utf8(&buffer[..colon]).unwrap().parse().unwrap();
-        let text = buffer.get(colon + 1..colon + 1 + length)?.to_vec();
-        if buffer.len() < colon + 2 + length {
-            return None;
-        }
-        buffer.drain(..colon + 2 + length);
-        Some(serde_json::from_slice(&text).unwrap_or_default())
-    }
+    Baresip::start(world, "phone", &wanted)
 }
 
 /// What a stranger does with a call.

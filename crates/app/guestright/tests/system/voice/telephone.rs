@@ -1,9 +1,10 @@
 //! `guestright call` through both homes: with itself, and with a stock softphone.
 
 use super::exchange::{BOB_HOME, Exchange, HOME, Trace};
-use super::softphone::{Baresip, TONE_HZ, share_of_tone};
+use super::softphone::Baresip;
 use super::{call, percentile};
 use crate::call::wav;
+use crate::town::baresip::{TONE_HZ, share_of_tone};
 use crate::town::program::Program;
 use crate::town::{Town, inside, succeeded, until};
 use serde_json::{Value, json};

@@ -224,7 +224,7 @@ fn a_stock_client_is_back_soon_after_its_home_or_the_access_point_was_killed() {
     if !inside("zero_install::a_stock_client_is_back_soon_after_its_home_or_the_access_point_was_killed") {
         return;
     }
-    let country = Country::build(Rules::default(), "");
+    let country = Country::build(Rules { log: "debug", ..Rules::default() }, "");
     country.enrol("walker", &[]);
     let town = &country.town;
     town.serve_tcp("net", "192.0.2.1:80", &Heard::default());
@@ -252,8 +252,12 @@ fn a_stock_client_is_back_soon_after_its_home_or_the_access_point_was_killed() {
     back("the home", killed);
     ap.kill();
     let killed = Instant::now();
+    println!("XXX killed at {:?}", now());
     let _ap = town.start("ap");
+    println!("XXX started at {:?}", now());
     back("the access point", killed);
+    println!("XXX back at {:?}", now());
+    println!("AP\n{}HOME\n{}MANOR\n{}", _ap.log(), _home.log(), _manor.log());
 }
 
 #[test]

@@ -1,0 +1,1 @@
+//! Experiments as data: plans, results, verdicts and reports.

@@ -1,0 +1,1 @@
+//! Links, queues and TCP in virtual time.

@@ -1,0 +1,1 @@
+//! The papers' testbeds in virtual time.

@@ -231,6 +231,16 @@ impl AccessPoint {
         self.handle_timeout(now);
     }
 
+    /// Takes in that the team server can be reached (again). What was decided without it is asked of it now, and homes
+    /// that were turned away for want of it may be called.
+    pub fn handle_home_found(&mut self, now: Time) {
+        for session in self.sessions.values_mut().filter(|session| session.decided_alone) {
+            (session.decided_alone, session.decided_until) = (false, session.decided_until.min(now));
+        }
+        self.calls.home_found(now);
+        self.handle_timeout(now);
+    }
+
     /// Takes in what the firewall has counted for a visitor since it was opened, both ways.
     pub fn handle_traffic(&mut self, address: Address, counted: Bytes, now: Time) {
         let (volume, unpaid_max) = (self.config.volume, self.config.unpaid_max);

@@ -38,6 +38,8 @@ struct Call {
     good: bool,
     /// Whether its session is over.
     over: bool,
+    /// Whether our own team server could not be asked: then it is not this home's fault that nothing came of it.
+    undecided: bool,
 }
 
 /// Calls within the current minute.
@@ -52,6 +54,8 @@ struct Minute {
 struct Wait {
     until: Time,
     failures: u32,
+    /// Whether it waits for our own team server only.
+    undecided: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +98,27 @@ impl Calls {
         }
     }
 
+    /// A session that was served by this path is over, and another one may begin on it.
+    pub(super) fn stay(&mut self, path: Path, limits: &CallLimits, now: Time) {
+        if let Some(call) = self.open.get_mut(&path) {
+            (call.good, call.until) = (true, now + limits.timeout);
+        }
+    }
+
+    /// It comes to nothing because the own team server could not be asked.
+    pub(super) fn undecided(&mut self, path: Path) {
+        if let Some(call) = self.open.get_mut(&path) {
+            call.undecided = true;
+        }
+    }
+
+    /// The own team server is there again: who only waited for it need not wait any longer.
+    pub(super) fn home_found(&mut self, now: Time) {
+        for wait in self.waits.values_mut().filter(|wait| wait.undecided) {
+            (wait.undecided, wait.until) = (false, wait.until.min(now));
+        }
+    }
+
     /// Whether a home that lost its connection in a session, and then did not sign, is let off: a home that was started
     /// anew has forgotten the session. Once in a while only, because who means to cheat can hang up too.
     pub(super) fn pardon(&mut self, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
@@ -108,7 +133,8 @@ impl Calls {
     fn add(&mut self, address: Address, port: NonZeroU16, line: Line, until: Time) -> Path {
         self.next += 1;
         let path = CALL | self.next;
-        self.open.insert(path, Call { address, port, line, until, good: false, over: false });
+        self.open
+            .insert(path, Call { address, port, line, until, good: false, over: false, undecided: false });
         path
     }
 
@@ -136,12 +162,17 @@ impl Calls {
     }
 
     /// The next call for this flow has to wait: longer each time, if it was in vain.
-    fn remember(&mut self, address: Address, good: bool, limits: &CallLimits, now: Time) {
+    fn remember(&mut self, call: &Call, limits: &CallLimits, now: Time) {
+        let Call { address, good, undecided, .. } = *call;
         let before = self.waits.get(&address).map_or(0, |wait| wait.failures);
-        let failures = if good { 0 } else { before + 1 };
+        let failures = match (good, undecided) {
+            (true, _) => 0,
+            (false, true) => before,
+            (false, false) => before + 1,
+        };
         let doubled = limits.again_after.0.saturating_mul(1 << failures.saturating_sub(1).min(32));
         let until = now + Micros(doubled).min(limits.again_after_max);
-        self.waits.insert(address, Wait { until, failures });
+        self.waits.insert(address, Wait { until, failures, undecided });
         // What could be called for long is forgotten, its failures too.
         self.waits.retain(|_, wait| now < wait.until + limits.again_after_max);
         while self.waits.len() > REMEMBERED_MAX {
@@ -222,7 +253,7 @@ impl AccessPoint {
                 if !call.over {
                     *self.refusals.entry("home-away").or_default() += 1;
                 }
-                self.calls.remember(call.address, call.good, &self.config.calls, now);
+                self.calls.remember(&call, &self.config.calls, now);
             }
         }
     }
@@ -264,12 +295,11 @@ impl AccessPoint {
                 continue;
             }
             if now >= call.until {
-                let (address, good, over) = (call.address, call.good, call.over);
-                self.calls.open.remove(&path);
-                if !over {
+                let Some(call) = self.calls.open.remove(&path) else { continue };
+                if !call.over {
                     *self.refusals.entry("home-silent").or_default() += 1;
                 }
-                self.calls.remember(address, good, &self.config.calls, now);
+                self.calls.remember(&call, &self.config.calls, now);
                 self.events.push_back(Event::HangUp(path));
             }
         }

@@ -58,7 +58,7 @@ pub struct CallLimits {
     pub per_minute_max: u32,
     /// A connection that was lost in a session is made again after so long.
     pub redial_after: Micros,
-    /// A home that lost its connection in a session may leave it unpaid once in so long, and is called again at once.
+    /// A home that lost its connection in a session may leave it unpaid once in so long, and may begin another at once.
     pub pardon_gap: Micros,
     /// A tunnel that carries nothing for so long is closed: nobody says goodbye.
     pub idle: Micros,

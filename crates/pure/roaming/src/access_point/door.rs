@@ -31,6 +31,9 @@ impl AccessPoint {
         if self.pending.values().any(asked) {
             return; // Sent again; the answer is on its way.
         }
+        if self.has_forgotten(&knock) {
+            self.close(address, Code::Unpaid, now);
+        }
         if let Err((kind, code, reason)) = self.check_place(&knock, now) {
             return self.refuse(address, path, kind, code, reason);
         }
@@ -48,6 +51,17 @@ impl AccessPoint {
         }
         let Knock { certificate, nonce, bundle, .. } = knock;
         self.question(address, path, certificate, Some(nonce), bundle, now);
+    }
+
+    /// Whether a home that was called again asks for service as if for the first time: it was started anew, and nobody
+    /// will sign for the session that it had.
+    fn has_forgotten(&self, knock: &Knock) -> bool {
+        let session = self.sessions.get(&knock.address);
+        session.is_some_and(|session| {
+            let same = session.path == knock.path
+                && session.certificate.subject_id() == knock.certificate.subject_id();
+            same && session.line_lost && session.stage == Stage::Open && session.nonce != knock.nonce
+        })
     }
 
     fn check_certificate(&self, certificate: &Certificate, now: Time) -> Result<(), Refusal> {
@@ -151,10 +165,17 @@ impl AccessPoint {
         let Some(pending) = self.pending.get(&reference) else {
             return;
         };
+        let (address, path) = (pending.address, pending.path);
         let session = self.sessions.get(&pending.address);
         let grant = session.map(|session| session.class).or(self.config.when_home_is_away);
+        if grant.is_none() {
+            self.calls.undecided(path);
+        }
         let reason = "this household cannot decide now: its team server does not answer".to_owned();
         self.handle_decision(reference, grant, 60, reason, now);
+        if let Some(session) = self.sessions.get_mut(&address) {
+            session.decided_alone = true;
+        }
     }
 
     fn handle_decision(
@@ -169,6 +190,9 @@ impl AccessPoint {
             return;
         };
         let address = pending.address;
+        if let Some(session) = self.sessions.get_mut(&address) {
+            session.decided_alone = false;
+        }
         let mut until = now + Micros::from_seconds(valid_for.max(1).into());
         let mut grant = grant;
         let session = self.sessions.get(&address);
@@ -182,7 +206,10 @@ impl AccessPoint {
         match (grant, session.map(Session::is_closing)) {
             (_, Some(true)) => {} // Too late for this session.
             (None, Some(false)) => self.close(address, Code::Refused, now),
-            (None, None) => self.refuse(address, pending.path, "denied", Code::Refused, reason),
+            (None, None) => {
+                self.refuse(address, pending.path, "denied", Code::Refused, reason);
+                self.calls.over(pending.path, false, now);
+            }
             (Some(class), Some(false)) => self.reclassify(&pending, class, until),
             (Some(class), None) => self.begin(pending, class, until, now),
         }

@@ -178,7 +178,11 @@ impl AccessPoint {
         let code = session.end_code();
         let lost = address.home.filter(|_| session.line_lost && code == Code::Unpaid);
         let pardoned = lost.is_some_and(|home| self.calls.pardon(home, &self.config.calls, now));
-        self.calls.over(session.path, code == Code::Closed || pardoned, now);
+        if pardoned {
+            self.calls.stay(session.path, &self.config.calls, now);
+        } else {
+            self.calls.over(session.path, code == Code::Closed, now);
+        }
         let (signed, unpaid) = (session.signed, session.unpaid());
         let team = session.certificate.team_id();
         if code == Code::Unpaid && !pardoned && team != self.certificate.team_id() {

@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) request: Option<Request>,
     pub(super) request_at: Time,
     pub(super) decided_until: Time,
+    /// Whether it was last decided without the team server, which could not be asked.
+    pub(super) decided_alone: bool,
     /// Whether the connection to the home that signs was ever lost: it may have forgotten the session.
     pub(super) line_lost: bool,
 }
@@ -92,6 +94,7 @@ impl Session {
             request: None,
             request_at: Time(0),
             decided_until,
+            decided_alone: false,
             line_lost: false,
         }
     }

@@ -156,18 +156,80 @@ fn a_home_that_was_killed_is_pardoned_once_an_hour() {
     world.run_for(Micros::from_seconds(21));
     world.homes[0].restart();
     world.cut_lines();
-    world.run_for(Micros::from_seconds(15));
+    // Called again after half a second; what it had forgotten is over at once, and it asks again after another half.
+    world.run_for(Micros::from_millis(1_500));
     let address = world.tunnel_address(tunnel);
     assert!(world.houses[0].firewall.contains_key(&address), "served again: {}", shown(&world));
+    assert_eq!((world.calls_of(0), world.houses[0].refused("home-away")), (2, 0), "{}", shown(&world));
     let [(Code::Unpaid, counted, signed)] = world.houses[0].closed()[..] else { panic!("{}", shown(&world)) };
     assert!(counted.0 - signed.0 <= PERIOD, "{counted} {signed}");
     // Whoever makes a habit of it waits as every debtor does.
+    world.run_for(Micros::from_seconds(14));
     world.homes[0].restart();
     world.cut_lines();
-    world.run_for(MINUTE);
+    world.run_for(Micros::from_seconds(30));
     assert!(!world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
     world.run_for(Micros::from_seconds(900));
     assert!(world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
+}
+
+#[test]
+fn a_home_that_was_killed_may_take_its_time_to_begin_again() {
+    let mut world = world(17, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(21));
+    world.homes[0].restart();
+    world.cut_lines();
+    // Called again after half a second, it asks once; then nothing of it is heard for a while.
+    world.run_for(Micros::from_millis(700));
+    world.homes[0].speaks = false;
+    world.run_for(Micros::from_seconds(2));
+    world.homes[0].speaks = true;
+    world.run_for(Micros::from_seconds(3));
+    assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "{}", shown(&world));
+    assert_eq!(world.calls_of(0), 2, "on the same connection");
+}
+
+#[test]
+fn who_was_turned_away_for_want_of_the_households_own_home_is_called_once_it_is_there() {
+    let mut world = world(14, &[terms(PLENTY)]);
+    let away = access_point::Config { when_home_is_away: None, ..access_point::Config::default() };
+    world.houses[0].restart(away);
+    world.houses[0].home_up = false;
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(600));
+    let (denied, silent) = (world.houses[0].refused("denied"), world.houses[0].refused("home-away"));
+    // Every 5 s, and 3 s for the decision: the distant home has done nothing wrong, so the wait does not grow.
+    assert!((60..=90).contains(&denied), "{denied}: {}", shown(&world));
+    assert_eq!((silent, world.houses[0].opened()), (0, 0), "it answered each time");
+    // Half a second after the refusal; four and a half more would be the wait.
+    while world.houses[0].refused("denied") == denied {
+        world.run_for(Micros::from_millis(100));
+    }
+    world.run_for(Micros::from_millis(1_200));
+    world.houses[0].home_up = true;
+    let now = world.now;
+    world.houses[0].ap.handle_home_found(now);
+    world.run_for(SECOND);
+    assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "{}", shown(&world));
+}
+
+#[test]
+fn a_home_that_is_refused_was_not_away() {
+    // By the papers' policy a team that has taken and never given is refused.
+    let mut world = World::new(15, 2, Link::GOOD);
+    let mandates = vec![mandate(&world.houses[1], terms(PLENTY), &mut world.rng)];
+    world.add_home(mandates, Config::default());
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(75)); // Its receipts are with the household's home after a minute.
+    assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "a stranger at first");
+    world.cut_lines();
+    world.houses[0].restart(access_point::Config::default());
+    world.run_for(Micros::from_seconds(300));
+    let house = &world.houses[0];
+    assert!(house.refused("denied") >= 3 && house.refused("home-away") == 0, "{}", shown(&world));
+    assert!(!house.firewall.contains_key(&world.tunnel_address(tunnel)));
+    assert!(world.calls_of(0) <= 9, "5, 10, 20 s apart: {}", world.calls_of(0));
 }
 
 #[test]

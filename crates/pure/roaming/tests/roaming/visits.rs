@@ -1,11 +1,11 @@
 //! How visits go, well and badly.
 
-use crate::world::{Link, START, TICK, World};
+use crate::world::{AP, Link, START, TICK, World};
 use guestright_identity::SecretKey;
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Config, Event};
-use guestright_roaming::message::Code;
+use guestright_roaming::message::{Code, Message};
 use guestright_roaming::{Visitor, home, visitor};
 use guestright_units::{Bytes, Micros};
 
@@ -264,6 +264,38 @@ fn a_lost_home_is_not_waited_for() {
     world.drain();
     world.run_for(Micros::from_millis(100));
     assert_eq!(world.guests[guest].granted(), [(world.houses[0].id(), ServiceClass::Lowest)]);
+}
+
+#[test]
+fn what_was_decided_without_the_home_is_decided_again_once_it_is_there() {
+    let mut world = World::new(16, 2, Link::GOOD);
+    world.houses[0].home_up = false;
+    let shown = world.houses[0].owes(world.houses[1].id(), 500_000_000, &mut world.rng);
+    let guest = world.visit(1, 0, shown.clone());
+    world.run_for(Micros::from_seconds(5));
+    let class = |world: &World| world.houses[0].ap.status().first().map(|status| status.class);
+    assert_eq!(class(&world), Some(ServiceClass::Lowest));
+    // The household's home hears of the same receipts, and then the access point finds it again.
+    world.houses[0].home_up = true;
+    let told = Message::Rcpt { reference: None, bundle: shown };
+    let now = world.now;
+    world.houses[0].tell(AP, &told, &mut world.rng, now);
+    world.drain();
+    world.run_for(Micros::from_millis(100));
+    assert_eq!(class(&world), Some(ServiceClass::Lowest));
+    let now = world.now;
+    world.houses[0].ap.handle_home_found(now);
+    world.run_for(Micros::from_seconds(1));
+    assert_eq!(class(&world), Some(ServiceClass::High), "long before the minute is over");
+    assert_eq!((world.guests[guest].ended(), world.houses[0].opened()), (None, 1));
+    // Once is enough.
+    let decided = |event: &&home::Event| matches!(event, home::Event::Decided { .. });
+    let asked = |world: &World| world.houses[0].home_events.iter().filter(decided).count();
+    let before = asked(&world);
+    let now = world.now;
+    world.houses[0].ap.handle_home_found(now);
+    world.run_for(Micros::from_seconds(1));
+    assert_eq!(asked(&world), before);
 }
 
 #[test]

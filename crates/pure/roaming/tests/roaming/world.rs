@@ -408,6 +408,13 @@ impl Household {
         }
     }
 
+    /// Its access point was killed, and starts with nothing but its key.
+    pub(crate) fn restart(&mut self, config: access_point::Config) {
+        let key = SecretKey::from_bytes(Suite::Ed25519, &self.key.to_bytes()).unwrap();
+        self.ap = AccessPoint::new(config, key, self.certificate.clone());
+        self.firewall.clear();
+    }
+
     pub(crate) fn id(&self) -> TeamId {
         self.team.public().team_id()
     }

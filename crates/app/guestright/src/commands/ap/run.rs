@@ -38,13 +38,22 @@ const ENDED_MAX: usize = 256;
 /// How long visitors have to sign for the last bytes when the program stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
+/// The way to the own team server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Homeward {
+    /// Looked for since the start. What is said waits for it, because it may be there in a moment.
+    Sought,
+    Up,
+    Lost,
+}
+
 struct Loop {
     machine: AccessPoint,
     clock: Clock,
     link: Link,
     orders: std::sync::mpsc::Sender<Order>,
     home: mpsc::Sender<Vec<u8>>,
-    home_up: bool,
+    homeward: Homeward,
     store: WriterHandle,
     interface: String,
     team: String,
@@ -127,7 +136,7 @@ async fn serve(
         link,
         orders,
         home,
-        home_up: false,
+        homeward: Homeward::Sought,
         store: writer.handle(),
         interface: settings.visitor_interface.clone(),
         team: team.clone(),
@@ -190,7 +199,7 @@ impl Loop {
             }
             self.machine.handle_timeout(now);
             self.drain();
-            let delivered = self.machine.undelivered() == 0 || !self.home_up;
+            let delivered = self.machine.undelivered() == 0 || self.homeward != Homeward::Up;
             if self.stopping && self.machine.status().is_empty() && delivered {
                 return Ok(());
             }
@@ -279,13 +288,16 @@ impl Loop {
     fn handle_home(&mut self, event: FromHome) {
         let now = self.clock.now();
         match event {
-            FromHome::Up => self.home_up = true,
+            FromHome::Up => {
+                self.homeward = Homeward::Up;
+                self.machine.handle_home_found(now);
+            }
             FromHome::Message(bytes) => self.machine.handle_home(&bytes, now),
             FromHome::Lost(reason) => {
-                if self.home_up {
+                if self.homeward == Homeward::Up {
                     tracing::warn!(%reason, "the team server is lost; trying again");
                 }
-                self.home_up = false;
+                self.homeward = Homeward::Lost;
                 self.machine.handle_home_lost(now);
             }
         }
@@ -307,7 +319,7 @@ impl Loop {
             match transmit {
                 Transmit::Visitor(path, bytes) => self.link.answer(path, bytes),
                 Transmit::Home(bytes) => {
-                    if !self.home_up || self.home.try_send(bytes).is_err() {
+                    if self.homeward == Homeward::Lost || self.home.try_send(bytes).is_err() {
                         let now = self.clock.now();
                         self.machine.handle_home_lost(now);
                     }
@@ -379,7 +391,7 @@ impl Loop {
         match question {
             "status" => json!({
                 "team": self.team,
-                "home_up": self.home_up,
+                "home_up": self.homeward == Homeward::Up,
                 "sessions": self.sessions(),
                 "closed": self.ended,
                 "undelivered": self.machine.undelivered(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lookup::{require_interface, route_interface};
 use crate::settings::{check_interface, check_table, contains, first, last, wrong};
-use crate::state::{self, State, clean_up};
+use crate::state::{self, State, clean_up, left_behind};
 use crate::{FirewallError, elements, tool};
 
 /// Our table, unless told otherwise.
@@ -322,7 +322,8 @@ fn translation(settings: &GatewaySettings) -> String {
 impl GatewayFirewall {
     /// Puts the firewall in force: writes the state file, applies the ruleset as one transaction, and lets the
     /// interfaces forward: the tunnel's device, which has to be there, the uplink, and those that the home networks
-    /// are on. What a crashed run left behind is cleaned up first.
+    /// are on. What a crashed run left behind is replaced in the same transaction, so that members' flows are translated
+    /// all the time; where it was for other interfaces, it is cleaned up first.
     ///
     /// # Errors
     /// Settings that cannot be, a table of our name that is not ours, another process of ours running, or the system
@@ -331,10 +332,6 @@ impl GatewayFirewall {
         let rules = render_gateway(settings)?;
         require_interface(&settings.interface)?;
         require_interface(&settings.uplink_interface)?;
-        clean_up(state_file)?;
-        if elements::table_exists(&settings.table)? {
-            return Err(FirewallError::TableTaken { table: settings.table.clone() });
-        }
         let mut forward = vec![settings.interface.clone(), settings.uplink_interface.clone()];
         for (network, _) in &settings.home_networks {
             // The first address of a network is nobody's, but the way to it is the way to all of them.
@@ -345,12 +342,7 @@ impl GatewayFirewall {
             }
         }
         let forward: Vec<&str> = forward.iter().map(String::as_str).collect();
-        let state = State::new(&settings.table, &forward, Vec::new())?;
-        state.write(state_file)?;
-        if let Err(error) = tool::nft(&rules) {
-            state::remove(state_file)?;
-            return Err(error);
-        }
+        let state = replace_or_begin(settings, &forward, &rules, state_file)?;
         // From here on, dropping cleans up.
         let this = Self { table: settings.table.clone(), state_file: state_file.to_owned(), is_up: true };
         state.forward()?;
@@ -383,6 +375,39 @@ impl Drop for GatewayFirewall {
             tracing::warn!(%error, "the gateway's firewall could not be taken down");
         }
     }
+}
+
+/// Applies the ruleset, in the place of ours where an ended run has left it, and says what to undo.
+fn replace_or_begin(
+    settings: &GatewaySettings,
+    forward: &[&str],
+    rules: &str,
+    state_file: &Path,
+) -> Result<State, FirewallError> {
+    let earlier = left_behind(state_file)?;
+    let is_there = elements::table_exists(&settings.table)?;
+    let new = || State::new(&settings.table, forward, Vec::new());
+    if let Some(earlier) = earlier.filter(|_| is_there)
+        && let Some(state) = new()?.in_place_of(&earlier)
+    {
+        state.write(state_file)?;
+        if let Err(error) = tool::nft(&format!("delete table inet {}\n{rules}", settings.table)) {
+            earlier.write(state_file)?;
+            return Err(error);
+        }
+        return Ok(state);
+    }
+    clean_up(state_file)?;
+    if elements::table_exists(&settings.table)? {
+        return Err(FirewallError::TableTaken { table: settings.table.clone() });
+    }
+    let state = new()?;
+    state.write(state_file)?;
+    if let Err(error) = tool::nft(rules) {
+        state::remove(state_file)?;
+        return Err(error);
+    }
+    Ok(state)
 }
 
 #[cfg(test)]

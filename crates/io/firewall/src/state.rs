@@ -62,6 +62,17 @@ impl State {
         Self { routing: Some(routing), ..self }
     }
 
+    /// This, in the place of what an ended run left behind, if that is the same table for the same interfaces and
+    /// nothing besides: what they did before is then what they did before that run.
+    pub(crate) fn in_place_of(self, earlier: &Self) -> Option<Self> {
+        let interfaces =
+            |state: &Self| state.forwarding.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let tables_alone =
+            [&self, earlier].iter().all(|state| state.queues.is_empty() && state.routing.is_none());
+        let same = self.table == earlier.table && interfaces(&self) == interfaces(earlier);
+        (same && tables_alone).then(|| Self { forwarding: earlier.forwarding.clone(), ..self })
+    }
+
     /// The routing that goes with the table.
     pub(crate) fn routing(&self) -> Option<&Routing> {
         self.routing.as_ref()
@@ -220,6 +231,23 @@ fn broken(path: &Path, reason: &dyn std::fmt::Display) -> FirewallError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn takes_over_what_interfaces_did_before_and_nothing_else() {
+        let state = |table: &str, forwarding: &[(&str, &str)]| {
+            let mut state = State::new(table, &[], Vec::new()).unwrap();
+            state.forwarding =
+                forwarding.iter().map(|(name, before)| ((*name).to_owned(), (*before).to_owned())).collect();
+            state
+        };
+        let earlier = state("guestright_a", &[("gr0", "0"), ("wan0", "1")]);
+        let new = state("guestright_a", &[("gr0", "1"), ("wan0", "1")]);
+        let taken = new.clone().in_place_of(&earlier).expect("the same table and interfaces");
+        assert_eq!(taken.forwarding, earlier.forwarding);
+        assert_eq!(new.in_place_of(&State { queues: vec!["wan0".to_owned()], ..earlier.clone() }), None);
+        assert_eq!(state("guestright_b", &[("gr0", "1"), ("wan0", "1")]).in_place_of(&earlier), None);
+        assert_eq!(state("guestright_a", &[("gr0", "1")]).in_place_of(&earlier), None);
+    }
 
     #[test]
     fn no_file_is_nothing_to_do_and_a_strange_one_is_an_error() {

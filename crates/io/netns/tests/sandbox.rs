@@ -27,7 +27,7 @@ use rustix::net::{
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const NOBODY: &str = "65534";
 /// Tells the victim whether to start a sandbox or to become one.
 const HOW: &str = "GUESTRIGHT_TEST_HOW";

@@ -22,10 +22,11 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Long enough for a crowded computer; nothing waits for it unless something is broken. How long things take is
+/// printed, and never judged: that is what `docs/measurements.md` is for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// No test in a sandbox goes on for longer.
-const LIFE_MAX: Duration = Duration::from_secs(120);
+const LIFE_MAX: Duration = Duration::from_secs(300);
 /// Where visitors speak to the access point.
 pub(crate) const ACCESS_POINT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 11, 0, 1)), 7_273);

@@ -13,7 +13,7 @@ use guestright_firewall::{Firewall, MacAddress, Settings, Shaping};
 use guestright_netns::{LinkOptions, Sandbox, World};
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const PORT: u16 = 4_500;
 pub(crate) const W1: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 pub(crate) const W2: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 3);

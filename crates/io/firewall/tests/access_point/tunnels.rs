@@ -27,7 +27,7 @@ fn up(place: &Place, tunnels: Tunnels) -> Firewall {
 
 /// Sends up to `most` datagrams and waits for each one's echo; gives how many came back before one did not.
 fn echoed(client: &UdpSocket, to: SocketAddrV4, most: u64) -> u64 {
-    client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     let one = |_: &u64| client.send_to(&[0; 1_000], to).and_then(|_| client.recv(&mut [0; 2_000])).is_ok();
     (0..most).take_while(one).count() as u64
 }

@@ -11,7 +11,7 @@ use guestright_netns::{LinkOptions, Sandbox, World};
 use socket2::{Domain, Socket, Type};
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const V: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub(crate) const MARK: u32 = 26_482;
 const HOME: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(203, 0, 113, 5), 51_820);

@@ -20,7 +20,7 @@ async fn incoming(agent: &mut Agent) -> Call {
 
 /// The next event that is not only progress.
 async fn news(call: &mut Call) -> CallEvent {
-    let limit = Duration::from_secs(10);
+    let limit = Duration::from_secs(60);
     loop {
         match tokio::time::timeout(limit, call.event()).await.expect("nothing happens") {
             CallEvent::Trying | CallEvent::Ringing => {}

@@ -66,7 +66,7 @@ async fn a_gateway_that_cannot_be_used_says_why() {
     let smsc = Smsc::start(Behaviour::default()).await;
     let (caller, callee) = members();
     let parts = split(b"hello", 1).unwrap();
-    let brief = |settings: SmppSettings| SmppSettings { send_max: Duration::from_millis(300), ..settings };
+    let brief = |settings: SmppSettings| SmppSettings { send_max: Duration::from_secs(2), ..settings };
     let wrong = SmppSettings { password: "wrong".to_owned().into(), ..settings(&smsc, &caller) };
     assert!(!format!("{wrong:?}").contains("wrong"));
     let line = Smpp::start(&brief(wrong));

@@ -101,7 +101,7 @@ async fn a_modem_that_is_missing_or_locked_says_so() {
     let network = Network::default();
     let locked = Manners { pin: Some("4711"), ..Manners::default() };
     let modem = SimulatedModem::start("12025550142", locked, &network);
-    let brief = |settings| ModemSettings { send_max: Duration::from_millis(700), ..settings };
+    let brief = |settings| ModemSettings { send_max: Duration::from_secs(3), ..settings };
     let parts = split(b"x", 1).unwrap();
     let why = async |settings: ModemSettings| {
         let line = Modem::start(&settings);

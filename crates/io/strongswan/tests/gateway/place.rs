@@ -19,9 +19,9 @@ use tracing::field::{Field, Visit};
 use crate::stock::Client;
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// No test in a sandbox goes on for longer.
-const LIFE_MAX: Duration = Duration::from_secs(120);
+const LIFE_MAX: Duration = Duration::from_secs(300);
 
 pub(crate) const HOME: &str = "203.0.113.2";
 pub(crate) const IDENTITY: &str = "home.example.org";
@@ -159,14 +159,14 @@ impl Place {
     pub(crate) fn check_exit(&self, host: &str, what: &str) {
         let ping = self.world.run(host, "ping", &["-c", "2", "-i", "0.2", "-W", "5", "192.0.2.1"]);
         ping.unwrap_or_else(|error| panic!("{what}: {error}"));
-        let seen = self.world.within(host, || (ask_tcp(), ask_udp())).unwrap();
+        let seen = self.world.within(host, || (ask_tcp(), ask_udp(PATIENCE))).unwrap();
         let seen = (seen.0.unwrap(), seen.1.unwrap());
         assert_eq!(seen, (HOME.to_owned(), HOME.to_owned()), "{what}");
     }
 
     /// Whether the server sees the host as coming from home.
     pub(crate) fn is_online(&self, host: &str) -> bool {
-        self.world.within(host, || ask_udp().is_ok_and(|seen| seen == HOME)).unwrap()
+        self.world.within(host, || ask_udp(TRY).is_ok_and(|seen| seen == HOME)).unwrap()
     }
 
     /// The gateway's certificate and that of its issuer, which the authority of `root.crt` certified.
@@ -216,6 +216,9 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// So long one try of several waits for an answer.
+const TRY: Duration = Duration::from_millis(500);
+
 /// Ends a process as nobody can expect.
 pub(crate) fn kill(id: u32) {
     kill_process(pid(id), Signal::KILL).unwrap();
@@ -239,9 +242,9 @@ fn ask_tcp() -> std::io::Result<String> {
     Ok(answer)
 }
 
-fn ask_udp() -> std::io::Result<String> {
+fn ask_udp(patience: Duration) -> std::io::Result<String> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    socket.set_read_timeout(Some(Duration::from_millis(500)))?;
+    socket.set_read_timeout(Some(patience))?;
     socket.send_to(b"who am I", SERVER)?;
     let mut buffer = [0; 100];
     let length = socket.recv(&mut buffer)?;

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The server, as the client's network reaches it, and its tunnel's port.
 pub(crate) const SERVER: &str = "198.51.100.2:51820";
 pub(crate) const PORT: u16 = 51_820;

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 /// How long any single thing may take before the demo says that it failed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The town and its programs. Dropping it ends them.
 pub(super) struct Cast {

@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStdout, Command};
 /// How long they talk, in seconds: as long as the recording that they play to each other.
 const TALK: u64 = 10;
 /// A call's beginning, the talk itself and its end take no longer, on a crowded computer either.
-const CALL_MAX: Duration = Duration::from_secs(TALK + 20);
+const CALL_MAX: Duration = Duration::from_secs(TALK + 60);
 /// How far both telephones' clocks are apart: it is one computer, which reads its clock this often, in milliseconds.
 const CLOCK_ERROR_MS: &str = "0.1";
 /// How far the rating of a telephone and that of its capture may differ.

@@ -30,33 +30,6 @@ pub(crate) fn write(path: &Path, samples: &[i16]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// By how many samples `heard` begins after `said` fits best, and the energy of what is different over that of what was
-/// said, in dB. Both begin somewhere within two seconds of each other; the middle of what was said counts.
-pub(crate) fn best_match(said: &[i16], heard: &[i16]) -> (usize, f64) {
-    // A second of loud speech finds the place; then everything from there is compared.
-    let probe_at = said.len() / 3;
-    let probe = &said[probe_at..(probe_at + 8_000).min(said.len())];
-    // Every sixteenth sample finds the neighbourhood, all of them the place.
-    let likeness = |at: usize, step: usize| -> f64 {
-        let pairs = probe.iter().zip(&heard[at..at + probe.len()]).step_by(step);
-        pairs.map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
-    };
-    let last =
-        heard.len().checked_sub(probe.len()).expect("what was heard is shorter than what is looked for");
-    let best = |places: std::ops::RangeInclusive<usize>, step: usize| {
-        places.max_by(|one, other| likeness(*one, step).total_cmp(&likeness(*other, step))).unwrap()
-    };
-    let near = best(0..=last, 16);
-    let at = best(near.saturating_sub(40)..=(near + 40).min(last), 1);
-    let (mut signal, mut error) = (0.0, 0.0);
-    let until = (said.len() - probe_at).min(heard.len() - at);
-    for (one, other) in said[probe_at..probe_at + until].iter().zip(&heard[at..]) {
-        signal += f64::from(*one).powi(2);
-        error += (f64::from(*one) - f64::from(*other)).powi(2);
-    }
-    (at.saturating_sub(probe_at), 10.0 * (error.max(1.0) / signal.max(1.0)).log10())
-}
-
 /// In how many pieces of 100 ms what was heard differs from what was said by no more than G.711 does, 30 dB below.
 pub(crate) fn share_alike(said: &[i16], heard: &[i16], shift: usize) -> f64 {
     let pieces: Vec<_> =

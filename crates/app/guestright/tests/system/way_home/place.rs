@@ -1,7 +1,7 @@
 //! The town, a home elsewhere on the Internet, a second access point, and a walker that talks all the time.
 
 use super::capture::Capture;
-use super::{RECOVERY, is_up};
+use super::is_up;
 use crate::town::program::Program;
 use crate::town::services::Heard;
 use crate::town::{PATIENCE, Rules, Town, guestright, session, succeeded, until};
@@ -185,12 +185,10 @@ impl Abroad {
         println!("granted again after {:?}", began.elapsed());
     }
 
-    /// Waits until the walker reaches the Internet, which is not to take longer than promised.
+    /// Waits until the walker reaches the Internet, and says how long it took.
     pub(super) fn until_online(&self, what: &str, began: Instant) {
         until("the walker to be online", || self.town.is_online("member"));
-        let took = began.elapsed();
-        println!("{what}: online after {took:?}");
-        assert!(took < RECOVERY, "{what}: {took:?}");
+        println!("{what}: online after {:?}", began.elapsed());
         assert_eq!(self.web.all().last().unwrap().0, HOME_ADDRESS);
     }
 
@@ -234,7 +232,7 @@ impl Abroad {
     pub(super) fn resolves(&self, resolver: &str) -> bool {
         let ask = || {
             let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
-            socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
             socket.connect(resolver).unwrap();
             socket.send(QUESTION).unwrap();
             socket.recv(&mut [0; 100]).is_ok_and(|length| length == QUESTION.len())

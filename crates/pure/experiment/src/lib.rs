@@ -1,1 +1,52 @@
-//! Experiments as data: plans, results, verdicts and reports.
+//! Experiments as data: plans, results, verdicts and reports. Pure: no files, no threads, no clock.
+//!
+//! In goes the text of a plan and the testbeds; out come runs. In go their rows; out come measures with confidence
+//! intervals, a verdict for each claim, and a report.
+//!
+//! ```text
+//! let plan = Plan::parse(&text, testbeds)?;             // Or every mistake, with line and column.
+//! let plan = if quick { plan.quick() } else { plan };
+//! let mut results = Results::new(&plan);                // Or Results::from_csv(&plan, &rows)?.results, to go on.
+//! for run in plan.runs() {                              // In any order, on any number of threads:
+//!     if results.get(run.index).is_some() { continue }
+//!     let outcome = plan.testbed().run(&run.settings, run.seed.clone())?;
+//!     let row = Row::new(&plan, &outcome)?;             // Results::csv_row(&plan, &run, &row): a line to append.
+//!     results.insert(run.index, row)?;
+//! }
+//! let csv = results.csv(&plan);                         // In the order of the runs: the same bytes every time.
+//! let evaluation = evaluate(&plan, &results, Platform::Sim);   // .json(), Evaluation::from_json()
+//! let text = evaluation.text();                         // For the terminal.
+//! let svg = evaluation.figures[0].svg()?;               // A file for each figure.
+//! let html = report_html(&[evaluation], &Provenance { title, facts, rows });  // One file, no network, no script.
+//! let comparison = compare(&before, &after);            // .text(), .json()
+//! let well = evaluation.is_complete();                  // Every verdict could be computed.
+//! ```
+//!
+//! - A run is a pure function of the testbed, its settings and its seed; [`Plan::key`] names what it depends on.
+//! - Replication `k` has the same seed at every point and in every case, so that cases are compared on the same chance.
+//! - The order of runs and rows depends on the plan's text alone.
+//! - Every text that comes from outside has a limit, and is escaped in the report.
+
+mod compare;
+mod evaluate;
+mod near;
+mod plan;
+mod report;
+mod results;
+mod settings;
+mod statistics;
+mod testbed;
+mod value;
+
+pub use compare::{ClaimChange, Comparison, NumberChange, compare};
+pub use evaluate::{
+    CaseText, Cell, Evaluation, FigureNumbers, FigurePoint, FigureSeries, FitText, Judged, MeasureNumbers,
+    NoteText, Part, PlacedNumber, PublishedSeries, SettingLine, Standing, TableNumbers, Verdict, evaluate,
+};
+pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
+pub use report::{Provenance, report_html};
+pub use results::{Adopted, Results, ResultsError, Row};
+pub use settings::{Kind, SettingError, SettingInfo, Settings};
+pub use statistics::{Estimate, student_95};
+pub use testbed::{MetricInfo, Outcome, Testbed};
+pub use value::Value;

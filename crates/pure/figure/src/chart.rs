@@ -72,6 +72,12 @@ pub struct Series {
     pub work: Work,
     /// The numbers.
     pub points: Vec<Point>,
+    /// An area around it, in its colour, such as a confidence interval: place, lower end, upper end. Ends that are not
+    /// numbers make a gap.
+    pub band: Vec<(f64, f64, f64)>,
+    /// Which of the colours it has, below [`Chart::SERIES_MAX`]; its own place if not given. What is published gets the
+    /// colour of what it is compared with.
+    pub colour: Option<usize>,
 }
 
 /// How a series is drawn.
@@ -142,7 +148,7 @@ pub struct Threshold {
 }
 
 impl Chart {
-    /// The most series that one chart has.
+    /// The most series of one work that a chart has: as many of ours, and as many published ones.
     pub const SERIES_MAX: usize = 8;
 
     /// The picture, as the text of an SVG element that can stand in a file or within HTML.

@@ -3,7 +3,7 @@
 mod legend;
 mod marks;
 
-use crate::chart::{Chart, Marks};
+use crate::chart::{Chart, Marks, Work};
 use crate::error::FigureError;
 use crate::number::{escape, place};
 use crate::scale::{NoScale, Scaled};
@@ -49,9 +49,11 @@ pub(crate) fn open(title: &str, description: &str, width: f64, height: f64) -> S
 
 /// Draws a chart with its upper left corner at a place.
 pub(crate) fn chart(chart: &Chart, at: (f64, f64), out: &mut String) -> Result<(), FigureError> {
-    if chart.series.len() > Chart::SERIES_MAX {
-        let (chart, got) = (chart.title.clone(), chart.series.len());
-        return Err(FigureError::Series { chart, got, max: Chart::SERIES_MAX });
+    for work in [Work::Ours, Work::Published] {
+        let got = chart.series.iter().filter(|series| series.work == work).count();
+        if got > Chart::SERIES_MAX {
+            return Err(FigureError::Series { chart: chart.title.clone(), got, max: Chart::SERIES_MAX });
+        }
     }
     let (width, height) = chart.size();
     let labels = legend::lay_out(chart, width);
@@ -62,7 +64,7 @@ pub(crate) fn chart(chart: &Chart, at: (f64, f64), out: &mut String) -> Result<(
         bottom: height - if chart.x.label.is_empty() { 28.0 } else { 46.0 },
     };
     let numbers = chart.series.iter().flat_map(|series| &series.points).map(|point| point.x);
-    let numbers = numbers.chain(chart.bands.iter().flat_map(|band| &band.points).map(|point| point.0));
+    let numbers = numbers.chain(areas(chart).map(|point| point.0));
     let x = Scaled::fit(&chart.x, numbers, frame.left, frame.right)
         .map_err(|error| no_scale(chart, "x", &error))?;
     let y = Scaled::fit(&chart.y, heights(chart), frame.bottom, frame.top)
@@ -78,6 +80,12 @@ pub(crate) fn chart(chart: &Chart, at: (f64, f64), out: &mut String) -> Result<(
     Ok(())
 }
 
+/// The points of every area.
+fn areas(chart: &Chart) -> impl Iterator<Item = &(f64, f64, f64)> {
+    let own = chart.series.iter().flat_map(|series| &series.band);
+    chart.bands.iter().flat_map(|band| &band.points).chain(own)
+}
+
 /// Every height that the chart shows.
 fn heights(chart: &Chart) -> impl Iterator<Item = f64> + '_ {
     let points = chart.series.iter().flat_map(|series| {
@@ -88,7 +96,7 @@ fn heights(chart: &Chart) -> impl Iterator<Item = f64> + '_ {
         };
         series.points.iter().flat_map(ends).chain(ground)
     });
-    let bands = chart.bands.iter().flat_map(|band| &band.points).flat_map(|(_, low, high)| [*low, *high]);
+    let bands = areas(chart).flat_map(|(_, low, high)| [*low, *high]);
     points.chain(bands).chain(chart.thresholds.iter().map(|threshold| threshold.y))
 }
 
@@ -156,5 +164,5 @@ fn axes(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mut String) {
 
 /// About how wide a text is, in pixels.
 pub(crate) fn width_of(text: &str) -> f64 {
-    f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX)) * 6.6
+    f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX)) * 7.1
 }

@@ -40,6 +40,7 @@ fn paper() -> Chart {
         marks: Marks::LineAndPoints,
         work,
         points: numbers.into_iter().enumerate().map(point).collect(),
+        ..Series::default()
     };
     Chart {
         title: "Calls at one access point".into(),
@@ -58,6 +59,7 @@ fn bars() -> Chart {
         marks: Marks::Bars,
         work,
         points: numbers.into_iter().enumerate().map(|(n, y)| Point::new(n as f64, y)).collect(),
+        ..Series::default()
     };
     Chart {
         title: "Most calls with MOS 3.6".into(),
@@ -159,8 +161,54 @@ fn says_why_there_is_no_picture() {
     let mut log = course();
     (log.y.scale, log.y.range) = (Scale::Log, Range::From(0.0, 1.0));
     assert!(matches!(log.svg(), Err(FigureError::Range { axis: "y", .. })));
-    let many = Chart { series: vec![Series::default(); 9], ..course() };
-    assert_eq!(many.svg(), Err(FigureError::Series { chart: many.title.clone(), got: 9, max: 8 }));
+    for work in [Work::Ours, Work::Published] {
+        let many = Chart { series: vec![Series { work, ..Series::default() }; 9], ..course() };
+        assert_eq!(many.svg(), Err(FigureError::Series { chart: many.title.clone(), got: 9, max: 8 }));
+    }
+}
+
+/// Three curves with what they may be, and published points with the colours of two of them.
+fn banded() -> Chart {
+    let height = |curve: usize, x: usize| 4.0 - (x * (curve + 1)) as f64 / 10.0;
+    let ours = (0..3).map(|curve| Series {
+        name: format!("case {curve}"),
+        marks: Marks::LineAndPoints,
+        points: (0..9).map(|x| Point::new(x as f64, height(curve, x))).collect(),
+        band: (0..9).map(|x| (x as f64, height(curve, x) - 0.3, height(curve, x) + 0.2)).collect(),
+        ..Series::default()
+    });
+    let theirs = [2, 0].map(|curve| Series {
+        name: format!("case {curve}, published"),
+        marks: Marks::Points,
+        work: Work::Published,
+        colour: Some(curve),
+        points: vec![Point::new(5.0, height(curve, 5) + 0.1)],
+        ..Series::default()
+    });
+    Chart { title: "Bands".into(), series: ours.chain(theirs).collect(), ..Chart::default() }
+}
+
+#[test]
+fn a_series_has_its_band_and_what_is_published_the_colour_of_its_like() {
+    let chart = banded();
+    let text = chart.svg().unwrap();
+    let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+    for colour in 0..3 {
+        let band = place(&format!("<path class=\"gf-band gf-{colour}\""));
+        let last_line = text.rfind(&format!("<path class=\"gf-{colour} gf-line\"")).unwrap();
+        assert!(band < last_line, "bands are behind lines");
+    }
+    assert_eq!(text.matches("class=\"gf-2 gf-hollow\"").count(), 2, "on the chart and in the legend");
+    assert_eq!(text.matches("class=\"gf-0 gf-hollow\"").count(), 2);
+    assert!(text.rfind("gf-hollow\"") > text.rfind("gf-dot\""), "what is published lies on top");
+    drawn_by_another_program("banded", &text);
+    // A band counts when the axis is fitted, and a gap in it is a gap.
+    let mut high = chart.clone();
+    high.series[0].band[8] = (8.0, 1.0, 40.0);
+    assert!(high.svg().unwrap().contains(">40<"));
+    high.series[0].band[4].1 = f64::NAN;
+    let gap = high.svg().unwrap();
+    assert_eq!(gap.matches("class=\"gf-band gf-0\"").count(), 2);
 }
 
 #[test]

@@ -88,3 +88,66 @@ impl<T> Pool<T> {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u8),
+        Remove(prop::sample::Index),
+        Change(prop::sample::Index, u8),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => any::<u8>().prop_map(Step::Insert),
+            2 => any::<prop::sample::Index>().prop_map(Step::Remove),
+            1 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(place, value)| Step::Change(place, value)),
+        ];
+        proptest::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        #[test]
+        fn keeps_what_was_put_in_and_uses_places_again(steps in steps()) {
+            let mut pool = Pool::new();
+            let mut plain = BTreeMap::new();
+            let mut most = 0;
+            for step in steps {
+                let chosen = |place: prop::sample::Index| plain.keys().nth(place.index(plain.len().max(1))).copied();
+                match step {
+                    Step::Insert(value) => {
+                        prop_assert_eq!(plain.insert(pool.insert(value), value), None, "a key in use was given again");
+                    }
+                    Step::Remove(place) => if let Some(key) = chosen(place) {
+                        prop_assert_eq!(Some(pool.remove(key)), plain.remove(&key));
+                    },
+                    Step::Change(place, value) => if let Some(key) = chosen(place) {
+                        *pool.get_mut(key) = value;
+                        plain.insert(key, value);
+                    },
+                }
+                most = most.max(plain.len());
+                prop_assert_eq!(pool.len(), plain.len());
+                prop_assert_eq!(pool.is_empty(), plain.is_empty());
+                for (key, value) in &plain {
+                    prop_assert_eq!(pool.get(*key), value);
+                    prop_assert!(key.index() < most, "a free place was not used");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the packet is still in the pool")]
+    fn a_packet_that_was_taken_out_is_not_there() {
+        let mut pool = Pool::new();
+        let key = pool.insert('a');
+        pool.remove(key);
+        let _ = pool.get(key);
+    }
+}

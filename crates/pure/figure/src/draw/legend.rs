@@ -1,6 +1,6 @@
 //! Which mark is which series.
 
-use super::marks::shape;
+use super::marks::{colour, shape};
 use super::width_of;
 use crate::chart::{Chart, Marks, Work};
 use crate::number::{escape, place};
@@ -23,8 +23,9 @@ enum Key {
 
 pub(super) fn lay_out(chart: &Chart, width: f64) -> Vec<Label> {
     let series = chart.series.iter().enumerate();
-    let series =
-        series.map(|(index, series)| (series.name.as_str(), Key::Series(index, series.marks, series.work)));
+    let series = series.map(|(index, series)| {
+        (series.name.as_str(), Key::Series(colour(index, series), series.marks, series.work))
+    });
     let bands = chart.bands.iter().enumerate().map(|(index, band)| (band.name.as_str(), Key::Band(index)));
     let named = series.chain(bands).filter(|(name, _)| !name.is_empty());
     let (mut x, mut y) = (14.0, if chart.title.is_empty() { 18.0 } else { 38.0 });

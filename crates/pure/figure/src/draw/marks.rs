@@ -25,9 +25,13 @@ pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mu
     for (index, band) in chart.bands.iter().enumerate() {
         area(index % Chart::SERIES_MAX, &band.points, x, y, out);
     }
+    for (index, series) in chart.series.iter().enumerate() {
+        area(colour(index, series), &series.band, x, y, out);
+    }
     let bars = chart.series.iter().filter(|series| series.marks == Marks::Bars).count();
     let mut bar = 0;
     for (index, series) in chart.series.iter().enumerate() {
+        let index = colour(index, series);
         match series.marks {
             Marks::Bars => {
                 draw_bars(index, series, (bar, bars), x, y, out);
@@ -57,6 +61,11 @@ pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mu
             escape(&threshold.name)
         );
     }
+}
+
+/// Which colour and shape a series has.
+pub(super) fn colour(index: usize, series: &Series) -> usize {
+    series.colour.unwrap_or(index) % Chart::SERIES_MAX
 }
 
 fn dashed(work: Work) -> &'static str {

@@ -1,0 +1,411 @@
+//! A verdict for each claim.
+
+use super::sample::Curves;
+use crate::plan::{Band, By, Claim, Coordinates, Curve, MeasureKind, Order, Quantity, Term, Test};
+use crate::statistics::Estimate;
+use guestright_figure::short;
+use serde::{Deserialize, Serialize};
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judged {
+    /// Ours is within the band.
+    Reproduces,
+    /// Nothing is published to judge by.
+    Prediction,
+    /// Ours is outside the band.
+    DoesNotReproduce,
+    /// Runs are missing, nothing was measured, or the sweep ends too early.
+    CannotBeComputed,
+}
+
+impl Judged {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Reproduces => "reproduces",
+            Self::DoesNotReproduce => "does not reproduce",
+            Self::CannotBeComputed => "cannot be computed",
+            Self::Prediction => "prediction",
+        }
+    }
+}
+
+/// A claim, judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The claim's id.
+    pub id: String,
+    /// What the paper says.
+    pub text: String,
+    /// Where.
+    pub source: String,
+    /// What would confirm it, in words.
+    pub wanted: String,
+    /// Which of our numbers is meant, in words.
+    pub by: String,
+    /// What became of it.
+    pub judged: Judged,
+    /// Whether the claim was used to choose a setting: it then confirms only the fit.
+    pub fitted: bool,
+    /// Whether a confidence interval reaches across the edge of its band.
+    pub unclear: bool,
+    /// The numbers that it is about.
+    pub parts: Vec<Part>,
+    /// Why, in words; several reasons have a line each.
+    pub reason: String,
+}
+
+/// One number of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it is.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+    /// The case.
+    pub case: String,
+    /// The point, in words: `calls = 6`; empty if it has none.
+    pub point: String,
+    /// Ours, as the claim means it.
+    pub ours: Option<f64>,
+    /// What the seeds say.
+    pub estimate: Estimate,
+    /// What is published.
+    pub published: Option<f64>,
+    /// What became of it.
+    pub judged: Judged,
+    /// Whether its confidence interval reaches across the edge of the band.
+    pub unclear: bool,
+    /// How far outside, or why there is no number.
+    pub reason: String,
+}
+
+pub(super) fn judge(curves: &Curves<'_>, claim: &Claim) -> Verdict {
+    let mut parts: Vec<Part> = Vec::new();
+    // Numbers that are in an order with each other.
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for term in &claim.terms {
+        let first = parts.len();
+        for at in places(curves, claim, term) {
+            parts.push(part(curves, claim, term, &at));
+        }
+        groups.push((first..parts.len()).collect());
+    }
+    if claim.along.is_none() {
+        groups = vec![(0..parts.len()).collect()];
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    if let Test::Order(order, slack) = &claim.test {
+        for group in groups {
+            check_order(&mut parts, &group, *order, *slack, claim.by, &mut reasons);
+        }
+    }
+    let several = parts.len() > 1;
+    for part in parts.iter().filter(|part| !part.reason.is_empty()) {
+        reasons.push(if several {
+            format!("{}: {}", place_of(part), part.reason)
+        } else {
+            part.reason.clone()
+        });
+    }
+    if parts.is_empty() {
+        reasons.push("the sweep has no point there".to_owned());
+    }
+    let worst = parts.iter().map(|part| part.judged).max().unwrap_or(Judged::CannotBeComputed);
+    Verdict {
+        id: claim.id.clone(),
+        text: claim.text.clone(),
+        source: claim.source.clone(),
+        wanted: wanted(&claim.test),
+        by: by_words(claim.by).to_owned(),
+        judged: worst,
+        fitted: claim.fitted,
+        unclear: parts.iter().any(|part| part.unclear),
+        reason: reasons.join("\n"),
+        parts,
+    }
+}
+
+fn places(curves: &Curves<'_>, claim: &Claim, term: &Term) -> Vec<Coordinates> {
+    let Some((axis, from, to)) = claim.along else { return vec![term.at.clone()] };
+    let values = curves.plan.grid.cases[term.case].values[axis].iter();
+    let mut inside: Vec<_> = values
+        .filter_map(|value| Some((value.number()?, value)))
+        .filter(|(x, _)| (from..=to).contains(x))
+        .collect();
+    inside.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let place = |(_, value): (f64, &crate::value::Value)| {
+        let mut at = term.at.clone();
+        at[axis] = Some(value.clone());
+        at
+    };
+    inside.into_iter().map(place).collect()
+}
+
+fn part(curves: &Curves<'_>, claim: &Claim, term: &Term, at: &Coordinates) -> Part {
+    let estimate = curves.estimate(term.of, term.case, at);
+    let named = super::named(curves.plan, at);
+    let point: Vec<String> = named.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let mut part = Part {
+        quantity: curves.name(term.of).to_owned(),
+        unit: curves.unit(term.of).to_owned(),
+        case: curves.plan.grid.cases[term.case].title.clone(),
+        point: point.join(", "),
+        ours: chosen(&estimate, claim.by),
+        published: term.published,
+        judged: Judged::Prediction,
+        unclear: false,
+        reason: String::new(),
+        estimate,
+    };
+    if let Some(reason) = uncomputable(curves, term.of, claim, &part) {
+        part.judged = Judged::CannotBeComputed;
+        part.reason = reason;
+        return part;
+    }
+    match band(&claim.test, term.published) {
+        Some(band) => hold_against(&mut part, band, claim.by),
+        // Orders are checked when all their numbers are there.
+        None if matches!(claim.test, Test::Order(..)) => part.judged = Judged::Reproduces,
+        None => {}
+    }
+    warn_of_bounds(curves, term.of, &mut part);
+    warn_of_gaps(&mut part);
+    part
+}
+
+fn chosen(estimate: &Estimate, by: By) -> Option<f64> {
+    match by {
+        By::Mean | By::Every => estimate.mean,
+        By::Curve => estimate.curve,
+        By::Median => estimate.median,
+        By::Mode => estimate.mode,
+    }
+}
+
+/// Why a number cannot be judged, if it cannot.
+fn uncomputable(curves: &Curves<'_>, of: Quantity, claim: &Claim, part: &Part) -> Option<String> {
+    let (estimate, ours) = (&part.estimate, part.ours);
+    if estimate.missing > 0 {
+        return Some(format!("{} runs are missing", estimate.missing));
+    }
+    if ours.is_none() {
+        let all_differ = claim.by == By::Mode && estimate.mean.is_some();
+        let usual =
+            if all_differ { "no value is more frequent than the others" } else { "there is no number" };
+        return Some(estimate.why.clone().filter(|_| !all_differ).unwrap_or_else(|| usual.to_owned()));
+    }
+    if claim.by == By::Every && estimate.count() < estimate.values.len() {
+        let (got, want) = (estimate.count(), estimate.values.len());
+        return Some(format!("only {got} of {want} seeds have a number"));
+    }
+    let is_bound = match claim.by {
+        By::Curve => estimate.curve_beyond,
+        By::Mean | By::Median | By::Mode | By::Every => estimate.beyond > 0,
+    };
+    let enough = claim.test == Test::Prediction || is_enough(curves, of, &claim.test, ours);
+    (is_bound && !enough).then(|| "the sweep ends before the condition fails; make it longer".to_owned())
+}
+
+/// Whether a bound says as much as the number would: it is inside, and the number can only be farther inside.
+fn is_enough(curves: &Curves<'_>, of: Quantity, test: &Test, ours: Option<f64>) -> bool {
+    let (Test::Band(band), Quantity::Measure(index), Some(ours)) = (test, of, ours) else { return false };
+    let open = match curves.plan.measures[index].kind {
+        MeasureKind::Along { curve: Curve::Largest(..), .. } => band.high.is_none(),
+        MeasureKind::Along { curve: Curve::Smallest(..), .. } => band.low.is_none(),
+        MeasureKind::Along { .. } | MeasureKind::Relation { .. } => false,
+    };
+    open && outside(*band, ours).is_none()
+}
+
+fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, part: &mut Part) {
+    let bound = part.estimate.beyond > 0 || part.estimate.curve_beyond;
+    if bound && part.reason.is_empty() && curves.is_place(of) {
+        part.reason = "a bound: the sweep ends before the condition fails".to_owned();
+    }
+}
+
+/// A mean of some seeds is not that of all.
+fn warn_of_gaps(part: &mut Part) {
+    let (got, want) = (part.estimate.count(), part.estimate.values.len());
+    if got < want {
+        let words = format!("{} of {want} seeds have no number", want - got);
+        part.reason = if part.reason.is_empty() { words } else { format!("{}; {words}", part.reason) };
+    }
+}
+
+fn band(test: &Test, published: Option<f64>) -> Option<Band> {
+    let around = |tolerance: f64| {
+        let published = published?;
+        // What is printed is decimal: 0.3 and 0.1 more is to contain 0.4.
+        let edge = 1e-9 * (published.abs() + tolerance);
+        let (low, high) = (published - tolerance - edge, published + tolerance + edge);
+        Some(Band { low: Some((low, false)), high: Some((high, false)) })
+    };
+    match test {
+        Test::Within(tolerance) => around(*tolerance),
+        Test::WithinPercent(percent) => around(published?.abs() * percent / 100.0),
+        Test::Band(band) => Some(*band),
+        Test::Order(..) | Test::Prediction => None,
+    }
+}
+
+/// How far a number is outside: below 0 if it is under the band, above if over.
+fn outside(band: Band, number: f64) -> Option<f64> {
+    if let Some((low, open)) = band.low
+        && (number < low || (open && number <= low))
+    {
+        return Some(number - low);
+    }
+    if let Some((high, open)) = band.high
+        && (number > high || (open && number >= high))
+    {
+        return Some(number - high);
+    }
+    None
+}
+
+fn hold_against(part: &mut Part, band: Band, by: By) {
+    let Some(ours) = part.ours else { return };
+    let far = if by == By::Every {
+        let values = part.estimate.values.iter().copied().flatten();
+        let far: Vec<f64> = values.filter_map(|value| outside(band, value)).collect();
+        if !far.is_empty() {
+            part.reason = format!("{} of {} seeds are outside", far.len(), part.estimate.count());
+        }
+        far.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    } else {
+        outside(band, ours)
+    };
+    part.judged = if far.is_some() { Judged::DoesNotReproduce } else { Judged::Reproduces };
+    if let Some(far) = far {
+        let side = if far < 0.0 { "below" } else { "above" };
+        let by_how_much = match far.abs() {
+            far if far < 1e-6 => format!("on the edge of {}", band_words(band)),
+            far => format!("{} {side} {}", short(far), band_words(band)),
+        };
+        part.reason = if part.reason.is_empty() {
+            format!("{} is {by_how_much}", short(ours))
+        } else {
+            format!("{}, the farthest {by_how_much}", part.reason)
+        };
+    }
+    // Who asks for every seed has the spread in the verdict already.
+    if by != By::Every
+        && let Some((low, high)) = part.estimate.interval
+    {
+        // The interval is the mean's; it counts if another mean would have given another verdict.
+        let inside = |number| outside(band, number).is_none();
+        part.unclear = inside(low) != inside(high) || inside(low) != far.is_none();
+        if part.unclear {
+            let words = format!(
+                "the 95 % interval {} … {} reaches across the edge of {}",
+                short(low),
+                short(high),
+                band_words(band)
+            );
+            part.reason = if part.reason.is_empty() { words } else { format!("{}; {words}", part.reason) };
+        }
+    }
+}
+
+fn check_order(
+    parts: &mut [Part],
+    group: &[usize],
+    order: Order,
+    slack: f64,
+    by: By,
+    reasons: &mut Vec<String>,
+) {
+    for two in group.windows(2) {
+        let [first, second] = two else { continue };
+        let (a, b) = (&parts[*first], &parts[*second]);
+        let (Some(ours), Some(next)) = (a.ours, b.ours) else { continue };
+        if [a, b].iter().any(|part| part.judged == Judged::CannotBeComputed) {
+            continue;
+        }
+        let rises = matches!(order, Order::Increasing | Order::NonDecreasing);
+        let strict = matches!(order, Order::Increasing | Order::Decreasing);
+        // How far the second is on the right side of the first.
+        let step = |a: f64, b: f64| if rises { b - a } else { a - b };
+        let holds = |step: f64| if strict { step > -slack } else { step >= -slack };
+        let pairs: Vec<Option<f64>> =
+            a.estimate.values.iter().zip(&b.estimate.values).map(|(a, b)| Some(step((*a)?, (*b)?))).collect();
+        let well = if by == By::Every {
+            pairs.iter().flatten().all(|step| holds(*step))
+        } else {
+            holds(step(ours, next))
+        };
+        let names = format!("{} and {}", place_of(a), place_of(b));
+        if !well {
+            reasons.push(format!(
+                "{names}: {} and {} are not {}",
+                short(ours),
+                short(next),
+                order_words(order)
+            ));
+            parts[*second].judged = Judged::DoesNotReproduce;
+        }
+        let interval = Estimate::of(pairs).interval;
+        if let Some((low, high)) = interval
+            && by != By::Every
+            && (holds(low) != holds(high) || holds(low) != well)
+        {
+            let (low, high) = if rises { (low, high) } else { (-high, -low) };
+            let words = "the 95 % interval of the paired difference";
+            reasons.push(format!("{names}: {words} {} … {} allows both orders", short(low), short(high)));
+            parts[*second].unclear = true;
+        }
+    }
+}
+
+fn place_of(part: &Part) -> String {
+    if part.point.is_empty() { part.case.clone() } else { format!("{}, {}", part.case, part.point) }
+}
+
+fn wanted(test: &Test) -> String {
+    match test {
+        Test::Within(tolerance) => format!("within ±{} of what is published", short(*tolerance)),
+        Test::WithinPercent(percent) => format!("within ±{} % of what is published", short(*percent)),
+        Test::Band(band) => band_words(*band),
+        Test::Order(order, slack) if *slack > 0.0 => {
+            format!("{}, give or take {}", order_words(*order), short(*slack))
+        }
+        Test::Order(order, _) => order_words(*order).to_owned(),
+        Test::Prediction => "nothing is published".to_owned(),
+    }
+}
+
+fn band_words(band: Band) -> String {
+    let end =
+        |word: [&str; 2], (end, open): (f64, bool)| format!("{} {}", word[usize::from(open)], short(end));
+    match (band.low, band.high) {
+        (Some((low, false)), Some((high, false))) => format!("{} … {}", short(low), short(high)),
+        (low, high) => {
+            let low = low.map(|low| end(["at least", "above"], low));
+            let high = high.map(|high| end(["at most", "below"], high));
+            low.into_iter().chain(high).collect::<Vec<_>>().join(" and ")
+        }
+    }
+}
+
+const fn order_words(order: Order) -> &'static str {
+    match order {
+        Order::Increasing => "increasing",
+        Order::Decreasing => "decreasing",
+        Order::NonDecreasing => "non-decreasing",
+        Order::NonIncreasing => "non-increasing",
+    }
+}
+
+const fn by_words(by: By) -> &'static str {
+    match by {
+        By::Mean => "the mean of the seeds",
+        By::Curve => "taken from the mean curve",
+        By::Median => "the median of the seeds",
+        By::Mode => "the most frequent of the seeds",
+        By::Every => "every seed",
+    }
+}

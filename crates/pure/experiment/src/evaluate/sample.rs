@@ -1,0 +1,320 @@
+//! The number of a quantity at a place, for every seed and for the mean curve.
+
+use crate::plan::{Condition, Coordinates, Curve, MeasureKind, Pick, Plan, Quantity, Relation};
+use crate::results::Results;
+use crate::statistics::Estimate;
+use crate::value::Value;
+use guestright_figure::short;
+
+/// Rows, found by case and point.
+#[derive(Debug)]
+pub(super) struct Curves<'a> {
+    pub(super) plan: &'a Plan,
+    results: &'a Results,
+    /// For each case the place of its first run.
+    starts: Vec<usize>,
+}
+
+/// A number that a curve gave.
+enum Got {
+    Number(f64),
+    /// The sweep ended before: at least this, or at most.
+    Beyond(f64),
+    Nothing(String),
+}
+
+impl<'a> Curves<'a> {
+    pub(super) fn new(plan: &'a Plan, results: &'a Results) -> Self {
+        let mut start = 0;
+        let mut starts = Vec::new();
+        for case in &plan.grid.cases {
+            starts.push(start);
+            start += case.points() * seeds(plan);
+        }
+        Self { plan, results, starts }
+    }
+
+    /// Every place of a case that has these dimensions, where it agrees with what is fixed already.
+    pub(super) fn places(&self, case: usize, dimensions: &[bool], fixed: &Coordinates) -> Vec<Coordinates> {
+        let mut places = vec![vec![None; dimensions.len()]];
+        for (axis, has) in dimensions.iter().enumerate() {
+            if !has {
+                continue;
+            }
+            let values = self.plan.grid.cases[case].values[axis].iter();
+            let values: Vec<&Value> =
+                values.filter(|value| fixed[axis].as_ref().is_none_or(|fixed| fixed == *value)).collect();
+            let longer = |place: Coordinates| {
+                values
+                    .iter()
+                    .map(move |value| {
+                        let mut place = place.clone();
+                        place[axis] = Some((*value).clone());
+                        place
+                    })
+                    .collect::<Vec<_>>()
+            };
+            places = places.into_iter().flat_map(longer).collect();
+        }
+        places
+    }
+
+    pub(super) fn dimensions(&self, of: Quantity) -> Vec<bool> {
+        match of {
+            Quantity::Metric(_) => vec![true; self.plan.axes.len()],
+            Quantity::Measure(index) => self.plan.measures[index].dimensions.clone(),
+        }
+    }
+
+    pub(super) fn has_case(&self, of: Quantity, case: usize) -> bool {
+        match of {
+            Quantity::Metric(_) => true,
+            Quantity::Measure(index) => self.plan.measures[index].cases.contains(&case),
+        }
+    }
+
+    /// Whether it is, at its root, a place on an axis.
+    pub(super) fn is_place(&self, of: Quantity) -> bool {
+        let Quantity::Measure(index) = of else { return false };
+        match &self.plan.measures[index].kind {
+            MeasureKind::Along { curve, .. } => curve.is_place(),
+            MeasureKind::Relation { of, .. } => self.is_place(*of),
+        }
+    }
+
+    pub(super) fn name(&self, of: Quantity) -> &str {
+        match of {
+            Quantity::Metric(index) => self.plan.metrics()[index].name,
+            Quantity::Measure(index) => &self.plan.measures[index].title,
+        }
+    }
+
+    pub(super) fn unit(&self, of: Quantity) -> &str {
+        match of {
+            Quantity::Metric(index) => self.plan.metrics()[index].unit,
+            Quantity::Measure(index) => &self.plan.measures[index].unit,
+        }
+    }
+
+    pub(super) fn estimate(&self, of: Quantity, case: usize, at: &Coordinates) -> Estimate {
+        match of {
+            Quantity::Metric(index) => self.metric(index, case, at),
+            Quantity::Measure(index) => match &self.plan.measures[index].kind {
+                MeasureKind::Along { of, over, curve } => self.along(*of, case, at, *over, curve),
+                MeasureKind::Relation { how, of, to, to_case } => {
+                    let (of, to) =
+                        (self.estimate(*of, case, at), self.estimate(*to, to_case.unwrap_or(case), at));
+                    relate(*how, &of, &to)
+                }
+            },
+        }
+    }
+
+    fn metric(&self, metric: usize, case: usize, at: &Coordinates) -> Estimate {
+        let mut point = 0;
+        for (values, value) in self.plan.grid.cases[case].values.iter().zip(at) {
+            let Some(place) = values.iter().position(|other| Some(other) == value.as_ref()) else {
+                let why = Some("the case has no such point".to_owned());
+                return Estimate { values: vec![None; seeds(self.plan)], why, ..Estimate::default() };
+            };
+            point = point * values.len() + place;
+        }
+        let first = self.starts[case] + point * seeds(self.plan);
+        let rows = || (first..first + seeds(self.plan)).map(|index| self.results.get(index));
+        let estimate = Estimate::of(rows().map(|row| *row?.numbers.get(metric)?).collect());
+        let why = estimate.mean.is_none().then(|| "it was not measured".to_owned());
+        Estimate { missing: rows().filter(Option::is_none).count(), why, ..estimate }
+    }
+
+    fn along(&self, of: Quantity, case: usize, at: &Coordinates, over: usize, curve: &Curve) -> Estimate {
+        let place = |x: &Value| {
+            let mut place = at.clone();
+            place[over] = Some(x.clone());
+            self.estimate(of, case, &place)
+        };
+        if let Curve::At(x) = curve {
+            return place(x);
+        }
+        let values = &self.plan.grid.cases[case].values[over];
+        let mut points: Vec<(f64, Estimate)> =
+            values.iter().filter_map(|x| Some((x.number()?, place(x)))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let of_seed = |seed: usize| {
+            let y = |(x, estimate): &(f64, Estimate)| (*x, estimate.values.get(seed).copied().flatten());
+            follow(curve, &points.iter().map(y).collect::<Vec<_>>())
+        };
+        let got: Vec<Got> = (0..seeds(self.plan)).map(of_seed).collect();
+        let means: Vec<_> = points.iter().map(|(x, estimate)| (*x, estimate.curve)).collect();
+        let mean = follow(curve, &means);
+        let missing = points.iter().map(|(_, estimate)| estimate.missing).sum();
+        let number = |got: &Got| match got {
+            Got::Number(number) | Got::Beyond(number) => Some(*number),
+            Got::Nothing(_) => None,
+        };
+        let why = match &mean {
+            Got::Nothing(why) => Some(why.clone()),
+            Got::Number(_) | Got::Beyond(_) => None,
+        };
+        let before = points.iter().map(|(_, estimate)| estimate.beyond).max().unwrap_or(0);
+        Estimate {
+            curve: number(&mean),
+            beyond: got.iter().filter(|got| matches!(got, Got::Beyond(_))).count().max(before),
+            curve_beyond: matches!(mean, Got::Beyond(_))
+                || points.iter().any(|(_, estimate)| estimate.curve_beyond),
+            missing,
+            why,
+            ..Estimate::of(got.iter().map(number).collect())
+        }
+    }
+}
+
+fn seeds(plan: &Plan) -> usize {
+    usize::try_from(plan.grid.seeds).unwrap_or(usize::MAX)
+}
+
+fn relate(how: Relation, of: &Estimate, to: &Estimate) -> Estimate {
+    let relation = |of: Option<f64>, to: Option<f64>| {
+        let (of, to) = (of?, to?);
+        let number = match how {
+            Relation::Ratio => of / to,
+            Relation::Difference => of - to,
+            Relation::Change => 100.0 * (of - to) / to,
+        };
+        Some(number).filter(|number| number.is_finite())
+    };
+    let values = of.values.iter().zip(&to.values).map(|(of, to)| relation(*of, *to)).collect();
+    let curve = relation(of.curve, to.curve);
+    let zero = || Some("what it is compared with is 0".to_owned());
+    let why = if curve.is_some() { None } else { of.why.clone().or_else(|| to.why.clone()).or_else(zero) };
+    Estimate {
+        curve,
+        beyond: of.beyond.max(to.beyond),
+        curve_beyond: of.curve_beyond || to.curve_beyond,
+        missing: of.missing + to.missing,
+        why,
+        ..Estimate::of(values)
+    }
+}
+
+/// One number from a curve, whose points come from the left.
+fn follow(curve: &Curve, points: &[(f64, Option<f64>)]) -> Got {
+    match curve {
+        Curve::Largest(condition, otherwise) => prefix(*condition, *otherwise, points.iter()),
+        Curve::Smallest(condition, otherwise) => prefix(*condition, *otherwise, points.iter().rev()),
+        Curve::Crossing(level) => cross(*level, points),
+        Curve::Over { pick, from, to } => {
+            let inside: Vec<_> = points.iter().filter(|(x, _)| (*from..=*to).contains(x)).collect();
+            over(*pick, &inside)
+        }
+        Curve::At(_) => Got::Nothing("a point is not a curve".to_owned()),
+    }
+}
+
+/// The last point before the condition first fails.
+fn prefix<'p>(
+    condition: Condition,
+    otherwise: Option<f64>,
+    points: impl Iterator<Item = &'p (f64, Option<f64>)>,
+) -> Got {
+    let mut last = None;
+    for (x, y) in points {
+        let Some(y) = y else { return Got::Nothing(format!("it was not measured at {}", short(*x))) };
+        if !condition.holds(*y) {
+            let nothing = || Got::Nothing(format!("the condition fails already at {}", short(*x)));
+            return last.or(otherwise).map_or_else(nothing, Got::Number);
+        }
+        last = Some(*x);
+    }
+    last.map_or_else(|| Got::Nothing("there are no points".to_owned()), Got::Beyond)
+}
+
+fn cross(level: f64, points: &[(f64, Option<f64>)]) -> Got {
+    for two in points.windows(2) {
+        let [(x, y), (next_x, next_y)] = two else { continue };
+        let (Some(y), Some(next_y)) = (y, next_y) else {
+            return Got::Nothing(format!(
+                "it was not measured at {}",
+                short(if y.is_none() { *x } else { *next_x })
+            ));
+        };
+        let (here, there) = (y - level, next_y - level);
+        if here == 0.0 {
+            return Got::Number(*x);
+        }
+        if here * there <= 0.0 {
+            return Got::Number(x + (next_x - x) * here / (here - there));
+        }
+    }
+    Got::Nothing(format!("it does not cross {}", short(level)))
+}
+
+fn over(pick: Pick, points: &[&(f64, Option<f64>)]) -> Got {
+    let mut known = Vec::new();
+    for (x, y) in points {
+        let Some(y) = y else { return Got::Nothing(format!("it was not measured at {}", short(*x))) };
+        known.push((*x, *y));
+    }
+    let by_height = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+    // The first of several: `min_by` takes the first, `max_by` the last.
+    let most = known.iter().rev().max_by(by_height);
+    let least = known.iter().min_by(by_height);
+    let (Some(most), Some(least)) = (most, least) else {
+        return Got::Nothing("there are no points in between".to_owned());
+    };
+    Got::Number(match pick {
+        Pick::Max => most.1,
+        Pick::Min => least.1,
+        Pick::ArgMax => most.0,
+        Pick::ArgMin => least.0,
+        Pick::Mean => known.iter().map(|point| point.1).sum::<f64>() / crate::statistics::number(known.len()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn got(curve: &Curve, points: &[(f64, f64)]) -> Result<(f64, bool), String> {
+        let point = |(x, y): &(f64, f64)| (*x, Some(*y).filter(|y| y.is_finite()));
+        match follow(curve, &points.iter().map(point).collect::<Vec<_>>()) {
+            Got::Number(number) => Ok((number, false)),
+            Got::Beyond(number) => Ok((number, true)),
+            Got::Nothing(why) => Err(why),
+        }
+    }
+
+    #[test]
+    fn a_curve_gives_the_number_that_is_asked_for() {
+        let cliff = [(1.0, 4.0), (2.0, 3.9), (3.0, 3.2), (4.0, 3.7), (5.0, 1.0)];
+        let gap = [(1.0, 4.0), (2.0, f64::NAN), (3.0, 1.0)];
+        let good = Condition::AtLeast(3.6);
+        let over = |pick, from, to| Curve::Over { pick, from, to };
+        #[rustfmt::skip]
+        let cases = [
+            // Point 4 is good again, but behind a bad one.
+            (Curve::Largest(good, None),                        &cliff[..],  Ok((2.0, false))),
+            (Curve::Largest(Condition::AtLeast(0.5), None),     &cliff,      Ok((5.0, true))),
+            (Curve::Largest(Condition::AtLeast(5.0), Some(0.0)), &cliff,     Ok((0.0, false))),
+            (Curve::Largest(Condition::AtLeast(5.0), None),     &cliff,      Err("the condition fails already at 1".to_owned())),
+            (Curve::Largest(good, None),                        &gap,        Err("it was not measured at 2".to_owned())),
+            (Curve::Smallest(Condition::AtMost(3.8), None),     &cliff,      Ok((3.0, false))),
+            (Curve::Smallest(Condition::AtMost(9.0), None),     &cliff,      Ok((1.0, true))),
+            (Curve::Crossing(3.55),                             &cliff,      Ok((2.5, false))),
+            (Curve::Crossing(9.0),                              &cliff,      Err("it does not cross 9".to_owned())),
+            (over(Pick::Max, 2.0, 4.0),                         &cliff,      Ok((3.9, false))),
+            (over(Pick::Min, 2.0, 4.0),                         &cliff,      Ok((3.2, false))),
+            (over(Pick::ArgMax, 2.0, 4.0),                      &cliff,      Ok((2.0, false))),
+            (over(Pick::ArgMin, f64::NEG_INFINITY, 4.0),        &cliff,      Ok((3.0, false))),
+            (over(Pick::Mean, 1.0, 1.0),                        &cliff,      Ok((4.0, false))),
+            (over(Pick::Mean, 8.0, 9.0),                        &cliff,      Err("there are no points in between".to_owned())),
+        ];
+        for (curve, points, want) in cases {
+            match (got(&curve, points), want) {
+                (Ok((x, beyond)), Ok((want, want_beyond))) => {
+                    assert!((x - want).abs() < 1e-9 && beyond == want_beyond, "{curve:?}: {x} {beyond}");
+                }
+                (got, want) => assert_eq!(got, want, "{curve:?}"),
+            }
+        }
+    }
+}

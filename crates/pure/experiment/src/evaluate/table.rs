@@ -1,0 +1,268 @@
+//! The cells of a table.
+
+use super::sample::Curves;
+use crate::plan::{Column, Coordinates, Dimension, Quantity, Show, TableLayout, What};
+use crate::statistics::Estimate;
+use crate::value::Value;
+use guestright_figure::short;
+use serde::{Deserialize, Serialize};
+
+/// A table with everything filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableNumbers {
+    /// Its id; fit to name a file.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The names of its columns.
+    pub head: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Vec<Cell>>,
+    /// A word about it.
+    pub note: String,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What it says.
+    pub text: String,
+    /// How sure it is, or how it is spread; empty if nothing is said.
+    pub spread: String,
+    /// The number, if it is one.
+    pub number: Option<f64>,
+    /// Whether the number is published rather than ours.
+    pub published: bool,
+}
+
+/// What a row or a column stands for.
+#[derive(Clone, Debug, PartialEq)]
+struct Place {
+    case: Option<usize>,
+    at: Coordinates,
+    labels: Vec<String>,
+}
+
+pub(super) fn numbers(curves: &Curves<'_>, table: &TableLayout) -> TableNumbers {
+    let empty = Place { case: None, at: table.at.clone(), labels: Vec::new() };
+    let rows = places(curves, table, &table.rows, &empty);
+    let by: Vec<Place> = match table.columns_by {
+        Some(dimension) => places(curves, table, &[dimension], &empty),
+        None => vec![empty],
+    };
+    let mut head: Vec<String> = table.rows.iter().map(|dimension| title(curves, *dimension)).collect();
+    for column in &table.columns {
+        let repeated = matches!(column.what, What::Of(_));
+        for place in by.iter().take(if repeated { by.len() } else { 1 }) {
+            let named = repeated && table.columns_by.is_some();
+            head.push(match (named, table.columns.len()) {
+                (true, 1) => place.labels.join(", "),
+                (true, _) => format!("{}, {}", column.title, place.labels.join(", ")),
+                (false, _) => column.title.clone(),
+            });
+        }
+        if !column.published.is_empty() {
+            head.push(format!("{}, published", column.title));
+        }
+    }
+    let row = |place: &Place| {
+        let mut cells: Vec<Cell> =
+            place.labels.iter().map(|label| Cell { text: label.clone(), ..Cell::default() }).collect();
+        for column in &table.columns {
+            cells.extend(cells_of(curves, table, column, place, &by));
+        }
+        cells
+    };
+    TableNumbers {
+        id: table.id.clone(),
+        title: table.title.clone(),
+        head,
+        rows: rows.iter().map(row).collect(),
+        note: table.note.clone(),
+    }
+}
+
+fn title(curves: &Curves<'_>, dimension: Dimension) -> String {
+    match dimension {
+        Dimension::Case => "Case".to_owned(),
+        Dimension::Axis(axis) => {
+            let info = curves.plan.axes[axis].info;
+            if info.unit.is_empty() { info.name.to_owned() } else { format!("{} ({})", info.name, info.unit) }
+        }
+    }
+}
+
+/// Every combination of the dimensions, in the order of the plan.
+fn places(curves: &Curves<'_>, table: &TableLayout, dimensions: &[Dimension], empty: &Place) -> Vec<Place> {
+    let cases = &curves.plan.grid.cases;
+    let mut places = vec![empty.clone()];
+    for dimension in dimensions {
+        let mut longer = Vec::new();
+        for place in &places {
+            match dimension {
+                Dimension::Case => {
+                    for case in &table.cases {
+                        let mut labels = place.labels.clone();
+                        labels.push(cases[*case].title.clone());
+                        longer.push(Place { case: Some(*case), labels, ..place.clone() });
+                    }
+                }
+                Dimension::Axis(axis) => {
+                    for value in axis_values(curves, table, place.case, *axis) {
+                        let (mut labels, mut at) = (place.labels.clone(), place.at.clone());
+                        labels.push(value.to_string());
+                        at[*axis] = Some(value);
+                        longer.push(Place { case: place.case, at, labels });
+                    }
+                }
+            }
+        }
+        places = longer;
+    }
+    places
+}
+
+/// The values that an axis has in a case, or in any case of the table.
+fn axis_values(curves: &Curves<'_>, table: &TableLayout, case: Option<usize>, axis: usize) -> Vec<Value> {
+    let cases = case.map_or_else(|| table.cases.clone(), |case| vec![case]);
+    let mut values: Vec<Value> = Vec::new();
+    for case in cases {
+        for value in &curves.plan.grid.cases[case].values[axis] {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+    }
+    if values.iter().all(|value| value.number().is_some()) {
+        let number = |value: &Value| value.number().unwrap_or(0.0);
+        values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    }
+    values
+}
+
+fn cells_of(
+    curves: &Curves<'_>,
+    table: &TableLayout,
+    column: &Column,
+    row: &Place,
+    by: &[Place],
+) -> Vec<Cell> {
+    let only = (table.cases.len() == 1).then(|| table.cases[0]);
+    let mut cells = Vec::new();
+    match &column.what {
+        What::Setting(name) => {
+            let case = row.case.or(column.case).or(only);
+            cells.push(setting(curves, name, case, row));
+        }
+        What::Of(of) => {
+            for place in by {
+                let case = column.case.or(row.case).or(place.case).or(only);
+                let fixed = row.at.iter().zip(&place.at).zip(&column.at);
+                let at: Coordinates = fixed
+                    .map(|((row, place), own)| own.clone().or_else(|| row.clone()).or_else(|| place.clone()))
+                    .collect();
+                cells.push(case.map_or_else(Cell::default, |case| number(curves, column, *of, case, at)));
+            }
+        }
+    }
+    if !column.published.is_empty() {
+        let key = row_key(curves, table, row);
+        let published = column.published.get(&key).copied();
+        let text = published.map(|number| say(number, column.decimals)).unwrap_or_default();
+        cells.push(Cell { text, spread: String::new(), number: published, published: true });
+    }
+    cells
+}
+
+/// A row's name in the plan: the case's name and the values of the axes.
+fn row_key(curves: &Curves<'_>, table: &TableLayout, row: &Place) -> String {
+    let part = |(dimension, label): (&Dimension, &String)| match (dimension, row.case) {
+        (Dimension::Case, Some(case)) => curves.plan.grid.cases[case].name.clone(),
+        _ => label.clone(),
+    };
+    table.rows.iter().zip(&row.labels).map(part).collect::<Vec<_>>().join(" / ")
+}
+
+fn setting(curves: &Curves<'_>, name: &str, case: Option<usize>, row: &Place) -> Cell {
+    let plan = curves.plan;
+    let axis = plan.axes.iter().position(|axis| axis.info.name == name);
+    let swept = axis.and_then(|axis| row.at[axis].clone());
+    let set = case.and_then(|case| plan.grid.cases[case].settings.get(name).cloned());
+    let usual = || plan.testbed.settings().iter().find(|info| info.name == name).map(|info| info.default());
+    let value = swept.or(set).or_else(|| usual().filter(|_| case.is_some() && axis.is_none()));
+    let number = value.as_ref().and_then(Value::number);
+    Cell { text: value.map(|value| value.to_string()).unwrap_or_default(), number, ..Cell::default() }
+}
+
+fn number(curves: &Curves<'_>, column: &Column, of: Quantity, case: usize, mut at: Coordinates) -> Cell {
+    if !curves.has_case(of, case) {
+        return Cell { text: "–".to_owned(), ..Cell::default() };
+    }
+    for (value, has) in at.iter_mut().zip(curves.dimensions(of)) {
+        if !has {
+            *value = None;
+        }
+    }
+    let estimate = curves.estimate(of, case, &at);
+    let is_place = curves.is_place(of);
+    let (number, beyond) =
+        if is_place { (estimate.curve, estimate.curve_beyond) } else { (estimate.mean, estimate.beyond > 0) };
+    let Some(value) = number.filter(|_| estimate.missing == 0) else {
+        let why = if estimate.missing > 0 {
+            format!("{} runs missing", estimate.missing)
+        } else {
+            estimate.why.clone().unwrap_or_default()
+        };
+        return Cell { text: "–".to_owned(), spread: why, ..Cell::default() };
+    };
+    let text = say(value, column.decimals);
+    let bound = if beyond { "a bound: the sweep ends here" } else { "" };
+    let spread = spread(&estimate, column);
+    let spread = if bound.is_empty() || spread.is_empty() {
+        format!("{spread}{bound}")
+    } else {
+        format!("{spread}; {bound}")
+    };
+    Cell { text, spread, number, published: false }
+}
+
+fn spread(estimate: &Estimate, column: &Column) -> String {
+    let say = |number| say(number, column.decimals);
+    match column.show {
+        Show::Value => String::new(),
+        Show::Interval => {
+            estimate.interval.map(|(low, high)| format!("{} … {}", say(low), say(high))).unwrap_or_default()
+        }
+        Show::Spread => {
+            let Some((least, most)) = estimate.range else { return String::new() };
+            let mode = estimate.mode.map(|mode| format!(", mostly {}", say(mode))).unwrap_or_default();
+            let mean = estimate.mean.map(|mean| format!(", mean {}", short(mean))).unwrap_or_default();
+            let count = estimate.count();
+            if least.to_bits() == most.to_bits() {
+                return format!("in all {count} seeds");
+            }
+            format!("{} … {} in {count} seeds{mode}{mean}", say(least), say(most))
+        }
+    }
+}
+
+fn say(number: f64, decimals: Option<usize>) -> String {
+    match decimals {
+        Some(decimals) => format!("{number:.decimals$}"),
+        None => short(number),
+    }
+}
+
+impl TableNumbers {
+    /// Its numbers as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut text = crate::results::csv_line(self.head.iter().cloned());
+        for row in &self.rows {
+            // Full digits where there is a number.
+            let cell =
+                |cell: &Cell| cell.number.map_or_else(|| cell.text.clone(), |number| format!("{number:?}"));
+            text.push_str(&crate::results::csv_line(row.iter().map(cell)));
+        }
+        text
+    }
+}

@@ -1,0 +1,280 @@
+//! What an experiment is, and how its text becomes one.
+
+mod claim;
+mod error;
+mod figure;
+mod grid;
+mod measure;
+mod note;
+mod read;
+mod runs;
+mod scope;
+mod table;
+
+pub use error::{Mistake, PlanError, Problem};
+pub use runs::{Run, RunKey};
+
+pub(crate) use claim::{Band, By, Claim, Order, Term, Test};
+pub(crate) use figure::{Figure, Shown};
+pub(crate) use grid::{Axis, Case, Grid};
+pub(crate) use measure::{Condition, Curve, Measure, MeasureKind, Pick, Relation};
+pub(crate) use note::{Fit, Note, Piece};
+pub(crate) use scope::{Coordinates, Quantity};
+pub(crate) use table::{Column, Dimension, Show, TableLayout, What};
+
+use crate::testbed::{MetricInfo, Testbed};
+use read::{Reader, Table};
+use scope::Scope;
+use serde::{Deserialize, Serialize};
+use toml::de::DeTable;
+
+/// Where a plan runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    /// In virtual time.
+    Sim,
+    /// In network namespaces of one computer.
+    Netns,
+    /// On a network.
+    Real,
+}
+
+impl Platform {
+    /// Its name in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Netns => "netns",
+            Self::Real => "real",
+        }
+    }
+}
+
+/// An experiment: what is run, what is made of it, and what it is compared with.
+///
+/// A plan that could be read is sensible: every name in it exists, every setting is allowed at every point, and every
+/// number that a claim asks for is at a point of the sweep.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) question: String,
+    pub(crate) source: String,
+    pub(crate) testbed: &'static dyn Testbed,
+    pub(crate) on: Vec<Platform>,
+    pub(crate) chance: u64,
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) grid: Grid,
+    pub(crate) quick_grid: Grid,
+    pub(crate) is_quick: bool,
+    pub(crate) measures: Vec<Measure>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) tables: Vec<TableLayout>,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) fits: Vec<Fit>,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Plan {
+    /// The most bytes of a plan.
+    pub const TEXT_MAX: usize = 1 << 18;
+    /// The most runs of a plan.
+    pub const RUNS_MAX: usize = 200_000;
+    /// The most runs of every point.
+    pub const SEEDS_MAX: u32 = 1_000;
+    /// The most axes of a sweep.
+    pub const AXES_MAX: usize = 4;
+    /// The most values of an axis.
+    pub const VALUES_MAX: usize = 1_000;
+    /// The most cases.
+    pub const CASES_MAX: usize = 100;
+
+    /// Reads a plan and checks it against its testbed, point by point.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake that was found, with its line and column.
+    pub fn parse(text: &str, testbeds: &[&'static dyn Testbed]) -> Result<Self, PlanError> {
+        let mut reader = Reader::new(text);
+        let plan = Self::read(text, testbeds, &mut reader);
+        reader.finish()?;
+        // Whatever makes `read` give up has been told to the reader.
+        plan.ok_or_else(|| PlanError { mistakes: Vec::new() })
+    }
+
+    fn read(text: &str, testbeds: &[&'static dyn Testbed], reader: &mut Reader<'_>) -> Option<Self> {
+        if text.len() > Self::TEXT_MAX {
+            let problem = Problem::TooMany { what: "bytes", got: text.len(), max: Self::TEXT_MAX };
+            reader.mistake(0, problem);
+            return None;
+        }
+        let tree = match DeTable::parse(text) {
+            Ok(tree) => tree,
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                let message = error.message().lines().collect::<Vec<_>>().join("; ");
+                reader.mistake(at, Problem::Syntax { message });
+                return None;
+            }
+        };
+        let mut head = Table::new(tree.get_ref(), 0, "the plan");
+        let plan = Self::read_head(&mut head, testbeds, reader);
+        head.close(reader);
+        plan
+    }
+
+    fn read_head(
+        head: &mut Table<'_>,
+        testbeds: &[&'static dyn Testbed],
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        let name = head.want_name(reader, "name");
+        let title = head.want_text(reader, "title", 200);
+        let question = head.want_text(reader, "question", 4_000);
+        let source = head.text(reader, "source", 1_000);
+        let chance = head.whole(reader, "chance", (0, i64::from(u32::MAX)));
+        let on = read_on(head, reader);
+        let testbed = head.want_text(reader, "testbed", 100);
+        let found = testbed
+            .and_then(|name| reader.find("testbed", &name, testbeds.iter().map(|testbed| testbed.name())));
+        let Some(testbed) = found.map(|index| testbeds[index]) else {
+            // Nothing else can be checked; that it is there is all that is asked.
+            for key in ["seeds", "settings", "sweep", "case", "quick", "measure", "figure", "table", "claim"]
+            {
+                head.node(key);
+            }
+            for key in ["fit", "note"] {
+                head.node(key);
+            }
+            return None;
+        };
+        let grids = grid::read(head, testbed, reader);
+        let Some(grids) = grids else {
+            for key in ["measure", "figure", "table", "claim", "fit", "note"] {
+                head.node(key);
+            }
+            return None;
+        };
+        let mut scope = Scope::new(testbed, &grids);
+        measure::read(head, &mut scope, reader);
+        let figures = figure::read(head, &scope, reader);
+        let tables = table::read(head, &scope, reader);
+        let mut claims = claim::read(head, &scope, reader);
+        let fits = note::read_fits(head, &scope, &mut claims, reader);
+        let notes = note::read_notes(head, &scope, reader);
+        let measures = scope.measures;
+        let grid::Grids { axes, full, quick } = grids;
+        Some(Self {
+            name: name?.value,
+            title: title?.value,
+            question: question?.value.trim().to_owned(),
+            source: source.map(|source| source.value).unwrap_or_default(),
+            testbed,
+            on,
+            chance: chance.map_or(0, |chance| chance.value.unsigned_abs()),
+            axes,
+            grid: full,
+            quick_grid: quick,
+            is_quick: false,
+            measures,
+            figures,
+            tables,
+            claims,
+            fits,
+            notes,
+        })
+    }
+
+    /// The same plan with what `[quick]` says.
+    #[must_use]
+    pub fn quick(&self) -> Self {
+        Self { is_quick: true, grid: self.quick_grid.clone(), ..self.clone() }
+    }
+
+    /// The same plan with another number of runs of every point, from 1 to [`Plan::SEEDS_MAX`]; nothing if it would have
+    /// more runs than [`Plan::RUNS_MAX`].
+    #[must_use]
+    pub fn with_seeds(&self, seeds: u32) -> Option<Self> {
+        let mut plan = self.clone();
+        for grid in [&mut plan.grid, &mut plan.quick_grid] {
+            grid.seeds = seeds.clamp(1, Self::SEEDS_MAX);
+        }
+        (plan.run_count() <= Self::RUNS_MAX).then_some(plan)
+    }
+
+    /// Whether this is the quick one.
+    pub const fn is_quick(&self) -> bool {
+        self.is_quick
+    }
+
+    /// Its name, fit to be a file's.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A line about it.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// What is asked.
+    pub fn question(&self) -> &str {
+        &self.question
+    }
+
+    /// Where the published figures are from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What makes its runs.
+    pub const fn testbed(&self) -> &'static dyn Testbed {
+        self.testbed
+    }
+
+    /// Where it runs.
+    pub fn on(&self) -> &[Platform] {
+        &self.on
+    }
+
+    /// How often each point is run.
+    pub const fn seeds(&self) -> u32 {
+        self.grid.seeds
+    }
+
+    /// What is measured, in the order of the columns of its rows.
+    pub fn metrics(&self) -> &'static [MetricInfo] {
+        self.testbed.metrics()
+    }
+
+    /// The names of what is varied, in the order of the columns of its rows.
+    pub fn axes(&self) -> impl Iterator<Item = &'static str> {
+        self.axes.iter().map(|axis| axis.info.name)
+    }
+
+    /// The names of its cases.
+    pub fn cases(&self) -> impl Iterator<Item = &str> {
+        self.grid.cases.iter().map(|case| case.name.as_str())
+    }
+
+    /// The number of its claims.
+    pub fn claims(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// The ids and titles of its figures.
+    pub fn figures(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.figures.iter().map(|figure| (figure.id.as_str(), figure.title.as_str()))
+    }
+}
+
+fn read_on(head: &mut Table<'_>, reader: &mut Reader<'_>) -> Vec<Platform> {
+    let all = [Platform::Sim, Platform::Netns, Platform::Real];
+    let names = head.names(reader, "on", all.len()).unwrap_or_default();
+    let find = |name| reader.find("platform", &name, all.iter().map(|on| on.name())).map(|index| all[index]);
+    let mut on: Vec<Platform> = names.into_iter().filter_map(find).collect();
+    on.sort();
+    on.dedup();
+    if on.is_empty() { vec![Platform::Sim] } else { on }
+}

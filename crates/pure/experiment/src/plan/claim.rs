@@ -1,0 +1,345 @@
+//! What the paper says, and what would confirm it.
+
+use super::error::Problem;
+use super::read::{At, Reader, Table};
+use super::scope::{Coordinates, Quantity, Scope};
+use toml::de::DeValue;
+
+const CLAIMS_MAX: usize = 300;
+const TERMS_MAX: usize = 100;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Claim {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) source: String,
+    pub(crate) terms: Vec<Term>,
+    /// One number for each value of this axis between two ends, instead of one.
+    pub(crate) along: Option<(usize, f64, f64)>,
+    pub(crate) test: Test,
+    /// Which of our numbers is meant, if it is not the usual one.
+    pub(crate) by: By,
+    pub(crate) fitted: bool,
+}
+
+/// One number that a claim is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Term {
+    pub(crate) of: Quantity,
+    pub(crate) case: usize,
+    pub(crate) at: Coordinates,
+    pub(crate) published: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Test {
+    Within(f64),
+    WithinPercent(f64),
+    Band(Band),
+    Order(Order, f64),
+    Prediction,
+}
+
+/// An interval that may be open at either end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Band {
+    /// The lower end, and whether it is outside.
+    pub(crate) low: Option<(f64, bool)>,
+    pub(crate) high: Option<(f64, bool)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Increasing,
+    Decreasing,
+    NonDecreasing,
+    NonIncreasing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Mean,
+    Curve,
+    Median,
+    Mode,
+    Every,
+}
+
+pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let mut ids: Vec<At<String>> = Vec::new();
+    for mut table in head.tables(reader, "claim", ("claims", CLAIMS_MAX)) {
+        let id = table.want_name(reader, "id");
+        let claim = read_one(&mut table, id.as_ref(), scope, reader);
+        table.close(reader);
+        let Some(id) = id else { continue };
+        if claim.is_none() {
+            reader.spoil(&id.value);
+        }
+        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
+            let line = reader.place(first.at).0;
+            reader.mistake(id.at, Problem::Twice { what: "claim", name: id.value.clone(), line });
+        }
+        ids.push(id);
+        claims.extend(claim);
+    }
+    claims
+}
+
+fn read_one(
+    table: &mut Table<'_>,
+    id: Option<&At<String>>,
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<Claim> {
+    let text = table.want_text(reader, "text", 1_000);
+    let source = table.text(reader, "source", 400).map(|source| source.value).unwrap_or_default();
+    let fitted = table.flag(reader, "fitted").is_some_and(|flag| flag.value);
+    let along = read_along(table, scope, reader);
+    let mut terms = read_terms(table, along, scope, reader);
+    let published = read_published(table, reader);
+    let by = [By::Mean, By::Curve, By::Median, By::Mode, By::Every];
+    let words = ["mean", "curve", "median", "mode", "every"];
+    let by = table.choice(reader, "by", &words).map(|word| by[word.value]);
+    let test = read_test(table, published.as_ref().map(|published| published.at), reader);
+    let (id, text, test) = (id?, text?, test?);
+    let terms = terms.as_mut()?;
+    if let Some(published) = published {
+        set_published(terms, &published, along.is_some(), reader)?;
+    }
+    if let Test::Order(..) = test
+        && along.is_none()
+        && terms.len() < 2
+    {
+        reader.unfit(table.at, "an order is one of several numbers; give `cases`, `along` or `terms`");
+    }
+    let usual = if scope.is_place(terms.first()?.of) { By::Curve } else { By::Mean };
+    Some(Claim {
+        id: id.value.clone(),
+        text: text.value,
+        source,
+        terms: terms.clone(),
+        along,
+        test,
+        by: by.unwrap_or(usual),
+        fitted,
+    })
+}
+
+fn set_published(
+    terms: &mut [Term],
+    published: &At<Vec<f64>>,
+    along: bool,
+    reader: &mut Reader<'_>,
+) -> Option<()> {
+    if let [one] = published.value.as_slice() {
+        terms.iter_mut().for_each(|term| term.published = Some(*one));
+        return Some(());
+    }
+    if along {
+        reader.unfit(published.at, "with `along`, `published` is one number for all");
+        return None;
+    }
+    if terms.len() != published.value.len() {
+        let (got, want) = (published.value.len(), terms.len());
+        reader.unfit(published.at, format!("{got} published numbers for {want} of ours"));
+        return None;
+    }
+    for (term, number) in terms.iter_mut().zip(&published.value) {
+        term.published = Some(*number);
+    }
+    Some(())
+}
+
+fn read_along(
+    table: &mut Table<'_>,
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<(usize, f64, f64)> {
+    let name = table.text(reader, "along", 100);
+    let (from, to) = (table.number(reader, "from"), table.number(reader, "to"));
+    let Some(name) = name else {
+        if let Some(end) = from.or(to) {
+            reader.unfit(end.at, "`from` and `to` are ends of `along`, which is not there");
+        }
+        return None;
+    };
+    let axis = scope.axis(&name, reader)?;
+    if !scope.check_numeric(axis, name.at, reader) {
+        return None;
+    }
+    let from = from.map_or(f64::NEG_INFINITY, |end| end.value);
+    let to = to.map_or(f64::INFINITY, |end| end.value);
+    let inside = |case: &super::Case| {
+        case.values[axis].iter().any(|value| value.number().is_some_and(|x| (from..=to).contains(&x)))
+    };
+    if let Some(sweep) = scope.absent(|grid| grid.cases.iter().all(inside)) {
+        reader.unfit(name.at, format!("{sweep} has no point between `from` and `to`"));
+        return None;
+    }
+    Some((axis, from, to))
+}
+
+fn read_terms(
+    table: &mut Table<'_>,
+    along: Option<(usize, f64, f64)>,
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<Vec<Term>> {
+    let mut terms = Vec::new();
+    let tables = table.tables(reader, "terms", ("terms", TERMS_MAX));
+    if tables.is_empty() {
+        return read_term(table, along, scope, reader);
+    }
+    for mut term in tables {
+        let read = read_term(&mut term, along, scope, reader);
+        term.close(reader);
+        terms.push(read);
+    }
+    let terms: Option<Vec<Vec<Term>>> = terms.into_iter().collect();
+    terms.map(|terms| terms.concat())
+}
+
+/// `of`, `case` or `cases`, `at`: one number for each case.
+fn read_term(
+    table: &mut Table<'_>,
+    along: Option<(usize, f64, f64)>,
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<Vec<Term>> {
+    let name = table.want_text(reader, "of", 100);
+    let of = name.as_ref().and_then(|name| scope.quantity(name, reader));
+    let case = table.text(reader, "case", 100);
+    let cases = scope.read_cases(table, reader);
+    let at = scope.read_at(table, reader);
+    let (name, of, at) = (name?, of?, at?);
+    let cases = match (case, cases) {
+        (Some(case), None) => vec![scope.case(&case, reader)?],
+        (None, Some(cases)) => cases,
+        (Some(case), Some(_)) => {
+            reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
+            return None;
+        }
+        (None, None) => (0..scope.cases().len()).filter(|case| scope.has_case(of, *case)).collect(),
+    };
+    let fixed = |axis: usize| at[axis].is_some() || along.is_some_and(|(along, ..)| along == axis);
+    if !scope.check_closed(of, fixed, name.at, reader) {
+        return None;
+    }
+    if let Some((axis, ..)) = along
+        && !scope.dimensions(of)[axis]
+    {
+        let axis = scope.axes()[axis].info.name;
+        reader.unfit(name.at, format!("it has no curve along `{axis}`: it was made from one"));
+        return None;
+    }
+    for case in &cases {
+        if !scope.has_case(of, *case) {
+            let case = &scope.cases()[*case].name;
+            reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
+            return None;
+        }
+        if !scope.check_place(*case, &at, name.at, reader) {
+            return None;
+        }
+    }
+    let term = |case| Term { of, case, at: at.clone(), published: None };
+    Some(cases.into_iter().map(term).collect())
+}
+
+/// A number, or a list of them.
+fn read_published(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<At<Vec<f64>>> {
+    let node = table.node("published")?;
+    let at = node.span().start;
+    if let DeValue::Array(_) = node.get_ref() {
+        let value = reader.list("published", node, ("numbers", TERMS_MAX), |reader, node| {
+            reader.number("published", node).map(|number| number.value)
+        })?;
+        if value.is_empty() {
+            reader.unfit(at, "`published` is an empty list");
+            return None;
+        }
+        return Some(At { value, at });
+    }
+    reader.number("published", node).map(|number| At { value: vec![number.value], at })
+}
+
+/// Exactly one way to judge.
+fn read_test(table: &mut Table<'_>, published: Option<usize>, reader: &mut Reader<'_>) -> Option<Test> {
+    let before = reader.count();
+    let within = table.number(reader, "within");
+    let percent = table.number(reader, "within_percent");
+    for tolerance in [&within, &percent].into_iter().flatten() {
+        if tolerance.value < 0.0 {
+            reader.unfit(tolerance.at, "a tolerance is not below 0");
+            return None;
+        }
+        if published.is_none() {
+            reader.unfit(tolerance.at, "near what? `published` is not there");
+            return None;
+        }
+    }
+    let band = read_band(table, reader);
+    let words = ["increasing", "decreasing", "non-decreasing", "non-increasing"];
+    let orders = [Order::Increasing, Order::Decreasing, Order::NonDecreasing, Order::NonIncreasing];
+    let order = table.choice(reader, "order", &words).map(|word| orders[word.value]);
+    let slack = table.number(reader, "slack");
+    if let Some(slack) = &slack
+        && (slack.value < 0.0 || order.is_none())
+    {
+        reader.unfit(slack.at, "`slack` goes with `order` and is not below 0");
+    }
+    let prediction = table.flag(reader, "prediction").is_some_and(|flag| flag.value);
+    let ways = [
+        within.map(|number| Test::Within(number.value)),
+        percent.map(|number| Test::WithinPercent(number.value)),
+        band.map(Test::Band),
+        order.map(|order| Test::Order(order, slack.map_or(0.0, |slack| slack.value))),
+        prediction.then_some(Test::Prediction),
+    ];
+    let mut ways = ways.into_iter().flatten();
+    match (ways.next(), ways.next()) {
+        (Some(test), None) => Some(test),
+        (Some(_), Some(_)) => {
+            reader.unfit(table.at, "the claim is judged in two ways; make it two claims");
+            None
+        }
+        (None, _) if before < reader.count() => None,
+        (None, _) => {
+            let ways = "`within`, `within_percent`, `between`, `at_least`, `at_most`, `above`, `below`, `order` or `prediction = true`";
+            table.missing(reader, "within", format!("a way to judge it ({ways})"));
+            None
+        }
+    }
+}
+
+fn read_band(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Band> {
+    let between = table.node("between").and_then(|node| {
+        let ends =
+            reader.list("between", node, ("numbers", 2), |reader, node| reader.number("between", node))?;
+        if let [low, high] = ends.as_slice()
+            && low.value <= high.value
+        {
+            return Some(Band { low: Some((low.value, false)), high: Some((high.value, false)) });
+        }
+        reader.unfit(node.span().start, "`between` is [low, high]");
+        None
+    });
+    let mut end = |inside, outside, reader: &mut Reader<'_>| {
+        let (inside, outside) = (table.number(reader, inside), table.number(reader, outside));
+        if let (Some(_), Some(outside)) = (&inside, &outside) {
+            reader.unfit(outside.at, "there are two ends on the same side; leave one of them out");
+        }
+        inside.map(|end| (end.value, false)).or(outside.map(|end| (end.value, true)))
+    };
+    let band = Band { low: end("at_least", "above", reader), high: end("at_most", "below", reader) };
+    match between {
+        Some(between) => {
+            if band != Band::default() {
+                reader.unfit(table.at, "`between` has both ends already; leave the others out");
+            }
+            Some(between)
+        }
+        None => (band != Band::default()).then_some(band),
+    }
+}

@@ -1,0 +1,264 @@
+//! What is drawn.
+
+use super::error::Problem;
+use super::read::{At, Reader, Table};
+use super::scope::{Coordinates, Quantity, Scope};
+use super::table::Dimension;
+use guestright_figure::Chart;
+use toml::de::DeValue;
+
+const FIGURES_MAX: usize = 60;
+const PUBLISHED_MAX: usize = 8;
+const POINTS_MAX: usize = 2_000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) x: Dimension,
+    pub(crate) y: Vec<Quantity>,
+    pub(crate) cases: Vec<usize>,
+    pub(crate) at: Coordinates,
+    pub(crate) x_label: String,
+    pub(crate) y_label: String,
+    pub(crate) x_log: bool,
+    pub(crate) y_log: bool,
+    pub(crate) x_range: (Option<f64>, Option<f64>),
+    pub(crate) y_range: (Option<f64>, Option<f64>),
+    pub(crate) band: Shown,
+    pub(crate) thresholds: Vec<Limit>,
+    pub(crate) published: Vec<Published>,
+    pub(crate) note: String,
+}
+
+/// What is drawn around a curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Interval,
+    Range,
+    Nothing,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) name: String,
+    pub(crate) y: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Published {
+    pub(crate) name: String,
+    pub(crate) case: Option<usize>,
+    pub(crate) points: Vec<Vec<f64>>,
+    pub(crate) line: bool,
+}
+
+pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut ids: Vec<At<String>> = Vec::new();
+    for mut table in head.tables(reader, "figure", ("figures", FIGURES_MAX)) {
+        let id = table.want_name(reader, "id");
+        let figure = read_one(&mut table, id.as_ref(), scope, reader);
+        table.close(reader);
+        let Some(id) = id else { continue };
+        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
+            let line = reader.place(first.at).0;
+            reader.mistake(id.at, Problem::Twice { what: "figure", name: id.value.clone(), line });
+        }
+        ids.push(id);
+        figures.extend(figure);
+    }
+    figures
+}
+
+fn read_one(
+    table: &mut Table<'_>,
+    id: Option<&At<String>>,
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<Figure> {
+    let title = table.want_text(reader, "title", 200);
+    let x_name = table.want_text(reader, "x", 100);
+    let x = x_name.as_ref().and_then(|name| Dimension::find(name, scope, reader));
+    if table.node("y").is_none() {
+        table.missing(reader, "y", "a metric, a measure, or a list of them");
+    }
+    let y_names = table.names(reader, "y", Chart::SERIES_MAX);
+    let y: Option<Vec<Quantity>> =
+        y_names.as_ref().and_then(|names| names.iter().map(|name| scope.quantity(name, reader)).collect());
+    let cases = scope.read_cases(table, reader);
+    let at = scope.read_at(table, reader);
+    let x_label = table.text(reader, "x_label", 200);
+    let y_label = table.text(reader, "y_label", 200);
+    let scales = ["linear", "log"];
+    let x_log = table.choice(reader, "x_scale", &scales).is_some_and(|scale| scale.value == 1);
+    let y_log = table.choice(reader, "y_scale", &scales).is_some_and(|scale| scale.value == 1);
+    let x_range = read_range(table, ("x_from", "x_to"), x_log, reader);
+    let y_range = read_range(table, ("y_from", "y_to"), y_log, reader);
+    let bands = [Shown::Interval, Shown::Range, Shown::Nothing];
+    let band = table.choice(reader, "band", &["interval", "range", "none"]);
+    let thresholds = read_thresholds(table, reader);
+    let published = read_published(table, scope, reader);
+    let note = table.text(reader, "note", 4_000).map(|note| note.value).unwrap_or_default();
+    let (x_name, y_names, x, y, at) = (x_name?, y_names?, x?, y?, at?);
+    if y.is_empty() {
+        reader.unfit(table.at, "`y` is an empty list; name what is drawn");
+        return None;
+    }
+    let figure = Figure {
+        id: id?.value.clone(),
+        title: title?.value,
+        x_label: x_label.map_or_else(|| x.label(scope), |label| label.value),
+        y_label: y_label.map_or_else(|| label_of(y[0], scope), |label| label.value),
+        cases: cases.unwrap_or_else(|| {
+            (0..scope.cases().len()).filter(|case| y.iter().all(|y| scope.has_case(*y, *case))).collect()
+        }),
+        x,
+        y,
+        at,
+        x_log,
+        y_log,
+        x_range,
+        y_range,
+        band: band.map_or(Shown::Interval, |band| bands[band.value]),
+        thresholds,
+        published,
+        note,
+    };
+    check(&figure, &x_name, &y_names, scope, reader).then_some(figure)
+}
+
+fn check(
+    figure: &Figure,
+    x: &At<String>,
+    y: &[At<String>],
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> bool {
+    for (quantity, name) in figure.y.iter().zip(y) {
+        if let Some(case) = figure.cases.iter().find(|case| !scope.has_case(*quantity, **case)) {
+            let case = &scope.cases()[*case].name;
+            reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
+            return false;
+        }
+        if let Dimension::Axis(axis) = figure.x
+            && !scope.dimensions(*quantity)[axis]
+        {
+            reader.unfit(
+                x.at,
+                format!("`{}` has no curve along `{}`: it was made from one", name.value, x.value),
+            );
+            return false;
+        }
+    }
+    for case in &figure.cases {
+        if !scope.check_place(*case, &figure.at, x.at, reader) {
+            return false;
+        }
+    }
+    let most = [&scope.grids.full, &scope.grids.quick].map(|grid| {
+        let series = |quantity: &Quantity| {
+            let open = scope.dimensions(*quantity);
+            let free = |axis: &usize| {
+                open[*axis] && figure.x != Dimension::Axis(*axis) && figure.at[*axis].is_none()
+            };
+            let of_case = |case: &usize| {
+                (0..open.len())
+                    .filter(free)
+                    .map(|axis| grid.cases[*case].values[axis].len())
+                    .product::<usize>()
+            };
+            let counts = figure.cases.iter().map(of_case);
+            if figure.x == Dimension::Case { counts.max().unwrap_or(0) } else { counts.sum() }
+        };
+        figure.y.iter().map(series).sum::<usize>()
+    });
+    let got = most.into_iter().max().unwrap_or(0);
+    if got > Chart::SERIES_MAX {
+        let reason = format!(
+            "the figure has {got} series; more than {} cannot be told apart: name `cases`, or hold an axis with `at`",
+            Chart::SERIES_MAX
+        );
+        reader.unfit(x.at, reason);
+    }
+    got <= Chart::SERIES_MAX
+}
+
+fn label_of(of: Quantity, scope: &Scope<'_>) -> String {
+    let name = match of {
+        Quantity::Metric(index) => scope.testbed.metrics()[index].name,
+        Quantity::Measure(index) => &scope.measures[index].title,
+    };
+    with_unit(name, scope.unit(of))
+}
+
+/// `delay (ms)`
+pub(super) fn with_unit(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
+}
+
+fn read_range(
+    table: &mut Table<'_>,
+    (from, to): (&'static str, &'static str),
+    log: bool,
+    reader: &mut Reader<'_>,
+) -> (Option<f64>, Option<f64>) {
+    let (low, high) = (table.number(reader, from), table.number(reader, to));
+    if let (Some(low), Some(high)) = (&low, &high)
+        && low.value >= high.value
+    {
+        reader.unfit(high.at, format!("`{to}` is not above `{from}`"));
+    }
+    for end in [&low, &high].into_iter().flatten() {
+        if log && end.value <= 0.0 {
+            reader.unfit(end.at, "a logarithmic axis begins above 0");
+        }
+    }
+    (low.map(|low| low.value), high.map(|high| high.value))
+}
+
+fn read_thresholds(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    for mut table in table.tables(reader, "thresholds", ("thresholds", PUBLISHED_MAX)) {
+        let name = table.text(reader, "name", 100).map(|name| name.value).unwrap_or_default();
+        if table.node("y").is_none() {
+            table.missing(reader, "y", "its height");
+        }
+        let y = table.number(reader, "y");
+        table.close(reader);
+        limits.extend(y.map(|y| Limit { name, y: y.value }));
+    }
+    limits
+}
+
+fn read_published(table: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Published> {
+    let mut all = Vec::new();
+    for mut table in table.tables(reader, "published", ("published series", PUBLISHED_MAX)) {
+        let name = table.want_text(reader, "name", 200);
+        let case = table.text(reader, "case", 100);
+        let case = case.and_then(|name| scope.case(&name, reader));
+        let line = table.flag(reader, "line").is_some_and(|line| line.value);
+        let node = table.node("points");
+        if node.is_none() {
+            table.missing(reader, "points", "a list of [x, y] or [x, y, low, high]");
+        }
+        let points = node.and_then(|node| {
+            reader.list("points", node, ("points", POINTS_MAX), |reader, node| {
+                let is_list = matches!(node.get_ref(), DeValue::Array(_));
+                let point = reader.list("points", node, ("numbers", 4), |reader, node| {
+                    reader.number("points", node).map(|number| number.value)
+                })?;
+                if is_list && point.len() != 2 && point.len() != 4 {
+                    reader.unfit(node.span().start, "a point is [x, y] or [x, y, low, high]");
+                    return None;
+                }
+                Some(point)
+            })
+        });
+        table.close(reader);
+        if let (Some(name), Some(points)) = (name, points) {
+            all.push(Published { name: name.value, case, points, line });
+        }
+    }
+    all
+}

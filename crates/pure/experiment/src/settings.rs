@@ -1,0 +1,353 @@
+use crate::near::nearest;
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Names in dotted form (`cpu.plain_us`) with their values.
+///
+/// A testbed gets them completed: every setting that it has is there, with a value of its kind and within its limits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Settings(BTreeMap<String, Value>);
+
+/// What a testbed says of one of its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SettingInfo {
+    /// Its name, dotted: `cpu.plain_us`.
+    pub name: &'static str,
+    /// Its unit: `ms`; empty if it has none.
+    pub unit: &'static str,
+    /// Its kind, its default, and what is allowed.
+    pub kind: Kind,
+    /// One sentence.
+    pub about: &'static str,
+}
+
+/// The kind of a setting, with its default and what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Yes or no.
+    Bool {
+        /// If nothing is said.
+        default: bool,
+    },
+    /// A whole number from `min` to `max`, both included.
+    Integer {
+        /// If nothing is said.
+        default: i64,
+        /// The least.
+        min: i64,
+        /// The most.
+        max: i64,
+    },
+    /// A number from `min` to `max`, both included; a plan may also write it as a whole number.
+    Float {
+        /// If nothing is said.
+        default: f64,
+        /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+    },
+    /// One of some words.
+    Choice {
+        /// If nothing is said.
+        default: &'static str,
+        /// All of them.
+        of: &'static [&'static str],
+    },
+    /// Any text of at most [`Settings::TEXT_MAX`] bytes; what it means, the testbed's `check` says.
+    Text {
+        /// If nothing is said.
+        default: &'static str,
+    },
+}
+
+/// What is wrong with a setting. A plan adds the line.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SettingError {
+    /// The testbed has no such setting.
+    #[error("there is no setting `{setting}`{}", meant.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?")))]
+    Unknown {
+        /// Its name.
+        setting: String,
+        /// A name much like it.
+        meant: Option<String>,
+    },
+    /// It was not given, and is asked for without a default.
+    #[error("the setting `{setting}` is not given; {want} is wanted")]
+    Missing {
+        /// Its name.
+        setting: String,
+        /// What it would have to be.
+        want: String,
+    },
+    /// A value of another kind, or outside of what is allowed.
+    #[error("the setting `{setting}` is {}; {want} is wanted", said(got))]
+    Wrong {
+        /// Its name.
+        setting: String,
+        /// Its value.
+        got: Value,
+        /// What it would have to be.
+        want: String,
+    },
+    /// A value that is allowed, but not together with others.
+    #[error("the setting `{setting}` does not fit: {reason}")]
+    Unfit {
+        /// Its name.
+        setting: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+impl SettingError {
+    /// That the value of `setting` does not fit the others, for this `reason`.
+    pub fn unfit(setting: &str, reason: impl Into<String>) -> Self {
+        Self::Unfit { setting: setting.to_owned(), reason: reason.into() }
+    }
+
+    /// The name of the setting that is wrong.
+    pub fn setting(&self) -> &str {
+        match self {
+            Self::Unknown { setting, .. }
+            | Self::Missing { setting, .. }
+            | Self::Wrong { setting, .. }
+            | Self::Unfit { setting, .. } => setting,
+        }
+    }
+}
+
+impl Settings {
+    /// The most bytes of a text.
+    pub const TEXT_MAX: usize = 1_000;
+
+    /// No settings.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// These, with one more or with another value for it: for tests, `Settings::new().with("calls", 7)`.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Gives a setting a value.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    /// The value of a setting, if it is given.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// How many are given.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none is given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Yes or no.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given or of another kind.
+    pub fn bool(&self, name: &str) -> Result<bool, SettingError> {
+        let value = self.value(name, "true or false")?;
+        if let Value::Bool(value) = value { Ok(*value) } else { Err(wrong(name, value, "true or false")) }
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given or of another kind.
+    pub fn integer(&self, name: &str) -> Result<i64, SettingError> {
+        let value = self.value(name, "a whole number")?;
+        if let Value::Integer(value) = value { Ok(*value) } else { Err(wrong(name, value, "a whole number")) }
+    }
+
+    /// A whole number as the type that is needed: `settings.whole::<u32>("calls")?`.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given, of another kind, or too large or too small for the type.
+    pub fn whole<T: TryFrom<i64>>(&self, name: &str) -> Result<T, SettingError> {
+        let number = self.integer(name)?;
+        let want = || format!("a whole number that fits into {}", std::any::type_name::<T>());
+        T::try_from(number).map_err(|_| wrong(name, &Value::Integer(number), &want()))
+    }
+
+    /// A finite number; whole numbers are numbers too.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given or of another kind.
+    pub fn float(&self, name: &str) -> Result<f64, SettingError> {
+        let value = self.value(name, "a number")?;
+        value.number().filter(|number| number.is_finite()).ok_or_else(|| wrong(name, value, "a number"))
+    }
+
+    /// Text, or the word chosen.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given or of another kind.
+    pub fn text(&self, name: &str) -> Result<&str, SettingError> {
+        let value = self.value(name, "text")?;
+        if let Value::Text(value) = value { Ok(value) } else { Err(wrong(name, value, "text")) }
+    }
+
+    /// These settings with the defaults of all that are not given.
+    ///
+    /// # Errors
+    ///
+    /// When one is not among `infos`, of another kind than it says, or outside its limits.
+    pub fn complete(&self, infos: &[SettingInfo]) -> Result<Self, SettingError> {
+        let known = |name: &str| infos.iter().any(|info| info.name == name);
+        if let Some(name) = self.0.keys().find(|name| !known(name)) {
+            let meant = nearest(name, infos.iter().map(|info| info.name)).map(str::to_owned);
+            return Err(SettingError::Unknown { setting: name.clone(), meant });
+        }
+        let value = |info: &SettingInfo| match self.get(info.name) {
+            Some(given) => Ok((info.name.to_owned(), info.accept(given)?)),
+            None => Ok((info.name.to_owned(), info.default())),
+        };
+        infos.iter().map(value).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn value(&self, name: &str, want: &str) -> Result<&Value, SettingError> {
+        let missing = || SettingError::Missing { setting: name.to_owned(), want: want.to_owned() };
+        self.get(name).ok_or_else(missing)
+    }
+}
+
+impl<T: Into<Value>> FromIterator<(String, T)> for Settings {
+    fn from_iter<I: IntoIterator<Item = (String, T)>>(settings: I) -> Self {
+        Self(settings.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+}
+
+impl SettingInfo {
+    /// A setting that is true or false.
+    pub const fn bool(name: &'static str, default: bool, about: &'static str) -> Self {
+        Self { name, unit: "", kind: Kind::Bool { default }, about }
+    }
+
+    /// A setting that is a whole number from `min` to `max`.
+    pub const fn integer(
+        name: &'static str,
+        unit: &'static str,
+        default: i64,
+        (min, max): (i64, i64),
+        about: &'static str,
+    ) -> Self {
+        Self { name, unit, kind: Kind::Integer { default, min, max }, about }
+    }
+
+    /// A setting that is a number from `min` to `max`.
+    pub const fn float(
+        name: &'static str,
+        unit: &'static str,
+        default: f64,
+        (min, max): (f64, f64),
+        about: &'static str,
+    ) -> Self {
+        Self { name, unit, kind: Kind::Float { default, min, max }, about }
+    }
+
+    /// A setting that is one of some words.
+    pub const fn choice(
+        name: &'static str,
+        default: &'static str,
+        of: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self { name, unit: "", kind: Kind::Choice { default, of }, about }
+    }
+
+    /// A setting that is text.
+    pub const fn text(name: &'static str, default: &'static str, about: &'static str) -> Self {
+        Self { name, unit: "", kind: Kind::Text { default }, about }
+    }
+
+    /// Its value if nothing is said.
+    pub fn default(&self) -> Value {
+        match self.kind {
+            Kind::Bool { default } => Value::Bool(default),
+            Kind::Integer { default, .. } => Value::Integer(default),
+            Kind::Float { default, .. } => Value::Float(default),
+            Kind::Choice { default, .. } | Kind::Text { default } => Value::Text(default.to_owned()),
+        }
+    }
+
+    /// What it may be: "a whole number from 1 to 40".
+    pub fn wanted(&self) -> String {
+        match self.kind {
+            Kind::Bool { .. } => "true or false".to_owned(),
+            Kind::Integer { min, max, .. } => format!("a whole number from {min} to {max}"),
+            Kind::Float { min, max, .. } => format!("a number from {min} to {max}"),
+            Kind::Choice { of, .. } => {
+                let words: Vec<String> = of.iter().map(|word| format!("\"{word}\"")).collect();
+                format!("one of {}", words.join(", "))
+            }
+            Kind::Text { .. } => format!("text of at most {} bytes", Settings::TEXT_MAX),
+        }
+    }
+
+    /// The value as this setting has it: `1` becomes `1.0` where a number is wanted.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another kind or outside the limits.
+    pub fn accept(&self, value: &Value) -> Result<Value, SettingError> {
+        let fits = match (self.kind, value) {
+            (Kind::Bool { .. }, Value::Bool(_)) => true,
+            (Kind::Integer { min, max, .. }, Value::Integer(number)) => (min..=max).contains(number),
+            (Kind::Float { min, max, .. }, Value::Integer(_) | Value::Float(_)) => {
+                value.number().is_some_and(|number| (min..=max).contains(&number))
+            }
+            (Kind::Choice { of, .. }, Value::Text(word)) => of.contains(&word.as_str()),
+            (Kind::Text { .. }, Value::Text(text)) => text.len() <= Settings::TEXT_MAX,
+            (_, Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_)) => false,
+        };
+        if !fits {
+            return Err(wrong(self.name, value, &self.wanted()));
+        }
+        match (self.kind, value.number()) {
+            (Kind::Float { .. }, Some(number)) => Ok(Value::Float(number)),
+            _ => Ok(value.clone()),
+        }
+    }
+}
+
+fn wrong(setting: &str, got: &Value, want: &str) -> SettingError {
+    SettingError::Wrong { setting: setting.to_owned(), got: got.clone(), want: want.to_owned() }
+}
+
+fn said(value: &Value) -> String {
+    match value {
+        Value::Text(text) if text.len() > 60 => {
+            let start: String = text.chars().take(40).collect();
+            format!("\"{start}…\" ({} bytes)", text.len())
+        }
+        Value::Text(text) => format!("\"{text}\""),
+        // With its dot, where a whole number may be wanted.
+        Value::Float(number) => format!("{number:?}"),
+        Value::Bool(_) | Value::Integer(_) => value.to_string(),
+    }
+}

@@ -1,0 +1,206 @@
+//! Means and how sure they are.
+
+use libm::{exp, lgamma, log};
+use serde::{Deserialize, Serialize};
+
+/// What several runs say about one number.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Estimate {
+    /// One for each seed; nothing where it was not measured or cannot be computed.
+    pub values: Vec<Option<f64>>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Their standard deviation (of a sample, dividing by n - 1); from two values on.
+    pub deviation: Option<f64>,
+    /// The lower and upper end of the 95 % confidence interval of the mean (Student); from two values on.
+    pub interval: Option<(f64, f64)>,
+    /// The middle one.
+    pub median: Option<f64>,
+    /// The least and the most.
+    pub range: Option<(f64, f64)>,
+    /// The most frequent one, the least of them if there are several; nothing if all differ.
+    pub mode: Option<f64>,
+    /// The same number taken from the mean curve instead of from each seed's own. For a metric, the mean.
+    pub curve: Option<f64>,
+    /// How many seeds' sweeps ended before the number was reached: theirs is only a bound.
+    pub beyond: usize,
+    /// Whether the sweep ended before the mean curve's number was reached.
+    pub curve_beyond: bool,
+    /// How many runs are missing that it needs.
+    pub missing: usize,
+    /// Why there is no number, if there is none.
+    pub why: Option<String>,
+}
+
+impl Estimate {
+    /// What `values` say, one for each seed.
+    pub fn of(values: Vec<Option<f64>>) -> Self {
+        let mut known: Vec<f64> =
+            values.iter().copied().flatten().filter(|value| value.is_finite()).collect();
+        let Some(first) = known.first().copied() else { return Self { values, ..Self::default() } };
+        let count = number(known.len());
+        // Summed in the order of the seeds, so that the same rows give the same digits. Differences from the first, so
+        // that equal values have a mean and a deviation without rounding.
+        let mean = first + known.iter().map(|value| value - first).sum::<f64>() / count;
+        let squares = known.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+        let deviation = (known.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
+        let half = deviation.map(|deviation| student_95(known.len() - 1) * deviation / count.sqrt());
+        known.sort_by(f64::total_cmp);
+        Self {
+            mean: Some(mean),
+            deviation,
+            interval: half.map(|half| (mean - half, mean + half)),
+            median: Some(median(&known)),
+            range: Some((known[0], known[known.len() - 1])),
+            mode: mode(&known),
+            curve: Some(mean),
+            values,
+            ..Self::default()
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        self.values.iter().flatten().count()
+    }
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+}
+
+fn mode(sorted: &[f64]) -> Option<f64> {
+    let mut best: Option<(usize, f64)> = None;
+    for same in sorted.chunk_by(|a, b| a == b) {
+        if best.is_none_or(|(count, _)| same.len() > count) {
+            best = Some((same.len(), same[0]));
+        }
+    }
+    best.filter(|(count, _)| *count > 1 || sorted.len() == 1).map(|(_, value)| value)
+}
+
+/// The 0.975 quantile of Student's distribution: half of a 95 % interval, in standard errors.
+pub fn student_95(freedom: usize) -> f64 {
+    student_quantile(0.975, number(freedom.max(1)))
+}
+
+/// The quantile of Student's distribution with `freedom` degrees of freedom (any number from 1) at `share`, between 0.5
+/// and 1. With `libm` alone, so that it has the same digits everywhere.
+///
+/// Source: the distribution function by the incomplete beta function, Abramowitz and Stegun, 26.7.1 and 26.5.8.
+pub(crate) fn student_quantile(share: f64, freedom: f64) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 2.0_f64);
+    while high < 1e9 && student_share(high, freedom) < share {
+        high *= 2.0;
+    }
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if student_share(middle, freedom) < share {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// The share of Student's distribution below `t`, which is at least 0.
+fn student_share(t: f64, freedom: f64) -> f64 {
+    1.0 - incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t)) / 2.0
+}
+
+/// The regularized incomplete beta function, by its continued fraction (Lentz's way).
+fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x >= 1.0 {
+        return 1.0;
+    }
+    let front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x));
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * fraction(a, b, x) / a
+    } else {
+        1.0 - front * fraction(b, a, 1.0 - x) / b
+    }
+}
+
+fn fraction(a: f64, b: f64, x: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    let away = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let mut c = 1.0;
+    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut product = d;
+    for step in 1..1_000_u32 {
+        let m = f64::from(step);
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let mut factor = 1.0;
+        for term in [even, odd] {
+            d = 1.0 / away(1.0 + term * d);
+            c = away(1.0 + term / c);
+            factor = d * c;
+            product *= factor;
+        }
+        if (factor - 1.0).abs() < 1e-15 {
+            break;
+        }
+    }
+    product
+}
+
+pub(crate) fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn students_quantiles_are_the_printed_ones() {
+        // The 0.975 column of the usual table, as in NIST/SEMATECH's e-Handbook, 1.3.6.7.2.
+        #[rustfmt::skip]
+        let cases = [
+            (1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (9, 2.262), (10, 2.228), (19, 2.093),
+            (29, 2.045), (30, 2.042), (60, 2.000), (100, 1.984), (999, 1.962),
+        ];
+        for (freedom, want) in cases {
+            let got = student_95(freedom);
+            assert!((got - want).abs() < 5.1e-4, "{freedom}: {got}, {want}");
+        }
+        // 0.95 and 0.995 with 10 degrees of freedom.
+        assert!((student_quantile(0.95, 10.0) - 1.812).abs() < 5e-4);
+        assert!((student_quantile(0.995, 10.0) - 3.169).abs() < 5e-4);
+    }
+
+    #[test]
+    fn a_sample_with_known_numbers() {
+        let estimate = Estimate::of([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].map(Some).to_vec());
+        assert_eq!((estimate.mean, estimate.median, estimate.mode), (Some(5.0), Some(4.5), Some(4.0)));
+        assert_eq!((estimate.range, estimate.count()), (Some((2.0, 9.0)), 8));
+        // The squares of the distances from 5 sum to 32; 32/7 has the root 2.1381; over the root of 8, times 2.3646.
+        let (low, high) = estimate.interval.unwrap();
+        assert!((estimate.deviation.unwrap() - 2.138_089_935).abs() < 1e-9);
+        assert!((high - 6.787_483).abs() < 1e-4 && (low - 3.212_517).abs() < 1e-4, "{low} {high}");
+    }
+
+    #[test]
+    fn few_values_say_little() {
+        assert_eq!(Estimate::of(vec![None, None]).mean, None);
+        let one = Estimate::of(vec![None, Some(3.0)]);
+        assert_eq!((one.mean, one.interval, one.mode, one.count()), (Some(3.0), None, Some(3.0), 1));
+        let same = Estimate::of(vec![Some(0.1); 20]);
+        assert_eq!(
+            (same.mean, same.interval),
+            (Some(0.1), Some((0.1, 0.1))),
+            "no rounding where nothing differs"
+        );
+        assert_eq!(Estimate::of(vec![Some(1.0), Some(2.0)]).mode, None);
+    }
+}

@@ -1,0 +1,11 @@
+//! Plans, results, verdicts and reports, on a testbed whose numbers are known.
+
+#![expect(clippy::unwrap_used, reason = "tests end where something is not as it should be")]
+
+mod comparison;
+mod mistakes;
+mod plans;
+mod properties;
+mod report;
+mod testbed;
+mod verdicts;

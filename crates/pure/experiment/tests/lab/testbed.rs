@@ -1,0 +1,115 @@
+//! A testbed that is a formula: as many calls as there is time for, and a score that falls off a cliff behind them.
+
+use guestright_experiment::{
+    MetricInfo, Outcome, Plan, Results, Row, SettingError, SettingInfo, Settings, Testbed, Value,
+};
+use guestright_units::Seed;
+
+/// 20 ms between packets of a call, there and back: this many calls fit if a packet takes 1 ms.
+const PACKETS_PER_CALL: f64 = 100.0;
+
+pub(crate) struct Formula;
+
+pub(crate) const TESTBEDS: &[&dyn Testbed] = &[&Formula];
+
+/// The document's example, which is a whole plan.
+pub(crate) fn example() -> &'static str {
+    let document = include_str!("../../../../../docs/adding-an-experiment.md");
+    document.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0
+}
+
+pub(crate) fn plan(text: &str) -> Plan {
+    Plan::parse(text, TESTBEDS).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs a plan from its last run to its first: the order of the runs must not matter.
+pub(crate) fn run(plan: &Plan) -> Results {
+    let mut results = Results::new(plan);
+    for run in plan.runs().iter().rev() {
+        let outcome = plan.testbed().run(&run.settings, run.seed.clone()).unwrap();
+        results.insert(run.index, Row::new(plan, &outcome).unwrap()).unwrap();
+    }
+    results
+}
+
+impl Testbed for Formula {
+    fn name(&self) -> &'static str {
+        "voice"
+    }
+
+    fn describe(&self) -> &'static str {
+        "A processor that spends its time on packets and receipts; what is left over decides on the score."
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        const {
+            &[
+                SettingInfo::integer("calls", "", 1, (1, 60), "Calls at once."),
+                SettingInfo::float("duration_s", "s", 90.0, (0.1, 100_000.0), "How long a call lasts."),
+                SettingInfo::choice(
+                    "receipts.suite",
+                    "none",
+                    &["none", "rsa-1024", "ecdsa-160"],
+                    "What receipts are signed with.",
+                ),
+                SettingInfo::float("cpu.nat_us", "µs", 100.0, (0.0, 100_000.0), "Forwarding one packet."),
+                SettingInfo::float("cpu.spread", "", 0.1, (0.0, 10.0), "How far runs differ."),
+                SettingInfo::text("remark", "", "Says nothing."),
+                SettingInfo::bool("broken", false, "Whether the score cannot be measured."),
+            ]
+        }
+    }
+
+    fn metrics(&self) -> &'static [MetricInfo] {
+        const {
+            &[
+                MetricInfo::new("mos_mean", "", "Mean opinion score."),
+                MetricInfo::new("delay_ms", "ms", "Mean delay."),
+                MetricInfo::new("load", "", "Share of the time that is spent."),
+            ]
+        }
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SettingError> {
+        let suite = settings.text("receipts.suite")?;
+        if settings.integer("calls")? > 8 && suite == "ecdsa-160" {
+            return Err(SettingError::unfit("calls", "with ecdsa-160 at most 8 calls are possible"));
+        }
+        Ok(())
+    }
+
+    fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
+        let calls = settings.whole::<u32>("calls")?;
+        let verify_ms = match settings.text("receipts.suite")? {
+            "rsa-1024" => 12.3,
+            "ecdsa-160" => 114.7,
+            _ => 0.0,
+        };
+        // A number from 0 to 1 that is the seed's.
+        let chance = seed.0[..4].iter().rev().fold(0.0, |sum, byte| (sum + f64::from(*byte)) / 256.0);
+        let noise = (chance - 0.5) * settings.float("cpu.spread")?;
+        let packet_s = (settings.float("cpu.nat_us")? + 1_240.0) * 1e-6;
+        let one = PACKETS_PER_CALL * packet_s + verify_ms * 1e-3 / 5.0;
+        let load = f64::from(calls) * one + noise;
+        let mos = if load < 1.0 { 4.07 - 0.2 * load } else { (3.87 - 6.0 * (load - 1.0)).max(1.0) };
+        let measured = (!settings.bool("broken")?).then_some(mos);
+        let outcome = Outcome {
+            packets: u64::from(calls) * 9_000,
+            events: u64::from(calls) * 40_000,
+            ..Outcome::default()
+        };
+        Ok(outcome.with("mos_mean", measured).with("delay_ms", 2.0 + 40.0 * load.min(1.5)).with("load", load))
+    }
+}
+
+/// A plan of few lines, for one mistake or one claim at a time.
+pub(crate) fn small(rest: &str) -> String {
+    format!(
+        "name = \"small\"\ntitle = \"Small\"\nquestion = \"Does it?\"\ntestbed = \"voice\"\nseeds = 4\n\n\
+         [sweep]\ncalls = [1, 2, 5, 6, 7, 8]\n\n{rest}\n"
+    )
+}
+
+pub(crate) fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}

@@ -1,0 +1,242 @@
+//! A link: a drop-tail queue, a transmitter, and a wire.
+//!
+//! A packet of `bytes` is on the transmitter for `(bytes + overhead) * 8 / rate`, rounded up to a nanosecond, and
+//! arrives a propagation delay after its last bit has left. The queue is first in, first out, so the time of arrival is
+//! known when a packet enters it: one event per packet and hop, and no more than one in the queue of events per link.
+//!
+//! The limit of the queue counts the packet that is being sent (as Debian's ns-2 does, where a limit of 50 is 49 waiting
+//! and one on its way out). A packet whose last bit leaves at this very nanosecond counts no more.
+
+mod settings;
+
+pub use settings::{LinkSettings, QueueLimit};
+
+use crate::error::SettingsError;
+use guestright_engine::{Agenda, Instant, Key, Nanos, Stream};
+use rand::Rng;
+use std::collections::VecDeque;
+
+/// Which link, for the world to tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkNumber(pub u32);
+
+/// A packet has arrived at the far end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEvent {
+    /// Which link.
+    pub link: LinkNumber,
+}
+
+/// What a link hands over at its far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Which packet.
+    pub key: Key,
+    /// Its length as it was handed in.
+    pub bytes: u32,
+    /// Whether the link has lost it: it took its time, but is to be thrown away.
+    pub lost: bool,
+}
+
+/// What a link has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Packets taken into the queue.
+    pub taken: u64,
+    /// Bytes taken into the queue, without the overhead of frames.
+    pub taken_bytes: u64,
+    /// Packets dropped, because the queue was full.
+    pub dropped: u64,
+    /// Packets that arrived.
+    pub delivered: u64,
+    /// Bytes that arrived, without the overhead of frames.
+    pub delivered_bytes: u64,
+    /// Packets that the link lost on the wire.
+    pub lost: u64,
+    /// The most packets that were in the queue at once, the one being sent among them.
+    pub queue_max: u32,
+    /// The time for which something was or will be sent, by what was taken so far.
+    pub busy: Nanos,
+}
+
+/// One direction of a cable. A full-duplex cable is two of them; a store-and-forward switch has one for each port.
+#[derive(Clone, Debug)]
+pub struct Link {
+    number: LinkNumber,
+    settings: LinkSettings,
+    /// From the one that arrives next to the one that was taken last.
+    packets: VecDeque<OnTheWay>,
+    /// How many at the end of `packets` are still in the queue; the others are on the wire.
+    queued: usize,
+    queued_bytes: u64,
+    /// When the transmitter has nothing left to send.
+    free_at: Instant,
+    output: Option<Delivered>,
+    chance: Option<Stream>,
+    stats: LinkStats,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OnTheWay {
+    key: Key,
+    bytes: u32,
+    /// When its last bit leaves the transmitter.
+    leaves_at: Instant,
+}
+
+impl Link {
+    /// A link that loses nothing on the wire.
+    ///
+    /// # Errors
+    ///
+    /// If the rate is zero, the queue has no room for a packet or for more than its bound, or the link is to lose
+    /// packets: that takes [`Link::lossy`].
+    pub fn new(number: LinkNumber, settings: LinkSettings) -> Result<Self, SettingsError> {
+        settings.check(number)?;
+        if settings.loss_per_million > 0 {
+            return Err(SettingsError::NoChance { link: number.0 });
+        }
+        Ok(Self::with(number, settings, None))
+    }
+
+    /// A link that loses packets on the wire, each for itself, with the share of the settings.
+    ///
+    /// # Errors
+    ///
+    /// If the rate is zero, the queue has no room, or more than all packets are to be lost.
+    pub fn lossy(number: LinkNumber, settings: LinkSettings, chance: Stream) -> Result<Self, SettingsError> {
+        settings.check(number)?;
+        Ok(Self::with(number, settings, Some(chance)))
+    }
+
+    fn with(number: LinkNumber, settings: LinkSettings, chance: Option<Stream>) -> Self {
+        Self {
+            number,
+            settings,
+            packets: VecDeque::new(),
+            queued: 0,
+            queued_bytes: 0,
+            free_at: Instant::START,
+            output: None,
+            chance,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Which link this is.
+    #[must_use]
+    pub const fn number(&self) -> LinkNumber {
+        self.number
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub const fn settings(&self) -> &LinkSettings {
+        &self.settings
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub const fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    /// Packets in the queue at `now`, the one being sent among them.
+    #[must_use]
+    pub fn queue_len(&mut self, now: Instant) -> usize {
+        self.leave(now);
+        self.queued
+    }
+
+    /// Packets that were taken and have not arrived.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Puts a packet of `bytes` (of the network layer; the overhead of the frame is the link's) into the queue. False:
+    /// the queue was full, the packet is dropped, the key is still the caller's.
+    pub fn enqueue(&mut self, key: Key, bytes: u32, agenda: &mut impl Agenda<LinkEvent>) -> bool {
+        let now = agenda.now();
+        self.leave(now);
+        if !self.settings.queue_max.has_room(self.queued, self.queued_bytes, bytes) {
+            self.stats.dropped += 1;
+            return false;
+        }
+        let duration = self.settings.transmission_time(bytes);
+        let leaves_at = self.free_at.max(now) + duration;
+        self.free_at = leaves_at;
+        self.packets.push_back(OnTheWay { key, bytes, leaves_at });
+        self.queued += 1;
+        self.queued_bytes += u64::from(bytes);
+        self.stats.taken += 1;
+        self.stats.taken_bytes += u64::from(bytes);
+        self.stats.busy += duration;
+        self.stats.queue_max = self.stats.queue_max.max(u32::try_from(self.queued).unwrap_or(u32::MAX));
+        if self.packets.len() == 1 {
+            self.expect_next(agenda);
+        }
+        true
+    }
+
+    /// A packet arrives; it is there to be polled.
+    ///
+    /// # Panics
+    ///
+    /// If the event is not one that this link scheduled, or what had arrived before was not polled.
+    pub fn handle(&mut self, event: LinkEvent, agenda: &mut impl Agenda<LinkEvent>) {
+        assert_eq!(event.link, self.number, "the event of another link");
+        assert!(self.output.is_none(), "what had arrived on link {} was not polled", self.number.0);
+        let now = agenda.now();
+        let packet =
+            self.packets.pop_front().expect("an event is scheduled only while a packet is on its way");
+        debug_assert_eq!(packet.leaves_at + self.settings.delay, now, "arrivals are taken when they are due");
+        if self.queued > self.packets.len() {
+            self.forget(packet.bytes);
+        }
+        if !self.packets.is_empty() {
+            self.expect_next(agenda);
+        }
+        let lost = self.loses();
+        if lost {
+            self.stats.lost += 1;
+        } else {
+            self.stats.delivered += 1;
+            self.stats.delivered_bytes += u64::from(packet.bytes);
+        }
+        self.output = Some(Delivered { key: packet.key, bytes: packet.bytes, lost });
+    }
+
+    /// What has arrived.
+    pub const fn poll_output(&mut self) -> Option<Delivered> {
+        self.output.take()
+    }
+
+    fn expect_next(&self, agenda: &mut impl Agenda<LinkEvent>) {
+        if let Some(packet) = self.packets.front() {
+            agenda.schedule(packet.leaves_at + self.settings.delay, LinkEvent { link: self.number });
+        }
+    }
+
+    /// Takes those out of the queue whose last bit has left.
+    fn leave(&mut self, now: Instant) {
+        while self.queued > 0 {
+            let packet = self.packets[self.packets.len() - self.queued];
+            if packet.leaves_at > now {
+                return;
+            }
+            self.forget(packet.bytes);
+        }
+    }
+
+    fn forget(&mut self, bytes: u32) {
+        self.queued -= 1;
+        self.queued_bytes -= u64::from(bytes);
+    }
+
+    fn loses(&mut self) -> bool {
+        let Some(chance) = &mut self.chance else { return false };
+        // Drawn for every packet, so that the share does not change which draws belong to which packet.
+        chance.next_u64() < self.settings.loss_threshold()
+    }
+}

@@ -1,0 +1,136 @@
+//! Whatever the channel does, the application gets each byte once and in order.
+
+#[path = "harness/wire.rs"]
+mod wire;
+
+use guestright_congestion::{
+    Increase, InitialWindow, RecoveryKind, RecoverySettings, Reno, RenoSettings, TimeoutSettings,
+};
+use guestright_engine::{Instant, Nanos, Stream, Streams};
+use guestright_transport::{ReceiverSettings, Segment, SenderSettings, SenderState};
+use guestright_units::Seed;
+use proptest::prelude::*;
+use rand::RngExt;
+use wire::{Way, Wire};
+
+const SEGMENT: u32 = 1_000;
+
+/// A channel that loses, doubles and mixes up, each in so many of a hundred.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    lost: u32,
+    doubled: u32,
+    mixed: u32,
+}
+
+fn fate(channel: Channel, mut chance: Stream) -> impl FnMut(Way, usize, &Segment) -> Vec<Nanos> {
+    move |_, _, _| {
+        let mut delay = || {
+            let more =
+                if chance.random_range(0..100) < channel.mixed { chance.random_range(0..40) } else { 0 };
+            Nanos::from_millis(20 + more)
+        };
+        let (first, second) = (delay(), delay());
+        if chance.random_range(0..100) < channel.lost {
+            vec![]
+        } else if chance.random_range(0..100) < channel.doubled {
+            vec![first, second]
+        } else {
+            vec![first]
+        }
+    }
+}
+
+fn settings() -> impl Strategy<Value = (SenderSettings, ReceiverSettings, RenoSettings)> {
+    let kind = prop_oneof![Just(RecoveryKind::Reno), Just(RecoveryKind::NewReno)];
+    let increase = prop_oneof![
+        Just(Increase::PerAck),
+        Just(Increase::Rfc5681),
+        Just(Increase::ByteCounting { limit: 2 })
+    ];
+    let flags = any::<[bool; 5]>();
+    (kind, increase, flags, 1_u32..4, 1_000_u32..40_000, 0_u32..20).prop_map(
+        |(
+            kind,
+            increase,
+            [timestamps, handshake, limited_transmit, impatient, nagle],
+            every,
+            window,
+            quick,
+        )| {
+            let recovery =
+                RecoverySettings { limited_transmit, impatient, ..RecoverySettings::new(kind, SEGMENT) };
+            let sender = SenderSettings {
+                recovery,
+                timeout: TimeoutSettings::linux(),
+                timestamps,
+                handshake,
+                nagle,
+                window,
+                retries_max: 1_000,
+                ..SenderSettings::rfc(SEGMENT)
+            };
+            let receiver = ReceiverSettings {
+                window,
+                acknowledge_every: every,
+                quick,
+                timestamps,
+                ..ReceiverSettings::rfc5681()
+            };
+            let reno = RenoSettings {
+                increase,
+                initial_window: InitialWindow::Segments(2),
+                ..RenoSettings::rfc5681(SEGMENT)
+            };
+            (sender, receiver, reno)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn every_byte_arrives_once_and_in_order(
+        (sender, receiver, reno) in settings(),
+        seed: u64,
+        lost in 0_u32..40,
+        doubled in 0_u32..30,
+        mixed in 0_u32..60,
+        writes in proptest::collection::vec((0_u64..3_000, 1_u64..40_000), 1..6),
+    ) {
+        let chance = Streams::new(Seed::from_number(seed)).stream("channel", 0);
+        let channel = Channel { lost, doubled, mixed };
+        let controller = Reno::new(reno).unwrap();
+        let mut wire = Wire::new(sender, receiver, controller, fate(channel, chance)).unwrap();
+        let mut total = 0;
+        let mut at = Instant::START;
+        for (pause, bytes) in writes {
+            at += Nanos::from_millis(pause);
+            wire.write(at, bytes, false);
+            total += bytes;
+        }
+        wire.write(at, 0, true);
+        let (mut acknowledged, mut delivered, mut window) = (0, 0, 0);
+        // 2^60 ns are 36 years.
+        wire.run(Instant(1 << 60), |sender, receiver| {
+            assert!(sender.acknowledged() >= acknowledged && receiver.delivered() >= delivered);
+            assert!(sender.acknowledged() <= receiver.delivered(), "nothing is acknowledged that has not arrived");
+            acknowledged = sender.acknowledged();
+            delivered = receiver.delivered();
+            window = window.max(sender.in_flight());
+        });
+        prop_assert_eq!(wire.sender.state(), SenderState::Finished);
+        prop_assert_eq!(wire.receiver.delivered(), total);
+        prop_assert_eq!(wire.sender.acknowledged(), total);
+        prop_assert!(wire.receiver.finished_at() <= wire.sender.finished_at());
+        // One more for FIN.
+        prop_assert!(window <= u64::from(receiver.window) + 1, "{} on their way", window);
+        let first: u64 = wire.sent.iter().filter(|(_, sent)| !sent.flags.again).map(|(_, sent)| u64::from(sent.len)).sum();
+        prop_assert!(first <= total);
+        if lost + doubled + mixed == 0 {
+            prop_assert_eq!(wire.sender.stats().again, 0);
+            prop_assert_eq!(first, total);
+        }
+    }
+}

@@ -12,8 +12,8 @@ usage: sh scripts/setup.sh [--check] [demo|test|all|acceptance|bench]
   all       that, and what the lints need (the default)
   acceptance
             what building the program and its virtual machines needs (Debian on x86-64)
-  bench     what the tests need, and the tunnels of others that ours are compared with; one that
-            cannot be had is left out of the comparison
+  bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
+            one that cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
 
 Installs Debian packages with apt-get (through sudo unless root) and Rust with rustup.
@@ -300,6 +300,7 @@ wish_for_peers() {
     has wireguard-go || wish wireguard-go "wireguard-go, the distribution's"
     has openvpn || wish openvpn "OpenVPN"
     has rtpengine || wish rtpengine-daemon "rtpengine (a media relay)"
+    { [ -e /usr/include/ns3/wifi-module.h ] && has g++; } || wish "libns3-dev g++" "ns-3 (a network simulator)"
     has openssl || wish openssl "openssl (OpenVPN's certificates, the speed of ciphers)"
     has_libipsec ||
         wish "strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-standard-plugins" "strongSwan with libipsec"

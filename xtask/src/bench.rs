@@ -9,7 +9,7 @@ use crate::steps::{self, Done, Steps, cargo, execute};
 use crate::workspace;
 
 /// The packages whose cost we watch, and the features that their benchmarks take.
-const PACKAGES: [(&str, &str); 10] = [
+const PACKAGES: [(&str, &str); 12] = [
     ("guestright-receipt", "legacy-suites"),
     ("guestright-reciprocity", ""),
     ("guestright-store", ""),
@@ -19,6 +19,8 @@ const PACKAGES: [(&str, &str); 10] = [
     ("guestright-voice", ""),
     ("guestright-codec", ""),
     ("guestright-media", ""),
+    ("guestright-engine", ""),
+    ("guestright-wlan", ""),
     ("guestright", ""),
 ];
 

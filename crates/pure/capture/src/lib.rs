@@ -2,7 +2,7 @@
 //!
 //! In: bytes of a pcap or pcapng file in pieces of any size ([`Reader`]). Out: packets ([`Frame`]), the datagrams in
 //! them ([`decode`]), the streams of RTP among those ([`Finder`]), and how good they were ([`Survey`]). [`Writer`]
-//! makes pcapng around datagrams.
+//! makes pcapng around datagrams, [`FrameWriter`] around frames of any link.
 //!
 //! - No bytes make anything here panic; what is damaged is named with its place in the file.
 //! - Everything that is remembered has a limit; a file is never held whole.
@@ -31,4 +31,4 @@ pub use survey::{
     Clocks, DelaySource, Departures, DeparturesError, FileCounts, Part, Report, RowLine, Sound, StreamReport,
     Survey, SurveyConfig, sound,
 };
-pub use writer::{PAYLOAD_MAX, WriteError, Writer};
+pub use writer::{FRAME_MAX, FrameWriter, PAYLOAD_MAX, WriteError, Writer};

@@ -18,6 +18,17 @@ pub const BLOCK_MAX: u64 = 16 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
+impl LinkType {
+    /// Ethernet, without preamble and check sequence.
+    pub const ETHERNET: Self = Self(1);
+    /// An IPv4 or IPv6 packet; its first half byte says which.
+    pub const IP: Self = Self(101);
+    /// A frame of IEEE 802.11.
+    pub const IEEE_802_11: Self = Self(105);
+    /// A frame of IEEE 802.11 behind a radiotap header.
+    pub const RADIOTAP: Self = Self(127);
+}
+
 /// One packet of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {

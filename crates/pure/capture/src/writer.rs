@@ -1,8 +1,13 @@
-//! A writer of pcapng, for packets that are built around a datagram.
+//! Writers of pcapng: for frames of any link, and for packets that are built around a datagram.
 //!
 //! Source: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 3 and 4; IP and UDP: RFC 791,
 //! RFC 8200, RFC 768.
 
+mod frames;
+
+pub use frames::{FRAME_MAX, FrameWriter};
+
+use crate::reader::LinkType;
 use crate::stamp::Stamp;
 use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
@@ -10,10 +15,7 @@ use thiserror::Error;
 /// The longest payload of a UDP datagram without jumbograms, over IPv4.
 pub const PAYLOAD_MAX: usize = 65_507;
 
-/// Longer comments are cut, at a character.
-const COMMENT_MAX: usize = 1_024;
-
-/// Why a datagram cannot be written.
+/// Why a datagram or a frame cannot be written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum WriteError {
     /// It is too long for UDP.
@@ -30,6 +32,20 @@ pub enum WriteError {
         /// The receiver.
         to: SocketAddr,
     },
+    /// A frame is longer than readers take.
+    #[error("a frame of {got} bytes is longer than the {FRAME_MAX} that Wireshark reads; cut it")]
+    FrameTooLong {
+        /// Its length.
+        got: usize,
+    },
+    /// A frame is of an interface that was not described.
+    #[error("there is no interface {got}, only {known} before it; describe it first")]
+    Interface {
+        /// The number that was given.
+        got: u32,
+        /// How many were described.
+        known: u32,
+    },
 }
 
 /// Writes pcapng: one section, one interface whose packets begin with IP, times in nanoseconds.
@@ -37,30 +53,17 @@ pub enum WriteError {
 /// It appends to a byte string that the caller gives, and that the caller writes to a file when it likes.
 #[derive(Clone, Debug)]
 pub struct Writer {
+    frames: FrameWriter,
+    interface: u32,
     identification: u16,
 }
 
 impl Writer {
     /// Writes the beginning of a file to `out`: which program wrote it, and the interface's name.
     pub fn new(program: &str, interface: &str, out: &mut Vec<u8>) -> Self {
-        block(0x0a0d_0d0a, out, |out| {
-            out.extend(0x1a2b_3c4d_u32.to_le_bytes());
-            out.extend(1_u16.to_le_bytes());
-            out.extend(0_u16.to_le_bytes());
-            // The length of the section is not known.
-            out.extend(u64::MAX.to_le_bytes());
-            option(4, clipped(program).as_bytes(), out);
-            end_of_options(out);
-        });
-        block(1, out, |out| {
-            out.extend(101_u16.to_le_bytes());
-            out.extend(0_u16.to_le_bytes());
-            out.extend(0_u32.to_le_bytes());
-            option(2, clipped(interface).as_bytes(), out);
-            option(9, &[9], out);
-            end_of_options(out);
-        });
-        Self { identification: 0 }
+        let mut frames = FrameWriter::new(program, out);
+        let interface = frames.interface(interface, LinkType::IP, None, out);
+        Self { frames, interface, identification: 0 }
     }
 
     /// Writes one datagram as an IP packet.
@@ -96,7 +99,6 @@ impl Writer {
         if payload.len() > PAYLOAD_MAX {
             return Err(WriteError::TooLong { got: payload.len() });
         }
-        let Stamp(nanos) = at.into();
         let packet = match (from.ip(), to.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 self.identification = self.identification.wrapping_add(1);
@@ -111,22 +113,7 @@ impl Writer {
                 return Err(WriteError::Families { from, to });
             }
         };
-        block(6, out, |out| {
-            let (high, low) = ((nanos >> 32).to_le_bytes(), (nanos & 0xffff_ffff).to_le_bytes());
-            let length = length32(packet.len()).to_le_bytes();
-            out.extend(0_u32.to_le_bytes());
-            out.extend(&high[..4]);
-            out.extend(&low[..4]);
-            out.extend(length);
-            out.extend(length);
-            out.extend(&packet);
-            pad(out, packet.len());
-            if !comment.is_empty() {
-                option(1, clipped(comment).as_bytes(), out);
-                end_of_options(out);
-            }
-        });
-        Ok(())
+        self.frames.frame(self.interface, at, &packet, comment, out)
     }
 }
 
@@ -184,45 +171,12 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     !u16::try_from(sum).unwrap_or(0)
 }
 
-/// A block: kind, length, body, length.
-fn block(kind: u32, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend(kind.to_le_bytes());
-    out.extend([0; 4]);
-    body(out);
-    let length = length32(out.len() - start + 4).to_le_bytes();
-    out.extend(length);
-    out[start + 4..start + 8].copy_from_slice(&length);
-}
-
-fn option(code: u16, value: &[u8], out: &mut Vec<u8>) {
-    let value = &value[..value.len().min(COMMENT_MAX)];
-    out.extend(code.to_le_bytes());
-    out.extend(length16(value.len()).to_le_bytes());
-    out.extend(value);
-    pad(out, value.len());
-}
-
-fn end_of_options(out: &mut Vec<u8>) {
-    out.extend([0; 4]);
-}
-
-fn pad(out: &mut Vec<u8>, length: usize) {
-    out.extend(std::iter::repeat_n(0, length.next_multiple_of(4) - length));
-}
-
-/// As much of a text as an option may have, cut at a character.
-fn clipped(text: &str) -> &str {
-    let end = (0..=text.len().min(COMMENT_MAX)).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
-}
-
 fn length16(length: usize) -> u16 {
     u16::try_from(length).expect("PAYLOAD_MAX and COMMENT_MAX keep it below 65,536")
 }
 
 fn length32(length: usize) -> u32 {
-    u32::try_from(length).expect("PAYLOAD_MAX and COMMENT_MAX keep it far below 4 GiB")
+    u32::try_from(length).expect("FRAME_MAX and COMMENT_MAX keep it far below 4 GiB")
 }
 
 #[cfg(test)]

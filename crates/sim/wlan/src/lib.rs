@@ -1,1 +1,38 @@
-//! IEEE 802.11 in virtual time.
+//! IEEE 802.11 in virtual time: stations that share channels by the distributed coordination function (DCF).
+//!
+//! - In: a [`Config`] (rates and times in [`Phy`], rules of access in [`Mac`], [`Cell`]s on channels, [`Station`]s with
+//!   queues), and packets ([`Wlan::enqueue`]).
+//! - Out: what became of each packet ([`Output`]), counters ([`Stats`], [`ChannelStats`]), and on request every frame on
+//!   the air ([`OnAir`]), which [`tap`] makes bytes of.
+//! - Backoffs are exact to the slot: they stop while the medium is busy, run on after DIFS, and are drawn behind every
+//!   transmission. Whose backoffs end in the same nanosecond, collide. A simulation takes an event for each access to the
+//!   medium, not for each slot.
+//! - All stations on a channel hear each other, at once (no distances, no hidden stations). Different channels do not
+//!   disturb each other.
+//! - What is accepted comes back in exactly one [`Output`].
+//!
+//!
+//! Beside it, as pure functions: [`bianchi`], what a saturated cell carries, and [`bound`], how many voice streams or
+//! calls it carries by the formulas of the literature.
+//!
+//! Clauses are those of IEEE 802.11-2020.
+
+pub mod bianchi;
+pub mod bound;
+mod channel;
+mod config;
+mod exchange;
+mod output;
+mod phy;
+mod rate;
+mod station;
+pub mod tap;
+mod wlan;
+
+pub use config::{
+    Beacons, Cell, Config, ConfigError, Eifs, IdleAccess, MSDU_BYTES_MAX, Mac, Station, StationId,
+};
+pub use output::{ChannelStats, DropReason, Msdu, OnAir, OnAirKind, Output, Stats};
+pub use phy::{ACK_BYTES, CTS_BYTES, Phy, Preamble, Protection, RTS_BYTES, Standard};
+pub use rate::{Modulation, RATES, Rate, RateFacts, RateSet};
+pub use wlan::{Event, Wlan};

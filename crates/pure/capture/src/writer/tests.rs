@@ -26,6 +26,35 @@ fn refuses_what_udp_cannot_carry_and_writes_nothing() {
 }
 
 #[test]
+fn refuses_frames_that_no_reader_takes_and_writes_nothing() {
+    let mut out = Vec::new();
+    let mut writer = FrameWriter::new("test", &mut out);
+    let before = out.len();
+    let unknown = WriteError::Interface { got: 0, known: 0 };
+    assert_eq!(writer.frame(0, Stamp(0), &[0], "", &mut out), Err(unknown));
+    assert_eq!(out.len(), before);
+    let radio = writer.interface("radio", LinkType::IEEE_802_11, Some(4), &mut out);
+    let before = out.len();
+    let long = vec![0; FRAME_MAX + 1];
+    let refused = Err(WriteError::FrameTooLong { got: FRAME_MAX + 1 });
+    assert_eq!(writer.frame(radio, Stamp(0), &long, "", &mut out), refused);
+    assert_eq!(out.len(), before);
+    writer.frame(radio, Stamp(0), &long[1..], "", &mut out).unwrap();
+}
+
+/// Everything that a reader finds in a file: time, link type, interface, bytes.
+fn read_all(file: &[u8]) -> Vec<(Option<Stamp>, LinkType, u32, Vec<u8>)> {
+    let mut reader = Reader::new();
+    reader.feed(file);
+    reader.finish();
+    let mut found = Vec::new();
+    while let Some(frame) = reader.next().unwrap() {
+        found.push((frame.at, frame.link, frame.interface, frame.bytes.to_vec()));
+    }
+    found
+}
+
+#[test]
 fn checksums_are_those_of_the_standards() {
     // RFC 1071, section 3, and a header worked by hand.
     assert_eq!(checksum(&[&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
@@ -33,6 +62,29 @@ fn checksums_are_those_of_the_standards() {
 }
 
 proptest! {
+    #[test]
+    fn frames_of_any_links_are_read_back(
+        links in prop::collection::vec(any::<u16>(), 1..5),
+        frames in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..100), "\\PC{0,20}"),
+            0..20,
+        ),
+    ) {
+        let mut out = Vec::new();
+        let mut writer = FrameWriter::new("guestright", &mut out);
+        for (number, link) in (0..).zip(&links) {
+            prop_assert_eq!(writer.interface("any", LinkType(*link), None, &mut out), number);
+        }
+        let mut expected = Vec::new();
+        for (interface, at, bytes, comment) in &frames {
+            let place = interface.index(links.len());
+            let number = u32::try_from(place).unwrap();
+            writer.frame(number, Stamp(*at), bytes, comment, &mut out).unwrap();
+            expected.push((Some(Stamp(*at)), LinkType(links[place]), number, bytes.clone()));
+        }
+        prop_assert_eq!(read_all(&out), expected);
+    }
+
     #[test]
     fn what_is_written_is_read_back(
         packets in prop::collection::vec(

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use libm::{log, pow};
 use serde::Serialize;
 
 use crate::interval::Interval;
 
 const GROWTH: f64 = 1.02;
+const LN_GROWTH: f64 = 0.019_802_627_296_179_73;
 const LEAST_MS: f64 = 0.01;
 /// The last class starts near 100 s.
 const CLASS_MAX: u16 = 814;
@@ -117,7 +119,7 @@ fn class_of(value: f64) -> u16 {
     if value <= LEAST_MS {
         return 0;
     }
-    let class = ((value / LEAST_MS).ln() / GROWTH.ln()).ceil().clamp(1.0, f64::from(CLASS_MAX));
+    let class = (log(value / LEAST_MS) / LN_GROWTH).ceil().clamp(1.0, f64::from(CLASS_MAX));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 1 ..= 814 above")]
     let class = class as u16;
     class
@@ -128,7 +130,7 @@ fn middle_of(class: u16) -> f64 {
     if class == 0 {
         f64::NEG_INFINITY
     } else {
-        LEAST_MS * GROWTH.powi(i32::from(class)) * 2.0 / (1.0 + GROWTH)
+        LEAST_MS * pow(GROWTH, f64::from(class)) * 2.0 / (1.0 + GROWTH)
     }
 }
 

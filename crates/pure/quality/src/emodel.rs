@@ -11,6 +11,7 @@ mod tests;
 
 pub use inputs::{DelaySensitivity, InputError, Inputs, OutOfRange, PARAMETERS, Parameter};
 
+use libm::{exp, hypot, log2, log10, pow};
 use serde::Serialize;
 
 use crate::opinion::{MosCurve, Satisfaction};
@@ -109,12 +110,12 @@ pub fn effective_equipment(ie: f64, bpl: f64, ppl_percent: f64, burst_r: f64) ->
 /// `No` (7-3): circuit noise, room noise of both sides and noise floor, added as powers.
 fn noise(i: &Inputs) -> f64 {
     let olr = i.slr_db + i.rlr_db;
-    let nos = i.ps_dba - i.slr_db - i.ds_db - 100.0 + 0.004 * (i.ps_dba - olr - i.ds_db - 14.0).powi(2); // (7-4)
-    let pre = i.pr_dba + 10.0 * (1.0 + 10_f64.powf((10.0 - i.lstr()) / 10.0)).log10(); // (7-6)
-    let nor = i.rlr_db - 121.0 + pre + 0.008 * (pre - 35.0).powi(2); // (7-5)
+    let nos = i.ps_dba - i.slr_db - i.ds_db - 100.0 + 0.004 * squared(i.ps_dba - olr - i.ds_db - 14.0); // (7-4)
+    let pre = i.pr_dba + 10.0 * log10(1.0 + pow(10.0, (10.0 - i.lstr()) / 10.0)); // (7-6)
+    let nor = i.rlr_db - 121.0 + pre + 0.008 * squared(pre - 35.0); // (7-5)
     let nfo = i.nfor_dbmp + i.rlr_db; // (7-7)
-    let power: f64 = [i.nc_dbm0p, nos, nor, nfo].iter().map(|level| 10_f64.powf(level / 10.0)).sum();
-    10.0 * power.log10()
+    let power: f64 = [i.nc_dbm0p, nos, nor, nfo].iter().map(|level| pow(10.0, level / 10.0)).sum();
+    10.0 * log10(power)
 }
 
 /// `Is` (7-8).
@@ -123,30 +124,34 @@ fn simultaneous(i: &Inputs, ro: f64, no: f64) -> Simultaneous {
     let xolr = olr + 0.2 * (64.0 + no - i.rlr_db); // (7-10)
     let iolr = 20.0 * (root(xolr / 8.0, 8.0) - xolr / 8.0); // (7-9)
 
-    let echo = (-i.t_ms / 4.0).exp() * 10_f64.powf(-i.telr_db / 10.0);
-    let stmro = -10.0 * (10_f64.powf(-i.stmr_db / 10.0) + echo).log10(); // (7-12)
+    let echo = exp(-i.t_ms / 4.0) * pow(10.0, -i.telr_db / 10.0);
+    let stmro = -10.0 * log10(pow(10.0, -i.stmr_db / 10.0) + echo); // (7-12)
     let ist = 12.0 * root((stmro - 13.0) / 6.0, 8.0) // (7-11)
         - 28.0 * root((stmro + 1.0) / 19.4, 35.0)
         - 13.0 * root((stmro - 3.0) / 33.0, 13.0)
         + 29.0;
 
-    let q = 37.0 - 15.0 * i.qdu.log10(); // (7-17)
+    let q = 37.0 - 15.0 * log10(i.qdu); // (7-17)
     let g = 1.07 + 0.258 * q + 0.0602 * q * q; // (7-16)
     let z = 46.0 / 30.0 - g / 40.0; // (7-15)
     let y = (ro - 100.0) / 15.0 + 46.0 / 8.4 - g / 9.0; // (7-14)
-    let iq = 15.0 * (1.0 + 10_f64.powf(y) + 10_f64.powf(z)).log10(); // (7-13)
+    let iq = 15.0 * log10(1.0 + pow(10.0, y) + pow(10.0, z)); // (7-13)
     Simultaneous { iolr, ist, iq, sum: iolr + ist + iq }
+}
+
+fn squared(x: f64) -> f64 {
+    x * x
 }
 
 /// `(1 + x^n)^(1/n)`, which G.107 uses for a soft "the larger of 1 and x".
 fn root(x: f64, n: f64) -> f64 {
-    (1.0 + x.powf(n)).powf(1.0 / n)
+    pow(1.0 + pow(x, n), 1.0 / n)
 }
 
 /// `Id` (7-18).
 fn delay(i: &Inputs, ro: f64, no: f64, ist: f64) -> Delay {
     let idte = talker_echo(i, no, ist);
-    let rle = 10.5 * (i.wepl_db + 7.0) * (i.tr_ms + 1.0).powf(-0.25); // (7-26)
+    let rle = 10.5 * (i.wepl_db + 7.0) * pow(i.tr_ms + 1.0, -0.25); // (7-26)
     let half = (ro - rle) / 2.0;
     let idle = half + (half * half + 169.0).sqrt(); // (7-25)
     let idd = absolute_delay(i.ta_ms, i.st, i.mt_ms);
@@ -156,8 +161,7 @@ fn delay(i: &Inputs, ro: f64, no: f64, ist: f64) -> Delay {
 /// `Idte` (7-19), with `TERVs` below an STMR of 9 dB (7-23) and `Idtes` above 20 dB (7-24).
 fn talker_echo(i: &Inputs, no: f64, ist: f64) -> f64 {
     let t = i.t_ms;
-    let mut terv =
-        i.telr_db - 40.0 * ((1.0 + t / 10.0) / (1.0 + t / 150.0)).log10() + 6.0 * (-0.3 * t * t).exp(); // (7-22)
+    let mut terv = i.telr_db - 40.0 * log10((1.0 + t / 10.0) / (1.0 + t / 150.0)) + 6.0 * exp(-0.3 * t * t); // (7-22)
     if i.stmr_db < 9.0 {
         terv += ist / 2.0; // (7-23)
     }
@@ -168,9 +172,9 @@ fn talker_echo(i: &Inputs, no: f64, ist: f64) -> f64 {
         let re = 80.0 + 2.5 * (terv - 14.0); // (7-21)
         let roe = -1.5 * (no - i.rlr_db); // (7-20)
         let half = (roe - re) / 2.0;
-        (half + (half * half + 100.0).sqrt() - 1.0) * (1.0 - (-t).exp())
+        (half + (half * half + 100.0).sqrt() - 1.0) * (1.0 - exp(-t))
     };
-    if i.stmr_db > 20.0 { idte.hypot(ist) } else { idte }
+    if i.stmr_db > 20.0 { hypot(idte, ist) } else { idte }
 }
 
 /// `Idd` (7-27, 7-28): zero up to `mT`, then rising with the logarithm of the delay.
@@ -178,7 +182,7 @@ pub fn absolute_delay(ta_ms: f64, st: f64, mt_ms: f64) -> f64 {
     if ta_ms <= mt_ms {
         return 0.0;
     }
-    let x = (ta_ms / mt_ms).log2();
+    let x = log2(ta_ms / mt_ms);
     let n = 6.0 * st;
     25.0 * (root(x, n) - 3.0 * root(x / 3.0, n) + 2.0)
 }

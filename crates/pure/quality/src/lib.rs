@@ -31,6 +31,8 @@
 //! # Ok::<(), guestright_quality::Unknown>(())
 //! ```
 //!
+//! Logarithms and powers come from `libm`, so that a rating has the same digits on every computer.
+//!
 //! Levels are in dB, delays in milliseconds as `f64`, points in time in [`guestright_units::Time`], losses from 0 to 1
 //! unless the name says percent.
 

@@ -85,7 +85,7 @@ pub fn rate_reduced(inputs: ReducedInputs) -> Result<Reduced, ReducedError> {
     }
     let loss = network_loss + (1.0 - network_loss) * dejitter_loss;
     let id = reduced_delay(d + FIXED_DELAY_MS);
-    let ie = 11.0 + 40.0 * (10.0 * loss).ln_1p();
+    let ie = 11.0 + 40.0 * libm::log1p(10.0 * loss);
     let r_unbounded = 94.2 - id - ie;
     let r = r_unbounded.clamp(0.0, 100.0);
     let (mos, mos_printed) = (MosCurve::Itu.mos(r), MosCurve::PaperAPrinted.mos(r));

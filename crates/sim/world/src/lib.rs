@@ -1,1 +1,31 @@
 //! The papers' testbeds in virtual time.
+//!
+//! In: settings and a seed. Out: one number for each metric. [`testbeds`] lists what there is; each testbed says itself
+//! what its settings and metrics are. The same settings and seed give the same numbers on every computer.
+
+mod bound;
+mod cpu;
+mod joined;
+mod meter;
+mod overhead;
+mod radio;
+mod receipts;
+mod saturation;
+mod streams;
+mod tcp;
+mod voice;
+
+pub use bound::Bound;
+pub use overhead::Overhead;
+pub use saturation::Saturation;
+pub use streams::Streams;
+pub use tcp::Tcp;
+pub use voice::Voice;
+
+use guestright_experiment::Testbed;
+
+/// Every testbed, by the name that plans use.
+#[must_use]
+pub fn testbeds() -> &'static [&'static dyn Testbed] {
+    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound]
+}

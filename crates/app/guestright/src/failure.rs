@@ -47,6 +47,12 @@ impl Failure {
         })
     }
 
+    /// What happened, without what to do about it.
+    #[cfg(feature = "lab")]
+    pub(crate) fn what(&self) -> String {
+        format!("{:#}", self.error)
+    }
+
     /// For whoever asked over a control socket.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!({ "error": format!("{:#}", self.error), "hint": self.hint })

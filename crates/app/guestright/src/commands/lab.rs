@@ -1,12 +1,35 @@
+#[cfg(feature = "lab")]
+mod check;
+#[cfg(feature = "lab")]
+mod compare;
+#[cfg(all(test, feature = "lab"))]
+mod fake;
+#[cfg(feature = "lab")]
+mod files;
+#[cfg(feature = "lab")]
+mod list;
+mod overhead;
+#[cfg(feature = "lab")]
+mod plans;
+#[cfg(feature = "lab")]
+mod record;
+#[cfg(feature = "lab")]
+mod report;
+#[cfg(feature = "lab")]
+mod run;
+#[cfg(feature = "lab")]
+mod table;
 mod traffic;
 
 use crate::failure::Outcome;
 use std::io::Write;
 
-/// Measure: the experiments of the papers, on real networks
+/// Measure: the experiments of the papers, in virtual time and on real networks
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright lab traffic listen
+  guestright lab list
+  guestright lab run paper-a paper-b --quick
+  guestright lab overhead
   guestright lab traffic send 192.0.2.7 --calls 7")]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -15,12 +38,34 @@ pub(crate) struct Lab {
 
 #[derive(Debug, clap::Subcommand)]
 enum LabCommand {
+    #[cfg(feature = "lab")]
+    List(list::List),
+    #[cfg(feature = "lab")]
+    Check(check::Check),
+    #[cfg(feature = "lab")]
+    Run(run::Run),
+    #[cfg(feature = "lab")]
+    Report(report::Report),
+    #[cfg(feature = "lab")]
+    Compare(compare::Compare),
+    Overhead(overhead::Overhead),
     Traffic(traffic::Traffic),
 }
 
 impl Lab {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
         match self.command {
+            #[cfg(feature = "lab")]
+            LabCommand::List(command) => command.run(out),
+            #[cfg(feature = "lab")]
+            LabCommand::Check(command) => command.run(out),
+            #[cfg(feature = "lab")]
+            LabCommand::Run(command) => command.run(out),
+            #[cfg(feature = "lab")]
+            LabCommand::Report(command) => command.run(out),
+            #[cfg(feature = "lab")]
+            LabCommand::Compare(command) => command.run(out),
+            LabCommand::Overhead(command) => command.run(out),
             LabCommand::Traffic(command) => command.run(out),
         }
     }

@@ -5,6 +5,8 @@
 //!        sends                  listens
 //! ```
 
+mod plans;
+
 use super::town::program::Program;
 use super::town::{guestright, inside};
 use guestright_netns::{LinkOptions, World};

@@ -1,0 +1,90 @@
+//! `lab report`: figures and report again, from rows that are there.
+
+use super::files::{self, Finished, Printing};
+use super::plans;
+use super::record::{self, Record};
+use crate::failure::{Failure, Outcome};
+use anyhow::{Context, anyhow};
+use guestright_experiment::{Plan, Platform, evaluate};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Make the report of finished experiments again, without running them
+///
+/// It takes the plans as they were run, from run.json. With --with it takes those given instead, where they have the
+/// same name: for another figure, table or claim over the same rows.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright lab report lab-results
+  guestright lab report results-of-paper-a results-of-paper-b --out both
+  guestright lab report lab-results --with my-plan.toml")]
+pub(super) struct Report {
+    /// Folders that `guestright lab run` wrote, or a plan's folder within one
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Where the report goes; into the first folder, if not given
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Take these plans, by name, instead of those in the folders
+    #[arg(long, value_name = "PLAN")]
+    with: Vec<String>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Report {
+    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+        let others = if self.with.is_empty() { vec![] } else { plans::find(&self.with)? };
+        let others: Vec<Plan> = others.iter().map(plans::Source::parse).collect::<Result<_, _>>()?;
+        let mut finished = Vec::new();
+        for folder in &self.folders {
+            for folder in plan_folders(folder)? {
+                finished.push(again(&folder, &others)?);
+            }
+        }
+        let mut names = BTreeSet::new();
+        if let Some(twice) = finished.iter().find(|one| !names.insert(&one.record.plan.name)) {
+            let error = anyhow!("the plan {} has results in two of the folders", twice.record.plan.name);
+            return Err(Failure::user(error).hint("`guestright lab compare` puts two results side by side"));
+        }
+        let folder = self.out.as_ref().unwrap_or(&self.folders[0]);
+        files::write_report(folder, &finished)?;
+        files::show(folder, &finished, self.printing, out)
+    }
+}
+
+/// The folder itself, or those within it: where records are.
+fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if folder.join(record::FILE).is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let entries = std::fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()));
+    let mut found = Vec::new();
+    for entry in entries.map_err(Failure::config)? {
+        let path = entry?.path();
+        if path.join(record::FILE).is_file() {
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        let error = anyhow!("{} has no results: no {} in it", folder.display(), record::FILE);
+        return Err(Failure::config(error).hint("name a folder that `guestright lab run` wrote"));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {
+    let record = Record::read(folder)?;
+    let plan = match others.iter().find(|plan| plan.name() == record.plan.name) {
+        Some(plan) => plan.clone(),
+        None => record.source(folder).parse()?,
+    };
+    let plan = if record.quick { plan.quick() } else { plan };
+    let seeds = u32::try_from(record.seeds.len()).unwrap_or(u32::MAX);
+    let plan = plan.with_seeds(seeds).with_context(|| format!("{} has too many seeds", folder.display()))?;
+    let results = files::read_rows(folder, &plan, &record.digests)?;
+    let evaluation = evaluate(&plan, &results, Platform::Sim);
+    Ok(Finished { evaluation, record, folder: folder.to_owned() })
+}

@@ -1,0 +1,311 @@
+//! `lab run`: plans become rows, figures, and a report.
+
+mod kept;
+mod pool;
+mod progress;
+
+use super::files::{self, Finished, Printing};
+use super::plans::{self, Source};
+use super::record::{HostRecord, PlanRecord, Program, Record};
+use super::table::hexadecimal;
+use crate::failure::{Failure, Outcome};
+use crate::signals::Signals;
+use anyhow::anyhow;
+use guestright_clock::Clock;
+use guestright_experiment::{self as experiment, Plan, Platform, Row, SettingError, evaluate};
+use guestright_results::file;
+use kept::{KeptRows, Opened};
+use pool::Done;
+use progress::{Progress, scaled};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Finished runs of a plan, in its folder.
+const JOURNAL: &str = "partial.csv";
+
+/// Run experiments: plans become rows, figures, and one report with a verdict for each claim
+///
+/// Into the folder of --out it writes report.html (one file, without scripts), evaluation.json, and for each plan a
+/// folder with rows.parquet, rows.csv, run.json and figures. The same plans give the same rows on every computer and
+/// with any number of threads.
+///
+/// Finished runs are kept in PLAN/partial.csv at once. If the program is interrupted, the same command goes on where it
+/// was, unless the program has changed since.
+///
+/// It ends with 0 if every verdict could be computed, also if one is "does not reproduce".
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright lab run paper-a paper-b --quick
+  guestright lab run my-plan.toml --seeds 40 --out results --threads 4
+  guestright lab run operator --json")]
+pub(super) struct Run {
+    /// Files, folders, or names of built-in plans (`guestright lab list`)
+    #[arg(required = true, value_name = "PLAN")]
+    words: Vec<String>,
+    /// Fewer points and seeds, as the plan's [quick] says: minutes instead of an hour
+    #[arg(long)]
+    quick: bool,
+    /// Where results go
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    out: PathBuf,
+    #[command(flatten)]
+    printing: Printing,
+    /// How many runs are made at the same time; as many as there are cores, if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// How often each point is run, instead of what the plan says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: Option<u32>,
+    /// End if there is nothing to go on with
+    #[arg(long, conflicts_with = "fresh")]
+    resume: bool,
+    /// Make every run anew
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// What the threads and the signals tell.
+enum Told {
+    Done(usize, Done<Result<experiment::Outcome, SettingError>>),
+    Stop,
+}
+
+/// A plan and what was kept of its rows.
+struct Task {
+    source: Source,
+    plan: Plan,
+    opened: Opened,
+}
+
+/// What is the same for all plans.
+struct Session<'a> {
+    options: &'a Run,
+    program: Program,
+    host: HostRecord,
+    threads: usize,
+    tell: Sender<Told>,
+    told: Receiver<Told>,
+}
+
+impl Run {
+    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+        let plans = self.plans()?;
+        let (tell, told) = channel();
+        stop_at_signals(tell.clone())?;
+        self.run_plans(plans, (tell, told), out)
+    }
+
+    /// The plans, all of them good and each under a name of its own.
+    fn plans(&self) -> Result<Vec<(Source, Plan)>, Failure> {
+        let mut names = BTreeSet::new();
+        let mut plans = Vec::new();
+        for source in plans::find(&self.words)? {
+            let plan = self.adapted(&source, source.parse()?)?;
+            if !names.insert(plan.name().to_owned()) {
+                let error = anyhow!("two of the plans have the name {}", plan.name());
+                return Err(
+                    Failure::config(error).hint("give one of them another `name`, or run them one by one")
+                );
+            }
+            plans.push((source, plan));
+        }
+        Ok(plans)
+    }
+
+    /// A plan as the options want it.
+    fn adapted(&self, source: &Source, plan: Plan) -> Result<Plan, Failure> {
+        if !plan.on().contains(&Platform::Sim) {
+            let error = anyhow!("{} is not made for the simulator", source.name);
+            return Err(Failure::config(error).hint("add \"sim\" to its `on`"));
+        }
+        let plan = if self.quick { plan.quick() } else { plan };
+        let Some(seeds) = self.seeds else { return Ok(plan) };
+        plan.with_seeds(seeds).ok_or_else(|| {
+            let error = anyhow!("{} would have more than {} runs", source.name, Plan::RUNS_MAX);
+            Failure::user(error).hint("give a smaller number with --seeds")
+        })
+    }
+
+    fn run_plans(
+        &self,
+        plans: Vec<(Source, Plan)>,
+        (tell, told): (Sender<Told>, Receiver<Told>),
+        out: &mut impl Write,
+    ) -> Outcome {
+        file::make_folder(&self.out).map_err(Failure::config)?;
+        let (program, host) = (Program::this()?, HostRecord::this());
+        let threads = self.threads.map_or(host.cores, usize::from);
+        let session = Session { options: self, program, host, threads, tell, told };
+        // All are opened before the first is run: whoever writes there too is noticed at once.
+        let tasks = plans.into_iter().map(|(source, plan)| session.open(source, plan));
+        let tasks: Vec<Task> = tasks.collect::<Result<_, _>>()?;
+        session.check_resume(&tasks)?;
+        let (mut finished, mut journals) = (Vec::new(), Vec::new());
+        for task in tasks {
+            let (done, journal) = session.run_plan(task, out)?;
+            finished.push(done);
+            journals.push(journal);
+        }
+        files::write_report(&self.out, &finished)?;
+        // Only now: until here an interruption could have wanted them.
+        journals.into_iter().try_for_each(KeptRows::remove)?;
+        files::show(&self.out, &finished, self.printing, out)
+    }
+}
+
+impl Session<'_> {
+    fn open(&self, source: Source, plan: Plan) -> Result<Task, Failure> {
+        let path = self.options.out.join(plan.name()).join(JOURNAL);
+        let opened = KeptRows::open(&path, &plan, &self.program, self.options.fresh)?;
+        Ok(Task { source, plan, opened })
+    }
+
+    /// Whoever says --resume wants no run to be made twice.
+    fn check_resume(&self, tasks: &[Task]) -> Outcome {
+        if !self.options.resume {
+            return Ok(());
+        }
+        let hint = "leave --resume out to make all runs";
+        for Task { plan, opened, .. } in tasks {
+            if let Some(why) = &opened.afresh {
+                return Err(Failure::user(anyhow!("{} cannot go on: {why}", plan.name())).hint(hint));
+            }
+        }
+        if tasks.iter().all(|task| task.opened.results.missing() == task.plan.run_count()) {
+            let folder = self.options.out.display();
+            return Err(Failure::user(anyhow!("{folder} has no finished runs to go on with")).hint(hint));
+        }
+        Ok(())
+    }
+
+    fn run_plan(&self, task: Task, out: &mut impl Write) -> Result<(Finished, KeptRows), Failure> {
+        let mut clock = Clock::start();
+        let started = clock.now().unix_seconds();
+        let Task { source, plan, opened: Opened { mut kept, mut results, afresh } } = task;
+        let (all, missing) = (plan.run_count(), results.missing());
+        if self.options.printing.is_text() {
+            let name = plan.name();
+            match &afresh {
+                Some(why) => writeln!(out, "{name}: begins afresh; {why}")?,
+                None if missing < all => {
+                    writeln!(out, "{name}: goes on; {} of {all} runs are there", all - missing)?
+                }
+                None => {}
+            }
+            writeln!(out, "{name}: {missing} runs to make, {} at a time", self.threads)?;
+            out.flush()?;
+        }
+        let mut progress = Progress::new(plan.name(), all, all - missing);
+        let made = self.make(&plan, &mut results, &mut kept, &mut progress);
+        let seconds = progress.seconds();
+        progress.clear();
+        made?;
+        let folder = self.options.out.join(plan.name());
+        let digests = files::write_rows(&folder, &plan, &results)?;
+        let record = Record {
+            plan: PlanRecord::new(&source, &plan),
+            quick: plan.is_quick(),
+            seeds: (0..plan.seeds()).map(|number| hexadecimal(&plan.seed(number).0)).collect(),
+            runs: all,
+            runs_kept: all - missing,
+            packets: results.packets(),
+            events: results.events(),
+            program: self.program.clone(),
+            host: self.host.clone(),
+            threads: self.threads,
+            started: started.to_string(),
+            ended: clock.now().unix_seconds().to_string(),
+            seconds,
+            digests,
+        };
+        record.write(&folder)?;
+        if self.options.printing.is_text() {
+            let rate = scaled(progress.rate());
+            writeln!(out, "{}: {missing} runs in {seconds:.1} s, {rate} packets/s", plan.name())?;
+            out.flush()?;
+        }
+        let evaluation = evaluate(&plan, &results, Platform::Sim);
+        Ok((Finished { evaluation, record, folder }, kept))
+    }
+
+    /// Makes the runs that are missing.
+    fn make(
+        &self,
+        plan: &Plan,
+        results: &mut experiment::Results,
+        kept: &mut KeptRows,
+        progress: &mut Progress,
+    ) -> Outcome {
+        let mut jobs = plan.runs();
+        jobs.retain(|run| results.get(run.index).is_none());
+        // Sweeps grow as a rule: the long runs of each replication first, so that no thread is left alone with one. The
+        // replications one after the other, so that the time left is known early.
+        jobs.sort_by_key(|run| (run.replication, Reverse(run.index)));
+        let runs = jobs.clone();
+        let testbed = plan.testbed();
+        let tell = self.tell.clone();
+        let work = move |run: &experiment::Run| testbed.run(&run.settings, run.seed.clone());
+        pool::start(jobs, self.threads, work, move |place, done| tell.send(Told::Done(place, done)).is_ok())?;
+        for _ in 0..runs.len() {
+            match self.told.recv() {
+                Ok(Told::Done(place, done)) => {
+                    let row = row(plan, &runs[place], done)?;
+                    kept.add(plan, &runs[place], &row)?;
+                    progress.done(row.packets);
+                    results.insert(runs[place].index, row)?;
+                }
+                Ok(Told::Stop) | Err(_) => {
+                    let (all, missing) = (plan.run_count(), results.missing());
+                    let error =
+                        anyhow!("stopped: {} of {all} runs of {} are kept", all - missing, plan.name());
+                    return Err(Failure::user(error).hint("the same command goes on from there"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The row of a run.
+fn row(
+    plan: &Plan,
+    run: &experiment::Run,
+    done: Done<Result<experiment::Outcome, SettingError>>,
+) -> Result<Row, Failure> {
+    let which = || {
+        let point: Vec<String> =
+            plan.axes().zip(&run.point).map(|(axis, value)| format!("{axis} = {value}")).collect();
+        format!("run {} of {} (case {}, {})", run.index, plan.name(), run.case, point.join(", "))
+    };
+    match done {
+        Done::Well(Ok(outcome)) => Ok(Row::new(plan, &outcome)?),
+        Done::Well(Err(error)) => Err(Failure::config(anyhow!(error).context(which()))),
+        Done::Broken => Err(Failure::user(anyhow!("{} ended in a panic", which()))
+            .hint("this is a mistake of the simulator: please report it with the plan")),
+    }
+}
+
+/// The first signal ends the work in order, the second at once.
+fn stop_at_signals(tell: Sender<Told>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::take()?
+    };
+    let wait = move || {
+        runtime.block_on(signals.recv());
+        if tell.send(Told::Stop).is_ok() {
+            runtime.block_on(signals.recv());
+        }
+        // Files are written whole or not at all, so this leaves nothing behind that is wrong.
+        std::process::exit(1);
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+use super::*;
+use crate::commands::lab::fake;
+use clap::Parser;
+use guestright_results::{Cells, Journal, parquet};
+use serde_json::Value;
+use std::path::Path;
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    run: Run,
+}
+
+/// What the program would do with this command line.
+fn options(out: &Path, more: &str) -> Run {
+    let out = out.to_str().unwrap();
+    let words = ["run", "plan", "--out", out].into_iter().chain(more.split_whitespace());
+    Line::parse_from(words).run
+}
+
+const MORE: &str = r#"
+[[measure]]
+id = "capacity"
+title = "Calls without much loss"
+unit = "calls"
+kind = "largest"
+of = "loss"
+over = "calls"
+at_most = 0.2
+otherwise = 0
+
+[[figure]]
+id = "loss"
+title = "Loss"
+x = "calls"
+y = "loss"
+"#;
+
+fn source(text: &str) -> Source {
+    Source { name: "plan.toml".to_owned(), text: text.to_owned() }
+}
+
+/// Runs the plan; what it prints, or how it fails.
+fn run(folder: &Path, more: &str, text: &str) -> Result<String, Failure> {
+    let (options, lane) = (options(folder, more), channel());
+    let (source, plan) = (source(text), Plan::parse(text, fake::TESTBEDS).unwrap());
+    let plan = options.adapted(&source, plan)?;
+    let mut out = Vec::new();
+    options.run_plans(vec![(source, plan)], lane, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+    std::fs::read(folder.join("fake-plan").join(name)).unwrap()
+}
+
+#[test]
+fn the_same_bytes_come_out_again_and_with_any_number_of_threads() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text(MORE);
+    let rows = |name: &str, more: &str| {
+        let folder = home.path().join(name);
+        run(&folder, more, &text).unwrap();
+        (bytes(&folder, "rows.parquet"), bytes(&folder, "rows.csv"), bytes(&folder, "figures/loss.png"))
+    };
+    let first = rows("one", "--threads 1");
+    assert!(first.0.starts_with(b"PAR1") && !first.1.is_empty());
+    for (name, more) in
+        [("again", "--threads 1"), ("two", "--threads 2"), ("many", "--threads 16"), ("cores", "")]
+    {
+        assert_eq!(rows(name, more), first, "{name}");
+    }
+    let other = rows("seeds", "--seeds 5");
+    assert_ne!(other.0, first.0, "another number of seeds gives other rows");
+}
+
+#[test]
+fn the_columns_are_the_runs_their_seeds_and_their_metrics() {
+    let home = tempfile::tempdir().unwrap();
+    run(home.path(), "", &fake::text("")).unwrap();
+    let table = parquet::parse(bytes(home.path(), "rows.parquet")).unwrap();
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    let want = [
+        "run",
+        "case",
+        "calls",
+        "replication",
+        "seed",
+        "key",
+        "loss",
+        "delay",
+        "simulated_packets",
+        "simulated_events",
+    ];
+    assert_eq!(names, want);
+    assert_eq!(
+        (table.rows(), table.about("plan"), table.about("quick")),
+        (40, Some("fake-plan"), Some("false"))
+    );
+    let Some(Cells::Integer(calls)) = table.cells("calls") else { panic!("{table:?}") };
+    assert_eq!(calls[..5], [Some(1), Some(1), Some(1), Some(1), Some(2)], "in the order of the runs");
+    let (Some(Cells::Float(delay)), Some(Cells::Text(seeds))) = (table.cells("delay"), table.cells("seed"))
+    else {
+        panic!("{table:?}")
+    };
+    assert!(delay[0].is_some() && delay[19].is_none(), "what was not measured is empty");
+    assert!(seeds[0] == seeds[4] && seeds[0] != seeds[1], "a replication has one seed at every point");
+    let csv = String::from_utf8(bytes(home.path(), "rows.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 41);
+}
+
+#[test]
+fn the_record_tells_how_the_rows_came_about() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text(MORE);
+    let said = run(home.path(), "--quick --threads 3", &text).unwrap();
+    assert!(said.contains("fake-plan: 20 runs in ") && said.contains("report.html"), "{said}");
+    let record: Value = serde_json::from_slice(&bytes(home.path(), "run.json")).unwrap();
+    assert_eq!(
+        (&record["quick"], &record["runs"], &record["threads"]),
+        (&true.into(), &20.into(), &3.into())
+    );
+    assert_eq!((&record["plan"]["text"], record["seeds"].as_array().unwrap().len()), (&text.into(), 2));
+    assert_eq!(record["packets"], 2 * 2 * 10 * (1 + 2 + 3 + 4 + 5));
+    assert!(
+        record["host"]["cores"].as_u64() >= Some(1) && record["started"].as_str().unwrap().ends_with('Z')
+    );
+    let digest = crate::commands::lab::record::sha256(&bytes(home.path(), "rows.parquet"));
+    assert_eq!(record["digests"]["rows_parquet"], digest);
+    let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(html.contains("fake-plan/rows.csv") && !html.contains("<script"), "the report links to the rows");
+    assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing has to be kept");
+    let evaluations: Value =
+        serde_json::from_slice(&std::fs::read(home.path().join("evaluation.json")).unwrap()).unwrap();
+    assert_eq!(evaluations[0]["name"], "fake-plan");
+}
+
+/// A stop in the middle, and on: what comes out is as if nothing had happened, and finished runs are not made again.
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text(MORE);
+    run(&whole, "", &text).unwrap();
+
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let (options, plan) = (options(&torn, "--threads 1"), fake::plan(MORE));
+    let stopped = options.run_plans(vec![(source(&text), plan.clone())], (tell, told), &mut Vec::new());
+    let words = stopped.unwrap_err().to_string();
+    assert!(words.contains("stopped: 0 of 40 runs") && words.contains("goes on from there"), "{words}");
+
+    // Seven rows as the program would have kept them, and a line that it did not finish.
+    let journal = torn.join("fake-plan/partial.csv");
+    let rows = String::from_utf8(bytes(&whole, "rows.csv")).unwrap();
+    let mut kept = std::fs::read_to_string(&journal).unwrap().lines().next().unwrap().to_owned() + "\n";
+    kept.extend(rows.lines().skip(20).take(7).map(|row| format!("{row}\n")));
+    std::fs::write(&journal, kept + "33,bad,3,1,12ab").unwrap();
+    let said = run(&torn, "--resume", &text).unwrap();
+    assert!(said.contains("goes on; 7 of 40 runs are there") && said.contains("33 runs in"), "{said}");
+    for name in ["rows.parquet", "rows.csv", "figures/loss.svg"] {
+        assert_eq!(bytes(&torn, name), bytes(&whole, name), "{name}");
+    }
+    let record: Value = serde_json::from_slice(&bytes(&torn, "run.json")).unwrap();
+    assert_eq!(record["runs_kept"], 7);
+}
+
+#[test]
+fn resume_refuses_to_make_all_runs_again() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("");
+    let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
+    assert!(refused.contains("no finished runs to go on with"), "{refused}");
+    let path = home.path().join("fake-plan/partial.csv");
+    std::fs::write(&path, "{}\n").unwrap();
+    let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
+    assert!(refused.contains("fake-plan cannot go on: what is there was not written by"), "{refused}");
+    std::fs::write(&path, "{}\n").unwrap();
+    let said = run(home.path(), "", &text).unwrap();
+    assert!(
+        said.contains("fake-plan: begins afresh; what is there was not written by this program"),
+        "{said}"
+    );
+}
+
+#[test]
+fn two_programs_do_not_share_a_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("fake-plan/partial.csv");
+    let (_journal, _) = Journal::open(&path).unwrap();
+    let refused = run(home.path(), "", &fake::text("")).unwrap_err().to_string();
+    assert!(refused.contains("another program writes to"), "{refused}");
+}
+
+#[test]
+fn a_run_that_panics_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("").replace("[1, 2, 3, 4, 5]", "[1, 99]");
+    let broken = run(home.path(), "", &text).unwrap_err().to_string();
+    assert!(broken.contains("(case ") && broken.contains("calls = 99) ended in a panic"), "{broken}");
+}
+
+#[test]
+fn too_many_runs_are_refused_before_the_first_one() {
+    let home = tempfile::tempdir().unwrap();
+    let values: Vec<String> = (1..=100).filter(|calls| *calls != 13).map(|calls| calls.to_string()).collect();
+    let text = fake::text("").replace("[1, 2, 3, 4, 5]", &format!("[{}]", values.join(", ")));
+    let text =
+        text.replace("calls = ", "share = [0.1, 0.2]\ncalls = ").replace("settings = { share = 0.01 }", "");
+    let text = text.replace("settings = { share = 0.07 }", "");
+    let refused = run(home.path(), "--seeds 1000", &text).unwrap_err().to_string();
+    assert!(refused.contains("more than 200000 runs") && refused.contains("--seeds"), "{refused}");
+}

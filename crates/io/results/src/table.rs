@@ -1,0 +1,83 @@
+use crate::ResultsError;
+
+/// A table: columns that are as long as each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What is said about it: names and texts.
+    pub about: Vec<(String, String)>,
+    /// Its columns.
+    pub columns: Vec<Column>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its cells, from the first row to the last.
+    pub cells: Cells,
+}
+
+/// The cells of a column, all of one kind; `None` is an empty one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells {
+    /// True or false.
+    Bool(Vec<Option<bool>>),
+    /// Whole numbers.
+    Integer(Vec<Option<i64>>),
+    /// Whole numbers that are never negative.
+    Unsigned(Vec<Option<u64>>),
+    /// Numbers.
+    Float(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+}
+
+impl Table {
+    /// The most columns.
+    pub const COLUMNS_MAX: usize = 1_000;
+    /// The most rows.
+    pub const ROWS_MAX: usize = 20_000_000;
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.cells.len())
+    }
+
+    /// The cells of a column.
+    pub fn cells(&self, name: &str) -> Option<&Cells> {
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.cells)
+    }
+
+    /// The text under a name of `about`.
+    pub fn about(&self, name: &str) -> Option<&str> {
+        self.about.iter().find(|(key, _)| key == name).map(|(_, text)| text.as_str())
+    }
+
+    /// Whether all columns are equally long.
+    pub(crate) fn check(&self) -> Result<(), ResultsError> {
+        let want = self.rows();
+        let ragged = self.columns.iter().find(|column| column.cells.len() != want);
+        ragged.map_or(Ok(()), |column| {
+            Err(ResultsError::Ragged { column: column.name.clone(), got: column.cells.len(), want })
+        })
+    }
+}
+
+impl Cells {
+    /// How many cells there are, empty ones included.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bool(cells) => cells.len(),
+            Self::Integer(cells) => cells.len(),
+            Self::Unsigned(cells) => cells.len(),
+            Self::Float(cells) => cells.len(),
+            Self::Text(cells) => cells.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

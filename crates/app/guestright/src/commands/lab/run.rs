@@ -45,7 +45,7 @@ pub(super) struct Run {
     /// Files, folders, or names of built-in plans (`guestright lab list`)
     #[arg(required = true, value_name = "PLAN")]
     words: Vec<String>,
-    /// Fewer points and seeds, as the plan's [quick] says: minutes instead of an hour
+    /// Fewer points and seeds, as the plan's table `quick` says: minutes instead of an hour
     #[arg(long)]
     quick: bool,
     /// Where results go

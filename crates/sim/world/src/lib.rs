@@ -14,6 +14,7 @@ mod saturation;
 mod streams;
 mod tcp;
 mod voice;
+mod whole;
 
 pub use bound::Bound;
 pub use overhead::Overhead;

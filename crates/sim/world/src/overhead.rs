@@ -4,6 +4,7 @@ mod wrapping;
 
 pub(crate) use wrapping::{SETTINGS as WRAPPING, Wrapping};
 
+use crate::joined::joined;
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
 use guestright_tunnel::overhead::{Layer, total};
 use guestright_units::Seed;
@@ -12,7 +13,7 @@ use guestright_units::Seed;
 #[derive(Clone, Copy, Debug)]
 pub struct Overhead;
 
-const SETTINGS: [SettingInfo; 8] = [
+const OWN: [SettingInfo; 2] = [
     SettingInfo::integer(
         "packet_bytes",
         "bytes",
@@ -27,13 +28,9 @@ const SETTINGS: [SettingInfo; 8] = [
         (0.1, 100_000.0),
         "The rate at which the added bytes are sent, for what they cost in time.",
     ),
-    WRAPPING[0],
-    WRAPPING[1],
-    WRAPPING[2],
-    WRAPPING[3],
-    WRAPPING[4],
-    WRAPPING[5],
 ];
+
+const SETTINGS: [SettingInfo; OWN.len() + WRAPPING.len()] = joined(&[&OWN, &WRAPPING]);
 
 const METRICS: [MetricInfo; 11] = [
     MetricInfo::new("wire_bytes", "bytes", "Length of the IPv4 packet that leaves."),

@@ -1,5 +1,6 @@
 //! Cells as the testbeds have them: an access point each, and laptops.
 
+use crate::whole::nanos;
 use guestright_engine::{Nanos, Streams};
 use guestright_experiment::{SettingError, SettingInfo, Settings};
 use guestright_wlan::{
@@ -223,16 +224,6 @@ fn phy(settings: &Settings) -> Result<Phy, SettingError> {
     let short = settings.text("radio.preamble")? == "short";
     let preamble = if short { Preamble::Short } else { Preamble::Long };
     Ok(Phy { preamble, data_rate: rate("radio.rate_mbps")?, ack_rate, ..base })
-}
-
-/// Whole nanoseconds; what is negative is 0. IEEE 754 makes the same of it on every computer.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts saturate, settings have limits"
-)]
-fn nanos(ns: f64) -> Nanos {
-    Nanos((ns + 0.5) as u64)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the setting has limits")]

@@ -2,6 +2,7 @@
 
 use crate::joined::joined;
 use crate::radio::{RADIO, Radio};
+use crate::whole::nanos;
 use guestright_engine::{Instant, Nanos, Pool, Queue, Streams};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
 use guestright_units::Seed;
@@ -206,16 +207,6 @@ impl Network {
         };
         self.stats().into_iter().zip(before).map(counts).collect()
     }
-}
-
-/// Whole nanoseconds; what is negative is 0. IEEE 754 makes the same of it on every computer.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts saturate, settings have limits"
-)]
-fn nanos(ns: f64) -> Nanos {
-    Nanos((ns + 0.5) as u64)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod wired;
 use crate::joined::joined;
 use crate::overhead::{WRAPPING, Wrapping};
 use crate::radio::{RADIO, Radio};
+use crate::whole::{millionfold, nanos};
 use guestright_engine::{Instant, Nanos, Streams as Chance};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
 use guestright_units::Seed;
@@ -160,7 +161,7 @@ fn config(settings: &Settings, chance: &Chance) -> Result<Config, SettingError> 
         let crypto = if is_tunnel { nanos(crypto_us * 1e3) } else { Nanos(0) };
         Ok(Machine::new(nanos(settings.float(&format!("{name}.delay_us"))? * 1e3), crypto))
     };
-    let wire = |name: &str, bytes| settings.float(name).map(|mbps| Wire::new(mega(mbps), bytes));
+    let wire = |name: &str, bytes| settings.float(name).map(|mbps| Wire::new(millionfold(mbps), bytes));
     Ok(Config {
         streams: phases(settings, interval, streams, chance)?,
         packet_bytes,
@@ -196,21 +197,6 @@ fn phases(
     let mut phases: Vec<Instant> = (0..streams).map(phase).map(Instant).collect();
     phases.sort_unstable();
     Ok(phases)
-}
-
-/// Whole nanoseconds; what is negative is 0. IEEE 754 makes the same of it on every computer.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts saturate, settings have limits"
-)]
-fn nanos(ns: f64) -> Nanos {
-    Nanos((ns + 0.5) as u64)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the settings have limits")]
-fn mega(number: f64) -> u64 {
-    (number * 1e6 + 0.5) as u64
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use crate::cpu::{CPU, config_from_settings};
 use crate::joined::joined;
 use crate::overhead::{WRAPPING, Wrapping};
 use crate::receipts::{Offsets, RECEIPTS, Suite};
+use crate::whole::{millionfold, nanos};
 use guestright_congestion::{RecoveryKind, RecoverySettings, RenoSettings};
-use guestright_engine::{Instant, Nanos, Streams};
+use guestright_engine::{Instant, Streams};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
 use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, SenderSettings};
 use guestright_units::Seed;
@@ -171,7 +172,7 @@ fn config(settings: &Settings, starts: &[(Instant, Instant)]) -> Result<Config, 
     }
     let segment = segment(settings, wrapping)?;
     let (sender, reno, receiver) = tcp(settings, segment)?;
-    let ethernet = LinkSettings::ethernet(rate(settings.float("link.rate_mbps")?));
+    let ethernet = LinkSettings::ethernet(millionfold(settings.float("link.rate_mbps")?));
     let link = LinkSettings {
         delay: nanos(settings.float("link.delay_us")? * 1e3),
         queue_max: QueueLimit::Packets(settings.whole("link.queue_max")?),
@@ -240,21 +241,6 @@ fn receipts(settings: &Settings, between: Between) -> Result<Option<Receipts>, S
     let millis = if set > 0.0 { set } else { suite.cost().verify_ms };
     let interval = nanos(settings.float("receipts.interval_s")? * 1e9);
     Ok(cpu.map(|(_, costs)| Receipts { cost: costs.verification(millis), interval }))
-}
-
-/// Whole nanoseconds; what is negative is 0. IEEE 754 makes the same of it on every computer.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts saturate, settings have limits"
-)]
-fn nanos(ns: f64) -> Nanos {
-    Nanos((ns + 0.5) as u64)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the setting has limits")]
-fn rate(mbps: f64) -> u64 {
-    (mbps * 1e6 + 0.5) as u64
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use crate::cpu::profile::{Cost, WRT54GS};
 use crate::cpu::{CpuConfig, Policy, Profile};
+use crate::whole::nanos;
 use guestright_engine::Nanos;
 use guestright_experiment::{SettingError, SettingInfo, Settings};
 
@@ -121,16 +122,6 @@ pub(crate) fn config_from_settings(settings: &Settings) -> Result<Option<(CpuCon
     let backlog_max = settings.whole("cpu.backlog_max")?;
     let config = CpuConfig { policy, backlog_max, verifications_max: VERIFICATIONS_MAX };
     Ok(Some((config, Costs { nat: profile.nat, esp: profile.esp, speed: settings.float("cpu.speed")? })))
-}
-
-/// Whole nanoseconds; what is negative is 0. IEEE 754 makes the same of it on every computer.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast saturates, and limits are far below"
-)]
-fn nanos(ns: f64) -> Nanos {
-    Nanos((ns + 0.5) as u64)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::meter::StreamShape;
 use crate::overhead::{WRAPPING, Wrapping};
 use crate::radio::{RADIO, Radio};
 use crate::receipts::{RECEIPTS, Receipts};
+use crate::whole::{millionfold, nanos};
 use guestright_engine::Nanos;
 use guestright_experiment::{SettingError, SettingInfo, Settings};
 use guestright_quality::{Anchor, BufferConfig, Codec};
@@ -171,7 +172,7 @@ impl Config {
             wire: LinkSettings {
                 delay: nanos(settings.float("wire.delay_ms")? * 1e6),
                 queue_max: QueueLimit::Packets(settings.whole("wire.queue_max")?),
-                ..LinkSettings::ethernet(rate(settings.float("wire.rate_mbps")?))
+                ..LinkSettings::ethernet(millionfold(settings.float("wire.rate_mbps")?))
             },
             cpu: config_from_settings(settings)?,
             receipts: Receipts::from_settings(settings)?,
@@ -228,19 +229,4 @@ fn tunnel(settings: &Settings, shape: &StreamShape) -> Result<Tunnel, SettingErr
     let radio_bytes = u32::try_from(wrapping.wire_len(plain as usize)).unwrap_or(u32::MAX);
     let ends_here = wrapping != Wrapping::None && settings.text("tunnel.end")? == "access-point";
     Ok(Tunnel { radio_bytes, wire_bytes: if ends_here { plain } else { radio_bytes }, ends_here })
-}
-
-/// Whole nanoseconds; what is negative is 0. IEEE 754 makes the same of it on every computer.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts saturate, settings have limits"
-)]
-fn nanos(ns: f64) -> Nanos {
-    Nanos((ns + 0.5) as u64)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the setting has limits")]
-fn rate(mbps: f64) -> u64 {
-    (mbps * 1e6 + 0.5) as u64
 }

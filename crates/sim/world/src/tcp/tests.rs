@@ -1,5 +1,6 @@
 use super::*;
 use crate::cpu::Costs;
+use guestright_engine::Nanos;
 
 fn complete(settings: Settings) -> Settings {
     let settings = settings.complete(&SETTINGS).unwrap();

@@ -6,7 +6,7 @@
 
 use super::super::record::Program;
 use crate::failure::Failure;
-use guestright_experiment::{Plan, Results, Row, Run};
+use guestright_experiment::{Adopted, Plan, Results, ResultsError, Row, Run};
 use guestright_results::Journal;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -24,26 +24,34 @@ struct Head {
 #[derive(Debug)]
 pub(super) struct KeptRows {
     journal: Journal,
+    strangers: usize,
 }
 
-/// What was kept before.
+/// What was kept before. Nothing of it is changed yet.
 #[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) kept: KeptRows,
+pub(super) struct Looked {
+    journal: Journal,
+    head: Head,
+    /// How many lines are good; nothing if the journal has to begin afresh.
+    good: Option<usize>,
     pub(super) results: Results,
     /// Why what was there is of no use, if so.
     pub(super) afresh: Option<String>,
+    /// Rows of runs that the plan does not have as it is run now: those of the whole plan, when it is run quickly.
+    pub(super) strangers: usize,
+    /// Lines that do not count, because the first of them is no row.
+    pub(super) damaged: usize,
 }
 
 impl KeptRows {
-    /// Opens the journal of a plan.
-    pub(super) fn open(
+    /// Opens the journal of a plan and leaves what is in it as it is.
+    pub(super) fn look(
         path: &Path,
         plan: &Plan,
         program: &Program,
         is_fresh: bool,
-    ) -> Result<Opened, Failure> {
-        let (mut journal, found) = Journal::open(path).map_err(Failure::config)?;
+    ) -> Result<Looked, Failure> {
+        let (journal, found) = Journal::open(path).map_err(Failure::config)?;
         let head = Head {
             version: program.version.clone(),
             program_sha256: program.sha256.clone(),
@@ -54,17 +62,17 @@ impl KeptRows {
             Some(_) if is_fresh => Some(Err("--fresh was given".to_owned())),
             Some(text) => Some(differs(text, &head).map_or_else(|| read(plan, &found.lines), Err)),
         };
-        let (results, afresh) = match usable {
-            Some(Ok(results)) => {
-                journal.go_on(found.lines.len()).map_err(Failure::config)?;
-                (results, None)
+        Ok(match usable {
+            Some(Ok((Adopted { results, strangers }, good))) => {
+                let damaged = found.lines.len() - good;
+                Looked { journal, head, good: Some(good), results, afresh: None, strangers, damaged }
             }
             other => {
-                journal.begin(&serde_json::to_string(&head)?).map_err(Failure::config)?;
-                (Results::new(plan), other.and_then(Result::err))
+                let afresh = other.and_then(Result::err);
+                let results = Results::new(plan);
+                Looked { journal, head, good: None, results, afresh, strangers: 0, damaged: 0 }
             }
-        };
-        Ok(Opened { kept: Self { journal }, results, afresh })
+        })
     }
 
     /// Keeps a row.
@@ -72,9 +80,26 @@ impl KeptRows {
         self.journal.add(Results::csv_row(plan, run, row).trim_end()).map_err(Failure::config)
     }
 
-    /// The plan is done, and nothing has to be kept any more.
-    pub(super) fn remove(self) -> Result<(), Failure> {
+    /// The plan is done. Unless there are rows of other runs, nothing has to be kept any more.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        if self.strangers > 0 {
+            // All of them: those that were made now are of use to the whole plan too.
+            return Ok(());
+        }
         self.journal.remove().map_err(Failure::config)
+    }
+}
+
+impl Looked {
+    /// Takes away what is of no use, and is ready for rows.
+    pub(super) fn begin(self) -> Result<(KeptRows, Results), Failure> {
+        let Self { mut journal, head, good, results, strangers, .. } = self;
+        match good {
+            Some(good) => journal.go_on(good),
+            None => journal.begin(&serde_json::to_string(&head)?),
+        }
+        .map_err(Failure::config)?;
+        Ok((KeptRows { journal, strangers }, results))
     }
 }
 
@@ -92,10 +117,21 @@ fn differs(found: &str, want: &Head) -> Option<String> {
     (found.columns != want.columns).then(|| "the plan has other columns now".to_owned())
 }
 
-fn read(plan: &Plan, lines: &[String]) -> Result<Results, String> {
-    let text = format!("{}{}\n", Results::csv_header(plan), lines.join("\n"));
-    let text = if lines.is_empty() { Results::csv_header(plan) } else { text };
-    Results::from_csv(plan, &text).map(|adopted| adopted.results).map_err(|error| error.to_string())
+/// The rows of the first lines, and how many lines that is: up to the first one that is no row.
+fn read(plan: &Plan, lines: &[String]) -> Result<(Adopted, usize), String> {
+    // A quotation mark that does not end would take in the lines behind it.
+    let is_closed = |line: &&String| line.matches('"').count().is_multiple_of(2);
+    let mut good = lines.iter().take_while(is_closed).count();
+    loop {
+        let mut text = Results::csv_header(plan);
+        lines[..good].iter().for_each(|line| text.extend([line, "\n"]));
+        match Results::from_csv(plan, &text) {
+            Ok(adopted) => return Ok((adopted, good)),
+            // The columns are line 1, and the first row is line 2.
+            Err(ResultsError::Line { line, .. }) if (2..good + 2).contains(&line) => good = line - 2,
+            Err(error) => return Err(error.to_string()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,15 +152,19 @@ mod tests {
     /// A journal with a row for each of the first runs.
     fn filled(path: &Path) -> Plan {
         let plan = fake::plan("");
-        let Opened { mut kept, .. } = KeptRows::open(path, &plan, &program("1", "aa"), true).unwrap();
+        let (mut kept, _) = look(path, &plan, true).begin().unwrap();
         for (run, loss) in plan.runs().iter().zip(NUMBERS) {
             kept.add(&plan, run, &row(loss)).unwrap();
         }
         plan
     }
 
-    fn rows(opened: &Opened) -> Vec<bool> {
-        (0..NUMBERS.len()).map(|index| opened.results.get(index).is_some()).collect()
+    fn look(path: &Path, plan: &Plan, is_fresh: bool) -> Looked {
+        KeptRows::look(path, plan, &program("1", "aa"), is_fresh).unwrap()
+    }
+
+    fn rows(results: &Results) -> Vec<bool> {
+        (0..NUMBERS.len()).map(|index| results.get(index).is_some()).collect()
     }
 
     #[test]
@@ -132,8 +172,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("partial.csv");
         let plan = filled(&path);
-        let opened = KeptRows::open(&path, &plan, &program("1", "aa"), false).unwrap();
-        assert_eq!(opened.afresh, None);
+        let opened = look(&path, &plan, false);
+        assert_eq!((opened.afresh, opened.strangers, opened.damaged), (None, 0, 0));
         for (index, loss) in NUMBERS.into_iter().enumerate() {
             let found = opened.results.get(index).unwrap();
             assert_eq!((found.numbers[1], found.packets, found.events), (None, 7, u64::MAX));
@@ -153,13 +193,17 @@ mod tests {
         ];
         for (program, is_fresh, words) in cases {
             let plan = filled(&path);
-            let opened = KeptRows::open(&path, &plan, &program, is_fresh).unwrap();
-            let afresh = opened.afresh.as_ref().unwrap();
+            let before = std::fs::read(&path).unwrap();
+            let looked = KeptRows::look(&path, &plan, &program, is_fresh).unwrap();
+            let afresh = looked.afresh.as_ref().unwrap();
             assert!(afresh.contains(words), "{afresh}");
-            assert_eq!(rows(&opened), [false; 6]);
+            assert_eq!(rows(&looked.results), [false; 6]);
+            assert_eq!(std::fs::read(&path).unwrap(), before, "looking changes nothing");
+            assert_eq!(rows(&looked.begin().unwrap().1), [false; 6]);
+            assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
         }
         std::fs::write(&path, "something else\n").unwrap();
-        let opened = KeptRows::open(&path, &fake::plan(""), &program("1", "aa"), false).unwrap();
+        let opened = look(&path, &fake::plan(""), false);
         assert!(opened.afresh.unwrap().contains("not written by this program"));
     }
 
@@ -170,7 +214,7 @@ mod tests {
         let path = folder.path().join("partial.csv");
         filled(&path);
         let longer = fake::plan("").with_seeds(9).unwrap();
-        let opened = KeptRows::open(&path, &longer, &program("1", "aa"), false).unwrap();
+        let opened = look(&path, &longer, false);
         assert_eq!((opened.afresh, opened.results.missing()), (None, longer.run_count() - NUMBERS.len()));
     }
 
@@ -182,9 +226,57 @@ mod tests {
         let length = std::fs::metadata(&path).unwrap().len();
         std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 3).unwrap();
         for _ in 0..2 {
-            let opened = KeptRows::open(&path, &plan, &program("1", "aa"), false).unwrap();
-            assert_eq!(rows(&opened), [true, true, true, true, true, false]);
+            let (_kept, results) = look(&path, &plan, false).begin().unwrap();
+            assert_eq!(rows(&results), [true, true, true, true, true, false]);
         }
         assert!(std::fs::read_to_string(&path).unwrap().ends_with('\n'));
+    }
+
+    /// Whatever a disk does to a line, the rows before it count, and a row that is added is found again.
+    #[test]
+    fn a_damaged_line_costs_no_row_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("partial.csv");
+        for damage in ["", "no row", "\"", "0,good,1,0,key,x,,7,7", "0,good,1,0,\"key,0.5,,7,7"] {
+            for place in 0..NUMBERS.len() {
+                let plan = filled(&path);
+                let text = std::fs::read_to_string(&path).unwrap();
+                let mut lines: Vec<&str> = text.lines().collect();
+                lines[place + 1] = damage;
+                std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+                let looked = look(&path, &plan, false);
+                assert_eq!((&looked.afresh, looked.damaged), (&None, NUMBERS.len() - place), "{damage}");
+                let mut want = [false; NUMBERS.len()];
+                want[..place].fill(true);
+                assert_eq!(rows(&looked.results), want, "{damage} at {place}");
+                let (mut kept, _) = looked.begin().unwrap();
+                kept.add(&plan, &plan.runs()[place], &row(0.5)).unwrap();
+                drop(kept);
+                let again = look(&path, &plan, false);
+                want[place] = true;
+                assert_eq!((rows(&again.results), again.damaged), (want.to_vec(), 0), "{damage} at {place}");
+            }
+        }
+    }
+
+    /// A quick run, or one with fewer seeds, does not take the rows of the whole plan with it.
+    #[test]
+    fn rows_of_other_runs_outlive_a_smaller_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("partial.csv");
+        let plan = filled(&path);
+        for smaller in [plan.quick(), plan.with_seeds(1).unwrap()] {
+            let looked = look(&path, &smaller, false);
+            assert!(looked.strangers > 0 && looked.results.missing() > 0, "{looked:?}");
+            let (mut kept, results) = looked.begin().unwrap();
+            for run in smaller.runs().iter().filter(|run| results.get(run.index).is_none()) {
+                kept.add(&smaller, run, &row(0.5)).unwrap();
+            }
+            kept.finish().unwrap();
+            assert_eq!(rows(&look(&path, &plan, false).results), [true; 6]);
+        }
+        let (kept, _) = look(&path, &plan, false).begin().unwrap();
+        kept.finish().unwrap();
+        assert!(!path.exists(), "the whole plan has no use for them");
     }
 }

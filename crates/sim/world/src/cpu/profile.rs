@@ -28,9 +28,11 @@ pub(crate) struct Profile {
 ///
 /// The paper measured verification (its Table 1) and says nothing of the rest. The rest:
 ///
-/// - `quantum` 54 ms, fitted on one cell of Table 2: P2PWNC with ECDSA-160, 6 calls. 50 to 60 ms give 6, 46 ms and less
-///   give 7, 62 ms gives 5 and 70 ms none; 54 ms is the middle. Linux 2.4 with HZ = 100 gives programs time slices of
-///   60 ms, which is not where the value comes from, but says that it is not strange.
+/// - `quantum` 54 ms, fitted on one cell of Table 2: P2PWNC with ECDSA-160, 6 calls. 48 to 58 ms give 6, 46 ms and less
+///   give 7, 62 ms gives 5; 60 ms is at the edge. That holds for one reading of section 4.2: the dejitter buffer plays
+///   60 ms after the first packet (`buffer.anchor` = `half-time`). The paper also says "equivalent to 3 packets", which
+///   come some 40 ms after the first (`half-packets`): then 36 and 38 ms give 6, 34 is on the edge, and 54 ms gives 2. Linux 2.4 with
+///   HZ = 100 gives programs time slices of 60 ms, which speaks for neither.
 /// - `esp`, fitted on one cell: VPN with RSA-1024, 5 calls. So a voice packet (60 bytes, 152 in the tunnel) takes between
 ///   1.65 and 1.975 ms, because 100 packets a second and call keep the processor just not busy with 5 calls; 1.8 ms is
 ///   the middle: 100 µs + 1624 µs + 152 · 0.5 µs. With L2TP in user space each packet costs two changes of context, which

@@ -4,6 +4,7 @@ use crate::evaluate::{Evaluation, Judged, PlacedNumber};
 use crate::statistics::{Estimate, number, student_quantile};
 use guestright_figure::short;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// What differs between two evaluations.
@@ -15,7 +16,8 @@ pub struct Comparison {
     pub second: String,
     /// Whether both ran on the same chance, so that differences are taken seed by seed.
     pub paired: bool,
-    /// Every number that both have.
+    /// Every number that at least one has and that both could have: measures, points of figures, cells of tables, and
+    /// the numbers of claims.
     pub numbers: Vec<NumberChange>,
     /// Every claim whose verdict differs, or which only one of them has.
     pub claims: Vec<ClaimChange>,
@@ -40,8 +42,12 @@ pub struct NumberChange {
     pub difference: Option<f64>,
     /// The 95 % confidence interval of the difference: Student's over the pairs, or Welch's.
     pub interval: Option<(f64, f64)>,
-    /// Whether the interval leaves out 0; without an interval, whether they differ at all.
+    /// Whether the interval leaves out 0; without an interval, whether they differ at all. A number that only one of
+    /// them has differs, and so does one that is only a bound in one of them.
     pub differs: bool,
+    /// What the numbers do not say: seeds without one, bounds; empty if nothing.
+    #[serde(default)]
+    pub note: String,
 }
 
 /// A claim that became another.
@@ -57,6 +63,32 @@ pub struct ClaimChange {
     pub second: Option<Judged>,
 }
 
+/// What a number is and where, and which of several of the same name and place.
+type Key = (String, String, usize);
+
+/// Numbers in the order of the report, found by their keys.
+#[derive(Default)]
+struct Numbers<'a> {
+    numbers: Vec<(Key, &'a Estimate)>,
+    /// How many have a name and place.
+    counts: BTreeMap<(String, String), usize>,
+    index: BTreeMap<Key, usize>,
+}
+
+impl<'a> Numbers<'a> {
+    fn push(&mut self, of: String, place: String, estimate: &'a Estimate) {
+        let count = self.counts.entry((of.clone(), place.clone())).or_default();
+        let key = (of, place, *count);
+        *count += 1;
+        self.index.insert(key.clone(), self.numbers.len());
+        self.numbers.push((key, estimate));
+    }
+
+    fn find(&self, key: &Key) -> Option<&'a Estimate> {
+        self.index.get(key).map(|index| self.numbers[*index].1)
+    }
+}
+
 /// Puts two evaluations side by side; numbers are matched by their names and places.
 pub fn compare(first: &Evaluation, second: &Evaluation) -> Comparison {
     let paired = first.chance == second.chance
@@ -66,17 +98,14 @@ pub fn compare(first: &Evaluation, second: &Evaluation) -> Comparison {
     let (ours, theirs) = (numbers_of(first), numbers_of(second));
     let mut only = Vec::new();
     let mut numbers = Vec::new();
-    for (of, place, estimate) in &ours {
-        match theirs.iter().find(|other| other.0 == *of && other.1 == *place) {
-            Some((_, _, other)) => numbers.push(change(of, place, estimate, other, paired)),
-            None => only.push(format!("first: {of}, {place}")),
+    for (key, estimate) in &ours.numbers {
+        match theirs.find(key) {
+            Some(other) => numbers.extend(changes(key, estimate, other, paired)),
+            None => only.push(format!("first: {}, {}", key.0, key.1)),
         }
     }
-    for (of, place, _) in &theirs {
-        if !ours.iter().any(|other| other.0 == *of && other.1 == *place) {
-            only.push(format!("second: {of}, {place}"));
-        }
-    }
+    let unknown = theirs.numbers.iter().filter(|(key, _)| ours.find(key).is_none());
+    only.extend(unknown.map(|(key, _)| format!("second: {}, {}", key.0, key.1)));
     let (claims, claims_same) = claims(first, second);
     Comparison { first: what(first), second: what(second), paired, numbers, claims, claims_same, only }
 }
@@ -86,20 +115,38 @@ fn what(evaluation: &Evaluation) -> String {
     format!("{} on {}{quick}", evaluation.name, evaluation.platform.name())
 }
 
-/// Every measure, and every point of every figure that draws a metric.
-fn numbers_of(evaluation: &Evaluation) -> Vec<(String, String, &Estimate)> {
-    let mut numbers = Vec::new();
+/// Every number of an evaluation that has an estimate: of every measure, point a metric, cell and part; in the order of the report.
+fn numbers_of(evaluation: &Evaluation) -> Numbers<'_> {
+    let mut numbers = Numbers::default();
     for measure in &evaluation.measures {
         for placed in &measure.numbers {
-            numbers.push((measure.id.clone(), place(placed), &placed.estimate));
+            numbers.push(measure.id.clone(), place(placed), &placed.estimate);
         }
     }
     for figure in &evaluation.figures {
         for series in &figure.series {
             for point in &series.points {
                 let of = format!("figure {}, {}", figure.id, series.quantity);
-                numbers.push((of, format!("{}, x = {}", series.name, point.label), &point.estimate));
+                numbers.push(of, format!("{}, x = {}", series.name, point.label), &point.estimate);
             }
+        }
+    }
+    for table in &evaluation.tables {
+        for row in &table.rows {
+            let labels = row.iter().take_while(|cell| cell.is_label());
+            let labels = labels.map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(", ");
+            for (cell, head) in row.iter().zip(&table.head).filter(|(cell, _)| !cell.published) {
+                if let Some(estimate) = &cell.estimate {
+                    numbers.push(format!("table {}, {head}", table.id), labels.clone(), estimate);
+                }
+            }
+        }
+    }
+    for claim in &evaluation.claims {
+        for part in &claim.parts {
+            let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
+            let of = format!("claim {}, {}", claim.id, part.quantity);
+            numbers.push(of, format!("{}{point}", part.case), &part.estimate);
         }
     }
     numbers
@@ -110,17 +157,37 @@ fn place(placed: &PlacedNumber) -> String {
     format!("{}{at}", placed.case)
 }
 
+/// The seed by seed change of a number, and of the one from the mean curve where that is another.
+fn changes(key: &Key, first: &Estimate, second: &Estimate, paired: bool) -> Vec<NumberChange> {
+    let (of, place) = (key.0.as_str(), key.1.as_str());
+    let mut changes = Vec::new();
+    if first.mean.is_some() || second.mean.is_some() {
+        changes.push(change(of, place, first, second, paired));
+    }
+    let has_curve = |estimate: &Estimate| estimate.curve != estimate.mean || estimate.curve_beyond;
+    if has_curve(first) || has_curve(second) {
+        changes.push(curve_change(of, place, first, second, paired));
+    }
+    changes
+}
+
 fn change(of: &str, place: &str, first: &Estimate, second: &Estimate, paired: bool) -> NumberChange {
     let difference = first.mean.zip(second.mean).map(|(a, b)| b - a);
-    let interval = if paired {
-        let pairs = first.values.iter().zip(&second.values).map(|(a, b)| Some((*b)? - (*a)?));
-        Estimate::of(pairs.collect()).interval
-    } else {
-        welch(first, second)
-    };
-    let differs = match interval {
+    let interval = mean_interval(first, second, paired);
+    let apart = match interval {
         Some((low, high)) => low > 0.0 || high < 0.0,
         None => difference.is_some_and(|difference| difference != 0.0),
+    };
+    let vanished = first.mean.is_some() != second.mean.is_some();
+    // With the same seeds, a seed that has a number in one of them only is a difference of its own.
+    let known = |estimate: &Estimate| estimate.values.iter().map(Option::is_some).collect::<Vec<_>>();
+    let gaps = paired && known(first) != known(second);
+    let bounds = paired && first.beyond != second.beyond;
+    let count = |estimate: &Estimate| format!("{} of {} seeds", estimate.count(), estimate.values.len());
+    let note = match (gaps, bounds) {
+        (true, _) => format!("{} have a number, then {}", count(first), count(second)),
+        (false, true) => format!("a bound in {} seeds, then in {}", first.beyond, second.beyond),
+        (false, false) => String::new(),
     };
     NumberChange {
         of: of.to_owned(),
@@ -129,7 +196,46 @@ fn change(of: &str, place: &str, first: &Estimate, second: &Estimate, paired: bo
         second: second.mean,
         difference,
         interval,
-        differs,
+        differs: apart || vanished || gaps || bounds,
+        note,
+    }
+}
+
+fn mean_interval(first: &Estimate, second: &Estimate, paired: bool) -> Option<(f64, f64)> {
+    if !paired {
+        return welch(first, second);
+    }
+    let pairs = first.values.iter().zip(&second.values).map(|(a, b)| Some((*b)? - (*a)?));
+    Estimate::of(pairs.collect()).interval
+}
+
+/// The number from the mean curve has no interval. With the same seeds any difference is one; with others it counts
+/// unless the seeds' own numbers can not be told apart.
+fn curve_change(of: &str, place: &str, first: &Estimate, second: &Estimate, paired: bool) -> NumberChange {
+    let bound = |estimate: &Estimate| (estimate.curve_beyond, estimate.curve_bound);
+    let same = first.curve == second.curve && bound(first) == bound(second);
+    let vanished = first.curve.is_some() != second.curve.is_some();
+    let together = !paired
+        && mean_interval(first, second, paired).is_some_and(|(low, high)| (low..=high).contains(&0.0));
+    let words = |estimate: &Estimate| match (estimate.curve_beyond, estimate.curve_bound) {
+        (false, _) => "a number",
+        (true, Some(bound)) => bound.words(),
+        (true, None) => "a bound",
+    };
+    let note = if bound(first) == bound(second) {
+        String::new()
+    } else {
+        format!("{}, then {}", words(first), words(second))
+    };
+    NumberChange {
+        of: format!("{of}, from the mean curve"),
+        place: place.to_owned(),
+        first: first.curve,
+        second: second.curve,
+        difference: first.curve.zip(second.curve).map(|(a, b)| b - a),
+        interval: None,
+        differs: vanished || (!same && !together),
+        note,
     }
 }
 
@@ -172,6 +278,11 @@ fn claims(first: &Evaluation, second: &Evaluation) -> (Vec<ClaimChange>, usize) 
 }
 
 impl Comparison {
+    /// Whether no number is in both: then nothing was compared, which is not the same as no difference.
+    pub const fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
     /// As JSON, for people too.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("names are texts and numbers are finite")
@@ -192,14 +303,14 @@ impl Comparison {
             let _ = writeln!(out, "  {}: {first} -> {second}: {}", claim.id, claim.text);
         }
         let differ: Vec<_> = self.numbers.iter().filter(|number| number.differs).collect();
-        let _ = writeln!(out, "\nNumbers: {} of {} differ at 95 %", differ.len(), self.numbers.len());
-        for number in differ {
-            let [first, second, difference] = [number.first, number.second, number.difference]
-                .map(|value| value.map_or("–".to_owned(), short));
-            let interval = number.interval.map(|(low, high)| format!(" ({} … {})", short(low), short(high)));
-            let interval = interval.unwrap_or_default();
-            let (of, place) = (&number.of, &number.place);
-            let _ = writeln!(out, "  {of} [{place}]: {first} -> {second}, {difference}{interval}");
+        if self.numbers.is_empty() {
+            out.push_str("\nNumbers: nothing was compared; no number is in both\n");
+        } else {
+            let _ = writeln!(out, "\nNumbers: {} of {} differ at 95 %", differ.len(), self.numbers.len());
+        }
+        let repeated = lines(&differ, &mut out);
+        if repeated > 0 {
+            let _ = writeln!(out, "  and {repeated} in tables and claims that repeat one of these");
         }
         if !self.only.is_empty() {
             let _ = writeln!(out, "\nOnly in one of them: {}", self.only.len());
@@ -209,6 +320,29 @@ impl Comparison {
         }
         out
     }
+}
+
+/// A line for each number; for those of tables and claims only where no line before says the same. How many were left
+/// out.
+fn lines(numbers: &[&NumberChange], out: &mut String) -> usize {
+    let mut repeated = 0;
+    let mut said = BTreeSet::new();
+    for number in numbers {
+        let bits = [number.first, number.second, number.difference].map(|value| value.map(f64::to_bits));
+        let (of, place) = (&number.of, &number.place);
+        let is_new = said.insert((bits, &number.note));
+        if !is_new && (of.starts_with("table ") || of.starts_with("claim ")) {
+            repeated += 1;
+            continue;
+        }
+        let [first, second, difference] =
+            [number.first, number.second, number.difference].map(|value| value.map_or("–".to_owned(), short));
+        let interval = number.interval.map(|(low, high)| format!(" ({} … {})", short(low), short(high)));
+        let interval = interval.unwrap_or_default();
+        let note = if number.note.is_empty() { String::new() } else { format!("; {}", number.note) };
+        let _ = writeln!(out, "  {of} [{place}]: {first} -> {second}, {difference}{interval}{note}");
+    }
+    repeated
 }
 
 #[cfg(test)]

@@ -223,8 +223,13 @@ fn fill_in(curves: &Curves<'_>, note: &crate::plan::Note) -> NoteText {
         Piece::Text(text) => text.clone(),
         Piece::Number { of, case, at } => {
             let estimate = curves.estimate(*of, *case, at);
-            let number = if curves.is_place(*of) { estimate.curve } else { estimate.mean };
-            number.map_or_else(|| "(not computed)".to_owned(), short)
+            let (number, bound) = if curves.is_place(*of) {
+                (estimate.curve, estimate.curve_bound)
+            } else {
+                (estimate.mean, estimate.bound)
+            };
+            let bound = bound.map(|bound| format!("{} ", bound.words())).unwrap_or_default();
+            number.map_or_else(|| "(not computed)".to_owned(), |number| format!("{bound}{}", short(number)))
         }
     };
     NoteText { title: note.title.clone(), text: note.pieces.iter().map(piece).collect() }

@@ -47,6 +47,6 @@ pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
 pub use report::{Provenance, report_html};
 pub use results::{Adopted, Results, ResultsError, Row};
 pub use settings::{Kind, SettingError, SettingInfo, Settings};
-pub use statistics::{Estimate, student_95};
+pub use statistics::{Bound, Estimate, student_95};
 pub use testbed::{MetricInfo, Outcome, Testbed};
 pub use value::Value;

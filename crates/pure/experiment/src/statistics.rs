@@ -3,6 +3,26 @@
 use libm::{exp, lgamma, log};
 use serde::{Deserialize, Serialize};
 
+/// Which way a bound goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// The number is this or more.
+    AtLeast,
+    /// The number is this or less.
+    AtMost,
+}
+
+impl Bound {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::AtLeast => "at least",
+            Self::AtMost => "at most",
+        }
+    }
+}
+
 /// What several runs say about one number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -27,6 +47,12 @@ pub struct Estimate {
     pub beyond: usize,
     /// Whether the sweep ended before the mean curve's number was reached.
     pub curve_beyond: bool,
+    /// Which way the seeds' bounds go, if all go the same way.
+    pub bound: Option<Bound>,
+    /// Which way the mean curve's goes, if that is known.
+    pub curve_bound: Option<Bound>,
+    /// Where the mean curve's condition first fails, if that is not the next whole number.
+    pub fails_at: Option<f64>,
     /// How many runs are missing that it needs.
     pub missing: usize,
     /// Why there is no number, if there is none.

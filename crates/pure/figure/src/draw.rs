@@ -14,7 +14,7 @@ use std::fmt::Write;
 const STYLE: &str = "<style>\
 .gf{font:12px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;color:#1b1f24}\
 .gf text{fill:currentColor}.gf .gf-head{font-size:15px;font-weight:600}.gf .gf-title{font-size:13px;font-weight:600}\
-.gf .gf-soft{opacity:.72}.gf .gf-grid{stroke:currentColor;stroke-opacity:.13}.gf .gf-axis{stroke:currentColor;stroke-opacity:.55;fill:none}\
+.gf .gf-soft{opacity:.72}.gf .gf-halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}.gf .gf-grid{stroke:currentColor;stroke-opacity:.13}.gf .gf-axis{stroke:currentColor;stroke-opacity:.55;fill:none}\
 .gf .gf-limit{stroke:currentColor;stroke-opacity:.6;stroke-dasharray:2 4}\
 .gf .gf-line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}.gf .gf-error{stroke-width:1.2}.gf .gf-dots{stroke-width:3.4}\
 .gf .gf-dot{stroke:none}.gf .gf-hollow{fill:none;stroke-width:1.5}.gf .gf-hollow-line{stroke-dasharray:6 4}\
@@ -22,7 +22,7 @@ const STYLE: &str = "<style>\
 .gf-0{stroke:#0072b2;fill:#0072b2}.gf-1{stroke:#d55e00;fill:#d55e00}.gf-2{stroke:#007a5a;fill:#007a5a}\
 .gf-3{stroke:#b0568f;fill:#b0568f}.gf-4{stroke:#8a6d00;fill:#8a6d00}.gf-5{stroke:#2a8fc7;fill:#2a8fc7}\
 .gf-6{stroke:#555b63;fill:#555b63}.gf-7{stroke:#000;fill:#000}\
-@media (prefers-color-scheme:dark){.gf{color:#e8eaed}\
+@media (prefers-color-scheme:dark){.gf{color:#e8eaed}.gf .gf-halo{stroke:#14171b}\
 .gf-0{stroke:#5ab4ee;fill:#5ab4ee}.gf-1{stroke:#ff9b4a;fill:#ff9b4a}.gf-2{stroke:#35c79c;fill:#35c79c}\
 .gf-3{stroke:#e39cc8;fill:#e39cc8}.gf-4{stroke:#e6cf4e;fill:#e6cf4e}.gf-5{stroke:#9fd6f7;fill:#9fd6f7}\
 .gf-6{stroke:#a9b0b8;fill:#a9b0b8}.gf-7{stroke:#fff;fill:#fff}}\

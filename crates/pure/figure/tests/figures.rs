@@ -212,6 +212,47 @@ fn a_series_has_its_band_and_what_is_published_the_colour_of_its_like() {
 }
 
 #[test]
+fn areas_end_at_the_frame_and_marks_do_not() {
+    let mut chart = banded();
+    chart.y.range = guestright_figure::Range::From(3.0, 4.0);
+    let text = chart.svg().unwrap();
+    let boxes: Vec<Vec<f64>> = text
+        .split("viewBox=\"")
+        .skip(2)
+        .map(|rest| rest.split('"').next().unwrap().split(' ').map(|n| n.parse().unwrap()).collect())
+        .collect();
+    let [areas, marks] = boxes.as_slice() else { panic!("two: {boxes:?}") };
+    let axis =
+        text.split("class=\"gf-axis\" d=\"M").find(|rest| rest.contains('V') && rest.contains('H')).unwrap();
+    assert!(axis.starts_with(&format!(
+        "{} {}V{}H{}",
+        areas[0],
+        areas[1],
+        areas[1] + areas[3],
+        areas[0] + areas[2]
+    )));
+    assert_eq!((marks[0], marks[3]), (areas[0] - 5.0, areas[3] + 10.0));
+    let (first, _) = text.split_once("</svg>").unwrap();
+    assert_eq!(first.matches("class=\"gf-band").count(), 3, "all areas are in the first");
+}
+
+#[test]
+fn names_of_lines_do_not_lie_on_each_other() {
+    let mut chart = banded();
+    let limit = |name: &str, y: f64| guestright_figure::Threshold { name: name.into(), y };
+    chart.y.range = guestright_figure::Range::From(0.0, 5.0);
+    chart.thresholds = vec![limit("low", 3.55), limit("high", 3.6), limit("lower", 3.5), limit("far", 1.0)];
+    let text = chart.svg().unwrap();
+    let place = |name: &str| -> f64 {
+        let before = text.split(&format!(">{name}</text>")).next().unwrap();
+        before.rsplit(" y=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let places = ["high", "low", "lower", "far"].map(place);
+    assert!(places.windows(2).all(|two| two[1] - two[0] >= 12.0), "{places:?}");
+    drawn_by_another_program("lines", &text);
+}
+
+#[test]
 fn another_program_draws_them() {
     drawn_by_another_program("grid", &grid().svg().unwrap());
     drawn_by_another_program("course", &course().svg().unwrap());

@@ -2,7 +2,7 @@
 
 use super::sample::Curves;
 use crate::plan::{Band, By, Claim, Coordinates, Curve, MeasureKind, Order, Quantity, Term, Test};
-use crate::statistics::Estimate;
+use crate::statistics::{Bound, Estimate};
 use guestright_figure::short;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,9 @@ pub struct Part {
     pub point: String,
     /// Ours, as the claim means it.
     pub ours: Option<f64>,
+    /// Whether ours is only a bound: `at least`, `at most`, or `a bound` if nobody knows; empty if it is not.
+    #[serde(default)]
+    pub bound: String,
     /// What the seeds say.
     pub estimate: Estimate,
     /// What is published.
@@ -154,6 +157,10 @@ fn part(curves: &Curves<'_>, claim: &Claim, term: &Term, at: &Coordinates) -> Pa
         case: curves.plan.grid.cases[term.case].title.clone(),
         point: point.join(", "),
         ours: chosen(&estimate, claim.by),
+        bound: match bound(&estimate, claim.by) {
+            None => String::new(),
+            Some(bound) => bound.map_or("a bound", Bound::words).to_owned(),
+        },
         published: term.published,
         judged: Judged::Prediction,
         unclear: false,
@@ -171,7 +178,7 @@ fn part(curves: &Curves<'_>, claim: &Claim, term: &Term, at: &Coordinates) -> Pa
         None if matches!(claim.test, Test::Order(..)) => part.judged = Judged::Reproduces,
         None => {}
     }
-    warn_of_bounds(curves, term.of, &mut part);
+    warn_of_bounds(curves, term.of, claim.by, &mut part);
     warn_of_gaps(&mut part);
     part
 }
@@ -182,6 +189,14 @@ fn chosen(estimate: &Estimate, by: By) -> Option<f64> {
         By::Curve => estimate.curve,
         By::Median => estimate.median,
         By::Mode => estimate.mode,
+    }
+}
+
+/// Whether a number is only a bound, and which way it goes, if that is known.
+fn bound(estimate: &Estimate, by: By) -> Option<Option<Bound>> {
+    match by {
+        By::Curve => estimate.curve_beyond.then_some(estimate.curve_bound),
+        By::Mean | By::Median | By::Mode | By::Every => (estimate.beyond > 0).then_some(estimate.bound),
     }
 }
 
@@ -201,30 +216,53 @@ fn uncomputable(curves: &Curves<'_>, of: Quantity, claim: &Claim, part: &Part) -
         let (got, want) = (estimate.count(), estimate.values.len());
         return Some(format!("only {got} of {want} seeds have a number"));
     }
-    let is_bound = match claim.by {
-        By::Curve => estimate.curve_beyond,
-        By::Mean | By::Median | By::Mode | By::Every => estimate.beyond > 0,
-    };
-    let enough = claim.test == Test::Prediction || is_enough(curves, of, &claim.test, ours);
-    (is_bound && !enough).then(|| "the sweep ends before the condition fails; make it longer".to_owned())
-}
-
-/// Whether a bound says as much as the number would: it is inside, and the number can only be farther inside.
-fn is_enough(curves: &Curves<'_>, of: Quantity, test: &Test, ours: Option<f64>) -> bool {
-    let (Test::Band(band), Quantity::Measure(index), Some(ours)) = (test, of, ours) else { return false };
-    let open = match curves.plan.measures[index].kind {
-        MeasureKind::Along { curve: Curve::Largest(..), .. } => band.high.is_none(),
-        MeasureKind::Along { curve: Curve::Smallest(..), .. } => band.low.is_none(),
-        MeasureKind::Along { .. } | MeasureKind::Relation { .. } => false,
-    };
-    open && outside(*band, ours).is_none()
-}
-
-fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, part: &mut Part) {
-    let bound = part.estimate.beyond > 0 || part.estimate.curve_beyond;
-    if bound && part.reason.is_empty() && curves.is_place(of) {
-        part.reason = "a bound: the sweep ends before the condition fails".to_owned();
+    let way = bound(estimate, claim.by)?;
+    if claim.test == Test::Prediction || is_enough(claim, part, way) {
+        return None;
     }
+    Some(if is_late(curves, of, way) {
+        "the condition fails at the edge of the sweep already; extend the sweep there".to_owned()
+    } else {
+        "the sweep ends before the condition fails; make it longer".to_owned()
+    })
+}
+
+/// Whether a bound is one because not even the first point holds.
+fn is_late(curves: &Curves<'_>, of: Quantity, way: Option<Bound>) -> bool {
+    let Quantity::Measure(index) = of else { return false };
+    match curves.plan.measures[index].kind {
+        MeasureKind::Along { curve: Curve::Largest(..), .. } => way == Some(Bound::AtMost),
+        MeasureKind::Along { curve: Curve::Smallest(..), .. } => way == Some(Bound::AtLeast),
+        MeasureKind::Along { .. } | MeasureKind::Relation { .. } => false,
+    }
+}
+
+/// Whether a bound says as much as the number would: the number can only be farther inside, or farther outside.
+fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
+    let (Some(way), Some(ours), Some(band)) = (way, part.ours, band(&claim.test, part.published)) else {
+        return false;
+    };
+    let far = outside(band, ours);
+    // The most frequent of several bounds says nothing about the others.
+    let averaged = claim.by != By::Mode;
+    match way {
+        Bound::AtLeast => far.map_or(band.high.is_none(), |far| averaged && far > 0.0),
+        Bound::AtMost => far.map_or(band.low.is_none(), |far| averaged && far < 0.0),
+    }
+}
+
+fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, by: By, part: &mut Part) {
+    let estimate = &part.estimate;
+    if !(estimate.beyond > 0 || estimate.curve_beyond) || !curves.is_place(of) {
+        return;
+    }
+    let way = bound(estimate, by).unwrap_or(estimate.curve_bound.or(estimate.bound));
+    let words = if is_late(curves, of, way) {
+        "a bound: the condition fails at the edge of the sweep already"
+    } else {
+        "a bound: the sweep ends before the condition fails"
+    };
+    part.reason = if part.reason.is_empty() { words.to_owned() } else { format!("{}; {words}", part.reason) };
 }
 
 /// A mean of some seeds is not that of all.

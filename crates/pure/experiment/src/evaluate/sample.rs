@@ -2,7 +2,7 @@
 
 use crate::plan::{Condition, Coordinates, Curve, MeasureKind, Pick, Plan, Quantity, Relation};
 use crate::results::Results;
-use crate::statistics::Estimate;
+use crate::statistics::{Bound, Estimate};
 use crate::value::Value;
 use guestright_figure::short;
 
@@ -18,8 +18,10 @@ pub(super) struct Curves<'a> {
 /// A number that a curve gave.
 enum Got {
     Number(f64),
-    /// The sweep ended before: at least this, or at most.
-    Beyond(f64),
+    /// The last place where a condition held, and the next, where it fails.
+    Last(f64, f64),
+    /// The sweep ended before, or began too late: at least this, or at most.
+    Beyond(f64, Bound),
     Nothing(String),
 }
 
@@ -148,18 +150,31 @@ impl<'a> Curves<'a> {
         let mean = follow(curve, &means);
         let missing = points.iter().map(|(_, estimate)| estimate.missing).sum();
         let number = |got: &Got| match got {
-            Got::Number(number) | Got::Beyond(number) => Some(*number),
+            Got::Number(number) | Got::Last(number, _) | Got::Beyond(number, _) => Some(*number),
             Got::Nothing(_) => None,
         };
         let why = match &mean {
             Got::Nothing(why) => Some(why.clone()),
-            Got::Number(_) | Got::Beyond(_) => None,
+            Got::Number(_) | Got::Last(..) | Got::Beyond(..) => None,
         };
+        let bound = |got: &Got| match got {
+            Got::Beyond(_, bound) => Some(*bound),
+            Got::Number(_) | Got::Last(..) | Got::Nothing(_) => None,
+        };
+        let bounds: Vec<Bound> = got.iter().filter_map(bound).collect();
+        // What a bound of bounds is, nobody knows.
+        let plain = points.iter().all(|(_, estimate)| estimate.beyond == 0 && !estimate.curve_beyond);
         let before = points.iter().map(|(_, estimate)| estimate.beyond).max().unwrap_or(0);
         Estimate {
             curve: number(&mean),
-            beyond: got.iter().filter(|got| matches!(got, Got::Beyond(_))).count().max(before),
-            curve_beyond: matches!(mean, Got::Beyond(_))
+            beyond: bounds.len().max(before),
+            bound: bounds.first().copied().filter(|first| plain && bounds.iter().all(|other| other == first)),
+            curve_bound: bound(&mean).filter(|_| plain),
+            fails_at: match mean {
+                Got::Last(last, next) if !is_next(last, next) => Some(next),
+                Got::Last(..) | Got::Number(_) | Got::Beyond(..) | Got::Nothing(_) => None,
+            },
+            curve_beyond: matches!(mean, Got::Beyond(..))
                 || points.iter().any(|(_, estimate)| estimate.curve_beyond),
             missing,
             why,
@@ -199,8 +214,13 @@ fn relate(how: Relation, of: &Estimate, to: &Estimate) -> Estimate {
 /// One number from a curve, whose points come from the left.
 fn follow(curve: &Curve, points: &[(f64, Option<f64>)]) -> Got {
     match curve {
-        Curve::Largest(condition, otherwise) => prefix(*condition, *otherwise, points.iter()),
-        Curve::Smallest(condition, otherwise) => prefix(*condition, *otherwise, points.iter().rev()),
+        Curve::Largest(condition, otherwise) => {
+            prefix(*condition, otherwise.map(|or| before(or, 1.0, points)), Bound::AtLeast, points.iter())
+        }
+        Curve::Smallest(condition, otherwise) => {
+            let otherwise = otherwise.map(|or| before(or, -1.0, points));
+            prefix(*condition, otherwise, Bound::AtMost, points.iter().rev())
+        }
         Curve::Crossing(level) => cross(*level, points),
         Curve::Over { pick, from, to } => {
             let inside: Vec<_> = points.iter().filter(|(x, _)| (*from..=*to).contains(x)).collect();
@@ -210,22 +230,45 @@ fn follow(curve: &Curve, points: &[(f64, Option<f64>)]) -> Got {
     }
 }
 
+/// Whether two places are whole numbers without another between them.
+fn is_next(one: f64, other: f64) -> bool {
+    one.fract() == 0.0 && other.fract() == 0.0 && (one - other).abs() <= 1.0
+}
+
+/// What `otherwise` says if the condition fails at the very first point. It is a number only where it is no farther from
+/// that point than the points are from each other; what lies between was not tried, and all that is known is a bound.
+/// `side` is 1 if the first point is the least, -1 if it is the most.
+fn before(otherwise: f64, side: f64, points: &[(f64, Option<f64>)]) -> Got {
+    let places = if side > 0.0 { points.first() } else { points.last() };
+    let Some((first, _)) = places else { return Got::Nothing("there are no points".to_owned()) };
+    let whole = points.iter().all(|(x, _)| x.fract() == 0.0);
+    let steps = points.windows(2).map(|two| two[1].0 - two[0].0);
+    let step = steps.reduce(f64::min).unwrap_or(if whole { 1.0 } else { 0.0 });
+    let far = side * (first - otherwise);
+    if far > 0.0 && far <= step * (1.0 + 1e-9) {
+        return Got::Last(otherwise, *first);
+    }
+    let bound = if side > 0.0 { Bound::AtMost } else { Bound::AtLeast };
+    Got::Beyond(if whole { first - side } else { *first }, bound)
+}
+
 /// The last point before the condition first fails.
 fn prefix<'p>(
     condition: Condition,
-    otherwise: Option<f64>,
+    otherwise: Option<Got>,
+    bound: Bound,
     points: impl Iterator<Item = &'p (f64, Option<f64>)>,
 ) -> Got {
-    let mut last = None;
+    let mut last: Option<f64> = None;
     for (x, y) in points {
         let Some(y) = y else { return Got::Nothing(format!("it was not measured at {}", short(*x))) };
         if !condition.holds(*y) {
             let nothing = || Got::Nothing(format!("the condition fails already at {}", short(*x)));
-            return last.or(otherwise).map_or_else(nothing, Got::Number);
+            return last.map(|last| Got::Last(last, *x)).or(otherwise).unwrap_or_else(nothing);
         }
         last = Some(*x);
     }
-    last.map_or_else(|| Got::Nothing("there are no points".to_owned()), Got::Beyond)
+    last.map_or_else(|| Got::Nothing("there are no points".to_owned()), |last| Got::Beyond(last, bound))
 }
 
 fn cross(level: f64, points: &[(f64, Option<f64>)]) -> Got {
@@ -277,10 +320,41 @@ mod tests {
     fn got(curve: &Curve, points: &[(f64, f64)]) -> Result<(f64, bool), String> {
         let point = |(x, y): &(f64, f64)| (*x, Some(*y).filter(|y| y.is_finite()));
         match follow(curve, &points.iter().map(point).collect::<Vec<_>>()) {
-            Got::Number(number) => Ok((number, false)),
-            Got::Beyond(number) => Ok((number, true)),
+            Got::Number(number) | Got::Last(number, _) => Ok((number, false)),
+            Got::Beyond(number, _) => Ok((number, true)),
             Got::Nothing(why) => Err(why),
         }
+    }
+
+    /// All points are bad; the number and the way of its bound.
+    fn fails_at_once(kind: fn(Condition, Option<f64>) -> Curve, or: f64, xs: &[f64]) -> (f64, Option<Bound>) {
+        let points: Vec<_> = xs.iter().map(|x| (*x, Some(1.0))).collect();
+        match follow(&kind(Condition::AtLeast(3.6), Some(or)), &points) {
+            Got::Number(number) | Got::Last(number, _) => (number, None),
+            Got::Beyond(number, bound) => (number, Some(bound)),
+            Got::Nothing(why) => panic!("{why}"),
+        }
+    }
+
+    #[test]
+    fn what_was_not_tried_is_only_a_bound() {
+        let (most, least) = (Some(Bound::AtMost), Some(Bound::AtLeast));
+        #[rustfmt::skip]
+        let largest: [(f64, &[f64], _); 8] = [
+            (0.0, &[1.0, 2.0, 3.0],   (0.0, None)),
+            (0.0, &[6.0, 7.0, 8.0],   (5.0, most)),
+            (5.0, &[6.0, 7.0, 8.0],   (5.0, None)),
+            (0.0, &[1.0, 5.0, 9.0],   (0.0, None)),
+            (0.0, &[8.0, 12.0, 14.0], (7.0, most)),
+            (0.0, &[1.0],             (0.0, None)),
+            (0.0, &[0.5, 0.75],       (0.5, most)),
+            (9.0, &[6.0, 7.0, 8.0],   (5.0, most)),
+        ];
+        for (or, xs, want) in largest {
+            assert_eq!(fails_at_once(Curve::Largest, or, xs), want, "{or} {xs:?}");
+        }
+        assert_eq!(fails_at_once(Curve::Smallest, 9.0, &[6.0, 7.0, 8.0]), (9.0, None));
+        assert_eq!(fails_at_once(Curve::Smallest, 20.0, &[6.0, 7.0, 8.0]), (9.0, least));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::sample::Curves;
 use crate::plan::{Column, Coordinates, Dimension, Quantity, Show, TableLayout, What};
-use crate::statistics::Estimate;
+use crate::statistics::{Bound, Estimate};
 use crate::value::Value;
 use guestright_figure::short;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,16 @@ pub struct Cell {
     pub number: Option<f64>,
     /// Whether the number is published rather than ours.
     pub published: bool,
+    /// What the seeds say, if the number is made of theirs; its curve is the number that is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+}
+
+impl Cell {
+    /// Whether it names its row, or a setting, rather than a number.
+    pub(crate) const fn is_label(&self) -> bool {
+        self.number.is_none() && self.estimate.is_none() && !self.published
+    }
 }
 
 /// What a row or a column stands for.
@@ -169,7 +179,7 @@ fn cells_of(
         let key = row_key(curves, table, row);
         let published = column.published.get(&key).copied();
         let text = published.map(|number| say(number, column.decimals)).unwrap_or_default();
-        cells.push(Cell { text, spread: String::new(), number: published, published: true });
+        cells.push(Cell { text, number: published, published: true, ..Cell::default() });
     }
     cells
 }
@@ -213,17 +223,20 @@ fn number(curves: &Curves<'_>, column: &Column, of: Quantity, case: usize, mut a
         } else {
             estimate.why.clone().unwrap_or_default()
         };
-        return Cell { text: "–".to_owned(), spread: why, ..Cell::default() };
+        let text = "–".to_owned();
+        return Cell { text, spread: why, estimate: Some(estimate), ..Cell::default() };
     };
-    let text = say(value, column.decimals);
-    let bound = if beyond { "a bound: the sweep ends here" } else { "" };
-    let spread = spread(&estimate, column);
-    let spread = if bound.is_empty() || spread.is_empty() {
-        format!("{spread}{bound}")
-    } else {
-        format!("{spread}; {bound}")
+    let sign = match if is_place { estimate.curve_bound } else { estimate.bound } {
+        Some(Bound::AtLeast) if beyond => "≥ ",
+        Some(Bound::AtMost) if beyond => "≤ ",
+        _ => "",
     };
-    Cell { text, spread, number, published: false }
+    let text = format!("{sign}{}", say(value, column.decimals));
+    let bound = if beyond { "a bound: the sweep ends here".to_owned() } else { String::new() };
+    let next = estimate.fails_at.filter(|_| is_place).map(|next| format!("{} fails", short(next)));
+    let said = [spread(&estimate, column), bound, next.unwrap_or_default()];
+    let spread = said.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
+    Cell { text, spread, number, published: false, estimate: Some(estimate) }
 }
 
 fn spread(estimate: &Estimate, column: &Column) -> String {
@@ -238,6 +251,9 @@ fn spread(estimate: &Estimate, column: &Column) -> String {
             let mode = estimate.mode.map(|mode| format!(", mostly {}", say(mode))).unwrap_or_default();
             let mean = estimate.mean.map(|mean| format!(", mean {}", short(mean))).unwrap_or_default();
             let count = estimate.count();
+            if count == 1 {
+                return "1 seed".to_owned();
+            }
             if least.to_bits() == most.to_bits() {
                 return format!("in all {count} seeds");
             }
@@ -258,9 +274,11 @@ impl TableNumbers {
     pub fn csv(&self) -> String {
         let mut text = crate::results::csv_line(self.head.iter().cloned());
         for row in &self.rows {
-            // Full digits where there is a number.
-            let cell =
-                |cell: &Cell| cell.number.map_or_else(|| cell.text.clone(), |number| format!("{number:?}"));
+            // Full digits where there is a number; a bound is none.
+            let cell = |cell: &Cell| {
+                let number = cell.number.filter(|_| !cell.text.starts_with(['≤', '≥']));
+                number.map_or_else(|| cell.text.clone(), |number| format!("{number:?}"))
+            };
             text.push_str(&crate::results::csv_line(row.iter().map(cell)));
         }
         text

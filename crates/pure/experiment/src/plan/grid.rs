@@ -90,6 +90,7 @@ pub(super) fn read(
     if seeds.is_none() && head.node("seeds").is_none() {
         head.missing(reader, "seeds", format!("how often each point is run, from 1 to {}", Plan::SEEDS_MAX));
     }
+    let start = reader.count();
     let shared = read_settings(head, infos, reader);
     let before = reader.count();
     let sweep = read_sweep(head, infos, reader);
@@ -112,10 +113,11 @@ pub(super) fn read(
     }
     refuse_both(&sweep, shared.iter().chain(quick.settings.iter()), reader);
     refuse_both(&sweep, cases.iter().flat_map(|case| case.settings.iter()), reader);
-    let seeds = seeds?;
-    if !reader.is_well() {
+    // Mistakes further up do not hide those further down.
+    if reader.count() > start {
         return None;
     }
+    let seeds = seeds.unwrap_or(1);
     let axis = |(name, _): &(At<String>, Vec<Value>)| {
         infos.iter().find(|info| info.name == name.value).map(|info| Axis { info: *info })
     };

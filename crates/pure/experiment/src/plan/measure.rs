@@ -256,6 +256,7 @@ fn read_along(
 }
 
 fn read_condition(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<(Condition, Option<f64>)> {
+    let is_there = table.node("at_least").is_some() || table.node("at_most").is_some();
     let (least, most) = (table.number(reader, "at_least"), table.number(reader, "at_most"));
     let otherwise = table.number(reader, "otherwise").map(|number| number.value);
     match (least, most) {
@@ -265,8 +266,11 @@ fn read_condition(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<(Con
             reader.unfit(most.at, "`at_least` and `at_most` are both there; leave one of them out");
             None
         }
+        // One that is there and wrong has been told.
         (None, None) => {
-            table.missing(reader, "at_least", "`at_least` or `at_most`");
+            if !is_there {
+                table.missing(reader, "at_least", "`at_least` or `at_most`");
+            }
             None
         }
     }

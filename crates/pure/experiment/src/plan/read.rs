@@ -89,6 +89,19 @@ impl<'a> Reader<'a> {
         self.spoiled.iter().any(|other| other == name)
     }
 
+    /// Takes back that a table has no such key, or none of several that would do: it is there, misspelt, which is told
+    /// instead.
+    fn not_missing(&mut self, table: usize, meant: Option<&str>) {
+        let Some(meant) = meant else { return };
+        let (line, column) = self.place(table);
+        let quoted = format!("`{meant}`");
+        self.mistakes.retain(|mistake| {
+            let here = (mistake.line, mistake.column) == (line, column);
+            let Problem::MissingKey { key, want, .. } = &mistake.problem else { return true };
+            !(here && (*key == meant || want.contains(&quoted)))
+        });
+    }
+
     /// How many mistakes there are so far.
     pub(super) const fn count(&self) -> usize {
         self.mistakes.len()
@@ -128,7 +141,10 @@ impl<'a> Reader<'a> {
             DeValue::String(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
         };
         if value.is_none() {
-            self.wrong(key, node, "true or false, a finite number or a short text");
+            // Who writes `nan` or `inf` wants a number.
+            let number = matches!(node.get_ref(), DeValue::Float(_));
+            let any = "true or false, a finite number or a short text";
+            self.wrong(key, node, if number { "a finite number" } else { any });
         }
         Some(At { value: value?, at: node.span().start })
     }
@@ -160,7 +176,8 @@ impl<'a> Reader<'a> {
     pub(super) fn number(&mut self, key: &str, node: &Node<'_>) -> Option<At<f64>> {
         let number = float(node.get_ref());
         if number.is_none() {
-            self.wrong(key, node, "a number");
+            let number = matches!(node.get_ref(), DeValue::Float(_));
+            self.wrong(key, node, if number { "a finite number" } else { "a number" });
         }
         Some(At { value: number?, at: node.span().start })
     }
@@ -341,6 +358,7 @@ impl<'a> Table<'a> {
         for (key, _) in self.entries() {
             if !self.asked.contains(&key.value.as_str()) {
                 let meant = nearest(&key.value, self.asked.iter().copied()).map(str::to_owned);
+                reader.not_missing(self.at, meant.as_deref());
                 let problem = Problem::UnknownKey { place: self.name.clone(), key: shown(&key.value), meant };
                 reader.mistake(key.at, problem);
             }

@@ -1,7 +1,7 @@
 //! The page.
 
 use super::Provenance;
-use super::numbers::{cases, figure_row, interval, or_dash, spread};
+use super::numbers::{cases, count, figure_row, from_curve, interval, or_dash, spread};
 use super::style::STYLE;
 use super::verdict::{badge, claim};
 use crate::evaluate::{
@@ -84,7 +84,7 @@ fn summary(evaluations: &[Evaluation], out: &mut String) {
         let heading = escape(&heading(evaluation));
         let _ = write!(out, "<tr><td><a href=\"#{}\">{heading}</a>{quick}</td>", prefix(index));
         for judged in ALL {
-            let _ = write!(out, "<td class=\"number\">{}</td>", evaluation.count(judged));
+            let _ = write!(out, "<td class=\"number\">{}</td>", count(evaluation, judged));
         }
         let missing = match evaluation.missing {
             0 => String::new(),
@@ -93,26 +93,39 @@ fn summary(evaluations: &[Evaluation], out: &mut String) {
         let _ = writeln!(out, "<td class=\"number\">{}{missing}</td></tr>", evaluation.runs);
     }
     out.push_str("</tbody></table></div>\n");
-    let mut open = Vec::new();
-    for (index, evaluation) in evaluations.iter().enumerate() {
-        for claim in &evaluation.claims {
-            if matches!(claim.judged, Judged::DoesNotReproduce | Judged::CannotBeComputed) {
-                let link = format!("#{}-claim-{}", prefix(index), escape(&claim.id));
-                let text = escape(&claim.text);
-                let reason = escape(claim.reason.lines().next().unwrap_or_default());
-                let badge = badge(claim.judged);
-                open.push(format!("<li>{badge} <a href=\"{link}\">{text}</a><small>{reason}</small></li>\n"));
-            }
-        }
-    }
+    let open: String =
+        evaluations.iter().enumerate().map(|(index, one)| unfit(one, &prefix(index))).collect();
     if !open.is_empty() {
-        let _ = write!(out, "<h3>What does not fit</h3>\n<ul>\n{}</ul>\n", open.concat());
+        let _ = write!(out, "<h3>What does not fit</h3>\n<ul>\n{open}</ul>\n");
     }
     out.push_str(
         "<p class=\"soft\">A claim reproduces if our number is within the band that the plan states; the band was written \
          down with the claim. Intervals are Student's, at 95 %, over the seeds. What was used to fit a setting confirms \
          only the fit.</p>\n",
     );
+}
+
+/// The claims that do not reproduce or cannot be computed, a line of a list for each.
+fn unfit(evaluation: &Evaluation, id: &str) -> String {
+    let mut out = String::new();
+    let is_open = |judged| matches!(judged, Judged::DoesNotReproduce | Judged::CannotBeComputed);
+    for claim in evaluation.claims.iter().filter(|claim| is_open(claim.judged)) {
+        let failing = claim.parts.iter().filter(|part| is_open(part.judged)).count();
+        let how_many = match claim.parts.len() {
+            0 | 1 => String::new(),
+            all => format!("{failing} of {all} numbers; "),
+        };
+        let reason = escape(claim.reason.lines().next().unwrap_or_default());
+        let _ = writeln!(
+            out,
+            "<li>{} {}: <a href=\"#{id}-claim-{}\">{}</a><small>{how_many}{reason}</small></li>",
+            badge(claim.judged),
+            escape(&heading(evaluation)),
+            escape(&claim.id),
+            escape(&claim.text)
+        );
+    }
+    out
 }
 
 fn plan(evaluation: &Evaluation, id: &str, rows: &str, out: &mut String) {
@@ -133,7 +146,7 @@ fn plan(evaluation: &Evaluation, id: &str, rows: &str, out: &mut String) {
     if !evaluation.source.is_empty() {
         words.push(format!("published figures: {}", evaluation.source));
     }
-    let _ = writeln!(out, "<p class=\"soft\">{}.</p>", escape(&words.join("; ")));
+    let _ = writeln!(out, "<p class=\"soft\">{}.</p>", escape(words.join("; ").trim_end_matches('.')));
     if !rows.is_empty() {
         let _ = writeln!(out, "<p><a href=\"{}\">All rows</a> (CSV)</p>", escape(rows));
     }
@@ -170,14 +183,7 @@ fn figure(figure: &FigureNumbers, id: &str, rows: &str, out: &mut String) {
             let _ = writeln!(out, "<p>{}</p>", escape(&error.to_string()));
         }
     }
-    let band = match figure.band.as_str() {
-        "interval" => "Shaded: 95 % interval of the mean.",
-        "range" => "Shaded: from the least to the most of the seeds.",
-        _ => "",
-    };
-    let theirs = if figure.published.is_empty() { "" } else { " Hollow and dashed: published." };
-    let note = format!("{} {band}{theirs}", figure.note.trim());
-    let _ = writeln!(out, "</div><figcaption>{}</figcaption>", escape(note.trim()));
+    let _ = writeln!(out, "</div><figcaption>{}</figcaption>", escape(&caption(figure)));
     let csv = figure.csv();
     let _ = write!(out, "<details class=\"rows\"><summary>The rows behind this figure</summary>\n<p>");
     if csv.len() <= ROWS_MAX {
@@ -225,6 +231,24 @@ fn figure(figure: &FigureNumbers, id: &str, rows: &str, out: &mut String) {
         }
     }
     out.push_str("</tbody></table></div></details></figure>\n");
+}
+
+/// The plan's note, and what the marks mean that are there.
+fn caption(figure: &FigureNumbers) -> String {
+    let points = || figure.series.iter().flat_map(|series| &series.points);
+    let has = |ends: Option<(f64, f64)>| ends.is_some_and(|(low, high)| low < high);
+    let band = match figure.band.as_str() {
+        "interval" if points().any(|point| has(point.estimate.interval)) => "95 % interval of the mean.",
+        "range" if points().any(|point| has(point.estimate.range)) => {
+            "from the least to the most of the seeds."
+        }
+        _ => "",
+    };
+    let mark = if figure.x_names.is_empty() { "Shaded" } else { "Whiskers" };
+    let band = if band.is_empty() { String::new() } else { format!("{mark}: {band}") };
+    let theirs = if figure.published.is_empty() { "" } else { "Hollow and dashed: published." };
+    let words = [figure.note.trim(), &band, theirs];
+    words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn table(table: &TableNumbers, id: &str, out: &mut String) {
@@ -289,7 +313,7 @@ fn measures(measures: &[MeasureNumbers], evaluation: &Evaluation, out: &mut Stri
                 or_dash(number.estimate.mean),
                 interval(&number.estimate),
                 spread(&number.estimate),
-                or_dash(number.estimate.curve),
+                from_curve(&number.estimate),
                 escape(why)
             );
         }

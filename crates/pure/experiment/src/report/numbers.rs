@@ -9,6 +9,30 @@ pub(super) fn or_dash(number: Option<f64>) -> String {
     number.map_or_else(|| "–".to_owned(), short)
 }
 
+/// A number of a claim: `7`, `at least 7`, `60 (64 fails)`, or a dash.
+pub(super) fn ours(part: &Part) -> String {
+    let bound = if part.ours.is_some() && !part.bound.is_empty() {
+        format!("{} ", part.bound.trim_start_matches("a bound"))
+    } else {
+        String::new()
+    };
+    let shown = part.ours == part.estimate.curve;
+    format!("{}{}{}", bound.trim_start(), or_dash(part.ours), next(&part.estimate, shown))
+}
+
+/// The number from the mean curve, as [`ours`].
+pub(super) fn from_curve(estimate: &Estimate) -> String {
+    let bound = estimate.curve_bound.filter(|_| estimate.curve_beyond && estimate.curve.is_some());
+    let bound = bound.map(|bound| format!("{} ", bound.words())).unwrap_or_default();
+    format!("{bound}{}{}", or_dash(estimate.curve), next(estimate, true))
+}
+
+/// ` (64 fails)`, where a coarse sweep leaves room between.
+fn next(estimate: &Estimate, shown: bool) -> String {
+    let next = estimate.fails_at.filter(|_| shown);
+    next.map(|next| format!(" ({} fails)", short(next))).unwrap_or_default()
+}
+
 /// `6.6 … 7.2`, or nothing.
 pub(super) fn interval(estimate: &Estimate) -> String {
     estimate.interval.map(|(low, high)| format!("{} … {}", short(low), short(high))).unwrap_or_default()
@@ -22,6 +46,13 @@ pub(super) fn spread(estimate: &Estimate) -> String {
     }
     let mode = estimate.mode.map(|mode| format!(", mostly {}", short(mode))).unwrap_or_default();
     format!("{} … {}{mode}", short(least), short(most))
+}
+
+/// How many claims have a verdict: `8 (3 fitted)`.
+pub(super) fn count(evaluation: &Evaluation, judged: Judged) -> String {
+    let fitted = evaluation.claims.iter().filter(|claim| claim.judged == judged && claim.fitted).count();
+    let all = evaluation.count(judged);
+    if fitted > 0 { format!("{all} ({fitted} fitted)") } else { all.to_string() }
 }
 
 /// Where a number is, in one line.
@@ -68,7 +99,7 @@ pub(super) fn cases(evaluation: &Evaluation) -> Option<TableNumbers> {
 /// A point of a figure as a row: x, ours, interval, spread, how many seeds.
 pub(super) fn figure_row(point: &FigurePoint) -> [String; 5] {
     let estimate = &point.estimate;
-    let ours = estimate.curve.or(estimate.mean);
+    let ours = if estimate.curve.is_some() { from_curve(estimate) } else { or_dash(estimate.mean) };
     let seeds = format!("{} of {}", estimate.count(), estimate.values.len());
-    [point.label.clone(), or_dash(ours), interval(estimate), spread(estimate), seeds]
+    [point.label.clone(), ours, interval(estimate), spread(estimate), seeds]
 }

@@ -1,6 +1,6 @@
 //! An evaluation as plain text.
 
-use super::numbers::{cases, interval, or_dash, place, sign, spread};
+use super::numbers::{cases, count, interval, or_dash, ours, place, sign, spread};
 use crate::evaluate::{Cell, Evaluation, Judged, SettingLine, Standing, TableNumbers, Verdict};
 use std::fmt::Write;
 
@@ -80,7 +80,7 @@ fn verdict(claim: &Verdict, out: &mut String) {
         let spread = Some(spread(&part.estimate)).filter(|text| !text.is_empty());
         let spread = spread.map(|text| format!(", seeds {text}"));
         let more: String = [published, interval, spread].into_iter().flatten().collect();
-        let ours = format!("{} {}", or_dash(part.ours), part.unit);
+        let ours = format!("{} {}", ours(part), part.unit);
         let _ = writeln!(out, "      {}: {}{more}", place(part), ours.trim_end());
     }
     for line in claim.reason.lines() {
@@ -90,11 +90,10 @@ fn verdict(claim: &Verdict, out: &mut String) {
 
 fn summary(evaluation: &Evaluation, out: &mut String) {
     let all = [Judged::Reproduces, Judged::DoesNotReproduce, Judged::CannotBeComputed, Judged::Prediction];
-    let counts = all.map(|judged| (evaluation.count(judged), judged.words()));
-    let said: Vec<String> = counts
+    let said: Vec<String> = all
         .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, words)| format!("{count} {words}"))
+        .filter(|judged| evaluation.count(**judged) > 0)
+        .map(|judged| format!("{} {}", count(evaluation, *judged), judged.words()))
         .collect();
     let _ = writeln!(out, "  {} claims: {}", evaluation.claims.len(), said.join(", "));
 }

@@ -1,6 +1,6 @@
 //! A claim and its verdict as HTML.
 
-use super::numbers::{interval, or_dash, sign, spread};
+use super::numbers::{interval, or_dash, ours, sign, spread};
 use crate::evaluate::{Judged, Part, Verdict};
 use guestright_figure::escape;
 use std::fmt::Write;
@@ -36,7 +36,7 @@ pub(super) fn claim(claim: &Verdict, id: &str, out: &mut String) {
         }
         _ => words.push(format!("ours: {}", claim.by)),
     }
-    let _ = writeln!(out, "<p class=\"soft\">{}.</p>", escape(&words.join("; ")));
+    let _ = writeln!(out, "<p class=\"soft\">{}.</p>", escape(words.join("; ").trim_end_matches('.')));
     if !claim.parts.is_empty() {
         if claim.parts.len() > OPEN_MAX {
             let _ = writeln!(out, "<details class=\"rows\"><summary>{} numbers</summary>", claim.parts.len());
@@ -86,7 +86,7 @@ fn parts(parts: &[Part], out: &mut String) {
         let _ = write!(
             out,
             "<td class=\"number\">{}</td><td>{}</td><td>{}</td>",
-            or_dash(part.ours),
+            ours(part),
             interval(&part.estimate),
             spread(&part.estimate)
         );

@@ -14,6 +14,9 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("an unknown key",             "question =", "qestion ="),
     ("no seeds",                   "seeds = 20                  #", "# "),
     ("too many seeds",             "seeds = 20 ", "seeds = 20_000 "),
+    ("seeds misspelt",             "seeds = 20 ", "seedz = 20 "),
+    ("an infinite condition",      "at_least = 3.6", "at_least = inf"),
+    ("a setting that is not a number", "cpu.nat_us = 100.0", "cpu.nat_us = nan"),
     ("seeds in words",             "seeds = 20 ", "seeds = \"many\" "),
     ("an unknown testbed",         "\"voice\"", "\"voise\""),
     ("an unknown platform",        "[\"sim\"]", "[\"sim\", \"netn\"]"),
@@ -96,6 +99,7 @@ fn every_mistake_has_its_place_and_its_remedy() {
 #[test]
 fn what_is_wrong_in_one_place_does_not_hide_the_next() {
     let text = example()
+        .replace("seeds = 20 ", "seedz = 20 ")
         .replace("at_least = 3.6", "at_lest = 3.6")
         .replace("y_from", "y_form")
         .replace("case = \"rsa\"", "case = \"rsaa\"");
@@ -103,7 +107,10 @@ fn what_is_wrong_in_one_place_does_not_hide_the_next() {
     let lines: Vec<usize> = error.mistakes.iter().map(|mistake| mistake.line).collect();
     assert!(lines.windows(2).all(|two| two[0] <= two[1]), "in the order of the text: {lines:?}");
     let all = error.to_string();
-    for part in ["did you mean `at_least`", "did you mean `y_from`", "did you mean `rsa`"] {
+    assert!(!all.contains("is wanted"), "what is misspelt is not missing: {all}");
+    for part in
+        ["did you mean `seeds`", "did you mean `at_least`", "did you mean `y_from`", "did you mean `rsa`"]
+    {
         assert!(all.contains(part), "{part}: {all}");
     }
 }

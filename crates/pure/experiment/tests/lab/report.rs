@@ -102,6 +102,22 @@ fn nothing_in_a_plan_can_leave_its_place_in_the_page() {
 }
 
 #[test]
+fn a_single_seed_has_no_interval_and_what_fails_is_counted() {
+    let text = example()
+        .replace("cpu.nat_us = 100.0", "cpu.nat_us = 600.0")
+        .replace("\nsource = \"", "\nsource = \"See p. 4. ");
+    let plan = plan(&text).quick().with_seeds(1).unwrap();
+    let evaluation = evaluate(&plan, &run(&plan), Platform::Sim);
+    let page = report_html(std::slice::from_ref(&evaluation), &Provenance::default());
+    assert!(!page.contains("Shaded: 95"), "there is no interval");
+    assert!(page.contains("1 seed<") && !page.contains("all 1 seeds"));
+    assert!(!page.contains("..</p>"), "one full stop");
+    let list = page.split("What does not fit").nth(1).unwrap().split("</ul>").next().unwrap();
+    assert!(list.contains(&format!("</span> {}: <a", evaluation.title)), "{list}");
+    assert!(list.contains(" of 3 numbers; "), "{list}");
+}
+
+#[test]
 fn an_evaluation_is_the_same_after_json() {
     let evaluation = evaluation();
     let again = Evaluation::from_json(&evaluation.json()).unwrap();

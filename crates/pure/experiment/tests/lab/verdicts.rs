@@ -102,6 +102,51 @@ fn what_cannot_be_computed_says_why() {
 }
 
 #[test]
+fn a_sweep_that_begins_too_late_gives_a_bound() {
+    let sweep = |test: &str, calls: &str| {
+        let largest = LARGEST.replace("at_most", "otherwise = 0\nat_most");
+        let claim = claim(&format!("of = \"capacity\"\n{test}"));
+        let plan = plan(&small(&format!("{largest}{claim}")).replace("[1, 2, 5, 6, 7, 8]", calls));
+        let mut results = Results::new(&plan);
+        for run in plan.runs() {
+            results.record(&plan, &run, &Outcome::default().with("load", 2.0)).unwrap();
+        }
+        let evaluation = evaluate(&plan, &results, Platform::Sim);
+        (evaluation.claims[0].clone(), evaluation.text())
+    };
+    let (verdict, _) = sweep("published = 0\nwithin = 0", "[1, 2, 3]");
+    assert_eq!((verdict.judged, verdict.parts[0].bound.as_str()), (Judged::Reproduces, ""));
+    #[rustfmt::skip]
+    let cases = [
+        ("published = 5\nwithin = 0", Judged::CannotBeComputed),
+        ("published = 0\nwithin = 0", Judged::CannotBeComputed),
+        ("at_least = 3",              Judged::CannotBeComputed),
+        ("at_most = 5",               Judged::Reproduces),
+        ("at_most = 4",               Judged::CannotBeComputed),
+        ("at_least = 6",              Judged::DoesNotReproduce),
+        ("published = 7\nwithin = 1", Judged::DoesNotReproduce),
+        ("prediction = true",         Judged::Prediction),
+    ];
+    for (test, judged) in cases {
+        let (verdict, text) = sweep(test, "[6, 7, 8]");
+        assert_eq!(verdict.judged, judged, "{test}");
+        assert_eq!((verdict.parts[0].ours, verdict.parts[0].bound.as_str()), (Some(5.0), "at most"));
+        assert!(verdict.reason.contains("the condition fails at the edge of the sweep already"), "{test}");
+        assert!(text.contains("ours: at most 5,"), "{text}");
+    }
+}
+
+#[test]
+fn a_coarse_sweep_says_where_it_fails() {
+    let load = |calls: usize, _| Some(if calls > 2 { 2.0 } else { 0.5 });
+    let text = with_loads(&format!("{LARGEST}{}", claim("of = \"capacity\"\nat_least = 1")), load).text();
+    assert!(text.contains("ours: 2 (5 fails),"), "{text}");
+    let load = |calls: usize, _| Some(if calls > 5 { 2.0 } else { 0.5 });
+    let text = with_loads(&format!("{LARGEST}{}", claim("of = \"capacity\"\nat_least = 1")), load).text();
+    assert!(text.contains("ours: 5,"), "{text}");
+}
+
+#[test]
 fn a_capacity_is_judged_by_the_mean_curve_and_its_spread_is_shown() {
     // Seeds 0 and 1 carry 6 calls, 2 and 3 carry 7; the mean curve is at 0.95 with 6 and at 1.05 with 7.
     let load = |calls: usize, seed: usize| Some(calls as f64 / 10.0 + if seed < 2 { 0.4 } else { 0.3 });

@@ -1,7 +1,7 @@
 //! Lines, points, bars, bands and errors.
 
 use super::Frame;
-use crate::chart::{Chart, Marks, Series, Work};
+use crate::chart::{Chart, Marks, Series, Threshold, Work};
 use crate::number::{escape, place, short};
 use crate::scale::Scaled;
 use crate::thin::{scatter, thin};
@@ -9,25 +9,26 @@ use std::fmt::Write;
 
 /// With more points than this, each is not given words of its own.
 const WORDS_MAX: usize = 200;
+/// How far names must be from each other, in pixels.
+const LABEL: f64 = 12.0;
 
 pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mut String) {
-    let Frame { left, right, top, bottom } = frame;
-    // Its own coordinate system cuts off what is outside; it needs no name that could be there twice in a page.
-    let (wide, high) = (right - left, bottom - top);
-    let _ = writeln!(
-        out,
-        "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">",
-        l = place(left - 5.0),
-        t = place(top - 5.0),
-        w = place(wide + 10.0),
-        h = place(high + 10.0)
-    );
+    let Frame { left, right, .. } = frame;
+    let wide = right - left;
+    let mut areas = String::new();
     for (index, band) in chart.bands.iter().enumerate() {
-        area(index % Chart::SERIES_MAX, &band.points, x, y, out);
+        area(index % Chart::SERIES_MAX, &band.points, x, y, &mut areas);
     }
     for (index, series) in chart.series.iter().enumerate() {
-        area(colour(index, series), &series.band, x, y, out);
+        area(colour(index, series), &series.band, x, y, &mut areas);
     }
+    // Areas end at the frame; a mark on the frame is drawn whole.
+    if !areas.is_empty() {
+        clip(frame, 0.0, out);
+        out.push_str(&areas);
+        out.push_str("</svg>\n");
+    }
+    clip(frame, 5.0, out);
     let bars = chart.series.iter().filter(|series| series.marks == Marks::Bars).count();
     let mut bar = 0;
     for (index, series) in chart.series.iter().enumerate() {
@@ -48,17 +49,44 @@ pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mu
         errors(index, series, x, y, out);
     }
     out.push_str("</svg>\n");
-    for threshold in &chart.thresholds {
-        let Some(at) = y.place(threshold.y).filter(|at| (top..=bottom).contains(at)) else { continue };
+    thresholds(chart, y, frame, out);
+}
+
+/// Opens a coordinate system of its own, which cuts off what is farther outside than this; it needs no name that could
+/// be there twice in a page.
+fn clip(frame: Frame, outside: f64, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">",
+        l = place(frame.left - outside),
+        t = place(frame.top - outside),
+        w = place(frame.right - frame.left + 2.0 * outside),
+        h = place(frame.bottom - frame.top + 2.0 * outside)
+    );
+}
+
+/// Lines across, with names above them; a name that would lie on the one above it goes below its own line.
+fn thresholds(chart: &Chart, y: &Scaled, frame: Frame, out: &mut String) {
+    let Frame { left, right, top, bottom } = frame;
+    let place_of = |threshold: &Threshold| {
+        Some((y.place(threshold.y).filter(|at| (top..=bottom).contains(at))?, threshold.name.clone()))
+    };
+    let mut lines: Vec<(f64, String)> = chart.thresholds.iter().filter_map(place_of).collect();
+    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut before = f64::NEG_INFINITY;
+    for (at, name) in lines {
+        let above = at - 4.0;
+        let line = if above >= before + LABEL { above } else { (at + LABEL).max(before + LABEL) };
+        before = line;
         let _ = writeln!(
             out,
-            "<path class=\"gf-limit\" d=\"M{} {}H{}\"/><text class=\"gf-soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            "<path class=\"gf-limit\" d=\"M{} {}H{}\"/><text class=\"gf-soft gf-halo\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
             place(left),
             place(at),
             place(right),
             place(right - 4.0),
-            place(at - 4.0),
-            escape(&threshold.name)
+            place(line),
+            escape(&name)
         );
     }
 }

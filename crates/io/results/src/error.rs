@@ -18,6 +18,14 @@ pub enum ResultsError {
         /// What to do about it, when we know; starts with a semicolon.
         hint: &'static str,
     },
+    /// A file is where the folder, or one above it, should be.
+    #[error("cannot make the folder {}: {} is a file; choose another folder with --out", path.display(), file.display())]
+    NotAFolder {
+        /// The folder.
+        path: PathBuf,
+        /// The file.
+        file: PathBuf,
+    },
     /// Another program writes there.
     #[error("another program writes to {}; wait until it ends, or choose another folder", path.display())]
     Busy {

@@ -33,7 +33,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
 ///
 /// When the system refuses.
 pub fn make_folder(path: &Path) -> Result<(), ResultsError> {
-    std::fs::create_dir_all(path).map_err(|error| ResultsError::system("make the folder", path, &error))
+    std::fs::create_dir_all(path).map_err(|error| match path.ancestors().find(|part| part.is_file()) {
+        Some(file) => ResultsError::NotAFolder { path: path.to_owned(), file: file.to_owned() },
+        None => ResultsError::system("make the folder", path, &error),
+    })
 }
 
 /// Reads a file of at most `max` bytes.
@@ -86,7 +89,13 @@ mod tests {
         let file = folder.path().join("file");
         write(&file, b"").unwrap();
         let error = write(&file.join("below"), b"").unwrap_err().to_string();
-        assert!(error.starts_with("cannot make the folder ") && error.contains("file"), "{error}");
+        assert!(error.starts_with("cannot make the folder "), "{error}");
+        assert_eq!(
+            make_folder(&file.join("deep/er")),
+            Err(ResultsError::NotAFolder { path: file.join("deep/er"), file: file.clone() })
+        );
+        let error = make_folder(&file).unwrap_err().to_string();
+        assert!(error.ends_with("/file is a file; choose another folder with --out"), "{error}");
         let error = read(&folder.path().join("none"), 1).unwrap_err().to_string();
         assert!(error.contains("none") && error.contains("check the name"), "{error}");
     }

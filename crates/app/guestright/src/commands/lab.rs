@@ -8,6 +8,7 @@ mod fake;
 mod files;
 #[cfg(feature = "lab")]
 mod list;
+mod out;
 mod overhead;
 #[cfg(feature = "lab")]
 mod plans;
@@ -54,6 +55,7 @@ enum LabCommand {
 
 impl Lab {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        let out = &mut out::StandardOutput(out);
         match self.command {
             #[cfg(feature = "lab")]
             LabCommand::List(command) => command.run(out),
@@ -69,4 +71,10 @@ impl Lab {
             LabCommand::Traffic(command) => command.run(out),
         }
     }
+}
+
+/// "1 run", "2 runs".
+#[cfg(feature = "lab")]
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -1,6 +1,6 @@
 //! `lab check`: whether plans are sensible.
 
-use super::plans;
+use super::{counted, plans};
 use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
 use std::io::Write;
@@ -26,8 +26,8 @@ impl Check {
         for source in sources {
             match source.parse() {
                 Ok(plan) => {
-                    let (full, quick) = (plan.run_count(), plan.quick().run_count());
-                    writeln!(out, "{}: good, {full} runs, {quick} with --quick", source.name)?;
+                    let (full, quick) = (counted(plan.run_count(), "run"), plan.quick().run_count());
+                    writeln!(out, "{}: good, {full}, {quick} with --quick", source.name)?;
                 }
                 Err(failure) => refused.push(failure),
             }

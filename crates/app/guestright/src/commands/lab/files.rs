@@ -11,7 +11,8 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 /// The rows, for programs.
 pub(super) const PARQUET: &str = "rows.parquet";
@@ -21,7 +22,7 @@ pub(super) const CSV: &str = "rows.csv";
 pub(super) const EVALUATION: &str = "evaluation.json";
 /// What was found, for people.
 pub(super) const REPORT: &str = "report.html";
-/// The most numbers of a claim that are printed.
+/// The most numbers of a claim that are printed, unless they are its answer.
 const PARTS_MAX: usize = 8;
 /// The most bytes of rows.
 const BYTES_MAX: u64 = 4 << 30;
@@ -46,8 +47,11 @@ pub(super) fn write_rows(folder: &Path, plan: &Plan, results: &Results) -> Resul
 
 /// Writes the figures of each plan into its folder, and one report of all.
 pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Outcome {
-    for Finished { evaluation, .. } in finished {
-        write_figures(&out.join(&evaluation.name).join("figures"), evaluation)?;
+    file::make_folder(out).map_err(Failure::config)?;
+    for Finished { evaluation, folder, .. } in finished {
+        // A report into a plan's own folder belongs to that plan.
+        let own = if is_same(out, folder) { out.to_owned() } else { out.join(&evaluation.name) };
+        write_figures(&own.join("figures"), evaluation)?;
     }
     let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).collect();
     let text = serde_json::to_string_pretty(&evaluations)? + "\n";
@@ -55,15 +59,39 @@ pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Outcome {
     file::write(&out.join(REPORT), page(out, finished).as_bytes()).map_err(Failure::config)
 }
 
-/// The report, with links to rows that lie within its folder.
+/// The report, with links to the rows.
 fn page(out: &Path, finished: &[Finished]) -> String {
     let evaluations: Vec<Evaluation> = finished.iter().map(|one| one.evaluation.clone()).collect();
-    let link = |one: &Finished| {
-        let within = one.folder.strip_prefix(out).ok()?.join(CSV);
-        within.to_str().map(str::to_owned)
-    };
-    let rows = finished.iter().map(|one| link(one).unwrap_or_default()).collect();
+    let rows = finished.iter().map(|one| link(out, &one.folder.join(CSV))).collect();
     report_html(&evaluations, &Provenance { title: String::new(), facts: facts(finished), rows })
+}
+
+/// Whether two paths lead to one folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// The address of a file for a page in a folder: from there, or the whole path if the way is not known.
+fn link(folder: &Path, file: &Path) -> String {
+    let way = || {
+        let parent = file.parent()?.canonicalize().ok()?;
+        Some(way(&folder.canonicalize().ok()?, &parent.join(file.file_name()?)))
+    };
+    let path = way().or_else(|| std::path::absolute(file).ok()).unwrap_or_else(|| file.to_owned());
+    // RFC 3986, section 2.3: what else stands in a path is encoded.
+    let encoded = path.as_os_str().as_bytes().iter().map(|byte| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
+        other if other.is_ascii_alphanumeric() => char::from(*other).to_string(),
+        other => format!("%{other:02X}"),
+    });
+    encoded.collect()
+}
+
+/// The way from a folder to a file, both of them without symbolic links.
+fn way(folder: &Path, file: &Path) -> PathBuf {
+    let common = folder.components().zip(file.components()).take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(file.components().skip(common)).collect()
 }
 
 /// Who made the rows, where, and in what time.
@@ -175,7 +203,7 @@ pub(super) fn show(
     Err(Failure::user(error).hint("the report says of each claim what is missing"))
 }
 
-/// A line for each claim, and one for each of its numbers if they are few.
+/// A line for each claim, and one for each of its numbers if they are few or, as in a prediction, the answer.
 fn verdicts(evaluation: &Evaluation) -> String {
     let quick = if evaluation.quick { ", quick" } else { "" };
     let mut text = format!("{} ({}{quick})\n", evaluation.title, evaluation.name);
@@ -183,7 +211,11 @@ fn verdicts(evaluation: &Evaluation) -> String {
         let fitted = if claim.fitted { " (fitted)" } else { "" };
         let words = format!("{}{fitted}", claim.judged.words());
         let _ = writeln!(text, "  {words:<27} {}: {}", claim.id, claim.text);
-        let shown = if claim.parts.len() > PARTS_MAX { &[] } else { claim.parts.as_slice() };
+        let is_long = claim.parts.len() > PARTS_MAX && claim.judged != Judged::Prediction;
+        let shown = if is_long { &[] } else { claim.parts.as_slice() };
+        if is_long {
+            let _ = writeln!(text, "  {:<27}   {} numbers; --details shows them", "", claim.parts.len());
+        }
         for part in shown {
             let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
             let published =
@@ -235,4 +267,41 @@ fn read(path: &Path, sha: &str) -> Result<Vec<u8>, Failure> {
     let error =
         anyhow!("{} has changed since it was written: its digest is not the one in run.json", path.display());
     Err(Failure::config(error).hint("take back the change, or run the plan again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_from_the_page_to_the_rows() {
+        let home = tempfile::tempdir().unwrap();
+        let path = |name: &str| home.path().join(name);
+        for folder in ["out/plan", "other/deep", "odd #1?/plan"] {
+            std::fs::create_dir_all(path(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(path("out"), path("linked")).unwrap();
+        let cases = [
+            ("out", "out/plan", "plan/rows.csv"),
+            ("other", "out/plan", "../out/plan/rows.csv"),
+            ("other/deep", "linked/plan", "../../out/plan/rows.csv"),
+            ("linked", "out/plan", "plan/rows.csv"),
+            ("out/plan", "out/plan/.", "rows.csv"),
+            ("out", "odd #1?/plan", "../odd%20%231%3F/plan/rows.csv"),
+        ];
+        for (out, folder, want) in cases {
+            assert_eq!(link(&path(out), &path(folder).join(CSV)), want, "{out} to {folder}");
+        }
+        let gone = link(&path("none"), &path("out/plan/rows.csv"));
+        assert!(gone.starts_with('/') && gone.ends_with("/out/plan/rows.csv"), "{gone}");
+    }
+
+    #[test]
+    fn one_folder_has_many_names() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("deep");
+        std::fs::create_dir(&deep).unwrap();
+        assert!(is_same(&deep, &deep.join("../deep/")) && !is_same(&deep, home.path()));
+        assert!(!is_same(&deep, &home.path().join("none")));
+    }
 }

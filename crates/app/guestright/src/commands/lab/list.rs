@@ -1,5 +1,6 @@
 //! `lab list`: plans, and testbeds with what can be set and what is measured.
 
+use super::counted;
 use super::plans::{self, Source};
 use crate::failure::{Failure, Outcome};
 use guestright_experiment::{Plan, SettingInfo, Testbed};
@@ -50,10 +51,11 @@ impl List {
             let (quick, full) = (plan.quick().run_count(), plan.run_count());
             writeln!(out, "{}: {}", source.name, plan.title())?;
             paragraph(plan.question(), out)?;
-            let (testbed, claims) = (plan.testbed().name(), plan.claims());
-            writeln!(out, "    testbed {testbed}, {full} runs, {quick} with --quick, {claims} claims\n")?;
+            let (testbed, full, claims) =
+                (plan.testbed().name(), counted(full, "run"), counted(plan.claims(), "claim"));
+            writeln!(out, "    testbed {testbed}, {full}, {quick} with --quick, {claims}\n")?;
         }
-        writeln!(out, "{} plans; `guestright lab run PLAN --quick` runs one", plans.len())?;
+        writeln!(out, "{}; `guestright lab run PLAN --quick` runs one", counted(plans.len(), "plan"))?;
         Ok(())
     }
 

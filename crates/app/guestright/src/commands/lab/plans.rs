@@ -14,6 +14,8 @@ pub(super) const MISTAKE_HINT: &str = "mend the lines above; `guestright lab lis
     metric, and docs/adding-an-experiment.md how plans are written";
 /// The most plans that one folder gives.
 const PLANS_MAX: usize = 1_000;
+/// Names that files beside the plans' folders have.
+const TAKEN: [&str; 2] = [super::files::EVALUATION, super::files::REPORT];
 /// How deep folders are looked into.
 const DEPTH_MAX: usize = 8;
 /// The most characters of a line that are shown.
@@ -65,9 +67,18 @@ fn find_one(word: &str, built_in: &[(&str, &str)]) -> Result<Vec<Source>, Failur
     let within = format!("{name}/");
     let fits = |plan: &&(&str, &str)| plan.0 == name || plan.0.starts_with(&within) || name == "experiments";
     let found: Vec<Source> = built_in.iter().filter(fits).map(|(name, text)| source(name, text)).collect();
+    if found.is_empty() && path.is_dir() {
+        let error = anyhow!("the folder {word} has no .toml files");
+        return Err(Failure::config(error).hint("a plan is a file whose name ends in .toml"));
+    }
     if found.is_empty() {
         let hint = "name a file or a folder with plans, or one of those that `guestright lab list` shows";
-        return Err(Failure::user(anyhow!("there is no plan {word}")).hint(hint));
+        let failure = if path.extension().is_some() || path.is_absolute() || word.starts_with('.') {
+            Failure::config(anyhow!("there is no file {word}, and no built-in plan of this name"))
+        } else {
+            Failure::user(anyhow!("there is no plan {word}"))
+        };
+        return Err(failure.hint(hint));
     }
     Ok(found)
 }
@@ -105,7 +116,14 @@ fn read(path: &Path) -> Result<Source, Failure> {
 impl Source {
     /// The plan.
     pub(super) fn parse(&self) -> Result<Plan, Failure> {
-        Plan::parse(&self.text, guestright_world::testbeds()).map_err(|error| self.refusal(&error))
+        let plan = Plan::parse(&self.text, guestright_world::testbeds());
+        let plan = plan.map_err(|error| self.refusal(&error))?;
+        if TAKEN.contains(&plan.name()) {
+            let error =
+                anyhow!("{}: `name` cannot be {}, the name of a file of results", self.name, plan.name());
+            return Err(Failure::config(error).hint("give the plan another `name`"));
+        }
+        Ok(plan)
     }
 
     /// What is wrong, line by line, as compilers say it.
@@ -174,7 +192,8 @@ mod tests {
         assert_eq!(texts(path("deep")), ["a", "b"]);
         assert_eq!(texts(path("deep/er/b.toml")), ["b"]);
         std::fs::create_dir(path("empty")).unwrap();
-        assert!(find_one(path("empty").to_str().unwrap(), PLANS).is_err());
+        let error = find_one(path("empty").to_str().unwrap(), PLANS).unwrap_err().to_string();
+        assert!(error.contains("/empty has no .toml files"), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use guestright_experiment::{Plan, Platform, evaluate};
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Make the report of finished experiments again, without running them
@@ -43,6 +43,7 @@ impl Report {
                 finished.push(again(&folder, &others)?);
             }
         }
+        check_with(&others, &finished)?;
         let mut names = BTreeSet::new();
         if let Some(twice) = finished.iter().find(|one| !names.insert(&one.record.plan.name)) {
             let error = anyhow!("the plan {} has results in two of the folders", twice.record.plan.name);
@@ -55,13 +56,24 @@ impl Report {
 }
 
 /// The folder itself, or those within it: where records are.
-fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     if folder.join(record::FILE).is_file() {
         return Ok(vec![folder.to_owned()]);
     }
-    let entries = std::fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()));
+    let hint = "name a folder that `guestright lab run` wrote";
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        let (kind, folder) = (error.kind(), folder.display());
+        let words = if kind == ErrorKind::NotFound {
+            anyhow!("there is no folder {folder}")
+        } else if kind == ErrorKind::NotADirectory {
+            anyhow!("{folder} is a file, not a folder")
+        } else {
+            anyhow!("cannot look into {folder}: {error}")
+        };
+        Failure::config(words).hint(hint)
+    })?;
     let mut found = Vec::new();
-    for entry in entries.map_err(Failure::config)? {
+    for entry in entries {
         let path = entry?.path();
         if path.join(record::FILE).is_file() {
             found.push(path);
@@ -69,10 +81,19 @@ fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     if found.is_empty() {
         let error = anyhow!("{} has no results: no {} in it", folder.display(), record::FILE);
-        return Err(Failure::config(error).hint("name a folder that `guestright lab run` wrote"));
+        return Err(Failure::config(error).hint(hint));
     }
     found.sort();
     Ok(found)
+}
+
+/// Whoever names a plan means some of the rows.
+fn check_with(others: &[Plan], finished: &[Finished]) -> Outcome {
+    let names: BTreeSet<&str> = finished.iter().map(|one| one.record.plan.name.as_str()).collect();
+    let Some(unused) = others.iter().find(|plan| !names.contains(plan.name())) else { return Ok(()) };
+    let error = anyhow!("the folders have no results of the plan {}, which --with names", unused.name());
+    let names: Vec<&str> = names.into_iter().collect();
+    Err(Failure::user(error).hint(format!("they have results of {}", names.join(", "))))
 }
 
 fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {

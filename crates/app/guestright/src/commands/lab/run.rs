@@ -4,9 +4,11 @@ mod kept;
 mod pool;
 mod progress;
 
+use super::counted;
 use super::files::{self, Finished, Printing};
 use super::plans::{self, Source};
 use super::record::{HostRecord, PlanRecord, Program, Record};
+use super::report::plan_folders;
 use super::table::hexadecimal;
 use crate::failure::{Failure, Outcome};
 use crate::signals::Signals;
@@ -14,7 +16,7 @@ use anyhow::anyhow;
 use guestright_clock::Clock;
 use guestright_experiment::{self as experiment, Plan, Platform, Row, SettingError, evaluate};
 use guestright_results::file;
-use kept::{KeptRows, Opened};
+use kept::{KeptRows, Looked};
 use pool::Done;
 use progress::{Progress, scaled};
 use std::cmp::Reverse;
@@ -33,7 +35,7 @@ const JOURNAL: &str = "partial.csv";
 /// with any number of threads.
 ///
 /// Finished runs are kept in PLAN/partial.csv at once. If the program is interrupted, the same command goes on where it
-/// was, unless the program has changed since.
+/// was, unless the program has changed since. A quick run leaves the rows of the whole plan there.
 ///
 /// It ends with 0 if every verdict could be computed, also if one is "does not reproduce".
 #[derive(Debug, clap::Args)]
@@ -62,7 +64,7 @@ pub(super) struct Run {
     /// End if there is nothing to go on with
     #[arg(long, conflicts_with = "fresh")]
     resume: bool,
-    /// Make every run anew
+    /// Make every run anew, and replace what is there
     #[arg(long)]
     fresh: bool,
 }
@@ -77,7 +79,9 @@ enum Told {
 struct Task {
     source: Source,
     plan: Plan,
-    opened: Opened,
+    looked: Looked,
+    /// Which one it is, from 1, and of how many.
+    place: (usize, usize),
 }
 
 /// What is the same for all plans.
@@ -139,9 +143,16 @@ impl Run {
         let (program, host) = (Program::this()?, HostRecord::this());
         let threads = self.threads.map_or(host.cores, usize::from);
         let session = Session { options: self, program, host, threads, tell, told };
-        // All are opened before the first is run: whoever writes there too is noticed at once.
-        let tasks = plans.into_iter().map(|(source, plan)| session.open(source, plan));
-        let tasks: Vec<Task> = tasks.collect::<Result<_, _>>()?;
+        plans.iter().try_for_each(|(_, plan)| session.check_replaced(plan))?;
+        // All are opened before the first is run: whoever writes there too is noticed at once. Nothing is changed until
+        // all is well.
+        let of = plans.len();
+        let tasks = plans.into_iter().zip(1..).map(|((source, plan), number)| {
+            let path = self.out.join(plan.name()).join(JOURNAL);
+            let looked = KeptRows::look(&path, &plan, &session.program, self.fresh)?;
+            Ok(Task { source, plan, looked, place: (number, of) })
+        });
+        let tasks: Vec<Task> = tasks.collect::<Result<_, Failure>>()?;
         session.check_resume(&tasks)?;
         let (mut finished, mut journals) = (Vec::new(), Vec::new());
         for task in tasks {
@@ -149,18 +160,58 @@ impl Run {
             finished.push(done);
             journals.push(journal);
         }
+        session.check_stopped(|| "before the report was written; all runs are kept".to_owned())?;
         files::write_report(&self.out, &finished)?;
         // Only now: until here an interruption could have wanted them.
-        journals.into_iter().try_for_each(KeptRows::remove)?;
-        files::show(&self.out, &finished, self.printing, out)
+        journals.into_iter().try_for_each(KeptRows::finish)?;
+        let shown = files::show(&self.out, &finished, self.printing, out);
+        if self.printing.is_text() {
+            self.show_others(&finished, out)?;
+        }
+        shown
+    }
+
+    /// Plans that were run before into this folder, and are not in the report that was just written.
+    fn show_others(&self, finished: &[Finished], out: &mut impl Write) -> Outcome {
+        let folders = plan_folders(&self.out).unwrap_or_default();
+        let names = folders.iter().filter_map(|folder| folder.file_name()?.to_str());
+        let others: Vec<&str> =
+            names.filter(|name| finished.iter().all(|one| one.evaluation.name != *name)).collect();
+        if !others.is_empty() {
+            let (others, folder) = (others.join(", "), self.out.display());
+            writeln!(out, "also here: {others}; `guestright lab report {folder}` makes one page of all")?;
+        }
+        Ok(())
     }
 }
 
 impl Session<'_> {
-    fn open(&self, source: Source, plan: Plan) -> Result<Task, Failure> {
-        let path = self.options.out.join(plan.name()).join(JOURNAL);
-        let opened = KeptRows::open(&path, &plan, &self.program, self.options.fresh)?;
-        Ok(Task { source, plan, opened })
+    /// Finished results of a whole plan are not replaced by fewer without a word.
+    fn check_replaced(&self, plan: &Plan) -> Outcome {
+        let folder = self.options.out.join(plan.name());
+        let Ok(found) = Record::read(&folder) else { return Ok(()) };
+        let seeds = usize::try_from(plan.seeds()).unwrap_or(usize::MAX);
+        let fewer = self.options.seeds.is_some() && seeds < found.seeds.len();
+        if self.options.fresh || found.quick || !(plan.is_quick() || fewer) {
+            return Ok(());
+        }
+        let (folder, had) = (folder.display(), found.seeds.len());
+        let now = if plan.is_quick() { "a quick run".to_owned() } else { counted(seeds, "seed") };
+        let error = anyhow!(
+            "{folder} has the finished results of the whole plan, with {had} seeds; {now} would replace them"
+        );
+        Err(Failure::user(error).hint("give another folder with --out, or replace them with --fresh"))
+    }
+
+    /// A signal ends the work also when no run is being waited for.
+    fn check_stopped(&self, when: impl Fn() -> String) -> Outcome {
+        match self.told.try_recv() {
+            Ok(Told::Stop) => {
+                let error = anyhow!("stopped {}", when());
+                Err(Failure::user(error).hint("the same command goes on from there"))
+            }
+            Ok(Told::Done(..)) | Err(_) => Ok(()),
+        }
     }
 
     /// Whoever says --resume wants no run to be made twice.
@@ -169,12 +220,12 @@ impl Session<'_> {
             return Ok(());
         }
         let hint = "leave --resume out to make all runs";
-        for Task { plan, opened, .. } in tasks {
-            if let Some(why) = &opened.afresh {
+        for Task { plan, looked, .. } in tasks {
+            if let Some(why) = &looked.afresh {
                 return Err(Failure::user(anyhow!("{} cannot go on: {why}", plan.name())).hint(hint));
             }
         }
-        if tasks.iter().all(|task| task.opened.results.missing() == task.plan.run_count()) {
+        if tasks.iter().all(|task| task.looked.results.missing() == task.plan.run_count()) {
             let folder = self.options.out.display();
             return Err(Failure::user(anyhow!("{folder} has no finished runs to go on with")).hint(hint));
         }
@@ -184,21 +235,15 @@ impl Session<'_> {
     fn run_plan(&self, task: Task, out: &mut impl Write) -> Result<(Finished, KeptRows), Failure> {
         let mut clock = Clock::start();
         let started = clock.now().unix_seconds();
-        let Task { source, plan, opened: Opened { mut kept, mut results, afresh } } = task;
-        let (all, missing) = (plan.run_count(), results.missing());
         if self.options.printing.is_text() {
-            let name = plan.name();
-            match &afresh {
-                Some(why) => writeln!(out, "{name}: begins afresh; {why}")?,
-                None if missing < all => {
-                    writeln!(out, "{name}: goes on; {} of {all} runs are there", all - missing)?
-                }
-                None => {}
-            }
-            writeln!(out, "{name}: {missing} runs to make, {} at a time", self.threads)?;
-            out.flush()?;
+            self.announce(&task, out)?;
         }
-        let mut progress = Progress::new(plan.name(), all, all - missing);
+        let Task { source, plan, looked, place: (number, of) } = task;
+        let (mut kept, mut results) = looked.begin()?;
+        let (all, missing) = (plan.run_count(), results.missing());
+        let label =
+            if of > 1 { format!("{number} of {of}, {}", plan.name()) } else { plan.name().to_owned() };
+        let mut progress = Progress::new(&label, all, all - missing);
         let made = self.make(&plan, &mut results, &mut kept, &mut progress);
         let seconds = progress.seconds();
         progress.clear();
@@ -224,11 +269,47 @@ impl Session<'_> {
         record.write(&folder)?;
         if self.options.printing.is_text() {
             let rate = scaled(progress.rate());
-            writeln!(out, "{}: {missing} runs in {seconds:.1} s, {rate} packets/s", plan.name())?;
+            let made = counted(missing, "run");
+            writeln!(out, "{}: {made} in {seconds:.1} s, {rate} packets/s", plan.name())?;
             out.flush()?;
         }
         let evaluation = evaluate(&plan, &results, Platform::Sim);
         Ok((Finished { evaluation, record, folder }, kept))
+    }
+
+    /// Says what there is to do, and what is there.
+    fn announce(&self, Task { source, plan, looked, place }: &Task, out: &mut impl Write) -> Outcome {
+        let (name, all, missing) = (plan.name(), plan.run_count(), looked.results.missing());
+        let folder = self.options.out.display();
+        match &looked.afresh {
+            Some(why) => writeln!(out, "{name}: begins afresh; {why}")?,
+            None if missing < all => {
+                writeln!(out, "{name}: goes on; {} of {all} runs are there", all - missing)?
+            }
+            None => {}
+        }
+        if looked.damaged > 0 {
+            let lines = counted(looked.damaged, "damaged line");
+            writeln!(out, "{name}: {lines} at the end of {folder}/{name}/{JOURNAL} cannot be used")?;
+        }
+        if looked.strangers > 0 {
+            let rows = counted(looked.strangers, "kept row");
+            writeln!(out, "{name}: {rows} of other runs of this plan stay in {folder}/{name}/{JOURNAL}")?;
+        }
+        let before = Record::read(&self.options.out.join(name)).ok();
+        if before.is_some_and(|before| before.plan.runs_digest == plan.digest()) {
+            let hint = format!("`guestright lab report {folder} --with {}`", source.name);
+            writeln!(
+                out,
+                "{name}: the same runs were made before; {hint} makes figures anew without running"
+            )?;
+        }
+        let which = match place {
+            (_, 1) => String::new(),
+            (number, of) => format!("plan {number} of {of}, "),
+        };
+        writeln!(out, "{name}: {which}{} to make, {} at a time", counted(missing, "run"), self.threads)?;
+        Ok(out.flush()?)
     }
 
     /// Makes the runs that are missing.

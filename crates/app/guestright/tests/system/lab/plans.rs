@@ -168,6 +168,18 @@ fn a_mistake_is_refused_with_its_place_its_line_and_the_reason() {
     assert!(!desk.path("lab-results").exists(), "nothing was run");
     let (code, said) = desk.fail("check .");
     assert!(code == 78 && said.contains("3 of 4 plans have mistakes"), "{said}");
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    let (code, said) = desk.fail("check empty");
+    assert!(code == 78 && said.contains("the folder empty has no .toml files"), "{said}");
+    let (code, said) = desk.fail("check nothing-here.toml");
+    assert!(code == 78 && said.contains("there is no file nothing-here.toml"), "{said}");
+    for name in ["report.html", "evaluation.json"] {
+        desk.write("taken.toml", &PLAN.replace("\"tunnels\"", &format!("{name:?}")));
+        for command in ["check", "run"] {
+            let (code, said) = desk.fail(&format!("{command} taken.toml"));
+            assert!(code == 78 && said.contains(&format!("`name` cannot be {name}")), "{said}");
+        }
+    }
     let (code, said) = desk.fail("check nothing-here");
     assert!(code == 1 && said.contains("no plan nothing-here") && said.contains("lab list"), "{said}");
 }
@@ -222,6 +234,59 @@ fn a_run_leaves_rows_figures_and_a_report_and_can_be_reported_again() {
     assert!(code == 78 && said.contains("has changed since it was written"), "{said}");
     let (code, said) = desk.fail("report .");
     assert!(code == 78 && said.contains("has no results"), "{said}");
+}
+
+#[test]
+fn a_report_lies_anywhere_and_leads_to_the_rows() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    desk.write("other.toml", &PLAN.replace("\"tunnels\"", "\"others\""));
+    let said = desk.run("run plan.toml --out op");
+    assert!(!said.contains("also here") && !said.contains("plan 1 of"), "{said}");
+    let said = desk.run("run other.toml --out op");
+    assert!(said.contains("also here: tunnels; `guestright lab report op` makes one page of all"), "{said}");
+    let page = |name: &str| String::from_utf8(desk.read(name)).unwrap();
+    desk.run("report op --out deep/er");
+    let text = page("deep/er/report.html");
+    for name in ["tunnels", "others"] {
+        assert!(text.contains(&format!("href=\"../../op/{name}/rows.csv\"")), "{text}");
+        assert!(desk.path(&format!("deep/er/{name}/figures/length.svg")).is_file());
+    }
+    std::fs::remove_dir_all(desk.path("op/tunnels/figures")).unwrap();
+    desk.run("report op/tunnels");
+    assert!(
+        desk.path("op/tunnels/figures/length.svg").is_file() && !desk.path("op/tunnels/tunnels").exists()
+    );
+    assert!(page("op/tunnels/report.html").contains("href=\"rows.csv\""));
+
+    let said = desk.run("run plan.toml other.toml --out both");
+    assert!(said.contains("tunnels: plan 1 of 2, 4 runs") && said.contains("others: plan 2 of 2"), "{said}");
+    let said = desk.run("run plan.toml --out both");
+    assert!(said.contains("`guestright lab report both --with plan.toml` makes figures anew"), "{said}");
+}
+
+#[test]
+fn places_that_cannot_be_are_named() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    desk.write("other.toml", &PLAN.replace("\"tunnels\"", "\"others\""));
+    desk.write("afile", "");
+    let (code, said) = desk.fail("run plan.toml --out afile");
+    assert!(code == 78 && said.contains("afile is a file"), "{said}");
+    desk.run("run plan.toml --out op");
+    let (code, said) = desk.fail("report op --with other.toml");
+    assert!(
+        code == 1 && said.contains("no results of the plan others") && said.contains("of tunnels"),
+        "{said}"
+    );
+    let (code, said) = desk.fail("report nowhere");
+    assert!(code == 78 && said.contains("there is no folder nowhere") && said.contains("lab run"), "{said}");
+    let (code, said) = desk.fail("report afile");
+    assert!(code == 78 && said.contains("afile is a file, not a folder"), "{said}");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = guestright().args(["lab", "list"]).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("cannot write to standard output: "), "{said}");
 }
 
 #[test]

@@ -265,7 +265,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("partial.csv");
         let plan = filled(&path);
-        for smaller in [plan.quick(), plan.with_seeds(1).unwrap()] {
+        for smaller in [plan.with_seeds(1).unwrap(), plan.quick()] {
             let looked = look(&path, &smaller, false);
             assert!(looked.strangers > 0 && looked.results.missing() > 0, "{looked:?}");
             let (mut kept, results) = looked.begin().unwrap();

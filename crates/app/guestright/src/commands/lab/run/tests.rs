@@ -175,7 +175,7 @@ fn resume_refuses_to_make_all_runs_again() {
     std::fs::write(&path, "{}\n").unwrap();
     let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
     assert!(refused.contains("fake-plan cannot go on: what is there was not written by"), "{refused}");
-    std::fs::write(&path, "{}\n").unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n", "what is refused stays as it was");
     let said = run(home.path(), "", &text).unwrap();
     assert!(
         said.contains("fake-plan: begins afresh; what is there was not written by this program"),
@@ -210,4 +210,137 @@ fn too_many_runs_are_refused_before_the_first_one() {
     let text = text.replace("settings = { share = 0.07 }", "");
     let refused = run(home.path(), "--seeds 1000", &text).unwrap_err().to_string();
     assert!(refused.contains("more than 200000 runs") && refused.contains("--seeds"), "{refused}");
+}
+
+/// Two plans, of which the first cannot go on: the second one's rows stay.
+#[test]
+fn resume_touches_no_plan_unless_all_can_go_on() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("");
+    let named = |name: &str| text.replace("fake-plan", name);
+    let plan = |name: &str| (source(&named(name)), Plan::parse(&named(name), fake::TESTBEDS).unwrap());
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let plans = vec![plan("one"), plan("two")];
+    options(home.path(), "").run_plans(plans, (tell, told), &mut Vec::new()).unwrap_err();
+    let (one, two) = (home.path().join("one/partial.csv"), home.path().join("two/partial.csv"));
+    std::fs::write(&two, "{}\n").unwrap();
+    let before = std::fs::read(&one).unwrap();
+    let plans = vec![plan("one"), plan("two")];
+    let refused = options(home.path(), "--resume").run_plans(plans, channel(), &mut Vec::new());
+    assert!(refused.unwrap_err().to_string().contains("two cannot go on"));
+    assert_eq!((std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap()), (before, b"{}\n".to_vec()));
+}
+
+/// Puts rows of a finished run into a journal, as an interrupted run would have left them.
+fn interrupt(folder: &Path, whole: &Path, text: &str, rows: impl Iterator<Item = usize>) {
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let plan = Plan::parse(text, fake::TESTBEDS).unwrap();
+    options(folder, "").run_plans(vec![(source(text), plan)], (tell, told), &mut Vec::new()).unwrap_err();
+    let path = folder.join("fake-plan/partial.csv");
+    let csv = String::from_utf8(bytes(whole, "rows.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    let head = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
+    let kept: Vec<&str> = std::iter::once(head.as_str()).chain(rows.map(|row| lines[row + 1])).collect();
+    std::fs::write(&path, kept.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn a_smaller_run_leaves_the_rows_of_an_interrupted_one() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text(MORE);
+    run(&whole, "", &text).unwrap();
+    interrupt(&torn, &whole, &text, 0..12);
+    // Replications 0 and 1 of three points are the quick run's too.
+    let said = run(&torn, "--quick", &text).unwrap();
+    assert!(said.contains("goes on; 6 of 20 runs are there"), "{said}");
+    assert!(said.contains("6 kept rows of other runs of this plan stay in"), "{said}");
+    let said = run(&torn, "--seeds 1", &text).unwrap();
+    assert!(said.contains("goes on; 10 of 10 runs"), "what the quick run made is of use: {said}");
+    let said = run(&torn, "", &text).unwrap();
+    assert!(said.contains("goes on; 26 of 40 runs are there") && said.contains("14 runs in"), "{said}");
+    assert_eq!(bytes(&torn, "rows.parquet"), bytes(&whole, "rows.parquet"));
+    assert!(!torn.join("fake-plan/partial.csv").exists(), "nothing has to be kept any more");
+}
+
+#[test]
+fn fewer_runs_replace_finished_ones_only_if_told_to() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("");
+    run(home.path(), "--quick", &text).unwrap();
+    run(home.path(), "", &text).unwrap();
+    let before = (bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json"));
+    for (more, words) in [("--quick", "a quick run would"), ("--seeds 3", "3 seeds would")] {
+        let refused = run(home.path(), more, &text).unwrap_err().to_string();
+        assert!(refused.contains("whole plan, with 4 seeds") && refused.contains(words), "{refused}");
+        assert!(refused.contains("--out") && refused.contains("--fresh"), "{refused}");
+        assert_eq!((bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json")), before);
+        assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing was begun");
+    }
+    let said = run(home.path(), "", &text).unwrap();
+    assert!(said.contains("the same runs were made before; `guestright lab report "), "{said}");
+    let said = run(home.path(), "--seeds 5", &text).unwrap();
+    assert!(!said.contains("made before"), "{said}");
+    run(home.path(), "--quick --fresh", &text).unwrap();
+    assert_ne!(bytes(home.path(), "rows.parquet"), before.0);
+}
+
+/// Nobody waits for a run when the signal comes: every row is there.
+#[test]
+fn a_signal_after_the_last_run_is_heard() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text("");
+    run(&whole, "", &text).unwrap();
+    interrupt(&torn, &whole, &text, 0..40);
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let plans = vec![(source(&text), fake::plan(""))];
+    let stopped = options(&torn, "").run_plans(plans, (tell, told), &mut Vec::new());
+    let words = stopped.unwrap_err().to_string();
+    assert!(words.contains("stopped before the report was written; all runs are kept"), "{words}");
+    assert!(!torn.join("report.html").exists());
+    let said = run(&torn, "", &text).unwrap();
+    assert!(said.contains("goes on; 40 of 40 runs") && torn.join("report.html").exists(), "{said}");
+}
+
+#[test]
+fn damaged_lines_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text("");
+    run(&whole, "", &text).unwrap();
+    interrupt(&torn, &whole, &text, 0..12);
+    let path = torn.join("fake-plan/partial.csv");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = kept.lines().collect();
+    lines[11] = "damaged";
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let said = run(&torn, "--resume", &text).unwrap();
+    assert!(said.contains("goes on; 10 of 40 runs") && said.contains("2 damaged lines at the end"), "{said}");
+    assert_eq!(bytes(&torn, "rows.csv"), bytes(&whole, "rows.csv"));
+}
+
+#[test]
+fn the_answer_of_a_prediction_is_printed_however_long_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let cases = (0..8).map(|number| format!("[[case]]\nname = \"more-{number}\"\nsettings.share = 0.02\n"));
+    let claim = cases.collect::<String>()
+        + r#"
+[[claim]]
+id = "answer"
+text = "So much is lost."
+of = "loss"
+at = { calls = 2 }
+"#;
+    let prediction = claim.clone() + "prediction = true\n";
+    let said = run(&home.path().join("prediction"), "", &fake::text(&prediction)).unwrap();
+    let parts = |said: &str| said.lines().filter(|line| line.contains("calls = 2: ")).count();
+    assert_eq!(parts(&said), 10, "{said}");
+    assert!(!said.contains("--details"), "{said}");
+    let judged = claim + "between = [0, 1]\n";
+    let said = run(&home.path().join("between"), "", &fake::text(&judged)).unwrap();
+    assert!(parts(&said) == 0 && said.contains("10 numbers; --details shows them"), "{said}");
 }

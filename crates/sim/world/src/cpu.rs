@@ -71,6 +71,17 @@ pub(crate) struct CpuStats {
     pub(crate) verifying: Nanos,
 }
 
+/// How long a processor has worked up to some instant, with what it has done of the job that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// On packets.
+    pub(crate) forwarding: Nanos,
+    /// On receipts, beside packets.
+    pub(crate) verifying: Nanos,
+    /// On receipts, on the processor of their own that they have with [`Policy::OtherCore`].
+    pub(crate) elsewhere: Nanos,
+}
+
 /// A job, and its place in the order of arrival.
 #[derive(Clone, Copy, Debug)]
 struct Job<T> {
@@ -82,7 +93,7 @@ struct Job<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Running {
     Nothing,
-    Packet,
+    Packet { since: Instant },
     Verification { since: Instant, slice: Nanos },
 }
 
@@ -93,6 +104,7 @@ pub(crate) struct Cpu {
     packets: VecDeque<Job<Key>>,       // The first may be running.
     verifications: VecDeque<Job<u32>>, // The first may be running, or have been interrupted.
     running: Running,
+    other_since: Instant, // When the first verification began, if they have a processor of their own.
     packets_first: usize, // So many packets have their turn before the next quantum.
     epoch: u32,
     arrivals: u64,
@@ -108,6 +120,7 @@ impl Cpu {
             packets: VecDeque::new(),
             verifications: VecDeque::new(),
             running: Running::Nothing,
+            other_since: Instant::START,
             packets_first: 0,
             epoch: 0,
             arrivals: 0,
@@ -141,6 +154,7 @@ impl Cpu {
         self.verifications.push_back(Job { what: ticket, left: cost, order: self.arrivals });
         if self.config.policy == Policy::OtherCore {
             if self.verifications.len() == 1 {
+                self.other_since = agenda.now();
                 agenda.schedule(agenda.now() + cost, Event::OtherDue);
             }
             return true;
@@ -157,7 +171,7 @@ impl Cpu {
         match event {
             Event::Due(epoch) if epoch == self.epoch => {
                 match self.running {
-                    Running::Packet => self.finish_packet(),
+                    Running::Packet { .. } => self.finish_packet(),
                     Running::Verification { .. } => self.interrupt(agenda.now()),
                     Running::Nothing => {}
                 }
@@ -170,6 +184,7 @@ impl Cpu {
                     self.verified(job.what);
                 }
                 if let Some(next) = self.verifications.front() {
+                    self.other_since = agenda.now();
                     agenda.schedule(agenda.now() + next.left, Event::OtherDue);
                 }
             }
@@ -184,6 +199,21 @@ impl Cpu {
     /// What has been done so far. A job that runs counts when it ends or is interrupted.
     pub(crate) const fn stats(&self) -> &CpuStats {
         &self.stats
+    }
+
+    /// How long it has worked up to `now`, which is not before the last event and not after the next.
+    pub(crate) fn work(&self, now: Instant) -> Work {
+        let CpuStats { mut forwarding, mut verifying, .. } = self.stats;
+        match self.running {
+            Running::Nothing => {}
+            Running::Packet { since } => forwarding += now.since(since),
+            Running::Verification { since, .. } => verifying += now.since(since),
+        }
+        if self.config.policy != Policy::OtherCore {
+            return Work { forwarding, verifying, elsewhere: Nanos(0) };
+        }
+        let running = if self.verifications.is_empty() { Nanos(0) } else { now.since(self.other_since) };
+        Work { forwarding, verifying: Nanos(0), elsewhere: verifying + running }
     }
 
     /// Gives the processor to whose turn it is, if it is idle.
@@ -205,7 +235,7 @@ impl Cpu {
                     if let Policy::Quantum(quantum) = self.config.policy { left.min(quantum) } else { left };
                 (Running::Verification { since: agenda.now(), slice }, slice)
             }
-            (None, Some(packet)) => (Running::Packet, packet.left),
+            (None, Some(packet)) => (Running::Packet { since: agenda.now() }, packet.left),
             (None, None) => return,
         };
         self.running = running;
@@ -335,6 +365,38 @@ mod tests {
         // At 40 the packets of 11 to 39 wait, fifteen of them: 40–100. Then the last quantum.
         assert_eq!(forwarded[5..20], (1..=15).map(|n| 40 + 4 * n).collect::<Vec<_>>()[..]);
         assert_eq!(verified, [110]);
+    }
+
+    /// Up to any instant, what has been worked is the time that something was there to do.
+    #[test]
+    fn work_counts_what_the_running_job_has_had() {
+        let at = |ms: u64| Instant(ms * MS);
+        let work = |policy: Policy, times: &[u64]| {
+            let (mut queue, mut pool) = (Queue::new(), Pool::new());
+            let mut cpu = Cpu::new(CpuConfig { policy, backlog_max: 9, verifications_max: 9 });
+            assert!(cpu.verify(0, Nanos(30 * MS), &mut queue));
+            assert!(cpu.verify(1, Nanos(30 * MS), &mut queue));
+            assert!(cpu.forward(pool.insert(()), Nanos(4 * MS), &mut queue));
+            let mut seen = Vec::new();
+            for time in times {
+                while queue.next_at().is_some_and(|due| due <= at(*time)) {
+                    let (_, event) = queue.pop().unwrap();
+                    cpu.handle(event, &mut queue);
+                }
+                let Work { forwarding, verifying, elsewhere } = cpu.work(at(*time));
+                seen.push([forwarding, verifying, elsewhere].map(|span| span.0 / MS));
+            }
+            seen
+        };
+        // A quantum of 10 ms, the packet, then nothing but receipts until 64 ms.
+        assert_eq!(
+            work(Policy::Quantum(Nanos(10 * MS)), &[5, 12, 20, 64, 90]),
+            [[0, 5, 0], [2, 10, 0], [4, 16, 0], [4, 60, 0], [4, 60, 0]]
+        );
+        assert_eq!(
+            work(Policy::OtherCore, &[2, 20, 45, 90]),
+            [[2, 0, 2], [4, 0, 20], [4, 0, 45], [4, 0, 60]]
+        );
     }
 
     #[test]

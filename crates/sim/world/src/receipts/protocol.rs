@@ -19,8 +19,6 @@ use std::net::Ipv4Addr;
 
 /// The machines' time at the start of a run: certificates need a date.
 const START: Time = UnixSeconds(1_800_000_000).time();
-/// How often the firewall's counters are read.
-const TICK: Nanos = Nanos::from_millis(250);
 /// Between access point and team server.
 const HOME_DELAY: Nanos = Nanos::from_millis(15);
 /// What the provider owes the visitors' team, so that they are served: this simulation is not about decisions.
@@ -86,6 +84,8 @@ pub(crate) struct ProtocolStats {
     pub(crate) received: u64,
     /// Claims that visitors found too high.
     pub(crate) disputed: u64,
+    /// Visitors whose first session was opened and never closed.
+    pub(crate) lasting: u64,
 }
 
 /// A visitor of one call.
@@ -95,6 +95,8 @@ struct Guest {
     key: Option<(SecretKey, Certificate)>,
     address: Address,
     is_open: bool,
+    was_open: bool, // A session of its was opened before.
+    was_closed: bool,
     counted: Bytes, // By the access point's firewall.
     metered: Bytes, // By the visitor.
     due: Instant,
@@ -110,9 +112,24 @@ pub(crate) struct Household {
     guests: Vec<Guest>,
     letters: Pool<Vec<u8>>,
     visitor_sign: Nanos,
+    pace: Nanos,
     chance: Stream,
     actions: VecDeque<Action>,
     stats: ProtocolStats,
+}
+
+impl Guest {
+    fn opened(&mut self, stats: &mut ProtocolStats) {
+        stats.opened += 1;
+        stats.lasting += u64::from(!self.was_open);
+        (self.is_open, self.was_open, self.counted) = (true, true, Bytes(0));
+    }
+
+    fn closed(&mut self, stats: &mut ProtocolStats) {
+        stats.closed += 1;
+        stats.lasting -= u64::from(self.was_open && !self.was_closed);
+        (self.is_open, self.was_closed) = (false, true);
+    }
 }
 
 impl Household {
@@ -139,7 +156,8 @@ impl Household {
         for call in 0..config.calls {
             agenda.schedule(Instant(chance.random_range(0..config.arrival.0.max(1))), Event::Arrival(call));
         }
-        agenda.schedule(Instant::START + TICK, Event::Tick);
+        let pace = pace(receipts.interval);
+        agenda.schedule(Instant::START + pace, Event::Tick);
         Self {
             access_point: AccessPoint::new(machine_config(receipts), key, certificate),
             due: Instant::NEVER,
@@ -148,6 +166,7 @@ impl Household {
             guests,
             letters: Pool::new(),
             visitor_sign: receipts.visitor_sign,
+            pace,
             chance,
             actions: VecDeque::new(),
             stats: ProtocolStats::default(),
@@ -163,7 +182,7 @@ impl Household {
                 for guest in self.guests.iter().filter(|guest| guest.is_open) {
                     self.access_point.handle_traffic(guest.address, guest.counted, now);
                 }
-                agenda.schedule(agenda.now() + TICK, Event::Tick);
+                agenda.schedule(agenda.now() + self.pace, Event::Tick);
             }
             Event::AccessPointDue => {
                 if self.due <= agenda.now() {
@@ -293,9 +312,8 @@ impl Household {
     fn take_access_point_event(&mut self, event: &access_point::Event, now: Time) {
         match event {
             access_point::Event::Opened { address, .. } => {
-                self.stats.opened += 1;
                 if let Some(guest) = self.guests.iter_mut().find(|guest| guest.address == *address) {
-                    (guest.is_open, guest.counted) = (true, Bytes(0));
+                    guest.opened(&mut self.stats);
                 }
             }
             access_point::Event::Closing { address, .. } => {
@@ -304,8 +322,11 @@ impl Household {
                     self.access_point.handle_closed(*address, guest.counted, now);
                 }
             }
-            access_point::Event::Closed { code, .. } => {
-                self.stats.closed += 1;
+            access_point::Event::Closed { session, code } => {
+                let address = session.address;
+                if let Some(guest) = self.guests.iter_mut().find(|guest| guest.address == address) {
+                    guest.closed(&mut self.stats);
+                }
                 self.stats.unpaid += u64::from(*code == Code::Unpaid);
             }
             access_point::Event::Received(..) => self.stats.received += 1,
@@ -384,16 +405,21 @@ impl Household {
     }
 }
 
-/// What a message of a visitor asks of the access point's processor, ms: verification of a certificate and a signature
-/// under the terms for CONN, one verification for RCPT.
-pub(crate) fn processor_ms(message: &[u8], receipts: &Receipts) -> f64 {
+/// What a message of a visitor asks of the access point's processor, ms of verifying and of signing: verification of a
+/// certificate and a signature under the terms for CONN, one verification for RCPT.
+pub(crate) fn processor_ms(message: &[u8], receipts: &Receipts) -> (f64, f64) {
     if message.starts_with(b"CONN ") {
-        receipts.cost.verify_ms + receipts.cost.sign_ms
+        (receipts.cost.verify_ms, receipts.cost.sign_ms)
     } else if message.starts_with(b"RCPT ") {
-        receipts.cost.verify_ms
+        (receipts.cost.verify_ms, 0.0)
     } else {
-        0.0
+        (0.0, 0.0)
     }
+}
+
+/// How often the firewall's counters are read: a tenth of the interval, as on a real access point.
+fn pace(interval: Nanos) -> Nanos {
+    Nanos(interval.0 / 10).clamp(Nanos::from_millis(50), Nanos::from_millis(500))
 }
 
 /// The length of a message as an IPv4 packet: the machines sign with Ed25519; a receipt of another suite is so much
@@ -408,13 +434,12 @@ pub(crate) fn packet_bytes(message: &[u8], receipts: &Receipts) -> u32 {
 }
 
 fn machine_config(receipts: &Receipts) -> access_point::Config {
-    let deadline = micros(receipts.deadline);
-    let default = access_point::Config::default();
+    let interval = micros(receipts.interval);
     access_point::Config {
-        interval: micros(receipts.interval),
-        receipt_deadline: deadline,
-        retry_after: default.retry_after.min(Micros(deadline.0 / 3)),
-        ..default
+        interval,
+        receipt_deadline: micros(receipts.deadline),
+        retry_after: Micros(interval.0 / 10),
+        ..access_point::Config::default()
     }
 }
 
@@ -427,6 +452,8 @@ fn guest(number: u8, call: u16, team: &SecretKey, chance: &mut Stream) -> Guest 
         key: Some((key, certificate)),
         address: Address::new([2, 0, 0, number, high, low], Ipv4Addr::new(10, number, high, low)),
         is_open: false,
+        was_open: false,
+        was_closed: false,
         counted: Bytes(0),
         metered: Bytes(0),
         due: Instant::NEVER,

@@ -1,6 +1,7 @@
 use super::network::Run;
+use crate::cpu::Work;
 use crate::meter::Loss;
-use guestright_engine::{Instant, Nanos};
+use guestright_engine::Nanos;
 use guestright_experiment::{MetricInfo, Outcome};
 use guestright_quality::{Interval, Summary};
 
@@ -8,7 +9,7 @@ use guestright_quality::{Interval, Summary};
 const ACCEPTABLE: f64 = 3.6;
 
 /// What is measured of the calls.
-pub(super) const METRICS: [MetricInfo; 44] = [
+pub(super) const METRICS: [MetricInfo; 45] = [
     MetricInfo::new("mos_mean", "", "Mean over all streams of the score by paper A's formula (Figure 4)."),
     MetricInfo::new("mos_worst", "", "The worst stream's score by paper A's formula."),
     MetricInfo::new("mos_out", "", "Mean score of the streams from the first laptop."),
@@ -18,12 +19,12 @@ pub(super) const METRICS: [MetricInfo; 44] = [
     MetricInfo::new("g107_mos_worst", "", "The worst stream's score by ITU-T G.107."),
     MetricInfo::new("g107_mos_worse_way", "", "Mean score by ITU-T G.107 of the direction that is worse."),
     MetricInfo::new(
-        "acceptable",
+        "paper_a_acceptable",
         "",
         "1 if the mean score by paper A's formula is at least 3.60, 0 otherwise.",
     ),
     MetricInfo::new(
-        "acceptable_calls",
+        "g107_acceptable_calls",
         "",
         "Calls whose worse stream has a score of at least 3.60 by G.107.",
     ),
@@ -32,7 +33,11 @@ pub(super) const METRICS: [MetricInfo; 44] = [
     MetricInfo::new("late", "", "Packets that came too late for the buffer."),
     MetricInfo::new("overflow", "", "Packets that came when the buffer was full."),
     MetricInfo::new("delay_ms", "ms", "Mean one-way delay of what arrived, from laptop to laptop."),
-    MetricInfo::new("delay_p50_ms", "ms", "Half of the packets took no longer."),
+    MetricInfo::new(
+        "delay_p50_ms",
+        "ms",
+        "Half of the packets took no longer; like the other shares within 1 %, from a sketch.",
+    ),
     MetricInfo::new("delay_p95_ms", "ms", "95 of 100 packets took no longer."),
     MetricInfo::new("delay_p99_ms", "ms", "99 of 100 packets took no longer."),
     MetricInfo::new("delay_max_ms", "ms", "The longest delay."),
@@ -59,11 +64,28 @@ pub(super) const METRICS: [MetricInfo; 44] = [
     MetricInfo::new(
         "cpu_load",
         "",
-        "Share of the calls' length in which the busier access point's processor worked.",
+        "Share of the time of the calls in which the busier access point's processor worked.",
     ),
-    MetricInfo::new("cpu_verifying", "", "The part of it that was spent on receipts."),
-    MetricInfo::new("verify_ms", "ms", "What a verification took on the processor, on average."),
-    MetricInfo::new("radio_load", "", "Share of the run in which the busier channel was occupied."),
+    MetricInfo::new(
+        "cpu_verifying",
+        "",
+        "The part of it that was spent on receipts, with signing the terms.",
+    ),
+    MetricInfo::new(
+        "cpu_elsewhere",
+        "",
+        "Share of that time in which the busier other core verified (policy `other-core`); not in `cpu_load`.",
+    ),
+    MetricInfo::new(
+        "verify_ms",
+        "ms",
+        "What a finished verification took on the processor, on average, without signing.",
+    ),
+    MetricInfo::new(
+        "radio_load",
+        "",
+        "Share of the time of the calls in which the busier channel was occupied.",
+    ),
     MetricInfo::new("radio_collisions", "", "Attempts that collided, over all attempts."),
     MetricInfo::new("receipts_verified", "", "Verifications at both access points."),
     MetricInfo::new("receipts_signed", "", "Receipts that visitors signed (mode `protocol`)."),
@@ -74,7 +96,7 @@ pub(super) const METRICS: [MetricInfo; 44] = [
     MetricInfo::new(
         "sessions_broken",
         "",
-        "Sessions that were never opened or did not last: calls that are not whole.",
+        "Calls at an access point whose first session was never opened or did not last: they are not whole.",
     ),
     MetricInfo::new(
         "messages_lost",
@@ -124,7 +146,7 @@ fn scores(outcome: &mut Outcome, heard: &[Heard]) {
     outcome.set("mos_out", way(&mos, 0));
     outcome.set("mos_back", way(&mos, 1));
     outcome.set("r_mean", paper_a.and_then(|all| mean(all.iter().map(|(r, _)| *r))));
-    outcome.set("acceptable", mean_mos.map(|mos| if mos >= ACCEPTABLE { 1.0 } else { 0.0 }));
+    outcome.set("paper_a_acceptable", mean_mos.map(|mos| if mos >= ACCEPTABLE { 1.0 } else { 0.0 }));
     let g107: Option<Vec<f64>> = heard.iter().map(|heard| heard.g107).collect();
     outcome.set("g107_mos_mean", g107.as_ref().and_then(|all| mean(all.iter().copied())));
     outcome.set("g107_mos_worst", g107.as_ref().and_then(|all| least(all)));
@@ -132,7 +154,7 @@ fn scores(outcome: &mut Outcome, heard: &[Heard]) {
     outcome.set("g107_mos_worse_way", worse);
     let calls =
         g107.map(|all| all.chunks(2).filter(|call| call.iter().all(|mos| *mos >= ACCEPTABLE)).count());
-    outcome.set("acceptable_calls", calls.map(|calls| float(calls as u64)));
+    outcome.set("g107_acceptable_calls", calls.map(|calls| float(calls as u64)));
 }
 
 fn losses(outcome: &mut Outcome, run: &Run, heard: &[Heard]) {
@@ -173,17 +195,22 @@ fn delays(outcome: &mut Outcome, run: &Run, heard: &[Heard]) {
 }
 
 fn loads(outcome: &mut Outcome, run: &Run) {
-    let length = run.ended.since(Instant::START);
-    let over = |busy: Nanos, span: Nanos| share(busy.0, span.0);
-    let busier = run.cpus.iter().max_by_key(|cpu| cpu.forwarding + cpu.verifying);
-    outcome.set("cpu_load", busier.and_then(|cpu| over(cpu.forwarding + cpu.verifying, run.config.duration)));
-    outcome.set("cpu_verifying", busier.and_then(|cpu| over(cpu.verifying, run.config.duration)));
-    let (verified, verifying) = run.cpus.iter().fold((0, Nanos(0)), |(verified, verifying), cpu| {
-        (verified + cpu.verified, verifying + cpu.verifying)
-    });
+    let [before, after] = &run.done;
+    let spent = |of: fn(&Work) -> Nanos| {
+        let spans = before.cpus.iter().zip(&after.cpus);
+        spans.map(|(before, after)| of(after) - of(before)).collect::<Vec<_>>()
+    };
+    let over = |busy: Nanos| share(busy.0, run.config.duration.0);
+    let verifying = spent(|work| work.verifying);
+    let both = spent(|work| work.forwarding + work.verifying);
+    let busier = both.into_iter().zip(verifying).max();
+    outcome.set("cpu_load", busier.and_then(|(both, _)| over(both)));
+    outcome.set("cpu_verifying", busier.and_then(|(_, verifying)| over(verifying)));
+    outcome.set("cpu_elsewhere", spent(|work| work.elsewhere).into_iter().max().and_then(over));
+    let verified = run.cpus.iter().map(|cpu| cpu.verified).sum();
     outcome.set("receipts_verified", float(verified));
-    outcome.set("verify_ms", (verified > 0).then(|| verifying.as_millis() / float(verified)));
-    outcome.set("radio_load", over(run.radio.busy, length));
+    outcome.set("verify_ms", (verified > 0).then(|| run.verifying.as_millis() / float(verified)));
+    outcome.set("radio_load", over(after.radio_busy - before.radio_busy));
     outcome.set("radio_collisions", share(run.radio.collided, run.radio.attempts));
 }
 
@@ -198,7 +225,7 @@ fn sessions(outcome: &mut Outcome, run: &Run) {
     outcome.set("sessions_closed", sum(|stats| stats.closed));
     outcome.set("sessions_unpaid", sum(|stats| stats.unpaid));
     let wanted = u64::from(run.config.calls) * run.protocol.len() as u64;
-    let lasted: u64 = run.protocol.iter().map(|stats| stats.opened.saturating_sub(stats.closed)).sum();
+    let lasted: u64 = run.protocol.iter().map(|stats| stats.lasting).sum();
     outcome.set("sessions_broken", protocol.then(|| float(wanted.saturating_sub(lasted))));
     outcome.set("messages_lost", protocol.then(|| float(run.messages_lost)));
 }

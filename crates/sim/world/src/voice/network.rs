@@ -1,12 +1,12 @@
 //! The network of a call: laptop, radio, access point, wire, access point, radio, laptop; and the same way back.
 
+mod messages;
+
 use super::config::{Cells, Config, Phases};
 use crate::cpu::{self, Cpu};
 use crate::meter::{Loss, StreamMeter};
 use crate::radio::{RadioCell, Usage, usage};
-use crate::receipts::{
-    Action, Household, Mode, ProtocolConfig, ProtocolEvent, Receipts, packet_bytes, processor_ms,
-};
+use crate::receipts::{Household, Mode, ProtocolConfig, ProtocolEvent, Receipts};
 use guestright_engine::{Instant, Key, Nanos, Part, Pool, Queue, Streams};
 use guestright_experiment::SettingError;
 use guestright_quality::{DelayMeter, Interval};
@@ -61,10 +61,20 @@ struct AccessPoint {
 
 /// What the processor verifies.
 #[derive(Clone, Copy, Debug)]
-enum Ticket {
-    Emulated,
-    /// A message that waits for it.
-    Message(Key),
+struct Ticket {
+    /// The message that waits for it; none if verifications are emulated.
+    message: Option<Key>,
+    /// What it takes, without signing.
+    verifying: Nanos,
+}
+
+/// What has been worked up to some instant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Done {
+    /// By each access point's processor.
+    pub(super) cpus: Vec<cpu::Work>,
+    /// By the busier channel, up to the last frame's end.
+    pub(super) radio_busy: Nanos,
 }
 
 /// What a run gave.
@@ -76,12 +86,15 @@ pub(super) struct Run {
     pub(super) delays: DelayMeter,
     pub(super) losses: [u64; Loss::COUNT],
     pub(super) cpus: Vec<cpu::CpuStats>,
+    /// Before the calls began, and up to their end.
+    pub(super) done: [Done; 2],
+    /// What the verifications that were finished took.
+    pub(super) verifying: Nanos,
     pub(super) radio: Usage,
     pub(super) protocol: Vec<crate::receipts::ProtocolStats>,
     /// Messages of the protocol that were lost.
     pub(super) messages_lost: u64,
     pub(super) events: u64,
-    pub(super) ended: Instant,
 }
 
 /// The network while it runs.
@@ -100,6 +113,7 @@ pub(super) struct Network {
     delays: DelayMeter,
     losses: [u64; Loss::COUNT],
     messages_lost: u64,
+    verifying: Nanos,
 }
 
 impl Network {
@@ -135,6 +149,7 @@ impl Network {
             delays: DelayMeter::default(),
             losses: [0; Loss::COUNT],
             messages_lost: 0,
+            verifying: Nanos(0),
             config,
         };
         network.start_streams(&chance);
@@ -144,15 +159,21 @@ impl Network {
 
     /// Runs until all packets have arrived or were lost.
     pub(super) fn run(mut self) -> Run {
-        let end =
-            Instant::START + self.config.warmup + self.config.shape.interval + self.config.duration + DRAIN;
+        let begin = Instant::START + self.config.warmup;
+        let end = begin + self.config.shape.interval + self.config.duration + DRAIN;
         let mut events = 0;
+        // A processor's work is known up to the next event; so the calls' span is cut out exactly.
+        let marks = [begin, begin + self.config.duration];
+        let mut done: Vec<Done> = Vec::new();
         while self.queue.next_at().is_some_and(|at| at <= end) {
+            while let Some(mark) = marks.get(done.len()).filter(|mark| self.queue.next_at() > Some(**mark)) {
+                done.push(self.done(*mark));
+            }
             let Some((now, event)) = self.queue.pop() else { break };
             events += 1;
             self.handle(event, now);
         }
-        let ended = self.queue.now();
+        let done = [0, 1].map(|number| done.get(number).cloned().unwrap_or_else(|| self.done(marks[number])));
         let sent: u64 = self.streams.iter().map(|stream| u64::from(stream.sent())).sum();
         let delivered: u64 = self.streams.iter().map(StreamMeter::delivered).sum();
         let lost: u64 = self.losses.iter().sum();
@@ -175,9 +196,16 @@ impl Network {
                 .collect(),
             messages_lost: self.messages_lost,
             events,
-            ended,
+            done,
+            verifying: self.verifying,
             config: self.config,
         }
+    }
+
+    fn done(&self, at: Instant) -> Done {
+        let cells: Vec<RadioCell> = self.points.iter().map(|point| point.cell.clone()).collect();
+        let work = |point: &AccessPoint| point.cpu.as_ref().map(|cpu| cpu.work(at)).unwrap_or_default();
+        Done { cpus: self.points.iter().map(work).collect(), radio_busy: usage(&self.radio, &cells).busy }
     }
 
     fn start_streams(&mut self, chance: &Streams) {
@@ -232,7 +260,7 @@ impl Network {
                 let Some(receipts) = &self.config.receipts else { return };
                 let next = now + receipts.interval;
                 let cost = receipts.cost.verify_ms;
-                self.verify(at, Ticket::Emulated, cost, now);
+                self.verify(at, None, (cost, 0.0), now);
                 if next < Instant::START + self.config.warmup + self.config.duration {
                     self.queue.push(next, Event::Receipt(at, call));
                 }
@@ -376,33 +404,23 @@ impl Network {
     }
 
     /// Has an access point's processor verify; without one it is done at once.
-    fn verify(&mut self, at: End, ticket: Ticket, ms: f64, now: Instant) {
+    fn verify(&mut self, at: End, message: Option<Key>, ms: (f64, f64), now: Instant) {
         let (Some(cpu), Some((_, costs))) = (&mut self.points[usize::from(at)].cpu, &self.config.cpu) else {
-            return self.verified(at, ticket, now);
+            return self.verified(at, message, now);
         };
+        let (verifying, signing) = (costs.verification(ms.0), costs.verification(ms.1));
+        let ticket = Ticket { message, verifying };
         let number = self.free_tickets.pop().unwrap_or_else(|| {
             self.tickets.push(ticket);
             u32::try_from(self.tickets.len() - 1).expect("processors limit what waits for them")
         });
         self.tickets[number as usize] = ticket;
-        if !cpu.verify(number, costs.verification(ms), &mut Part::new(&mut self.queue, cpu_event(at))) {
+        if !cpu.verify(number, verifying + signing, &mut Part::new(&mut self.queue, cpu_event(at))) {
             self.free_tickets.push(number);
-            if let Ticket::Message(key) = ticket {
+            if let Some(key) = message {
                 self.lose(key, Loss::Backlog);
             }
         }
-    }
-
-    fn verified(&mut self, at: End, ticket: Ticket, now: Instant) {
-        let Ticket::Message(key) = ticket else { return };
-        let packet = self.packets.remove(key);
-        let Kind::ToAccessPoint(letter) = packet.kind else { return };
-        let letter = self.letters.remove(letter);
-        if let Some(household) = &mut self.points[usize::from(at)].household {
-            let agenda = &mut Part::new(&mut self.queue, protocol_event(at));
-            household.handle_at_access_point(packet.call, &letter, agenda);
-        }
-        self.drain_household(at, now);
     }
 
     fn run_cpu(&mut self, at: End, event: cpu::Event, now: Instant) {
@@ -413,58 +431,10 @@ impl Network {
                 cpu::Output::Forwarded(key) => self.leave_access_point(key, at, now),
                 cpu::Output::Verified(number) => {
                     self.free_tickets.push(number);
-                    self.verified(at, self.tickets[number as usize], now);
+                    let Ticket { message, verifying } = self.tickets[number as usize];
+                    self.verifying += verifying;
+                    self.verified(at, message, now);
                 }
-            }
-        }
-    }
-
-    fn reach_visitor(&mut self, key: Key, packet: Packet, letter: Key, now: Instant) {
-        self.packets.remove(key);
-        let letter = self.letters.remove(letter);
-        let at = packet.from;
-        if let Some(household) = &mut self.points[usize::from(at)].household {
-            household.handle_at_visitor(
-                packet.call,
-                &letter,
-                &mut Part::new(&mut self.queue, protocol_event(at)),
-            );
-        }
-        self.drain_household(at, now);
-    }
-
-    fn reach_access_point(&mut self, key: Key, packet: Packet, letter: Key, now: Instant) {
-        let at = packet.from;
-        let ms = self
-            .config
-            .receipts
-            .as_ref()
-            .map_or(0.0, |receipts| processor_ms(self.letters.get(letter), receipts));
-        if ms > 0.0 {
-            self.verify(at, Ticket::Message(key), ms, now);
-        } else {
-            self.verified(at, Ticket::Message(key), now);
-        }
-    }
-
-    /// Puts the messages of the protocol on the radio.
-    fn drain_household(&mut self, at: End, now: Instant) {
-        let Some(receipts) = self.config.receipts else { return };
-        loop {
-            let point = &mut self.points[usize::from(at)];
-            let Some(action) = point.household.as_mut().and_then(Household::poll_action) else { return };
-            let (call, bytes, is_for_visitor) = match action {
-                Action::ToVisitor(call, bytes) => (call, bytes, true),
-                Action::ToAccessPoint(call, bytes) => (call, bytes, false),
-            };
-            let (access_point, laptop) = (point.cell.access_point, point.laptop(call));
-            let length = packet_bytes(&bytes, &receipts);
-            let letter = self.letters.insert(bytes);
-            let kind = if is_for_visitor { Kind::ToVisitor(letter) } else { Kind::ToAccessPoint(letter) };
-            let key = self.packets.insert(Packet { call, from: at, kind, born: now });
-            let (station, to) = if is_for_visitor { (access_point, laptop) } else { (laptop, access_point) };
-            if !self.transmit(station, to, key, length) {
-                self.lose(key, if is_for_visitor { Loss::AccessPointQueue } else { Loss::StationQueue });
             }
         }
     }

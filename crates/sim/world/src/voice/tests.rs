@@ -109,7 +109,7 @@ fn a_good_call_has_the_score_of_the_formula() {
     let want = guestright_quality::rate_reduced(inputs).unwrap();
     assert!((metric(&outcome, "mos_mean") - want.mos).abs() < 1e-9);
     assert!((metric(&outcome, "r_mean") - want.r).abs() < 1e-9);
-    assert_eq!(metric(&outcome, "acceptable_calls"), 1.0);
+    assert_eq!(metric(&outcome, "g107_acceptable_calls"), 1.0);
 }
 
 #[test]
@@ -153,6 +153,12 @@ fn verifications_keep_packets_waiting_unless_they_cannot() {
         assert!((metric(&outcome, "verify_ms") - 114.7).abs() < 1e-6, "{policy}");
         // Five sessions at two access points, a receipt every 5 s for 30 s.
         assert_eq!(metric(&outcome, "receipts_verified"), 60.0);
+        // At each access point thirty of them in 30 s, less what is left of the last at the end; 500 packets a second.
+        let (here, elsewhere) = (metric(&outcome, "cpu_verifying"), metric(&outcome, "cpu_elsewhere"));
+        let (mine, other) = if policy == "other-core" { (elsewhere, here) } else { (here, elsewhere) };
+        assert!((0.1147 - 0.03..=0.1147 + 1e-9).contains(&mine), "{policy} {mine}");
+        assert_eq!(other, 0.0);
+        assert!((metric(&outcome, "cpu_load") - here - 0.05).abs() < 1e-3, "{policy} {outcome:?}");
         metric(&outcome, "delay_max_ms")
     };
     assert!(at("other-core") < 20.0 && at("preemptible") < 20.0);
@@ -182,6 +188,24 @@ fn who_pays_is_served_by_both_access_points() {
     // Those over nothing are not kept, nor those that ask for no more than was signed: the last ones, after the calls.
     let not_kept = metric(&outcome, "receipts_signed") - metric(&outcome, "receipts_kept");
     assert!((6.0..=12.0).contains(&not_kept), "{outcome:?}");
+}
+
+/// However much there is to verify, before the calls and after them too: nothing works for longer than it can, and the
+/// terms, whose signing takes 300 ms, do not make a verification longer.
+#[test]
+fn loads_are_shares_of_the_time_of_the_calls() {
+    for policy in ["quantum", "preemptible", "run-to-completion", "other-core"] {
+        let more = [("cpu.policy", policy.into()), ("duration_s", 5.0.into())];
+        for (suite, verify_ms) in [("rsa-1024", 12.3), ("p256", 12.3 * 151.0 / 8.1)] {
+            let list = [&protocol(8, 0.5)[..], &more, &[("receipts.suite", suite.into())]].concat();
+            let outcome = run(&list, 1);
+            for name in ["cpu_load", "cpu_verifying", "cpu_elsewhere", "radio_load"] {
+                let load = metric(&outcome, name);
+                assert!((0.0..=1.0).contains(&load), "{policy} {suite} {name} {load}");
+            }
+            assert!((metric(&outcome, "verify_ms") - verify_ms).abs() < 1e-3, "{policy} {suite} {outcome:?}");
+        }
+    }
 }
 
 /// Six receipts every 0.6 s, 115 ms each, are more than the processor does: they are verified too late, sessions close.

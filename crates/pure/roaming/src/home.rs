@@ -13,7 +13,7 @@ use crate::message::{Code, Message, Reference, Update};
 use admission::Admission;
 use decision::Question;
 use guestright_identity::{Certificate, KeyId, RevocationList, Role};
-use guestright_receipt::{Bundle, Receipt};
+use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
 use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
@@ -53,6 +53,21 @@ pub struct StoreReport {
     pub added: Vec<Edge>,
     /// What counts no longer.
     pub evicted: Vec<Edge>,
+}
+
+impl StoreReport {
+    /// Takes a receipt into a repository in memory, and notes what became of it.
+    pub fn admit(&mut self, store: &mut Registers, receipt: Receipt) {
+        let (consumer, provider, weight) = (receipt.consumer(), receipt.provider(), receipt.weight());
+        let (outcome, bytes) = match store.admit(receipt) {
+            Ok(Kept::New) => (Stored::Added, weight),
+            Ok(Kept::Raised(bytes)) => (Stored::Added, bytes),
+            Ok(Kept::Known) => (Stored::Known, Bytes(0)),
+            Err(_) => (Stored::Lower, Bytes(0)),
+        };
+        self.outcomes.push(outcome);
+        self.added.push(Edge { consumer, provider, bytes });
+    }
 }
 
 /// What the program around the machine has to do or may want to know.

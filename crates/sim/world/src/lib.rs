@@ -12,6 +12,7 @@ mod radio;
 mod receipts;
 mod saturation;
 mod streams;
+mod sums;
 mod tcp;
 mod voice;
 mod whole;

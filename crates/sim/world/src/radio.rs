@@ -194,7 +194,7 @@ impl Layout {
 }
 
 /// What the channels of these cells carried so far.
-pub(crate) fn usage(wlan: &Wlan, cells: &[RadioCell]) -> Usage {
+pub(crate) fn usage<'a>(wlan: &Wlan, cells: impl Iterator<Item = &'a RadioCell>) -> Usage {
     let mut usage = Usage::default();
     for cell in cells {
         usage.busy = usage.busy.max(wlan.channel_stats(cell.channel).map_or(Nanos(0), |stats| stats.busy));

@@ -6,7 +6,7 @@ mod settings;
 pub(crate) use protocol::{
     Action, Event as ProtocolEvent, Household, ProtocolConfig, ProtocolStats, packet_bytes, processor_ms,
 };
-pub(crate) use settings::{Mode, Receipts, SETTINGS as RECEIPTS};
+pub(crate) use settings::{Mode, Receipts, SETTINGS as RECEIPTS, cost};
 
 use guestright_engine::{Instant, Nanos, Streams};
 use rand::RngExt;

@@ -2,6 +2,7 @@
 
 use crate::joined::joined;
 use crate::radio::{RADIO, Radio};
+use crate::sums::jain;
 use crate::whole::nanos;
 use guestright_engine::{Instant, Nanos, Pool, Queue, Streams};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
@@ -95,15 +96,13 @@ impl Testbed for Saturation {
 fn note(outcome: &mut Outcome, counts: &[Counts], length: Nanos, packet_bytes: u32) {
     let delivered: Vec<f64> = counts.iter().map(|counts| counts.delivered as f64).collect();
     let total = |count: fn(&Counts) -> u64| counts.iter().map(count).sum::<u64>() as f64;
-    let (sum, squares) =
-        (delivered.iter().sum::<f64>(), delivered.iter().map(|count| count * count).sum::<f64>());
-    let frames = sum / length.as_seconds();
+    let frames = delivered.iter().sum::<f64>() / length.as_seconds();
     outcome.set("frames_per_s", frames);
     outcome.set("throughput_kbps", frames * f64::from(packet_bytes) * 8.0 / 1e3);
     outcome.set("frame_us", 1e6 / frames);
     outcome.set("collision_share", total(|counts| counts.collisions) / total(|counts| counts.accesses));
     outcome.set("retry_drops", total(|counts| counts.given_up));
-    outcome.set("fairness", sum * sum / (delivered.len() as f64 * squares));
+    outcome.set("fairness", jain(&delivered));
 }
 
 /// What the model says, where it holds: basic access, no errors, no gaps, no beacons.

@@ -6,7 +6,7 @@ mod network;
 use crate::cpu::{CPU, config_from_settings};
 use crate::joined::joined;
 use crate::overhead::{WRAPPING, Wrapping};
-use crate::receipts::{Offsets, RECEIPTS, Suite};
+use crate::receipts::{Offsets, RECEIPTS, cost};
 use crate::whole::{millionfold, nanos};
 use guestright_congestion::{RecoveryKind, RecoverySettings, RenoSettings};
 use guestright_engine::{Instant, Streams};
@@ -229,18 +229,13 @@ fn tcp(
 
 /// What the router verifies, and how often for each host.
 fn receipts(settings: &Settings, between: Between) -> Result<Option<Receipts>, SettingError> {
-    let name = settings.text("receipts.suite")?;
-    let Some((_, suite)) = Suite::NAMES.into_iter().find(|(known, _)| *known == name) else {
-        return Ok(None);
-    };
+    let Some(cost) = cost(settings)? else { return Ok(None) };
     let Between::Router(cpu) = between else {
         let reason = "there is no router that could verify receipts; set `between` to \"router\", or the suite to \"none\"";
         return Err(SettingError::unfit("receipts.suite", reason));
     };
-    let set = settings.float("receipts.verify_ms")?;
-    let millis = if set > 0.0 { set } else { suite.cost().verify_ms };
     let interval = nanos(settings.float("receipts.interval_s")? * 1e9);
-    Ok(cpu.map(|(_, costs)| Receipts { cost: costs.verification(millis), interval }))
+    Ok(cpu.map(|(_, costs)| Receipts { cost: costs.verification(cost.verify_ms), interval }))
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The command line: help, errors that say what to do, teams, receipts, and secrets that stay secret.
 
+use crate::desk::Desk;
 use crate::town::client::{Client, Member, Transport, now};
 use crate::town::program::Program;
 use crate::town::services::Heard;
-use crate::town::{Rules, Town, guestright, inside, session, succeeded};
+use crate::town::{Rules, Town, inside, session};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use guestright_receipt::{Bundle, Receipt};
@@ -13,54 +14,7 @@ use rand::rngs::StdRng;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Output;
-
-/// A directory in which the program is run.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn try_run(&self, line: &str) -> Output {
-        let arguments = line.split_whitespace();
-        guestright().args(arguments).current_dir(self.0.path()).output().unwrap()
-    }
-
-    /// Runs a command line that must succeed.
-    fn run(&self, line: &str) -> String {
-        let output = self.try_run(line);
-        assert!(output.status.success(), "guestright {line}: {}", String::from_utf8_lossy(&output.stderr));
-        succeeded(&output)
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.run(line)).unwrap()
-    }
-
-    /// Runs a command line that must fail; its exit code and its words.
-    fn fail(&self, line: &str) -> (i32, String) {
-        let output = self.try_run(line);
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "guestright {line} succeeded");
-        assert!(!words.contains("panicked"), "guestright {line}: {words}");
-        (output.status.code().expect("it is not killed"), words)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-}
+use std::path::Path;
 
 /// The names of the subcommands that a help text lists.
 fn subcommands(help: &str) -> Vec<String> {
@@ -273,9 +227,8 @@ fn a_home_starts_with_the_passphrase_of_its_key() {
     assert!(code == 78 && said.contains("family/home.key is encrypted"), "{said}");
     let (code, said) = desk.fail("home --config family/home.toml --passphrase-file wrong");
     assert!(code == 78 && said.contains("does not open the key family/home.key"), "{said}");
-    let mut command = guestright();
-    command.args(["home", "--config", "family/home.toml", "--passphrase-file", "passphrase"]);
-    let mut home = Program::start(command.current_dir(desk.0.path()), &desk.path("home.log"));
+    let mut command = desk.command("home --config family/home.toml --passphrase-file passphrase");
+    let mut home = Program::start(&mut command, &desk.path("home.log"));
     home.hear_line("to be ready", |line| line.starts_with("home of team"));
     assert_eq!(desk.json("home status --config family/home.toml --json")["receipts"], 0);
     home.signal(Signal::TERM);

@@ -14,6 +14,7 @@ mod accesspoint;
 mod call;
 mod cli;
 mod demo;
+mod desk;
 mod esp;
 mod gateway;
 mod hostile;

@@ -1,59 +1,26 @@
 //! Members that get a way home: configuration, QR code, addresses, and what the gateway is told.
 
-use super::town::{guestright, succeeded};
+use crate::desk::Desk;
+use crate::town::succeeded;
 use guestright_identity::{AccessPoints, Delegation};
 use guestright_tunnel::wireguard::{Config, PublicKey};
 use guestright_units::Bytes;
-use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// A directory with a team and a gateway in it.
-struct Desk {
-    directory: tempfile::TempDir,
+/// A folder with a team and a gateway in it.
+fn founded(network: &str) -> Desk {
+    let desk = Desk::new();
+    desk.run("team init --dir family");
+    desk.run(&format!("team gateway init --dir family --endpoint home.example.org:4711 {network}"));
+    desk
 }
 
-impl Desk {
-    fn new(network: &str) -> Self {
-        let desk = Self { directory: tempfile::tempdir().unwrap() };
-        desk.run("team init --dir family");
-        desk.run(&format!("team gateway init --dir family --endpoint home.example.org:4711 {network}"));
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = guestright();
-        command.args(line.split_whitespace()).current_dir(self.directory.path());
-        command
-    }
-
-    fn run(&self, line: &str) -> String {
-        succeeded(&self.command(line).output().unwrap())
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.run(line)).unwrap()
-    }
-
-    fn fail(&self, line: &str) -> String {
-        let output = self.command(line).output().unwrap();
-        assert!(!output.status.success(), "{line}");
-        String::from_utf8(output.stderr).unwrap()
-    }
-
-    fn text(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn peer(&self, name: &str) -> toml::Table {
-        self.text(&format!("family/gateway/{name}.toml")).parse().unwrap()
-    }
+/// What the gateway knows of a member.
+fn known(desk: &Desk, name: &str) -> toml::Table {
+    desk.read(&format!("family/gateway/{name}.toml")).parse().unwrap()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -89,14 +56,14 @@ fn picture(printed: &str) -> Vec<u8> {
 
 #[test]
 fn a_stock_app_can_scan_the_configuration_and_read_it() {
-    let desk = Desk::new("--network 10.73.5.0/24");
+    let desk = founded("--network 10.73.5.0/24");
     let said = desk.run("team member add alice --dir family --qr --qr-png alice.png --qr-svg alice.svg");
-    let config = desk.text("family/alice.conf");
+    let config = desk.read("family/alice.conf");
     assert!(said.contains(&config), "{said}");
     assert_eq!(scan(&desk.path("alice.png")), config);
     fs::write(desk.path("printed.pbm"), picture(&said)).unwrap();
     assert_eq!(scan(&desk.path("printed.pbm")), config, "{said}");
-    assert!(desk.text("alice.svg").starts_with("<svg xmlns="));
+    assert!(desk.read("alice.svg").starts_with("<svg xmlns="));
     for private in
         ["family/alice.conf", "family/gateway/alice.toml", "family/gateway/gateway.key", "alice.png"]
     {
@@ -111,14 +78,17 @@ fn a_stock_app_can_scan_the_configuration_and_read_it() {
     let everything: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(everything, ["0.0.0.0/0", "::/0"]);
     // What the gateway knows fits what the member has.
-    let known = desk.peer("alice");
-    assert_eq!(known["public_key"].as_str().unwrap(), parsed.interface.private_key.public().to_string());
+    let gateway_has = known(&desk, "alice");
     assert_eq!(
-        known["preshared_key"].as_str().unwrap(),
+        gateway_has["public_key"].as_str().unwrap(),
+        parsed.interface.private_key.public().to_string()
+    );
+    assert_eq!(
+        gateway_has["preshared_key"].as_str().unwrap(),
         peer.preshared_key.as_ref().unwrap().to_base64().as_str()
     );
     let gateway: guestright_tunnel::wireguard::PrivateKey =
-        desk.text("family/gateway/gateway.key").trim().parse().unwrap();
+        desk.read("family/gateway/gateway.key").trim().parse().unwrap();
     assert_eq!(peer.public_key, gateway.public());
     // It can be shown again.
     assert!(desk.run("team member show alice --dir family --qr-png again.png").contains(&config));
@@ -129,14 +99,14 @@ fn a_stock_app_can_scan_the_configuration_and_read_it() {
 
 #[test]
 fn a_member_delegates_unless_it_says_otherwise() {
-    let desk = Desk::new("");
+    let desk = founded("");
     desk.run("team member add alice --dir family --qr");
     let other = "ab".repeat(24);
     desk.run(&format!("team member add bob --dir family --qr --bytes-per-day 5000 --only-at {other}"));
     desk.run("team member add carol --dir family --qr --no-delegation");
     let delegation = |name: &str| {
         use base64::Engine;
-        let text = desk.peer(name)["delegation"].as_str().unwrap().to_owned();
+        let text = known(&desk, name)["delegation"].as_str().unwrap().to_owned();
         Delegation::parse(&base64::engine::general_purpose::STANDARD.decode(text).unwrap()).unwrap()
     };
     let certificate =
@@ -150,20 +120,20 @@ fn a_member_delegates_unless_it_says_otherwise() {
     let bob = delegation("bob");
     assert_eq!(bob.terms().bytes_per_day, Bytes(5_000));
     assert!(bob.allows(other.parse().unwrap()) && !bob.allows(certificate("bob").team_id()));
-    assert!(desk.peer("carol").get("delegation").is_none());
+    assert!(known(&desk, "carol").get("delegation").is_none());
     assert!(!desk.path("family/gateway/carol.key").exists());
 }
 
 #[test]
 fn addresses_do_not_collide_and_revoked_ones_are_not_given_again() {
-    let desk = Desk::new("--network 10.73.5.0/28");
+    let desk = founded("--network 10.73.5.0/28");
     let add = |name: &str| {
         let added = desk.json(&format!("team member add {name} --dir family --qr --json"));
         added["tunnel"]["address"].as_str().unwrap().to_owned()
     };
     assert_eq!((add("a"), add("b")), ("10.73.5.2".into(), "10.73.5.3".into()));
     assert!(desk.run("team member revoke b --dir family").contains("guestright home reload"));
-    assert!(desk.peer("b").contains_key("revoked"));
+    assert!(known(&desk, "b").contains_key("revoked"));
     assert_eq!(add("c"), "10.73.5.4");
     // Many at once: each gets an address of its own.
     let running: Vec<_> = (0..6)
@@ -185,7 +155,7 @@ fn addresses_do_not_collide_and_revoked_ones_are_not_given_again() {
 
 #[test]
 fn mistakes_are_named_and_leave_nothing_behind() {
-    let desk = Desk::new("--network 10.73.5.0/30");
+    let desk = founded("--network 10.73.5.0/30");
     desk.run("team member add alice --dir family --qr");
     desk.run("team init --dir other");
     for (line, wants) in [
@@ -200,13 +170,13 @@ fn mistakes_are_named_and_leave_nothing_behind() {
         ("team member add gateway --dir family", "will not do"),
         ("team member show bob --dir family", "--qr"),
     ] {
-        let said = desk.fail(line);
+        let said = desk.fail(line).1;
         assert!(said.contains(wants), "{line}: {said}");
         let (key, cert) = (desk.path("family/bob.key"), desk.path("other/bob.key"));
         assert!(!key.exists() && !cert.exists(), "{line}");
     }
-    let key: PublicKey = desk.peer("alice")["public_key"].as_str().unwrap().parse().unwrap();
-    let secret = Config::parse(&desk.text("family/alice.conf")).unwrap().interface.private_key;
+    let key: PublicKey = known(&desk, "alice")["public_key"].as_str().unwrap().parse().unwrap();
+    let secret = Config::parse(&desk.read("family/alice.conf")).unwrap().interface.private_key;
     assert_eq!(secret.public(), key);
     let listed =
         desk.run("team member list --dir family") + &desk.run("team member list --dir family --json");

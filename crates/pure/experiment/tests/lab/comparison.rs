@@ -1,7 +1,7 @@
 //! Two evaluations side by side.
 
-use crate::testbed::{example, plan, run, small};
-use guestright_experiment::{Evaluation, Outcome, Platform, Results, compare, evaluate};
+use crate::testbed::{example, plan, run, small, with_loads};
+use guestright_experiment::{Evaluation, Platform, compare, evaluate};
 
 fn of(text: &str, platform: Platform) -> Evaluation {
     let plan = plan(text).quick();
@@ -25,17 +25,6 @@ const LARGEST: &str = "[[measure]]\nid = \"capacity\"\nkind = \"largest\"\nof = 
     [[claim]]\nid = \"c\"\ntext = \"It is so\"\nof = \"load\"\nat = { calls = 5 }\nat_least = 0\n\
     [[table]]\nid = \"t\"\ntitle = \"Loads\"\nrows = \"calls\"\n[[table.column]]\nof = \"load\"\ntitle = \"Load\"\n";
 
-fn with_loads(load: impl Fn(usize, usize) -> Option<f64>) -> Evaluation {
-    let plan = plan(&small(LARGEST));
-    let mut results = Results::new(&plan);
-    for run in plan.runs() {
-        let calls = run.settings.whole::<usize>("calls").unwrap();
-        let outcome = Outcome::default().with("load", load(calls, run.replication as usize));
-        results.record(&plan, &run, &outcome).unwrap();
-    }
-    evaluate(&plan, &results, Platform::Sim)
-}
-
 fn differing(first: &Evaluation, second: &Evaluation) -> Vec<(String, String)> {
     let numbers = compare(first, second).numbers.into_iter().filter(|number| number.differs);
     numbers.map(|number| (format!("{} [{}]", number.of, number.place), number.note)).collect()
@@ -43,9 +32,9 @@ fn differing(first: &Evaluation, second: &Evaluation) -> Vec<(String, String)> {
 
 #[test]
 fn a_number_that_vanishes_differs() {
-    let all = with_loads(|_, _| Some(0.5));
-    let none = with_loads(|calls, _| (calls != 5).then_some(0.5));
-    let one = with_loads(|calls, seed| (calls != 5 || seed > 0).then_some(0.5));
+    let all = with_loads(LARGEST, |_, _| Some(0.5));
+    let none = with_loads(LARGEST, |calls, _| (calls != 5).then_some(0.5));
+    let one = with_loads(LARGEST, |calls, seed| (calls != 5 || seed > 0).then_some(0.5));
     let names = |differ: Vec<(String, String)>| differ.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     let want = ["table t, Load [5]", "claim c, load [ours, calls = 5]"];
     for (first, second) in [(&all, &none), (&none, &all), (&all, &one)] {
@@ -63,15 +52,16 @@ fn a_number_that_vanishes_differs() {
 #[test]
 fn what_a_claim_prints_is_compared_even_if_the_seeds_can_not_tell() {
     // Seed 0 alone loses a call, and with it the mean curve; the seeds' interval holds 0.
-    let before = with_loads(|calls, _| Some(if calls > 6 { 1.5 } else { 0.9 }));
-    let after =
-        with_loads(|calls, seed| Some(if calls > 6 || (calls == 6 && seed == 0) { 1.5 } else { 0.9 }));
+    let before = with_loads(LARGEST, |calls, _| Some(if calls > 6 { 1.5 } else { 0.9 }));
+    let after = with_loads(LARGEST, |calls, seed| {
+        Some(if calls > 6 || (calls == 6 && seed == 0) { 1.5 } else { 0.9 })
+    });
     let differ = differing(&before, &after);
     assert!(differ.iter().any(|(name, _)| name == "capacity, from the mean curve [all]"), "{differ:?}");
     assert!(!differ.iter().any(|(name, _)| name == "capacity [all]"), "{differ:?}");
     // The same number, but a bound now.
-    let ends = with_loads(|_, _| Some(0.9));
-    let fails = with_loads(|calls, seed| Some(if calls == 8 && seed == 0 { 1.5 } else { 0.9 }));
+    let ends = with_loads(LARGEST, |_, _| Some(0.9));
+    let fails = with_loads(LARGEST, |calls, seed| Some(if calls == 8 && seed == 0 { 1.5 } else { 0.9 }));
     let (name, note) = differing(&fails, &ends).remove(0);
     assert_eq!((name.as_str(), note.as_str()), ("capacity [all]", "a bound in 3 seeds, then in 4"));
 }

@@ -1,7 +1,8 @@
 //! A testbed that is a formula: as many calls as there is time for, and a score that falls off a cliff behind them.
 
 use guestright_experiment::{
-    MetricInfo, Outcome, Plan, Results, Row, SettingError, SettingInfo, Settings, Testbed, Value,
+    Evaluation, MetricInfo, Outcome, Plan, Platform, Results, Row, SettingError, SettingInfo, Settings,
+    Testbed, Value, evaluate,
 };
 use guestright_units::Seed;
 
@@ -30,6 +31,18 @@ pub(crate) fn run(plan: &Plan) -> Results {
         results.insert(run.index, Row::new(plan, &outcome).unwrap()).unwrap();
     }
     results
+}
+
+/// Runs a small plan whose rows are given: load for each call count and seed.
+pub(crate) fn with_loads(rest: &str, load: impl Fn(usize, usize) -> Option<f64>) -> Evaluation {
+    let plan = plan(&small(rest));
+    let mut results = Results::new(&plan);
+    for run in plan.runs() {
+        let calls = run.settings.whole::<usize>("calls").unwrap();
+        let outcome = Outcome::default().with("load", load(calls, run.replication as usize));
+        results.record(&plan, &run, &outcome).unwrap();
+    }
+    evaluate(&plan, &results, Platform::Sim)
 }
 
 impl Testbed for Formula {

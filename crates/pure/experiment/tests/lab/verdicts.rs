@@ -1,20 +1,8 @@
 //! Claims against numbers that are known.
 
-use crate::testbed::{example, plan, run, small};
-use guestright_experiment::{Evaluation, Judged, Outcome, Plan, Platform, Results, Row, Verdict, evaluate};
+use crate::testbed::{example, plan, run, small, with_loads};
+use guestright_experiment::{Judged, Outcome, Plan, Platform, Results, Row, Verdict, evaluate};
 use std::fmt::Write;
-
-/// Runs a small plan whose rows are given: load for each call count and seed.
-fn with_loads(rest: &str, load: impl Fn(usize, usize) -> Option<f64>) -> Evaluation {
-    let plan = plan(&small(rest));
-    let mut results = Results::new(&plan);
-    for run in plan.runs() {
-        let calls = run.settings.whole::<usize>("calls").unwrap();
-        let outcome = Outcome::default().with("load", load(calls, run.replication as usize));
-        results.record(&plan, &run, &outcome).unwrap();
-    }
-    evaluate(&plan, &results, Platform::Sim)
-}
 
 fn one(rest: &str, load: impl Fn(usize, usize) -> Option<f64>) -> Verdict {
     with_loads(rest, load).claims.remove(0)

@@ -2,10 +2,10 @@
 
 use crate::homes::{Connection, DistantHome, TunnelGuest};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
-use guestright_receipt::{Admission, Bundle, Receipt, Registers};
-use guestright_reciprocity::{Edge, StrangerCounters};
+use guestright_receipt::{Bundle, Receipt, Registers};
+use guestright_reciprocity::StrangerCounters;
 use guestright_roaming::access_point::{self, AccessPoint, Address, CALL, Path, Transmit};
-use guestright_roaming::home::{self, StoreReport, Stored, TeamServer, Token};
+use guestright_roaming::home::{self, StoreReport, TeamServer, Token};
 use guestright_roaming::message::Message;
 use guestright_roaming::visitor::{self, Visitor};
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
@@ -448,15 +448,7 @@ impl Household {
         let mut report = StoreReport::default();
         for (receipt, certificate) in receipts {
             self.certificates.insert(receipt.certificate().0.to_vec(), certificate);
-            let (consumer, provider, weight) = (receipt.consumer(), receipt.provider(), receipt.weight());
-            let (outcome, bytes) = match self.store.admit(receipt) {
-                Ok(Admission::New) => (Stored::Added, weight),
-                Ok(Admission::Raised(bytes)) => (Stored::Added, bytes),
-                Ok(Admission::Known) => (Stored::Known, Bytes(0)),
-                Err(_) => (Stored::Lower, Bytes(0)),
-            };
-            report.outcomes.push(outcome);
-            report.added.push(Edge { consumer, provider, bytes });
+            report.admit(&mut self.store, receipt);
         }
         self.home.handle_stored(token, &report, rng, now);
     }

@@ -6,10 +6,10 @@
 use crate::receipts::Receipts;
 use guestright_engine::{Agenda, Instant, Key, Nanos, Pool, Stream, Streams};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
-use guestright_receipt::{Admission, Bundle, Receipt, Registers};
+use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::access_point::{self, AccessPoint, Address, Transmit};
-use guestright_roaming::home::{self, StoreReport, Stored, TeamServer, Token};
+use guestright_roaming::home::{self, StoreReport, TeamServer, Token};
 use guestright_roaming::message::Code;
 use guestright_roaming::visitor::{self, Visitor};
 use guestright_units::{Bytes, Micros, Time, UnixSeconds};
@@ -359,15 +359,7 @@ impl Household {
     fn keep(&mut self, token: Token, receipts: Vec<(Receipt, Certificate)>, now: Time) {
         let mut report = StoreReport::default();
         for (receipt, _) in receipts {
-            let (consumer, provider, weight) = (receipt.consumer(), receipt.provider(), receipt.weight());
-            let (outcome, bytes) = match self.store.admit(receipt) {
-                Ok(Admission::New) => (Stored::Added, weight),
-                Ok(Admission::Raised(bytes)) => (Stored::Added, bytes),
-                Ok(Admission::Known) => (Stored::Known, Bytes(0)),
-                Err(_) => (Stored::Lower, Bytes(0)),
-            };
-            report.outcomes.push(outcome);
-            report.added.push(Edge { consumer, provider, bytes });
+            report.admit(&mut self.store, receipt);
         }
         self.home.handle_stored(token, &report, &mut self.chance, now);
     }

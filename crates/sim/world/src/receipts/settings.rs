@@ -86,20 +86,14 @@ pub(crate) struct Receipts {
 impl Receipts {
     /// What the settings say; `None` if there are no receipts.
     pub(crate) fn from_settings(settings: &Settings) -> Result<Option<Self>, SettingError> {
-        let name = settings.text("receipts.suite")?;
-        let Some((_, suite)) = Suite::NAMES.iter().find(|(known, _)| *known == name) else {
+        let Some(mut cost) = cost(settings)? else {
             return if settings.text("receipts.mode")? == "protocol" {
                 Err(SettingError::unfit("receipts.suite", "mode `protocol` needs a suite"))
             } else {
                 Ok(None)
             };
         };
-        let mut cost = suite.cost();
-        let (verify_ms, sign_ms) =
-            (settings.float("receipts.verify_ms")?, settings.float("receipts.sign_ms")?);
-        if verify_ms > 0.0 {
-            cost.verify_ms = verify_ms;
-        }
+        let sign_ms = settings.float("receipts.sign_ms")?;
         if sign_ms > 0.0 {
             cost.sign_ms = sign_ms;
         }
@@ -115,6 +109,17 @@ impl Receipts {
             deadline: seconds(settings.float("receipts.deadline_s")?).min(Nanos(interval.0 / 2)),
         }))
     }
+}
+
+/// What the suite takes, with the verification's time as it is set; `None` if there are no receipts.
+pub(crate) fn cost(settings: &Settings) -> Result<Option<SuiteCost>, SettingError> {
+    let name = settings.text("receipts.suite")?;
+    let verify_ms = settings.float("receipts.verify_ms")?;
+    let suite = Suite::NAMES.iter().find(|(known, _)| *known == name);
+    Ok(suite.map(|(_, suite)| {
+        let cost = suite.cost();
+        if verify_ms > 0.0 { SuiteCost { verify_ms, ..cost } } else { cost }
+    }))
 }
 
 /// Whole microseconds, as the machines count, in nanoseconds.

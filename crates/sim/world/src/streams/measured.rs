@@ -1,3 +1,4 @@
+use crate::sums::mean;
 use guestright_engine::{Instant, Nanos};
 use guestright_experiment::{MetricInfo, Outcome};
 use guestright_quality::JitterMeter;
@@ -211,12 +212,6 @@ impl Measured {
         }
         outcome.set("interarrival_deviation_all_ms", all.millis());
     }
-}
-
-/// The mean of those streams that have a figure.
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    (count > 0.0).then(|| sum / count)
 }
 
 #[cfg(test)]

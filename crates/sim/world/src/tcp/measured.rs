@@ -1,4 +1,5 @@
 use super::network::{FlowReport, Report};
+use crate::sums::jain;
 use guestright_engine::{Instant, Nanos};
 use guestright_experiment::{MetricInfo, Outcome};
 
@@ -38,7 +39,6 @@ pub(super) const METRICS: [MetricInfo; 15] = [
 pub(super) fn outcome(report: &Report) -> Outcome {
     let rates: Vec<f64> = report.flows.iter().filter_map(|flow| rate(flow, report.ended)).collect();
     let sum: f64 = rates.iter().sum();
-    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     let count = rates.len() as f64;
     let first = report.flows.iter().map(|flow| flow.started).min().unwrap_or(Instant::START);
     let took = report.ended.since(first);
@@ -52,7 +52,7 @@ pub(super) fn outcome(report: &Report) -> Outcome {
         .with("min_kBps", rates.iter().copied().min_by(f64::total_cmp))
         .with("max_kBps", rates.iter().copied().max_by(f64::total_cmp))
         .with("total_kBps", carried as f64 / 1e3 / took.as_seconds())
-        .with("jain", sum * sum / (count * squares))
+        .with("jain", jain(&rates))
         .with("cpu_share", has_cpu((cpu.forwarding + cpu.verifying).as_seconds() / took.as_seconds()))
         .with("verifying_share", has_cpu(cpu.verifying.as_seconds() / took.as_seconds()))
         .with("unverified", (report.receipts > 0).then(|| 1.0 - cpu.verified as f64 / report.receipts as f64))

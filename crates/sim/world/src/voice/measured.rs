@@ -1,6 +1,7 @@
 use super::network::Run;
 use crate::cpu::Work;
 use crate::meter::Loss;
+use crate::sums::mean;
 use guestright_engine::Nanos;
 use guestright_experiment::{MetricInfo, Outcome};
 use guestright_quality::{Interval, Summary};
@@ -232,11 +233,6 @@ fn sessions(outcome: &mut Outcome, run: &Run) {
 
 fn sent(run: &Run) -> u64 {
     run.streams.iter().map(|stream| u64::from(stream.sent())).sum()
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 fn least(values: &[f64]) -> Option<f64> {

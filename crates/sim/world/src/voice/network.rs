@@ -178,8 +178,8 @@ impl Network {
         let delivered: u64 = self.streams.iter().map(StreamMeter::delivered).sum();
         let lost: u64 = self.losses.iter().sum();
         self.losses[Loss::Unfinished as usize] = sent - delivered - lost;
-        let cells: Vec<RadioCell> = self.points.iter().map(|point| point.cell.clone()).collect();
         Run {
+            radio: self.usage(),
             streams: self.streams,
             delays: self.delays,
             losses: self.losses,
@@ -188,7 +188,6 @@ impl Network {
                 .iter()
                 .map(|point| point.cpu.as_ref().map(|cpu| *cpu.stats()).unwrap_or_default())
                 .collect(),
-            radio: usage(&self.radio, &cells),
             protocol: self
                 .points
                 .iter()
@@ -203,9 +202,12 @@ impl Network {
     }
 
     fn done(&self, at: Instant) -> Done {
-        let cells: Vec<RadioCell> = self.points.iter().map(|point| point.cell.clone()).collect();
         let work = |point: &AccessPoint| point.cpu.as_ref().map(|cpu| cpu.work(at)).unwrap_or_default();
-        Done { cpus: self.points.iter().map(work).collect(), radio_busy: usage(&self.radio, &cells).busy }
+        Done { cpus: self.points.iter().map(work).collect(), radio_busy: self.usage().busy }
+    }
+
+    fn usage(&self) -> Usage {
+        usage(&self.radio, self.points.iter().map(|point| &point.cell))
     }
 
     fn start_streams(&mut self, chance: &Streams) {

@@ -4,23 +4,13 @@ use crate::town::guestright;
 use crate::town::program::Program;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::path::PathBuf;
-use std::process::Output;
 
-/// A folder in which the program is run.
-struct Desk(tempfile::TempDir);
+/// A folder in which `guestright lab` is run. What succeeds there has nothing to complain of.
+struct Desk(crate::desk::Desk);
 
 impl Desk {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn try_run(&self, line: &str) -> Output {
-        guestright().arg("lab").args(line.split_whitespace()).current_dir(self.0.path()).output().unwrap()
+        Self(crate::desk::Desk::of(&["lab"]))
     }
 
     /// Runs a command line that must succeed.
@@ -36,20 +26,16 @@ impl Desk {
         serde_json::from_str(&self.run(line)).unwrap()
     }
 
-    /// Runs a command line that must fail; its exit code and its words.
-    fn fail(&self, line: &str) -> (i32, String) {
-        let output = self.try_run(line);
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!words.contains("panicked"), "lab {line}: {words}");
-        (output.status.code().expect("it is not killed"), words)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
     fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+impl std::ops::Deref for Desk {
+    type Target = crate::desk::Desk;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 
@@ -321,9 +307,8 @@ fn comparing_tells_what_differs_and_ends_as_diff_does() {
 #[test]
 fn a_signal_ends_a_run_in_order() {
     let desk = Desk::new();
-    let mut command = guestright();
-    command.args(["lab", "run", "paper-a/table-2", "--threads", "1", "--seeds", "200", "--out", "results"]);
-    let mut program = Program::start(command.current_dir(desk.0.path()), &desk.path("log"));
+    let mut command = desk.command("run paper-a/table-2 --threads 1 --seeds 200 --out results");
+    let mut program = Program::start(&mut command, &desk.path("log"));
     program.hear_line("to begin", |line| line.contains(" runs to make, 1 at a time"));
     program.signal(Signal::INT);
     let status = program.wait();

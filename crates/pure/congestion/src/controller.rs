@@ -21,6 +21,57 @@ pub struct Ack {
     pub round_trip: Option<Micros>,
     /// Whether the window was what had kept the sender from sending more, not the application or the receiver.
     pub window_limited: bool,
+    /// How many segments it acknowledged that no other had.
+    pub segments: u32,
+    /// How fast data arrived lately, if the sender measures it.
+    pub rate: Option<RateSample>,
+    /// What the receiver says of the last wave that it has seen whole, if it says such things (TCP-Real).
+    pub wave: Option<WaveReport>,
+    /// Bytes of these that met congestion and were marked instead of dropped (ECN).
+    pub marked: u64,
+}
+
+/// How much was delivered in a time, seen from one acknowledged segment (draft-ietf-ccwg-bbr, section 4.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes that were delivered between the sending of that segment and its acknowledgement.
+    pub bytes: u64,
+    /// The longer of the time in which they were sent and the time in which they were acknowledged.
+    pub interval: Micros,
+    /// Bytes of the flow that had been delivered when that segment was sent: tells where a round trip ends.
+    pub prior_delivered: u64,
+    /// Bytes of the flow that are delivered now.
+    pub delivered: u64,
+    /// Whether the application, not the window, set the pace when that segment was sent.
+    pub application_limited: bool,
+}
+
+/// The rate at which a wave of segments came in, measured by the receiver (TCP-Real; paper C, section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaveReport {
+    /// Which wave; a later one has a higher number.
+    pub number: u32,
+    /// Bytes of it that came in.
+    pub bytes: u64,
+    /// From its first segment to the first one of the next wave.
+    pub interval: Micros,
+}
+
+/// A segment that leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub now: Time,
+    /// Its first byte's offset.
+    pub offset: u64,
+    /// Its payload in bytes.
+    pub bytes: u64,
+    /// Bytes on their way, this segment among them.
+    pub in_flight: u64,
+    /// Whether it had been sent before.
+    pub again: bool,
+    /// Whether the application has nothing more to send after it.
+    pub last: bool,
 }
 
 /// The flight at the time of a loss or a timeout.
@@ -34,6 +85,10 @@ pub struct Flight {
     pub next: u64,
     /// Whether the timeout is another one of a segment that had timed out before; never with a loss.
     pub repeated: bool,
+    /// When the first segment that is not acknowledged was sent last.
+    pub first_sent: Time,
+    /// How often that segment was sent.
+    pub transmissions: u32,
 }
 
 /// An algorithm of congestion control: keeps the congestion window of one flow.
@@ -61,6 +116,9 @@ pub trait Controller: Debug {
     /// The connection is open, but its SYN had to be sent again: start with one segment (RFC 5681, section 3.1).
     fn on_late_open(&mut self) {}
 
+    /// A segment leaves.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
     /// New data was acknowledged while nothing was known to be lost.
     fn on_ack(&mut self, ack: &Ack);
 
@@ -78,6 +136,24 @@ pub trait Controller: Debug {
 
     /// The retransmission timer went off.
     fn on_timeout(&mut self, flight: &Flight);
+
+    /// The receiver has seen a mark of congestion (ECN): told once for each window of data, unless the algorithm counts
+    /// marks by itself ([`Ack::marked`]).
+    fn on_mark(&mut self, _flight: &Flight) {}
+
+    /// The retransmission timer went off with nothing on its way. Only senders whose timer runs on then tell (ns-2's do).
+    fn on_idle_timeout(&mut self) {}
+
+    /// Whether a timeout now doubles the next one (RFC 6298, section 5.5).
+    fn backs_off(&self) -> bool {
+        true
+    }
+
+    /// The fine-grained timeout of Vegas: a segment that is older than this when a duplicate acknowledgement comes, or one
+    /// of the first two acknowledgements after a retransmission, is lost. `None`: only duplicates are counted.
+    fn fine_timeout(&self) -> Option<Micros> {
+        None
+    }
 
     /// Nothing was sent for `idle`, longer than the retransmission timeout, and there is something to send now.
     fn on_idle(&mut self, idle: Micros);
@@ -100,8 +176,28 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
         (**self).on_late_open();
     }
 
+    fn on_sent(&mut self, sent: &Sent) {
+        (**self).on_sent(sent);
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         (**self).on_ack(ack);
+    }
+
+    fn on_mark(&mut self, flight: &Flight) {
+        (**self).on_mark(flight);
+    }
+
+    fn on_idle_timeout(&mut self) {
+        (**self).on_idle_timeout();
+    }
+
+    fn backs_off(&self) -> bool {
+        (**self).backs_off()
+    }
+
+    fn fine_timeout(&self) -> Option<Micros> {
+        (**self).fine_timeout()
     }
 
     fn on_duplicate_ack(&mut self, flight: &Flight) {

@@ -30,7 +30,7 @@ mod reno;
 mod settings;
 mod timeout;
 
-pub use controller::{Ack, Controller, Flight, WINDOW_MAX};
+pub use controller::{Ack, Controller, Flight, RateSample, Sent, WINDOW_MAX, WaveReport};
 pub use fixed::Fixed;
 pub use recovery::{Duplicate, Progress, Recovery, RecoveryKind, RecoverySettings};
 pub use reno::{Reno, RenoSettings};

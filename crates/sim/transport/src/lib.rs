@@ -92,11 +92,13 @@
 //! ```
 
 mod error;
+mod foreign;
 mod link;
 pub mod tap;
 mod tcp;
 
 pub use error::SettingsError;
+pub use foreign::{Ends, Side};
 pub use link::{Delivered, Link, LinkEvent, LinkNumber, LinkSettings, LinkStats, QueueLimit};
 pub use tcp::{
     Flags, Flow, Receiver, ReceiverSettings, ReceiverStats, Segment, Sender, SenderSettings, SenderState,

@@ -384,6 +384,7 @@ impl<C: Controller> Sender<C> {
             in_flight: self.next - segment.ack,
             round_trip,
             window_limited,
+            ..Ack::default()
         }
     }
 
@@ -443,7 +444,7 @@ impl<C: Controller> Sender<C> {
             now: now.time(),
             in_flight: on_its_way.saturating_sub(self.recovery.departed()),
             next: self.next,
-            repeated: false,
+            ..Flight::default()
         }
     }
 

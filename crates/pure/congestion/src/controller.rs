@@ -29,6 +29,9 @@ pub struct Ack {
     pub wave: Option<WaveReport>,
     /// Bytes of these that met congestion and were marked instead of dropped (ECN).
     pub marked: u64,
+    /// In a recovery: by how many bytes this partial acknowledgement takes the window itself back, beyond what duplicates had
+    /// put on top of it. Only ns-2's NewReno does ([`crate::RecoverySettings::dupwnd`]).
+    pub deflated: u64,
 }
 
 /// How much was delivered in a time, seen from one acknowledged segment (draft-ietf-ccwg-bbr, section 4.1).
@@ -87,8 +90,10 @@ pub struct Flight {
     pub repeated: bool,
     /// When the first segment that is not acknowledged was sent last.
     pub first_sent: Time,
-    /// How often that segment was sent.
+    /// How often that segment was sent; 0: never, there is none.
     pub transmissions: u32,
+    /// Duplicate acknowledgements in a row, this one among them.
+    pub duplicates: u32,
 }
 
 /// An algorithm of congestion control: keeps the congestion window of one flow.
@@ -100,7 +105,7 @@ pub struct Flight {
 /// [`on_recovery_ack`](Self::on_recovery_ack), otherwise as [`on_ack`](Self::on_ack). A timeout ends a recovery without
 /// [`on_recovered`](Self::on_recovered).
 pub trait Controller: Debug {
-    /// How many bytes may be on their way; at least one segment.
+    /// How many bytes may be on their way; at least one segment, but for [`crate::Vegas`] as in ns-2.
     fn window(&self) -> u64;
 
     /// Where slow start ends, in bytes; `u64::MAX` before the first loss, and for algorithms that know no slow start.
@@ -155,6 +160,17 @@ pub trait Controller: Debug {
         None
     }
 
+    /// Whether the sender is to measure [`Ack::rate`]: it costs a bit for each segment.
+    fn wants_rate(&self) -> bool {
+        false
+    }
+
+    /// The number of the wave that the segment of the last [`on_sent`](Self::on_sent) belongs to, to be put on it for a
+    /// [`crate::WaveMeter`] at the receiver; the latter's reports come back as [`Ack::wave`] (TCP-Real). `None`: no waves.
+    fn wave(&self) -> Option<u32> {
+        None
+    }
+
     /// Nothing was sent for `idle`, longer than the retransmission timeout, and there is something to send now.
     fn on_idle(&mut self, idle: Micros);
 }
@@ -198,6 +214,14 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn fine_timeout(&self) -> Option<Micros> {
         (**self).fine_timeout()
+    }
+
+    fn wants_rate(&self) -> bool {
+        (**self).wants_rate()
+    }
+
+    fn wave(&self) -> Option<u32> {
+        (**self).wave()
     }
 
     fn on_duplicate_ack(&mut self, flight: &Flight) {

@@ -38,6 +38,42 @@ pub enum SettingsError {
         /// The most.
         max_us: u64,
     },
+    /// A factor, in millionths.
+    #[error("{name} is {got} millionths, it must be {min} to {max}")]
+    Factor {
+        /// Which one.
+        name: &'static str,
+        /// What it was set to.
+        got: u32,
+        /// The least.
+        min: u32,
+        /// The most.
+        max: u32,
+    },
+    /// A time.
+    #[error("{name} is {got_us} us, it must be {min_us} to {max_us} us")]
+    Duration {
+        /// Which one.
+        name: &'static str,
+        /// What it was set to.
+        got_us: u64,
+        /// The least.
+        min_us: u64,
+        /// The most.
+        max_us: u64,
+    },
+    /// A count of segments.
+    #[error("{name} is {got} segments, it must be {min} to {max}")]
+    Segments {
+        /// Which one.
+        name: &'static str,
+        /// What it was set to.
+        got: u32,
+        /// The least.
+        min: u32,
+        /// The most.
+        max: u32,
+    },
     /// How many duplicate acknowledgements tell of a loss.
     #[error("{got} duplicate acknowledgements are to tell of a loss, it must be 1 to 255 (RFC 5681: 3)")]
     Duplicates {
@@ -110,6 +146,19 @@ pub enum RecoveryExit {
     Threshold,
     /// No more than a segment above what is on its way: no burst.
     Flight,
+    /// What the loss and partial acknowledgements have made of it, and it grows by the acknowledgement that ends the
+    /// recovery as by any other (ns-2).
+    Grow,
+}
+
+/// What a window is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowUnit {
+    /// Bytes, as the RFCs have it.
+    Bytes,
+    /// Segments with a fraction, of which only whole ones may be sent: ns-2's `cwnd_`. Half of a window keeps its half, and
+    /// may be less than two segments; half of it as a threshold is whole, and at least two.
+    Segments,
 }
 
 #[cfg(test)]

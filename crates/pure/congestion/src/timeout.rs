@@ -8,7 +8,7 @@
 //! in the appendix of Jacobson and Karels, "Congestion Avoidance and Control", 1988.
 
 use crate::settings::SettingsError;
-use guestright_units::Micros;
+use guestright_units::{Micros, Time};
 
 /// Bounds of the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,11 @@ pub struct TimeoutSettings {
     pub max: Micros,
     /// `G`: the least that is added to the smoothed round-trip time. The RFC's clock granularity.
     pub granularity: Micros,
+    /// The clock that round-trip times are measured with: how long between two ticks; zero: one that is exact. With ticks, the
+    /// sums are those of ns-2 and BSD, in whole ticks: see [`TimeoutSettings::ns2`].
+    pub tick: Micros,
+    /// How long before the start of time the clock ticked last; less than `tick`. ns-2 draws one for each flow.
+    pub phase: Micros,
 }
 
 impl TimeoutSettings {
@@ -32,6 +37,8 @@ impl TimeoutSettings {
             min: Micros(1_000_000),
             max: Micros(60_000_000),
             granularity: Micros(1_000),
+            tick: Micros(0),
+            phase: Micros(0),
         }
     }
 
@@ -43,6 +50,25 @@ impl TimeoutSettings {
             min: Micros(200_000),
             max: Micros(120_000_000),
             granularity: Micros(200_000),
+            tick: Micros(0),
+            phase: Micros(0),
+        }
+    }
+
+    /// ns-2.35 by default (`tcp.cc`, with `rfc2988_`): 3 s at first, 0.2 s at least, 60 s at most, a clock of 10 ms.
+    ///
+    /// A round trip is counted in ticks, at least one. With `d = R - (SRTT8 >> 3)`: `SRTT8 += d`,
+    /// `RTTVAR4 += |d| - (RTTVAR4 >> 2)`, both at least 1; `RTO = RTTVAR4 + (SRTT8 >> 3)` ticks. When it was doubled four times
+    /// the estimate is forgotten, and the next round-trip time is taken for the first.
+    #[must_use]
+    pub const fn ns2() -> Self {
+        Self {
+            initial: Micros(3_000_000),
+            min: Micros(200_000),
+            max: Micros(60_000_000),
+            granularity: Micros(0),
+            tick: Micros(10_000),
+            phase: Micros(0),
         }
     }
 
@@ -57,9 +83,9 @@ impl TimeoutSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetransmissionTimeout {
     settings: TimeoutSettings,
-    /// `SRTT` times 8, in microseconds; `None` before the first.
+    /// `SRTT` times 8, in microseconds (or ticks); `None` before the first.
     smoothed_8: Option<u64>,
-    /// `RTTVAR` times 4, in microseconds.
+    /// `RTTVAR` times 4, in microseconds (or ticks).
     variation_4: u64,
     /// Without doubling.
     base: Micros,
@@ -94,13 +120,18 @@ impl RetransmissionTimeout {
     /// The smoothed round-trip time; `None` before the first.
     #[must_use]
     pub fn smoothed(&self) -> Option<Micros> {
-        self.smoothed_8.map(|smoothed| Micros(smoothed / 8))
+        self.smoothed_8.map(|smoothed| Micros(smoothed * self.unit() / 8))
     }
 
     /// The smoothed deviation of round-trip times from their mean.
     #[must_use]
     pub const fn variation(&self) -> Micros {
-        Micros(self.variation_4 / 4)
+        Micros(self.variation_4 * self.unit() / 4)
+    }
+
+    /// Microseconds that the estimates are counted in.
+    const fn unit(&self) -> u64 {
+        if self.settings.tick.0 == 0 { 1 } else { self.settings.tick.0 }
     }
 
     /// How often the timeout was doubled since the last round-trip time.
@@ -129,9 +160,38 @@ impl RetransmissionTimeout {
         self.doublings = 0;
     }
 
+    /// A segment that was sent once, at `sent`, was acknowledged at `now`: [`Self::on_round_trip`] by the clock that is set.
+    pub fn on_acknowledged(&mut self, sent: Time, now: Time) {
+        let tick = self.settings.tick.0;
+        if tick == 0 {
+            return self.on_round_trip(now.since(sent));
+        }
+        let phase = self.settings.phase.0;
+        let ticks = ((now.0 + phase) / tick).saturating_sub((sent.0 + phase) / tick).max(1);
+        let smoothed = match self.smoothed_8 {
+            None => {
+                self.variation_4 = 2 * ticks;
+                8 * ticks
+            }
+            Some(smoothed) => {
+                let mean = smoothed / 8;
+                let deviation = mean.abs_diff(ticks);
+                self.variation_4 = (self.variation_4 + deviation - self.variation_4 / 4).max(1);
+                (smoothed + ticks - mean).max(1)
+            }
+        };
+        self.smoothed_8 = Some(smoothed);
+        let timeout = (self.variation_4 + smoothed / 8).saturating_mul(tick);
+        self.base = Micros(timeout.clamp(self.settings.min.0, self.settings.max.0));
+        self.doublings = 0;
+    }
+
     /// The timer went off.
     pub const fn on_timeout(&mut self) {
         self.doublings = self.doublings.saturating_add(1);
+        if self.settings.tick.0 > 0 && self.doublings >= 4 {
+            self.smoothed_8 = None;
+        }
     }
 
     /// The connection opened, but its SYN had timed out: start from 3 s if there is less (RFC 6298, section 5.7).
@@ -155,6 +215,7 @@ mod tests {
             min: Micros(1_000),
             max: Micros(60_000_000),
             granularity: Micros(1_000),
+            ..TimeoutSettings::rfc6298()
         })
         .unwrap();
         assert_eq!(timeout.timeout(), Micros(1_000_000));
@@ -202,6 +263,48 @@ mod tests {
     }
 
     #[test]
+    fn ns2_counts_in_ticks() {
+        let mut timeout = RetransmissionTimeout::new(TimeoutSettings::ns2()).unwrap();
+        assert_eq!(timeout.timeout(), Micros(3_000_000));
+        // From 7 to 68 ms: ticks at 10, 20, .. 60. SRTT8 48, RTTVAR4 12: 12 + 6 ticks, and no less than 200 ms.
+        timeout.on_acknowledged(Time(7_000), Time(68_000));
+        assert_eq!((timeout.smoothed(), timeout.variation()), (Some(Micros(60_000)), Micros(30_000)));
+        assert_eq!(timeout.timeout(), Micros(200_000));
+        // 25 ticks: d = 19, SRTT8 67, RTTVAR4 12 + 19 - 3 = 28: 28 + 8 ticks.
+        timeout.on_acknowledged(Time(100_000), Time(350_000));
+        assert_eq!(timeout.timeout(), Micros(360_000));
+        // 1 tick, the least: d = -7, SRTT8 60, RTTVAR4 28 + 7 - 7: 28 + 7 ticks.
+        timeout.on_acknowledged(Time(401_000), Time(408_000));
+        assert_eq!(timeout.timeout(), Micros(350_000));
+        // With another phase there is a tick between the two.
+        let settings = TimeoutSettings { phase: Micros(5_000), min: Micros(1_000), ..TimeoutSettings::ns2() };
+        let mut shifted = RetransmissionTimeout::new(settings).unwrap();
+        shifted.on_acknowledged(Time(7_000), Time(68_000));
+        // Ticks at 15, 25, .. 65: 6 of them; with 4 ms less, 5: 10 + 5.
+        assert_eq!(shifted.timeout(), Micros(180_000));
+        let mut shifted = RetransmissionTimeout::new(settings).unwrap();
+        shifted.on_acknowledged(Time(7_000), Time(64_000));
+        assert_eq!(shifted.timeout(), Micros(150_000));
+    }
+
+    #[test]
+    fn ns2_forgets_after_four_doublings() {
+        let mut timeout = RetransmissionTimeout::new(TimeoutSettings::ns2()).unwrap();
+        timeout.on_acknowledged(Time(0), Time(100_000));
+        let mut seen = Vec::new();
+        for _ in 0..8 {
+            seen.push((timeout.timeout().0 / 100_000, timeout.smoothed().is_some()));
+            timeout.on_timeout();
+        }
+        // 20 + 10 ticks.
+        let want = [3, 6, 12, 24, 48, 96, 192, 384].map(|tenths| (tenths, tenths < 48));
+        assert_eq!(seen, want);
+        assert_eq!(timeout.timeout(), Micros(60_000_000));
+        timeout.on_acknowledged(Time(0), Time(50_000));
+        assert_eq!((timeout.smoothed(), timeout.timeout()), (Some(Micros(50_000)), Micros(200_000)));
+    }
+
+    #[test]
     fn a_lost_syn_makes_the_first_timeout_three_seconds() {
         let mut timeout = RetransmissionTimeout::new(TimeoutSettings::rfc6298()).unwrap();
         timeout.on_timeout();
@@ -217,6 +320,7 @@ mod tests {
                 min: Micros(min),
                 max: Micros(max),
                 granularity: Micros(0),
+                ..TimeoutSettings::rfc6298()
             })
             .map(|_| ())
         };

@@ -110,6 +110,79 @@ fn switches_do_what_they_say() {
 }
 
 #[test]
+fn ns2_counts_duplicates_and_inflates_its_dupwnd() {
+    use Duplicate::{Loss, Nothing, SendOne};
+    let ns2 = |kind| Recovery::new(RecoverySettings::ns2(kind, SEGMENT)).unwrap();
+    let mut recovery = ns2(RecoveryKind::Reno);
+    assert_eq!(duplicates(&mut recovery, 5, 5_000, 13_000), [SendOne, SendOne, Loss, Nothing, Nothing]);
+    assert_eq!((recovery.inflation(), recovery.duplicates(), recovery.burst()), (5_000, 5, None));
+    assert_eq!(recovery.on_ack(8_000, 3_000), Progress::Recovered);
+    // What was sent before the loss tells of no other one, but is counted: nothing is sent for two of them.
+    assert_eq!(duplicates(&mut recovery, 2, 8_000, 13_000), [SendOne; 2]);
+    assert_eq!(recovery.burst(), Some(0));
+    assert_eq!(duplicates(&mut recovery, 9, 8_000, 13_000), [Nothing; 9]);
+    assert_eq!((recovery.inflation(), recovery.burst()), (0, None));
+    // With nothing but the SYN acknowledged a loss is always one.
+    recovery.on_timeout(8_000);
+    assert_eq!(duplicates(&mut recovery, 3, 0, 8_000)[2], Loss);
+    // NewReno sends two at most for each.
+    let mut recovery = ns2(RecoveryKind::NewReno);
+    duplicates(&mut recovery, 3, 5_000, 13_000);
+    assert_eq!(recovery.burst(), Some(2));
+}
+
+#[test]
+fn ns2_takes_the_window_back_for_partial_acknowledgements() {
+    let mut recovery = Recovery::new(RecoverySettings::ns2(RecoveryKind::NewReno, SEGMENT)).unwrap();
+    duplicates(&mut recovery, 8, 5_000, 20_000);
+    // Five segments: 8 - 5 + 1, and nothing off the window.
+    assert_eq!(recovery.on_ack(10_000, 5_000), Progress::Partial { restart_timer: true });
+    assert_eq!((recovery.inflation(), recovery.deflated(), recovery.duplicates()), (4_000, 0, 8));
+    // Six: all of it, one is left, and two come off the window.
+    assert_eq!(recovery.on_ack(16_000, 6_000), Progress::Partial { restart_timer: false });
+    assert_eq!((recovery.inflation(), recovery.deflated()), (1_000, 2_000));
+    assert_eq!(recovery.on_ack(20_000, 4_000), Progress::Recovered);
+    assert_eq!((recovery.inflation(), recovery.deflated(), recovery.duplicates()), (0, 0, 0));
+}
+
+#[test]
+fn vegas_finds_losses_by_age_and_by_number() {
+    use Duplicate::{Ignore, Loss, Nothing};
+    let vegas = || Recovery::new(RecoverySettings::ns2(RecoveryKind::Vegas, SEGMENT)).unwrap();
+    let mut recovery = vegas();
+    let late: Vec<Duplicate> = (0..4).map(|_| recovery.on_vegas_duplicate(1_000, 9_000, false, 9)).collect();
+    assert_eq!(late, [Nothing, Nothing, Loss, Nothing]);
+    let mut recovery = vegas();
+    assert_eq!(recovery.on_vegas_duplicate(1_000, 9_000, true, 9), Loss);
+    assert_eq!((recovery.duplicates(), recovery.burst()), (1, Some(0)));
+    recovery.on_vegas_resent();
+    assert_eq!((recovery.duplicates(), recovery.burst()), (3, None));
+    // The next two acknowledgements may find another one, if the first of them does.
+    assert_eq!(recovery.on_ack(3_000, 2_000), Progress::Open);
+    assert!(recovery.is_worried() && recovery.on_worried_ack(true));
+    assert!(recovery.is_worried() && recovery.on_worried_ack(true));
+    assert!(!recovery.is_worried() && !recovery.on_worried_ack(true));
+    recovery.on_vegas_duplicate(3_000, 9_000, true, 7);
+    assert!(!recovery.on_worried_ack(false) && !recovery.is_worried());
+    // After a timeout what was sent before it tells of no loss.
+    recovery.on_timeout(9_000);
+    assert_eq!(recovery.on_vegas_duplicate(9_000, 12_000, true, 4), Ignore);
+    assert_eq!(recovery.on_ack(10_000, 1_000), Progress::Open);
+    assert_eq!(recovery.on_vegas_duplicate(10_000, 12_000, true, 3), Loss);
+}
+
+#[test]
+fn an_overdue_segment_is_lost_with_the_first_duplicate() {
+    let mut recovery = recovery(RecoveryKind::NewReno);
+    assert_eq!(recovery.on_overdue(1_000, 8_000), Duplicate::Loss);
+    assert_eq!((recovery.inflation(), recovery.is_active()), (1_000, true));
+    assert_eq!(recovery.on_overdue(1_000, 8_000), Duplicate::Nothing, "it is being repaired");
+    assert_eq!(recovery.on_ack(8_000, 7_000), Progress::Recovered);
+    assert_eq!(recovery.on_overdue(8_000, 9_000), Duplicate::Nothing, "of the same window");
+    assert!(!recovery.is_past(8_000) && recovery.is_past(8_001));
+}
+
+#[test]
 fn refuses_settings_that_cannot_be() {
     let settings = RecoverySettings::new(RecoveryKind::Reno, SEGMENT);
     for got in [0, 256] {

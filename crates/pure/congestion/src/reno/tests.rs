@@ -161,6 +161,66 @@ fn an_unused_window_does_not_grow_unless_told() {
     assert_eq!(reno.window(), 3_000);
 }
 
+/// ns-2's, with a window of `segments` of congestion avoidance.
+fn ns2(segments: u64) -> Reno {
+    let mut reno = Reno::new(RenoSettings::ns2(SEGMENT, 20)).unwrap();
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (2_000, 20_000));
+    reno.set(segments * 1_000, 2_000);
+    reno
+}
+
+#[test]
+fn ns2_counts_segments_and_their_parts() {
+    // 4 + 1/4 + 1/4.25 + 1/4.485 + 1/4.708 = 4.920, and 1/4.920 more.
+    let mut reno = ns2(4);
+    assert_eq!(windows(&mut reno, &[1_000; 5]), [4_000, 4_000, 4_000, 4_000, 5_000]);
+    // However much was acknowledged: 2, 2.5, 2.9.
+    assert_eq!(windows(&mut ns2(1), &[9_000, 9_000, 9_000]), [2_000, 2_000, 2_000]);
+}
+
+#[test]
+fn ns2_halves_to_less_than_two_segments_and_starts_slowly_then() {
+    let mut reno = ns2(3);
+    reno.on_loss(&flight(9_000));
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (1_000, 2_000));
+    // 1.5 is less than two: slow start.
+    assert_eq!(windows(&mut reno, &[1_000]), [2_000]);
+    // 2.5, then 1/2.5.
+    assert_eq!(windows(&mut reno, &[1_000, 1_000]), [2_000, 3_000]);
+}
+
+#[test]
+fn ns2_halves_no_more_than_its_window() {
+    let mut reno = ns2(35);
+    reno.on_loss(&flight(20_000));
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (10_000, 10_000));
+    let mut reno = ns2(35);
+    reno.on_timeout(&flight(20_000));
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (1_000, 10_000));
+    reno.on_timeout(&Flight { repeated: true, ..flight(1_000) });
+    assert_eq!(reno.slow_start_threshold(), 2_000, "again and again");
+}
+
+#[test]
+fn ns2_takes_partial_acknowledgements_off_and_grows_at_the_end() {
+    let mut reno = ns2(20);
+    reno.on_loss(&flight(20_000));
+    reno.on_recovery_ack(&Ack { deflated: 3_000, ..ack(5_000) });
+    assert_eq!(reno.window(), 7_000);
+    // Below the threshold of ten: a segment more.
+    reno.on_recovered(&ack(8_000));
+    assert_eq!(reno.window(), 8_000);
+    reno.on_recovery_ack(&Ack { deflated: 30_000, ..ack(30_000) });
+    assert_eq!(reno.window(), 1_000);
+}
+
+#[test]
+fn a_timer_that_goes_off_in_a_pause_leaves_one_segment_and_the_threshold() {
+    let mut reno = ns2(12);
+    reno.on_idle_timeout();
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (1_000, 2_000));
+}
+
 #[test]
 fn refuses_settings_that_cannot_be() {
     let base = RenoSettings::rfc5681(SEGMENT);

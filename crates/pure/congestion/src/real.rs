@@ -1,0 +1,295 @@
+//! TCP-Real: the receiver measures how fast waves of segments come in, and that steers the sender (paper C, sections 2
+//! and 3.1). **A reading of the text, not the original.**
+//!
+//! The paper describes TCP-Real in two paragraphs; the articles it cites say little more of what a program would have to
+//! do, and no code was found. What follows is one way of reading them. Each choice is marked, and every piece can be
+//! switched off to see what it does ([`RealSettings`]). None was tuned.
+//!
+//! From the text:
+//! - "The receiver measures the data-receiving rate and attaches the result to its ACKs." The rate is that of a *wave*.
+//! - "If there is no receiving rate decrease", `cwnd` grows by `alpha = 1` segment each round-trip time.
+//! - "If the magnitude of the decrease is small", `cwnd` stays.
+//! - Otherwise `cwnd` is reduced "multiplicatively by gamma"; `gamma = 1/8`.
+//! - "Rate and timeout adjustments are aborted whenever the receiving rate indicates sufficient availability of bandwidth."
+//!   Loss is either congestion, answered by `beta = 1/2` as standard TCP does, or a random error, answered by a
+//!   retransmission only.
+//!
+//! Choices:
+//! 1. A wave is as many segments as fit the window when it begins. It ends early when nothing is on its way.
+//! 2. The rate of a wave is its bytes that came in, over the time from its first segment to the next wave's first one
+//!    ([`WaveMeter`]).
+//! 3. A decrease is small if it is by no more than `delta = 1/8`.
+//! 4. "Reduced by gamma" takes gamma away: `cwnd = max((1 - gamma) cwnd, 2 SMSS)`; the slow start threshold stays.
+//! 5. A wave in which the window was never full says how fast the application spoke, not what the path can carry. It is
+//!    taken for "no decrease", and no later wave is compared with it.
+//! 6. Loss is a random error if the last report told of no decrease or of a small one. Before the first report it is
+//!    congestion.
+//! 7. A timeout is judged in the same way. A random error changes neither window nor threshold, nor doubles the next
+//!    timeout. A second timeout without a report between them is congestion.
+//! 8. Slow start below the threshold is as in standard TCP, held by a decrease.
+//! 9. In a recovery reports are noted but do not move the window: what was lost lowers the rate of its wave by itself.
+//! 10. A mark (ECN) is congestion.
+//!
+//! A weakness of any such rule: at a full bottleneck the rate of arrival is constant, so congestion looks like a random
+//! error there.
+
+mod meter;
+mod waves;
+
+pub use meter::WaveMeter;
+
+use crate::aimd::{Aimd, AimdSettings};
+use crate::controller::{Ack, Controller, Flight, Sent, WaveReport};
+use crate::millionths::Millionths;
+use crate::reno::RenoSettings;
+use crate::settings::SettingsError;
+use guestright_units::Micros;
+use waves::Waves;
+
+/// The parameters of our reading of TCP-Real, and what of it is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealSettings {
+    /// All that is Reno's.
+    pub reno: RenoSettings,
+    /// Segments that the window grows by in a round-trip time: more than 0, up to 100.
+    pub alpha: Millionths,
+    /// The part of the window that is kept when a loss means congestion: more than 0, less than 1.
+    pub beta: Millionths,
+    /// The part of the window that is given up when the receiving rate falls: 0 to 1, not 1.
+    pub gamma: Millionths,
+    /// A fall of the receiving rate by no more than this part of it is small: 0 to 1.
+    pub delta: Millionths,
+    /// Whether losses are told apart by the receiving rate. If not, each is congestion.
+    pub classifier: bool,
+    /// Whether the receiving rate moves the window: growth held back, gamma. If not, the window moves as standard TCP's.
+    pub waves: bool,
+    /// Whether timeouts are judged by the receiving rate. If not, each is congestion.
+    pub timeout: bool,
+    /// Whether waves in which the window was never full are set aside (choice 5). If not, they are compared like all others.
+    pub ignore_application_limited: bool,
+}
+
+impl RealSettings {
+    /// All pieces in use, with the paper's alpha, beta and gamma.
+    #[must_use]
+    pub const fn new(reno: RenoSettings) -> Self {
+        Self {
+            reno,
+            alpha: Millionths::ONE,
+            beta: Millionths::HALF,
+            gamma: Millionths(125_000),
+            delta: Millionths(125_000),
+            classifier: true,
+            waves: true,
+            timeout: true,
+            ignore_application_limited: true,
+        }
+    }
+}
+
+/// What the last report says of the receiving rate, compared with the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trend {
+    /// No decrease: there is bandwidth.
+    Steady,
+    /// A small decrease.
+    Falling,
+    /// A large decrease: there is not.
+    Fallen,
+}
+
+/// Whether there is a recovery, and from what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recovering {
+    No,
+    FromError,
+    FromCongestion,
+}
+
+/// The controller of TCP-Real.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Real {
+    settings: RealSettings,
+    aimd: Aimd,
+    waves: Waves,
+    /// Bytes and time of the wave that the next one is compared with.
+    reference: Option<(u64, Micros)>,
+    /// The number of the last report.
+    reported: Option<u32>,
+    /// `None` before the first report.
+    trend: Option<Trend>,
+    /// Whether a timeout was taken for a random error since the last report.
+    forgiven: bool,
+    recovery: Recovering,
+    backs_off: bool,
+}
+
+impl Real {
+    /// A flow's controller.
+    ///
+    /// # Errors
+    ///
+    /// If alpha, beta, gamma, delta or a setting of Reno's cannot be.
+    pub fn new(settings: RealSettings) -> Result<Self, SettingsError> {
+        settings.gamma.check("gamma", Millionths::ZERO, Millionths(999_999))?;
+        settings.delta.check("delta", Millionths::ZERO, Millionths::ONE)?;
+        let aimd = AimdSettings {
+            alpha: settings.alpha,
+            beta: settings.beta,
+            ..AimdSettings::standard(settings.reno)
+        };
+        Ok(Self {
+            aimd: Aimd::new(aimd)?,
+            waves: Waves::default(),
+            reference: None,
+            reported: None,
+            trend: None,
+            forgiven: false,
+            recovery: Recovering::No,
+            backs_off: true,
+            settings,
+        })
+    }
+
+    /// What the receiving rate does; `None` before the first report.
+    #[must_use]
+    pub const fn trend(&self) -> Option<Trend> {
+        self.trend
+    }
+
+    /// Whether there is, by the last report, bandwidth enough: a loss is a random error then.
+    #[must_use]
+    pub const fn has_bandwidth(&self) -> bool {
+        matches!(self.trend, Some(Trend::Steady | Trend::Falling))
+    }
+
+    fn report(&mut self, ack: &Ack) {
+        let Some(report) = ack.wave else { return };
+        if self.reported.is_some_and(|last| report.number <= last) {
+            return;
+        }
+        self.reported = Some(report.number);
+        self.forgiven = false;
+        let full = self.waves.was_full(report.number, ack.window_limited);
+        if self.settings.ignore_application_limited && !full {
+            self.trend = Some(Trend::Steady);
+            self.reference = None;
+            return;
+        }
+        let trend = self.compare(&report);
+        self.trend = Some(trend);
+        self.reference = Some((report.bytes, report.interval));
+        if trend == Trend::Fallen && self.settings.waves && self.recovery == Recovering::No {
+            let threshold = self.aimd.slow_start_threshold();
+            let reduced = self.settings.gamma.complement().of(self.aimd.fine_window());
+            self.aimd.set(reduced.max(2 * self.aimd.segment()).min(self.aimd.fine_window()), threshold);
+        }
+    }
+
+    fn compare(&self, report: &WaveReport) -> Trend {
+        let Some((bytes, interval)) = self.reference else { return Trend::Steady };
+        // r = bytes / interval; compared without dividing.
+        let now = u128::from(report.bytes) * u128::from(interval.0);
+        let before = u128::from(bytes) * u128::from(report.interval.0);
+        let kept = u128::from(self.settings.delta.complement().0);
+        if now >= before {
+            Trend::Steady
+        } else if now.saturating_mul(1_000_000) >= before.saturating_mul(kept) {
+            Trend::Falling
+        } else {
+            Trend::Fallen
+        }
+    }
+
+    fn may_grow(&self) -> bool {
+        !self.settings.waves || matches!(self.trend, None | Some(Trend::Steady))
+    }
+}
+
+impl Controller for Real {
+    fn window(&self) -> u64 {
+        self.aimd.window()
+    }
+
+    fn slow_start_threshold(&self) -> u64 {
+        self.aimd.slow_start_threshold()
+    }
+
+    fn wave(&self) -> Option<u32> {
+        Some(self.waves.number())
+    }
+
+    fn on_late_open(&mut self) {
+        self.aimd.on_late_open();
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.waves.on_sent(sent, self.window(), self.aimd.segment());
+        self.aimd.on_sent(sent);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.recovery = Recovering::No;
+        self.report(ack);
+        if self.may_grow() {
+            self.aimd.on_ack(ack);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, flight: &Flight) {
+        self.aimd.on_duplicate_ack(flight);
+    }
+
+    fn on_loss(&mut self, flight: &Flight) {
+        if self.settings.classifier && self.has_bandwidth() {
+            self.recovery = Recovering::FromError;
+        } else {
+            self.recovery = Recovering::FromCongestion;
+            self.aimd.on_loss(flight);
+        }
+    }
+
+    fn on_recovery_ack(&mut self, ack: &Ack) {
+        self.report(ack);
+        self.aimd.on_recovery_ack(ack);
+    }
+
+    fn on_recovered(&mut self, ack: &Ack) {
+        if self.recovery != Recovering::FromError {
+            self.aimd.on_recovered(ack);
+        }
+        self.report(ack);
+        self.recovery = Recovering::No;
+    }
+
+    fn on_timeout(&mut self, flight: &Flight) {
+        self.recovery = Recovering::No;
+        if self.settings.timeout && self.has_bandwidth() && !self.forgiven {
+            self.forgiven = true;
+            self.backs_off = false;
+        } else {
+            self.backs_off = true;
+            self.aimd.on_timeout(flight);
+        }
+    }
+
+    fn on_mark(&mut self, flight: &Flight) {
+        self.aimd.on_mark(flight);
+    }
+
+    fn on_idle_timeout(&mut self) {
+        self.aimd.on_idle_timeout();
+    }
+
+    /// Of the last timeout: to be asked after [`Controller::on_timeout`].
+    fn backs_off(&self) -> bool {
+        self.backs_off
+    }
+
+    fn on_idle(&mut self, idle: Micros) {
+        self.aimd.on_idle(idle);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Which wave a segment belongs to, and in which waves the window was full.
+
+use crate::controller::Sent;
+
+/// Reports come within a round trip of a wave's end, and a wave lasts about one: so many are remembered.
+const REMEMBERED: u32 = 64;
+
+/// The sender's side of waves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waves {
+    /// The wave of the segment that was sent last.
+    number: u32,
+    /// Bytes of that wave that were sent, and how many it is to have.
+    sent: u64,
+    size: u64,
+    /// Bit n: whether the window was full in wave `number - n`.
+    full: u64,
+}
+
+impl Waves {
+    pub(super) const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// A segment leaves, with that window.
+    pub(super) const fn on_sent(&mut self, sent: &Sent, window: u64, segment: u64) {
+        let alone = sent.in_flight <= sent.bytes;
+        if self.sent >= self.size || (alone && self.sent > 0) {
+            self.number = self.number.wrapping_add(1);
+            self.sent = 0;
+            self.size = window;
+            self.full <<= 1;
+        }
+        self.sent = self.sent.saturating_add(sent.bytes);
+        if sent.in_flight.saturating_add(segment) > window {
+            self.full |= 1;
+        }
+    }
+
+    /// Whether the window was full in wave `number`; `otherwise` if that is not known any more.
+    pub(super) const fn was_full(&self, number: u32, otherwise: bool) -> bool {
+        let age = self.number.wrapping_sub(number);
+        if age >= REMEMBERED { otherwise } else { (self.full >> age) & 1 == 1 }
+    }
+}

@@ -35,6 +35,86 @@ pub enum SettingsError {
         /// Which link.
         link: u32,
     },
+    /// Losses asked for in the settings and as errors.
+    #[error("link {link} has both a share of loss in its settings and errors: give one of them")]
+    ErrorsTwice {
+        /// Which link.
+        link: u32,
+    },
+    /// Bursts of losses that cannot be.
+    #[error(
+        "link {link} has bursts of {got} thousandths of a packet, for its losses it must be {min} to {max}"
+    )]
+    Burst {
+        /// Which link.
+        link: u32,
+        /// What it was set to.
+        got: u32,
+        /// The least for this share of losses.
+        min: u32,
+        /// The most.
+        max: u32,
+    },
+    /// Too many scripted losses.
+    #[error("link {link} has a script of {got} losses, the most is {max}")]
+    Script {
+        /// Which link.
+        link: u32,
+        /// How many.
+        got: usize,
+        /// The most.
+        max: usize,
+    },
+    /// A setting of RED.
+    #[error("RED on link {link}: {setting} must be {want}")]
+    Red {
+        /// Which link.
+        link: u32,
+        /// Which setting.
+        setting: &'static str,
+        /// What it must be.
+        want: &'static str,
+    },
+    /// The times of CoDel.
+    #[error(
+        "CoDel on link {link}: target {target} ns and interval {interval} ns, want 0 < target <= interval <= {max} ns"
+    )]
+    CoDel {
+        /// Which link.
+        link: u32,
+        /// The target, in nanoseconds.
+        target: u64,
+        /// The interval, in nanoseconds.
+        interval: u64,
+        /// The longest interval, in nanoseconds.
+        max: u64,
+    },
+    /// The number of queues of fq_codel.
+    #[error("fq_codel on link {link} has {got} queues, it must have 1 to {max}")]
+    FlowQueues {
+        /// Which link.
+        link: u32,
+        /// What it was set to.
+        got: u32,
+        /// The most.
+        max: u32,
+    },
+    /// A turn of nothing.
+    #[error("fq_codel on link {link}: the quantum and the batch of drops must be 1 or more")]
+    Quantum {
+        /// Which link.
+        link: u32,
+    },
+    /// No room for what waits to be sent.
+    #[error("flow {flow} lets {got} packets wait to be sent, it must be 1 to {max}")]
+    Waiting {
+        /// Which flow.
+        flow: u32,
+        /// What it was set to.
+        got: u32,
+        /// The most.
+        max: u32,
+    },
     /// A receive window without room for two segments.
     #[error("flow {flow} has a receive window of {got} bytes, it must have {min} to {max}")]
     Window {

@@ -2,12 +2,16 @@
 //!
 //! - A [`Link`] carries packets one way: it queues them, sends them at its rate, and hands them over after the
 //!   propagation delay. It sees a packet as a key and a length. One event per packet.
+//! - A [`ManagedLink`] has a queue that decides when a packet leaves it: RED, CoDel, fq_codel ([`Discipline`]). An [`AnyLink`]
+//!   is either. [`Errors`] say which packets they lose on the wire.
+//! - A [`Source`] says when an application speaks, before a run begins; a [`Workload`] is all of that as text.
+//! - [`TfrcEnds`] carry voice over TFRC; they are [`Ends`], as anything is that a network carries without knowing it.
 //! - A [`Sender`] and a [`Receiver`] are the two ends of a TCP connection that carries data one way. They see segments
 //!   and the time, and know nothing of links. Congestion control is a [`guestright_congestion::Controller`].
 //!
 //! - [`tap`] makes bytes of segments, for captures.
 //!
-//! Neither has a clock, chance of its own, or a queue of events: see [`guestright_engine`]. After every call that goes
+//! None of them has a clock or a queue of events: see [`guestright_engine`]. After every call that goes
 //! in, everything is drained that comes out:
 //!
 //! ```
@@ -92,15 +96,26 @@
 //! ```
 
 mod error;
+mod errors;
 mod foreign;
 mod link;
+pub mod path;
+mod queue;
+mod source;
 pub mod tap;
 mod tcp;
+mod tfrc_ends;
 
 pub use error::SettingsError;
+pub use errors::{ErrorModel, Errors};
 pub use foreign::{Ends, Side};
-pub use link::{Delivered, Link, LinkEvent, LinkNumber, LinkSettings, LinkStats, QueueLimit};
+pub use link::{
+    AnyLink, Delivered, Link, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, ManagedLink, QueueLimit,
+};
+pub use queue::{CoDelSettings, Discipline, Ecn, FqCoDelSettings, Packet, RedSettings};
+pub use source::{Arrival, Reading, Source, SourceError, SourceKind, SourceSettings, Workload, WorkloadError};
 pub use tcp::{
-    Flags, Flow, Receiver, ReceiverSettings, ReceiverStats, Segment, Sender, SenderSettings, SenderState,
+    Flags, Flow, Receiver, ReceiverSettings, ReceiverStats, Report, Sack, Segment, Sender, SenderSettings, SenderState,
     SenderStats, TcpEvent, Timer,
 };
+pub use tfrc_ends::{TfrcEnds, TfrcEndsSettings, TfrcEndsStats};

@@ -7,20 +7,24 @@
 //! The limit of the queue counts the packet that is being sent (as Debian's ns-2 does, where a limit of 50 is 49 waiting
 //! and one on its way out). A packet whose last bit leaves at this very nanosecond counts no more.
 
+mod any;
+mod managed;
 mod settings;
 
+pub use any::{AnyLink, LinkOutput};
+pub use managed::ManagedLink;
 pub use settings::{LinkSettings, QueueLimit};
 
 use crate::error::SettingsError;
-use guestright_engine::{Agenda, Instant, Key, Nanos, Stream};
-use rand::Rng;
+use crate::errors::{ErrorModel, Errors};
+use guestright_engine::{Agenda, Instant, Key, Nanos, Stream, Streams};
 use std::collections::VecDeque;
 
 /// Which link, for the world to tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkNumber(pub u32);
 
-/// A packet has arrived at the far end of a link.
+/// A packet has arrived at the far end of a link, or (where the queue is managed) has left the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
     /// Which link.
@@ -36,6 +40,8 @@ pub struct Delivered {
     pub bytes: u32,
     /// Whether the link has lost it: it took its time, but is to be thrown away.
     pub lost: bool,
+    /// Whether the queue of this link has marked it, instead of dropping it (ECN).
+    pub marked: bool,
 }
 
 /// What a link has done so far.
@@ -45,8 +51,12 @@ pub struct LinkStats {
     pub taken: u64,
     /// Bytes taken into the queue, without the overhead of frames.
     pub taken_bytes: u64,
-    /// Packets dropped, because the queue was full.
+    /// Packets that the queue dropped: because it was full, or as its discipline has it.
     pub dropped: u64,
+    /// Those of them that had been taken before.
+    pub discarded: u64,
+    /// Packets that the queue marked instead of dropping them, and sent.
+    pub marked: u64,
     /// Packets that arrived.
     pub delivered: u64,
     /// Bytes that arrived, without the overhead of frames.
@@ -72,7 +82,7 @@ pub struct Link {
     /// When the transmitter has nothing left to send.
     free_at: Instant,
     output: Option<Delivered>,
-    chance: Option<Stream>,
+    errors: Option<Box<ErrorModel>>,
     stats: LinkStats,
 }
 
@@ -106,10 +116,28 @@ impl Link {
     /// If the rate is zero, the queue has no room, or more than all packets are to be lost.
     pub fn lossy(number: LinkNumber, settings: LinkSettings, chance: Stream) -> Result<Self, SettingsError> {
         settings.check(number)?;
-        Ok(Self::with(number, settings, Some(chance)))
+        let share = Errors::Bernoulli { per_million: settings.loss_per_million };
+        Ok(Self::with(number, settings, Some(Box::new(share.model(number, chance)?))))
     }
 
-    fn with(number: LinkNumber, settings: LinkSettings, chance: Option<Stream>) -> Self {
+    /// A link with these errors; their chance is that of the link of this number, so that the same number meets the
+    /// same errors in every run with the same seed.
+    ///
+    /// # Errors
+    ///
+    /// If the rate is zero, the queue has no room, the errors cannot be, or the settings ask for losses as well.
+    pub fn with_errors(
+        number: LinkNumber,
+        settings: LinkSettings,
+        errors: &Errors,
+        streams: &Streams,
+    ) -> Result<Self, SettingsError> {
+        settings.check(number)?;
+        let errors = error_model(number, &settings, errors, streams)?;
+        Ok(Self::with(number, settings, errors))
+    }
+
+    fn with(number: LinkNumber, settings: LinkSettings, errors: Option<Box<ErrorModel>>) -> Self {
         Self {
             number,
             settings,
@@ -118,7 +146,7 @@ impl Link {
             queued_bytes: 0,
             free_at: Instant::START,
             output: None,
-            chance,
+            errors,
             stats: LinkStats::default(),
         }
     }
@@ -197,14 +225,15 @@ impl Link {
         if !self.packets.is_empty() {
             self.expect_next(agenda);
         }
-        let lost = self.loses();
+        // Asked for every packet, so that which draw belongs to which packet depends on nothing else.
+        let lost = self.errors.as_mut().is_some_and(|errors| errors.loses());
         if lost {
             self.stats.lost += 1;
         } else {
             self.stats.delivered += 1;
             self.stats.delivered_bytes += u64::from(packet.bytes);
         }
-        self.output = Some(Delivered { key: packet.key, bytes: packet.bytes, lost });
+        self.output = Some(Delivered { key: packet.key, bytes: packet.bytes, lost, marked: false });
     }
 
     /// What has arrived.
@@ -233,10 +262,21 @@ impl Link {
         self.queued -= 1;
         self.queued_bytes -= u64::from(bytes);
     }
+}
 
-    fn loses(&mut self) -> bool {
-        let Some(chance) = &mut self.chance else { return false };
-        // Drawn for every packet, so that the share does not change which draws belong to which packet.
-        chance.next_u64() < self.settings.loss_threshold()
-    }
+/// The model of a link's errors, from the stream that is the link's own; none, if it loses nothing.
+fn error_model(
+    number: LinkNumber,
+    settings: &LinkSettings,
+    errors: &Errors,
+    streams: &Streams,
+) -> Result<Option<Box<ErrorModel>>, SettingsError> {
+    let share = Errors::Bernoulli { per_million: settings.loss_per_million };
+    let errors = match (share.is_none(), errors.is_none()) {
+        (false, false) => return Err(SettingsError::ErrorsTwice { link: number.0 }),
+        (false, true) => &share,
+        (true, _) => errors,
+    };
+    let model = errors.model(number, streams.stream("link errors", number.0.into()))?;
+    Ok(if errors.is_none() { None } else { Some(Box::new(model)) })
 }

@@ -1,9 +1,10 @@
 //! Segments as bytes, for captures that Wireshark opens.
 //!
 //! A simulated segment has a length and no bytes. [`ipv4_packet`] makes the IPv4 packet that it would have been, with
-//! both checksums; its payload is zeros. Linktype 228 (`LINKTYPE_IPV4`) takes it as it is.
+//! both checksums; its payload is zeros. TCP-Real's waves have no bytes on a real wire, and none here. Linktype 228 (`LINKTYPE_IPV4`) takes it as it is.
 //!
-//! Sources: RFC 791, section 3.1; RFC 9293, sections 3.1 and 3.2; RFC 7323, section 3.2 and appendix A.
+//! Sources: RFC 791, section 3.1; RFC 9293, sections 3.1 and 3.2; RFC 7323, section 3.2 and appendix A; RFC 2018, section 3;
+//! RFC 3168, sections 5 and 6.1.
 
 use crate::tcp::Segment;
 use std::net::SocketAddrV4;
@@ -39,8 +40,9 @@ pub fn ipv4_packet(segment: &Segment, wrapping: &Wrapping) -> Vec<u8> {
     tcp[16..18].copy_from_slice(&sum);
 
     let mut packet = Vec::with_capacity(20 + tcp.len());
-    // Version 4, five words; no class of service.
-    packet.extend([0x45, 0]);
+    // Version 4, five words; no class of service. ECT(0) is 2, CE is 3 (RFC 3168, section 5).
+    let ecn = if segment.flags.marked { 3 } else { u8::from(segment.flags.capable) << 1 };
+    packet.extend([0x45, ecn]);
     packet.extend(tcp_len.saturating_add(20).to_be_bytes());
     // Identification 0, not to be fragmented (RFC 6864 lets it be), time to live 64, no checksum yet.
     packet.extend([0, 0, 0x40, 0, 64, PROTOCOL_TCP, 0, 0]);
@@ -63,9 +65,18 @@ fn header(segment: &Segment, wrapping: &Wrapping) -> Vec<u8> {
     // Everything but the first SYN acknowledges something, if only the other's SYN.
     let acknowledges = flags.ack || !flags.syn;
     bytes.extend(if acknowledges { wrapped(segment.ack, true) } else { 0 }.to_be_bytes());
-    let words = 5 + if wrapping.timestamps { 3 } else { 0 } + u8::from(flags.syn);
+    let sack: Vec<(u64, u64)> = segment.sack.blocks(segment.ack).collect();
+    // One to three blocks of two words, and one for kind and length.
+    let sack_words = [0, 3, 5, 7][sack.len().min(3)];
+    let words = 5 + if wrapping.timestamps { 3 } else { 0 } + u8::from(flags.syn) + sack_words;
     bytes.push(words << 4);
-    bytes.push(u8::from(flags.fin) | u8::from(flags.syn) << 1 | u8::from(acknowledges) << 4);
+    bytes.push(
+        u8::from(flags.fin)
+            | u8::from(flags.syn) << 1
+            | u8::from(acknowledges) << 4
+            | u8::from(flags.echo) << 6
+            | u8::from(flags.reduced) << 7,
+    );
     let window = if flags.ack { segment.window } else { u32::from(u16::MAX) };
     bytes.extend(u16::try_from(window).unwrap_or(u16::MAX).to_be_bytes());
     // Checksum, urgent pointer.
@@ -78,6 +89,13 @@ fn header(segment: &Segment, wrapping: &Wrapping) -> Vec<u8> {
         bytes.extend([1, 1, 8, 10]);
         bytes.extend(segment.stamp.to_be_bytes());
         bytes.extend(if flags.ack { segment.echo } else { 0 }.to_be_bytes());
+    }
+    if sack_words > 0 {
+        bytes.extend([1, 1, 5, sack_words * 4 - 2]);
+        for (first, end) in sack {
+            bytes.extend(wrapped(first, true).to_be_bytes());
+            bytes.extend(wrapped(end, true).to_be_bytes());
+        }
     }
     bytes
 }
@@ -111,7 +129,17 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn segment(seq: u64, ack: u64, len: u16, flags: Flags) -> Segment {
-        Segment { seq, ack, flow: Flow(0), window: 40_000, stamp: 77, echo: 55, len, flags }
+        Segment {
+            seq,
+            ack,
+            flow: Flow(0),
+            window: 40_000,
+            stamp: 77,
+            echo: 55,
+            len,
+            flags,
+            ..Segment::default()
+        }
     }
 
     fn wrapping(timestamps: bool) -> Wrapping {
@@ -142,11 +170,16 @@ mod tests {
         fn parses_as_what_it_is(
             (seq, ack) in (0_u64..1 << 40, 0_u64..1 << 40),
             len in 0_u16..3_000,
-            [syn, acks, fin, timestamps] in any::<[bool; 4]>(),
+            [syn, acks, fin, timestamps, capable, echo, reduced] in any::<[bool; 7]>(),
+            blocks in proptest::collection::vec((1_u32..100_000, 1_u32..100_000), 0..4),
         ) {
-            let flags = Flags { syn, ack: acks, fin, again: false };
+            let flags = Flags { syn, ack: acks, fin, capable, marked: capable && acks, echo, reduced, ..Flags::default() };
             let (seq, len) = if syn { (0, 0) } else { (seq, len) };
-            let segment = segment(seq, ack, len, flags);
+            let mut segment = segment(seq, ack, len, flags);
+            // An answer to a SYN has none: they would not fit beside its other options.
+            for (from, len) in blocks.into_iter().filter(|_| !syn) {
+                segment.sack.push(ack, ack + u64::from(from), ack + u64::from(from + len));
+            }
             let bytes = ipv4_packet(&segment, &wrapping(timestamps));
             prop_assert_eq!(bytes.len(), crate::tcp::packet_bytes(&segment, 40, timestamps) as usize);
             let parsed = SlicedPacket::from_ip(&bytes).unwrap();
@@ -169,6 +202,22 @@ mod tests {
                 _ => None,
             });
             prop_assert_eq!(stamps, timestamps.then_some((77, if acks { 55 } else { 0 })));
+            prop_assert_eq!((tcp.ece(), tcp.cwr()), (echo, reduced));
+            let ecn = ip.header().ecn().value();
+            prop_assert_eq!((ecn & 2 != 0, ecn == 3), (capable, capable && acks));
+            let blocks: Vec<(u32, u32)> = tcp
+                .options_iterator()
+                .filter_map(|option| match option {
+                    Ok(TcpOptionElement::SelectiveAcknowledgement(first, others)) => {
+                        Some(std::iter::once(first).chain(others.into_iter().flatten()).collect::<Vec<_>>())
+                    }
+                    _ => None,
+                })
+                .flatten()
+                .collect();
+            let want: Vec<(u32, u32)> =
+                segment.sack.blocks(ack).map(|(first, end)| (number(first + 1), number(end + 1))).collect();
+            prop_assert_eq!(blocks, want);
             let largest = tcp.options_iterator().find_map(|option| match option {
                 Ok(TcpOptionElement::MaximumSegmentSize(largest)) => Some(largest),
                 _ => None,

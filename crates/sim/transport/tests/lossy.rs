@@ -4,7 +4,8 @@
 mod wire;
 
 use guestright_congestion::{
-    Increase, InitialWindow, RecoveryKind, RecoverySettings, Reno, RenoSettings, TimeoutSettings,
+    Controller, Increase, InitialWindow, RecoveryKind, RecoverySettings, Reno, RenoSettings, TimeoutSettings,
+    Vegas, VegasSettings,
 };
 use guestright_engine::{Instant, Nanos, Stream, Streams};
 use guestright_transport::{ReceiverSettings, Segment, SenderSettings, SenderState};
@@ -41,30 +42,58 @@ fn fate(channel: Channel, mut chance: Stream) -> impl FnMut(Way, usize, &Segment
     }
 }
 
-fn settings() -> impl Strategy<Value = (SenderSettings, ReceiverSettings, RenoSettings)> {
-    let kind = prop_oneof![Just(RecoveryKind::Reno), Just(RecoveryKind::NewReno)];
+/// What both ends are, and their controller.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    sender: SenderSettings,
+    receiver: ReceiverSettings,
+    reno: RenoSettings,
+    vegas: bool,
+}
+
+impl Ends {
+    fn controller(&self) -> Box<dyn Controller> {
+        let own_inflation = self.sender.recovery.kind == RecoveryKind::Vegas;
+        if self.vegas || own_inflation {
+            let settings = VegasSettings { own_inflation, ..VegasSettings::paper(SEGMENT) };
+            Box::new(Vegas::new(settings).expect("the settings can be"))
+        } else {
+            Box::new(Reno::new(self.reno).expect("the settings can be"))
+        }
+    }
+}
+
+fn ends() -> impl Strategy<Value = Ends> {
+    use RecoveryKind::{NewReno, Reno, Sack, Vegas};
+    let kind = prop_oneof![Just(Reno), Just(NewReno), Just(Sack), Just(Vegas)];
     let increase = prop_oneof![
         Just(Increase::PerAck),
         Just(Increase::Rfc5681),
         Just(Increase::ByteCounting { limit: 2 })
     ];
-    let flags = any::<[bool; 5]>();
-    (kind, increase, flags, 1_u32..4, 1_000_u32..40_000, 0_u32..20).prop_map(
-        |(
-            kind,
-            increase,
-            [timestamps, handshake, limited_transmit, impatient, nagle],
-            every,
-            window,
-            quick,
-        )| {
-            let recovery =
-                RecoverySettings { limited_transmit, impatient, ..RecoverySettings::new(kind, SEGMENT) };
-            let sender = SenderSettings {
-                recovery,
-                timeout: TimeoutSettings::linux(),
+    (kind, increase, any::<[bool; 10]>(), 1_u32..4, 1_000_u32..40_000, 0_u32..20).prop_map(
+        |(kind, increase, flags, every, window, quick)| {
+            let [
                 timestamps,
                 handshake,
+                limited_transmit,
+                impatient,
+                nagle,
+                ns2,
+                idle_timer,
+                syn_packet,
+                sack,
+                vegas,
+            ] = flags;
+            let base =
+                if ns2 { RecoverySettings::ns2(kind, SEGMENT) } else { RecoverySettings::new(kind, SEGMENT) };
+            let sender = SenderSettings {
+                recovery: RecoverySettings { limited_transmit, impatient, ..base },
+                timeout: if ns2 { TimeoutSettings::ns2() } else { TimeoutSettings::linux() },
+                timestamps,
+                handshake,
+                syn_packet,
+                idle_timer,
                 nagle,
                 window,
                 retries_max: 1_000,
@@ -75,14 +104,16 @@ fn settings() -> impl Strategy<Value = (SenderSettings, ReceiverSettings, RenoSe
                 acknowledge_every: every,
                 quick,
                 timestamps,
+                syn_packet,
+                sack: sack || kind == Sack,
                 ..ReceiverSettings::rfc5681()
             };
             let reno = RenoSettings {
                 increase,
                 initial_window: InitialWindow::Segments(2),
-                ..RenoSettings::rfc5681(SEGMENT)
+                ..if ns2 { RenoSettings::ns2(SEGMENT, 20) } else { RenoSettings::rfc5681(SEGMENT) }
             };
-            (sender, receiver, reno)
+            Ends { sender, receiver, reno, vegas }
         },
     )
 }
@@ -92,7 +123,7 @@ proptest! {
 
     #[test]
     fn every_byte_arrives_once_and_in_order(
-        (sender, receiver, reno) in settings(),
+        ends in ends(),
         seed: u64,
         lost in 0_u32..40,
         doubled in 0_u32..30,
@@ -101,8 +132,8 @@ proptest! {
     ) {
         let chance = Streams::new(Seed::from_number(seed)).stream("channel", 0);
         let channel = Channel { lost, doubled, mixed };
-        let controller = Reno::new(reno).unwrap();
-        let mut wire = Wire::new(sender, receiver, controller, fate(channel, chance)).unwrap();
+        let Ends { sender, receiver, .. } = ends;
+        let mut wire = Wire::new(sender, receiver, ends.controller(), fate(channel, chance)).unwrap();
         let mut total = 0;
         let mut at = Instant::START;
         for (pause, bytes) in writes {

@@ -1,25 +1,31 @@
 //! The same dumbbells in ns-2.35 (Debian's) and here.
 //!
 //! `ns2/measured.csv` has what `ns2/dumbbell.tcl` printed; `ns2/measure.sh` makes it anew. What ns-2 does otherwise than
-//! the RFCs is a setting here: it halves the window, not the flight, goes back to the threshold after a recovery, and its
-//! Reno leaves further losses of a window to the timeout. And its window grows by the acknowledgement that ends a
-//! recovery, which is [`Ns2`]'s. What remains: its clock ticks every 10 ms, and windows are halved to less than two.
+//! the RFCs is a setting here ([`SenderSettings::ns2`], [`RenoSettings::ns2`]). What remains: ns-2 draws for each flow when its
+//! clock of 10 ms ticks, and where two packets come at the same instant it may take the other one first.
+//!
+//! One flow with losses that are told is compared packet by packet in `../compare`.
 
 #[path = "harness/dumbbell.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod dumbbell;
+#[path = "harness/wire.rs"]
+mod wire;
 
 use dumbbell::{Dumbbell, Plan};
 use guestright_congestion::{
-    Ack, Controller, Flight, InitialWindow, RecoveryExit, RecoveryKind, RecoverySettings, Reno, RenoSettings,
-    TimeoutSettings,
+    Controller, RecoveryKind, Reno, RenoSettings, TimeoutSettings, Vegas, VegasSettings,
 };
 use guestright_engine::{Instant, Nanos};
-use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, SenderSettings};
+use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, Segment, SenderSettings};
 use guestright_units::Micros;
+use std::collections::BTreeMap;
+use wire::{Way, Wire};
 
 const MEASURED: &str = include_str!("ns2/measured.csv");
 const SEGMENT: u32 = 1_000;
+/// `window_`: never the limit.
+const WINDOW: u32 = 100_000;
 
 /// A row of the table.
 #[derive(Clone, Debug)]
@@ -65,32 +71,6 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// Reno whose window also grows by the acknowledgement that ends a recovery.
-#[derive(Debug)]
-struct Ns2(Reno);
-
-impl Controller for Ns2 {
-    fn window(&self) -> u64 {
-        self.0.window()
-    }
-    fn on_ack(&mut self, ack: &Ack) {
-        self.0.on_ack(ack);
-    }
-    fn on_loss(&mut self, flight: &Flight) {
-        self.0.on_loss(flight);
-    }
-    fn on_recovered(&mut self, ack: &Ack) {
-        self.0.on_recovered(ack);
-        self.0.on_ack(ack);
-    }
-    fn on_timeout(&mut self, flight: &Flight) {
-        self.0.on_timeout(flight);
-    }
-    fn on_idle(&mut self, idle: Micros) {
-        self.0.on_idle(idle);
-    }
-}
-
 /// What ns-2 does, in our settings.
 fn ours(row: &Row) -> (f64, f64, f64) {
     let access = LinkSettings {
@@ -109,33 +89,17 @@ fn ours(row: &Row) -> (f64, f64, f64) {
             ..access
         },
         sender: SenderSettings {
-            recovery: RecoverySettings { once_a_window: true, ..RecoverySettings::new(row.kind, SEGMENT) },
-            timeout: TimeoutSettings {
-                initial: Micros(3_000_000),
-                granularity: Micros(10_000),
-                ..TimeoutSettings::rfc6298()
-            },
-            window: 100_000_000,
-            handshake: true,
-            ..SenderSettings::rfc(SEGMENT)
+            // `minrto_` is set to 1 s.
+            timeout: TimeoutSettings { min: Micros(1_000_000), ..TimeoutSettings::ns2() },
+            ..SenderSettings::ns2(row.kind, SEGMENT, WINDOW)
         },
-        receiver: ReceiverSettings {
-            window: 100_000_000,
-            acknowledge_every: 1,
-            ..ReceiverSettings::rfc5681()
-        },
+        receiver: ReceiverSettings::ns2(SEGMENT, WINDOW),
         bytes: None,
         stagger: Nanos::from_millis(311),
     };
-    let reno = RenoSettings {
-        initial_window: InitialWindow::Segments(2),
-        exit: RecoveryExit::Threshold,
-        halve_window: true,
-        ..RenoSettings::rfc5681(SEGMENT)
-    };
-    let controller = || Ns2(Reno::new(reno).expect("the settings can be"));
+    let controller = || Reno::new(RenoSettings::ns2(SEGMENT, WINDOW)).expect("the settings can be");
     let mut dumbbell = Dumbbell::new(plan, row.seed, controller).expect("the plan can be");
-    let count = |dumbbell: &Dumbbell<Ns2>| {
+    let count = |dumbbell: &Dumbbell<Reno>| {
         let acknowledged: u64 = dumbbell.senders.iter().map(|sender| sender.acknowledged()).sum();
         let timeouts: u64 = dumbbell.senders.iter().map(|sender| sender.stats().timeouts).sum();
         let bottleneck = dumbbell.bottleneck().stats();
@@ -160,13 +124,12 @@ fn droptail_gives_the_same_segments_and_drops() {
     let mut compared = 0;
     for row in rows().iter().filter(|row| row.loss_per_million == 0) {
         let (segments, drops, timeouts) = ours(row);
-        // In slow start one packet more or less is lost of some hundred. Then it is the same to the packet but for the
-        // clock. With thirty flows windows are four segments, and ns-2's may be halved to less than two.
+        // In slow start one packet more or less is lost of some hundred.
         let (segments_off, drops_off) = match (row.from, row.flows) {
-            (Instant::START, _) => (0.009, 0.007),
-            (_, 1 | 2) => (0.000_7, 0.000_1),
-            (_, 8) => (0.000_2, 0.013),
-            _ => (0.001, 0.11),
+            (Instant::START, _) => (0.000_6, 0.003),
+            (_, 1 | 2) => (0.000_1, 0.0),
+            (_, 8) => (0.000_1, 0.001),
+            _ => (0.000_2, 0.014),
         };
         let told = format!("{row:?}: ours {segments} segments, {drops} drops, {timeouts} timeouts");
         assert!(off(segments, row.segments) <= segments_off, "{told}");
@@ -197,4 +160,68 @@ fn random_losses_give_the_same_throughput() {
         }
     }
     assert_eq!(compared, 32);
+}
+
+const WIRE: &str = include_str!("ns2/wire.csv");
+
+/// The number of the packet in a segment; -1 is the SYN.
+fn packet(segment: &Segment) -> i64 {
+    if segment.flags.syn {
+        -1
+    } else {
+        i64::try_from(segment.seq / u64::from(SEGMENT)).expect("a small number")
+    }
+}
+
+/// What `wire.tcl` prints, of ours.
+fn sends(agent: &str, source: &str, lost: &str, end: Instant) -> String {
+    let window = 20;
+    let reno = || Reno::new(RenoSettings::ns2(SEGMENT, window)).expect("the settings can be");
+    let vegas = || Vegas::new(VegasSettings::ns2(SEGMENT, window)).expect("the settings can be");
+    let (kind, controller): (_, Box<dyn Controller>) = match agent {
+        "Reno" => (RecoveryKind::Reno, Box::new(reno())),
+        "Newreno" => (RecoveryKind::NewReno, Box::new(reno())),
+        _ => (RecoveryKind::Vegas, Box::new(vegas())),
+    };
+    let lost: Vec<(i64, u32)> = lost
+        .split('+')
+        .filter_map(|pair| pair.split_once(':'))
+        .map(|(packet, time)| (packet.parse().expect("a number"), time.parse().expect("a number")))
+        .collect();
+    let mut crossed: BTreeMap<i64, u32> = BTreeMap::new();
+    let fate = move |way, _, segment: &Segment| {
+        let time = crossed.entry(packet(segment)).or_default();
+        let gone = way == Way::There && lost.contains(&(packet(segment), *time));
+        *time += u32::from(way == Way::There);
+        if gone { vec![] } else { vec![Nanos::from_millis(47)] }
+    };
+    let sender = SenderSettings::ns2(kind, SEGMENT, window);
+    let receiver = ReceiverSettings::ns2(SEGMENT, window);
+    let mut wire = Wire::new(sender, receiver, controller, fate).expect("the settings can be");
+    let at = |ms| Instant::START + Nanos::from_millis(ms);
+    if source == "greedy" {
+        wire.write(at(7), 100_000_000, false);
+    } else {
+        for (from, to) in [(7, 407), (1_507, 1_807), (3_107, 3_207), (8_007, 8_207)] {
+            (from..to).step_by(20).for_each(|ms| wire.write(at(ms), SEGMENT.into(), false));
+        }
+    }
+    wire.run(end, |_, _| {});
+    let sends = wire.sent.iter().map(|(at, segment)| format!("{}:{}", at.0 / 1_000_000, packet(segment)));
+    sends.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn one_flow_sends_the_same_packets_at_the_same_times() {
+    let mut compared = 0;
+    for line in WIRE.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [agent, source, lost, end, want] = fields[..] else { panic!("not a row: {line}") };
+        let end: f64 = end.parse().expect("seconds");
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few seconds")]
+        let got = sends(agent, source, lost, Instant((end * 1e9) as u64));
+        assert_eq!(got, want, "{agent}, {source}, {lost}");
+        compared += want.split(' ').count();
+    }
+    assert_eq!(compared, 827);
 }

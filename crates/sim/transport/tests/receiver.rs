@@ -12,7 +12,7 @@ fn receiver(settings: ReceiverSettings) -> Receiver {
 }
 
 fn segment(seq: u64, len: u16, stamp: u32) -> Segment {
-    Segment { seq, ack: 0, flow: FLOW, window: 0, stamp, echo: 0, len, flags: Flags::default() }
+    Segment { seq, flow: FLOW, stamp, len, flags: Flags::default(), ..Segment::default() }
 }
 
 /// What is acknowledged at once after `segment`.

@@ -15,6 +15,14 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
+    /// Whether so much may be in the queue. One packet may, of any size.
+    pub(super) const fn holds(self, packets: usize, bytes: u64) -> bool {
+        match self {
+            Self::Packets(max) => packets <= max as usize,
+            Self::Bytes(max) => packets <= 1 || bytes <= max,
+        }
+    }
+
     pub(super) const fn has_room(self, packets: usize, queued_bytes: u64, bytes: u32) -> bool {
         match self {
             Self::Packets(max) => packets < max as usize,
@@ -102,14 +110,5 @@ impl LinkSettings {
             return Err(SettingsError::Loss { link, got_per_million: self.loss_per_million });
         }
         Ok(())
-    }
-
-    /// The draws of 64 bits below which a packet is lost.
-    pub(super) const fn loss_threshold(&self) -> u64 {
-        // 18446744073709 is 2^64 / 10^6, rounded down: off by less than 10^-13 of a share.
-        match self.loss_per_million {
-            1_000_000 => u64::MAX,
-            share => share as u64 * 18_446_744_073_709,
-        }
     }
 }

@@ -8,10 +8,10 @@
 //! - With timestamps the stamp that is echoed is that of the earliest segment which is not acknowledged yet (RFC 7323,
 //!   section 4.3).
 
-use super::segment::{Flags, Flow, HEADER_BYTES, Segment, packet_bytes};
+use super::segment::{Flags, Flow, HEADER_BYTES, Report, Sack, Segment, packet_bytes};
 use super::timer::{LazyTimer, TcpEvent, Timer};
 use crate::error::SettingsError;
-use guestright_congestion::WINDOW_MAX;
+use guestright_congestion::{WINDOW_MAX, WaveMeter};
 use guestright_engine::{Agenda, Instant, Nanos};
 
 /// How a receiver acknowledges.
@@ -27,6 +27,13 @@ pub struct ReceiverSettings {
     pub quick: u32,
     /// Whether segments carry timestamps (12 bytes each).
     pub timestamps: bool,
+    /// Whether acknowledgements tell what has arrived behind gaps (RFC 2018).
+    pub sack: bool,
+    /// How a mark of congestion is told: on every acknowledgement until the sender says that it has reduced its window
+    /// (RFC 3168), or, if set, on the acknowledgement of what was marked and on no other, which goes at once (nearly RFC 8257).
+    pub echo_each_mark: bool,
+    /// Whether the answer to a SYN is ns-2's: an acknowledgement without options.
+    pub syn_packet: bool,
     /// Bytes of headers without options: 40 with IPv4.
     pub header_bytes: u32,
 }
@@ -41,7 +48,21 @@ impl ReceiverSettings {
             delay: Nanos::from_millis(200),
             quick: 0,
             timestamps: false,
+            sack: false,
+            echo_each_mark: false,
+            syn_packet: false,
             header_bytes: HEADER_BYTES,
+        }
+    }
+
+    /// ns-2.35's `Agent/TCPSink`: an acknowledgement for each packet, for a sender with `window_` set to `window`.
+    #[must_use]
+    pub const fn ns2(segment: u32, window: u32) -> Self {
+        Self {
+            window: window.saturating_mul(segment),
+            acknowledge_every: 1,
+            syn_packet: true,
+            ..Self::rfc5681()
         }
     }
 
@@ -94,6 +115,11 @@ pub struct Receiver {
     echo: Option<u32>,
     /// `next` as it was in the last acknowledgement.
     acknowledged: u64,
+    /// Places in the islands that something came into lately, the last first.
+    recent: [Option<u64>; Sack::MAX],
+    /// A mark was seen, and is still to be told.
+    marked: bool,
+    waves: WaveMeter,
     timer: LazyTimer,
     stats: ReceiverStats,
 }
@@ -125,6 +151,9 @@ impl Receiver {
             syn_due: false,
             echo: None,
             acknowledged: 0,
+            recent: [None; Sack::MAX],
+            marked: false,
+            waves: WaveMeter::default(),
             timer: LazyTimer::new(flow, Timer::Acknowledgement),
             stats: ReceiverStats::default(),
         })
@@ -158,6 +187,9 @@ impl Receiver {
     /// Bytes of the IP packet that carries `segment`.
     #[must_use]
     pub fn packet_bytes(&self, segment: &Segment) -> u32 {
+        if segment.flags.syn && self.settings.syn_packet {
+            return self.settings.header_bytes;
+        }
         packet_bytes(segment, self.settings.header_bytes, self.settings.timestamps)
     }
 
@@ -172,6 +204,15 @@ impl Receiver {
             self.due += 1;
             return;
         }
+        if segment.flags.reduced && !self.settings.echo_each_mark {
+            self.marked = false;
+        }
+        if segment.flags.marked {
+            self.marked = true;
+        }
+        if let Some(wave) = segment.wave {
+            self.waves.on_segment(wave.get() - 1, segment.len.into(), agenda.now().time());
+        }
         if segment.flags.fin {
             self.end = Some(segment.end());
         }
@@ -180,6 +221,9 @@ impl Receiver {
         }
         if self.finished_at.is_none() && self.end == Some(self.next) {
             self.finished_at = Some(agenda.now());
+            self.due = self.due.max(1);
+        }
+        if segment.flags.marked && self.settings.echo_each_mark {
             self.due = self.due.max(1);
         }
     }
@@ -206,16 +250,58 @@ impl Receiver {
         self.timer.stop();
         self.stats.acknowledgements += 1;
         let syn = std::mem::take(&mut self.syn_due);
+        let echo = self.marked;
+        if self.settings.echo_each_mark {
+            self.marked = false;
+        }
         Some(Segment {
-            seq: 0,
             ack: self.next,
             flow: self.flow,
             window: self.settings.window,
             stamp: stamp(agenda.now()),
             echo: self.echo.unwrap_or(0),
-            len: 0,
-            flags: Flags { syn, ack: true, ..Flags::default() },
+            flags: Flags { syn, ack: true, echo, ..Flags::default() },
+            report: self.waves.report().map(Report::new),
+            sack: if self.settings.sack && !syn && !self.islands.is_empty() {
+                self.blocks()
+            } else {
+                Sack::default()
+            },
+            ..Segment::default()
         })
+    }
+
+    /// What has arrived behind gaps; that of the segment which came last goes first (RFC 2018, section 4).
+    fn blocks(&self) -> Sack {
+        let mut sack = Sack::default();
+        let mut told = [usize::MAX; Sack::MAX];
+        for (count, place) in self.recent.iter().flatten().enumerate() {
+            let island = self.islands.partition_point(|island| island.1 <= *place);
+            if let Some(&(first, end)) = self.islands.get(island)
+                && first <= *place
+                && !told.contains(&island)
+            {
+                told[count] = island;
+                sack.push(self.next, first, end);
+            }
+        }
+        sack
+    }
+
+    /// Remembers for selective acknowledgements that something came to `place`, in front of what is remembered already.
+    fn remember(&mut self, place: u64) {
+        let island = self.islands.partition_point(|island| island.1 <= place);
+        let Some(&(first, end)) = self.islands.get(island) else { return };
+        let others = self.recent;
+        let mut free = self.recent.iter_mut();
+        if let Some(newest) = free.next() {
+            *newest = Some(place);
+        }
+        let elsewhere =
+            others.into_iter().filter(|other| other.is_some_and(|other| other < first || other >= end));
+        for (slot, other) in free.zip(elsewhere.chain(std::iter::repeat(None))) {
+            *slot = other;
+        }
     }
 
     fn take(&mut self, segment: &Segment, agenda: &mut impl Agenda<TcpEvent>) {
@@ -231,6 +317,9 @@ impl Receiver {
             self.due += 1;
         } else if segment.seq > self.next {
             self.keep(segment.seq, end);
+            if self.settings.sack {
+                self.remember(segment.seq);
+            }
             self.due += 1;
         } else {
             let gap = !self.islands.is_empty();

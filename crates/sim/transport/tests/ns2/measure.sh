@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes measured.csv with ns-2.35 (Debian: apt install ns2); some two minutes.
+# Makes measured.csv and wire.csv with ns-2.35 (Debian: apt install ns2); some two minutes.
 set -eu
 cd "$(dirname "$0")"
 {
@@ -21,3 +21,17 @@ cd "$(dirname "$0")"
         done
     done
 } >measured.csv
+{
+    echo "# agent,source,lost,end,sends (see wire.tcl)"
+    few='9:0+12:0+13:0'
+    first='0:0+6:0+7:0+8:0+9:0'
+    for agent in Reno Newreno Vegas; do
+        ns wire.tcl $agent greedy "$few" 0.95
+        ns wire.tcl $agent greedy "$first" 3
+        ns wire.tcl $agent voice '4:0+18:0+19:0+22:0+22:1+36:0' 9
+        ns wire.tcl $agent voice "$first" 9
+    done
+    for agent in Reno Newreno; do
+        ns wire.tcl $agent voice '-1:0' 9
+    done
+} >wire.csv

@@ -51,7 +51,7 @@ impl<C> Sender<C> {
     /// Bytes on their way.
     #[must_use]
     pub const fn in_flight(&self) -> u64 {
-        self.next - self.acknowledged
+        self.next.saturating_sub(self.acknowledged)
     }
 
     /// Whether a fast recovery goes on.
@@ -69,6 +69,9 @@ impl<C> Sender<C> {
     /// Bytes of the IP packet that carries `segment`.
     #[must_use]
     pub fn packet_bytes(&self, segment: &Segment) -> u32 {
+        if segment.flags.syn && self.settings.syn_packet {
+            return self.settings.header_bytes;
+        }
         packet_bytes(segment, self.settings.header_bytes, self.settings.timestamps)
     }
 }

@@ -1,0 +1,91 @@
+//! What became of it all.
+
+use crate::link::LinkStats;
+use crate::tcp::{ReceiverStats, SenderStats};
+use guestright_engine::{Instant, Nanos};
+
+/// A run up to now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathReport {
+    /// Until when.
+    pub now: Instant,
+    /// The calls, in the order in which they were added.
+    pub calls: Vec<FlowReport>,
+    /// The file transfers, in the order in which they were added.
+    pub transfers: Vec<FlowReport>,
+    /// The links between routers: from R1 to R2, R2 to R1, R2 to R3, R3 to R2.
+    pub routers: [LinkStats; 4],
+    /// Packets that arrived at the end of a link.
+    pub hops: u64,
+    /// Events that were scheduled.
+    pub events: u64,
+}
+
+/// One flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowReport {
+    /// Packets that the application made.
+    pub made: u64,
+    /// Packets of speech that the application threw away before they were sent.
+    pub thrown: u64,
+    /// Packets that the application has got.
+    pub heard: u64,
+    /// Bytes that the application has got, in order and each once.
+    pub heard_bytes: u64,
+    /// Packets with payload that were put on the wire.
+    pub sent: u64,
+    /// Of these, those with bytes that were sent before.
+    pub again: u64,
+    /// Of those with payload, those that arrived.
+    pub arrived: u64,
+    /// Packets with payload that a host's link dropped, at the source or before the sink.
+    pub dropped_access: u64,
+    /// Packets with payload that R1 dropped.
+    pub dropped_first: u64,
+    /// Packets with payload that R2 dropped.
+    pub dropped_second: u64,
+    /// Packets with payload that were lost on the sink's link.
+    pub errors: u64,
+    /// Packets without payload that the source sent, a SYN for example.
+    pub empty_sent: u64,
+    /// Packets that the sink sent: acknowledgements.
+    pub back_sent: u64,
+    /// Of these, those that arrived.
+    pub back_arrived: u64,
+    /// Of these, those that were dropped or lost.
+    pub back_lost: u64,
+    /// When the first packet was heard.
+    pub first_heard: Option<Instant>,
+    /// When the last packet was heard.
+    pub last_heard: Option<Instant>,
+    /// What its sender has done, if it is a TCP.
+    pub sender: Option<SenderStats>,
+    /// What its receiver has done, if it is a TCP.
+    pub receiver: Option<ReceiverStats>,
+    /// The smoothed round-trip time at the end, if it is a TCP and had one.
+    pub round_trip: Option<Nanos>,
+    /// The retransmission timeout at the end without its doublings, if it is a TCP.
+    pub timeout: Option<Nanos>,
+}
+
+impl FlowReport {
+    /// Packets with payload that were dropped or lost.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.dropped_access + self.dropped_first + self.dropped_second + self.errors
+    }
+
+    /// The application gets a packet.
+    #[inline]
+    pub(super) fn hear(&mut self, now: Instant) {
+        self.heard += 1;
+        self.first_heard.get_or_insert(now);
+        self.last_heard = Some(now);
+    }
+
+    /// Packets with payload that are on their way.
+    #[must_use]
+    pub const fn on_the_way(&self) -> u64 {
+        self.sent - self.arrived - self.lost()
+    }
+}

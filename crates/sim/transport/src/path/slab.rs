@@ -1,0 +1,32 @@
+//! What packets carry, by place.
+
+/// Small things in use, each at a place. Places are used again, the last one first: once it has grown, it allocates
+/// nothing. Unlike [`guestright_engine::Pool`] it does not find out whether a place is in use.
+#[derive(Clone, Debug)]
+pub(super) struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    pub(super) const fn new() -> Self {
+        Self { items: Vec::new(), free: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, item: T) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.items[place as usize] = item;
+            return place;
+        }
+        let place = u32::try_from(self.items.len()).expect("fewer than 2^32 packets are on their way");
+        self.items.push(item);
+        place
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, place: u32) -> T {
+        self.free.push(place);
+        self.items[place as usize]
+    }
+}

@@ -1,0 +1,39 @@
+//! Who is told of each packet.
+
+use guestright_engine::Instant;
+
+/// Told of packets while a path runs. Flows are numbered from 0, calls and file transfers together, in the order in which
+/// they were added.
+pub trait Watch {
+    /// A packet with payload has crossed the network; it had been sent at `sent`. `fresh`: it brings what had not come before.
+    fn crossed(&mut self, _flow: u32, _sent: Instant, _now: Instant, _fresh: bool) {}
+
+    /// The application at the sink gets packet `number` of a call, made at `made`.
+    fn heard(&mut self, _flow: u32, _number: u32, _made: Instant, _now: Instant) {}
+}
+
+/// Nobody.
+impl Watch for () {}
+
+/// A packet that was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeardPacket {
+    /// Of which call.
+    pub flow: u32,
+    /// Its number in the call, from 0.
+    pub number: u32,
+    /// When it was made.
+    pub made: Instant,
+    /// When it was heard.
+    pub at: Instant,
+}
+
+/// Keeps all packets that were heard, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeardPackets(pub Vec<HeardPacket>);
+
+impl Watch for HeardPackets {
+    fn heard(&mut self, flow: u32, number: u32, made: Instant, at: Instant) {
+        self.0.push(HeardPacket { flow, number, made, at });
+    }
+}

@@ -36,19 +36,25 @@
 //! Levels are in dB, delays in milliseconds as `f64`, points in time in [`guestright_units::Time`], losses from 0 to 1
 //! unless the name says percent.
 
+mod advice;
 mod analyser;
 mod codec;
 mod dejitter;
 mod delay;
 mod emodel;
+mod fairness;
+mod index;
 mod interval;
 mod jitter;
 mod judge;
 mod loss;
 mod opinion;
+mod playout;
+mod quantiles;
 mod reduction;
 mod wideband;
 
+pub use advice::{Advice, Carrier, Heard, Reason, TIE_R, Trial, advise};
 pub use analyser::{Analyser, AnalyserConfig, Counts, Packet, Row, Summary, Taken, Talkspurts, WorstRow};
 pub use codec::{Band, Cited, Codec, CodecFacts, UnknownCodec};
 pub use dejitter::{Anchor, BufferConfig, DejitterBuffer, Fate};
@@ -57,11 +63,15 @@ pub use emodel::{
     Delay, DelaySensitivity, InputError, Inputs, OutOfRange, PARAMETERS, Parameter, Rating, Simultaneous,
     absolute_delay, effective_equipment, rate,
 };
+pub use fairness::jain;
+pub use index::{FlowAccount, FlowCounts, Indices};
 pub use interval::Interval;
 pub use jitter::{Jitter, JitterMeter};
 pub use judge::{Caveat, Judge, Judgement, Measured, Opinion, PaperOpinion, Parts, Unknown, value_or_reason};
 pub use loss::{Bursts, GMIN, Loss, LossPattern};
 pub use opinion::{MosCurve, R_OF_MOS_ONE, Satisfaction, r_of_mos};
+pub use playout::{BestPlayout, Playout, PlayoutCounts};
+pub use quantiles::SpanQuantiles;
 pub use reduction::{
     FIXED_DELAY_MS, KNEE_MS, Reduced, ReducedError, ReducedInputs, rate_reduced, reduced_delay,
 };

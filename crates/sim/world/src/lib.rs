@@ -14,6 +14,7 @@ mod saturation;
 mod streams;
 mod sums;
 mod tcp;
+pub mod transports;
 mod voice;
 mod whole;
 
@@ -22,6 +23,7 @@ pub use overhead::Overhead;
 pub use saturation::Saturation;
 pub use streams::Streams;
 pub use tcp::Tcp;
+pub use transports::Transports;
 pub use voice::Voice;
 
 use guestright_experiment::Testbed;
@@ -29,5 +31,5 @@ use guestright_experiment::Testbed;
 /// Every testbed, by the name that plans use.
 #[must_use]
 pub fn testbeds() -> &'static [&'static dyn Testbed] {
-    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound]
+    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports]
 }

@@ -1,0 +1,307 @@
+//! What carries calls and file transfers.
+
+use super::config::misfit;
+use crate::whole::millionfold;
+use guestright_congestion::{
+    Aimd, AimdSettings, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, InitialWindow, Millionths,
+    Real, RealSettings, RecoveryKind, RecoverySettings, Reno, RenoSettings, SettingsError, TimeoutSettings,
+    Vegas, VegasSettings, Westwood, WestwoodSettings,
+};
+use guestright_engine::{Instant, Streams};
+use guestright_experiment::{SettingError, Settings};
+use guestright_transport::path::{Carrier, TcpCarrier};
+use guestright_transport::{Flow, ReceiverSettings, SenderSettings, TfrcEnds, TfrcEndsSettings};
+use guestright_units::Micros;
+use rand::RngExt;
+
+/// IPv4, UDP and RTP: 20, 8 and 12 bytes.
+const UDP_HEADER_BYTES: u32 = 40;
+
+/// IPv4 and TCP. What frames packets of speech in a stream is part of them.
+const TCP_HEADER_BYTES: u32 = 40;
+
+/// ns-2's clock.
+const TICK: Micros = Micros(10_000);
+
+/// What a TCP does, apart from its sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Reno,
+    NewReno,
+    Aimd,
+    Vegas,
+    Westwood,
+    WestwoodPlus,
+    Real,
+    Cubic,
+    Bbr,
+}
+
+/// The TCP that a transport is; `None`: it is none.
+pub(super) fn stream_of(transport: &str) -> Option<Stream> {
+    Some(match transport {
+        "reno" => Stream::Reno,
+        "newreno" => Stream::NewReno,
+        "aimd" => Stream::Aimd,
+        "vegas" => Stream::Vegas,
+        "westwood" => Stream::Westwood,
+        "westwood-plus" => Stream::WestwoodPlus,
+        "real" => Stream::Real,
+        "cubic" => Stream::Cubic,
+        "bbr" => Stream::Bbr,
+        _ => return None,
+    })
+}
+
+/// What ns-2 does otherwise than the documents.
+#[derive(Clone, Copy, Debug)]
+struct Switches {
+    /// The profile: details of ns-2's senders that have no switch of their own.
+    ns2: bool,
+    headers: bool,
+    syn: bool,
+    idle_timer: bool,
+    tick: bool,
+    vegas_unsent: bool,
+    /// Packets that may wait; `None`: as many as there are.
+    send_buffer: Option<u32>,
+}
+
+impl Switches {
+    fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let ns2 = settings.text("profile")? == "ns2-2006";
+        let switch = |name: &str| {
+            Ok(match settings.text(name)? {
+                "on" => true,
+                "off" => false,
+                _ => ns2,
+            })
+        };
+        let unbounded = switch("switch.send_buffer")?;
+        Ok(Self {
+            ns2,
+            headers: switch("switch.headers")?,
+            syn: switch("switch.syn")?,
+            idle_timer: switch("switch.idle_timer")?,
+            tick: switch("switch.tick")?,
+            vegas_unsent: switch("switch.vegas_unsent")?,
+            send_buffer: if unbounded { None } else { Some(settings.whole("send_buffer")?) },
+        })
+    }
+}
+
+/// How each flow is carried.
+#[derive(Clone, Debug)]
+pub(super) struct Carriers {
+    settings: Settings,
+    switches: Switches,
+    transport: String,
+    bulk: Stream,
+}
+
+impl Carriers {
+    pub(super) fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let bulk = stream_of(settings.text("bulk.transport")?).unwrap_or(Stream::Reno);
+        if settings.float("vegas.alpha")? > settings.float("vegas.beta")? {
+            let reason =
+                "Vegas keeps at least alpha and at most beta in queues; make it no more than `vegas.beta`";
+            return Err(SettingError::unfit("vegas.alpha", reason));
+        }
+        Ok(Self {
+            settings: settings.clone(),
+            switches: Switches::new(settings)?,
+            transport: settings.text("transport")?.to_owned(),
+            bulk,
+        })
+    }
+
+    /// What carries call `flow`.
+    pub(super) fn call(&self, flow: u32, streams: &Streams) -> Result<Carrier<AnyController>, SettingError> {
+        let packet_bytes: u32 = self.settings.whole("packet_bytes")?;
+        if let Some(stream) = stream_of(&self.transport) {
+            let window = self.settings.whole("tcp.window")?;
+            let mut tcp = self.tcp(stream, packet_bytes, window, flow, streams)?;
+            tcp.send_buffer = self.switches.send_buffer;
+            return Ok(Carrier::Tcp(tcp));
+        }
+        match self.transport.as_str() {
+            "tfrc" => {
+                let ends = TfrcEndsSettings {
+                    waiting_max: self.settings.whole("send_buffer")?,
+                    ..TfrcEndsSettings::rfc5348(packet_bytes)
+                };
+                let ends = TfrcEnds::new(Flow(flow), ends, Instant::START).map_err(|error| misfit(&error))?;
+                Ok(Carrier::Foreign(Box::new(ends)))
+            }
+            "quic-datagram" | "quic-stream" => self.quic(flow, streams),
+            _ => Ok(Carrier::Udp { header_bytes: if self.switches.headers { 0 } else { UDP_HEADER_BYTES } }),
+        }
+    }
+
+    /// The ends of QUIC, which open their connection with the first packet.
+    #[cfg(feature = "quic")]
+    fn quic(&self, flow: u32, streams: &Streams) -> Result<Carrier<AnyController>, SettingError> {
+        let quic = super::quic::settings(&self.settings, self.switches.send_buffer, self.switches.headers)?;
+        let ends = guestright_quic::QuicEnds::new(&quic, streams, flow.into());
+        let ends = ends.map_err(|error| SettingError::unfit("transport", error.to_string()))?;
+        Ok(Carrier::Foreign(Box::new(ends)))
+    }
+
+    #[cfg(not(feature = "quic"))]
+    fn quic(&self, _flow: u32, _streams: &Streams) -> Result<Carrier<AnyController>, SettingError> {
+        let reason = format!("{} is not part of this simulator; build it with `quic`", self.transport);
+        Err(SettingError::unfit("transport", reason))
+    }
+
+    /// What carries a file transfer.
+    pub(super) fn transfer(
+        &self,
+        flow: u32,
+        streams: &Streams,
+    ) -> Result<TcpCarrier<AnyController>, SettingError> {
+        let segment = self.settings.whole("bulk.segment_bytes")?;
+        self.tcp(self.bulk, segment, self.settings.whole("bulk.window")?, flow, streams)
+    }
+
+    fn tcp(
+        &self,
+        stream: Stream,
+        segment: u32,
+        window: u32,
+        flow: u32,
+        streams: &Streams,
+    ) -> Result<TcpCarrier<AnyController>, SettingError> {
+        let controller = self.controller(stream, segment, window, flow)?;
+        let receiver = ReceiverSettings {
+            window: window * segment,
+            acknowledge_every: self.settings.whole("tcp.ack_every")?,
+            sack: self.settings.bool("tcp.sack")?,
+            syn_packet: self.switches.syn,
+            header_bytes: TCP_HEADER_BYTES,
+            ..ReceiverSettings::rfc5681()
+        };
+        let sender = self.sender(stream, segment, window, flow, streams)?;
+        Ok(TcpCarrier { sender, receiver, controller, send_buffer: None })
+    }
+
+    fn sender(
+        &self,
+        stream: Stream,
+        segment: u32,
+        window: u32,
+        flow: u32,
+        streams: &Streams,
+    ) -> Result<SenderSettings, SettingError> {
+        let (switches, settings) = (self.switches, &self.settings);
+        let is_vegas = stream == Stream::Vegas;
+        let kind = match stream {
+            Stream::Vegas => RecoveryKind::Vegas,
+            _ if settings.bool("tcp.sack")? => RecoveryKind::Sack,
+            Stream::Reno => RecoveryKind::Reno,
+            Stream::NewReno
+            | Stream::Aimd
+            | Stream::Westwood
+            | Stream::WestwoodPlus
+            | Stream::Real
+            | Stream::Cubic
+            | Stream::Bbr => RecoveryKind::NewReno,
+        };
+        let ns2 = switches.ns2;
+        let phase = if switches.tick {
+            streams.stream("clock phases", flow.into()).random_range(0..TICK.0)
+        } else {
+            0
+        };
+        let rules = if ns2 { TimeoutSettings::ns2() } else { TimeoutSettings::rfc6298() };
+        let min = Micros(millionfold(settings.float("tcp.min_rto_ms")?) / 1_000);
+        Ok(SenderSettings {
+            recovery: if ns2 {
+                RecoverySettings::ns2(kind, segment)
+            } else {
+                RecoverySettings::new(kind, segment)
+            },
+            timeout: TimeoutSettings {
+                min,
+                initial: rules.initial.max(min),
+                tick: if switches.tick { TICK } else { Micros(0) },
+                phase: Micros(phase),
+                ..rules
+            },
+            handshake: switches.syn && !is_vegas,
+            syn_packet: switches.syn,
+            idle_timer: switches.idle_timer,
+            unsent_expires: is_vegas && switches.vegas_unsent,
+            nagle: settings.bool("tcp.nagle")?,
+            ecn: settings.bool("ecn")?,
+            window: window * segment,
+            retries_max: u32::MAX,
+            header_bytes: if switches.headers && is_vegas { 0 } else { TCP_HEADER_BYTES },
+            ..SenderSettings::rfc(segment)
+        })
+    }
+
+    fn controller(
+        &self,
+        stream: Stream,
+        segment: u32,
+        window: u32,
+        flow: u32,
+    ) -> Result<AnyController, SettingError> {
+        let settings = &self.settings;
+        let factor = |name: &str| {
+            let unfit = || SettingError::unfit(name, "it must be a number from 0 to 4294");
+            Millionths::from_f64(settings.float(name)?).ok_or_else(unfit)
+        };
+        let ns2 = self.switches.ns2;
+        let initial: u32 = settings.whole("tcp.initial_window")?;
+        let base = if ns2 { RenoSettings::ns2(segment, window) } else { RenoSettings::rfc5681(segment) };
+        let reno = RenoSettings { initial_window: InitialWindow::Segments(initial), ..base };
+        let controller: Result<AnyController, SettingsError> = match stream {
+            Stream::Reno | Stream::NewReno => Reno::new(reno).map(AnyController::Reno),
+            Stream::Aimd => {
+                let aimd = AimdSettings {
+                    reno,
+                    alpha: factor("aimd.alpha")?,
+                    beta: factor("aimd.beta")?,
+                    halve_in_slow_start: ns2,
+                };
+                Aimd::new(aimd).map(AnyController::Aimd)
+            }
+            Stream::Vegas => Vegas::new(VegasSettings {
+                alpha: factor("vegas.alpha")?,
+                beta: factor("vegas.beta")?,
+                gamma: factor("vegas.gamma")?,
+                initial_window: initial,
+                late_window: ns2,
+                ..VegasSettings::ns2(segment, window.max(2))
+            })
+            .map(AnyController::Vegas),
+            Stream::Westwood if ns2 => {
+                let tick = self.switches.tick.then_some(TICK);
+                Westwood::new(WestwoodSettings { tick, ..WestwoodSettings::ns2(reno) })
+                    .map(AnyController::Westwood)
+            }
+            Stream::Westwood => {
+                Westwood::new(WestwoodSettings::algorithm_1(reno)).map(AnyController::Westwood)
+            }
+            Stream::WestwoodPlus => Westwood::new(WestwoodSettings::plus(reno)).map(AnyController::Westwood),
+            Stream::Real => Real::new(RealSettings {
+                gamma: factor("real.gamma")?,
+                beta: factor("real.beta")?,
+                delta: factor("real.delta")?,
+                classifier: settings.bool("real.classifier")?,
+                waves: settings.bool("real.waves")?,
+                timeout: settings.bool("real.timeout")?,
+                ..RealSettings::new(reno)
+            })
+            .map(AnyController::Real),
+            Stream::Cubic => Cubic::new(CubicSettings::rfc9438(reno)).map(AnyController::Cubic),
+            Stream::Bbr => Bbr::new(BbrSettings {
+                initial_window: InitialWindow::Segments(initial),
+                ..BbrSettings::linux(segment, flow.into())
+            })
+            .map(AnyController::Bbr),
+        };
+        controller.map_err(|error| SettingError::unfit("transport", error.to_string()))
+    }
+}

@@ -115,7 +115,7 @@ fn what(evaluation: &Evaluation) -> String {
     format!("{} on {}{quick}", evaluation.name, evaluation.platform.name())
 }
 
-/// Every number of an evaluation that has an estimate: of every measure, point a metric, cell and part; in the order of the report.
+/// Every number of an evaluation that has an estimate: of every measure, point of a metric, cell and part.
 fn numbers_of(evaluation: &Evaluation) -> Numbers<'_> {
     let mut numbers = Numbers::default();
     for measure in &evaluation.measures {
@@ -128,6 +128,13 @@ fn numbers_of(evaluation: &Evaluation) -> Numbers<'_> {
             for point in &series.points {
                 let of = format!("figure {}, {}", figure.id, series.quantity);
                 numbers.push(of, format!("{}, x = {}", series.name, point.label), &point.estimate);
+            }
+        }
+    }
+    for map in &evaluation.maps {
+        for cell in map.panels.iter().flat_map(|panel| &panel.cells) {
+            if let Some(estimate) = &cell.estimate {
+                numbers.push(format!("map {}, {}", map.id, map.what), cell.point.clone(), estimate);
             }
         }
     }
@@ -256,22 +263,53 @@ fn welch(first: &Estimate, second: &Estimate) -> Option<(f64, f64)> {
     Some((difference - half, difference + half))
 }
 
+/// A verdict: its name, what it is about, and what it is.
+type Said = (String, String, Judged);
+
+/// Every verdict of an evaluation: of claims, of the cells of maps, and with other assumptions.
+fn verdicts(evaluation: &Evaluation) -> Vec<Said> {
+    let mut said: Vec<Said> = Vec::new();
+    for claim in &evaluation.claims {
+        said.push((claim.id.clone(), claim.text.clone(), claim.judged));
+    }
+    for map in &evaluation.maps {
+        for cell in map.panels.iter().flat_map(|panel| &panel.cells) {
+            if let (Some(judged), Some(claim)) = (cell.judged, &map.claim) {
+                said.push((format!("map {}, {claim} at {}", map.id, cell.point), map.what.clone(), judged));
+            }
+        }
+    }
+    for one in &evaluation.assumptions {
+        for effect in &one.effects {
+            for (index, (judged, value)) in effect.judged.iter().zip(&one.values).enumerate() {
+                if index != effect.base {
+                    let name = format!("{} with {} {value}", effect.claim, one.varied);
+                    said.push((name, effect.text.clone(), *judged));
+                }
+            }
+        }
+    }
+    said
+}
+
 fn claims(first: &Evaluation, second: &Evaluation) -> (Vec<ClaimChange>, usize) {
+    let (ours, theirs) = (verdicts(first), verdicts(second));
+    let index =
+        |all: &[Said]| all.iter().map(|(id, _, judged)| (id.clone(), *judged)).collect::<BTreeMap<_, _>>();
+    let (our_index, their_index) = (index(&ours), index(&theirs));
     let mut changes = Vec::new();
     let mut same = 0;
-    for claim in &first.claims {
-        let other = second.claims.iter().find(|other| other.id == claim.id).map(|other| other.judged);
-        if other == Some(claim.judged) {
+    for (id, text, judged) in ours {
+        let second = their_index.get(&id).copied();
+        if second == Some(judged) {
             same += 1;
-            continue;
+        } else {
+            changes.push(ClaimChange { id, text, first: Some(judged), second });
         }
-        let (id, text) = (claim.id.clone(), claim.text.clone());
-        changes.push(ClaimChange { id, text, first: Some(claim.judged), second: other });
     }
-    for claim in &second.claims {
-        if !first.claims.iter().any(|other| other.id == claim.id) {
-            let (id, text) = (claim.id.clone(), claim.text.clone());
-            changes.push(ClaimChange { id, text, first: None, second: Some(claim.judged) });
+    for (id, text, judged) in theirs {
+        if !our_index.contains_key(&id) {
+            changes.push(ClaimChange { id, text, first: None, second: Some(judged) });
         }
     }
     (changes, same)

@@ -1,7 +1,10 @@
 //! From rows to numbers, pictures, tables and verdicts.
 
+mod assumption;
 mod figure;
 mod judge;
+mod map;
+mod moved;
 mod sample;
 mod settings;
 mod table;
@@ -15,8 +18,10 @@ use sample::Curves;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use assumption::{AssumptionNumbers, Effect};
 pub use figure::{FigureNumbers, FigurePoint, FigureSeries, PublishedSeries};
 pub use judge::{Judged, Part, Verdict};
+pub use map::{Held, MapCell, MapNumbers, MapPanel, WhereHeld};
 pub use settings::{SettingLine, Standing};
 pub use table::{Cell, TableNumbers};
 
@@ -65,6 +70,12 @@ pub struct Evaluation {
     pub tables: Vec<TableNumbers>,
     /// A verdict for each claim.
     pub claims: Vec<Verdict>,
+    /// Numbers and claims over two axes.
+    #[serde(default)]
+    pub maps: Vec<MapNumbers>,
+    /// What was assumed, and how much each claim moves when it is varied.
+    #[serde(default)]
+    pub assumptions: Vec<AssumptionNumbers>,
     /// What was fitted, and how.
     pub fits: Vec<FitText>,
     /// What is said in words.
@@ -184,6 +195,8 @@ pub fn evaluate(plan: &Plan, results: &Results, platform: Platform) -> Evaluatio
         figures: plan.figures.iter().map(|figure| figure::numbers(&curves, figure)).collect(),
         tables: plan.tables.iter().map(|table| table::numbers(&curves, table)).collect(),
         claims: plan.claims.iter().map(|claim| judge::judge(&curves, claim)).collect(),
+        maps: plan.maps.iter().map(|map| map::numbers(&curves, map)).collect(),
+        assumptions: plan.assumptions.iter().map(|one| assumption::numbers(&curves, one)).collect(),
         fits: plan.fits.iter().map(|fit| settings::fit(plan, fit)).collect(),
         notes: plan.notes.iter().map(|note| fill_in(&curves, note)).collect(),
     }

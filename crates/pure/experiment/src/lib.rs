@@ -27,6 +27,7 @@
 //! - The order of runs and rows depends on the plan's text alone.
 //! - Every text that comes from outside has a limit, and is escaped in the report.
 
+mod beside;
 mod compare;
 mod evaluate;
 mod near;
@@ -38,10 +39,12 @@ mod statistics;
 mod testbed;
 mod value;
 
+pub use beside::beside;
 pub use compare::{ClaimChange, Comparison, NumberChange, compare};
 pub use evaluate::{
-    CaseText, Cell, Evaluation, FigureNumbers, FigurePoint, FigureSeries, FitText, Judged, MeasureNumbers,
-    NoteText, Part, PlacedNumber, PublishedSeries, SettingLine, Standing, TableNumbers, Verdict, evaluate,
+    AssumptionNumbers, CaseText, Cell, Effect, Evaluation, FigureNumbers, FigurePoint, FigureSeries, FitText,
+    Held, Judged, MapCell, MapNumbers, MapPanel, MeasureNumbers, NoteText, Part, PlacedNumber,
+    PublishedSeries, SettingLine, Standing, TableNumbers, Verdict, WhereHeld, evaluate,
 };
 pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
 pub use report::{Provenance, report_html};

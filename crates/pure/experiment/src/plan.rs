@@ -1,9 +1,12 @@
 //! What an experiment is, and how its text becomes one.
 
+mod assumption;
+mod base;
 mod claim;
 mod error;
 mod figure;
 mod grid;
+mod map;
 mod measure;
 mod note;
 mod read;
@@ -14,9 +17,11 @@ mod table;
 pub use error::{Mistake, PlanError, Problem};
 pub use runs::{Run, RunKey};
 
+pub(crate) use assumption::{Assumption, Varied};
 pub(crate) use claim::{Band, By, Claim, Order, Term, Test};
 pub(crate) use figure::{Figure, Shown};
 pub(crate) use grid::{Axis, Case, Grid};
+pub(crate) use map::{Map, Mapped};
 pub(crate) use measure::{Condition, Curve, Measure, MeasureKind, Pick, Relation};
 pub(crate) use note::{Fit, Note, Piece};
 pub(crate) use scope::{Coordinates, Quantity};
@@ -72,6 +77,8 @@ pub struct Plan {
     pub(crate) figures: Vec<Figure>,
     pub(crate) tables: Vec<TableLayout>,
     pub(crate) claims: Vec<Claim>,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) assumptions: Vec<Assumption>,
     pub(crate) fits: Vec<Fit>,
     pub(crate) notes: Vec<Note>,
 }
@@ -84,7 +91,7 @@ impl Plan {
     /// The most runs of every point.
     pub const SEEDS_MAX: u32 = 1_000;
     /// The most axes of a sweep.
-    pub const AXES_MAX: usize = 4;
+    pub const AXES_MAX: usize = 6;
     /// The most values of an axis.
     pub const VALUES_MAX: usize = 1_000;
     /// The most cases.
@@ -144,23 +151,26 @@ impl Plan {
             {
                 head.node(key);
             }
-            for key in ["fit", "note"] {
+            for key in ["base", "map", "assumption", "fit", "note"] {
                 head.node(key);
             }
             return None;
         };
         let grids = grid::read(head, testbed, reader);
         let Some(grids) = grids else {
-            for key in ["measure", "figure", "table", "claim", "fit", "note"] {
+            for key in ["base", "measure", "figure", "table", "claim", "map", "assumption", "fit", "note"] {
                 head.node(key);
             }
             return None;
         };
         let mut scope = Scope::new(testbed, &grids);
         measure::read(head, &mut scope, reader);
+        scope.base = base::read(head, &scope, reader);
         let figures = figure::read(head, &scope, reader);
         let tables = table::read(head, &scope, reader);
         let mut claims = claim::read(head, &scope, reader);
+        let maps = map::read(head, &scope, &claims, &figures, reader);
+        let assumptions = assumption::read(head, &scope, &claims, reader);
         let fits = note::read_fits(head, &scope, &mut claims, reader);
         let notes = note::read_notes(head, &scope, reader);
         let measures = scope.measures;
@@ -181,6 +191,8 @@ impl Plan {
             figures,
             tables,
             claims,
+            maps,
+            assumptions,
             fits,
             notes,
         })
@@ -261,6 +273,11 @@ impl Plan {
     /// The number of its claims.
     pub fn claims(&self) -> usize {
         self.claims.len()
+    }
+
+    /// The ids and titles of its maps.
+    pub fn maps(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.maps.iter().map(|map| (map.id.as_str(), map.title.as_str()))
     }
 
     /// The ids and titles of its figures.

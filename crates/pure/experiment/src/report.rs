@@ -1,6 +1,8 @@
 //! Evaluations for people: one HTML file, and text for the terminal.
 
+mod assumption;
 mod html;
+mod map;
 mod numbers;
 mod style;
 mod text;

@@ -1,5 +1,6 @@
 //! The text of a picture.
 
+mod heat;
 mod legend;
 mod marks;
 
@@ -8,6 +9,8 @@ use crate::error::FigureError;
 use crate::number::{escape, place};
 use crate::scale::{NoScale, Scaled};
 use std::fmt::Write;
+
+pub(crate) use heat::heat;
 
 /// Ours from here on: every class begins with `gf-`. Colours: Okabe and Ito's, which the colour-blind can tell apart,
 /// <https://jfly.uni-koeln.de/color/>; darker or lighter where the ground asks for it.

@@ -37,4 +37,14 @@ pub enum FigureError {
         /// How many there may be.
         max: usize,
     },
+    /// Cells that are none, too many, or not one for each pair of names.
+    #[error("the map \"{map}\" has {got} cells in a panel; {want}")]
+    Cells {
+        /// The map's title.
+        map: String,
+        /// How many there are.
+        got: usize,
+        /// How many there should be.
+        want: String,
+    },
 }

@@ -1,6 +1,6 @@
 //! Figures: curves and tables as SVG, without input or output.
 //!
-//! In: numbers ([`Chart`], or several in a [`Grid`]). Out: the text of one SVG picture. The same numbers give the same
+//! In: numbers ([`Chart`], several in a [`Grid`], or a [`HeatMap`]). Out: the text of one SVG picture. The same numbers give the same
 //! text, on every computer.
 //!
 //! - A picture follows the reader's light or dark setting, and is told apart by shape and dashes, not by colour alone.
@@ -12,6 +12,7 @@ mod chart;
 mod draw;
 mod error;
 mod grid;
+mod map;
 mod number;
 mod scale;
 mod thin;
@@ -19,4 +20,5 @@ mod thin;
 pub use chart::{Axis, Band, Chart, Marks, Point, Range, Scale, Series, Threshold, Work};
 pub use error::FigureError;
 pub use grid::Grid;
+pub use map::{Fill, HeatCell, HeatMap, Labels, Panel};
 pub use number::{escape, short};

@@ -1,7 +1,8 @@
 //! Whole pictures: what is in them, that they are well formed, and that a foreign program can draw them.
 
 use guestright_figure::{
-    Axis, Band, Chart, FigureError, Grid, Marks, Point, Range, Scale, Series, Threshold, Work,
+    Axis, Band, Chart, FigureError, Fill, Grid, HeatCell, HeatMap, Labels, Marks, Panel, Point, Range, Scale,
+    Series, Threshold, Work,
 };
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -272,4 +273,138 @@ fn drawn_by_another_program(name: &str, svg: &str) {
     child.stdin.take().expect("it is piped").write_all(svg.as_bytes()).expect("it reads all");
     assert!(child.wait().expect("it ends").success(), "{name}: rsvg-convert refused it");
     assert!(std::fs::metadata(picture).expect("it wrote one").len() > 2_000);
+}
+
+fn labels(label: &str, names: &[&str]) -> Labels {
+    Labels { label: label.into(), names: names.iter().map(|name| (*name).to_owned()).collect() }
+}
+
+/// Numbers over two axes, in three panels; one is not known, one is not there.
+fn heat() -> HeatMap {
+    let number = |panel: usize, index: usize| 0.1 + (panel * 12 + index) as f64 / 40.0;
+    let cell = |panel: usize, index: usize| {
+        let number = if (panel, index) == (1, 5) { f64::NAN } else { number(panel, index) };
+        let fill = if (panel, index) == (2, 11) { Fill::Blank } else { Fill::Number(number) };
+        let text =
+            if number.is_finite() && fill != Fill::Blank { format!("{number:.2}") } else { String::new() };
+        HeatCell { fill, text, about: format!("panel {panel}, cell {index}"), unsure: index == 3 }
+    };
+    let panel = |panel: usize| Panel {
+        title: format!("second.ratio = {}", panel + 1),
+        cells: (0..12).map(|index| cell(panel, index)).collect(),
+    };
+    HeatMap {
+        title: "Index of real-time performance".into(),
+        description: "Grows with the rate.".into(),
+        x: labels("first.rate_mbps (Mb/s)", &["1", "1.5", "2", "3"]),
+        y: labels("first.buffer (packets)", &["10", "50", "500"]),
+        of: "index".into(),
+        panels: (0..3).map(panel).collect(),
+        ..HeatMap::default()
+    }
+}
+
+/// Verdicts in six panels, some unsure, some that cannot be computed.
+fn verdicts() -> HeatMap {
+    let fills = [Fill::Holds, Fill::Fails, Fill::Unknown];
+    let cell = |panel: usize, index: usize| HeatCell {
+        fill: fills[(panel * 7 + index * index) % 3],
+        text: if index.is_multiple_of(4) { "3/4".into() } else { format!("{}", index * 3) },
+        about: "number and interval".into(),
+        unsure: index.is_multiple_of(5),
+    };
+    let panel = |panel: usize| Panel {
+        title: format!("second.ratio = {}, profile = {}", panel / 2, ["ns2-2006", "corrected"][panel % 2]),
+        cells: (0..20).map(|index| cell(panel, index)).collect(),
+    };
+    HeatMap {
+        title: "Where it holds: UDP does not yield satisfactory performance, especially during increased contention, \
+                which is why the buffers remain overflowed"
+            .into(),
+        x: labels("first.rate_mbps (Mb/s)", &["1", "1.5", "2", "3", "5"]),
+        y: labels("first.buffer", &["10", "50", "200", "500"]),
+        panels: (0..6).map(panel).collect(),
+        ..HeatMap::default()
+    }
+}
+
+#[test]
+fn a_map_prints_every_number_and_draws_every_sign() {
+    let text = heat().svg().unwrap();
+    assert_eq!(heat().svg().unwrap(), text, "the same numbers give the same text");
+    for number in ["0.10", "0.50", "0.95"] {
+        assert!(text.contains(&format!(">{number}</text>")), "{number}: {text}");
+    }
+    assert!(text.contains("<title>panel 1, cell 5</title>") && text.contains("cannot be computed"));
+    // The least and the most have the ends of the scale, on the map and in the bar.
+    assert!(text.matches("#440154").count() == 2 && text.contains("#fde725"), "{text}");
+    assert_eq!(text.matches("class=\"gf-none\"").count(), 2, "one is not there, and the legend's");
+    assert_eq!(text.matches("class=\"gf-sign\"").count(), 2, "the unknown one, and the legend's");
+    assert_eq!(text.matches("class=\"gf-unsure").count(), 4);
+    let text = verdicts().svg().unwrap();
+    for class in ["gf-holds", "gf-fails", "gf-open"] {
+        assert!(text.contains(&format!("class=\"{class}\"")), "{class}");
+    }
+    let cells = 6 * 20 + 3;
+    assert_eq!(text.matches("class=\"gf-sign\"").count(), cells, "no verdict by colour alone");
+    for absent in ["<script", "NaN", "inf\"", "href", " id="] {
+        assert!(!text.contains(absent), "{absent}");
+    }
+    drawn_by_another_program("heat", &heat().svg().unwrap());
+    drawn_by_another_program("verdicts", &text);
+}
+
+#[test]
+fn the_first_row_of_a_map_is_at_the_bottom() {
+    let text = heat().svg().unwrap();
+    let place = |about: &str| -> f64 {
+        let before = text.split(&format!("<title>{about}</title>")).next().unwrap();
+        before
+            .rsplit("<g><rect")
+            .next()
+            .unwrap()
+            .split(" y=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    assert!(place("panel 0, cell 0") > place("panel 0, cell 4"));
+    assert!((place("panel 0, cell 0") - place("panel 0, cell 3")).abs() < 1e-9);
+}
+
+#[test]
+fn a_map_of_many_cells_stays_readable_and_words_stay_inside() {
+    let evil = "</text><script>alert(1)</script>";
+    let names: Vec<String> = (0..40).map(|n| format!("{evil}{n}")).collect();
+    let cell = |n: usize| HeatCell {
+        fill: Fill::Number(n as f64),
+        text: evil.into(),
+        about: evil.into(),
+        unsure: false,
+    };
+    let mut map = HeatMap {
+        title: evil.into(),
+        description: evil.into(),
+        x: Labels { label: evil.into(), names: names.clone() },
+        y: Labels { label: evil.into(), names: names[..3].to_vec() },
+        of: evil.into(),
+        panels: vec![Panel { title: evil.into(), cells: (0..120).map(cell).collect() }],
+        ..HeatMap::default()
+    };
+    let text = map.svg().unwrap();
+    assert!(!text.contains("<script"));
+    drawn_by_another_program("narrow", &text);
+    map.panels[0].cells.pop();
+    let error = map.svg().unwrap_err();
+    assert!(
+        error.to_string().ends_with("119 cells in a panel; 120, one for each pair of names, are wanted"),
+        "{error}"
+    );
+    map.panels = vec![Panel { title: String::new(), cells: vec![HeatCell::default(); 120] }; 84];
+    assert!(map.svg().unwrap_err().to_string().contains("at most 10000"));
+    assert!(HeatMap::default().svg().is_err());
 }

@@ -86,6 +86,11 @@ pub struct Part {
 }
 
 pub(super) fn judge(curves: &Curves<'_>, claim: &Claim) -> Verdict {
+    judge_groups(curves, claim).0
+}
+
+/// The verdict, and which of its numbers an order goes through, one after the other.
+pub(super) fn judge_groups(curves: &Curves<'_>, claim: &Claim) -> (Verdict, Vec<Vec<usize>>) {
     let mut parts: Vec<Part> = Vec::new();
     // Numbers that are in an order with each other.
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -101,8 +106,8 @@ pub(super) fn judge(curves: &Curves<'_>, claim: &Claim) -> Verdict {
     }
     let mut reasons: Vec<String> = Vec::new();
     if let Test::Order(order, slack) = &claim.test {
-        for group in groups {
-            check_order(&mut parts, &group, *order, *slack, claim.by, &mut reasons);
+        for group in &groups {
+            check_order(&mut parts, group, *order, *slack, claim.by, &mut reasons);
         }
     }
     let several = parts.len() > 1;
@@ -117,7 +122,7 @@ pub(super) fn judge(curves: &Curves<'_>, claim: &Claim) -> Verdict {
         reasons.push("the sweep has no point there".to_owned());
     }
     let worst = parts.iter().map(|part| part.judged).max().unwrap_or(Judged::CannotBeComputed);
-    Verdict {
+    let verdict = Verdict {
         id: claim.id.clone(),
         text: claim.text.clone(),
         source: claim.source.clone(),
@@ -128,7 +133,8 @@ pub(super) fn judge(curves: &Curves<'_>, claim: &Claim) -> Verdict {
         unclear: parts.iter().any(|part| part.unclear),
         reason: reasons.join("\n"),
         parts,
-    }
+    };
+    (verdict, groups)
 }
 
 fn places(curves: &Curves<'_>, claim: &Claim, term: &Term) -> Vec<Coordinates> {
@@ -274,7 +280,7 @@ fn warn_of_gaps(part: &mut Part) {
     }
 }
 
-fn band(test: &Test, published: Option<f64>) -> Option<Band> {
+pub(super) fn band(test: &Test, published: Option<f64>) -> Option<Band> {
     let around = |tolerance: f64| {
         let published = published?;
         // What is printed is decimal: 0.3 and 0.1 more is to contain 0.4.
@@ -399,11 +405,11 @@ fn check_order(
     }
 }
 
-fn place_of(part: &Part) -> String {
+pub(super) fn place_of(part: &Part) -> String {
     if part.point.is_empty() { part.case.clone() } else { format!("{}, {}", part.case, part.point) }
 }
 
-fn wanted(test: &Test) -> String {
+pub(super) fn wanted(test: &Test) -> String {
     match test {
         Test::Within(tolerance) => format!("within ±{} of what is published", short(*tolerance)),
         Test::WithinPercent(percent) => format!("within ±{} % of what is published", short(*percent)),

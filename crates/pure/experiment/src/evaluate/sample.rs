@@ -103,10 +103,12 @@ impl<'a> Curves<'a> {
             Quantity::Metric(index) => self.metric(index, case, at),
             Quantity::Measure(index) => match &self.plan.measures[index].kind {
                 MeasureKind::Along { of, over, curve } => self.along(*of, case, at, *over, curve),
-                MeasureKind::Relation { how, of, to, to_case } => {
-                    let (of, to) =
-                        (self.estimate(*of, case, at), self.estimate(*to, to_case.unwrap_or(case), at));
-                    relate(*how, &of, &to)
+                MeasureKind::Relation { how, of, to, to_case, to_at } => {
+                    let there =
+                        at.iter().zip(to_at).map(|(own, other)| other.clone().or_else(|| own.clone()));
+                    let there: Coordinates = there.collect();
+                    let of = self.estimate(*of, case, at);
+                    relate(*how, &of, &self.estimate(*to, to_case.unwrap_or(case), &there))
                 }
             },
         }

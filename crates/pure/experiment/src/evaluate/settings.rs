@@ -99,12 +99,17 @@ fn list(values: &[Value]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn fit(plan: &Plan, fit: &Fit) -> FitText {
+/// Settings with their values, in words.
+pub(super) fn values(plan: &Plan, names: &[String]) -> Vec<(String, String)> {
     let info = |name: &String| plan.testbed.settings().iter().find(|info| info.name == name);
     let value = |name: &String| {
         let value = info(name).map(|info| standing(plan, info).1).unwrap_or_default();
         let unit = info(name).map_or("", |info| info.unit);
         (name.clone(), format!("{value} {unit}").trim().to_owned())
     };
-    FitText { settings: fit.settings.iter().map(value).collect(), how: fit.how.clone(), on: fit.on.clone() }
+    names.iter().map(value).collect()
+}
+
+pub(super) fn fit(plan: &Plan, fit: &Fit) -> FitText {
+    FitText { settings: values(plan, &fit.settings), how: fit.how.clone(), on: fit.on.clone() }
 }

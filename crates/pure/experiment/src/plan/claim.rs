@@ -96,7 +96,7 @@ fn read_one(
     let source = table.text(reader, "source", 400).map(|source| source.value).unwrap_or_default();
     let fitted = table.flag(reader, "fitted").is_some_and(|flag| flag.value);
     let along = read_along(table, scope, reader);
-    let mut terms = read_terms(table, along, scope, reader);
+    let (mut terms, lists) = read_terms(table, along, scope, reader).unzip();
     let published = read_published(table, reader);
     let by = [By::Mean, By::Curve, By::Median, By::Mode, By::Every];
     let words = ["mean", "curve", "median", "mode", "every"];
@@ -109,9 +109,16 @@ fn read_one(
     }
     if let Test::Order(..) = test
         && along.is_none()
-        && terms.len() < 2
     {
-        reader.unfit(table.at, "an order is one of several numbers; give `cases`, `along` or `terms`");
+        if terms.len() < 2 {
+            reader.unfit(
+                table.at,
+                "an order is one of several numbers; give `cases`, `along`, `terms`, or a list in `at`",
+            );
+        }
+        if lists.is_some_and(|lists| lists > 1) {
+            reader.unfit(table.at, "an order is along one list; two of them have no order");
+        }
     }
     let usual = if scope.is_place(terms.first()?.of) { By::Curve } else { By::Mean };
     Some(Claim {
@@ -185,7 +192,7 @@ fn read_terms(
     along: Option<(usize, f64, f64)>,
     scope: &Scope<'_>,
     reader: &mut Reader<'_>,
-) -> Option<Vec<Term>> {
+) -> Option<(Vec<Term>, usize)> {
     let mut terms = Vec::new();
     let tables = table.tables(reader, "terms", ("terms", TERMS_MAX));
     if tables.is_empty() {
@@ -196,23 +203,26 @@ fn read_terms(
         term.close(reader);
         terms.push(read);
     }
-    let terms: Option<Vec<Vec<Term>>> = terms.into_iter().collect();
-    terms.map(|terms| terms.concat())
+    let terms: Option<Vec<(Vec<Term>, usize)>> = terms.into_iter().collect();
+    let terms: Vec<Vec<Term>> = terms?.into_iter().map(|(terms, _)| terms).collect();
+    // Terms that are written one by one are one list, however each was written.
+    Some((terms.concat(), 1))
 }
 
-/// `of`, `case` or `cases`, `at`: one number for each case.
+/// `of`, `case` or `cases`, `at`: one number for each case and place; and how many lists there are.
 fn read_term(
     table: &mut Table<'_>,
     along: Option<(usize, f64, f64)>,
     scope: &Scope<'_>,
     reader: &mut Reader<'_>,
-) -> Option<Vec<Term>> {
+) -> Option<(Vec<Term>, usize)> {
     let name = table.want_text(reader, "of", 100);
     let of = name.as_ref().and_then(|name| scope.quantity(name, reader));
     let case = table.text(reader, "case", 100);
     let cases = scope.read_cases(table, reader);
-    let at = scope.read_at(table, reader);
-    let (name, of, at) = (name?, of?, at?);
+    let places = scope.read_places(table, reader);
+    let (name, of, (mut places, lists)) = (name?, of?, places?);
+    let says_cases = case.is_some() || cases.is_some();
     let cases = match (case, cases) {
         (Some(case), None) => vec![scope.case(&case, reader)?],
         (None, Some(cases)) => cases,
@@ -220,8 +230,25 @@ fn read_term(
             reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
             return None;
         }
-        (None, None) => (0..scope.cases().len()).filter(|case| scope.has_case(of, *case)).collect(),
+        (None, None) => match scope.base.case.filter(|case| scope.has_case(of, *case)) {
+            Some(base) => vec![base],
+            None => (0..scope.cases().len()).filter(|case| scope.has_case(of, *case)).collect(),
+        },
     };
+    let lists = lists + usize::from(cases.len() > 1);
+    let dimensions = scope.dimensions(of);
+    for (axis, has) in dimensions.iter().enumerate() {
+        if *has && along.is_none_or(|(along, ..)| along != axis) {
+            for at in places.iter_mut().filter(|at| at[axis].is_none()) {
+                at[axis].clone_from(&scope.base.at[axis]);
+            }
+        }
+    }
+    let at = &places[0];
+    let is_open = at.iter().zip(&dimensions).any(|(value, has)| *has && value.is_none());
+    if scope.base.spoiled && (is_open || !says_cases) {
+        return None;
+    }
     let fixed = |axis: usize| at[axis].is_some() || along.is_some_and(|(along, ..)| along == axis);
     if !scope.check_closed(of, fixed, name.at, reader) {
         return None;
@@ -239,12 +266,18 @@ fn read_term(
             reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
             return None;
         }
-        if !scope.check_place(*case, &at, name.at, reader) {
+        if !places.iter().all(|at| scope.check_place(*case, at, name.at, reader)) {
             return None;
         }
     }
-    let term = |case| Term { of, case, at: at.clone(), published: None };
-    Some(cases.into_iter().map(term).collect())
+    let got = cases.len().saturating_mul(places.len());
+    if got > TERMS_MAX {
+        reader.mistake(name.at, Problem::TooMany { what: "terms", got, max: TERMS_MAX });
+        return None;
+    }
+    let term = |case: usize, at: &Coordinates| Term { of, case, at: at.clone(), published: None };
+    let terms = cases.iter().flat_map(|case| places.iter().map(|at| term(*case, at)));
+    Some((terms.collect(), lists))
 }
 
 /// A number, or a list of them.

@@ -2,7 +2,7 @@
 
 use super::error::Problem;
 use super::read::{At, Reader, Table};
-use super::scope::{Quantity, Scope};
+use super::scope::{Coordinates, Quantity, Scope};
 use crate::value::Value;
 
 /// The most measures of a plan.
@@ -41,7 +41,7 @@ pub(crate) enum MeasureKind {
     /// One number from a curve along an axis.
     Along { of: Quantity, over: usize, curve: Curve },
     /// One number from two.
-    Relation { how: Relation, of: Quantity, to: Quantity, to_case: Option<usize> },
+    Relation { how: Relation, of: Quantity, to: Quantity, to_case: Option<usize>, to_at: Coordinates },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -149,7 +149,9 @@ fn read_one(
     }
     let Some(kind) = table.choice(reader, "kind", &KINDS) else {
         // Without a kind nobody knows which of these belong.
-        for key in ["over", "at_least", "at_most", "otherwise", "level", "x", "from", "to", "to_case"] {
+        for key in
+            ["over", "at_least", "at_most", "otherwise", "level", "x", "from", "to", "to_case", "to_at"]
+        {
             table.node(key);
         }
         return None;
@@ -287,7 +289,8 @@ fn read_relation(
     let to = name.as_ref().and_then(|name| scope.quantity(name, reader));
     let to_case =
         table.text(reader, "to_case", 100).map(|name| scope.case(&name, reader).map(|case| (case, name.at)));
-    let (of, name, to) = (of?, name?, to?);
+    let to_at = scope.read_at_key(table, "to_at", reader);
+    let (of, name, to, to_at) = (of?, name?, to?, to_at?);
     let to_case = match to_case {
         Some(case) => Some(case?),
         None => None,
@@ -303,11 +306,18 @@ fn read_relation(
         reader.unfit(at, format!("`{}` does not exist in this case", name.value));
         return None;
     }
+    let foreign = to_at.iter().zip(&dimensions).position(|(value, has)| value.is_some() && !has);
+    if let Some(axis) = foreign {
+        let axis = scope.axes()[axis].info.name;
+        reader
+            .unfit(name.at, format!("`{}` has no values along `{axis}`: it was made from them", name.value));
+        return None;
+    }
     let unit = match how {
         Relation::Ratio => "",
         Relation::Difference => scope.unit(of.value),
         Relation::Change => "%",
     };
     let to_case = to_case.map(|(case, _)| case);
-    Some((MeasureKind::Relation { how, of: of.value, to, to_case }, dimensions, unit.to_owned()))
+    Some((MeasureKind::Relation { how, of: of.value, to, to_case, to_at }, dimensions, unit.to_owned()))
 }

@@ -97,8 +97,9 @@ fn read_number(inside: &str, at: usize, scope: &Scope<'_>, reader: &mut Reader<'
     let place = |value: &str| At { value: value.to_owned(), at };
     let mut words = inside.split_whitespace();
     let of = scope.quantity(&place(words.next().unwrap_or_default()), reader)?;
-    let mut case = if scope.cases().len() == 1 { Some(0) } else { None };
-    let mut coordinates = scope.nowhere();
+    let mut case = if scope.cases().len() == 1 { Some(0) } else { scope.base.case };
+    let base = scope.dimensions(of).into_iter().zip(&scope.base.at);
+    let mut coordinates: Coordinates = base.map(|(has, value)| value.clone().filter(|_| has)).collect();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
             reader.unfit(at, format!("`{form}` is not of the form {{of case=NAME axis=VALUE}}"));

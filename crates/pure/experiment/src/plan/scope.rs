@@ -1,5 +1,7 @@
 //! The names that the later parts of a plan may use.
 
+use super::base::Base;
+use super::claim::Claim;
 use super::error::Problem;
 use super::grid::{Axis, Case, Grid, Grids};
 use super::measure::{Measure, MeasureKind};
@@ -7,6 +9,9 @@ use super::read::{At, Reader, Table, shown};
 use crate::near::nearest;
 use crate::testbed::Testbed;
 use crate::value::Value;
+
+/// The most places that lists in one `at` make.
+const PLACES_MAX: usize = 1_000;
 
 /// Something with a number at every place of its own dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +30,14 @@ pub(super) struct Scope<'g> {
     pub(super) testbed: &'static dyn Testbed,
     pub(super) grids: &'g Grids,
     pub(super) measures: Vec<Measure>,
+    /// Where claims are that do not say otherwise.
+    pub(super) base: Base,
 }
 
 impl<'g> Scope<'g> {
-    pub(super) const fn new(testbed: &'static dyn Testbed, grids: &'g Grids) -> Self {
-        Self { testbed, grids, measures: Vec::new() }
+    pub(super) fn new(testbed: &'static dyn Testbed, grids: &'g Grids) -> Self {
+        let base = Base { at: vec![None; grids.axes.len()], ..Base::default() };
+        Self { testbed, grids, measures: Vec::new(), base }
     }
 
     pub(super) fn axes(&self) -> &'g [Axis] {
@@ -119,15 +127,94 @@ impl<'g> Scope<'g> {
 
     /// `at`: axes with the values at which they are held; nothing if it is wrong.
     pub(super) fn read_at(&self, table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Coordinates> {
+        self.read_at_key(table, "at", reader)
+    }
+
+    /// The same under another name.
+    pub(super) fn read_at_key(
+        &self,
+        table: &mut Table<'_>,
+        key: &'static str,
+        reader: &mut Reader<'_>,
+    ) -> Option<Coordinates> {
         let mut at = self.nowhere();
         let before = reader.count();
-        let Some(table) = table.table(reader, "at") else { return (before == reader.count()).then_some(at) };
+        let Some(table) = table.table(reader, key) else { return (before == reader.count()).then_some(at) };
         for (name, node) in flat(&table) {
             let Some(axis) = self.axis(&name, reader) else { continue };
             let Some(value) = reader.value(&name.value, node) else { continue };
             at[axis] = self.axis_value(axis, &value, reader);
         }
         (before == reader.count()).then_some(at)
+    }
+
+    /// `at` whose values may be lists: every combination of them, the first axis varying slowest; and how many of them
+    /// are lists of several.
+    pub(super) fn read_places(
+        &self,
+        table: &mut Table<'_>,
+        reader: &mut Reader<'_>,
+    ) -> Option<(Vec<Coordinates>, usize)> {
+        let mut places = vec![self.nowhere()];
+        let mut lists = 0;
+        let before = reader.count();
+        let Some(table) = table.table(reader, "at") else {
+            return (before == reader.count()).then_some((places, lists));
+        };
+        for (name, node) in flat(&table) {
+            let Some(axis) = self.axis(&name, reader) else { continue };
+            let values = if matches!(node.get_ref(), toml::de::DeValue::Array(_)) {
+                reader.list(&name.value, node, ("values", super::Plan::VALUES_MAX), |reader, node| {
+                    reader.value(&name.value, node)
+                })
+            } else {
+                reader.value(&name.value, node).map(|value| vec![value])
+            };
+            let Some(values) = values else { continue };
+            if values.is_empty() {
+                reader.unfit(node.span().start, format!("`{}` is an empty list; give it values", name.value));
+            }
+            lists += usize::from(values.len() > 1);
+            let values: Vec<Value> =
+                values.iter().filter_map(|value| self.axis_value(axis, value, reader)).collect();
+            let at_value = |place: &Coordinates, value: &Value| {
+                let mut place = place.clone();
+                place[axis] = Some(value.clone());
+                place
+            };
+            let got = places.len().saturating_mul(values.len());
+            if got > PLACES_MAX {
+                let problem = Problem::TooMany { what: "places", got, max: PLACES_MAX };
+                reader.mistake(node.span().start, problem);
+                return None;
+            }
+            places =
+                places.iter().flat_map(|place| values.iter().map(|value| at_value(place, value))).collect();
+        }
+        (before == reader.count()).then_some((places, lists))
+    }
+
+    /// Whether a claim can be judged with another value of an axis, or why not.
+    pub(super) fn can_move(&self, claim: &Claim, axis: usize) -> Result<(), String> {
+        let (id, name) = (&claim.id, self.axes()[axis].info.name);
+        if claim.along.is_some_and(|(along, ..)| along == axis) {
+            return Err(format!("the claim `{id}` goes along `{name}`; it cannot be moved on it"));
+        }
+        let values: Vec<&Option<Value>> = claim
+            .terms
+            .iter()
+            .filter(|term| self.dimensions(term.of)[axis])
+            .map(|term| &term.at[axis])
+            .collect();
+        if values.is_empty() {
+            return Err(format!("no number of the claim `{id}` depends on `{name}`"));
+        }
+        if values.windows(2).any(|two| two[0] != two[1]) {
+            return Err(format!(
+                "the claim `{id}` is about several values of `{name}`; it cannot be moved on it"
+            ));
+        }
+        Ok(())
     }
 
     /// A value as the axis has it; a mistake if no case has it.

@@ -4,6 +4,7 @@ use super::Provenance;
 use super::numbers::{cases, count, figure_row, from_curve, interval, or_dash, spread};
 use super::style::STYLE;
 use super::verdict::{badge, claim};
+use super::{assumption, map};
 use crate::evaluate::{
     Evaluation, FigureNumbers, Judged, MeasureNumbers, SettingLine, Standing, TableNumbers,
 };
@@ -58,7 +59,11 @@ fn contents(evaluations: &[Evaluation]) -> String {
         if !evaluation.claims.is_empty() {
             let _ = writeln!(out, "<li><a href=\"#{id}-claims\">Claims</a></li>");
         }
-        for (kind, name, title) in figures.chain(tables) {
+        let maps = evaluation.maps.iter().map(|map| ("map", &map.id, &map.title));
+        if !evaluation.assumptions.is_empty() {
+            let _ = writeln!(out, "<li><a href=\"#{id}-assumptions\">Assumptions</a></li>");
+        }
+        for (kind, name, title) in maps.chain(figures).chain(tables) {
             let _ = writeln!(out, "<li><a href=\"#{id}-{kind}-{}\">{}</a></li>", escape(name), escape(title));
         }
         out.push_str("</ol></li>\n");
@@ -98,6 +103,7 @@ fn summary(evaluations: &[Evaluation], out: &mut String) {
     if !open.is_empty() {
         let _ = write!(out, "<h3>What does not fit</h3>\n<ul>\n{open}</ul>\n");
     }
+    assumption::summary(evaluations, out);
     out.push_str(
         "<p class=\"soft\">A claim reproduces if our number is within the band that the plan states; the band was written \
          down with the claim. Intervals are Student's, at 95 %, over the seeds. What was used to fit a setting confirms \
@@ -128,6 +134,9 @@ fn unfit(evaluation: &Evaluation, id: &str) -> String {
     out
 }
 
+/// How many numbers made from curves a page prints; more are in the JSON beside it only.
+const MEASURES_MAX: usize = 2_000;
+
 fn plan(evaluation: &Evaluation, id: &str, rows: &str, out: &mut String) {
     let _ = writeln!(out, "<section>\n<h2 id=\"{id}\">{}</h2>", escape(&heading(evaluation)));
     paragraphs(&evaluation.question, out);
@@ -156,6 +165,8 @@ fn plan(evaluation: &Evaluation, id: &str, rows: &str, out: &mut String) {
             claim(one, &format!("{id}-claim-{}", escape(&one.id)), out);
         }
     }
+    evaluation.maps.iter().for_each(|one| map::html(one, id, rows, out));
+    assumption::html(evaluation, id, out);
     evaluation.notes.iter().for_each(|note| {
         let _ = writeln!(out, "<h3>{}</h3>", escape(&note.title));
         paragraphs(&note.text, out);
@@ -168,7 +179,7 @@ fn plan(evaluation: &Evaluation, id: &str, rows: &str, out: &mut String) {
     out.push_str("</section>\n");
 }
 
-fn paragraphs(text: &str, out: &mut String) {
+pub(super) fn paragraphs(text: &str, out: &mut String) {
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
         let _ = writeln!(out, "<p>{}</p>", escape(paragraph.trim()));
     }
@@ -184,24 +195,8 @@ fn figure(figure: &FigureNumbers, id: &str, rows: &str, out: &mut String) {
         }
     }
     let _ = writeln!(out, "</div><figcaption>{}</figcaption>", escape(&caption(figure)));
-    let csv = figure.csv();
     let _ = write!(out, "<details class=\"rows\"><summary>The rows behind this figure</summary>\n<p>");
-    if csv.len() <= ROWS_MAX {
-        let coded = base64::engine::general_purpose::STANDARD.encode(&csv);
-        let _ = write!(
-            out,
-            "<a download=\"{name}.csv\" href=\"data:text/csv;charset=utf-8;base64,{coded}\">Every seed of this figure</a> (CSV, in this page)"
-        );
-    } else {
-        let _ = write!(out, "Every seed of this figure: {} bytes, too many for this page", csv.len());
-    }
-    if !rows.is_empty() {
-        let _ = write!(
-            out,
-            "; <a href=\"{}\">all rows of the experiment</a> (CSV, beside this page)",
-            escape(rows)
-        );
-    }
+    row_links(&figure.csv(), &figure.id, "Every seed of this figure", rows, out);
     out.push_str("</p>\n<div class=\"wide\"><table><thead><tr><th>Series</th><th class=\"number\">");
     let head = if figure.x_label.is_empty() { "x" } else { &figure.x_label };
     let _ = write!(out, "{}</th><th class=\"number\">{}</th>", escape(head), escape(&figure.y_label));
@@ -231,6 +226,26 @@ fn figure(figure: &FigureNumbers, id: &str, rows: &str, out: &mut String) {
         }
     }
     out.push_str("</tbody></table></div></details></figure>\n");
+}
+
+/// A link to rows within the page, and to all rows beside it.
+pub(super) fn row_links(csv: &str, name: &str, words: &str, rows: &str, out: &mut String) {
+    if csv.len() <= ROWS_MAX {
+        let (name, coded) = (escape(name), base64::engine::general_purpose::STANDARD.encode(csv));
+        let _ = write!(
+            out,
+            "<a download=\"{name}.csv\" href=\"data:text/csv;charset=utf-8;base64,{coded}\">{words}</a> (CSV, in this page)"
+        );
+    } else {
+        let _ = write!(out, "{words}: {} bytes, too many for this page", csv.len());
+    }
+    if !rows.is_empty() {
+        let _ = write!(
+            out,
+            "; <a href=\"{}\">all rows of the experiment</a> (CSV, beside this page)",
+            escape(rows)
+        );
+    }
 }
 
 /// The plan's note, and what the marks mean that are there.
@@ -284,7 +299,14 @@ fn grid(table: &TableNumbers, out: &mut String) {
 }
 
 fn measures(measures: &[MeasureNumbers], evaluation: &Evaluation, out: &mut String) {
-    if measures.is_empty() {
+    let got: usize = measures.iter().map(|measure| measure.numbers.len()).sum();
+    if got > MEASURES_MAX {
+        let _ = writeln!(
+            out,
+            "<p class=\"soft\">{got} numbers were made from the curves, too many for this page.</p>"
+        );
+    }
+    if got == 0 || got > MEASURES_MAX {
         return;
     }
     let title = |name: &str| {

@@ -1,6 +1,7 @@
 //! An evaluation as plain text.
 
 use super::numbers::{cases, count, interval, or_dash, ours, place, sign, spread};
+use super::{assumption, map};
 use crate::evaluate::{Cell, Evaluation, Judged, SettingLine, Standing, TableNumbers, Verdict};
 use std::fmt::Write;
 
@@ -48,6 +49,8 @@ pub(super) fn evaluation(evaluation: &Evaluation) -> String {
         out.push('\n');
         summary(evaluation, &mut out);
     }
+    map::text(evaluation, &mut out);
+    assumption::text(evaluation, &mut out);
     for fit in &evaluation.fits {
         let settings: Vec<_> = fit.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let _ = writeln!(out, "\nFitted: {}\n  {}", settings.join(", "), fit.how.trim());

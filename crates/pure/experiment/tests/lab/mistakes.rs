@@ -1,6 +1,6 @@
 //! Every mistake is told with its line and column, and what to do.
 
-use crate::testbed::{TESTBEDS, example, plan, small};
+use crate::testbed::{TESTBEDS, example, plan, small, where_example};
 use guestright_experiment::Plan;
 use std::fmt::Write;
 
@@ -73,12 +73,62 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("a list where a table is",    "[quick]\nseeds = 5\nsettings = { duration_s = 30 }\nsweep = { calls = [1, 3, 5, 6, 7, 8] }", "[[quick]]\nseeds = 5"),
 ];
 
+/// Mistakes in the document's second example.
+#[rustfmt::skip]
+const REPLACED_IN_MAPS: &[(&str, &str, &str)] = &[
+    ("a base that is no case",     "case = \"rsa\"\nat", "case = \"rsaa\"\nat"),
+    ("a base off the sweep",       "cpu.spread = 0.1 }", "cpu.spread = 0.2 }"),
+    ("a base in a list",           "[base]", "[[base]]"),
+    ("a base that leaves an axis", "at = { cpu.nat_us = 100.0, cpu.spread = 0.1 }", "at = { cpu.nat_us = 100.0 }"),
+    ("an empty list of places",    "calls = [2, 6] }", "calls = [] }"),
+    ("a place off the sweep",      "calls = [2, 6] }", "calls = [2, 7] }"),
+    ("an order of two lists",      "calls = [2, 6] }     # A list: two numbers.\nat_least = 3.6", "calls = [2, 6], cpu.spread = [0.0, 0.1] }\norder = \"increasing\""),
+    ("an order of one number",     "at = { calls = [2, 6] }     # A list: two numbers.\nat_least = 3.6", "at = { calls = [6] }\norder = \"increasing\""),
+    ("compared with no such place", "to_case = \"plain\"", "to_case = \"plain\"\nto_at = { calls = 3 }"),
+    ("compared with an axis that is gone", "to_case = \"plain\"", "to_at = { cals = 2 }"),
+    ("a map of nothing",           "claim = \"acceptable\"", ""),
+    ("a map of two things",        "claim = \"acceptable\"", "claim = \"acceptable\"\nof = \"cost\""),
+    ("a map of no claim",          "claim = \"acceptable\"", "claim = \"acceptible\""),
+    ("a claim's map with a place", "claim = \"acceptable\"", "claim = \"acceptable\"\nat = { calls = 2 }"),
+    ("a map along what the claim varies", "y = \"cpu.spread\"", "y = \"calls\""),
+    ("a map without y",            "y = \"cpu.spread\"\n", ""),
+    ("a map over one axis twice",  "y = \"cpu.spread\"", "y = \"cpu.nat_us\""),
+    ("a map over no axis",         "x = \"cpu.nat_us\"\ny = \"cpu.spread\"", "x = \"cpu.nat\"\ny = \"cpu.spread\""),
+    ("a claim's map by case",      "claim = \"acceptable\"", "claim = \"acceptable\"\npanel = \"case\""),
+    ("three panels",               "panel = [\"case\", \"cpu.spread\"]", "panel = [\"case\", \"cpu.spread\", \"calls\"]"),
+    ("a map of several cases",     "panel = [\"case\", \"cpu.spread\"]", "panel = \"cpu.spread\""),
+    ("a map with a misspelt key",  "panel = [\"case\"", "pannel = [\"case\""),
+    ("a held axis that is drawn",  "cases = [\"rsa\", \"ecdsa\"]", "at = { calls = 2 }"),
+    ("a map twice",                "id = \"cost\"\ntitle = \"What", "id = \"where\"\ntitle = \"What"),
+    ("a map of a number that is gone", "of = \"cost\"\ncases", "of = \"costs\"\ncases"),
+    ("an assumption without a reason", "why = \"The source names the processor and no time.\"\n", ""),
+    ("an assumption of no setting", "settings = [\"cpu.nat_us\"]", "settings = [\"cpu.nat\"]"),
+    ("varied along no axis",       "varied = \"cpu.nat_us\"", "varied = \"cpu.nat\""),
+    ("varied along what claims vary", "varied = \"cpu.nat_us\"", "varied = \"calls\""),
+    ("varied in one case",         "varied = [\"rsa\", \"ecdsa\"]", "varied = [\"rsa\"]"),
+    ("varied in no case",          "varied = [\"rsa\", \"ecdsa\"]", "varied = [\"rsa\", \"ecdsas\"]"),
+    ("varied in a case twice",     "varied = [\"rsa\", \"ecdsa\"]", "varied = [\"rsa\", \"rsa\"]"),
+    ("a claim about another case", "varied = [\"rsa\", \"ecdsa\"]", "varied = [\"plain\", \"ecdsa\"]"),
+    ("an assumption of no claim",  "claims = [\"acceptable\"]", "claims = [\"acceptible\"]"),
+    ("claims of what is not varied", "varied = [\"rsa\", \"ecdsa\"]       # … or other cases than the first.\n", ""),
+];
+
 #[test]
 fn every_mistake_has_its_place_and_its_remedy() {
+    insta::assert_snapshot!("mistakes", told(example(), REPLACED));
+}
+
+#[test]
+fn every_mistake_in_maps_and_assumptions_too() {
+    insta::assert_snapshot!("mistakes_in_maps", told(where_example(), REPLACED_IN_MAPS));
+}
+
+/// What is said of each mistake, and of the place that it is said of.
+fn told(example: &str, replaced: &[(&str, &str, &str)]) -> String {
     let mut all = String::new();
-    for (name, from, to) in REPLACED {
-        assert_eq!(example().matches(from).count().min(1), 1, "the example has `{from}` ({name})");
-        let text = example().replacen(from, to, 1);
+    for (name, from, to) in replaced {
+        assert_eq!(example.matches(from).count().min(1), 1, "the example has `{from}` ({name})");
+        let text = example.replacen(from, to, 1);
         match Plan::parse(&text, TESTBEDS) {
             Ok(_) => panic!("not refused: {name}"),
             Err(error) => {
@@ -93,7 +143,7 @@ fn every_mistake_has_its_place_and_its_remedy() {
             }
         }
     }
-    insta::assert_snapshot!("mistakes", all);
+    all
 }
 
 #[test]
@@ -125,7 +175,7 @@ fn more_than_the_limits_is_refused() {
         (small("").replace("Does it?", &"x".repeat(4_001)),           "text of at most 4000 bytes is wanted"),
         (format!("#{}\n{}", "x".repeat(Plan::TEXT_MAX), small("")),   "at most 262144 are allowed"),
         (small("cpu.nat_us = { from = 1, to = 1000 }\ncpu.spread = { from = 0, to = 1, step = 0.01 }"), "2424000 runs; at most 200000 are allowed"),
-        (small("cpu.nat_us = [1]\ncpu.spread = [1]\nduration_s = [1]\nremark = [\"a\"]"), "5 axes; at most 4 are allowed"),
+        (small("cpu.nat_us = [1]\ncpu.spread = [1]\nduration_s = [1]\nremark = [\"a\"]\nreceipts.suite = [\"none\"]\nbroken = [false]"), "7 axes; at most 6 are allowed"),
         (small("[settings]\nremark = \"\"\nduration_s = 9223372036854775807"), "is 9223372036854775807"),
     ];
     for (text, want) in too_much {

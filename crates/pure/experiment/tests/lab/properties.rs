@@ -1,7 +1,8 @@
 //! What holds for any text.
 
-use crate::testbed::{TESTBEDS, example, plan, small};
-use guestright_experiment::{Plan, Results};
+use crate::maps;
+use crate::testbed::{TESTBEDS, example, plan, small, where_example};
+use guestright_experiment::{Judged, Plan, Results};
 use proptest::prelude::*;
 
 proptest! {
@@ -14,11 +15,13 @@ proptest! {
 
     #[test]
     fn no_damage_to_a_plan_makes_the_parser_panic(
+        second in any::<bool>(),
         at in 0..6_000_usize,
         length in 0..60_usize,
         put in "[\\[\\]{}=\",.0-9a-z\n #-]{0,20}",
     ) {
-        let text: Vec<char> = example().chars().collect();
+        let example = if second { where_example() } else { example() };
+        let text: Vec<char> = example.chars().collect();
         let at = at.min(text.len());
         let end = (at + length).min(text.len());
         let damaged: String = text[..at].iter().copied().chain(put.chars()).chain(text[end..].iter().copied()).collect();
@@ -44,6 +47,37 @@ proptest! {
         }
         let second = plan(&small(&format!("[settings]\n{}", settings.join("\n"))));
         prop_assert_eq!(first.digest(), second.digest());
+    }
+
+    #[test]
+    fn cells_and_variations_agree_with_the_rows(loads in proptest::collection::vec(proptest::option::of(0.0..2.0_f64), 9 * 2)) {
+        // A map's verdict at a cell is the claim's own at that place, whatever the rows; so is that of an assumption.
+        let rows = |nat: usize, spread: usize, seed: usize| loads[(nat * 3 + spread) * 2 + seed];
+        let base = maps::evaluate_loads("cpu.nat_us = 1.0, cpu.spread = 0.0", rows);
+        let map = &base.maps[0];
+        let (mut holds, mut all) = (0, 0);
+        for (spread, spread_text) in ["0.0", "0.1", "0.5"].iter().enumerate() {
+            for (nat, nat_text) in ["1.0", "2.0", "3.0"].iter().enumerate() {
+                let there = maps::evaluate_loads(&format!("cpu.nat_us = {nat_text}, cpu.spread = {spread_text}"), rows);
+                let (cell, claim) = (&map.panels[0].cells[spread * 3 + nat], &there.claims[0]);
+                prop_assert_eq!(cell.judged, Some(claim.judged));
+                prop_assert_eq!((cell.number, cell.unclear), (claim.parts[0].ours, claim.unclear));
+                if spread == 0 {
+                    let effect = &base.assumptions[0].effects[0];
+                    prop_assert_eq!((effect.judged[nat], effect.numbers[nat]), (claim.judged, claim.parts[0].ours));
+                    prop_assert_eq!(effect.base, 0);
+                }
+                holds += usize::from(claim.judged == Judged::Reproduces);
+                all += 1;
+            }
+        }
+        let held = map.where_held.as_ref().unwrap();
+        prop_assert_eq!((held.all.holds, held.all.cells()), (holds, all));
+        for (_, values) in &held.by_axis {
+            prop_assert_eq!(values.iter().map(|(_, held)| held.holds).sum::<usize>(), holds);
+        }
+        let words = format!("Holds in {holds} of 9 cells");
+        prop_assert!(held.words().starts_with(&words));
     }
 
     #[test]

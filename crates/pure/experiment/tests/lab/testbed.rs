@@ -19,6 +19,12 @@ pub(crate) fn example() -> &'static str {
     document.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0
 }
 
+/// The document's second one, with maps and assumptions.
+pub(crate) fn where_example() -> &'static str {
+    let document = include_str!("../../../../../docs/adding-an-experiment.md");
+    document.split("```toml\n").nth(2).unwrap().split_once("```").unwrap().0
+}
+
 pub(crate) fn plan(text: &str) -> Plan {
     Plan::parse(text, TESTBEDS).unwrap_or_else(|error| panic!("{error}"))
 }

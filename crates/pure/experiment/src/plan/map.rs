@@ -1,0 +1,263 @@
+//! What is drawn over two axes: a number, or a claim judged at every cell.
+
+use super::claim::Claim;
+use super::error::Problem;
+use super::read::{At, Reader, Table};
+use super::scope::{Coordinates, Quantity, Scope};
+use super::table::Dimension;
+use guestright_figure::HeatMap;
+
+const MAPS_MAX: usize = 60;
+/// Rectangles side by side, and rows of them.
+const PANELS_MAX: usize = 2;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Map {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    /// What tells the rectangles apart; the first goes from left to right.
+    pub(crate) panels: Vec<Dimension>,
+    pub(crate) of: Mapped,
+    pub(crate) x_label: String,
+    pub(crate) y_label: String,
+    pub(crate) note: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Mapped {
+    /// A number, in a case (if the panels are not the cases) and with the other axes held.
+    Number { of: Quantity, cases: Vec<usize>, at: Coordinates },
+    /// A claim, by its place among the claims.
+    Claim(usize),
+}
+
+pub(super) fn read(
+    head: &mut Table<'_>,
+    scope: &Scope<'_>,
+    claims: &[Claim],
+    figures: &[super::Figure],
+    reader: &mut Reader<'_>,
+) -> Vec<Map> {
+    let mut maps = Vec::new();
+    let mut ids: Vec<At<String>> = Vec::new();
+    for mut table in head.tables(reader, "map", ("maps", MAPS_MAX)) {
+        let id = table.want_name(reader, "id");
+        let map = read_one(&mut table, id.as_ref(), scope, claims, reader);
+        table.close(reader);
+        let Some(id) = id else { continue };
+        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
+            let line = reader.place(first.at).0;
+            reader.mistake(id.at, Problem::Twice { what: "map", name: id.value.clone(), line });
+        } else if figures.iter().any(|figure| figure.id == id.value) {
+            let reason =
+                format!("`{}` is a figure's id, and both name a file; give the map another", id.value);
+            reader.unfit(id.at, reason);
+        }
+        ids.push(id);
+        maps.extend(map);
+    }
+    maps
+}
+
+fn read_one(
+    table: &mut Table<'_>,
+    id: Option<&At<String>>,
+    scope: &Scope<'_>,
+    claims: &[Claim],
+    reader: &mut Reader<'_>,
+) -> Option<Map> {
+    let title = table.want_text(reader, "title", 400);
+    let (x, y) = (table.want_text(reader, "x", 100), table.want_text(reader, "y", 100));
+    let x_axis = x.as_ref().and_then(|name| scope.axis(name, reader));
+    let y_axis = y.as_ref().and_then(|name| scope.axis(name, reader));
+    let is_there = table.node("panel").is_some();
+    let names = table.names(reader, "panel", PANELS_MAX);
+    let lost = is_there && names.is_none();
+    let names = names.unwrap_or_default();
+    let panels: Option<Vec<Dimension>> =
+        names.iter().map(|name| Dimension::find(name, scope, reader)).collect();
+    let x_label = table.text(reader, "x_label", 200);
+    let y_label = table.text(reader, "y_label", 200);
+    let note = table.text(reader, "note", 4_000).map(|note| note.value).unwrap_or_default();
+    let mapped = read_mapped(table, scope, claims, reader);
+    let (x, y, x_axis, y_axis, panels) = (x?, y?, x_axis?, y_axis?, panels?);
+    let mut open = vec![(Dimension::Axis(x_axis), x.at), (Dimension::Axis(y_axis), y.at)];
+    for (dimension, at) in panels.iter().zip(&names).map(|(panel, name)| (*panel, name.at)) {
+        open.push((dimension, at));
+    }
+    for (index, (dimension, at)) in open.iter().enumerate() {
+        if open[..index].iter().any(|(other, _)| other == dimension) {
+            reader.unfit(*at, "it is drawn already; name another axis");
+            return None;
+        }
+    }
+    let (of, place) = mapped.filter(|_| !lost)?;
+    let of = complete(of, place, &open, scope, reader)?;
+    check(&of, &open, claims, scope, reader)?;
+    check_size(&of, &open, claims, scope, reader)?;
+    Some(Map {
+        id: id?.value.clone(),
+        title: title?.value,
+        x: x_axis,
+        y: y_axis,
+        panels,
+        of,
+        x_label: x_label.map_or_else(|| Dimension::Axis(x_axis).label(scope), |label| label.value),
+        y_label: y_label.map_or_else(|| Dimension::Axis(y_axis).label(scope), |label| label.value),
+        note,
+    })
+}
+
+/// `of` with `case` or `cases` and `at`, or `claim`; and where it stands.
+fn read_mapped(
+    table: &mut Table<'_>,
+    scope: &Scope<'_>,
+    claims: &[Claim],
+    reader: &mut Reader<'_>,
+) -> Option<(Mapped, usize)> {
+    let (of, claim) = (table.text(reader, "of", 100), table.text(reader, "claim", 100));
+    let case = table.text(reader, "case", 100);
+    let cases = scope.read_cases(table, reader);
+    let at_is_there = table.node("at").map(|node| node.span().start);
+    let at = scope.read_at(table, reader);
+    match (of, claim) {
+        (Some(of), None) => {
+            let quantity = scope.quantity(&of, reader)?;
+            let cases = match (case, cases) {
+                (Some(case), None) => vec![scope.case(&case, reader)?],
+                (None, Some(cases)) => cases,
+                (Some(case), Some(_)) => {
+                    reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
+                    return None;
+                }
+                (None, None) => Vec::new(),
+            };
+            Some((Mapped::Number { of: quantity, cases, at: at? }, of.at))
+        }
+        (None, Some(claim)) => {
+            let own = [case.map(|case| case.at), at_is_there].into_iter().flatten().next();
+            if let Some(at) = own {
+                reader.unfit(at, "the claim says where it is; `case`, `cases` and `at` go with `of`");
+                return None;
+            }
+            let index = reader.find("claim", &claim, claims.iter().map(|claim| claim.id.as_str()))?;
+            Some((Mapped::Claim(index), claim.at))
+        }
+        (Some(_), Some(claim)) => {
+            reader.unfit(claim.at, "`of` and `claim` are both there; make it two maps");
+            None
+        }
+        (None, None) => {
+            table.missing(reader, "of", "`of` (a metric or a measure) or `claim` (the id of one)");
+            None
+        }
+    }
+}
+
+/// Fills in what a number's map does not say: the base, or the only case.
+fn complete(
+    of: Mapped,
+    place: usize,
+    open: &[(Dimension, usize)],
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<Mapped> {
+    let Mapped::Number { of, mut cases, mut at } = of else { return Some(of) };
+    let by_case = open.iter().any(|(dimension, _)| *dimension == Dimension::Case);
+    if cases.is_empty() {
+        let all = (0..scope.cases().len()).filter(|case| scope.has_case(of, *case));
+        cases = if by_case {
+            all.collect()
+        } else {
+            scope.base.case.map_or_else(|| all.collect(), |case| vec![case])
+        };
+    }
+    if !by_case && cases.len() != 1 {
+        reader.unfit(place, "which case? Name one with `case`, or make `case` a panel");
+        return None;
+    }
+    if let Some(case) = cases.iter().find(|case| !scope.has_case(of, **case)) {
+        reader.unfit(place, format!("it does not exist in the case `{}`", scope.cases()[*case].name));
+        return None;
+    }
+    let dimensions = scope.dimensions(of);
+    for (axis, value) in at.iter_mut().enumerate() {
+        let drawn = open.iter().any(|(dimension, _)| *dimension == Dimension::Axis(axis));
+        if drawn && value.is_some() {
+            let name = scope.axes()[axis].info.name;
+            reader.unfit(place, format!("`{name}` is drawn; it cannot be held as well"));
+            return None;
+        }
+        if !drawn && dimensions[axis] && value.is_none() {
+            value.clone_from(&scope.base.at[axis]);
+        }
+    }
+    let closed = |axis: usize| {
+        at[axis].is_some() || open.iter().any(|(dimension, _)| *dimension == Dimension::Axis(axis))
+    };
+    scope.check_closed(of, closed, place, reader).then_some(())?;
+    for case in &cases {
+        scope.check_place(*case, &at, place, reader).then_some(())?;
+    }
+    Some(Mapped::Number { of, cases, at })
+}
+
+/// Whether what is drawn has values for the axes that are drawn.
+fn check(
+    of: &Mapped,
+    open: &[(Dimension, usize)],
+    claims: &[Claim],
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<()> {
+    for (dimension, at) in open {
+        match (of, dimension) {
+            (Mapped::Number { of, .. }, Dimension::Axis(axis)) => {
+                if !scope.dimensions(*of)[*axis] {
+                    let name = scope.axes()[*axis].info.name;
+                    reader.unfit(*at, format!("it has no values along `{name}`: it was made from them"));
+                    return None;
+                }
+            }
+            (Mapped::Number { .. }, Dimension::Case) => {}
+            (Mapped::Claim(_), Dimension::Case) => {
+                reader.unfit(*at, "a claim says which cases it is about; they cannot be panels");
+                return None;
+            }
+            (Mapped::Claim(index), Dimension::Axis(axis)) => {
+                if let Err(reason) = scope.can_move(&claims[*index], *axis) {
+                    reader.unfit(*at, reason);
+                    return None;
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+fn check_size(
+    of: &Mapped,
+    open: &[(Dimension, usize)],
+    claims: &[Claim],
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<()> {
+    let cases = match of {
+        Mapped::Number { cases, .. } => cases.clone(),
+        Mapped::Claim(index) => claims[*index].terms.iter().map(|term| term.case).collect(),
+    };
+    let length = |dimension: &Dimension| match dimension {
+        Dimension::Case => cases.len(),
+        Dimension::Axis(axis) => {
+            cases.iter().map(|case| scope.cases()[*case].values[*axis].len()).max().unwrap_or(0)
+        }
+    };
+    let got = open.iter().map(|(dimension, _)| length(dimension)).fold(1, usize::saturating_mul);
+    if got > HeatMap::CELLS_MAX {
+        reader.mistake(open[0].1, Problem::TooMany { what: "cells", got, max: HeatMap::CELLS_MAX });
+        return None;
+    }
+    Some(())
+}

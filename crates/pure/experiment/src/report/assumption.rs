@@ -1,0 +1,152 @@
+//! What was assumed, and how much it matters.
+
+use super::html::paragraphs;
+use super::numbers::{or_dash, sign};
+use crate::evaluate::{AssumptionNumbers, Effect, Evaluation};
+use guestright_figure::{escape, short};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+pub(super) fn html(evaluation: &Evaluation, id: &str, out: &mut String) {
+    if evaluation.assumptions.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h3 id=\"{id}-assumptions\">What was assumed, and how much it matters</h3>");
+    out.push_str("<ul>\n");
+    for one in &evaluation.assumptions {
+        let _ = writeln!(out, "<li>{}<small>{}</small></li>", escape(&one.text), escape(&outcome(one)));
+    }
+    out.push_str("</ul>\n");
+    for one in &evaluation.assumptions {
+        let _ = writeln!(out, "<div class=\"claim\"><p><strong>{}</strong></p>", escape(&one.text));
+        let settings: Vec<String> =
+            one.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        if !settings.is_empty() {
+            let _ = writeln!(out, "<p class=\"soft\">{}.</p>", escape(&settings.join("; ")));
+        }
+        paragraphs(&one.why, out);
+        let _ = writeln!(out, "<p>{}</p>", escape(&outcome(one)));
+        if !one.effects.is_empty() {
+            effects(one, id, out);
+        }
+        if !one.untouched.is_empty() && !one.varied.is_empty() {
+            let ids = escape(&one.untouched.join(", "));
+            let _ = writeln!(out, "<p class=\"soft\">Does not bear on, or is said by: {ids}.</p>");
+        }
+        out.push_str("</div>\n");
+    }
+}
+
+fn effects(one: &AssumptionNumbers, id: &str, out: &mut String) {
+    out.push_str("<div class=\"scroll\"><table><thead><tr><th>Claim</th>");
+    for value in &one.values {
+        let _ = write!(out, "<th class=\"number\">{}</th>", escape(value));
+    }
+    out.push_str("<th>Least … most</th><th>Verdict</th></tr></thead><tbody>\n");
+    for effect in &one.effects {
+        let claim = escape(&effect.claim);
+        let _ = write!(
+            out,
+            "<tr><td><a href=\"#{id}-claim-{claim}\">{claim}</a><small>{}</small></td>",
+            escape(&effect.text)
+        );
+        for index in 0..effect.numbers.len() {
+            let number = cell(effect, index);
+            let number = if index == effect.base { format!("<strong>{number}</strong>") } else { number };
+            let of = escape(&effect.of[index]);
+            let _ = write!(out, "<td class=\"number\" title=\"{of}\">{number}</td>");
+        }
+        let _ = writeln!(out, "<td>{}</td><td>{}</td></tr>", range(effect), verdict(one, effect));
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// `0.93 ✓`
+fn cell(effect: &Effect, index: usize) -> String {
+    let unsure = if effect.unclear[index] { "≈" } else { "" };
+    format!("{}\u{a0}{unsure}{}", or_dash(effect.numbers[index]), sign(effect.judged[index]))
+}
+
+/// How far ours goes, with its unit.
+fn range(effect: &Effect) -> String {
+    let Some((least, most)) = effect.range else { return "–".to_owned() };
+    format!("{}\u{a0}… {} {}", short(least), short(most), effect.unit).trim_end().to_owned()
+}
+
+/// Where the verdict is another.
+fn verdict(one: &AssumptionNumbers, effect: &Effect) -> String {
+    let base = effect.judged[effect.base];
+    let others = effect.judged.iter().zip(&one.values).filter(|(judged, _)| **judged != base);
+    let others: Vec<String> =
+        others.map(|(judged, value)| format!("{} at {value}", judged.words())).collect();
+    if others.is_empty() {
+        return format!("stays: {}", base.words());
+    }
+    escape(&format!("{}; {}", base.words(), others.join("; ")))
+}
+
+/// What became of the claims, in a sentence.
+fn outcome(one: &AssumptionNumbers) -> String {
+    if one.varied.is_empty() {
+        return "Not varied.".to_owned();
+    }
+    let (changing, all) = (one.changing().count(), one.effects.len());
+    let tried = one.values.join(", ");
+    let ids: Vec<&str> = one.changing().map(|effect| effect.claim.as_str()).collect();
+    let which = if ids.is_empty() { String::new() } else { format!(": {}", ids.join(", ")) };
+    let of = if one.varied == "case" { String::new() } else { format!("{} = ", one.varied) };
+    format!("Varied: {of}{tried}. {changing} of {all} verdicts change{which}. {}", survival(one))
+        .trim_end()
+        .to_owned()
+}
+
+/// How many of the claims that reproduce as assumed do so otherwise.
+fn survival(one: &AssumptionNumbers) -> String {
+    let (well, with) = one.surviving();
+    let bases: BTreeSet<usize> = one.effects.iter().map(|effect| effect.base).collect();
+    let others = with.iter().zip(&one.values).enumerate().filter(|(index, _)| !bases.contains(index));
+    let others: Vec<String> = others.map(|(_, (count, value))| format!("{count} with {value}")).collect();
+    if well == 0 || others.is_empty() {
+        return String::new();
+    }
+    format!("Of {well} that reproduce as assumed, there are left: {}.", others.join(", "))
+}
+
+/// Every assumption of every experiment in a line, for those who look for what a finding hangs on.
+pub(super) fn summary(evaluations: &[Evaluation], out: &mut String) {
+    if evaluations.iter().all(|evaluation| evaluation.assumptions.is_empty()) {
+        return;
+    }
+    out.push_str("<h3>What was assumed</h3>\n<details class=\"rows\"><summary>Every assumption, and what becomes of the verdicts without it</summary>\n<div class=\"wide\"><table><thead><tr><th>Experiment</th><th>Assumption</th><th>Verdicts that stay</th><th>Verdicts that change</th><th>Reproduce as assumed, and otherwise</th></tr></thead><tbody>\n");
+    for (index, evaluation) in evaluations.iter().enumerate() {
+        for one in &evaluation.assumptions {
+            let (changing, all) = (one.changing().count(), one.effects.len());
+            let _ = writeln!(
+                out,
+                "<tr><td><a href=\"#p{}-assumptions\">{}</a></td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{changing}</td><td>{}</td></tr>",
+                index + 1,
+                escape(&evaluation.title),
+                escape(&one.text),
+                all - changing,
+                escape(&survival(one))
+            );
+        }
+    }
+    out.push_str("</tbody></table></div></details>\n");
+}
+
+pub(super) fn text(evaluation: &Evaluation, out: &mut String) {
+    if evaluation.assumptions.is_empty() {
+        return;
+    }
+    out.push_str("\nAssumptions\n");
+    for one in &evaluation.assumptions {
+        let _ = writeln!(out, "  {}\n      {}", one.text.trim(), outcome(one));
+        for effect in one.changing() {
+            let cells = (0..effect.numbers.len())
+                .map(|index| format!("{}: {}", one.values[index], cell(effect, index)));
+            let cells: Vec<String> = cells.collect();
+            let _ = writeln!(out, "      {}: {}", effect.claim, cells.join("; "));
+        }
+    }
+}

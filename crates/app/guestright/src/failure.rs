@@ -39,6 +39,12 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The same, with where it happened.
+    #[cfg(feature = "lab")]
+    pub(crate) fn within(self, place: impl fmt::Display + Send + Sync + 'static) -> Self {
+        Self { error: self.error.context(place), ..self }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             Kind::User => 1,

@@ -8,6 +8,8 @@ mod fake;
 mod files;
 #[cfg(feature = "lab")]
 mod list;
+#[cfg(feature = "lab")]
+mod netns;
 mod out;
 mod overhead;
 #[cfg(feature = "lab")]
@@ -30,6 +32,7 @@ use std::io::Write;
 #[command(after_help = "Example:
   guestright lab list
   guestright lab run paper-a paper-b --quick
+  guestright lab advise 192.0.2.7
   guestright lab overhead
   guestright lab traffic send 192.0.2.7 --calls 7")]
 pub(crate) struct Lab {
@@ -49,6 +52,10 @@ enum LabCommand {
     Report(report::Report),
     #[cfg(feature = "lab")]
     Compare(compare::Compare),
+    /// Hidden: see [`netns::Worker`].
+    #[cfg(feature = "lab")]
+    #[command(hide = true, name = "netns-worker")]
+    NetnsWorker(netns::Worker),
     Overhead(overhead::Overhead),
     Traffic(traffic::Traffic),
 }
@@ -67,6 +74,8 @@ impl Lab {
             LabCommand::Report(command) => command.run(out),
             #[cfg(feature = "lab")]
             LabCommand::Compare(command) => command.run(out),
+            #[cfg(feature = "lab")]
+            LabCommand::NetnsWorker(command) => command.run(out),
             LabCommand::Overhead(command) => command.run(out),
             LabCommand::Traffic(command) => command.run(out),
         }

@@ -5,6 +5,7 @@
 //!        sends                  listens
 //! ```
 
+mod netns;
 mod plans;
 
 use super::town::program::Program;

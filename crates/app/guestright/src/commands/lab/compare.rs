@@ -43,8 +43,12 @@ impl Compare {
             all.iter().map(|one| one.name.clone()).filter(|name| !named(others, name)).collect()
         };
         let (only_first, only_second) = (alone(&first, &second), alone(&second, &first));
-        let pairs =
-            first.iter().filter_map(|one| Some((one, second.iter().find(|other| other.name == one.name)?)));
+        // What was simulated with what was simulated, where there is such a thing.
+        let partner = |one: &Evaluation| {
+            let same = second.iter().filter(|other| other.name == one.name);
+            same.clone().find(|other| other.platform == one.platform).or_else(|| same.clone().next())
+        };
+        let pairs = first.iter().filter_map(|one| Some((one, partner(one)?)));
         let comparisons: Vec<Comparison> = pairs.map(|(one, other)| compare(one, other)).collect();
         if comparisons.is_empty() {
             let error =

@@ -4,7 +4,7 @@ use super::record::{Digests, Record, sha256};
 use super::table::{results, table};
 use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
-use guestright_experiment::{Evaluation, Judged, Plan, Provenance, Results, report_html};
+use guestright_experiment::{Evaluation, Judged, Plan, Platform, Provenance, Results, beside, report_html};
 use guestright_figure::short;
 use guestright_results::{file, parquet, picture};
 use serde_json::json;
@@ -37,6 +37,29 @@ pub(super) struct Finished {
     pub(super) folder: PathBuf,
 }
 
+/// The name of the folder of a plan's results on a platform.
+pub(super) fn folder_name(plan: &str, platform: Platform) -> String {
+    match platform {
+        Platform::Sim => plan.to_owned(),
+        Platform::Netns | Platform::Real => format!("{plan}-{}", platform.name()),
+    }
+}
+
+/// The same of what was found.
+pub(super) fn name_of(evaluation: &Evaluation) -> String {
+    folder_name(&evaluation.name, evaluation.platform)
+}
+
+/// Every two results of one plan on two platforms, side by side.
+fn besides(finished: &[Finished]) -> Vec<Evaluation> {
+    let mut found = Vec::new();
+    for (place, one) in finished.iter().enumerate() {
+        let others = finished.iter().skip(place + 1);
+        found.extend(others.filter_map(|other| beside(&one.evaluation, &other.evaluation)));
+    }
+    found
+}
+
 /// Writes the rows of a plan into its folder.
 pub(super) fn write_rows(folder: &Path, plan: &Plan, results: &Results) -> Result<Digests, Failure> {
     let (binary, text) = (parquet::emit(&table(plan, results))?, results.csv(plan));
@@ -50,18 +73,23 @@ pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Outcome {
     file::make_folder(out).map_err(Failure::config)?;
     for Finished { evaluation, folder, .. } in finished {
         // A report into a plan's own folder belongs to that plan.
-        let own = if is_same(out, folder) { out.to_owned() } else { out.join(&evaluation.name) };
+        let own = if is_same(out, folder) { out.to_owned() } else { out.join(name_of(evaluation)) };
         write_figures(&own.join("figures"), evaluation)?;
     }
-    let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).collect();
+    let besides = besides(finished);
+    for evaluation in &besides {
+        write_figures(&out.join(&evaluation.name).join("figures"), evaluation)?;
+    }
+    let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).chain(&besides).collect();
     let text = serde_json::to_string_pretty(&evaluations)? + "\n";
     file::write(&out.join(EVALUATION), text.as_bytes()).map_err(Failure::config)?;
-    file::write(&out.join(REPORT), page(out, finished).as_bytes()).map_err(Failure::config)
+    file::write(&out.join(REPORT), page(out, finished, besides).as_bytes()).map_err(Failure::config)
 }
 
 /// The report, with links to the rows.
-fn page(out: &Path, finished: &[Finished]) -> String {
-    let evaluations: Vec<Evaluation> = finished.iter().map(|one| one.evaluation.clone()).collect();
+fn page(out: &Path, finished: &[Finished], besides: Vec<Evaluation>) -> String {
+    let mut evaluations: Vec<Evaluation> = finished.iter().map(|one| one.evaluation.clone()).collect();
+    evaluations.extend(besides);
     let rows = finished.iter().map(|one| link(out, &one.folder.join(CSV))).collect();
     report_html(&evaluations, &Provenance { title: String::new(), facts: facts(finished), rows })
 }
@@ -134,12 +162,14 @@ fn facts(finished: &[Finished]) -> Vec<(String, String)> {
 /// Writes pictures, and takes away those of figures that are no more.
 fn write_figures(folder: &Path, evaluation: &Evaluation) -> Outcome {
     let mut written = BTreeSet::new();
-    for figure in &evaluation.figures {
+    let figures = evaluation.figures.iter().map(|figure| (&figure.id, figure.svg()));
+    let maps = evaluation.maps.iter().map(|map| (&map.id, map.svg()));
+    for (id, svg) in figures.chain(maps) {
         // A figure of which no number is known has no picture; the report says so.
-        let Ok(svg) = figure.svg() else { continue };
+        let Ok(svg) = svg else { continue };
         let png = picture::png(&svg, SCALE)?;
         for (ending, bytes) in [("svg", svg.as_bytes()), ("png", png.as_slice())] {
-            let name = format!("{}.{ending}", figure.id);
+            let name = format!("{id}.{ending}");
             file::write(&folder.join(&name), bytes).map_err(Failure::config)?;
             written.insert(name);
         }
@@ -206,7 +236,7 @@ pub(super) fn show(
 /// A line for each claim, and one for each of its numbers if they are few or, as in a prediction, the answer.
 fn verdicts(evaluation: &Evaluation) -> String {
     let quick = if evaluation.quick { ", quick" } else { "" };
-    let mut text = format!("{} ({}{quick})\n", evaluation.title, evaluation.name);
+    let mut text = format!("{} ({}{quick})\n", evaluation.title, name_of(evaluation));
     for claim in &evaluation.claims {
         let fitted = if claim.fitted { " (fitted)" } else { "" };
         let words = format!("{}{fitted}", claim.judged.words());

@@ -123,7 +123,9 @@ fn paragraph(text: &str, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 fn plan_json(source: &Source, plan: &Plan) -> Value {
-    let figures: Vec<Value> = plan.figures().map(|(id, title)| json!({ "id": id, "title": title })).collect();
+    let named = |(id, title)| json!({ "id": id, "title": title });
+    let figures: Vec<Value> = plan.figures().map(named).collect();
+    let maps: Vec<Value> = plan.maps().map(named).collect();
     json!({
         "plan": source.name,
         "name": plan.name(),
@@ -137,6 +139,7 @@ fn plan_json(source: &Source, plan: &Plan) -> Value {
         "quick_runs": plan.quick().run_count(),
         "claims": plan.claims(),
         "figures": figures,
+        "maps": maps,
     })
 }
 

@@ -4,7 +4,7 @@ use super::plans::Source;
 use super::table::hexadecimal;
 use crate::failure::Failure;
 use anyhow::Context;
-use guestright_experiment::Plan;
+use guestright_experiment::{Plan, Platform};
 use guestright_results::{Host, file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -23,6 +23,9 @@ pub(super) const FILE: &str = "run.json";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) plan: PlanRecord,
+    /// Where it ran.
+    #[serde(default = "simulator")]
+    pub(super) platform: Platform,
     /// Whether `[quick]` was asked for.
     pub(super) quick: bool,
     /// How often each point was run, and with which chance: hexadecimal digits, replication by replication.
@@ -41,6 +44,11 @@ pub(super) struct Record {
     pub(super) seconds: f64,
     /// SHA-256 of the files beside it.
     pub(super) digests: Digests,
+}
+
+/// Records had no platform when there was only one.
+const fn simulator() -> Platform {
+    Platform::Sim
 }
 
 /// What was asked.

@@ -5,7 +5,7 @@ use super::plans;
 use super::record::{self, Record};
 use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
-use guestright_experiment::{Plan, Platform, evaluate};
+use guestright_experiment::{Plan, evaluate};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Report {
         }
         check_with(&others, &finished)?;
         let mut names = BTreeSet::new();
-        if let Some(twice) = finished.iter().find(|one| !names.insert(&one.record.plan.name)) {
+        if let Some(twice) = finished.iter().find(|one| !names.insert(files::name_of(&one.evaluation))) {
             let error = anyhow!("the plan {} has results in two of the folders", twice.record.plan.name);
             return Err(Failure::user(error).hint("`guestright lab compare` puts two results side by side"));
         }
@@ -106,6 +106,6 @@ fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {
     let seeds = u32::try_from(record.seeds.len()).unwrap_or(u32::MAX);
     let plan = plan.with_seeds(seeds).with_context(|| format!("{} has too many seeds", folder.display()))?;
     let results = files::read_rows(folder, &plan, &record.digests)?;
-    let evaluation = evaluate(&plan, &results, Platform::Sim);
+    let evaluation = evaluate(&plan, &results, record.platform);
     Ok(Finished { evaluation, record, folder: folder.to_owned() })
 }

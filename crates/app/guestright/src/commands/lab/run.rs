@@ -6,6 +6,7 @@ mod progress;
 
 use super::counted;
 use super::files::{self, Finished, Printing};
+use super::netns::{self, Sockets};
 use super::plans::{self, Source};
 use super::record::{HostRecord, PlanRecord, Program, Record};
 use super::report::plan_folders;
@@ -23,6 +24,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Finished runs of a plan, in its folder.
@@ -37,11 +39,15 @@ const JOURNAL: &str = "partial.csv";
 /// Finished runs are kept in PLAN/partial.csv at once. If the program is interrupted, the same command goes on where it
 /// was, unless the program has changed since. A quick run leaves the rows of the whole plan there.
 ///
+/// With --on netns, runs are made on real sockets and the kernel's TCP: in network namespaces, through the simulator's
+/// links in real time, one after the other. With --on sim --on netns, the report has both, side by side.
+///
 /// It ends with 0 if every verdict could be computed, also if one is "does not reproduce".
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright lab run paper-a paper-b --quick
   guestright lab run my-plan.toml --seeds 40 --out results --threads 4
+  guestright lab run today/netns --on sim --on netns --quick
   guestright lab run operator --json")]
 pub(super) struct Run {
     /// Files, folders, or names of built-in plans (`guestright lab list`)
@@ -53,6 +59,9 @@ pub(super) struct Run {
     /// Where results go
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     out: PathBuf,
+    /// Where plans run; give it twice for both
+    #[arg(long, value_enum, value_name = "PLATFORM", default_value = "sim")]
+    on: Vec<On>,
     #[command(flatten)]
     printing: Printing,
     /// How many runs are made at the same time; as many as there are cores, if not given
@@ -69,9 +78,34 @@ pub(super) struct Run {
     fresh: bool,
 }
 
+/// A platform that runs can be made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum On {
+    /// In virtual time
+    Sim,
+    /// On real sockets, in network namespaces of this computer
+    Netns,
+}
+
+impl On {
+    const fn platform(self) -> Platform {
+        match self {
+            Self::Sim => Platform::Sim,
+            Self::Netns => Platform::Netns,
+        }
+    }
+}
+
+/// Why a run gave nothing.
+#[derive(Debug)]
+enum Broken {
+    Setting(SettingError),
+    Sockets(Failure),
+}
+
 /// What the threads and the signals tell.
 enum Told {
-    Done(usize, Done<Result<experiment::Outcome, SettingError>>),
+    Done(usize, Done<Result<experiment::Outcome, Broken>>),
     Stop,
 }
 
@@ -79,6 +113,7 @@ enum Told {
 struct Task {
     source: Source,
     plan: Plan,
+    platform: Platform,
     looked: Looked,
     /// Which one it is, from 1, and of how many.
     place: (usize, usize),
@@ -121,9 +156,12 @@ impl Run {
 
     /// A plan as the options want it.
     fn adapted(&self, source: &Source, plan: Plan) -> Result<Plan, Failure> {
-        if !plan.on().contains(&Platform::Sim) {
-            let error = anyhow!("{} is not made for the simulator", source.name);
-            return Err(Failure::config(error).hint("add \"sim\" to its `on`"));
+        for platform in self.platforms() {
+            if !plan.on().contains(&platform) {
+                let name = platform.name();
+                let error = anyhow!("{} is not made for {name}", source.name);
+                return Err(Failure::config(error).hint(format!("add \"{name}\" to its `on`")));
+            }
         }
         let plan = if self.quick { plan.quick() } else { plan };
         let Some(seeds) = self.seeds else { return Ok(plan) };
@@ -131,6 +169,14 @@ impl Run {
             let error = anyhow!("{} would have more than {} runs", source.name, Plan::RUNS_MAX);
             Failure::user(error).hint("give a smaller number with --seeds")
         })
+    }
+
+    /// Each once, in the order of the report.
+    fn platforms(&self) -> Vec<Platform> {
+        let mut platforms: Vec<Platform> = self.on.iter().map(|on| on.platform()).collect();
+        platforms.sort();
+        platforms.dedup();
+        platforms
     }
 
     fn run_plans(
@@ -143,14 +189,25 @@ impl Run {
         let (program, host) = (Program::this()?, HostRecord::this());
         let threads = self.threads.map_or(host.cores, usize::from);
         let session = Session { options: self, program, host, threads, tell, told };
-        plans.iter().try_for_each(|(_, plan)| session.check_replaced(plan))?;
+        let plans: Vec<(Source, Plan, Platform)> = plans
+            .into_iter()
+            .flat_map(|(source, plan)| {
+                self.platforms().into_iter().map(move |platform| (source.clone(), plan.clone(), platform))
+            })
+            .collect();
+        for (_, plan, platform) in &plans {
+            session.check_replaced(plan, *platform)?;
+            if *platform == Platform::Netns {
+                netns::check(plan)?;
+            }
+        }
         // All are opened before the first is run: whoever writes there too is noticed at once. Nothing is changed until
         // all is well.
         let of = plans.len();
-        let tasks = plans.into_iter().zip(1..).map(|((source, plan), number)| {
-            let path = self.out.join(plan.name()).join(JOURNAL);
+        let tasks = plans.into_iter().zip(1..).map(|((source, plan, platform), number)| {
+            let path = self.out.join(files::folder_name(plan.name(), platform)).join(JOURNAL);
             let looked = KeptRows::look(&path, &plan, &session.program, self.fresh)?;
-            Ok(Task { source, plan, looked, place: (number, of) })
+            Ok(Task { source, plan, platform, looked, place: (number, of) })
         });
         let tasks: Vec<Task> = tasks.collect::<Result<_, Failure>>()?;
         session.check_resume(&tasks)?;
@@ -175,8 +232,8 @@ impl Run {
     fn show_others(&self, finished: &[Finished], out: &mut impl Write) -> Outcome {
         let folders = plan_folders(&self.out).unwrap_or_default();
         let names = folders.iter().filter_map(|folder| folder.file_name()?.to_str());
-        let others: Vec<&str> =
-            names.filter(|name| finished.iter().all(|one| one.evaluation.name != *name)).collect();
+        let is_other = |name: &&str| finished.iter().all(|one| files::name_of(&one.evaluation) != *name);
+        let others: Vec<&str> = names.filter(is_other).collect();
         if !others.is_empty() {
             let (others, folder) = (others.join(", "), self.out.display());
             writeln!(out, "also here: {others}; `guestright lab report {folder}` makes one page of all")?;
@@ -187,8 +244,8 @@ impl Run {
 
 impl Session<'_> {
     /// Finished results of a whole plan are not replaced by fewer without a word.
-    fn check_replaced(&self, plan: &Plan) -> Outcome {
-        let folder = self.options.out.join(plan.name());
+    fn check_replaced(&self, plan: &Plan, platform: Platform) -> Outcome {
+        let folder = self.options.out.join(files::folder_name(plan.name(), platform));
         let Ok(found) = Record::read(&folder) else { return Ok(()) };
         let seeds = usize::try_from(plan.seeds()).unwrap_or(usize::MAX);
         let fewer = self.options.seeds.is_some() && seeds < found.seeds.len();
@@ -238,20 +295,26 @@ impl Session<'_> {
         if self.options.printing.is_text() {
             self.announce(&task, out)?;
         }
-        let Task { source, plan, looked, place: (number, of) } = task;
+        let Task { source, plan, platform, looked, place: (number, of) } = task;
         let (mut kept, mut results) = looked.begin()?;
         let (all, missing) = (plan.run_count(), results.missing());
-        let label =
-            if of > 1 { format!("{number} of {of}, {}", plan.name()) } else { plan.name().to_owned() };
+        let name = files::folder_name(plan.name(), platform);
+        let label = if of > 1 { format!("{number} of {of}, {name}") } else { name.clone() };
+        let folder = self.options.out.join(&name);
+        // From this thread, which outlives it: the kernel ends it with the thread that started it.
+        let sockets = match platform {
+            Platform::Netns if missing > 0 => Some(Arc::new(Sockets::start(&folder)?)),
+            Platform::Sim | Platform::Netns | Platform::Real => None,
+        };
         let mut progress = Progress::new(&label, all, all - missing);
-        let made = self.make(&plan, &mut results, &mut kept, &mut progress);
+        let made = self.make((&plan, sockets.as_ref()), &mut results, &mut kept, &mut progress);
         let seconds = progress.seconds();
         progress.clear();
         made?;
-        let folder = self.options.out.join(plan.name());
         let digests = files::write_rows(&folder, &plan, &results)?;
         let record = Record {
             plan: PlanRecord::new(&source, &plan),
+            platform,
             quick: plan.is_quick(),
             seeds: (0..plan.seeds()).map(|number| hexadecimal(&plan.seed(number).0)).collect(),
             runs: all,
@@ -260,7 +323,7 @@ impl Session<'_> {
             events: results.events(),
             program: self.program.clone(),
             host: self.host.clone(),
-            threads: self.threads,
+            threads: if platform == Platform::Sim { self.threads } else { 1 },
             started: started.to_string(),
             ended: clock.now().unix_seconds().to_string(),
             seconds,
@@ -270,16 +333,24 @@ impl Session<'_> {
         if self.options.printing.is_text() {
             let rate = scaled(progress.rate());
             let made = counted(missing, "run");
-            writeln!(out, "{}: {made} in {seconds:.1} s, {rate} packets/s", plan.name())?;
+            writeln!(out, "{name}: {made} in {seconds:.1} s, {rate} packets/s")?;
+            if let Some(sockets) = &sockets {
+                writeln!(out, "{name}: {}", sockets.accuracy())?;
+            }
             out.flush()?;
         }
-        let evaluation = evaluate(&plan, &results, Platform::Sim);
+        let evaluation = evaluate(&plan, &results, platform);
         Ok((Finished { evaluation, record, folder }, kept))
     }
 
     /// Says what there is to do, and what is there.
-    fn announce(&self, Task { source, plan, looked, place }: &Task, out: &mut impl Write) -> Outcome {
-        let (name, all, missing) = (plan.name(), plan.run_count(), looked.results.missing());
+    fn announce(
+        &self,
+        Task { source, plan, platform, looked, place }: &Task,
+        out: &mut impl Write,
+    ) -> Outcome {
+        let name = files::folder_name(plan.name(), *platform);
+        let (all, missing) = (plan.run_count(), looked.results.missing());
         let folder = self.options.out.display();
         match &looked.afresh {
             Some(why) => writeln!(out, "{name}: begins afresh; {why}")?,
@@ -296,7 +367,7 @@ impl Session<'_> {
             let rows = counted(looked.strangers, "kept row");
             writeln!(out, "{name}: {rows} of other runs of this plan stay in {folder}/{name}/{JOURNAL}")?;
         }
-        let before = Record::read(&self.options.out.join(name)).ok();
+        let before = Record::read(&self.options.out.join(&name)).ok();
         if before.is_some_and(|before| before.plan.runs_digest == plan.digest()) {
             let hint = format!("`guestright lab report {folder} --with {}`", source.name);
             writeln!(
@@ -308,14 +379,18 @@ impl Session<'_> {
             (_, 1) => String::new(),
             (number, of) => format!("plan {number} of {of}, "),
         };
-        writeln!(out, "{name}: {which}{} to make, {} at a time", counted(missing, "run"), self.threads)?;
+        let how = match platform {
+            Platform::Sim | Platform::Real => format!("{} at a time", self.threads),
+            Platform::Netns => netns::takes(plan, &looked.results),
+        };
+        writeln!(out, "{name}: {which}{} to make, {how}", counted(missing, "run"))?;
         Ok(out.flush()?)
     }
 
     /// Makes the runs that are missing.
     fn make(
         &self,
-        plan: &Plan,
+        (plan, sockets): (&Plan, Option<&Arc<Sockets>>),
         results: &mut experiment::Results,
         kept: &mut KeptRows,
         progress: &mut Progress,
@@ -328,8 +403,14 @@ impl Session<'_> {
         let runs = jobs.clone();
         let testbed = plan.testbed();
         let tell = self.tell.clone();
-        let work = move |run: &experiment::Run| testbed.run(&run.settings, run.seed.clone());
-        pool::start(jobs, self.threads, work, move |place, done| tell.send(Told::Done(place, done)).is_ok())?;
+        // Real time passes once: one run after the other.
+        let threads = if sockets.is_some() { 1 } else { self.threads };
+        let sockets = sockets.cloned();
+        let work = move |run: &experiment::Run| match &sockets {
+            None => testbed.run(&run.settings, run.seed.clone()).map_err(Broken::Setting),
+            Some(sockets) => sockets.run(run, testbed).map_err(Broken::Sockets),
+        };
+        pool::start(jobs, threads, work, move |place, done| tell.send(Told::Done(place, done)).is_ok())?;
         for _ in 0..runs.len() {
             match self.told.recv() {
                 Ok(Told::Done(place, done)) => {
@@ -354,7 +435,7 @@ impl Session<'_> {
 fn row(
     plan: &Plan,
     run: &experiment::Run,
-    done: Done<Result<experiment::Outcome, SettingError>>,
+    done: Done<Result<experiment::Outcome, Broken>>,
 ) -> Result<Row, Failure> {
     let which = || {
         let point: Vec<String> =
@@ -363,7 +444,8 @@ fn row(
     };
     match done {
         Done::Well(Ok(outcome)) => Ok(Row::new(plan, &outcome)?),
-        Done::Well(Err(error)) => Err(Failure::config(anyhow!(error).context(which()))),
+        Done::Well(Err(Broken::Setting(error))) => Err(Failure::config(anyhow!(error).context(which()))),
+        Done::Well(Err(Broken::Sockets(failure))) => Err(failure.within(which())),
         Done::Broken => Err(Failure::user(anyhow!("{} ended in a panic", which()))
             .hint("this is a mistake of the simulator: please report it with the plan")),
     }

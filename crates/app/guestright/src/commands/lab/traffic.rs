@@ -227,7 +227,7 @@ impl Send {
         };
         let plan = Plan::lasting(self.calls, traffic, phases, micros(self.duration, "--duration")?)
             .context("this cannot be carried out")?;
-        let peer = resolve(&self.peer)?;
+        let peer = resolve(&self.peer, PORT)?;
         let mut show = self.common.show()?;
         let mut wire = Wire::connect(peer)?;
         // The run's number must be new even when phases are to be the same.
@@ -301,12 +301,12 @@ fn micros(seconds: f64, option: &str) -> Result<Micros, Failure> {
 }
 
 /// The first address of a name or of an address, with or without a port.
-fn resolve(peer: &str) -> Result<SocketAddr, Failure> {
+pub(super) fn resolve(peer: &str, port: u16) -> Result<SocketAddr, Failure> {
     if let Ok(address) = peer.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(address, PORT));
+        return Ok(SocketAddr::new(address, port));
     }
     let bare = peer.starts_with('[') && peer.ends_with(']') || !peer.contains(':');
-    let with_port = if bare { format!("{peer}:{PORT}") } else { peer.to_owned() };
+    let with_port = if bare { format!("{peer}:{port}") } else { peer.to_owned() };
     let mut found = with_port
         .to_socket_addrs()
         .map_err(|error| Failure::network(anyhow!("{peer}: {error}")).hint("HOST or HOST:PORT"))?;
@@ -326,9 +326,9 @@ mod tests {
             ("[2001:db8::7]", "[2001:db8::7]:7276"),
             ("[2001:db8::7]:99", "[2001:db8::7]:99"),
         ] {
-            assert_eq!(resolve(text).unwrap(), want.parse().unwrap(), "{text}");
+            assert_eq!(resolve(text, PORT).unwrap(), want.parse().unwrap(), "{text}");
         }
-        assert!(resolve("192.0.2.7:99999").is_err());
+        assert!(resolve("192.0.2.7:99999", PORT).is_err());
     }
 
     #[test]

@@ -1,0 +1,248 @@
+//! The end that others measure the way to.
+
+use super::leg;
+use super::protocol::{Answer, Ask, CarrierName, Leg, PATIENCE, Talk, VERSION};
+use crate::failure::{Failure, Outcome};
+use anyhow::{Context, anyhow};
+use guestright_emulator::tcp;
+use rand::Rng;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The first line of a connection has to come within this.
+const FIRST_LINE: Duration = Duration::from_secs(2);
+/// A caller measures no longer than this, and then others may.
+const SESSION_MAX: Duration = Duration::from_secs(1_800);
+
+/// Whom it listens to, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Config {
+    pub(super) bind: SocketAddr,
+    pub(super) from: Option<IpAddr>,
+    pub(super) runs: Option<u32>,
+}
+
+/// A connection that carries voice, with its token.
+type Joined = (u64, TcpStream);
+
+pub(super) fn listen(config: &Config, out: &mut impl Write) -> Outcome {
+    let listener = TcpListener::bind(config.bind)
+        .with_context(|| format!("listen at TCP {}", config.bind))
+        .map_err(|error| Failure::network(error).hint("another --bind, or end what listens there"))?;
+    let local = listener.local_addr().context("read the own address")?;
+    writeln!(out, "listening at {local}, TCP and UDP")?;
+    out.flush()?;
+    let (mut left, mut session) = (config.runs, None::<Session>);
+    loop {
+        let (stream, peer) = listener.accept().context("accept a connection")?;
+        let Some(first) = first_line(stream, peer, config.from) else { continue };
+        let is_busy = session.as_ref().is_some_and(|session| !session.thread.is_finished());
+        match first {
+            (Ask::Join { token }, talk) => {
+                if let Some(session) = session.as_ref().filter(|session| session.peer == peer.ip()) {
+                    // If it waits for nobody, the connection ends here.
+                    let _ = session.joined.try_send((token, talk.into_stream()));
+                }
+            }
+            (Ask::Hello { .. }, mut talk) if is_busy => {
+                let _ = talk.say(&Answer::Busy);
+            }
+            (Ask::Hello { version }, talk) => {
+                let (joined, coming) = sync_channel(1);
+                let thread = thread::spawn(move || serve(talk, version, local, peer.ip(), &coming));
+                writeln!(out, "{} measures", peer.ip())?;
+                out.flush()?;
+                if left == Some(1) {
+                    return last(&listener, thread, &joined, (peer.ip(), config.from));
+                }
+                left = left.map(|runs| runs - 1);
+                session = Some(Session { peer: peer.ip(), joined, thread });
+            }
+            (Ask::Ping | Ask::Try(_) | Ask::Begin, _) => {}
+        }
+    }
+}
+
+struct Session {
+    peer: IpAddr,
+    joined: SyncSender<Joined>,
+    thread: thread::JoinHandle<()>,
+}
+
+/// Carries on until the last session is over: only its own connections are taken.
+fn last(
+    listener: &TcpListener,
+    thread: thread::JoinHandle<()>,
+    joined: &SyncSender<Joined>,
+    (peer, from): (IpAddr, Option<IpAddr>),
+) -> Outcome {
+    thread::scope(|scope| {
+        let own = listener.local_addr().context("read the own address")?;
+        let waker = scope.spawn(move || {
+            let _ = thread.join();
+            // Somebody has to come for `accept` to return.
+            let _ = TcpStream::connect_timeout(&reachable(own), FIRST_LINE);
+        });
+        while !waker.is_finished() {
+            let (stream, other) = listener.accept().context("accept a connection")?;
+            match first_line(stream, other, from) {
+                Some((Ask::Join { token }, talk)) if other.ip() == peer => {
+                    let _ = joined.try_send((token, talk.into_stream()));
+                }
+                Some((_, mut talk)) => {
+                    let _ = talk.say(&Answer::Busy);
+                }
+                // The waker says nothing.
+                None => {}
+            }
+        }
+        Ok(())
+    })
+}
+
+/// An address of this computer for a listener's.
+fn reachable(own: SocketAddr) -> SocketAddr {
+    let ip = match own.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        other => other,
+    };
+    SocketAddr::new(ip, own.port())
+}
+
+/// What a connection is for; nothing if it may not, or says something else, or nothing.
+fn first_line(stream: TcpStream, peer: SocketAddr, from: Option<IpAddr>) -> Option<(Ask, Talk)> {
+    if from.is_some_and(|from| from != peer.ip().to_canonical()) {
+        tracing::debug!(%peer, "may not measure");
+        return None;
+    }
+    let mut talk = Talk::new(stream).ok()?;
+    let first = talk.first(FIRST_LINE);
+    first.inspect_err(|error| tracing::debug!(%peer, %error, "a connection said nothing that is known")).ok().map(|ask| (ask, talk))
+}
+
+/// Leads one measurement to its end.
+fn serve(talk: Talk, version: u32, own: SocketAddr, peer: IpAddr, joined: &Receiver<Joined>) {
+    if let Err(error) = lead(talk, version, own, peer, joined) {
+        tracing::debug!(%peer, %error, "a measurement has ended");
+    }
+}
+
+fn lead(mut talk: Talk, version: u32, own: SocketAddr, peer: IpAddr, joined: &Receiver<Joined>) -> io::Result<()> {
+    let clock = Instant::now();
+    let congestion = tcp::offered().unwrap_or_default();
+    talk.say(&Answer::Welcome { version: VERSION, congestion })?;
+    if version != VERSION {
+        return Ok(());
+    }
+    while clock.elapsed() < SESSION_MAX {
+        match talk.hear(Duration::ZERO)? {
+            Ask::Ping => talk.say(&Answer::Pong)?,
+            Ask::Try(leg) if !leg.is_modest() => {
+                talk.say(&Answer::Refused { why: "that is more than a call".to_owned() })?;
+            }
+            Ask::Try(leg) => one(&mut talk, &leg, (own, peer), joined, clock)?,
+            // Out of turn: the caller waits for something else, and gives up.
+            Ask::Hello { .. } | Ask::Join { .. } | Ask::Begin => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+    Ok(())
+}
+
+fn one(
+    talk: &mut Talk,
+    leg: &Leg,
+    (own, peer): (SocketAddr, IpAddr),
+    joined: &Receiver<Joined>,
+    clock: Instant,
+) -> io::Result<()> {
+    let token = rand::rng().next_u64();
+    let socket = match open(talk, leg, (own, peer), joined, token) {
+        Ok(socket) => socket,
+        Err(why) => return talk.say(&Answer::Refused { why }),
+    };
+    talk.say(&Answer::Open)?;
+    match talk.hear(Duration::ZERO)? {
+        Ask::Begin => {}
+        Ask::Hello { .. } | Ask::Join { .. } | Ask::Ping | Ask::Try(_) => {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+    talk.say(&Answer::Begun)?;
+    match leg::take_part(leg, socket, leg.back, clock) {
+        Ok(report) => talk.say(&Answer::Report(report)),
+        Err(error) => talk.say(&Answer::Refused { why: error.to_string() }),
+    }
+}
+
+/// The way for voice: says that it is ready, and waits for the caller to come. Or why it did not.
+fn open(
+    talk: &mut Talk,
+    leg: &Leg,
+    (own, peer): (SocketAddr, IpAddr),
+    joined: &Receiver<Joined>,
+    token: u64,
+) -> Result<OwnedFd, String> {
+    let words = |error: io::Error| error.to_string();
+    match leg.carrier {
+        CarrierName::Udp => {
+            let socket = UdpSocket::bind(own).map_err(words)?;
+            talk.say(&Answer::Ready { token }).map_err(words)?;
+            greeted(&socket, peer, token).map_err(words)?;
+            socket.set_nonblocking(true).map_err(words)?;
+            Ok(socket.into())
+        }
+        CarrierName::Tcp => {
+            // Of an earlier leg that nobody waits for any more.
+            while joined.try_recv().is_ok() {}
+            talk.say(&Answer::Ready { token }).map_err(words)?;
+            let (theirs, stream) = joined.recv_timeout(PATIENCE).map_err(|_| "no connection came".to_owned())?;
+            if theirs != token {
+                return Err("a connection came with another token".to_owned());
+            }
+            prepare(&stream, leg)?;
+            Ok(stream.into())
+        }
+    }
+}
+
+/// Makes a connection what the leg wants it to be.
+pub(super) fn prepare(stream: &TcpStream, leg: &Leg) -> Result<(), String> {
+    stream.set_nonblocking(true).map_err(|error| error.to_string())?;
+    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    if let Some(name) = &leg.congestion {
+        tcp::set_congestion(stream, name).map_err(|error| error.to_string())?;
+    }
+    tcp::set_unsent_max(stream, 1).map_err(|error| error.to_string())
+}
+
+/// Waits for a datagram with the token, and talks to nobody else from then on.
+fn greeted(socket: &UdpSocket, peer: IpAddr, token: u64) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE / 2;
+    let mut buffer = [0; 64];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "no datagram came"));
+        }
+        socket.set_read_timeout(Some(left))?;
+        match socket.recv_from(&mut buffer) {
+            Ok((8, from)) if from.ip() == peer && buffer[..8] == token.to_be_bytes() => {
+                return socket.connect(from);
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A version that does not fit.
+pub(super) fn other_version(theirs: u32) -> Failure {
+    Failure::user(anyhow!("the other end speaks version {theirs} of this measurement, this one {VERSION}"))
+        .hint("run the same version of guestright at both ends")
+}

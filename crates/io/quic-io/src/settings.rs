@@ -9,9 +9,6 @@ use std::time::Duration;
 /// What time it is. The same clock for senders and receiver makes their times comparable.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
-/// Streams that may be open at once when each packet has one.
-const STREAMS_MAX: u32 = 4_096;
-
 /// How a call is carried; the simulator's settings have the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VoiceSettings {
@@ -82,7 +79,7 @@ impl VoiceSettings {
             .ack_frequency_config(self.ack_frequency())
             .mtu_discovery_config(self.mtu_discovery.then(MtuDiscoveryConfig::default))
             .max_concurrent_bidi_streams(VarInt::from_u32(0))
-            .max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX))
+            .max_concurrent_uni_streams(VarInt::from_u32(streams_max(self.carriage)))
             .enable_segmentation_offload(false)
             .allow_spin(false);
         config
@@ -94,6 +91,16 @@ impl VoiceSettings {
             config.ack_eliciting_threshold(VarInt::from_u32(self.ack_every - 1));
             config
         })
+    }
+}
+
+/// Streams that may be open at once. quinn keeps an entry for each from the start, so no more than are needed: 256 packets
+/// on their way are 5 s of speech.
+const fn streams_max(carriage: Carriage) -> u32 {
+    match carriage {
+        Carriage::Datagrams => 0,
+        Carriage::Stream => 1,
+        Carriage::StreamPerPacket => 256,
     }
 }
 

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 /// The most voice packets that may wait to be sent: 20,000 s of packets of 20 ms.
 pub(crate) const SEND_BUFFER_MAX: u32 = 1_000_000;
-/// Streams that may be open at once when each packet has one.
-const STREAMS_MAX: u32 = 4_096;
 /// Bytes around speech, at most.
 const HEADER_BYTES_MAX: u32 = 1_000;
 /// Packets between two acknowledgements at most.
@@ -150,7 +148,7 @@ impl QuicSettings {
             .ack_frequency_config(self.ack_frequency())
             .mtu_discovery_config(self.mtu_discovery.then(MtuDiscoveryConfig::default))
             .max_concurrent_bidi_streams(VarInt::from_u32(0))
-            .max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX))
+            .max_concurrent_uni_streams(VarInt::from_u32(streams_max(self.carriage)))
             .datagram_receive_buffer_size(Some(DATAGRAM_BUFFER))
             .datagram_send_buffer_size(DATAGRAM_BUFFER)
             .enable_segmentation_offload(false)
@@ -164,6 +162,16 @@ impl QuicSettings {
             config.ack_eliciting_threshold(VarInt::from_u32(self.ack_every - 1));
             config
         })
+    }
+}
+
+/// Streams that may be open at once. quinn keeps an entry for each from the start, so no more than are needed: 256 packets
+/// on their way are 5 s of speech.
+const fn streams_max(carriage: Carriage) -> u32 {
+    match carriage {
+        Carriage::Datagrams => 0,
+        Carriage::Stream => 1,
+        Carriage::StreamPerPacket => 256,
     }
 }
 

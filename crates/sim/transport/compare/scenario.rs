@@ -57,7 +57,7 @@ pub(crate) fn cases() -> Vec<Case> {
         }
     }
     // Calls and transfers together are one state or the other for a minute, as chance will have it: many seeds.
-    for (bulk, seeds) in [(0, 3), (20, 8)] {
+    for (bulk, seeds) in [(0, 3), (20, 7)] {
         for flows in [20, 40, 60, 80, 100, 120] {
             for agent in Agent::ALL {
                 for seed in 1..=seeds {

@@ -42,7 +42,7 @@ impl Gate {
 
     /// Whether nothing is on its way, nor waits in quinn, as far as can be told.
     pub(crate) fn is_idle(&self) -> bool {
-        self.with(|state| state.in_flight == 0)
+        self.with(|state| state.in_flight + state.given == 0)
     }
 
     /// So much was given to quinn.

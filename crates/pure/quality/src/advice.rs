@@ -65,7 +65,7 @@ pub struct Heard {
 /// A transport that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// What it is called: `tcp, cubic`.
+    /// What it is called: `tcp-cubic`.
     pub name: String,
     /// What it is.
     pub carrier: Carrier,

@@ -1,4 +1,6 @@
 #[cfg(feature = "lab")]
+mod advise;
+#[cfg(feature = "lab")]
 mod check;
 #[cfg(feature = "lab")]
 mod compare;
@@ -52,6 +54,8 @@ enum LabCommand {
     Report(report::Report),
     #[cfg(feature = "lab")]
     Compare(compare::Compare),
+    #[cfg(feature = "lab")]
+    Advise(advise::Advise),
     /// Hidden: see [`netns::Worker`].
     #[cfg(feature = "lab")]
     #[command(hide = true, name = "netns-worker")]
@@ -74,6 +78,8 @@ impl Lab {
             LabCommand::Report(command) => command.run(out),
             #[cfg(feature = "lab")]
             LabCommand::Compare(command) => command.run(out),
+            #[cfg(feature = "lab")]
+            LabCommand::Advise(command) => command.run(out),
             #[cfg(feature = "lab")]
             LabCommand::NetnsWorker(command) => command.run(out),
             LabCommand::Overhead(command) => command.run(out),

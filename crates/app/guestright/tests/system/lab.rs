@@ -5,6 +5,7 @@
 //!        sends                  listens
 //! ```
 
+mod advise;
 mod netns;
 mod plans;
 

@@ -12,15 +12,15 @@ fn trial(name: &str, carrier: Carrier, directions: &[Heard]) -> Trial {
 fn of_equals_the_simplest_is_taken() {
     let clean = heard(91.0, 0.0, 0.0, 30.0);
     let trials = [
-        trial("tcp, cubic", Carrier::Tcp, &[heard(92.0, 0.0, 0.0, 30.0)]),
+        trial("tcp-cubic", Carrier::Tcp, &[heard(92.0, 0.0, 0.0, 30.0)]),
         trial("udp", Carrier::Udp, &[clean]),
-        trial("quic datagrams", Carrier::QuicDatagrams, &[heard(80.0, 0.0, 0.1, 300.0)]),
+        trial("quic-datagrams", Carrier::QuicDatagrams, &[heard(80.0, 0.0, 0.1, 300.0)]),
     ];
     let advice = advise(&trials);
     assert_eq!(advice.take.as_deref(), Some("udp"));
     assert_eq!(
         advice.reasons,
-        [Reason::Simplest { equals: vec!["tcp, cubic".to_owned()] }, Reason::NothingToRepair]
+        [Reason::Simplest { equals: vec!["tcp-cubic".to_owned()] }, Reason::NothingToRepair]
     );
 }
 
@@ -28,10 +28,10 @@ fn of_equals_the_simplest_is_taken() {
 fn a_transport_is_as_good_as_its_worse_direction() {
     let trials = [
         trial("udp", Carrier::Udp, &[heard(90.0, 0.0, 0.0, 30.0), heard(50.0, 0.2, 0.0, 30.0)]),
-        trial("tcp, bbr", Carrier::Tcp, &[heard(75.0, 0.0, 0.02, 190.0), heard(76.0, 0.0, 0.02, 180.0)]),
+        trial("tcp-bbr", Carrier::Tcp, &[heard(75.0, 0.0, 0.02, 190.0), heard(76.0, 0.0, 0.02, 180.0)]),
     ];
     let advice = advise(&trials);
-    assert_eq!(advice.take.as_deref(), Some("tcp, bbr"));
+    assert_eq!(advice.take.as_deref(), Some("tcp-bbr"));
     assert_eq!(
         advice.reasons[1],
         Reason::RepairingPays { other: "udp".to_owned(), lost: 0.2, longest_ms: 190.0 }
@@ -42,7 +42,7 @@ fn a_transport_is_as_good_as_its_worse_direction() {
 fn where_repairing_is_slow_the_loss_is_taken() {
     let trials = [
         trial("udp", Carrier::Udp, &[heard(85.0, 0.01, 0.0, 110.0)]),
-        trial("tcp, cubic", Carrier::Tcp, &[heard(55.0, 0.0, 0.12, 900.0)]),
+        trial("tcp-cubic", Carrier::Tcp, &[heard(55.0, 0.0, 0.12, 900.0)]),
     ];
     let advice = advise(&trials);
     assert_eq!(advice.take.as_deref(), Some("udp"));
@@ -59,8 +59,8 @@ fn what_does_not_work_is_named_and_not_taken() {
     let blocked =
         Trial { name: "udp".to_owned(), carrier: Carrier::Udp, result: Err("nothing came back".to_owned()) };
     let advice =
-        advise(&[blocked.clone(), trial("tcp, cubic", Carrier::Tcp, &[heard(80.0, 0.0, 0.0, 90.0)])]);
-    assert_eq!(advice.take.as_deref(), Some("tcp, cubic"));
+        advise(&[blocked.clone(), trial("tcp-cubic", Carrier::Tcp, &[heard(80.0, 0.0, 0.0, 90.0)])]);
+    assert_eq!(advice.take.as_deref(), Some("tcp-cubic"));
     assert_eq!(
         advice.reasons.last(),
         Some(&Reason::Fails { name: "udp".to_owned(), why: "nothing came back".to_owned() })
@@ -75,10 +75,10 @@ fn what_does_not_work_is_named_and_not_taken() {
 fn a_full_path_is_told_of() {
     let trials = [
         trial("udp", Carrier::Udp, &[heard(40.0, 0.15, 0.0, 300.0)]),
-        trial("quic datagrams", Carrier::QuicDatagrams, &[heard(20.0, 0.3, 0.0, 300.0)]),
+        trial("quic-datagrams", Carrier::QuicDatagrams, &[heard(20.0, 0.3, 0.0, 300.0)]),
     ];
     let reasons = advise(&trials).reasons;
-    assert!(reasons.contains(&Reason::Harmful { lost: 0.15, instead: Some("quic datagrams".to_owned()) }));
+    assert!(reasons.contains(&Reason::Harmful { lost: 0.15, instead: Some("quic-datagrams".to_owned()) }));
     assert!(reasons.iter().any(|reason| matches!(reason, Reason::NothingIsGood { .. })), "{reasons:?}");
 }
 

@@ -9,33 +9,38 @@ use anyhow::{Context, anyhow};
 use guestright_emulator::tcp;
 use guestright_quality::{Advice, Heard, Trial, advise};
 use guestright_units::Micros;
+use leg::Way;
 use protocol::{Answer, Ask, CarrierName, Leg, Report, Talk, VERSION};
 use serde_json::json;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// The port of a listener, TCP and UDP.
 const PORT: u16 = 7277;
 /// A connection has to come about within this.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Datagrams that open the way for voice; one is enough.
+const GREETINGS: usize = 5;
 /// Round trips that are timed before and after the trials; the fastest counts.
 const PINGS: usize = 20;
 /// Speech in a packet: 20 ms of G.711.
 const PACKET: (u32, u16) = (20_000, 160);
 /// As the experiments have it.
 const SEND_BUFFER: u16 = 15;
+/// QUIC's usual congestion control today.
+const QUIC_CONGESTION: &str = "quinn-cubic";
 
 /// Which transport should voice take to there? Tries each of them on the live path
 ///
-/// The other end runs `guestright lab advise --listen`. Voice of 64 kb/s goes there and back over UDP and over TCP with
-/// each congestion control that the kernels offer, one after the other. Each is rated by the E-model at the playout delay
-/// that suits it best; the one whose worse direction is best is advised, with reasons.
+/// The other end runs `guestright lab advise --listen`. Voice of 64 kb/s goes there and back over UDP, over QUIC in
+/// datagrams and as a stream, and over TCP with each congestion control that both kernels offer, one after the other.
+/// Each is rated by the E-model at the playout delay that suits it best; the one whose worse direction is best is
+/// advised, with reasons.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright lab advise --listen            # on one computer
-  guestright lab advise 192.0.2.7           # on the other: some 10 s for each transport
+  guestright lab advise 192.0.2.7           # on the other: some 15 s for each transport
   guestright lab advise 192.0.2.7 --seconds 30 --transport udp --transport cubic --json")]
 pub(crate) struct Advise {
     /// Who listens: a name or an address, with a port if it is not 7277
@@ -56,7 +61,8 @@ pub(crate) struct Advise {
     /// How long each transport speaks in each direction, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=300))]
     seconds: u32,
-    /// What to try: udp, or the name of a congestion control of TCP; everything that both ends have if not given
+    /// What to try: udp, quic-datagrams, quic-stream, or the name of a congestion control of TCP; everything that both
+    /// ends have if not given
     #[arg(long, value_name = "NAME")]
     transport: Vec<String>,
     /// Print one JSON object instead of text
@@ -110,19 +116,24 @@ impl Advise {
     fn transports(&self, theirs: &[String]) -> Result<Vec<(String, CarrierName, Option<String>)>, Failure> {
         let ours = tcp::offered().context("ask the kernel what its TCP can do")?;
         let both: Vec<&String> = ours.iter().filter(|name| theirs.contains(name)).collect();
-        let tcp = |name: &String| (format!("tcp, {name}"), CarrierName::Tcp, Some(name.clone()));
-        let udp = || ("udp".to_owned(), CarrierName::Udp, None);
+        let tcp = |name: &String| (format!("tcp-{name}"), CarrierName::Tcp, Some(name.clone()));
+        let quic = |name: &str, carrier| (name.to_owned(), carrier, Some(QUIC_CONGESTION.to_owned()));
+        let plain = [
+            ("udp".to_owned(), CarrierName::Udp, None),
+            quic("quic-datagrams", CarrierName::QuicDatagrams),
+            quic("quic-stream", CarrierName::QuicStream),
+        ];
         if self.transport.is_empty() {
-            return Ok(std::iter::once(udp()).chain(both.into_iter().map(tcp)).collect());
+            return Ok(plain.into_iter().chain(both.into_iter().map(tcp)).collect());
         }
         let named = |name: &String| {
-            if name == "udp" {
-                return Ok(udp());
+            if let Some(found) = plain.iter().find(|(plain, ..)| plain == name) {
+                return Ok(found.clone());
             }
             both.iter().find(|offered| **offered == name).map(|name| tcp(name)).ok_or_else(|| {
                 let offers = both.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
                 Failure::user(anyhow!("--transport {name}: not both kernels have it"))
-                    .hint(format!("one of udp, {offers}; what a kernel has is in net.ipv4.tcp_available_congestion_control"))
+                    .hint(format!("one of udp, quic-datagrams, quic-stream, {offers}; what a kernel has is in net.ipv4.tcp_available_congestion_control"))
             })
         };
         self.transport.iter().map(named).collect()
@@ -156,16 +167,17 @@ impl Caller {
         let stream = TcpStream::connect_timeout(&peer, CONNECT).map_err(unreachable)?;
         let mut talk = Talk::new(stream).map_err(unreachable)?;
         talk.say(&Ask::Hello { version: VERSION }).map_err(unreachable)?;
-        match talk.hear(Duration::ZERO).map_err(unreachable)? {
-            Answer::Welcome { version: VERSION, congestion } => {
-                Ok(Self { peer, talk, offered: congestion, clock: Instant::now() })
-            }
-            Answer::Welcome { version, .. } => Err(listener::other_version(version)),
-            Answer::Busy => {
-                Err(Failure::network(anyhow!("{peer} is measuring with somebody else")).hint("try again later"))
-            }
-            other => Err(out_of_turn(&other)),
+        let answer = talk.hear(Duration::ZERO).map_err(unreachable)?;
+        if answer == Answer::Busy {
+            return Err(
+                Failure::network(anyhow!("{peer} is measuring with somebody else")).hint("try again later")
+            );
         }
+        let Answer::Welcome { version, congestion } = answer else { return Err(out_of_turn(&answer)) };
+        if version != VERSION {
+            return Err(listener::other_version(version));
+        }
+        Ok(Self { peer, talk, offered: congestion, clock: Instant::now() })
     }
 
     /// The fastest of some round trips.
@@ -174,10 +186,11 @@ impl Caller {
         for _ in 0..PINGS {
             let sent = Instant::now();
             self.talk.say(&Ask::Ping).context("ask the other end")?;
-            match self.talk.hear(Duration::ZERO).context("wait for the other end")? {
-                Answer::Pong => fastest = fastest.min(sent.elapsed()),
-                other => return Err(out_of_turn(&other)),
+            let answer = self.talk.hear(Duration::ZERO).context("wait for the other end")?;
+            if answer != Answer::Pong {
+                return Err(out_of_turn(&answer));
             }
+            fastest = fastest.min(sent.elapsed());
         }
         Ok(Micros(u64::try_from(fastest.as_micros()).unwrap_or(u64::MAX)))
     }
@@ -186,21 +199,18 @@ impl Caller {
     fn leg(&mut self, leg: &Leg) -> LegResult {
         let words = |error: io::Error| error.to_string();
         self.talk.say(&Ask::Try(leg.clone())).map_err(words)?;
-        let token = match self.hear(Duration::ZERO)? {
-            Answer::Ready { token } => token,
-            other => return Err(out_of_turn(&other).what()),
-        };
-        let socket = self.open(leg, token)?;
-        self.talk.say(&Ask::Begin).map_err(words)?;
-        match self.hear(Duration::ZERO)? {
-            Answer::Begun => {}
-            other => return Err(out_of_turn(&other).what()),
+        let answer = self.hear(Duration::ZERO)?;
+        let Answer::Ready { token } = answer else { return Err(out_of_turn(&answer).what()) };
+        let (way, key) = self.open(leg, token)?;
+        self.talk.say(&Ask::Begin { key: way.key() }).map_err(words)?;
+        let answer = self.hear(Duration::ZERO)?;
+        if answer != Answer::Begun {
+            return Err(out_of_turn(&answer).what());
         }
-        let own = leg::take_part(leg, socket, !leg.back, self.clock).map_err(words)?;
-        let theirs = match self.hear(leg.lasts() + leg::AFTERWARDS)? {
-            Answer::Report(report) => report,
-            other => return Err(out_of_turn(&other).what()),
-        };
+        let own = way.take_part(leg, !leg.back, self.clock, key.as_deref());
+        let answer = self.hear(leg.lasts() + leg::AFTERWARDS)?;
+        let Answer::Report(theirs) = answer else { return Err(out_of_turn(&answer).what()) };
+        let own = own?;
         let (spoke, listened): (&Report, &Report) = if leg.back { (&theirs, &own) } else { (&own, &theirs) };
         let differences = leg::differences(leg, spoke.first_us, &listened.heard);
         if differences.is_empty() {
@@ -209,48 +219,42 @@ impl Caller {
         Ok((leg.clone(), differences))
     }
 
-    /// The way for voice. When this returns the other end has it too, or says why not.
-    fn open(&mut self, leg: &Leg, token: u64) -> Result<OwnedFd, String> {
+    /// The way for voice. When this returns the other end has it too, and has told its key if it listens to QUIC.
+    fn open(&mut self, leg: &Leg, token: u64) -> Result<(Way, Option<String>), String> {
         let words = |error: io::Error| error.to_string();
-        match leg.carrier {
-            CarrierName::Udp => {
-                let any: IpAddr =
-                    if self.peer.is_ipv4() { std::net::Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-                let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(self.peer).map(|()| socket));
-                let socket = socket.map_err(words)?;
-                // Some may be lost; the other end answers on the connection.
-                for _ in 0..5 {
-                    let _ = socket.send(&token.to_be_bytes());
-                }
-                self.opened()?;
-                socket.set_nonblocking(true).map_err(words)?;
-                Ok(socket.into())
-            }
-            CarrierName::Tcp => {
-                let stream = TcpStream::connect_timeout(&self.peer, CONNECT).map_err(words)?;
-                let mut talk = Talk::new(stream).map_err(words)?;
-                talk.say(&Ask::Join { token }).map_err(words)?;
-                self.opened()?;
-                let stream = talk.into_stream();
-                listener::prepare(&stream, leg)?;
-                Ok(stream.into())
-            }
+        if leg.carrier == CarrierName::Tcp {
+            let stream = TcpStream::connect_timeout(&self.peer, CONNECT).map_err(words)?;
+            let mut talk = Talk::new(stream).map_err(words)?;
+            talk.say(&Ask::Join { token }).map_err(words)?;
+            let key = self.opened()?;
+            return Ok((Way::stream(leg, talk.into_stream())?, key));
         }
+        let any: IpAddr = if self.peer.is_ipv4() {
+            std::net::Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            Ipv6Addr::UNSPECIFIED.into()
+        };
+        let socket = UdpSocket::bind((any, 0)).map_err(words)?;
+        // Some may be lost; the other end answers on the connection.
+        for _ in 0..GREETINGS {
+            let _ = socket.send_to(&token.to_be_bytes(), self.peer);
+        }
+        let key = self.opened()?;
+        Ok((Way::datagrams(leg, (socket, self.peer), !leg.back, self.clock)?, key))
     }
 
-    fn opened(&mut self) -> Result<(), String> {
-        match self.hear(Duration::ZERO)? {
-            Answer::Open => Ok(()),
-            other => Err(out_of_turn(&other).what()),
-        }
+    fn opened(&mut self) -> Result<Option<String>, String> {
+        let answer = self.hear(Duration::ZERO)?;
+        let Answer::Open { key } = answer else { return Err(out_of_turn(&answer).what()) };
+        Ok(key)
     }
 
     fn hear(&mut self, longer: Duration) -> Result<Answer, String> {
-        match self.talk.hear(longer) {
-            Ok(Answer::Refused { why }) => Err(why),
-            Ok(answer) => Ok(answer),
-            Err(error) => Err(format!("the other end: {error}")),
+        let answer = self.talk.hear(longer).map_err(|error| format!("the other end: {error}"))?;
+        if let Answer::Refused { why } = answer {
+            return Err(why);
         }
+        Ok(answer)
     }
 }
 
@@ -276,7 +280,8 @@ fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
     };
     let (least, base) = ([least(0), least(1)], Micros(round_trip.0 / 2));
     let rate = |tried: Tried| {
-        let heard = |(leg, least): (LegResult, i64)| leg.and_then(|(leg, took)| leg::heard(&leg, &took, least, base));
+        let heard =
+            |(leg, least): (LegResult, i64)| leg.and_then(|(leg, took)| leg::heard(&leg, &took, least, base));
         let result: Result<Vec<Heard>, String> = tried.legs.into_iter().zip(least).map(heard).collect();
         Trial { name: tried.name, carrier: tried.carrier.carrier(), result }
     };
@@ -290,7 +295,11 @@ fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out:
         return Ok(());
     }
     writeln!(out, "\nround trip: {round_trip_ms:.1} ms at least\n")?;
-    writeln!(out, "{:<16} {:<6} {:>7} {:>7} {:>10} {:>10} {:>5} {:>5}", "transport", "", "lost %", "late %", "playout ms", "longest ms", "R", "MOS")?;
+    writeln!(
+        out,
+        "{:<16} {:<6} {:>7} {:>7} {:>10} {:>10} {:>5} {:>5}",
+        "transport", "", "lost %", "late %", "playout ms", "longest ms", "R", "MOS"
+    )?;
     for trial in trials {
         match &trial.result {
             Err(why) => writeln!(out, "{:<16} {why}", trial.name)?,

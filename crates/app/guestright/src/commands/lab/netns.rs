@@ -13,8 +13,8 @@ mod packet;
 mod path;
 mod quic;
 mod request;
-mod sockets;
-mod voice;
+pub(super) mod sockets;
+pub(super) mod voice;
 mod worker;
 
 pub(super) use hand::{Sockets, check, takes};

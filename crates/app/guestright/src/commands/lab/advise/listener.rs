@@ -1,6 +1,6 @@
 //! The end that others measure the way to.
 
-use super::leg;
+use super::leg::Way;
 use super::protocol::{Answer, Ask, CarrierName, Leg, PATIENCE, Talk, VERSION};
 use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
@@ -8,7 +8,6 @@ use guestright_emulator::tcp;
 use rand::Rng;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,9 +29,10 @@ pub(super) struct Config {
 type Joined = (u64, TcpStream);
 
 pub(super) fn listen(config: &Config, out: &mut impl Write) -> Outcome {
-    let listener = TcpListener::bind(config.bind)
-        .with_context(|| format!("listen at TCP {}", config.bind))
-        .map_err(|error| Failure::network(error).hint("another --bind, or end what listens there"))?;
+    let listener =
+        TcpListener::bind(config.bind)
+            .with_context(|| format!("listen at TCP {}", config.bind))
+            .map_err(|error| Failure::network(error).hint("another --bind, or end what listens there"))?;
     let local = listener.local_addr().context("read the own address")?;
     writeln!(out, "listening at {local}, TCP and UDP")?;
     out.flush()?;
@@ -62,7 +62,7 @@ pub(super) fn listen(config: &Config, out: &mut impl Write) -> Outcome {
                 left = left.map(|runs| runs - 1);
                 session = Some(Session { peer: peer.ip(), joined, thread });
             }
-            (Ask::Ping | Ask::Try(_) | Ask::Begin, _) => {}
+            (Ask::Ping | Ask::Try(_) | Ask::Begin { .. }, _) => {}
         }
     }
 }
@@ -109,7 +109,7 @@ fn reachable(own: SocketAddr) -> SocketAddr {
     let ip = match own.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
-        other => other,
+        IpAddr::V4(_) | IpAddr::V6(_) => own.ip(),
     };
     SocketAddr::new(ip, own.port())
 }
@@ -122,7 +122,10 @@ fn first_line(stream: TcpStream, peer: SocketAddr, from: Option<IpAddr>) -> Opti
     }
     let mut talk = Talk::new(stream).ok()?;
     let first = talk.first(FIRST_LINE);
-    first.inspect_err(|error| tracing::debug!(%peer, %error, "a connection said nothing that is known")).ok().map(|ask| (ask, talk))
+    first
+        .inspect_err(|error| tracing::debug!(%peer, %error, "a connection said nothing that is known"))
+        .ok()
+        .map(|ask| (ask, talk))
 }
 
 /// Leads one measurement to its end.
@@ -132,7 +135,13 @@ fn serve(talk: Talk, version: u32, own: SocketAddr, peer: IpAddr, joined: &Recei
     }
 }
 
-fn lead(mut talk: Talk, version: u32, own: SocketAddr, peer: IpAddr, joined: &Receiver<Joined>) -> io::Result<()> {
+fn lead(
+    mut talk: Talk,
+    version: u32,
+    own: SocketAddr,
+    peer: IpAddr,
+    joined: &Receiver<Joined>,
+) -> io::Result<()> {
     let clock = Instant::now();
     let congestion = tcp::offered().unwrap_or_default();
     talk.say(&Answer::Welcome { version: VERSION, congestion })?;
@@ -147,7 +156,9 @@ fn lead(mut talk: Talk, version: u32, own: SocketAddr, peer: IpAddr, joined: &Re
             }
             Ask::Try(leg) => one(&mut talk, &leg, (own, peer), joined, clock)?,
             // Out of turn: the caller waits for something else, and gives up.
-            Ask::Hello { .. } | Ask::Join { .. } | Ask::Begin => return Err(io::ErrorKind::InvalidData.into()),
+            Ask::Hello { .. } | Ask::Join { .. } | Ask::Begin { .. } => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
         }
     }
     Ok(())
@@ -161,21 +172,21 @@ fn one(
     clock: Instant,
 ) -> io::Result<()> {
     let token = rand::rng().next_u64();
-    let socket = match open(talk, leg, (own, peer), joined, token) {
-        Ok(socket) => socket,
+    let way = match open(talk, leg, (own, peer), joined, (token, clock)) {
+        Ok(way) => way,
         Err(why) => return talk.say(&Answer::Refused { why }),
     };
-    talk.say(&Answer::Open)?;
-    match talk.hear(Duration::ZERO)? {
-        Ask::Begin => {}
+    talk.say(&Answer::Open { key: way.key() })?;
+    let key = match talk.hear(Duration::ZERO)? {
+        Ask::Begin { key } => key,
         Ask::Hello { .. } | Ask::Join { .. } | Ask::Ping | Ask::Try(_) => {
             return Err(io::ErrorKind::InvalidData.into());
         }
-    }
+    };
     talk.say(&Answer::Begun)?;
-    match leg::take_part(leg, socket, leg.back, clock) {
+    match way.take_part(leg, leg.back, clock, key.as_deref()) {
         Ok(report) => talk.say(&Answer::Report(report)),
-        Err(error) => talk.say(&Answer::Refused { why: error.to_string() }),
+        Err(why) => talk.say(&Answer::Refused { why }),
     }
 }
 
@@ -185,43 +196,32 @@ fn open(
     leg: &Leg,
     (own, peer): (SocketAddr, IpAddr),
     joined: &Receiver<Joined>,
-    token: u64,
-) -> Result<OwnedFd, String> {
+    (token, clock): (u64, Instant),
+) -> Result<Way, String> {
     let words = |error: io::Error| error.to_string();
     match leg.carrier {
-        CarrierName::Udp => {
+        CarrierName::Udp | CarrierName::QuicDatagrams | CarrierName::QuicStream => {
             let socket = UdpSocket::bind(own).map_err(words)?;
             talk.say(&Answer::Ready { token }).map_err(words)?;
-            greeted(&socket, peer, token).map_err(words)?;
-            socket.set_nonblocking(true).map_err(words)?;
-            Ok(socket.into())
+            let from = greeted(&socket, peer, token).map_err(words)?;
+            Way::datagrams(leg, (socket, from), leg.back, clock)
         }
         CarrierName::Tcp => {
             // Of an earlier leg that nobody waits for any more.
             while joined.try_recv().is_ok() {}
             talk.say(&Answer::Ready { token }).map_err(words)?;
-            let (theirs, stream) = joined.recv_timeout(PATIENCE).map_err(|_| "no connection came".to_owned())?;
+            let (theirs, stream) =
+                joined.recv_timeout(PATIENCE).map_err(|_| "no connection came".to_owned())?;
             if theirs != token {
                 return Err("a connection came with another token".to_owned());
             }
-            prepare(&stream, leg)?;
-            Ok(stream.into())
+            Way::stream(leg, stream)
         }
     }
 }
 
-/// Makes a connection what the leg wants it to be.
-pub(super) fn prepare(stream: &TcpStream, leg: &Leg) -> Result<(), String> {
-    stream.set_nonblocking(true).map_err(|error| error.to_string())?;
-    stream.set_nodelay(true).map_err(|error| error.to_string())?;
-    if let Some(name) = &leg.congestion {
-        tcp::set_congestion(stream, name).map_err(|error| error.to_string())?;
-    }
-    tcp::set_unsent_max(stream, 1).map_err(|error| error.to_string())
-}
-
-/// Waits for a datagram with the token, and talks to nobody else from then on.
-fn greeted(socket: &UdpSocket, peer: IpAddr, token: u64) -> io::Result<()> {
+/// Waits for a datagram with the token: where the caller is.
+fn greeted(socket: &UdpSocket, peer: IpAddr, token: u64) -> io::Result<SocketAddr> {
     let until = Instant::now() + PATIENCE / 2;
     let mut buffer = [0; 64];
     loop {
@@ -232,7 +232,7 @@ fn greeted(socket: &UdpSocket, peer: IpAddr, token: u64) -> io::Result<()> {
         socket.set_read_timeout(Some(left))?;
         match socket.recv_from(&mut buffer) {
             Ok((8, from)) if from.ip() == peer && buffer[..8] == token.to_be_bytes() => {
-                return socket.connect(from);
+                return Ok(from);
             }
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}

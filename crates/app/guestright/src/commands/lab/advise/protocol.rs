@@ -17,7 +17,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Leg {
     pub(super) carrier: CarrierName,
-    /// The kernel's name of a congestion control, for TCP.
+    /// The congestion control: the kernel's name for TCP, ours for QUIC.
     pub(super) congestion: Option<String>,
     /// Whether the listener speaks.
     pub(super) back: bool,
@@ -33,6 +33,8 @@ pub(super) struct Leg {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CarrierName {
     Udp,
+    QuicDatagrams,
+    QuicStream,
     Tcp,
 }
 
@@ -40,6 +42,8 @@ impl CarrierName {
     pub(super) const fn carrier(self) -> Carrier {
         match self {
             Self::Udp => Carrier::Udp,
+            Self::QuicDatagrams => Carrier::QuicDatagrams,
+            Self::QuicStream => Carrier::QuicStream,
             Self::Tcp => Carrier::Tcp,
         }
     }
@@ -76,8 +80,8 @@ pub(super) enum Ask {
     Ping,
     /// A leg is to begin.
     Try(Leg),
-    /// Everything is ready here.
-    Begin,
+    /// Everything is ready here; with the key of who listens, for QUIC.
+    Begin { key: Option<String> },
 }
 
 /// What the listener says.
@@ -85,18 +89,27 @@ pub(super) enum Ask {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
     /// It is there, and this is what its kernel's TCP can do.
-    Welcome { version: u32, congestion: Vec<String> },
+    Welcome {
+        version: u32,
+        congestion: Vec<String>,
+    },
     Busy,
     Pong,
     /// Come with this token: a connection, or a datagram to the same port.
-    Ready { token: u64 },
-    /// The way for voice is there.
-    Open,
+    Ready {
+        token: u64,
+    },
+    /// The way for voice is there; with the key of who listens, for QUIC.
+    Open {
+        key: Option<String>,
+    },
     /// Now.
     Begun,
     /// It is over.
     Report(Report),
-    Refused { why: String },
+    Refused {
+        why: String,
+    },
 }
 
 /// What one end knows of a leg when it is over; times are by its own clock, in µs since it began to measure.

@@ -7,7 +7,7 @@ use super::path::{BULK_SINK, BULK_SOURCE, Carriage, Path, SINK, SOURCE, instant,
 use super::quic::Calls;
 use super::request::{Carrier, Request};
 use super::sockets::{self, TcpOptions};
-use super::voice::{Heard, Span, Spoken, Voice};
+use super::voice::{Ends, Heard, Span, Spoken, Voice};
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use guestright_emulator::{Account, Emulator};
@@ -128,6 +128,7 @@ fn connect(
     };
     Ok(Speech::Sockets(Voice {
         pairs,
+        ends: Ends::Both,
         is_stream: matches!(request.carrier, Carrier::Tcp { .. }),
         packet_bytes: request.packet_bytes as usize,
         send_buffer: request.send_buffer,

@@ -20,9 +20,9 @@ const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
 /// Both ends of a flow.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) near: OwnedFd,
-    pub(super) far: OwnedFd,
+pub(in super::super) struct Pair {
+    pub(in super::super) near: OwnedFd,
+    pub(in super::super) far: OwnedFd,
 }
 
 /// What a TCP socket is to be.

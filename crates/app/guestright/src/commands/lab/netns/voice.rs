@@ -23,38 +23,50 @@ const READ_MAX: usize = 16 << 10;
 /// The token of a near socket is so much above that of its far one.
 const NEAR: u64 = 1 << 32;
 
+/// Which ends of the calls are here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Ends {
+    /// Both.
+    Both,
+    /// The near one, which speaks.
+    Speaking,
+    /// The far one, which listens. When the other end of a stream has gone, nothing more comes.
+    Listening,
+}
+
 /// What speaks over what.
 #[derive(Debug)]
-pub(super) struct Voice {
-    pub(super) pairs: Vec<Pair>,
+pub(in super::super) struct Voice {
+    pub(in super::super) pairs: Vec<Pair>,
+    pub(in super::super) ends: Ends,
     /// Whether they are streams.
-    pub(super) is_stream: bool,
-    pub(super) packet_bytes: usize,
-    pub(super) send_buffer: usize,
+    pub(in super::super) is_stream: bool,
+    pub(in super::super) packet_bytes: usize,
+    pub(in super::super) send_buffer: usize,
     /// When each call speaks, from the beginning of the run.
-    pub(super) arrivals: Vec<Vec<Moment>>,
+    pub(in super::super) arrivals: Vec<Vec<Moment>>,
 }
 
 /// When a run is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) begin: Instant,
-    pub(super) end: Instant,
+pub(in super::super) struct Span {
+    pub(in super::super) begin: Instant,
+    pub(in super::super) end: Instant,
 }
 
 /// A packet was heard; times are from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
-    pub(super) flow: u32,
-    pub(super) number: u32,
-    pub(super) at: Moment,
+pub(in super::super) struct Heard {
+    pub(in super::super) flow: u32,
+    pub(in super::super) number: u32,
+    pub(in super::super) at: Moment,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) struct Spoken {
+pub(in super::super) struct Spoken {
     /// In the order in which they were heard.
-    pub(super) heard: Vec<Heard>,
+    pub(in super::super) heard: Vec<Heard>,
     /// Of each call: packets that were thrown away unsent.
     pub(super) thrown: Vec<u64>,
     /// Of each call: packets that waited to be sent at the end.
@@ -64,7 +76,7 @@ pub(super) struct Spoken {
     /// Packets that were not what had been sent.
     pub(super) garbled: u64,
     /// How late packets were made.
-    pub(super) lateness: Lateness,
+    pub(in super::super) lateness: Lateness,
     pub(super) urgency: Urgency,
     /// The congestion control of the first call, as the kernel names it.
     pub(super) congestion: Option<String>,
@@ -99,11 +111,13 @@ impl Voice {
     ///
     /// # Errors
     /// If the kernel refuses to wait, or a socket fails for good.
-    pub(super) fn run(mut self, span: Span) -> io::Result<Spoken> {
+    pub(in super::super) fn run(mut self, span: Span) -> io::Result<Spoken> {
         let urgency = make_urgent(PRIORITY);
         let wait = Wait::new()?;
-        for (pair, token) in self.pairs.iter().zip(0..) {
-            wait.add(&pair.far, token, false)?;
+        if self.ends != Ends::Speaking {
+            for (pair, token) in self.pairs.iter().zip(0..) {
+                wait.add(&pair.far, token, false)?;
+            }
         }
         let lines = std::mem::take(&mut self.pairs).into_iter().map(Line::new).collect();
         let mut desk =
@@ -128,7 +142,8 @@ impl Desk<'_> {
     fn serve(&mut self) -> io::Result<Lateness> {
         let mut lateness = Lateness::default();
         let mut plan: Vec<(Moment, u32, u32)> = Vec::new();
-        for (flow, times) in (0..).zip(&self.voice.arrivals) {
+        let speaks = self.voice.ends != Ends::Listening;
+        for (flow, times) in (0..).zip(&self.voice.arrivals).filter(|_| speaks) {
             plan.extend((0..).zip(times).map(|(number, at)| (*at, flow, number)));
         }
         plan.sort_unstable();
@@ -238,6 +253,9 @@ impl Desk<'_> {
     fn listen(&mut self, flow: usize) -> io::Result<()> {
         loop {
             let length = match rustix::io::read(&self.lines[flow].pair.far, self.buffer.as_mut_slice()) {
+                Ok(0) if self.voice.is_stream && self.voice.ends == Ends::Listening => {
+                    return self.wait.remove(&self.lines[flow].pair.far);
+                }
                 Ok(0) if self.voice.is_stream => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => length,
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(()),

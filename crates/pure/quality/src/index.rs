@@ -156,6 +156,12 @@ impl FlowCounts {
         share(self.heard - self.timely_raw, self.heard)
     }
 
+    /// Packets heard later than the threshold after they were made, over packets heard. `None` if nothing was heard.
+    #[must_use]
+    pub fn late_rate(&self) -> Option<f64> {
+        share(self.heard - self.timely_deadline, self.heard)
+    }
+
     /// Transmissions that were lost, over transmissions. `None` if there were none.
     #[must_use]
     pub fn loss_rate(&self) -> Option<f64> {
@@ -248,7 +254,7 @@ mod tests {
         assert_eq!(counts.indices(), Some(Indices { deadline: 0.1, ..want }));
         // 131 − 30 = 101 ms after the one before; it was made 20 ms after it; 111 ms after it was made.
         assert_eq!((counts.timely_raw, counts.timely_gap, counts.timely_deadline), (1, 2, 1));
-        assert_eq!(counts.delayed_rate(), Some(0.5));
+        assert_eq!((counts.delayed_rate(), counts.late_rate()), (Some(0.5), Some(0.5)));
         assert_eq!(counts.loss_rate(), Some(0.25));
         assert_eq!(counts.undelivered_rate(), Some(0.8));
         assert_eq!((counts.again, counts.arrived, counts.timely_network), (1, 3, 1));

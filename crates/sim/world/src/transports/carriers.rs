@@ -56,8 +56,8 @@ pub(super) fn stream_of(transport: &str) -> Option<Stream> {
 /// What ns-2 does otherwise than the documents.
 #[derive(Clone, Copy, Debug)]
 struct Switches {
-    /// The profile: details of ns-2's senders that have no switch of their own.
-    ns2: bool,
+    /// Recovery, timeouts and windows as ns-2's senders have them in every detail.
+    senders: bool,
     headers: bool,
     syn: bool,
     idle_timer: bool,
@@ -79,7 +79,7 @@ impl Switches {
         };
         let unbounded = switch("switch.send_buffer")?;
         Ok(Self {
-            ns2,
+            senders: switch("switch.senders")?,
             headers: switch("switch.headers")?,
             syn: switch("switch.syn")?,
             idle_timer: switch("switch.idle_timer")?,
@@ -206,7 +206,7 @@ impl Carriers {
             | Stream::Cubic
             | Stream::Bbr => RecoveryKind::NewReno,
         };
-        let ns2 = switches.ns2;
+        let ns2 = switches.senders;
         let phase = if switches.tick {
             streams.stream("clock phases", flow.into()).random_range(0..TICK.0)
         } else {
@@ -252,7 +252,7 @@ impl Carriers {
             let unfit = || SettingError::unfit(name, "it must be a number from 0 to 4294");
             Millionths::from_f64(settings.float(name)?).ok_or_else(unfit)
         };
-        let ns2 = self.switches.ns2;
+        let ns2 = self.switches.senders;
         let initial: u32 = settings.whole("tcp.initial_window")?;
         let base = if ns2 { RenoSettings::ns2(segment, window) } else { RenoSettings::rfc5681(segment) };
         let reno = RenoSettings { initial_window: InitialWindow::Segments(initial), ..base };

@@ -102,7 +102,13 @@ fn path(settings: &Settings) -> Result<PathConfig, SettingError> {
         return Err(SettingError::unfit("ecn", reason));
     }
     let link = |rate: f64, delay: &str, buffer: &str| {
-        let buffer = settings.whole(buffer)?;
+        let buffer = match settings.whole(buffer)? {
+            0 => settings.whole("first.buffer")?,
+            packets => packets,
+        };
+        if buffer < 2 {
+            return Err(SettingError::unfit("second.buffer", "one packet is no queue; make it 2 or more, or 0"));
+        }
         Ok(Bottleneck {
             rate: millionfold(rate),
             delay: nanos(settings.float(delay)? * 1e6),

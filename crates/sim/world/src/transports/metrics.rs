@@ -11,7 +11,7 @@ use guestright_transport::path::{FlowReport, PathReport, Watch};
 use guestright_units::Micros;
 
 /// Every metric of the testbed, whatever it runs on.
-pub const METRICS: [MetricInfo; 31] = [
+pub const METRICS: [MetricInfo; 32] = [
     MetricInfo::new(
         "goodput_kbps",
         "kb/s",
@@ -55,6 +55,11 @@ pub const METRICS: [MetricInfo; 31] = [
         "delayed_rate",
         "",
         "The paper's delayed packets: received, but later than the threshold after the one before, over packets received.",
+    ),
+    MetricInfo::new(
+        "late_rate",
+        "",
+        "Packets that were heard later than the threshold after they were made, over packets heard.",
     ),
     MetricInfo::new("loss_rate", "", "Transmissions that did not arrive, over transmissions."),
     MetricInfo::new(
@@ -227,6 +232,7 @@ fn indices(outcome: &mut Outcome, measured: &Measured<'_>, counts: &[FlowCounts]
         }
     }
     outcome.set("delayed_rate", total.delayed_rate());
+    outcome.set("late_rate", total.late_rate());
     outcome.set("loss_rate", total.loss_rate());
     outcome.set("undelivered_rate", total.undelivered_rate());
     outcome.set("retransmitted_rate", share(total.again, total.transmissions));

@@ -115,8 +115,8 @@ const NETWORK: [SettingInfo; 21] = [
         "second.buffer",
         "packets",
         50,
-        (2, 1_000_000),
-        "Packets that R2 holds for R3, the one being sent among them.",
+        (0, 1_000_000),
+        "Packets that R2 holds for R3, the one being sent among them; 0: as many as R1 for R2.",
     ),
     SettingInfo::float("access.rate_mbps", "Mb/s", 10.0, (0.01, 100_000.0), "Rate of every other link."),
     SettingInfo::float(
@@ -168,7 +168,7 @@ const NETWORK: [SettingInfo; 21] = [
     ),
 ];
 
-const TCP: [SettingInfo; 24] = [
+const TCP: [SettingInfo; 25] = [
     SettingInfo::bool("tcp.sack", false, "Whether receivers tell what has arrived behind a gap (RFC 2018)."),
     SettingInfo::integer("tcp.ack_every", "", 1, (1, 255), "Every how many segments are acknowledged."),
     SettingInfo::integer(
@@ -261,6 +261,13 @@ const TCP: [SettingInfo; 24] = [
         "profile",
         &SWITCH,
         "On: as ns-2, the retransmission timer runs on when all is acknowledged.",
+    ),
+    SettingInfo::choice(
+        "switch.senders",
+        "profile",
+        &SWITCH,
+        "On: recovery, timeouts, growth of windows, AIMD's slow start and Westwood's module as in ns-2; off: as in the \
+         RFCs and papers. Vegas has ns-2's recovery in both.",
     ),
     SettingInfo::choice(
         "switch.tick",

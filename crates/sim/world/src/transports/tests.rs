@@ -148,6 +148,8 @@ fn every_switch_does_something() {
         ("switch.headers", "vegas"),
         ("switch.syn", "newreno"),
         ("switch.idle_timer", "newreno"),
+        ("switch.senders", "newreno"),
+        ("switch.senders", "westwood"),
         ("switch.tick", "newreno"),
         ("switch.vegas_unsent", "vegas"),
         ("switch.send_buffer", "newreno"),

@@ -301,6 +301,7 @@ wish_for_peers() {
     has openvpn || wish openvpn "OpenVPN"
     has rtpengine || wish rtpengine-daemon "rtpengine (a media relay)"
     { [ -e /usr/include/ns3/wifi-module.h ] && has g++; } || wish "libns3-dev g++" "ns-3 (a network simulator)"
+    has ns || wish ns2 "ns-2 (the network simulator of paper C)"
     has openssl || wish openssl "openssl (OpenVPN's certificates, the speed of ciphers)"
     has_libipsec ||
         wish "strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-standard-plugins" "strongSwan with libipsec"

@@ -9,7 +9,7 @@ use crate::steps::{self, Done, Steps, cargo, execute};
 use crate::workspace;
 
 /// The packages whose cost we watch, and the features that their benchmarks take.
-const PACKAGES: [(&str, &str); 12] = [
+const PACKAGES: [(&str, &str); 15] = [
     ("guestright-receipt", "legacy-suites"),
     ("guestright-reciprocity", ""),
     ("guestright-store", ""),
@@ -21,6 +21,9 @@ const PACKAGES: [(&str, &str); 12] = [
     ("guestright-media", ""),
     ("guestright-engine", ""),
     ("guestright-wlan", ""),
+    ("guestright-transport", ""),
+    ("guestright-quic", ""),
+    ("guestright-world", ""),
     ("guestright", ""),
 ];
 

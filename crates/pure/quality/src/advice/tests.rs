@@ -58,8 +58,7 @@ fn where_repairing_is_slow_the_loss_is_taken() {
 fn what_does_not_work_is_named_and_not_taken() {
     let blocked =
         Trial { name: "udp".to_owned(), carrier: Carrier::Udp, result: Err("nothing came back".to_owned()) };
-    let advice =
-        advise(&[blocked.clone(), trial("tcp-cubic", Carrier::Tcp, &[heard(80.0, 0.0, 0.0, 90.0)])]);
+    let advice = advise(&[blocked.clone(), trial("tcp-cubic", Carrier::Tcp, &[heard(80.0, 0.0, 0.0, 90.0)])]);
     assert_eq!(advice.take.as_deref(), Some("tcp-cubic"));
     assert_eq!(
         advice.reasons.last(),

@@ -107,7 +107,10 @@ fn path(settings: &Settings) -> Result<PathConfig, SettingError> {
             packets => packets,
         };
         if buffer < 2 {
-            return Err(SettingError::unfit("second.buffer", "one packet is no queue; make it 2 or more, or 0"));
+            return Err(SettingError::unfit(
+                "second.buffer",
+                "one packet is no queue; make it 2 or more, or 0",
+            ));
         }
         Ok(Bottleneck {
             rate: millionfold(rate),

@@ -76,7 +76,10 @@ fn words_say_what_to_take_and_why() {
     assert!(text.contains("Voice should take udp:\n  - it is the only one that works: R "), "{text}");
     let output = listener.ask(&["--transport", "carrier-pigeon"]);
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("carrier-pigeon: not both kernels have it") && text.contains("quic-stream"), "{text}");
+    assert!(
+        text.contains("carrier-pigeon: not both kernels have it") && text.contains("quic-stream"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -89,7 +92,9 @@ fn strangers_say_what_they_like_and_one_at_a_time_measures() {
         BufReader::new(stream.try_clone().unwrap()).read_line(&mut answer).unwrap();
         (stream, answer)
     };
-    for nonsense in ["GET / HTTP/1.0\r\n\r\n", "{\"join\":{\"token\":7}}\n", "\"ping\"\n", "{\"try\":null}\n", "\n"] {
+    for nonsense in
+        ["GET / HTTP/1.0\r\n\r\n", "{\"join\":{\"token\":7}}\n", "\"ping\"\n", "{\"try\":null}\n", "\n"]
+    {
         let (mut stream, answer) = hello(nonsense);
         assert_eq!((answer.as_str(), stream.read(&mut [0]).unwrap_or(0)), ("", 0), "{nonsense:?}");
     }

@@ -108,6 +108,10 @@ impl Controller for AnyController {
         of_each!(self, controller => controller.backs_off())
     }
 
+    fn goes_back(&self) -> bool {
+        of_each!(self, controller => controller.goes_back())
+    }
+
     #[inline]
     fn fine_timeout(&self) -> Option<Micros> {
         of_each!(self, controller => controller.fine_timeout())

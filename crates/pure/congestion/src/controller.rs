@@ -103,7 +103,7 @@ pub struct Flight {
 ///
 /// Between [`on_loss`](Self::on_loss) and [`on_recovered`](Self::on_recovered) new acknowledgements come as
 /// [`on_recovery_ack`](Self::on_recovery_ack), otherwise as [`on_ack`](Self::on_ack). A timeout ends a recovery without
-/// [`on_recovered`](Self::on_recovered).
+/// [`on_recovered`](Self::on_recovered), unless the controller does not [go back](Self::goes_back): the recovery goes on then.
 pub trait Controller: Debug {
     /// How many bytes may be on their way; at least one segment, but for [`crate::Vegas`] as in ns-2.
     fn window(&self) -> u64;
@@ -151,6 +151,13 @@ pub trait Controller: Debug {
 
     /// Whether a timeout now doubles the next one (RFC 6298, section 5.5).
     fn backs_off(&self) -> bool {
+        true
+    }
+
+    /// Whether the last timeout tells that all of the flight is lost, so that everything is sent again from the first segment
+    /// that is not acknowledged (RFC 5681, section 3.1), and a recovery ends. If not, that segment alone is sent again, and
+    /// all else stays as it was. To be asked after [`on_timeout`](Self::on_timeout).
+    fn goes_back(&self) -> bool {
         true
     }
 
@@ -210,6 +217,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn backs_off(&self) -> bool {
         (**self).backs_off()
+    }
+
+    fn goes_back(&self) -> bool {
+        (**self).goes_back()
     }
 
     fn fine_timeout(&self) -> Option<Micros> {

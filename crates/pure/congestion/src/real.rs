@@ -19,16 +19,24 @@
 //! 2. The rate of a wave is its bytes that came in, over the time from its first segment to the next wave's first one
 //!    ([`WaveMeter`]).
 //! 3. A decrease is small if it is by no more than `delta = 1/8`.
-//! 4. "Reduced by gamma" takes gamma away: `cwnd = max((1 - gamma) cwnd, 2 SMSS)`; the slow start threshold stays.
-//! 5. A wave in which the window was never full says how fast the application spoke, not what the path can carry. It is
-//!    taken for "no decrease", and no later wave is compared with it.
+//! 4. "Reduced by gamma" takes gamma away: `cwnd = max((1 - gamma) cwnd, 2 SMSS)`. The slow start threshold is lowered to the
+//!    reduced window if it is above, so that the window grows by `alpha` from there. A window of two segments or less stays
+//!    as it is, and so does its threshold.
+//! 5. A wave in which the window was never full, or the application had nothing more to send at some time, says how fast the
+//!    application spoke, not what the path can carry. It is taken for "no decrease", and no later wave is compared with it.
 //! 6. Loss is a random error if the last report told of no decrease or of a small one. Before the first report it is
 //!    congestion.
-//! 7. A timeout is judged in the same way. A random error changes neither window nor threshold, nor doubles the next
-//!    timeout. A second timeout without a report between them is congestion.
+//! 7. A timeout is judged in the same way. After a random error the first segment that is not acknowledged is sent again, it
+//!    alone, and the timer starts anew; window, threshold, the next timeout's length, what is known of other segments and a
+//!    recovery that goes on stay as they are. (Or everything is sent again, with the window kept:
+//!    [`RealSettings::go_back`].) A second timeout without a report between them is congestion, as if it were the first.
 //! 8. Slow start below the threshold is as in standard TCP, held by a decrease.
-//! 9. In a recovery reports are noted but do not move the window: what was lost lowers the rate of its wave by itself.
+//! 9. In a recovery reports are noted but do not move the window: what was lost lowers the rate of its wave by itself. In a
+//!    recovery from a random error nothing else moves it either.
 //! 10. A mark (ECN) is congestion.
+//! 11. A decrease is one of the rate that came in, whoever caused it: the sender's own reduction (gamma, beta) lowers the rate
+//!     of a wave that the path would have carried faster, so that one step by gamma can bring about the next.
+//! 12. The report between two timeouts of choice 7 is any new one, also of a wave that was sent before the first of them.
 //!
 //! A weakness of any such rule: at a full bottleneck the rate of arrival is constant, so congestion looks like a random
 //! error there.
@@ -65,7 +73,11 @@ pub struct RealSettings {
     pub waves: bool,
     /// Whether timeouts are judged by the receiving rate. If not, each is congestion.
     pub timeout: bool,
-    /// Whether waves in which the window was never full are set aside (choice 5). If not, they are compared like all others.
+    /// Whether everything is sent again after a timeout that was taken for a random error too. If not, one segment is
+    /// (choice 7).
+    pub go_back: bool,
+    /// Whether waves in which the application set the pace are set aside (choice 5). If not, they are compared like all
+    /// others.
     pub ignore_application_limited: bool,
 }
 
@@ -82,6 +94,7 @@ impl RealSettings {
             classifier: true,
             waves: true,
             timeout: true,
+            go_back: false,
             ignore_application_limited: true,
         }
     }
@@ -121,7 +134,8 @@ pub struct Real {
     /// Whether a timeout was taken for a random error since the last report.
     forgiven: bool,
     recovery: Recovering,
-    backs_off: bool,
+    /// Whether the last timeout was taken for a random error.
+    error: bool,
 }
 
 impl Real {
@@ -146,7 +160,7 @@ impl Real {
             trend: None,
             forgiven: false,
             recovery: Recovering::No,
-            backs_off: true,
+            error: false,
             settings,
         })
     }
@@ -170,8 +184,8 @@ impl Real {
         }
         self.reported = Some(report.number);
         self.forgiven = false;
-        let full = self.waves.was_full(report.number, ack.window_limited);
-        if self.settings.ignore_application_limited && !full {
+        let path_limited = self.waves.was_path_limited(report.number, ack.window_limited);
+        if self.settings.ignore_application_limited && !path_limited {
             self.trend = Some(Trend::Steady);
             self.reference = None;
             return;
@@ -180,9 +194,11 @@ impl Real {
         self.trend = Some(trend);
         self.reference = Some((report.bytes, report.interval));
         if trend == Trend::Fallen && self.settings.waves && self.recovery == Recovering::No {
-            let threshold = self.aimd.slow_start_threshold();
-            let reduced = self.settings.gamma.complement().of(self.aimd.fine_window());
-            self.aimd.set(reduced.max(2 * self.aimd.segment()).min(self.aimd.fine_window()), threshold);
+            let window = self.aimd.fine_window();
+            let reduced = self.settings.gamma.complement().of(window).max(2 * self.aimd.segment());
+            if reduced < window {
+                self.aimd.set(reduced, self.aimd.slow_start_threshold().min(reduced));
+            }
         }
     }
 
@@ -251,7 +267,9 @@ impl Controller for Real {
 
     fn on_recovery_ack(&mut self, ack: &Ack) {
         self.report(ack);
-        self.aimd.on_recovery_ack(ack);
+        if self.recovery == Recovering::FromCongestion {
+            self.aimd.on_recovery_ack(ack);
+        }
     }
 
     fn on_recovered(&mut self, ack: &Ack) {
@@ -263,13 +281,16 @@ impl Controller for Real {
     }
 
     fn on_timeout(&mut self, flight: &Flight) {
-        self.recovery = Recovering::No;
-        if self.settings.timeout && self.has_bandwidth() && !self.forgiven {
+        // The first one that is taken for congestion, if the one before was not.
+        let flight = &Flight { repeated: flight.repeated && !self.error, ..*flight };
+        self.error = self.settings.timeout && self.has_bandwidth() && !self.forgiven;
+        if self.error {
             self.forgiven = true;
-            self.backs_off = false;
         } else {
-            self.backs_off = true;
             self.aimd.on_timeout(flight);
+        }
+        if self.goes_back() {
+            self.recovery = Recovering::No;
         }
     }
 
@@ -283,7 +304,11 @@ impl Controller for Real {
 
     /// Of the last timeout: to be asked after [`Controller::on_timeout`].
     fn backs_off(&self) -> bool {
-        self.backs_off
+        !self.error
+    }
+
+    fn goes_back(&self) -> bool {
+        !self.error || self.settings.go_back
     }
 
     fn on_idle(&mut self, idle: Micros) {

@@ -178,6 +178,7 @@ proptest! {
                 prop_assert!(controller.pacing().is_none_or(|rate| rate.0.get() > 0), "{name}");
                 controller.slow_start_threshold();
                 controller.backs_off();
+                controller.goes_back();
                 controller.fine_timeout();
                 controller.wave();
             }
@@ -230,6 +231,7 @@ fn each_call_reaches_the_controller() {
                 controller.slow_start_threshold(),
                 controller.pacing(),
                 controller.backs_off(),
+                controller.goes_back(),
                 controller.fine_timeout(),
                 controller.wave(),
                 controller.wants_rate(),

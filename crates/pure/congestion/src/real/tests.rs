@@ -87,10 +87,31 @@ fn the_window_grows_holds_and_shrinks_with_the_rate() {
     // A large one: 7/8 of 16124 is 14108.5; then nothing grows.
     told(&mut real, 500);
     real.on_ack(&plain());
-    assert_eq!((real.window(), real.slow_start_threshold()), (14_108, 16_000));
-    // The same rate again is no decrease. The window is below the threshold now: slow start.
+    assert_eq!((real.window(), real.slow_start_threshold()), (14_108, 14_108));
+    // The same rate again is no decrease: a segment for each round trip, 10^6 / 14108 = 70.9, not slow start.
     told(&mut real, 500);
-    assert_eq!(real.window(), 15_108);
+    assert_eq!(real.window(), 14_178);
+}
+
+#[test]
+fn slow_start_after_a_timeout_ends_where_gamma_reduces() {
+    let mut real = real(|_| ());
+    told(&mut real, 800);
+    real.on_timeout(&flight(16_000));
+    real.on_timeout(&flight(16_000));
+    assert_eq!((real.window(), real.slow_start_threshold()), (1_000, 8_000));
+    // The first wave after a timeout is slower than the last before it. Nothing to reduce: slow start is still to come.
+    told(&mut real, 100);
+    assert_eq!((real.trend(), real.window()), (Some(Trend::Fallen), 1_000));
+    for rate in [200, 300, 400] {
+        told(&mut real, rate);
+    }
+    assert_eq!((real.window(), real.slow_start_threshold()), (4_000, 8_000));
+    // A decrease on the way up: 3500, and from there 10^6 / 3500 for each acknowledgement.
+    told(&mut real, 100);
+    assert_eq!((real.window(), real.slow_start_threshold()), (3_500, 3_500));
+    told(&mut real, 100);
+    assert_eq!(real.window(), 3_785);
 }
 
 #[test]
@@ -140,6 +161,21 @@ fn a_loss_is_an_error_while_there_is_bandwidth() {
 }
 
 #[test]
+fn nothing_moves_the_window_in_a_recovery_from_an_error() {
+    // ns-2's NewReno takes a partial acknowledgement off the window itself.
+    let deflated = Ack { deflated: 3_000, ..plain() };
+    for (rates, want) in [(&[800, 800][..], 16_124), (&[800, 100], 5_000)] {
+        let mut real = real(|_| ());
+        for rate in rates {
+            told(&mut real, *rate);
+        }
+        real.on_loss(&flight(16_000));
+        real.on_recovery_ack(&deflated);
+        assert_eq!(real.window(), want, "{rates:?}");
+    }
+}
+
+#[test]
 fn reports_in_a_recovery_do_not_move_the_window() {
     let mut real = real(|_| ());
     told(&mut real, 800);
@@ -159,13 +195,47 @@ fn the_first_timeout_is_forgiven_while_there_is_bandwidth() {
     let (window, threshold) = (real.window(), real.slow_start_threshold());
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.slow_start_threshold(), real.backs_off()), (window, threshold, false));
+    assert!(!real.goes_back());
     // Another one without news is congestion.
-    real.on_timeout(&Flight { repeated: false, ..flight(16_000) });
+    real.on_timeout(&Flight { repeated: true, ..flight(16_000) });
+    assert_eq!((real.window(), real.slow_start_threshold(), real.backs_off()), (1_000, 8_000, true));
+    assert!(real.goes_back());
+    // And a third one lowers the threshold no further (RFC 5681, section 3.1).
+    real.on_timeout(&Flight { repeated: true, ..flight(4_000) });
     assert_eq!((real.window(), real.slow_start_threshold(), real.backs_off()), (1_000, 8_000, true));
     // News make up for it.
     told(&mut real, 900);
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.backs_off()), (2_000, false));
+}
+
+#[test]
+fn a_forgiven_timeout_leaves_a_recovery_alone() {
+    // From an error: its end does not move the window. From congestion: its end is standard TCP's.
+    for (rates, want) in [(&[800, 800][..], [16_124, 16_124, 16_124]), (&[], [8_000, 8_000, 8_000])] {
+        let mut real = real(|_| ());
+        for rate in rates {
+            told(&mut real, *rate);
+        }
+        let number = wave(&mut real, false);
+        real.on_loss(&flight(16_000));
+        let lost = real.window();
+        real.on_recovery_ack(&report(number, 900));
+        real.on_timeout(&flight(16_000));
+        assert!(!real.goes_back());
+        let kept = real.window();
+        real.on_recovered(&Ack { in_flight: 16_000, ..plain() });
+        assert_eq!([lost, kept, real.window()], want, "{rates:?}");
+    }
+}
+
+#[test]
+fn a_forgiven_timeout_can_be_made_to_go_back() {
+    let mut real = real(|settings| settings.go_back = true);
+    told(&mut real, 800);
+    let window = real.window();
+    real.on_timeout(&flight(16_000));
+    assert_eq!((real.window(), real.backs_off(), real.goes_back()), (window, false, true));
 }
 
 #[test]
@@ -189,6 +259,27 @@ fn waves_of_a_slow_application_say_nothing_of_the_path() {
     assert_eq!(real.trend(), Some(Trend::Steady));
     told(&mut real, 200);
     assert_eq!(real.trend(), Some(Trend::Fallen));
+}
+
+#[test]
+fn a_wave_that_ended_because_all_was_sent_says_nothing_of_the_path() {
+    for judged in [false, true] {
+        let mut real = real(|settings| settings.ignore_application_limited = !judged);
+        told(&mut real, 800);
+        let number = wave(&mut real, false);
+        // The last of what there is; then silence, and the rate of the wave is an eighth.
+        real.on_sent(&Sent { bytes: 1_000, in_flight: 16_000, last: true, ..Sent::default() });
+        assert_eq!(real.wave(), Some(number), "the same wave");
+        let before = real.window();
+        real.on_ack(&report(number, 100));
+        let (trend, shrinks) = if judged { (Trend::Fallen, true) } else { (Trend::Steady, false) };
+        assert_eq!((real.trend(), real.window() < before), (Some(trend), shrinks));
+        // The next one, with enough to send, is compared with none.
+        told(&mut real, 50);
+        assert_eq!(real.trend(), Some(trend));
+        told(&mut real, 20);
+        assert_eq!(real.trend(), Some(Trend::Fallen));
+    }
 }
 
 /// What each switch does, on the same story: the rate falls by half, a segment is lost; then the rate holds, and one is lost;

@@ -1,4 +1,4 @@
-//! Which wave a segment belongs to, and in which waves the window was full.
+//! Which wave a segment belongs to, and in which waves the path set the pace.
 
 use crate::controller::Sent;
 
@@ -15,6 +15,8 @@ pub(super) struct Waves {
     size: u64,
     /// Bit n: whether the window was full in wave `number - n`.
     full: u64,
+    /// Bit n: whether the application had nothing more to send in it.
+    drained: u64,
 }
 
 impl Waves {
@@ -30,16 +32,21 @@ impl Waves {
             self.sent = 0;
             self.size = window;
             self.full <<= 1;
+            self.drained <<= 1;
         }
         self.sent = self.sent.saturating_add(sent.bytes);
         if sent.in_flight.saturating_add(segment) > window {
             self.full |= 1;
         }
+        if sent.last {
+            self.drained |= 1;
+        }
     }
 
-    /// Whether the window was full in wave `number`; `otherwise` if that is not known any more.
-    pub(super) const fn was_full(&self, number: u32, otherwise: bool) -> bool {
+    /// Whether the path, not the application, set the pace of wave `number`: the window was full in it, and there was always
+    /// more to send. `otherwise` if that is not known any more.
+    pub(super) const fn was_path_limited(&self, number: u32, otherwise: bool) -> bool {
         let age = self.number.wrapping_sub(number);
-        if age >= REMEMBERED { otherwise } else { (self.full >> age) & 1 == 1 }
+        if age >= REMEMBERED { otherwise } else { ((self.full & !self.drained) >> age) & 1 == 1 }
     }
 }

@@ -110,12 +110,15 @@ pub use error::SettingsError;
 pub use errors::{ErrorModel, Errors};
 pub use foreign::{Ends, Side};
 pub use link::{
-    AnyLink, Delivered, Link, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, ManagedLink, QueueLimit,
+    AnyLink, Delivered, Link, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, ManagedLink,
+    QueueLimit,
 };
 pub use queue::{CoDelSettings, Discipline, Ecn, FqCoDelSettings, Packet, RedSettings};
-pub use source::{Arrival, Reading, Source, SourceError, SourceKind, SourceSettings, Workload, WorkloadError};
+pub use source::{
+    Arrival, Reading, Source, SourceError, SourceKind, SourceSettings, Workload, WorkloadError,
+};
 pub use tcp::{
-    Flags, Flow, Receiver, ReceiverSettings, ReceiverStats, Report, Sack, Segment, Sender, SenderSettings, SenderState,
-    SenderStats, TcpEvent, Timer,
+    Flags, Flow, Receiver, ReceiverSettings, ReceiverStats, Report, Sack, Segment, Sender, SenderSettings,
+    SenderState, SenderStats, TcpEvent, Timer,
 };
 pub use tfrc_ends::{TfrcEnds, TfrcEndsSettings, TfrcEndsStats};

@@ -29,6 +29,7 @@
 //! # Ok::<(), guestright_transport::SettingsError>(())
 //! ```
 
+mod airborne;
 mod config;
 mod ends;
 mod flow;
@@ -42,19 +43,22 @@ mod watch;
 mod wheel;
 
 pub use config::{Access, Bottleneck, Call, Carrier, PathConfig, TcpCarrier, Transfer};
+use report::Tally;
 pub use report::{FlowReport, PathReport};
 pub use watch::{HeardPacket, HeardPackets, Watch};
 
 use crate::error::SettingsError;
 use crate::link::LinkStats;
-use crate::tcp::{Flow, Receiver, Sender};
-use flow::{Airborne, Datagram, End, ForeignEnd, Slots, TcpEnd};
+use crate::tcp::{Flow, Receiver, ReceiverSettings, Sender, SenderSettings};
+use airborne::Segments;
+use flow::{Datagram, End, ForeignEnd, Slots, TcpEnd};
 use guestright_congestion::Controller;
 use guestright_engine::{Instant, Nanos, Streams};
 use jitter::Jitter;
 use lane::{Lanes, Loss};
 use line::Line;
 use slab::Slab;
+use std::sync::Arc;
 use wheel::Wheel;
 
 /// Where a packet arrives, or what else happens.
@@ -95,16 +99,38 @@ struct Parcel {
     /// The length of the IP packet.
     bytes: u16,
     step: Step,
-    /// Whether it has payload.
-    full: bool,
-    /// Whether it may be marked (ECN).
-    capable: bool,
-    marked: bool,
+    marks: Marks,
+}
+
+/// What else is known of a packet, in one byte: an event takes twelve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marks(u8);
+
+impl Marks {
+    const NONE: Self = Self(0);
+    /// It has payload.
+    const FULL: Self = Self(1);
+    /// It may be marked (ECN).
+    const CAPABLE: Self = Self(2);
+    /// It was marked.
+    const MARKED: Self = Self(4);
+
+    const fn new(full: bool, capable: bool) -> Self {
+        Self((full as u8 * Self::FULL.0) | (capable as u8 * Self::CAPABLE.0))
+    }
 }
 
 impl Parcel {
     const fn event(step: Step, flow: u32) -> Self {
-        Self { flow, key: 0, bytes: 0, step, full: false, capable: false, marked: false }
+        Self { flow, key: 0, bytes: 0, step, marks: Marks::NONE }
+    }
+
+    const fn has(&self, mark: Marks) -> bool {
+        self.marks.0 & mark.0 != 0
+    }
+
+    const fn is_full(&self) -> bool {
+        self.has(Marks::FULL)
     }
 
     const fn is_packet(&self) -> bool {
@@ -126,7 +152,11 @@ impl Parcel {
 #[derive(Debug)]
 pub struct Path<C, W = ()> {
     net: Net,
-    ends: Vec<End<C>>,
+    ends: Vec<End>,
+    tcps: Vec<TcpEnd<C>>,
+    /// The settings of the TCP stream that was added last.
+    senders: Option<Arc<SenderSettings>>,
+    receivers: Option<Arc<ReceiverSettings>>,
     calls: Vec<Speech>,
     starts: Vec<Start>,
     watch: W,
@@ -141,8 +171,10 @@ struct Net {
     lanes: Lanes,
     /// R1 to R2, R2 to R1, R2 to R3, R3 to R2.
     lines: [Line; 4],
-    segments: Slab<Airborne>,
+    segments: Segments,
     datagrams: Slab<Datagram>,
+    tallies: Vec<Tally>,
+    /// What happens seldom, and is not in the tallies.
     counts: Vec<FlowReport>,
     calls: u32,
     hops: u64,
@@ -151,13 +183,27 @@ struct Net {
 
 /// What a call says.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Speech {
     arrivals: Box<[Instant]>,
+    /// Some arrivals, that of the packet which is spoken next among them. The others lie far from here, and from everything
+    /// else that is in use: with thousands of calls it takes longer to fetch one from there than to do the rest of its event.
+    group: [Instant; Self::GROUP],
     /// Packets that were spoken; of UDP whose way to R1 is known before, those that are on it or beyond.
     spoken: u32,
     packet_bytes: u32,
     /// UDP: bytes of the IP packet.
     wire_bytes: u16,
+}
+
+/// `settings`, or rather those that were added last, if they are the same.
+fn shared<S: PartialEq>(last: &mut Option<Arc<S>>, settings: S) -> Arc<S> {
+    if let Some(last) = last
+        && **last == settings
+    {
+        return Arc::clone(last);
+    }
+    Arc::clone(last.insert(Arc::new(settings)))
 }
 
 /// When a file transfer begins, and what it has.
@@ -167,6 +213,40 @@ struct Start {
 }
 
 impl Speech {
+    const GROUP: usize = 12;
+
+    fn new(arrivals: Vec<Instant>, packet_bytes: u32, wire_bytes: u16) -> Self {
+        let group = [Instant::NEVER; Self::GROUP];
+        let mut speech = Self { arrivals: arrivals.into(), group, spoken: 0, packet_bytes, wire_bytes };
+        speech.fetch_group();
+        speech
+    }
+
+    /// When the next packet is spoken, if there is one.
+    #[inline]
+    const fn next(&self) -> Option<Instant> {
+        if self.spoken as usize == self.arrivals.len() {
+            return None;
+        }
+        Some(self.group[self.spoken as usize % Self::GROUP])
+    }
+
+    /// It has been spoken.
+    #[inline]
+    fn advance(&mut self) {
+        self.spoken += 1;
+        if (self.spoken as usize).is_multiple_of(Self::GROUP) {
+            self.fetch_group();
+        }
+    }
+
+    fn fetch_group(&mut self) {
+        let group = &self.arrivals[self.spoken as usize..];
+        for (place, at) in self.group.iter_mut().zip(group) {
+            *place = *at;
+        }
+    }
+
     fn made(&self, until: Instant) -> u64 {
         self.arrivals.partition_point(|at| *at <= until) as u64
     }
@@ -202,14 +282,25 @@ impl<C: Controller, W: Watch> Path<C, W> {
             jitter: Jitter::new(config.jitter, streams),
             lanes: Lanes::new(&config, streams)?,
             lines,
-            segments: Slab::new(),
+            segments: Segments::new(),
             datagrams: Slab::new(),
+            tallies: Vec::new(),
             counts: Vec::new(),
             calls: 0,
             hops: 0,
         };
-        let (ends, calls, starts) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { net, ends, calls, starts, watch, until: Instant::START })
+        let (ends, tcps, calls, starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(Self {
+            net,
+            ends,
+            tcps,
+            senders: None,
+            receivers: None,
+            calls,
+            starts,
+            watch,
+            until: Instant::START,
+        })
     }
 
     /// Adds a call; gives the number of its flow. Calls are added before file transfers.
@@ -229,7 +320,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
             Carrier::Udp { header_bytes } => (End::Udp, header_bytes),
             Carrier::Tcp(tcp) => {
                 let slots = Slots::new(call.packet_bytes, tcp.send_buffer, tcp.receiver.window);
-                (Self::tcp(flow, tcp, slots)?, 0)
+                (self.tcp(flow, tcp, slots)?, 0)
             }
             Carrier::Foreign(ends) => {
                 (End::Foreign(Box::new(ForeignEnd { ends, due: [Instant::NEVER; 2] })), 0)
@@ -237,11 +328,10 @@ impl<C: Controller, W: Watch> Path<C, W> {
         };
         let wire_bytes =
             u16::try_from(call.packet_bytes + header_bytes).expect("IP carries 65535 bytes at most");
-        let speech =
-            Speech { arrivals: call.arrivals.into(), spoken: 0, packet_bytes: call.packet_bytes, wire_bytes };
+        let speech = Speech::new(call.arrivals, call.packet_bytes, wire_bytes);
         self.net.lanes.add(call.errors.as_ref().map_or(Loss::Path, Loss::Own))?;
         self.net.calls += 1;
-        let first = speech.arrivals.first().copied();
+        let first = speech.next();
         self.calls.push(speech);
         self.add(end);
         match (first, &self.ends[flow as usize]) {
@@ -262,7 +352,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
     /// If a setting of its TCP cannot be.
     pub fn add_transfer(&mut self, transfer: Transfer<C>) -> Result<u32, SettingsError> {
         let flow = u32::try_from(self.ends.len()).expect("flows are few");
-        let end = Self::tcp(flow, transfer.tcp, Slots::new(1, None, 0))?;
+        let end = self.tcp(flow, transfer.tcp, Slots::new(1, None, 0))?;
         self.net.lanes.add(Loss::Never)?;
         self.starts.push(Start { bytes: transfer.bytes });
         self.add(end);
@@ -270,16 +360,26 @@ impl<C: Controller, W: Watch> Path<C, W> {
         Ok(flow)
     }
 
-    fn tcp(flow: u32, tcp: TcpCarrier<C>, slots: Slots) -> Result<End<C>, SettingsError> {
-        Ok(End::Tcp(Box::new(TcpEnd {
-            sender: Sender::new(Flow(flow), tcp.sender, tcp.controller)?,
-            receiver: Receiver::new(Flow(flow), tcp.receiver)?,
+    fn tcp(&mut self, flow: u32, tcp: TcpCarrier<C>, slots: Slots) -> Result<End, SettingsError> {
+        let place = u32::try_from(self.tcps.len()).expect("flows are few");
+        self.tcps.push(TcpEnd {
+            sender: Sender::new(Flow(flow), shared(&mut self.senders, tcp.sender), tcp.controller)?,
+            receiver: Receiver::new(Flow(flow), shared(&mut self.receivers, tcp.receiver))?,
             slots,
-        })))
+        });
+        Ok(End::Tcp(place))
     }
 
-    fn add(&mut self, end: End<C>) {
+    fn tcp_of(&self, flow: u32) -> Option<&TcpEnd<C>> {
+        match self.ends.get(flow as usize)? {
+            End::Tcp(place) => self.tcps.get(*place as usize),
+            End::Udp | End::Foreign(_) => None,
+        }
+    }
+
+    fn add(&mut self, end: End) {
         self.ends.push(end);
+        self.net.tallies.push(Tally::NONE);
         self.net.counts.push(FlowReport::default());
     }
 
@@ -304,19 +404,13 @@ impl<C: Controller, W: Watch> Path<C, W> {
     /// The TCP sender of a flow, if it has one.
     #[must_use]
     pub fn sender(&self, flow: u32) -> Option<&Sender<C>> {
-        match self.ends.get(flow as usize)? {
-            End::Tcp(tcp) => Some(&tcp.sender),
-            End::Udp | End::Foreign(_) => None,
-        }
+        Some(&self.tcp_of(flow)?.sender)
     }
 
     /// The TCP receiver of a flow, if it has one.
     #[must_use]
     pub fn receiver(&self, flow: u32) -> Option<&Receiver> {
-        match self.ends.get(flow as usize)? {
-            End::Tcp(tcp) => Some(&tcp.receiver),
-            End::Udp | End::Foreign(_) => None,
-        }
+        Some(&self.tcp_of(flow)?.receiver)
     }
 
     /// Packets that arrived at the end of a link so far.
@@ -355,8 +449,9 @@ impl<C: Controller, W: Watch> Path<C, W> {
         }
     }
 
-    fn flow(&self, flow: u32, end: &End<C>) -> FlowReport {
+    fn flow(&self, flow: u32, end: &End) -> FlowReport {
         let mut report = self.net.counts[flow as usize];
+        self.net.tallies[flow as usize].tell(&mut report);
         if let Some(speech) = self.calls.get(flow as usize) {
             report.made = speech.made(self.until);
             report.heard_bytes = report.heard * u64::from(speech.packet_bytes);
@@ -364,7 +459,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
                 report.sent = report.made;
             }
         }
-        if let End::Tcp(tcp) = end {
+        if let Some(tcp) = self.tcp_of(flow) {
             report.sender = Some(tcp.sender.stats());
             report.receiver = Some(tcp.receiver.stats());
             let timeout = tcp.sender.timeout();

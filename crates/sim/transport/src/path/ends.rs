@@ -1,9 +1,9 @@
 //! What reaches the ends of a flow, and what they send.
 
-use super::flow::{Airborne, Datagram, End, ForeignEnd, TcpAgenda, TcpEnd, Written};
+use super::flow::{Datagram, End, ForeignEnd, TcpAgenda, TcpEnd, Written};
 use super::lane::{Passage, Way};
 use super::watch::Watch;
-use super::{Net, Parcel, Path, Step};
+use super::{Marks, Net, Parcel, Path, Step};
 use crate::foreign::Side;
 use crate::tcp::{Flow, Segment, TcpEvent, Timer};
 use guestright_congestion::Controller;
@@ -15,9 +15,9 @@ impl<C: Controller, W: Watch> Path<C, W> {
         let place = flow as usize;
         let speech = &mut self.calls[place];
         let number = speech.spoken;
-        speech.spoken += 1;
-        if let Some(next) = speech.arrivals.get(speech.spoken as usize) {
-            self.net.wheel.push(*next, Parcel::event(Step::Speak, flow));
+        speech.advance();
+        if let Some(next) = speech.next() {
+            self.net.wheel.push(next, Parcel::event(Step::Speak, flow));
         }
         let bytes = speech.packet_bytes;
         match &mut self.ends[place] {
@@ -27,17 +27,18 @@ impl<C: Controller, W: Watch> Path<C, W> {
                     key: number,
                     bytes: speech.wire_bytes,
                     step: Step::R1,
-                    full: true,
-                    capable: false,
-                    marked: false,
+                    marks: Marks::FULL,
                 };
                 self.cross(Way::Out, parcel);
                 return;
             }
-            End::Tcp(tcp) => match tcp.slots.speak(number) {
-                Written::Longer => tcp.sender.write(bytes.into()),
-                Written::Replaced => self.net.counts[place].thrown += 1,
-            },
+            End::Tcp(tcp) => {
+                let tcp = &mut self.tcps[*tcp as usize];
+                match tcp.slots.speak(number) {
+                    Written::Longer => tcp.sender.write(bytes.into()),
+                    Written::Replaced => self.net.counts[place].thrown += 1,
+                }
+            }
             End::Foreign(foreign) => foreign.ends.write(self.net.wheel.now(), number, bytes),
         }
         self.wake(flow);
@@ -46,7 +47,8 @@ impl<C: Controller, W: Watch> Path<C, W> {
     /// A file transfer begins.
     pub(super) fn start(&mut self, flow: u32) {
         let start = self.starts[flow as usize - self.calls.len()];
-        if let End::Tcp(tcp) = &mut self.ends[flow as usize] {
+        if let End::Tcp(tcp) = self.ends[flow as usize] {
+            let tcp = &mut self.tcps[tcp as usize];
             match start.bytes {
                 Some(bytes) => {
                     tcp.sender.write(bytes);
@@ -59,7 +61,8 @@ impl<C: Controller, W: Watch> Path<C, W> {
     }
 
     pub(super) fn tcp_timer(&mut self, flow: u32, timer: Timer) {
-        let End::Tcp(tcp) = &mut self.ends[flow as usize] else { return };
+        let End::Tcp(tcp) = self.ends[flow as usize] else { return };
+        let tcp = &mut self.tcps[tcp as usize];
         let event = TcpEvent { flow: Flow(flow), timer };
         let agenda = &mut TcpAgenda { wheel: &mut self.net.wheel };
         match timer {
@@ -86,29 +89,30 @@ impl<C: Controller, W: Watch> Path<C, W> {
     /// A packet has arrived at the sink.
     pub(super) fn reach_sink(&mut self, parcel: Parcel) {
         let (flow, place, now) = (parcel.flow, parcel.flow as usize, self.net.wheel.now());
-        let counts = &mut self.net.counts[place];
-        counts.arrived += u64::from(parcel.full);
+        let tally = &mut self.net.tallies[place];
+        tally.arrived += u64::from(parcel.is_full());
         match &mut self.ends[place] {
             End::Udp => {
                 let made = self.calls[place].arrivals[parcel.key as usize];
-                counts.hear(now);
+                tally.hear(now);
                 self.watch.crossed(flow, made, now, true);
                 self.watch.heard(flow, parcel.key, made, now);
             }
             End::Tcp(tcp) => {
-                let Airborne { mut segment, sent } = self.net.segments.remove(parcel.key);
-                segment.flags.marked |= parcel.marked;
+                let tcp = &mut self.tcps[*tcp as usize];
+                let (mut segment, sent) = self.net.segments.remove(parcel.key, flow);
+                segment.flags.marked |= parcel.has(Marks::MARKED);
                 let before = tcp.receiver.stats().duplicates;
                 tcp.receiver.handle_segment(&segment, &mut TcpAgenda { wheel: &mut self.net.wheel });
                 if let Some(speech) = self.calls.get(place) {
-                    if parcel.full {
+                    if parcel.is_full() {
                         let fresh = tcp.receiver.stats().duplicates == before;
                         self.watch.crossed(flow, sent, now, fresh);
                     }
                     while let Some(number) = tcp.slots.hear(tcp.receiver.delivered()) {
                         // ns-2's Vegas sends packets before they are made, and one or two that never are.
                         let Some(made) = speech.arrivals.get(number as usize) else { continue };
-                        counts.hear(now);
+                        tally.hear(now);
                         self.watch.heard(flow, number, *made, now);
                     }
                 }
@@ -116,10 +120,10 @@ impl<C: Controller, W: Watch> Path<C, W> {
             }
             End::Foreign(foreign) => {
                 let Datagram { id, sent } = self.net.datagrams.remove(parcel.key);
-                if parcel.full {
+                if parcel.is_full() {
                     self.watch.crossed(flow, sent, now, true);
                 }
-                foreign.ends.arrive(now, Side::Sink, id, parcel.marked);
+                foreign.ends.arrive(now, Side::Sink, id, parcel.has(Marks::MARKED));
                 self.wake(flow);
             }
         }
@@ -128,18 +132,19 @@ impl<C: Controller, W: Watch> Path<C, W> {
     /// A packet of the sink has arrived at the source.
     pub(super) fn reach_source(&mut self, parcel: Parcel) {
         let (flow, place) = (parcel.flow, parcel.flow as usize);
-        self.net.counts[place].back_arrived += 1;
+        self.net.tallies[place].back_arrived += 1;
         match &mut self.ends[place] {
             End::Udp => {}
             End::Tcp(tcp) => {
-                let Airborne { mut segment, .. } = self.net.segments.remove(parcel.key);
-                segment.flags.marked |= parcel.marked;
+                let tcp = &mut self.tcps[*tcp as usize];
+                let (mut segment, _) = self.net.segments.remove(parcel.key, flow);
+                segment.flags.marked |= parcel.has(Marks::MARKED);
                 tcp.sender.handle_segment(&segment, &mut TcpAgenda { wheel: &mut self.net.wheel });
                 self.net.send(flow, flow < self.net.calls, tcp);
             }
             End::Foreign(foreign) => {
                 let Datagram { id, .. } = self.net.datagrams.remove(parcel.key);
-                foreign.ends.arrive(self.net.wheel.now(), Side::Source, id, parcel.marked);
+                foreign.ends.arrive(self.net.wheel.now(), Side::Source, id, parcel.has(Marks::MARKED));
                 self.wake(flow);
             }
         }
@@ -150,6 +155,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
         match &mut self.ends[flow as usize] {
             End::Udp => {}
             End::Tcp(tcp) => {
+                let tcp = &mut self.tcps[*tcp as usize];
                 self.net.send(flow, flow < self.net.calls, tcp);
                 self.net.acknowledge(flow, tcp);
             }
@@ -158,7 +164,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
                 let now = self.net.wheel.now();
                 while let Some(number) = self.net.exchange(flow, foreign, speech.packet_bytes) {
                     let Some(made) = speech.arrivals.get(number as usize) else { continue };
-                    self.net.counts[flow as usize].hear(now);
+                    self.net.tallies[flow as usize].hear(now);
                     self.watch.heard(flow, number, *made, now);
                 }
             }
@@ -169,27 +175,29 @@ impl<C: Controller, W: Watch> Path<C, W> {
 impl Net {
     /// The TCP sender sends what it may.
     fn send<C: Controller>(&mut self, flow: u32, is_call: bool, tcp: &mut TcpEnd<C>) {
-        while let Some(segment) = tcp.sender.poll_segment(&mut TcpAgenda { wheel: &mut self.wheel }) {
-            let bytes = tcp.sender.packet_bytes(&segment);
-            let counts = &mut self.counts[flow as usize];
+        while let Some(segment) = &tcp.sender.poll_segment(&mut TcpAgenda { wheel: &mut self.wheel }) {
+            let bytes = tcp.sender.packet_bytes(segment);
             let full = segment.len > 0;
-            counts.sent += u64::from(full);
-            counts.again += u64::from(full && segment.flags.again);
-            counts.empty_sent += u64::from(!full);
+            self.tallies[flow as usize].sent += u64::from(full);
+            if !full {
+                self.counts[flow as usize].empty_sent += 1;
+            } else if segment.flags.again {
+                self.counts[flow as usize].again += 1;
+            }
             if is_call {
                 tcp.slots.sent(segment.end());
             }
             let step = if is_call { Step::R1 } else { Step::R2 };
-            self.launch(flow, &segment, bytes, Way::Out, step, full);
+            self.launch(flow, segment, bytes, Way::Out, step, full);
         }
     }
 
     /// The TCP receiver sends what it has to.
     fn acknowledge<C: Controller>(&mut self, flow: u32, tcp: &mut TcpEnd<C>) {
-        while let Some(segment) = tcp.receiver.poll_segment(&mut TcpAgenda { wheel: &mut self.wheel }) {
-            let bytes = tcp.receiver.packet_bytes(&segment);
-            self.counts[flow as usize].back_sent += 1;
-            self.launch(flow, &segment, bytes, Way::Back, Step::BackR3, false);
+        while let Some(segment) = &tcp.receiver.poll_segment(&mut TcpAgenda { wheel: &mut self.wheel }) {
+            let bytes = tcp.receiver.packet_bytes(segment);
+            self.tallies[flow as usize].back_sent += 1;
+            self.launch(flow, segment, bytes, Way::Back, Step::BackR3, false);
         }
     }
 
@@ -197,9 +205,9 @@ impl Net {
         let sent = self.wheel.now();
         let bytes = short(bytes);
         if let Some(at) = self.depart(flow, way, bytes, full) {
-            let key = self.segments.insert(Airborne { segment: *segment, sent });
-            let capable = segment.flags.capable;
-            self.wheel.push(at, Parcel { flow, key, bytes, step, full, capable, marked: false });
+            let key = self.segments.insert(segment, sent);
+            let marks = Marks::new(full, segment.flags.capable);
+            self.wheel.push(at, Parcel { flow, key, bytes, step, marks });
         }
     }
 
@@ -210,18 +218,18 @@ impl Net {
             while let Some((id, bytes)) = foreign.ends.poll_transmit(now, side) {
                 // What is long enough to carry a packet of speech counts as one.
                 let full = side == Side::Source && bytes >= packet_bytes;
-                let counts = &mut self.counts[flow as usize];
+                let tally = &mut self.tallies[flow as usize];
                 match side {
-                    Side::Source if full => counts.sent += 1,
-                    Side::Source => counts.empty_sent += 1,
-                    Side::Sink => counts.back_sent += 1,
+                    Side::Source if full => tally.sent += 1,
+                    Side::Source => self.counts[flow as usize].empty_sent += 1,
+                    Side::Sink => tally.back_sent += 1,
                 }
                 let bytes = short(bytes);
                 match self.depart(flow, way, bytes, full) {
                     Some(at) => {
                         let key = self.datagrams.insert(Datagram { id, sent: now });
-                        let capable = self.ecn;
-                        self.wheel.push(at, Parcel { flow, key, bytes, step, full, capable, marked: false });
+                        let marks = Marks::new(full, self.ecn);
+                        self.wheel.push(at, Parcel { flow, key, bytes, step, marks });
                     }
                     None => foreign.ends.drop_datagram(id),
                 }

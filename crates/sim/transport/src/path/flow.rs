@@ -3,24 +3,26 @@
 use super::wheel::Wheel;
 use super::{Parcel, Step};
 use crate::foreign::Ends;
-use crate::tcp::{Receiver, Segment, Sender, TcpEvent, Timer};
+use crate::tcp::{Receiver, Sender, TcpEvent, Timer};
 use guestright_engine::{Agenda, Instant};
 use std::collections::VecDeque;
 
 /// The ends of a flow.
 #[derive(Debug)]
-pub(super) enum End<C> {
+pub(super) enum End {
     Udp,
-    Tcp(Box<TcpEnd<C>>),
+    /// Their place in the table of TCP streams.
+    Tcp(u32),
     Foreign(Box<ForeignEnd>),
 }
 
 /// Both ends of a TCP stream.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct TcpEnd<C> {
+    pub(super) slots: Slots,
     pub(super) sender: Sender<C>,
     pub(super) receiver: Receiver,
-    pub(super) slots: Slots,
 }
 
 /// Both ends of something else.
@@ -41,7 +43,7 @@ pub(super) struct Slots {
     sent: u64,
     /// Places that were written.
     written: u64,
-    limited: Option<Limited>,
+    limited: Option<Box<Limited>>,
 }
 
 /// With a limit on what may wait, packets are thrown away, and place and number differ.
@@ -65,7 +67,7 @@ impl Slots {
     pub(super) fn new(packet_bytes: u32, waiting_max: Option<u32>, window: u32) -> Self {
         let limited = waiting_max.map(|max| {
             let room = max as usize + (window / packet_bytes.max(1)) as usize + 2;
-            Limited { waiting_max: max.into(), numbers: VecDeque::with_capacity(room) }
+            Box::new(Limited { waiting_max: max.into(), numbers: VecDeque::with_capacity(room) })
         });
         Self { packet_bytes: packet_bytes.into(), heard: 0, sent: 0, written: 0, limited }
     }
@@ -103,13 +105,6 @@ impl Slots {
         self.heard += 1;
         number
     }
-}
-
-/// A segment on its way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Airborne {
-    pub(super) segment: Segment,
-    pub(super) sent: Instant,
 }
 
 /// A datagram of other ends on its way.

@@ -2,7 +2,7 @@
 
 use super::config::Bottleneck;
 use super::wheel::Wheel;
-use super::{Parcel, Step};
+use super::{Marks, Parcel, Step};
 use crate::error::SettingsError;
 use crate::errors::Errors;
 use crate::link::{LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, ManagedLink, QueueLimit};
@@ -152,7 +152,7 @@ impl Managed {
     /// A packet comes; false: it is dropped.
     pub(super) fn enqueue(&mut self, parcel: Parcel, wheel: &mut Wheel<Parcel>) -> bool {
         let key = self.parcels.insert(parcel);
-        let ecn = if parcel.capable { Ecn::Classic } else { Ecn::Not };
+        let ecn = if parcel.has(Marks::CAPABLE) { Ecn::Classic } else { Ecn::Not };
         let packet = Packet { key, bytes: u32::from(parcel.bytes), flow: parcel.flow, ecn };
         let taken = self.link.enqueue(packet, &mut LineAgenda { wheel });
         if !taken {
@@ -170,7 +170,8 @@ impl Managed {
         Some(match self.link.poll_output()? {
             LinkOutput::Delivered(packet) => {
                 let parcel = self.parcels.remove(packet.key);
-                Output::Arrived(Parcel { marked: parcel.marked || packet.marked, ..parcel })
+                let marked = if packet.marked { Marks::MARKED.0 } else { 0 };
+                Output::Arrived(Parcel { marks: Marks(parcel.marks.0 | marked), ..parcel })
             }
             LinkOutput::Dropped { key } => Output::Dropped(self.parcels.remove(key)),
         })

@@ -75,17 +75,55 @@ impl FlowReport {
         self.dropped_access + self.dropped_first + self.dropped_second + self.errors
     }
 
-    /// The application gets a packet.
-    #[inline]
-    pub(super) fn hear(&mut self, now: Instant) {
-        self.heard += 1;
-        self.first_heard.get_or_insert(now);
-        self.last_heard = Some(now);
-    }
-
     /// Packets with payload that are on their way.
     #[must_use]
     pub const fn on_the_way(&self) -> u64 {
         self.sent - self.arrived - self.lost()
+    }
+}
+
+/// What is counted for each packet of a flow, in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Tally {
+    pub(super) sent: u64,
+    pub(super) arrived: u64,
+    pub(super) back_sent: u64,
+    pub(super) back_arrived: u64,
+    heard: u64,
+    /// Means something once a packet was heard.
+    first_heard: Instant,
+    last_heard: Instant,
+}
+
+impl Tally {
+    pub(super) const NONE: Self = Self {
+        sent: 0,
+        arrived: 0,
+        back_sent: 0,
+        back_arrived: 0,
+        heard: 0,
+        first_heard: Instant::NEVER,
+        last_heard: Instant::NEVER,
+    };
+
+    /// The application gets a packet.
+    #[inline]
+    pub(super) fn hear(&mut self, now: Instant) {
+        if self.heard == 0 {
+            self.first_heard = now;
+        }
+        self.heard += 1;
+        self.last_heard = now;
+    }
+
+    pub(super) fn tell(&self, report: &mut FlowReport) {
+        report.sent = self.sent;
+        report.arrived = self.arrived;
+        report.back_sent = self.back_sent;
+        report.back_arrived = self.back_arrived;
+        report.heard = self.heard;
+        report.first_heard = (self.heard > 0).then_some(self.first_heard);
+        report.last_heard = (self.heard > 0).then_some(self.last_heard);
     }
 }

@@ -4,7 +4,7 @@ use super::flow::End;
 use super::lane::{Passage, Way};
 use super::line::{Line, Output};
 use super::watch::Watch;
-use super::{Net, Parcel, Path, Step};
+use super::{Marks, Net, Parcel, Path, Step};
 use crate::foreign::Side;
 use crate::tcp::Timer;
 use guestright_congestion::Controller;
@@ -86,18 +86,11 @@ impl<C: Controller, W: Watch> Path<C, W> {
     /// speaking needs no event of its own.
     pub(super) fn step_ahead(&mut self, flow: u32) {
         let speech = &mut self.calls[flow as usize];
-        let Some(at) = speech.arrivals.get(speech.spoken as usize) else { return };
-        let parcel = Parcel {
-            flow,
-            key: speech.spoken,
-            bytes: speech.wire_bytes,
-            step: Step::R1,
-            full: true,
-            capable: false,
-            marked: false,
-        };
-        speech.spoken += 1;
-        if let Passage::Arrives(at) = self.net.lanes.enqueue(flow, Way::Out, *at, parcel.bytes) {
+        let Some(at) = speech.next() else { return };
+        let parcel =
+            Parcel { flow, key: speech.spoken, bytes: speech.wire_bytes, step: Step::R1, marks: Marks::FULL };
+        speech.advance();
+        if let Passage::Arrives(at) = self.net.lanes.enqueue(flow, Way::Out, at, parcel.bytes) {
             self.net.wheel.push(at, parcel);
         }
     }
@@ -143,8 +136,8 @@ impl<C: Controller, W: Watch> Path<C, W> {
     fn drop_on_line(&mut self, line: usize, parcel: Parcel) {
         let counts = &mut self.net.counts[parcel.flow as usize];
         match line {
-            FIRST => counts.dropped_first += u64::from(parcel.full),
-            SECOND => counts.dropped_second += u64::from(parcel.full),
+            FIRST => counts.dropped_first += u64::from(parcel.is_full()),
+            SECOND => counts.dropped_second += u64::from(parcel.is_full()),
             _ => counts.back_lost += 1,
         }
         self.forget(parcel);
@@ -163,7 +156,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
 
     #[cold]
     fn lose(&mut self, way: Way, parcel: Parcel, is_error: bool) {
-        self.net.count_lost(parcel.flow, way, parcel.full, is_error);
+        self.net.count_lost(parcel.flow, way, parcel.is_full(), is_error);
         self.forget(parcel);
     }
 
@@ -172,7 +165,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
         match &mut self.ends[parcel.flow as usize] {
             End::Udp => {}
             End::Tcp(_) => {
-                self.net.segments.remove(parcel.key);
+                self.net.segments.remove(parcel.key, parcel.flow);
             }
             End::Foreign(foreign) => {
                 let datagram = self.net.datagrams.remove(parcel.key);

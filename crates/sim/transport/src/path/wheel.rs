@@ -5,6 +5,10 @@
 //! in which events were scheduled; there are seldom more than a few in it. An event is moved once at most, unless it lies
 //! far in the future.
 //!
+//! Where many events wait they are not in the processor's cache any more when their time comes. So the links of the lists are
+//! apart from the events, in a table that is small enough to stay there: a slot's events are found without waiting for one
+//! after the other, and fetched all at once.
+//!
 //! The order is the same as that of [`guestright_engine::Queue`]; see the test. Once it has grown, it allocates nothing.
 
 use guestright_engine::Instant;
@@ -23,6 +27,8 @@ const FAR_EVERY: u64 = SLOTS / 2;
 #[derive(Clone, Debug)]
 pub(super) struct Wheel<E> {
     nodes: Vec<Node<E>>,
+    /// What comes after each node in its list.
+    next: Vec<u32>,
     /// The first free node.
     free: u32,
     near: Slots,
@@ -46,7 +52,6 @@ pub(super) struct Wheel<E> {
 struct Node<E> {
     at: u64,
     turn: u32,
-    next: u32,
     event: E,
 }
 
@@ -117,6 +122,7 @@ impl<E: Copy> Wheel<E> {
     pub(super) fn new() -> Self {
         Self {
             nodes: Vec::new(),
+            next: Vec::new(),
             free: NONE,
             near: Slots::new(),
             later: Slots::new(),
@@ -146,7 +152,7 @@ impl<E: Copy> Wheel<E> {
         let mut node = self.free;
         while node != NONE {
             free[node as usize] = true;
-            node = self.nodes[node as usize].next;
+            node = self.next[node as usize];
         }
         self.nodes.iter().zip(free).filter(|(_, free)| !free).map(|(node, _)| &node.event)
     }
@@ -159,7 +165,7 @@ impl<E: Copy> Wheel<E> {
         self.turn = self.turn.wrapping_add(1);
         self.len += 1;
         self.scheduled += 1;
-        let node = self.keep(Node { at, turn, next: NONE, event });
+        let node = self.keep(Node { at, turn, event });
         self.place(node, at, turn);
     }
 
@@ -176,11 +182,9 @@ impl<E: Copy> Wheel<E> {
         self.first += 1;
         self.now = due.at;
         self.len -= 1;
-        let node = &mut self.nodes[due.node as usize];
-        let event = node.event;
-        node.next = self.free;
+        self.next[due.node as usize] = self.free;
         self.free = due.node;
-        Some(event)
+        Some(self.nodes[due.node as usize].event)
     }
 
     fn keep(&mut self, node: Node<E>) -> u32 {
@@ -188,10 +192,12 @@ impl<E: Copy> Wheel<E> {
             let place = u32::try_from(self.nodes.len()).expect("fewer than 2^32 events wait");
             assert!(place < NONE, "fewer than 2^32 events wait");
             self.nodes.push(node);
+            self.next.push(NONE);
             return place;
         }
         let place = self.free;
-        self.free = std::mem::replace(&mut self.nodes[place as usize], node).next;
+        self.free = self.next[place as usize];
+        self.nodes[place as usize] = node;
         place
     }
 
@@ -210,7 +216,7 @@ impl<E: Copy> Wheel<E> {
             self.far_count += 1;
             std::mem::replace(&mut self.far, node)
         };
-        self.nodes[node as usize].next = next;
+        self.next[node as usize] = next;
     }
 
     fn put_ready(&mut self, due: Due) {
@@ -274,7 +280,8 @@ impl<E: Copy> Wheel<E> {
     fn replace(&mut self, mut list: u32) -> usize {
         let mut count = 0;
         while list != NONE {
-            let Node { at, turn, next, .. } = self.nodes[list as usize];
+            let Node { at, turn, .. } = self.nodes[list as usize];
+            let next = self.next[list as usize];
             self.place(list, at, turn);
             list = next;
             count += 1;
@@ -286,9 +293,9 @@ impl<E: Copy> Wheel<E> {
         self.scan = slot + 1;
         let mut list = self.near.take(slot);
         while list != NONE {
-            let Node { at, turn, next, .. } = self.nodes[list as usize];
+            let Node { at, turn, .. } = self.nodes[list as usize];
             self.ready.push(Due { at, turn, node: list });
-            list = next;
+            list = self.next[list as usize];
         }
         self.near.count -= self.ready.len();
         // Lists are backwards, and short.

@@ -13,6 +13,7 @@ use super::timer::{LazyTimer, TcpEvent, Timer};
 use crate::error::SettingsError;
 use guestright_congestion::{WINDOW_MAX, WaveMeter};
 use guestright_engine::{Agenda, Instant, Nanos};
+use std::sync::Arc;
 
 /// How a receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,44 +94,46 @@ pub struct ReceiverStats {
 /// Gaps that are remembered at most; a segment that would make one more is thrown away, and comes again.
 const GAPS_MAX: usize = 4_096;
 
-/// The receiving end of a connection.
+/// The receiving end of a connection. What is needed for each packet comes first: see [`super::Sender`].
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    flow: Flow,
-    settings: ReceiverSettings,
+    settings: Arc<ReceiverSettings>,
     /// Everything before this offset has arrived.
     next: u64,
+    /// `next` as it was in the last acknowledgement.
+    acknowledged: u64,
     /// What has arrived behind gaps: (first, behind the last), in order, never touching.
     islands: Vec<(u64, u64)>,
-    /// Where the stream ends, once that is known.
-    end: Option<u64>,
-    finished_at: Option<Instant>,
+    flow: Flow,
     /// Segments since the last acknowledgement.
     unacknowledged: u32,
     quick_left: u32,
     /// Acknowledgements to be sent.
     due: u32,
-    syn_due: bool,
     /// The stamp to be echoed, if there was any.
     echo: Option<u32>,
-    /// `next` as it was in the last acknowledgement.
-    acknowledged: u64,
-    /// Places in the islands that something came into lately, the last first.
-    recent: [Option<u64>; Sack::MAX],
+    syn_due: bool,
     /// A mark was seen, and is still to be told.
     marked: bool,
-    waves: WaveMeter,
+    /// Where the stream ends, once that is known.
+    end: Option<u64>,
+    finished_at: Option<Instant>,
     timer: LazyTimer,
     stats: ReceiverStats,
+    waves: WaveMeter,
+    /// Places in the islands that something came into lately, the last first.
+    recent: [Option<u64>; Sack::MAX],
 }
 
 impl Receiver {
-    /// The receiver of `flow`.
+    /// The receiver of `flow`; its settings may be shared with others.
     ///
     /// # Errors
     ///
     /// If the window is none or larger than TCP can have, or acknowledgements are for no segment or for more than 255.
-    pub fn new(flow: Flow, settings: ReceiverSettings) -> Result<Self, SettingsError> {
+    pub fn new(flow: Flow, settings: impl Into<Arc<ReceiverSettings>>) -> Result<Self, SettingsError> {
+        let settings = settings.into();
         let window = u64::from(settings.window);
         if window == 0 || window > WINDOW_MAX {
             return Err(SettingsError::Window { flow: flow.0, got: window, min: 1, max: WINDOW_MAX });
@@ -140,13 +143,13 @@ impl Receiver {
         }
         Ok(Self {
             flow,
-            settings,
             next: 0,
-            islands: Vec::with_capacity(64),
+            islands: Vec::with_capacity(16),
             end: None,
             finished_at: None,
             unacknowledged: 0,
             quick_left: settings.quick,
+            settings,
             due: 0,
             syn_due: false,
             echo: None,

@@ -105,6 +105,12 @@ impl Sack {
         }
     }
 
+    /// Whether there is no block.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.blocks[0].1 == 0
+    }
+
     /// The blocks of an acknowledgement of `ack`: first offset, and the one behind the last.
     pub fn blocks(self, ack: u64) -> impl Iterator<Item = (u64, u64)> {
         self.blocks

@@ -17,6 +17,7 @@ use guestright_congestion::{Controller, Recovery, RecoveryKind, RetransmissionTi
 use guestright_engine::{Agenda, Instant};
 use history::History;
 use rate::Meter;
+use std::sync::Arc;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,18 +61,13 @@ pub struct SenderStats {
 const ENDLESS: u64 = u64::MAX / 8;
 
 /// The sending end of a connection, with congestion control `C`.
+///
+/// Of thousands of senders few are in the processor's cache when they are needed. So what is needed for each packet comes
+/// first, side by side, and what many have in common may be shared.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender<C> {
-    flow: Flow,
-    settings: SenderSettings,
-    controller: C,
-    recovery: Recovery,
-    timeout: RetransmissionTimeout,
-    history: History,
-    /// Only if the controller wants it.
-    meter: Option<Meter>,
-    state: SenderState,
-    finished_at: Option<Instant>,
+    settings: Arc<SenderSettings>,
     /// Everything before is acknowledged: SND.UNA.
     acknowledged: u64,
     /// Sent next: SND.NXT; goes back at a timeout.
@@ -80,39 +76,53 @@ pub struct Sender<C> {
     fresh: u64,
     /// What the application has written.
     written: u64,
-    closed: bool,
     /// The receiver's window.
     window: u64,
-    /// The SYN, or the segment at `acknowledged`, is to be sent now, whatever the window says.
-    retransmit: bool,
-    /// How many segments may be sent until something happens again; `u32::MAX`: what the window lets.
-    burst: u32,
     /// Bytes that the window is larger by until all is drained: limited transmit as ns-2 does it.
     extra: u64,
+    flow: Flow,
+    /// How many segments may be sent until something happens again; `u32::MAX`: what the window lets.
+    burst: u32,
+    state: SenderState,
+    closed: bool,
+    /// The SYN, or the segment at `acknowledged`, is to be sent now, whatever the window says.
+    retransmit: bool,
+    /// The next segment tells that the window was reduced for a mark (CWR).
+    tell_reduced: bool,
     /// Timeouts since the last progress.
     retries: u32,
     /// The segment whose round trip is timed when there are no timestamps: its end, when it was sent.
     timed: Option<(u64, Instant)>,
-    started_at: Instant,
+    retransmission: LazyTimer,
     sent_at: Instant,
+    history: History,
+    /// Only if the controller wants it.
+    meter: Option<Box<Meter>>,
+    recovery: Recovery,
+    timeout: RetransmissionTimeout,
+    stats: SenderStats,
+    controller: C,
+    pacing: LazyTimer,
     /// When pacing lets the next segment go.
     release_at: Instant,
+    started_at: Instant,
     /// The last mark was answered when this was to be sent next.
     marked_at: Option<u64>,
-    /// The next segment tells that the window was reduced for a mark (CWR).
-    tell_reduced: bool,
-    retransmission: LazyTimer,
-    pacing: LazyTimer,
-    stats: SenderStats,
+    finished_at: Option<Instant>,
 }
 
 impl<C: Controller> Sender<C> {
-    /// The sender of `flow`.
+    /// The sender of `flow`; its settings may be shared with others.
     ///
     /// # Errors
     ///
     /// If a setting of the recovery or of the timeout cannot be.
-    pub fn new(flow: Flow, settings: SenderSettings, controller: C) -> Result<Self, SettingsError> {
+    pub fn new(
+        flow: Flow,
+        settings: impl Into<Arc<SenderSettings>>,
+        controller: C,
+    ) -> Result<Self, SettingsError> {
+        let settings = settings.into();
         let congestion = |error| SettingsError::Congestion { flow: flow.0, error };
         let window = u64::from(settings.window);
         if window == 0 || window > WINDOW_MAX {
@@ -128,10 +138,10 @@ impl<C: Controller> Sender<C> {
             } else {
                 History::new()
             },
-            meter: controller.wants_rate().then(Meter::new),
-            settings,
+            meter: controller.wants_rate().then(|| Box::new(Meter::new())),
             controller,
             state: if settings.handshake { SenderState::Closed } else { SenderState::Open },
+            settings,
             finished_at: None,
             acknowledged: 0,
             next: 0,

@@ -27,7 +27,7 @@ pub(super) struct History {
     /// How many of them are sacked or lost: with none, everything is simple.
     pub(super) holes: u32,
     /// Vegas of ns-2: an array as large as the window, in which a segment has the place of its number modulo that.
-    ring: Option<Ring>,
+    ring: Option<Box<Ring>>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl History {
     /// ns-2's Vegas: `window` segments of `segment` bytes.
     pub(super) fn ring(segment: u32, window: u32) -> Self {
         let places = vec![(None, 0); (window / segment.max(1)).clamp(1, 1 << 20) as usize];
-        Self { ring: Some(Ring { segment: segment.into(), places }), ..Self::new() }
+        Self { ring: Some(Box::new(Ring { segment: segment.into(), places })), ..Self::new() }
     }
 
     /// The segment from `seq` to before `end` is sent; before `fresh` all was sent before.

@@ -125,12 +125,14 @@ impl<C: Controller> Sender<C> {
         self.acknowledged = segment.ack;
         self.next = self.next.max(segment.ack);
         self.retransmit = false;
+        // What was sent before a timeout may have waited for what was sent again. One that goes back is told by `is_past`.
+        let waited = self.retries > 0 && !self.controller.goes_back();
         self.retries = 0;
         self.stats.acknowledgements += 1;
         self.time_round_trip(segment, now);
         // What comes out of a recovery, or was sent before a timeout, may have waited for what was lost before it.
         let straight = self.settings.recovery.kind == RecoveryKind::Vegas
-            || !self.recovery.is_active() && self.recovery.is_past(segment.ack);
+            || !self.recovery.is_active() && self.recovery.is_past(segment.ack) && !waited;
         let round_trip = match taken.last {
             _ if self.settings.timestamps => Some(self.since_stamp(segment, now)),
             Some((sent_at, 1)) if straight => Some(Micros(now.since(sent_at).0 / 1_000)),
@@ -286,6 +288,11 @@ impl<C: Controller> Sender<C> {
         self.controller.on_timeout(&flight);
         if self.controller.backs_off() {
             self.timeout.on_timeout();
+        }
+        if !self.controller.goes_back() {
+            self.retransmit = true;
+            self.restart_timer(agenda);
+            return;
         }
         self.recovery.on_timeout(self.fresh);
         self.retransmit = false;

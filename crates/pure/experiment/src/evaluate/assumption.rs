@@ -86,7 +86,7 @@ pub(super) fn numbers(curves: &Curves<'_>, assumption: &Assumption) -> Assumptio
     AssumptionNumbers {
         text: assumption.text.clone(),
         why: assumption.why.clone(),
-        settings: settings::values(plan, &assumption.settings),
+        settings: settings::values(plan, &assumption.settings, varied_cases(&assumption.varied)),
         varied: match assumption.varied {
             Varied::Not => String::new(),
             Varied::Axis(axis) => plan.axes[axis].info.name.to_owned(),
@@ -95,6 +95,14 @@ pub(super) fn numbers(curves: &Curves<'_>, assumption: &Assumption) -> Assumptio
         values: tried.into_iter().map(|(name, _)| name).collect(),
         effects,
         untouched,
+    }
+}
+
+/// The cases that an assumption is about, if it is not about all.
+const fn varied_cases(varied: &Varied) -> Option<&[usize]> {
+    match varied {
+        Varied::Cases(cases) => Some(cases.as_slice()),
+        Varied::Axis(_) | Varied::Not => None,
     }
 }
 

@@ -328,7 +328,7 @@ fn hold_against(part: &mut Part, band: Band, by: By) {
         let side = if far < 0.0 { "below" } else { "above" };
         let by_how_much = match far.abs() {
             far if far < 1e-6 => format!("on the edge of {}", band_words(band)),
-            far => format!("{} {side} {}", short(far), band_words(band)),
+            far => format!("{} {side} what is wanted, {}", short(far), band_words(band)),
         };
         part.reason = if part.reason.is_empty() {
             format!("{} is {by_how_much}", short(ours))

@@ -1,7 +1,7 @@
 //! Where every setting has its value from.
 
 use super::FitText;
-use crate::plan::{Fit, Plan};
+use crate::plan::{Case, Fit, Plan};
 use crate::settings::SettingInfo;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub(super) fn lines(plan: &Plan) -> Vec<SettingLine> {
 }
 
 fn line(plan: &Plan, info: &SettingInfo) -> SettingLine {
-    let (standing, value, by_case) = standing(plan, info);
+    let (standing, value, by_case) = standing(plan, info, &plan.grid.cases.iter().collect::<Vec<_>>());
     SettingLine {
         by_case,
         name: info.name.to_owned(),
@@ -63,8 +63,8 @@ fn line(plan: &Plan, info: &SettingInfo) -> SettingLine {
     }
 }
 
-fn standing(plan: &Plan, info: &SettingInfo) -> (Standing, String, Vec<String>) {
-    let cases = &plan.grid.cases;
+/// Where a setting has its value from in some cases, and which.
+fn standing(plan: &Plan, info: &SettingInfo, cases: &[&Case]) -> (Standing, String, Vec<String>) {
     if let Some(axis) = plan.axes.iter().position(|axis| axis.info.name == info.name) {
         let all: Vec<_> = cases.iter().map(|case| (case.title.as_str(), list(&case.values[axis]))).collect();
         let (value, by_case) = joined(&all);
@@ -73,9 +73,8 @@ fn standing(plan: &Plan, info: &SettingInfo) -> (Standing, String, Vec<String>) 
     if cases.iter().all(|case| case.settings.get(info.name).is_none()) {
         return (Standing::Default, info.default().to_string(), Vec::new());
     }
-    let value = |case: &crate::plan::Case| {
-        case.settings.get(info.name).map_or_else(|| info.default(), Clone::clone).to_string()
-    };
+    let value =
+        |case: &&Case| case.settings.get(info.name).map_or_else(|| info.default(), Clone::clone).to_string();
     let all: Vec<_> = cases.iter().map(|case| (case.title.as_str(), value(case))).collect();
     let (text, by_case) = joined(&all);
     (if by_case.is_empty() { Standing::Set } else { Standing::Case }, text, by_case)
@@ -99,11 +98,14 @@ fn list(values: &[Value]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Settings with their values, in words.
-pub(super) fn values(plan: &Plan, names: &[String]) -> Vec<(String, String)> {
+/// Settings with their values, in words: of these cases, or of all.
+pub(super) fn values(plan: &Plan, names: &[String], of: Option<&[usize]>) -> Vec<(String, String)> {
+    let all = || plan.grid.cases.iter().collect();
+    let cases: Vec<&Case> =
+        of.map_or_else(all, |of| of.iter().filter_map(|case| plan.grid.cases.get(*case)).collect());
     let info = |name: &String| plan.testbed.settings().iter().find(|info| info.name == name);
     let value = |name: &String| {
-        let value = info(name).map(|info| standing(plan, info).1).unwrap_or_default();
+        let value = info(name).map(|info| standing(plan, info, &cases).1).unwrap_or_default();
         let unit = info(name).map_or("", |info| info.unit);
         (name.clone(), format!("{value} {unit}").trim().to_owned())
     };
@@ -111,5 +113,5 @@ pub(super) fn values(plan: &Plan, names: &[String]) -> Vec<(String, String)> {
 }
 
 pub(super) fn fit(plan: &Plan, fit: &Fit) -> FitText {
-    FitText { settings: values(plan, &fit.settings), how: fit.how.clone(), on: fit.on.clone() }
+    FitText { settings: values(plan, &fit.settings, None), how: fit.how.clone(), on: fit.on.clone() }
 }

@@ -92,6 +92,19 @@ fn several_numbers_are_said_by_the_one_that_decides() {
     assert!(suites.effects[0].of[0].contains("calls = 6"), "{:?}", suites.effects[0]);
 }
 
+/// The example has a third case, with another value: nothing is said of it.
+#[test]
+fn an_assumption_tells_of_the_cases_that_it_varies_and_of_no_other() {
+    let text = where_example();
+    let said = text.replace("varied = [\"rsa\"", "settings = [\"receipts.suite\"]\nvaried = [\"rsa\"");
+    assert_ne!(text, said);
+    let plan = plan(&said);
+    let evaluation = evaluate(&plan, &run(&plan), Platform::Sim);
+    let settings = &evaluation.assumptions[1].settings;
+    let suites = "RSA 1024: rsa-1024; ECDSA 160: ecdsa-160".to_owned();
+    assert_eq!(settings[..], [("receipts.suite".to_owned(), suites)]);
+}
+
 #[test]
 fn panels_go_across_and_down() {
     let map = &evaluation().maps[1];

@@ -25,12 +25,12 @@ fn a_claim_is_held_against_its_band() {
     #[rustfmt::skip]
     let cases = [
         ("published = 0.5\nwithin = 0.01",              Judged::Reproduces, false, ""),
-        ("published = 0.6\nwithin = 0.01",              Judged::DoesNotReproduce, false, "0.502 is 0.0885 below 0.59 … 0.61"),
-        ("published = 0.4\nwithin_percent = 10",        Judged::DoesNotReproduce, false, "0.502 is 0.0615 above 0.36 … 0.44"),
+        ("published = 0.6\nwithin = 0.01",              Judged::DoesNotReproduce, false, "0.502 is 0.0885 below what is wanted, 0.59 … 0.61"),
+        ("published = 0.4\nwithin_percent = 10",        Judged::DoesNotReproduce, false, "0.502 is 0.0615 above what is wanted, 0.36 … 0.44"),
         ("published = 0.5\nwithin = 0.003",             Judged::Reproduces, true, "the 95 % interval 0.499 … 0.504 reaches across the edge of 0.497 … 0.503"),
-        ("published = 0.5\nwithin = 0.001",             Judged::DoesNotReproduce, true, "0.502 is 0.0005 above 0.499 … 0.501; the 95 % interval 0.499 … 0.504 reaches across the edge of 0.499 … 0.501"),
+        ("published = 0.5\nwithin = 0.001",             Judged::DoesNotReproduce, true, "0.502 is 0.0005 above what is wanted, 0.499 … 0.501; the 95 % interval 0.499 … 0.504 reaches across the edge of 0.499 … 0.501"),
         ("at_least = 0.4",                              Judged::Reproduces, false, ""),
-        ("at_most = 0.4",                               Judged::DoesNotReproduce, false, "0.502 is 0.102 above at most 0.4"),
+        ("at_most = 0.4",                               Judged::DoesNotReproduce, false, "0.502 is 0.102 above what is wanted, at most 0.4"),
         ("above = 0.4\nbelow = 0.6",                    Judged::Reproduces, false, ""),
         ("between = [0.5, 0.6]",                        Judged::Reproduces, true, "the 95 % interval 0.499 … 0.504 reaches across the edge of 0.5 … 0.6"),
         ("between = [0.5, 0.6]\nby = \"every\"",        Judged::Reproduces, false, ""),

@@ -74,11 +74,11 @@ impl Country {
         let text = std::fs::read_to_string(&settings).unwrap();
         let text = text.split_once("[policy]").unwrap().0.to_owned();
         std::fs::write(&settings, text + "[policy]\nkind = \"quota\"\nquota_bytes = 0\n").unwrap();
-        // What wg-quick(8) gives the configuration's `DNS` to.
+        // What wg-quick(8) gives the configuration's `DNS` to, through a pipe: who does not read breaks it.
         let tools = town.path("tools");
         std::fs::create_dir(&tools).unwrap();
         let resolvconf = tools.join("resolvconf");
-        std::fs::write(&resolvconf, "#!/bin/sh\nexit 0\n").unwrap();
+        std::fs::write(&resolvconf, "#!/bin/sh\n[ \"$1\" != -a ] || cat >/dev/null\n").unwrap();
         std::fs::set_permissions(&resolvconf, std::fs::Permissions::from_mode(0o755)).unwrap();
         Self { town }
     }

@@ -2,7 +2,7 @@ use crate::error::QuicIoError;
 use crate::gate::{Gate, WatchedFactory};
 use guestright_quinn_control::{Algorithm, Carriage};
 use guestright_units::Time;
-use quinn::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use quinn::{IdleTimeout, TransportConfig, VarInt};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,36 +71,12 @@ impl VoiceSettings {
     pub(crate) fn transport(&self, gate: &Arc<Gate>) -> TransportConfig {
         let watched = WatchedFactory { gate: Arc::clone(gate), inner: self.algorithm.factory() };
         let idle_ms = u32::try_from(self.idle_timeout.as_millis()).unwrap_or(u32::MAX);
-        let mut config = TransportConfig::default();
+        let mut config = self.carriage.transport(self.ack_every, self.mtu_discovery);
         config
             .congestion_controller_factory(Arc::new(watched))
             .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(idle_ms))))
-            .keep_alive_interval(Some(self.keep_alive))
-            .ack_frequency_config(self.ack_frequency())
-            .mtu_discovery_config(self.mtu_discovery.then(MtuDiscoveryConfig::default))
-            .max_concurrent_bidi_streams(VarInt::from_u32(0))
-            .max_concurrent_uni_streams(VarInt::from_u32(streams_max(self.carriage)))
-            .enable_segmentation_offload(false)
-            .allow_spin(false);
+            .keep_alive_interval(Some(self.keep_alive));
         config
-    }
-
-    fn ack_frequency(&self) -> Option<AckFrequencyConfig> {
-        (self.ack_every != 2).then(|| {
-            let mut config = AckFrequencyConfig::default();
-            config.ack_eliciting_threshold(VarInt::from_u32(self.ack_every - 1));
-            config
-        })
-    }
-}
-
-/// Streams that may be open at once. quinn keeps an entry for each from the start, so no more than are needed: 256 packets
-/// on their way are 5 s of speech.
-const fn streams_max(carriage: Carriage) -> u32 {
-    match carriage {
-        Carriage::Datagrams => 0,
-        Carriage::Stream => 1,
-        Carriage::StreamPerPacket => 256,
     }
 }
 

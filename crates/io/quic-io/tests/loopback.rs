@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 fn socket() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
@@ -29,15 +30,29 @@ fn speech(clock: &Clock, count: u32) -> Vec<Spoken> {
         .collect()
 }
 
+/// A receiver at work.
+struct Listening {
+    peer: SocketAddr,
+    key: ServerKey,
+    /// To be told when it is to end.
+    hang_up: oneshot::Sender<()>,
+    heard: JoinHandle<Vec<Heard>>,
+}
+
+fn listen(settings: &VoiceSettings, clock: &Clock) -> Listening {
+    let receiver = VoiceReceiver::new(socket(), settings, Arc::clone(clock)).unwrap();
+    let (peer, key) = (receiver.local_addr().unwrap(), receiver.key());
+    let (hang_up, over) = oneshot::channel::<()>();
+    let heard = tokio::spawn(receiver.run(async {
+        over.await.unwrap();
+    }));
+    Listening { peer, key, hang_up, heard }
+}
+
 /// Two calls at once to one receiver.
 async fn calls(settings: VoiceSettings, count: u32) -> (Vec<SentReport>, Vec<Heard>) {
     let clock = clock();
-    let receiver = VoiceReceiver::new(socket(), &settings, Arc::clone(&clock)).unwrap();
-    let (peer, key) = (receiver.local_addr().unwrap(), receiver.key());
-    let (hang_up, over) = oneshot::channel::<()>();
-    let listening = tokio::spawn(receiver.run(async {
-        over.await.unwrap();
-    }));
+    let Listening { peer, key, hang_up, heard: listening } = listen(&settings, &clock);
     let mut speaking = Vec::new();
     for call in 0..2 {
         let clock = Arc::clone(&clock);
@@ -116,12 +131,7 @@ fn the_oldest_is_thrown_away_where_too_much_waits() {
         VoiceSettings { send_buffer: 10, ..VoiceSettings::call(Carriage::Stream, Algorithm::Reno) };
     let (report, heard) = runtime().block_on(async {
         let clock = clock();
-        let receiver = VoiceReceiver::new(socket(), &settings, Arc::clone(&clock)).unwrap();
-        let (peer, key) = (receiver.local_addr().unwrap(), receiver.key());
-        let (hang_up, over) = oneshot::channel::<()>();
-        let listening = tokio::spawn(receiver.run(async {
-            over.await.unwrap();
-        }));
+        let Listening { peer, key, hang_up, heard: listening } = listen(&settings, &clock);
         let sender =
             VoiceSender::connect(socket(), peer, key, &settings, Arc::clone(&clock), 0).await.unwrap();
         let spoken: Vec<Spoken> = (0..400).map(|number| Spoken { at: Time(0), number, bytes: 160 }).collect();
@@ -140,14 +150,8 @@ fn nobody_else_is_spoken_to() {
     let settings = VoiceSettings::call(Carriage::Datagrams, Algorithm::Reno);
     let error = runtime().block_on(async {
         let clock = clock();
-        let receiver = VoiceReceiver::new(socket(), &settings, Arc::clone(&clock)).unwrap();
-        let peer = receiver.local_addr().unwrap();
-        let mut other = receiver.key();
+        let Listening { peer, key: mut other, hang_up, heard: listening } = listen(&settings, &clock);
         other.0[0] ^= 1;
-        let (hang_up, over) = oneshot::channel::<()>();
-        let listening = tokio::spawn(receiver.run(async {
-            over.await.unwrap();
-        }));
         let error = VoiceSender::connect(socket(), peer, other, &settings, clock, 0).await.unwrap_err();
         hang_up.send(()).unwrap();
         assert_eq!(listening.await.unwrap(), []);
@@ -175,12 +179,7 @@ fn a_call_whose_receiver_goes_away_says_so() {
     let settings = VoiceSettings::call(Carriage::Datagrams, Algorithm::Reno);
     let report = runtime().block_on(async {
         let clock = clock();
-        let receiver = VoiceReceiver::new(socket(), &settings, Arc::clone(&clock)).unwrap();
-        let (peer, key) = (receiver.local_addr().unwrap(), receiver.key());
-        let (hang_up, over) = oneshot::channel::<()>();
-        let listening = tokio::spawn(receiver.run(async {
-            over.await.unwrap();
-        }));
+        let Listening { peer, key, hang_up, heard: listening } = listen(&settings, &clock);
         let sender =
             VoiceSender::connect(socket(), peer, key, &settings, Arc::clone(&clock), 0).await.unwrap();
         // An hour of speech.

@@ -1,3 +1,5 @@
+use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
+
 /// How the voice packets of a call are carried over QUIC. The simulator and the program for real sockets both know these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carriage {
@@ -28,6 +30,38 @@ impl Carriage {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|carriage| carriage.name() == name)
+    }
+
+    /// What connections that carry voice this way have in common: no bidirectional streams, no segmentation offload, no spin
+    /// bit. Every `ack_every` packets are acknowledged, 1 to 255; `mtu_discovery`: whether packets larger than 1200 bytes are
+    /// tried. Everything else is quinn's default.
+    #[must_use]
+    pub fn transport(self, ack_every: u32, mtu_discovery: bool) -> TransportConfig {
+        // 2 is quinn's own, without asking the other end.
+        let ack_frequency = (ack_every != 2).then(|| {
+            let mut config = AckFrequencyConfig::default();
+            config.ack_eliciting_threshold(VarInt::from_u32(ack_every.saturating_sub(1)));
+            config
+        });
+        let mut config = TransportConfig::default();
+        config
+            .ack_frequency_config(ack_frequency)
+            .mtu_discovery_config(mtu_discovery.then(MtuDiscoveryConfig::default))
+            .max_concurrent_bidi_streams(VarInt::from_u32(0))
+            .max_concurrent_uni_streams(VarInt::from_u32(self.streams_max()))
+            .enable_segmentation_offload(false)
+            .allow_spin(false);
+        config
+    }
+
+    /// Streams that may be open at once. quinn keeps an entry for each from the start, so no more than are needed: 256
+    /// packets on their way are 5 s of speech.
+    const fn streams_max(self) -> u32 {
+        match self {
+            Self::Datagrams => 0,
+            Self::Stream => 1,
+            Self::StreamPerPacket => 256,
+        }
     }
 }
 

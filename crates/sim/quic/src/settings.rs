@@ -3,7 +3,7 @@ use guestright_congestion::{Controller, SettingsError};
 use guestright_engine::{Instant, Nanos};
 use guestright_quinn_control::{Algorithm, Carriage, Factory};
 use quinn_proto::congestion::ControllerFactory;
-use quinn_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use quinn_proto::{IdleTimeout, TransportConfig, VarInt};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,39 +139,15 @@ impl QuicSettings {
 
     /// As quinn wants it.
     pub(crate) fn transport(&self) -> TransportConfig {
-        let mut config = TransportConfig::default();
+        let mut config = self.carriage.transport(self.ack_every, self.mtu_discovery);
         let idle_ms = self.idle_timeout.and_then(|span| u32::try_from(span.0 / 1_000_000).ok());
         config
             .congestion_controller_factory(self.congestion.factory())
             .max_idle_timeout(idle_ms.map(|ms| IdleTimeout::from(VarInt::from_u32(ms))))
             .keep_alive_interval(self.keep_alive.map(|span| Duration::from_nanos(span.0)))
-            .ack_frequency_config(self.ack_frequency())
-            .mtu_discovery_config(self.mtu_discovery.then(MtuDiscoveryConfig::default))
-            .max_concurrent_bidi_streams(VarInt::from_u32(0))
-            .max_concurrent_uni_streams(VarInt::from_u32(streams_max(self.carriage)))
             .datagram_receive_buffer_size(Some(DATAGRAM_BUFFER))
-            .datagram_send_buffer_size(DATAGRAM_BUFFER)
-            .enable_segmentation_offload(false)
-            .allow_spin(false);
+            .datagram_send_buffer_size(DATAGRAM_BUFFER);
         config
-    }
-
-    fn ack_frequency(&self) -> Option<AckFrequencyConfig> {
-        (self.ack_every != 2).then(|| {
-            let mut config = AckFrequencyConfig::default();
-            config.ack_eliciting_threshold(VarInt::from_u32(self.ack_every - 1));
-            config
-        })
-    }
-}
-
-/// Streams that may be open at once. quinn keeps an entry for each from the start, so no more than are needed: 256 packets
-/// on their way are 5 s of speech.
-const fn streams_max(carriage: Carriage) -> u32 {
-    match carriage {
-        Carriage::Datagrams => 0,
-        Carriage::Stream => 1,
-        Carriage::StreamPerPacket => 256,
     }
 }
 

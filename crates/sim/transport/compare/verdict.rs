@@ -1,9 +1,15 @@
 //! Rows of `path.tcl`, and whether two simulators agree on them.
 
+#[path = "../../wlan/compare/finding.rs"]
+mod finding;
+
 use super::agents::Agent;
 use super::scenario::{Case, Load};
+pub(crate) use finding::Finding;
 use std::collections::BTreeMap;
-use std::fmt;
+
+/// Whose figures ours are compared with.
+pub(crate) const JUDGE: &str = "ns-2";
 
 /// How far apart the two may be.
 #[derive(Clone, Copy, Debug)]
@@ -151,50 +157,6 @@ const fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// One thing in which the two agree or not.
-#[derive(Clone, Debug)]
-pub(crate) struct Finding {
-    /// What is compared.
-    pub(crate) what: String,
-    /// The judge's figure.
-    pub(crate) theirs: f64,
-    /// Ours.
-    pub(crate) ours: f64,
-    /// How far they are apart, in the unit of `allowed`.
-    pub(crate) apart: f64,
-    /// How far they may be apart.
-    pub(crate) allowed: f64,
-}
-
-impl Finding {
-    /// Whether they agree.
-    pub(crate) fn agrees(&self) -> bool {
-        self.apart.abs() <= self.allowed
-    }
-
-    /// A difference that is absolute.
-    pub(crate) fn absolute(what: String, theirs: f64, ours: f64, allowed: f64) -> Self {
-        Self { what, theirs, ours, apart: ours - theirs, allowed }
-    }
-
-    /// A difference that is a share of the judge's figure.
-    pub(crate) fn relative(what: String, theirs: f64, ours: f64, allowed: f64) -> Self {
-        let apart = if theirs == 0.0 { ours } else { ours / theirs - 1.0 };
-        Self { what, theirs, ours, apart, allowed }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.agrees() { "agrees" } else { "DIFFERS" };
-        let Self { what, theirs, ours, apart, allowed } = self;
-        write!(
-            f,
-            "{verdict:8}{what:58} ns-2 {theirs:12.4}  ours {ours:12.4}  apart {apart:+.4} (allowed {allowed:.4})"
-        )
-    }
-}
-
 /// Compares all loads that both have.
 pub(crate) fn compare(theirs: &Measured, ours: &Measured, tolerance: &Tolerance) -> Vec<Finding> {
     let mut groups: BTreeMap<Case, Vec<&Case>> = BTreeMap::new();
@@ -213,7 +175,7 @@ pub(crate) fn compare(theirs: &Measured, ours: &Measured, tolerance: &Tolerance)
             for case in cases {
                 let drops = |run: &Counts| real(run.first_drops + run.second_drops);
                 let what = format!("{name}drops, seed {}", case.load.seed);
-                findings.push(Finding::absolute(what, drops(&theirs[case]), drops(&ours[case]), 0.0));
+                findings.push(Finding::absolute(JUDGE, what, drops(&theirs[case]), drops(&ours[case]), 0.0));
             }
             continue;
         }
@@ -225,7 +187,7 @@ pub(crate) fn compare(theirs: &Measured, ours: &Measured, tolerance: &Tolerance)
             };
             let ((theirs, their_error), (ours, our_error)) = (of(theirs), of(ours));
             let finding = if is_relative { Finding::relative } else { Finding::absolute };
-            let mut finding = finding(tell(what), theirs, ours, allowed);
+            let mut finding = finding(JUDGE, tell(what), theirs, ours, allowed);
             if bulk > 0 {
                 let error = (their_error + our_error).sqrt() / if is_relative { theirs } else { 1.0 };
                 finding.allowed = allowed.max(ERRORS_ALLOWED * error);

@@ -1,55 +1,24 @@
 //! Selective acknowledgements, marks of congestion, waves, and what controllers are told: by hand.
 
+#[path = "harness/by_hand.rs"]
+mod by_hand;
 #[path = "harness/wire.rs"]
 mod wire;
 
+use by_hand::{SEGMENT, at, fixed, losing, receiver, sender, trace};
 use guestright_congestion::{
-    Ack, Controller, Fixed, Flight, RateSample, RecoveryKind, RecoverySettings, Reno, RenoSettings, Sent,
-    TimeoutSettings, WaveReport,
+    Ack, Controller, Fixed, Flight, RateSample, RecoveryKind, Reno, RenoSettings, Sent, WaveReport,
 };
-use guestright_engine::{Instant, Nanos, Queue};
+use guestright_engine::{Instant, Queue};
 use guestright_transport::{
     Flags, Flow, Receiver, ReceiverSettings, Report, Sack, Segment, Sender, SenderSettings, SenderState,
     TcpEvent,
 };
 use guestright_units::{Micros, Time};
 use proptest::prelude::*;
-use wire::{Way, Wire};
+use wire::Wire;
 
-const SEGMENT: u32 = 1_000;
-const DELAY: Nanos = Nanos::from_millis(50);
 const FLOW: Flow = Flow(0);
-
-fn sender(kind: RecoveryKind) -> SenderSettings {
-    SenderSettings {
-        recovery: RecoverySettings::new(kind, SEGMENT),
-        timeout: TimeoutSettings::linux(),
-        ..SenderSettings::rfc(SEGMENT)
-    }
-}
-
-fn receiver() -> ReceiverSettings {
-    ReceiverSettings { acknowledge_every: 1, sack: true, ..ReceiverSettings::rfc5681() }
-}
-
-fn fixed(segments: u64) -> Fixed {
-    Fixed::new(segments * u64::from(SEGMENT), SEGMENT).expect("the settings can be")
-}
-
-fn losing(lost: &[usize]) -> impl FnMut(Way, usize, &Segment) -> Vec<Nanos> {
-    move |way, number, _| {
-        if way == Way::There && lost.contains(&number) { Vec::new() } else { vec![DELAY] }
-    }
-}
-
-fn at(ms: u64) -> Instant {
-    Instant::START + Nanos::from_millis(ms)
-}
-
-/// When each segment was sent in ms, and which thousand of bytes it carried.
-fn trace(sent: &[(Instant, Segment)]) -> Vec<(u64, u64)> {
-    sent.iter().map(|(at, segment)| (at.0 / 1_000_000, segment.seq / u64::from(SEGMENT))).collect()
-}
 
 #[test]
 fn selective_acknowledgements_repair_a_window_in_one_round_trip() {

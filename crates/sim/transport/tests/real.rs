@@ -1,32 +1,21 @@
 //! TCP-Real over a channel without a bottleneck: what a timeout that is taken for a random error sends again.
 
+#[path = "harness/by_hand.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod by_hand;
 #[path = "harness/wire.rs"]
 mod wire;
 
+use by_hand::{DELAY, SEGMENT, receiver, sender};
 use guestright_congestion::{
-    Controller, InitialWindow, Millionths, Real, RealSettings, RecoveryKind, RecoverySettings, RenoSettings,
-    TimeoutSettings,
+    Controller, InitialWindow, Millionths, Real, RealSettings, RecoveryKind, RenoSettings,
 };
-use guestright_engine::{Instant, Nanos};
-use guestright_transport::{Receiver, ReceiverSettings, Segment, Sender, SenderSettings, SenderState};
+use guestright_engine::Instant;
+use guestright_transport::{Receiver, Segment, Sender, SenderState};
 use guestright_units::Micros;
 use wire::{Way, Wire};
 
-const SEGMENT: u32 = 1_000;
-const DELAY: Nanos = Nanos::from_millis(50);
 const KINDS: [RecoveryKind; 3] = [RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack];
-
-fn sender(kind: RecoveryKind) -> SenderSettings {
-    SenderSettings {
-        recovery: RecoverySettings::new(kind, SEGMENT),
-        timeout: TimeoutSettings::linux(),
-        ..SenderSettings::rfc(SEGMENT)
-    }
-}
-
-fn receiver() -> ReceiverSettings {
-    ReceiverSettings { acknowledge_every: 1, sack: true, ..ReceiverSettings::rfc5681() }
-}
 
 /// A window of eight segments that hardly grows: each wave is as fast as the one before.
 fn real(go_back: bool) -> Real {

@@ -1,8 +1,12 @@
 //! TCP against traces that were computed by hand: 1000-byte segments, 50 ms each way, no time to send.
 
+#[path = "harness/by_hand.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod by_hand;
 #[path = "harness/wire.rs"]
 mod wire;
 
+use by_hand::{DELAY, SEGMENT, at, fixed, losing, trace};
 use guestright_congestion::{
     Controller, Fixed, Increase, InitialWindow, RecoveryKind, RecoverySettings, Reno, RenoSettings,
     TimeoutSettings,
@@ -11,9 +15,6 @@ use guestright_engine::{Instant, Nanos};
 use guestright_transport::{ReceiverSettings, Segment, SenderSettings, SenderState};
 use guestright_units::{BitsPerSecond, Micros};
 use wire::{Way, Wire};
-
-const SEGMENT: u32 = 1_000;
-const DELAY: Nanos = Nanos::from_millis(50);
 
 fn sender() -> SenderSettings {
     SenderSettings { timeout: TimeoutSettings::linux(), ..SenderSettings::rfc(SEGMENT) }
@@ -34,28 +35,8 @@ fn reno() -> Reno {
     Reno::new(settings).expect("the settings can be")
 }
 
-fn fixed(segments: u64) -> Fixed {
-    Fixed::new(segments * u64::from(SEGMENT), SEGMENT).expect("the settings can be")
-}
-
-/// Loses the segments of these numbers on their way there.
-fn losing(lost: &[usize]) -> impl FnMut(Way, usize, &Segment) -> Vec<Nanos> {
-    move |way, number, _| {
-        if way == Way::There && lost.contains(&number) { Vec::new() } else { vec![DELAY] }
-    }
-}
-
-fn at(ms: u64) -> Instant {
-    Instant::START + Nanos::from_millis(ms)
-}
-
 /// What one end has sent, and when.
 type Sent = Vec<(Instant, Segment)>;
-
-/// When each segment was sent in ms, and which thousand of bytes it carried.
-fn trace(sent: &[(Instant, Segment)]) -> Vec<(u64, u64)> {
-    sent.iter().map(|(at, segment)| (at.0 / 1_000_000, segment.seq / u64::from(SEGMENT))).collect()
-}
 
 fn transfer<C: Controller>(
     settings: SenderSettings,

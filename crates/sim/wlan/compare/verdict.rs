@@ -1,7 +1,10 @@
 //! Rows of measurements, and whether two simulators agree on them.
 
+#[path = "finding.rs"]
+mod finding;
+
+pub(crate) use finding::Finding;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// How far apart the two may be.
 #[derive(Clone, Copy, Debug)]
@@ -117,38 +120,8 @@ pub(crate) fn capacity(samples: &BTreeMap<u32, Sample>) -> u32 {
     kept.last().map_or(0, |(calls, _)| *calls)
 }
 
-/// One thing in which the two agree or not.
-#[derive(Clone, Debug)]
-pub(crate) struct Finding {
-    /// What is compared.
-    pub(crate) what: String,
-    /// The judge's figure.
-    pub(crate) theirs: f64,
-    /// Ours.
-    pub(crate) ours: f64,
-    /// How far they are apart, in the unit of `allowed`.
-    pub(crate) apart: f64,
-    /// How far they may be apart.
-    pub(crate) allowed: f64,
-}
-
-impl Finding {
-    /// Whether they agree.
-    pub(crate) fn agrees(&self) -> bool {
-        self.apart.abs() <= self.allowed
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.agrees() { "agrees" } else { "DIFFERS" };
-        let Self { what, theirs, ours, apart, allowed } = self;
-        write!(
-            f,
-            "{verdict:8} {what:52} ns-3 {theirs:10.4}   ours {ours:10.4}   apart {apart:+.4} (allowed {allowed})"
-        )
-    }
-}
+/// How a difference is judged: [`Finding::absolute`] or [`Finding::relative`].
+type Judge = fn(&'static str, String, f64, f64, f64) -> Finding;
 
 /// Compares one case; `seconds` is how long each run measured.
 pub(crate) fn compare(
@@ -160,24 +133,22 @@ pub(crate) fn compare(
 ) -> Vec<Finding> {
     let (scenario, channels, bytes) = case;
     let name = format!("{scenario}, {channels} channel(s), {bytes} B");
-    let relative = |theirs: f64, ours: f64| ours / theirs - 1.0;
     let mut findings = Vec::new();
-    let mut find = |what: String, theirs: f64, ours: f64, apart: f64, allowed: f64| {
-        findings.push(Finding { what: format!("{name}: {what}"), theirs, ours, apart, allowed });
+    let mut find = |judge: Judge, what: String, theirs: f64, ours: f64, allowed: f64| {
+        findings.push(judge("ns-3", format!("{name}: {what}"), theirs, ours, allowed));
     };
     let capacities = (capacity(theirs), capacity(ours));
     let (their_capacity, our_capacity) = (f64::from(capacities.0), f64::from(capacities.1));
-    find("capacity".to_owned(), their_capacity, our_capacity, our_capacity - their_capacity, 0.0);
+    find(Finding::absolute, "capacity".to_owned(), their_capacity, our_capacity, 0.0);
     if let (Some((_, theirs)), Some((_, ours))) = (theirs.last_key_value(), ours.last_key_value()) {
         let (theirs, ours) = (theirs.throughput(seconds), ours.throughput(seconds));
-        find("packets/s at most".to_owned(), theirs, ours, relative(theirs, ours), tolerance.saturation);
+        find(Finding::relative, "packets/s at most".to_owned(), theirs, ours, tolerance.saturation);
     }
     for (calls, theirs) in theirs.range(capacities.0 + 1..) {
         let Some(ours) = ours.get(calls) else { continue };
-        let (loss, our_loss) = (theirs.loss(), ours.loss());
-        find(format!("loss of {calls}"), loss, our_loss, our_loss - loss, tolerance.loss);
+        find(Finding::absolute, format!("loss of {calls}"), theirs.loss(), ours.loss(), tolerance.loss);
         let (delay, our_delay) = (theirs.delay_ms(), ours.delay_ms());
-        find(format!("delay of {calls}, ms"), delay, our_delay, relative(delay, our_delay), tolerance.delay);
+        find(Finding::relative, format!("delay of {calls}, ms"), delay, our_delay, tolerance.delay);
     }
     findings
 }

@@ -76,11 +76,7 @@ pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<
         if claim.is_none() {
             reader.spoil(&id.value);
         }
-        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
-            let line = reader.place(first.at).0;
-            reader.mistake(id.at, Problem::Twice { what: "claim", name: id.value.clone(), line });
-        }
-        ids.push(id);
+        reader.is_new("claim", &mut ids, id);
         claims.extend(claim);
     }
     claims

@@ -1,6 +1,5 @@
 //! What is drawn.
 
-use super::error::Problem;
 use super::read::{At, Reader, Table};
 use super::scope::{Coordinates, Quantity, Scope};
 use super::table::Dimension;
@@ -61,11 +60,7 @@ pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<
         let figure = read_one(&mut table, id.as_ref(), scope, reader);
         table.close(reader);
         let Some(id) = id else { continue };
-        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
-            let line = reader.place(first.at).0;
-            reader.mistake(id.at, Problem::Twice { what: "figure", name: id.value.clone(), line });
-        }
-        ids.push(id);
+        reader.is_new("figure", &mut ids, id);
         figures.extend(figure);
     }
     figures

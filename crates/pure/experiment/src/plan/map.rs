@@ -47,15 +47,11 @@ pub(super) fn read(
         let map = read_one(&mut table, id.as_ref(), scope, claims, reader);
         table.close(reader);
         let Some(id) = id else { continue };
-        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
-            let line = reader.place(first.at).0;
-            reader.mistake(id.at, Problem::Twice { what: "map", name: id.value.clone(), line });
-        } else if figures.iter().any(|figure| figure.id == id.value) {
-            let reason =
-                format!("`{}` is a figure's id, and both name a file; give the map another", id.value);
-            reader.unfit(id.at, reason);
+        let (at, name) = (id.at, id.value.clone());
+        if reader.is_new("map", &mut ids, id) && figures.iter().any(|figure| figure.id == name) {
+            reader
+                .unfit(at, format!("`{name}` is a figure's id, and both name a file; give the map another"));
         }
-        ids.push(id);
         maps.extend(map);
     }
     maps

@@ -61,6 +61,22 @@ impl<'a> Reader<'a> {
         self.mistakes.push(Mistake { line, column, problem });
     }
 
+    /// Whether no other has this name; it is kept among the others. If one has, that is a mistake.
+    pub(super) fn is_new(
+        &mut self,
+        what: &'static str,
+        others: &mut Vec<At<String>>,
+        name: At<String>,
+    ) -> bool {
+        let first = others.iter().find(|other| other.value == name.value).map(|first| first.at);
+        if let Some(first) = first {
+            let line = self.place(first).0;
+            self.mistake(name.at, Problem::Twice { what, name: name.value.clone(), line });
+        }
+        others.push(name);
+        first.is_none()
+    }
+
     pub(super) fn unfit(&mut self, at: usize, reason: impl Into<String>) {
         self.mistake(at, Problem::Unfit(reason.into()));
     }

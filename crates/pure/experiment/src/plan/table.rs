@@ -84,11 +84,7 @@ pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<
         let layout = read_one(&mut table, id.as_ref(), scope, reader);
         table.close(reader);
         let Some(id) = id else { continue };
-        if let Some(first) = ids.iter().find(|other| other.value == id.value) {
-            let line = reader.place(first.at).0;
-            reader.mistake(id.at, Problem::Twice { what: "table", name: id.value.clone(), line });
-        }
-        ids.push(id);
+        reader.is_new("table", &mut ids, id);
         tables.extend(layout);
     }
     tables

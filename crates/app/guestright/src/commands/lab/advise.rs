@@ -31,7 +31,7 @@ const SEND_BUFFER: u16 = 15;
 /// QUIC's usual congestion control today.
 const QUIC_CONGESTION: &str = "quinn-cubic";
 
-/// Which transport should voice take to there? Tries each of them on the live path
+/// Say which transport voice should take to another computer, and why: tries each on the live path
 ///
 /// The other end runs `guestright lab advise --listen`. Voice of 64 kb/s goes there and back over UDP, over QUIC in
 /// datagrams and as a stream, and over TCP with each congestion control that both kernels offer, one after the other.

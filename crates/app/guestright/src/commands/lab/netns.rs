@@ -8,7 +8,7 @@ mod emulated;
 mod figures;
 mod hand;
 mod hosts;
-mod ledger;
+pub(super) mod ledger;
 mod packet;
 mod path;
 mod quic;

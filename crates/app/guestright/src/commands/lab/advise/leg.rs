@@ -1,5 +1,6 @@
 //! One leg: voice in one direction, and what was heard.
 
+use super::super::netns::ledger::LABEL_BYTES;
 use super::super::netns::sockets::Pair;
 use super::super::netns::voice::{Ends, Span, Voice};
 use super::protocol::{CarrierName, Leg, Report};
@@ -17,8 +18,6 @@ use tokio::runtime::Runtime;
 
 /// How long after the last packet somebody still listens.
 pub(super) const AFTERWARDS: Duration = Duration::from_secs(2);
-/// What stands in front of speech in a packet that is not of a stream.
-const LABEL_BYTES: u32 = 12;
 
 /// A way for voice that is open at this end.
 pub(super) enum Way {
@@ -140,6 +139,7 @@ fn over_quic(
 ) -> Result<Report, String> {
     let settings = settings(leg)?.ok_or("this is not QUIC")?;
     let label = if leg.carrier == CarrierName::QuicDatagrams { LABEL_BYTES } else { 0 };
+    let bytes = u32::try_from(usize::from(leg.bytes) + label).map_err(words)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(words)?;
     runtime.block_on(async {
         let sender =
@@ -148,7 +148,7 @@ fn over_quic(
         let spoken = (0..leg.packets).map(|number| Spoken {
             at: Time(first_us + u64::from(number) * u64::from(leg.interval_us)),
             number,
-            bytes: u32::from(leg.bytes) + label,
+            bytes,
         });
         let report = sender.run(&spoken.collect::<Vec<_>>()).await;
         match report.lost {

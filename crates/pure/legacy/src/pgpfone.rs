@@ -1,0 +1,1 @@
+//! PGPfone 2.1: hello, commitment, Diffie-Hellman, words to compare, and counter mode.

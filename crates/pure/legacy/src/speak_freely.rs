@@ -1,0 +1,1 @@
+//! Speak Freely 7: its own packets, and RTP.

@@ -1,0 +1,1 @@
+//! Playout policies on the same traces: late loss against delay, and the best that hindsight could do.

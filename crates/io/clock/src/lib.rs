@@ -1,6 +1,6 @@
 //! The clock and the entropy of this computer.
 //!
-//! Out: [`Clock::now`], which never goes back, and [`seed`], which nobody can foresee.
+//! Out: [`Clock::now`], which never goes back, [`seed`], which nobody can foresee, and [`thread_time`], what work costs.
 
 use guestright_units::{Seed, Time};
 use rand::SeedableRng;
@@ -40,6 +40,18 @@ impl Clock {
     }
 }
 
+/// The processor's time that this thread has used so far: what a piece of work costs, whatever else runs beside it.
+///
+/// POSIX's `CLOCK_THREAD_CPUTIME_ID`. A computer whose cores change their speed makes the same work cost more or less.
+#[must_use]
+pub fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
 fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -73,6 +85,20 @@ mod tests {
         let (first, second) = (clock.now(), clock.now());
         assert!(first <= second);
         assert!(first.unix_seconds().0 > 1_700_000_000);
+    }
+
+    #[test]
+    fn only_work_takes_a_thread_s_time() {
+        let began = thread_time();
+        let mut sum = 0_u64;
+        while thread_time() == began {
+            sum = std::hint::black_box(sum + 1);
+        }
+        let (worked, slept) = (thread_time(), Instant::now());
+        while slept.elapsed() < Duration::from_millis(50) {
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        assert!(thread_time() - worked < Duration::from_millis(25), "{sum}");
     }
 
     #[test]

@@ -82,6 +82,27 @@ pub fn layers(suite: Suite, mode: Mode, encapsulation: Encapsulation, packet_len
     before.into_iter().chain(headers).chain(after).filter(|layer| layer.len > 0).collect()
 }
 
+/// What paper D takes ESP's own header to be, in bytes (section 2.1).
+pub const PAPER_D_HEADER_LEN: usize = 10;
+/// What its Table 1 pads to, in bytes. The paper does not say so: of all sums of a header, a block and a constant, this is
+/// the only one that gives its three figures.
+pub const PAPER_D_BLOCK_LEN: usize = 32;
+
+/// The parts of a packet in ESP's transport mode as paper D must have counted them for its Table 1: what is behind the IP
+/// header, padded to [`PAPER_D_BLOCK_LEN`]; [`PAPER_D_HEADER_LEN`]; 12 bytes of HMAC-MD5-96.
+#[must_use]
+pub fn paper_d_layers(packet_len: usize) -> Vec<Layer> {
+    let inside_len = packet_len.saturating_sub(ip::IPV4_HEADER_LEN);
+    let layers = [
+        Layer { name: "IP", len: ip::IPV4_HEADER_LEN },
+        Layer { name: "ESP header", len: PAPER_D_HEADER_LEN },
+        Layer { name: "packet without IP", len: inside_len },
+        Layer { name: "ESP padding", len: inside_len.next_multiple_of(PAPER_D_BLOCK_LEN) - inside_len },
+        Layer { name: "ESP check value", len: Suite::Aes128CbcHmacMd5.icv_len() },
+    ];
+    layers.into_iter().filter(|layer| layer.len > 0).collect()
+}
+
 /// The parts of the IPv4 packet that leaves, when a packet of `packet_len` bytes goes through WireGuard (section 5.4.6
 /// of its paper): padded to a multiple of 16, 16 bytes of header, 16 of tag.
 #[must_use]

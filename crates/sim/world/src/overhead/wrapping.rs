@@ -22,6 +22,8 @@ pub(crate) enum Wrapping {
     },
     /// ESP as paper B must have counted it: without the initialization vector.
     EspAsComputed,
+    /// ESP as paper D must have counted it: blocks of 32 bytes, a header of 10.
+    EspOfPaperD,
     /// WireGuard.
     WireGuard,
 }
@@ -57,8 +59,9 @@ pub(crate) const SETTINGS: [SettingInfo; 6] = [
     SettingInfo::choice(
         "esp.sizes",
         "rfc",
-        &["rfc", "as-computed"],
-        "Lengths of RFC 4303, or those that give paper B's Table 2: 8 bytes less, as if there were no vector.",
+        &["rfc", "as-computed", "paper-d"],
+        "Lengths of RFC 4303; or those that give paper B's Table 2: 8 bytes less, as if there were no vector; or those that \
+         give paper D's Table 1: blocks of 32 bytes and a header of 10, in transport mode.",
     ),
     SettingInfo::bool(
         "l2tp.length",
@@ -87,14 +90,25 @@ impl Wrapping {
         } else {
             Encapsulation::Raw
         };
-        if settings.text("esp.sizes")? == "rfc" {
-            return Ok(Self::Esp { suite, mode, encapsulation, l2tp_length: settings.bool("l2tp.length")? });
-        }
-        if (suite, mode, encapsulation) == (Suite::TripleDesCbcHmacSha1, Mode::Tunnel, Encapsulation::Raw) {
-            return Ok(Self::EspAsComputed);
-        }
-        let reason =
-            "paper B's lengths are known for 3des-cbc+hmac-sha1-96 in tunnel mode, raw, only; use \"rfc\"";
+        let sizes = settings.text("esp.sizes")?;
+        let reason = match (sizes, suite, mode, encapsulation) {
+            ("rfc", ..) => {
+                let l2tp_length = settings.bool("l2tp.length")?;
+                return Ok(Self::Esp { suite, mode, encapsulation, l2tp_length });
+            }
+            ("as-computed", Suite::TripleDesCbcHmacSha1, Mode::Tunnel, Encapsulation::Raw) => {
+                return Ok(Self::EspAsComputed);
+            }
+            ("paper-d", Suite::Aes128CbcHmacMd5, Mode::Transport, Encapsulation::Raw) => {
+                return Ok(Self::EspOfPaperD);
+            }
+            ("paper-d", ..) => {
+                "paper D's lengths are known for an HMAC-MD5 suite in transport mode, raw, only; use \"rfc\""
+            }
+            _ => {
+                "paper B's lengths are known for 3des-cbc+hmac-sha1-96 in tunnel mode, raw, only; use \"rfc\""
+            }
+        };
         Err(SettingError::unfit("esp.sizes", reason))
     }
 
@@ -104,6 +118,7 @@ impl Wrapping {
             Self::None => vec![Layer { name: "packet", len: packet_len }],
             Self::WireGuard => overhead::wireguard_layers(packet_len),
             Self::EspAsComputed => overhead::paper_b_layers(packet_len),
+            Self::EspOfPaperD => overhead::paper_d_layers(packet_len),
             Self::Esp { suite, mode, encapsulation, l2tp_length } => {
                 let mut layers = overhead::layers(suite, mode, encapsulation, packet_len);
                 if mode == Mode::L2tp && !l2tp_length {

@@ -106,8 +106,16 @@ impl Agreement {
     /// Begins. The first datagram waits in [`Agreement::poll_transmit`].
     #[must_use]
     pub fn new(prepared: Prepared, call: Call, now: Time) -> Self {
+        Self::for_application(prepared, call, &[], now)
+    }
+
+    /// Begins to agree on keys for something else than SRTP. `application` says for what, and what both sides have
+    /// agreed on before: if it differs between them there is no agreement, and it is in the words. Empty is SRTP.
+    #[must_use]
+    pub fn for_application(prepared: Prepared, call: Call, application: &[u8], now: Time) -> Self {
         let own = prepared.fingerprint();
-        let terms = Terms { role: call.role, profile: call.profile, own, peer: call.peer };
+        let application = application.to_vec();
+        let terms = Terms { role: call.role, profile: call.profile, own, peer: call.peer, application };
         let state = match call.role {
             Role::Caller => State::AwaitingCommit,
             Role::Callee => State::AwaitingFirst,

@@ -23,6 +23,8 @@ pub(super) struct Terms {
     pub(super) profile: Profile,
     pub(super) own: Fingerprint,
     pub(super) peer: Fingerprint,
+    /// What the keys are for, if not for SRTP, and what was agreed on before; empty for SRTP.
+    pub(super) application: Vec<u8>,
 }
 
 /// One side's handshake.
@@ -43,14 +45,16 @@ pub(super) struct Keys {
 }
 
 impl Terms {
-    /// The version, the profile, and the fingerprints: the caller's first.
+    /// The version, the profile, the fingerprints (the caller's first), and the application.
+    ///
+    /// All before the application has a length that can be told, and what follows these bytes has a fixed one.
     fn to_bytes(&self) -> Vec<u8> {
         let (caller, callee) = match self.role {
             Role::Caller => (self.own, self.peer),
             Role::Callee => (self.peer, self.own),
         };
         let name = self.profile.name().as_bytes();
-        [DOMAIN, &[0], name, &[0], &caller.0, &callee.0].concat()
+        [DOMAIN, &[0], name, &[0], &caller.0, &callee.0, &self.application].concat()
     }
 
     pub(super) fn tag(&self) -> [u8; 8] {
@@ -200,7 +204,7 @@ impl Noise {
 }
 
 impl Role {
-    pub(super) fn other(self) -> Self {
+    pub(crate) fn other(self) -> Self {
         match self {
             Self::Caller => Self::Callee,
             Self::Callee => Self::Caller,

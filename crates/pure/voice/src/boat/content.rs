@@ -21,7 +21,8 @@ pub enum Content {
 /// A packet of sound: P = {ts, M} of Algorithm 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audio {
-    /// The talker's clock when the sound began, in ticks ([`Content`] does not know how long a tick is).
+    /// The talker's clock when the packet was made, its sound complete, in ticks ([`Content`] does not know how long a
+    /// tick is). Within a talkspurt it rises by the length of a packet.
     pub timestamp: u32,
     /// The first packet after a silence.
     pub starts_talkspurt: bool,

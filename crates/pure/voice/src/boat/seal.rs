@@ -16,7 +16,7 @@ pub trait Seal: Debug + Send {
     /// as far as it fits.
     ///
     /// # Errors
-    /// [`SealError::WornOut`]: the key must not be used any more.
+    /// [`SealError::WornOut`]: the key must not be used any more. [`SealError::Unsealable`]: not this, or not yet.
     fn seal(
         &mut self,
         content: &Content,
@@ -89,4 +89,7 @@ pub enum SealError {
     /// The key protected as much as it may.
     #[error("the key is worn out")]
     WornOut,
+    /// There is no key for it yet, or it is longer than this protection can have.
+    #[error("it cannot be protected: {0}")]
+    Unsealable(&'static str),
 }

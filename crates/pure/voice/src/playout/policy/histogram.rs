@@ -11,6 +11,7 @@ use guestright_units::{Micros, Time};
 /// other and the wait for them pays.
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    quantile: f64,
     underrun: Buckets,
     reorder: Buckets,
     base: WindowMinimum,
@@ -19,7 +20,6 @@ pub struct Histogram {
     interval: Option<(Time, i64)>,
 }
 
-const QUANTILE: f64 = 0.95;
 const FORGET: f64 = 0.983;
 const REORDER_FORGET: f64 = 0.999_3;
 /// The first values count more: the factor is at most 1 - 2 / (n + 1).
@@ -34,10 +34,20 @@ const START_MS: f64 = 80.0;
 const HISTORY: Micros = Micros::from_seconds(2);
 
 impl Histogram {
+    /// NetEQ's own.
+    pub const QUANTILE: f64 = 0.95;
+
     /// Has seen nothing: holds for 80 ms.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_quantile(Self::QUANTILE)
+    }
+
+    /// Aims at another quantile than NetEQ; values are brought between 0.5 and 1.
+    #[must_use]
+    pub fn with_quantile(quantile: f64) -> Self {
         Self {
+            quantile: quantile.clamp(0.5, 1.0),
             underrun: Buckets::new(FORGET, Some(START_WEIGHT)),
             reorder: Buckets::new(REORDER_FORGET, None),
             base: WindowMinimum::new(HISTORY),
@@ -48,7 +58,7 @@ impl Histogram {
 
     /// The delay above the fastest packet that it aims at, in ms.
     fn target_ms(&self) -> f64 {
-        let underrun = match self.underrun.quantile(QUANTILE) {
+        let underrun = match self.underrun.quantile(self.quantile) {
             Some(bucket) => (as_f64(bucket) + 1.0) * BUCKET_MS,
             None => START_MS,
         };
@@ -96,7 +106,7 @@ impl Policy for Histogram {
     }
 
     fn restart(&mut self) {
-        *self = Self::new();
+        *self = Self::with_quantile(self.quantile);
     }
 }
 

@@ -8,8 +8,9 @@ use super::{Arrival, Policy};
 const DEVIATIONS: f64 = 4.0;
 
 /// Algorithm 1: slow averages, gain 0.998002.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ramjee1 {
+    deviations: f64,
     averages: Option<Averages>,
 }
 
@@ -22,8 +23,8 @@ struct Averages {
 
 impl Averages {
     #[expect(clippy::cast_possible_truncation, reason = "a delay in µs is far below 2^63")]
-    fn play_after(averages: Option<Self>, first: &Arrival) -> i64 {
-        averages.map_or_else(|| first.delay(), |it| (it.mean + DEVIATIONS * it.deviation) as i64)
+    fn play_after(averages: Option<Self>, deviations: f64, first: &Arrival) -> i64 {
+        averages.map_or_else(|| first.delay(), |it| (it.mean + deviations * it.deviation) as i64)
     }
 }
 
@@ -34,6 +35,18 @@ fn delay_of(arrival: &Arrival) -> f64 {
 
 impl Ramjee1 {
     const ALPHA: f64 = 0.998_002;
+
+    /// Holds a talkspurt for so many mean deviations above the mean, at least 0; the paper has 4.
+    #[must_use]
+    pub fn with_deviations(deviations: f64) -> Self {
+        Self { deviations: deviations.max(0.0), averages: None }
+    }
+}
+
+impl Default for Ramjee1 {
+    fn default() -> Self {
+        Self::with_deviations(DEVIATIONS)
+    }
 }
 
 impl Policy for Ramjee1 {
@@ -50,7 +63,7 @@ impl Policy for Ramjee1 {
     }
 
     fn play_after(&mut self, first: &Arrival) -> i64 {
-        Averages::play_after(self.averages, first)
+        Averages::play_after(self.averages, self.deviations, first)
     }
 
     fn restart(&mut self) {
@@ -60,8 +73,9 @@ impl Policy for Ramjee1 {
 
 /// Algorithm 4: gain 0.875, and a mode in which it follows a sudden rise of the delay, and the slope down from it, at
 /// once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ramjee4 {
+    deviations: f64,
     averages: Option<Averages>,
     /// The last two delays, the later first.
     last: Option<(f64, f64)>,
@@ -75,6 +89,18 @@ impl Ramjee4 {
     const JUMP: f64 = 800.0 * 125.0;
     /// A slope of at most 63 of them ends it.
     const FLAT: f64 = 63.0 * 125.0;
+
+    /// Holds a talkspurt for so many mean deviations above the mean, at least 0; the paper has 4.
+    #[must_use]
+    pub fn with_deviations(deviations: f64) -> Self {
+        Self { deviations: deviations.max(0.0), averages: None, last: None, spike: None }
+    }
+}
+
+impl Default for Ramjee4 {
+    fn default() -> Self {
+        Self::with_deviations(DEVIATIONS)
+    }
 }
 
 impl Policy for Ramjee4 {
@@ -112,10 +138,10 @@ impl Policy for Ramjee4 {
     }
 
     fn play_after(&mut self, first: &Arrival) -> i64 {
-        Averages::play_after(self.averages, first)
+        Averages::play_after(self.averages, self.deviations, first)
     }
 
     fn restart(&mut self) {
-        *self = Self::default();
+        *self = Self::with_deviations(self.deviations);
     }
 }

@@ -1,4 +1,4 @@
-use crate::{CodecError, Format, Kind, g711, g722, ima};
+use crate::{CodecError, Format, Kind, g711, g722, gsm_lite, ima, wavelet};
 use std::fmt::Debug;
 
 /// Both directions of one codec, with the state that each has.
@@ -46,6 +46,12 @@ pub trait Codec: Debug + Send {
         Ok(Recovered::Concealed)
     }
 
+    /// How many bytes the next packets may have, at most; for codecs that can end a packet anywhere (`w1`, `w2`), which take
+    /// the nearest length that they have. Others do not listen.
+    fn set_packet_bytes(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// By how many samples decoded speech comes later than it was put in, beyond the length of the packet: what the
     /// encoder looks ahead and the decoder holds back.
     fn delay_samples(&self) -> usize;
@@ -86,7 +92,8 @@ pub enum Recovered {
 /// What can be chosen about codecs. Each looks only at what concerns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Opus: bits per second, 6,000 to 510,000; `None` leaves it to the library.
+    /// Opus: bits per second, 6,000 to 510,000; `None` leaves it to the library. `w1`, `w2`: 5,600 to 64,000; `None` are
+    /// 16,000, and [`Codec::set_packet_bytes`] changes it.
     pub bits_per_second: Option<u32>,
     /// Opus: how much the encoder works for quality, 0 to 10.
     pub complexity: u32,
@@ -133,13 +140,17 @@ pub enum AmrPacking {
 /// [`CodecError::NotBuilt`], [`CodecError::LibraryAbsent`] and [`CodecError::LibraryOther`] if this program or this
 /// computer lacks it, [`CodecError::Setting`] for a setting out of range.
 pub fn open(kind: Kind, settings: &Settings) -> Result<Box<dyn Codec>, CodecError> {
-    settings.check()?;
+    settings.check(kind)?;
     match kind {
         Kind::Pcmu => Ok(Box::new(g711::mu_law())),
         Kind::Pcma => Ok(Box::new(g711::a_law())),
         Kind::G722 => Ok(Box::new(g722::g722())),
         Kind::Dvi4 => Ok(Box::new(ima::dvi4())),
         Kind::Ima => Ok(Box::new(ima::ima())),
+        Kind::AdpcmSpeakFreely => Ok(Box::new(ima::speak_freely())),
+        Kind::AdpcmPgpfone => Ok(Box::new(ima::pgpfone())),
+        Kind::GsmLite => Ok(Box::new(gsm_lite::gsm_lite())),
+        Kind::W1 | Kind::W2 => Ok(Box::new(wavelet::Wavelet::new(kind, settings))),
         #[cfg(feature = "gsm")]
         Kind::Gsm => Ok(Box::new(crate::gsm::gsm()?)),
         #[cfg(feature = "lpc10")]
@@ -169,13 +180,15 @@ fn not_built(kind: Kind) -> CodecError {
 }
 
 impl Settings {
-    fn check(&self) -> Result<(), CodecError> {
+    fn check(&self, kind: Kind) -> Result<(), CodecError> {
         let within = |setting, got, least, most| {
             let fits = (least..=most).contains(&got);
             if fits { Ok(()) } else { Err(CodecError::Setting { setting, got, least, most }) }
         };
         if let Some(rate) = self.bits_per_second {
-            within("bits_per_second", rate, 6_000, 510_000)?;
+            let (least, most) =
+                if matches!(kind, Kind::W1 | Kind::W2) { (5_600, 64_000) } else { (6_000, 510_000) };
+            within("bits_per_second", rate, least, most)?;
         }
         within("complexity", self.complexity, 0, 10)?;
         within("loss_percent", self.loss_percent, 0, 100)?;

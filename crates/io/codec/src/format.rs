@@ -1,8 +1,11 @@
 use crate::{CodecError, Settings, open};
+use guestright_wavelet::{FRAME_BYTES_MAX, FRAME_SAMPLES};
 use std::fmt;
 use std::str::FromStr;
 
-/// A codec, at one sampling rate.
+/// A codec, at one sampling rate. GSM, GSM lite and IMA ADPCM do not care: whoever agreed with the peer on another one, as
+/// PGPfone does on 4,410 to 11,025 Hz, hands over samples at that rate, and only durations and [`Format::sample_rate_hz`]
+/// are then others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// G.711 with the mu-law, 64 kbit/s.
@@ -29,6 +32,16 @@ pub enum Kind {
     Amr,
     /// G.729 Annex A, 8 kbit/s.
     G729,
+    /// BoAT's codec in our format: a wavelet transform, any length from 28 to 320 bytes for 40 ms.
+    W1,
+    /// The same on an MDCT with contexts: better at low rates, and 20 ms later.
+    W2,
+    /// GSM without long-term prediction, as PGPfone has it: 11.6 kbit/s at 8 kHz.
+    GsmLite,
+    /// IMA ADPCM as Speak Freely has it: the state after the samples.
+    AdpcmSpeakFreely,
+    /// IMA ADPCM as PGPfone has it: the state before the samples.
+    AdpcmPgpfone,
 }
 
 /// What others have to know of a codec.
@@ -126,10 +139,34 @@ static OPUS48: Format = opus("opus48", 48_000, 120);
 // One frame at 12.2 kbit/s: 31 bytes of speech, one of mode request, one of contents.
 static AMR: Format = Format { packet_bytes_max: 33, ..narrow("amr", "AMR", None) };
 static G729: Format = Format { frame_samples: 80, packet_bytes_max: 20, ..narrow("g729", "G729", Some(18)) };
+static W1: Format = wavelet("w1", "X-W1");
+static W2: Format = wavelet("w2", "X-W2");
+static GSM_LITE: Format = Format { packet_bytes_max: 29, ..narrow("gsm-lite", "X-GSM-LITE", None) };
+static ADPCM_SPEAK_FREELY: Format = Format {
+    frame_samples: 2,
+    packet_samples: 972,
+    packet_bytes_max: 489,
+    ..narrow("adpcm-speak-freely", "X-ADPCM-SPEAK-FREELY", None)
+};
+static ADPCM_PGPFONE: Format = Format {
+    frame_samples: 2,
+    packet_samples: 640,
+    packet_bytes_max: 323,
+    ..narrow("adpcm-pgpfone", "X-ADPCM-PGPFONE", None)
+};
+
+const fn wavelet(name: &'static str, encoding_name: &'static str) -> Format {
+    Format {
+        frame_samples: FRAME_SAMPLES,
+        packet_samples: FRAME_SAMPLES,
+        packet_bytes_max: FRAME_BYTES_MAX,
+        ..narrow(name, encoding_name, None)
+    }
+}
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::Pcmu,
         Self::Pcma,
         Self::G722,
@@ -142,6 +179,11 @@ impl Kind {
         Self::Opus48,
         Self::Amr,
         Self::G729,
+        Self::W1,
+        Self::W2,
+        Self::GsmLite,
+        Self::AdpcmSpeakFreely,
+        Self::AdpcmPgpfone,
     ];
 
     /// Its names, rates and lengths. Known also where the codec itself is not there.
@@ -160,6 +202,11 @@ impl Kind {
             Self::Opus48 => &OPUS48,
             Self::Amr => &AMR,
             Self::G729 => &G729,
+            Self::W1 => &W1,
+            Self::W2 => &W2,
+            Self::GsmLite => &GSM_LITE,
+            Self::AdpcmSpeakFreely => &ADPCM_SPEAK_FREELY,
+            Self::AdpcmPgpfone => &ADPCM_PGPFONE,
         }
     }
 
@@ -183,6 +230,7 @@ impl Kind {
     pub const fn feature(self) -> &'static str {
         match self {
             Self::Pcmu | Self::Pcma | Self::G722 | Self::Dvi4 | Self::Ima => "",
+            Self::W1 | Self::W2 | Self::GsmLite | Self::AdpcmSpeakFreely | Self::AdpcmPgpfone => "",
             Self::Gsm => "gsm",
             Self::Lpc10 => "lpc10",
             Self::Opus8 | Self::Opus16 | Self::Opus48 => "opus",
@@ -228,6 +276,11 @@ mod tests {
             (Kind::Opus48, "opus", 48_000, Some(2), None,     960,   20_000),
             (Kind::Amr,    "AMR",  8_000,  None,    None,     160,   20_000),
             (Kind::Lpc10,  "X-LPC10", 8_000, None,  None,     180,   22_500),
+            (Kind::W1,     "X-W1", 8_000,  None,    None,     320,   40_000),
+            (Kind::W2,     "X-W2", 8_000,  None,    None,     320,   40_000),
+            (Kind::GsmLite, "X-GSM-LITE", 8_000, None, None,  160,   20_000),
+            (Kind::AdpcmPgpfone, "X-ADPCM-PGPFONE", 8_000, None, None, 640, 80_000),
+            (Kind::AdpcmSpeakFreely, "X-ADPCM-SPEAK-FREELY", 8_000, None, None, 972, 121_500),
         ];
         for (kind, encoding, clock, channels, payload_type, ticks, us) in cases {
             let format = kind.format();

@@ -12,6 +12,8 @@
 //! | --- | --- | --- |
 //! | G.711, IMA ADPCM | `audio-codec-algorithms`, linked | 0BSD or Apache-2.0 |
 //! | G.722 | our own, from the Recommendation | ours |
+//! | GSM lite | our own, from the standard and PGPfone's layout | ours |
+//! | `w1`, `w2` | `guestright-wavelet` | ours |
 //! | Opus | libopus from source, linked (feature `opus`) | BSD-3-Clause |
 //! | GSM 06.10 | `libgsm.so.1`, opened at run time (`gsm`) | TU-Berlin-2.0 |
 //! | LPC-10 | `libspandsp.so.2`, opened at run time (`lpc10`) | LGPL-2.1 |
@@ -28,9 +30,11 @@ mod error;
 mod format;
 mod g711;
 mod g722;
+mod gsm_lite;
 mod ima;
 mod noise;
 mod sample;
+mod wavelet;
 
 #[cfg(feature = "amr")]
 mod amr;

@@ -13,6 +13,7 @@ mod capture;
 mod codec;
 mod directory;
 mod identity;
+mod legacy;
 mod receipt;
 mod roaming;
 mod router;
@@ -31,6 +32,7 @@ pub use capture::{capture, streams};
 pub use codec::codec;
 pub use directory::directory;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
+pub use legacy::{nautilus, speak_freely};
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
@@ -41,17 +43,18 @@ pub use text::{armour, team_id, wireguard};
 pub use traffic::traffic;
 pub use tunnel::{esp, esp_datagram, esp_inner, esp_settings, l2tp, ppp};
 pub use vici::vici;
-pub use voice::{agreement, crypto_line, rtcp, rtp};
+pub use voice::{agreement, boat, crypto_line, introduction, rtcp, rtp};
 
 /// A function that holds a promise against some bytes.
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 39] = [
+pub const TARGETS: [(&str, Target); 43] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
     ("batch", batch),
+    ("boat", boat),
     ("bundle", bundle),
     ("capture", capture),
     ("cbor", cbor),
@@ -65,10 +68,12 @@ pub const TARGETS: [(&str, Target); 39] = [
     ("esp_datagram", esp_datagram),
     ("esp_inner", esp_inner),
     ("esp_settings", esp_settings),
+    ("introduction", introduction),
     ("key", key),
     ("key_file", key_file),
     ("l2tp", l2tp),
     ("message", message),
+    ("nautilus", nautilus),
     ("portmap", portmap),
     ("ppp", ppp),
     ("receipt", receipt),
@@ -80,6 +85,7 @@ pub const TARGETS: [(&str, Target); 39] = [
     ("short_message", short_message),
     ("sip", sip),
     ("sms_link", sms_link),
+    ("speak_freely", speak_freely),
     ("stream", stream),
     ("streams", streams),
     ("team_id", team_id),

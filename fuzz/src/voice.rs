@@ -1,16 +1,20 @@
-//! What comes to a media port and out of SDP: RTP, RTCP, keys in `a=crypto`, and datagrams of a key agreement.
+//! What comes to a media port and out of SDP: RTP, RTCP, keys in `a=crypto`, datagrams of a key agreement, and of BoAT.
 
 use std::sync::LazyLock;
 
 use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, Seed as Chance, Time, UnixSeconds};
 use guestright_voice::agreement::{self, Agreement, Call, Event, Fingerprint, Prepared, Role};
+use guestright_voice::boat::modern::{self, Introduction, Member, Modern, introduction};
+use guestright_voice::boat::{Content, Opening, Seal as _, SealError};
 use guestright_voice::playout::Fixed;
 use guestright_voice::rtcp::{self, BLOCKS_MAX, Part};
 use guestright_voice::rtp::{HEADER_LEN, Header, Kind, Packet};
 use guestright_voice::session::{Config, Protection, Session};
 use guestright_voice::srtp::{CryptoLine, MasterKey, Profile, Protect, SrtpError, Unprotect};
+use guestright_voice::tool::Side;
 use rand::SeedableRng;
+use zeroize::Zeroizing;
 
 use crate::seeds::Seed;
 
@@ -103,14 +107,20 @@ pub fn crypto_line(bytes: &[u8]) {
     assert!(!format!("{line:?} {}", line.hidden()).contains(secret), "a key is shown");
 }
 
+fn member(number: u64) -> (SecretKey, Certificate) {
+    let mut rng = rand::rngs::StdRng::seed_from_u64(number);
+    let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+    let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+    let until = UnixSeconds(4_000_000_000);
+    let certificate = Certificate::issue(&team, key.public(), CertifiedRole::Member, UnixSeconds(0), until);
+    (key, certificate)
+}
+
+static MEMBER: LazyLock<(SecretKey, Certificate)> = LazyLock::new(|| member(1));
+
 static MEMBERS: LazyLock<[Prepared; 2]> = LazyLock::new(|| {
     [1, 2].map(|number| {
-        let mut rng = rand::rngs::StdRng::seed_from_u64(number);
-        let team = SecretKey::generate(Suite::Ed25519, &mut rng);
-        let key = SecretKey::generate(Suite::Ed25519, &mut rng);
-        let until = UnixSeconds(4_000_000_000);
-        let certificate =
-            Certificate::issue(&team, key.public(), CertifiedRole::Member, UnixSeconds(0), until);
+        let (key, certificate) = member(number);
         Prepared::new(key, certificate, &Chance::from_number(number)).expect("a short certificate")
     })
 });
@@ -151,6 +161,61 @@ pub fn agreement(bytes: &[u8]) {
     }
 }
 
+fn boat_sides() -> [Modern; 2] {
+    [Role::Caller, Role::Callee].map(|role| {
+        Modern::new(role, &Zeroizing::new([7; 32]), modern::Config::default(), &Chance::from_number(1))
+    })
+}
+
+/// Nobody without the key has a datagram opened, and what is refused changes nothing; content has one form.
+pub fn boat(bytes: &[u8]) {
+    modern::parses(bytes);
+    let [mut caller, mut callee] = boat_sides();
+    let mut honest = Vec::new();
+    for second in 0..3 {
+        let now = Time(NOW.0 + second * 1_000_000);
+        caller.seal(&Content::Cover, bytes.len(), now, &mut honest).expect("the key is fresh");
+        assert!(callee.open(bytes, now).is_err(), "opened what nobody sealed");
+        // The label and the counter that are expected, and anything behind them.
+        let forged = [&honest[..3], bytes].concat();
+        assert!(callee.open(&forged, now).is_err(), "opened what nobody sealed");
+        assert_eq!(callee.open(&honest, now).expect("it is sealed").content, Content::Cover);
+        assert_eq!(callee.open(&honest, now), Err(SealError::Replayed));
+    }
+    let (phase, key) = (bytes.len().try_into().unwrap_or(u32::MAX), bytes);
+    let _ = (callee.response(phase, key), callee.ack(phase, key), caller.install(phase, key));
+    assert!(caller.complete(phase, key).is_err(), "completed what was not begun");
+    caller.seal(&Content::Bye, 34, NOW, &mut honest).expect("the key is fresh");
+    assert!(callee.open(&honest, NOW).is_ok());
+}
+
+/// Whatever comes, nobody is introduced to nobody: bytes as they are, and behind the header of each step.
+pub fn introduction(bytes: &[u8]) {
+    let parsed = introduction::parses(bytes);
+    let from = ([192, 0, 2, 1], 4_000).into();
+    for side in [Side::Caller { to: from }, Side::Callee] {
+        let (key, certificate) = MEMBER.clone();
+        let member = Member { key, certificate, expected: None };
+        let mut side = Introduction::new(side, member, modern::Config::default(), &Chance::from_number(1))
+            .expect("a short certificate");
+        side.handle_timeout(NOW);
+        let said = side.poll_transmit();
+        let answered = side.handle_datagram(bytes, from, NOW);
+        assert!(parsed || answered.is_err(), "took what is no datagram of an introduction");
+        for kind in 0..5 {
+            let header = [introduction::INTRODUCTION, 1, kind, 0];
+            let _ = side.handle_datagram(&[&header[..], bytes].concat(), from, NOW);
+            // With the nonce of the question.
+            let nonce = said.as_ref().and_then(|said| said.bytes.get(4..20)).unwrap_or_default();
+            let _ = side.handle_datagram(&[&header[..], nonce, bytes].concat(), from, NOW);
+        }
+        assert!(side.poll_outcome().is_none(), "introduced to nobody");
+        while let Some(sent) = side.poll_transmit() {
+            assert!(introduction::parses(&sent.bytes) || agreement::parses(&sent.bytes));
+        }
+    }
+}
+
 /// One input for each target: all kinds of a thing in it where that is possible.
 pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     let header = Header { marker: true, payload_type: 8, sequence: 1, timestamp: 160, ssrc: 7 };
@@ -176,4 +241,20 @@ pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     let mut callee = side(Role::Callee);
     let commit = callee.poll_transmit().expect("it commits at once");
     seeds.push(("agreement", "commit".to_owned(), [&[1, 2], &commit[12..]].concat()));
+    let [mut caller, _] = boat_sides();
+    let mut datagram = Vec::new();
+    caller.seal(&Content::Bye, 34, NOW, &mut datagram).expect("the key is fresh");
+    seeds.push(("boat", "sealed".to_owned(), datagram));
+    let response = [&[0x80, 1, 0, 0, 0, 9, 0, 3][..], &[9; 32], &[4, 0, 0]].concat();
+    seeds.push(("boat", "response".to_owned(), response));
+    let (key, certificate) = MEMBER.clone();
+    let member = Member { key, certificate, expected: None };
+    let to = ([192, 0, 2, 1], 4_000).into();
+    let mut caller =
+        Introduction::new(Side::Caller { to }, member, modern::Config::default(), &Chance::from_number(1))
+            .expect("a short certificate");
+    caller.handle_timeout(NOW);
+    let ask = caller.poll_transmit().expect("it asks at once").bytes;
+    seeds.push(("introduction", "ask".to_owned(), ask));
+    seeds.push(("introduction", "answer".to_owned(), [&[9; 48][..], &[1]].concat()));
 }

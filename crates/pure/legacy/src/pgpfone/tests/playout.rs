@@ -1,0 +1,83 @@
+//! PGPfone's jitter control.
+
+use crate::pgpfone::{Codec, Playpoint};
+use guestright_units::{Micros, Time};
+use guestright_voice::playout::{Arrival, Policy as _};
+
+/// Feeds packets that come so many ms after the first way's length.
+fn feed(policy: &mut Playpoint, codec: Codec, extra: impl Fn(u64) -> u64, packets: u64) {
+    let packet = codec.packet();
+    for sequence in 0..packets {
+        let media = sequence * packet.0;
+        let arrived = Time(media + 40_000 + extra(sequence) * 1_000);
+        let starts_talkspurt = sequence == 0;
+        policy.arrived(&Arrival { sequence, media, arrived, starts_talkspurt, duration: packet });
+    }
+}
+
+fn first() -> Arrival {
+    Arrival {
+        sequence: 9,
+        media: 1_000_000,
+        arrived: Time(1_040_000),
+        starts_talkspurt: true,
+        duration: Micros::from_millis(20),
+    }
+}
+
+#[test]
+fn without_jitter_the_first_packet_is_played_at_once() {
+    // Two quanta are what one packet of GSM at 4410 Hz has.
+    let mut policy = Playpoint::new(4_410, Codec::Gsm4410.packet());
+    feed(&mut policy, Codec::Gsm4410, |_| 0, 100);
+    assert_eq!((policy.jitter(), policy.quanta(), policy.hold()), (0, 2, Micros(0)));
+    assert_eq!(policy.play_after(&first()), 40_000);
+    // Packets of 20 ms are one quantum: the second is waited for.
+    assert_eq!(Playpoint::new(8_000, Micros::from_millis(20)).hold(), Micros::from_millis(20));
+}
+
+#[test]
+fn small_deviations_never_get_into_the_variance() {
+    let mut policy = Playpoint::new(8_000, Codec::Adpcm.packet());
+    feed(&mut policy, Codec::Adpcm, |sequence| sequence % 2 * 14, 1_000);
+    assert_eq!(policy.jitter(), 0);
+}
+
+#[test]
+fn jitter_moves_the_play_point_and_quiet_does_not_bring_it_all_the_way_back() {
+    let codec = Codec::Adpcm;
+    let mut policy = Playpoint::new(8_000, codec.packet());
+    feed(&mut policy, codec, |sequence| sequence * 37 % 160, 300);
+    let (jitter, quanta, hold) = (policy.jitter(), policy.quanta(), policy.hold());
+    assert!((30..120).contains(&jitter), "{jitter}");
+    // 9 samples a ms: the division by 1000 is rounded up.
+    let wanted = (u64::try_from(jitter).unwrap() * 9).div_ceil(160);
+    assert_eq!(quanta, if wanted <= 2 { 2 } else { wanted + 1 });
+    assert_eq!(hold.0, (quanta * 20_000).div_ceil(80_000).saturating_sub(1) * 80_000);
+    assert_eq!(policy.play_after(&first()), 40_000 + hold.0.cast_signed());
+    feed(&mut policy, codec, |_| 0, 1_000);
+    assert!(policy.jitter() < jitter);
+    // Division towards zero leaves the skew 7 ms off, and the variance 15 ms above that.
+    assert!(policy.jitter() <= 2 * (7 + 15) && policy.quanta() <= 4, "{}", policy.jitter());
+}
+
+#[test]
+fn the_play_point_stays_between_2_and_20_quanta() {
+    let codec = Codec::Gsm4410;
+    let mut policy = Playpoint::new(4_410, codec.packet());
+    feed(&mut policy, codec, |sequence| sequence % 2 * 20_000, 400);
+    assert_eq!(policy.quanta(), 20);
+    // 20 quanta of 36.3 ms are 10 packets: nine more are waited for.
+    assert_eq!(policy.hold().0, 9 * codec.packet().0);
+    policy.restart();
+    assert_eq!((policy.quanta(), policy.jitter()), (2, 0));
+}
+
+#[test]
+fn the_first_packets_do_not_move_it() {
+    let codec = Codec::Adpcm;
+    let mut policy = Playpoint::new(8_000, codec.packet());
+    feed(&mut policy, codec, |sequence| sequence % 2 * 5_000, 10);
+    assert_eq!(policy.quanta(), 2);
+    assert!(policy.jitter() > 0);
+}

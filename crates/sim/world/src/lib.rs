@@ -8,6 +8,7 @@ mod cpu;
 mod joined;
 mod meter;
 mod overhead;
+mod playout;
 mod radio;
 mod receipts;
 mod saturation;
@@ -20,6 +21,7 @@ mod whole;
 
 pub use bound::Bound;
 pub use overhead::Overhead;
+pub use playout::Playout;
 pub use saturation::Saturation;
 pub use streams::Streams;
 pub use tcp::Tcp;
@@ -31,5 +33,5 @@ use guestright_experiment::Testbed;
 /// Every testbed, by the name that plans use.
 #[must_use]
 pub fn testbeds() -> &'static [&'static dyn Testbed] {
-    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports]
+    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout]
 }

@@ -14,6 +14,7 @@ mod codec;
 mod directory;
 mod identity;
 mod legacy;
+mod pgpfone;
 mod receipt;
 mod roaming;
 mod router;
@@ -33,6 +34,7 @@ pub use codec::codec;
 pub use directory::directory;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
 pub use legacy::{nautilus, speak_freely};
+pub use pgpfone::pgpfone;
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
@@ -49,7 +51,7 @@ pub use voice::{agreement, boat, crypto_line, introduction, rtcp, rtp};
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 43] = [
+pub const TARGETS: [(&str, Target); 44] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -74,6 +76,7 @@ pub const TARGETS: [(&str, Target); 43] = [
     ("l2tp", l2tp),
     ("message", message),
     ("nautilus", nautilus),
+    ("pgpfone", pgpfone),
     ("portmap", portmap),
     ("ppp", ppp),
     ("receipt", receipt),

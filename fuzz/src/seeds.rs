@@ -49,6 +49,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::short_messages::seeds(&mut seeds);
     crate::signalling::seeds(&mut seeds);
     crate::voice::seeds(&mut seeds);
+    crate::pgpfone::seeds(&mut seeds);
     crate::legacy::seeds(&mut seeds);
     legacy.into_iter().for_each(|legacy| legacy_objects(&mut seeds, legacy));
     seeds

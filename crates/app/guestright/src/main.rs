@@ -2,6 +2,7 @@
 //!
 //! One file per subcommand in `commands`; this file only parses, dispatches and reports failures.
 
+mod address;
 mod commands;
 mod control;
 mod failure;

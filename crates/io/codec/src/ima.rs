@@ -185,7 +185,7 @@ impl Ima {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Codec, Settings, open};
+    use crate::{Settings, open};
 
     /// Speak Freely's 486 + 3 bytes and PGPfone's 3 + 4 x 80, with the state that the packet begins with.
     #[test]

@@ -30,19 +30,22 @@
 //! - *Equal packets are encrypted equally*: every packet begins from zero, and the key is MD5 of the phrase, for ever.
 //! - *The order is that of arrival* in its own protocol, and what is missing is not noticed. Robust mode
 //!   ([`Config::copies`] above 1) numbers packets modulo 256: what is not ahead of the last packet by that number, and
-//!   less than 16 behind it, is dropped. So a copy that is 16 packets late (3.2 s with GSM) is played again, as the
-//!   tool's own rule has it; RTP mode has sequence numbers and no such holes.
-//! - *A packet that the network has doubled* looks like the next packet. The tool played it twice. Equal packets are so
-//!   rare while somebody speaks that here a packet equal to one of the last [`EQUAL_KEPT`] counts as a duplicate. The
-//!   price: of digital silence, where a codec makes the same packet again and again, all but the first go missing, which
-//!   is silence all the same. Nothing is added to the packets for it.
+//!   less than 16 behind it, is dropped, so nothing is shuffled; what is farther behind is a new beginning. RTP mode has
+//!   sequence numbers and times.
+//! - *A packet that the network has doubled* looks like the next packet, and the tool played it twice. Equal packets are so
+//!   rare while somebody speaks that here a packet equal to one of the last [`EQUAL_KEPT`] counts as a duplicate, with
+//!   and without numbers; a copy that comes later than that is played again. The price: of digital silence, where a codec
+//!   makes the same packet again and again, all but the first go missing, which is silence all the same. Nothing is added
+//!   to the packets for it.
 //! - *Anybody who knows the address can speak* where no cipher is set. The first to send something well formed is the
 //!   peer for the rest of the call; the original mixed everybody.
-//! - *A wrong phrase is not noticed.* What is decrypted is noise of the right length, and is played; only GSM's count of
-//!   samples ([`packet::Sound::open`]) gives it away.
+//! - *A wrong phrase is not noticed.* What is decrypted is noise of the right length, and is played. In RTP mode the
+//!   header is noise too, so nothing is taken.
+//! - *A farewell is never encrypted* in its own protocol: whoever can send from the peer's address ends the call.
 //!
 //! Where it differs from the original, besides that: one UDP port instead of two (its control packets went to the port
-//! above; here a control packet is known by its second byte), and no text, faces, one-time pad, PGP, AES, VAT, 2X or
+//! above; here a control packet is known by its second byte); sound that is not under the call's cipher is refused, where the
+//! original played it; and no text, faces, one-time pad, PGP, AES, VAT, 2X or
 //! VOX.
 
 pub mod cipher;

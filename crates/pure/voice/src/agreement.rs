@@ -18,8 +18,9 @@
 //!
 //! FIRST to THIRD are Noise_XX_25519_ChaChaPoly_BLAKE2s. Whoever moves last could try keys until the words come out as it
 //! likes; the callee moves last, so the callee commits. The words cover both ephemeral keys, and nothing that is sent
-//! later. The prologue covers the version, the SRTP profile, both fingerprints with their roles, and the commitment. Each
-//! signature covers the handshake's hash so far, the role, and the signer's keys.
+//! later. The prologue covers the version, the SRTP profile, both fingerprints with their roles, what the keys are for if
+//! not for SRTP ([`Agreement::for_application`]), and the commitment. Each signature covers the handshake's hash so far,
+//! the role, and the signer's keys.
 //!
 //! # Datagrams
 //!

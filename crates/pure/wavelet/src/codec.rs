@@ -39,14 +39,14 @@ pub struct Decoder {
 enum Transform {
     Wavelet,
     /// With the newest 20 ms of speech in an encoder, and what the next transform is to be added to in a decoder.
-    Mdct(Box<Mdct>, [f32; HOP]),
+    Mdct(Box<Mdct>, Box<[f32; HOP]>),
 }
 
 impl Transform {
     fn new(kind: Kind) -> Self {
         match kind {
             Kind::W1 => Self::Wavelet,
-            Kind::W2 => Self::Mdct(Box::new(Mdct::new()), [0.0; HOP]),
+            Kind::W2 => Self::Mdct(Box::new(Mdct::new()), Box::new([0.0; HOP])),
         }
     }
 }
@@ -75,8 +75,9 @@ impl Encoder {
             Transform::Mdct(mdct, before) => {
                 let [first, second] = halves(&samples);
                 let (one, two) = (mdct.forward(before, &first), mdct.forward(&first, &second));
-                *before = second;
-                let interleaved = std::array::from_fn(|at| if at % 2 == 0 { one[at / 2] } else { two[at / 2] });
+                **before = second;
+                let interleaved =
+                    std::array::from_fn(|at| if at % 2 == 0 { one[at / 2] } else { two[at / 2] });
                 contexts::write(&Planes::new(&interleaved), packet)
             }
         }
@@ -113,7 +114,7 @@ impl Decoder {
     pub fn conceal(&mut self, samples: &mut [i16; FRAME_SAMPLES]) {
         self.concealment.missing(samples);
         if let Transform::Mdct(mdct, overlap) = &mut self.transform {
-            *overlap = mdct.overlap(&std::array::from_fn(|at| f32::from(self.concealment.ahead(at))));
+            **overlap = mdct.overlap(&std::array::from_fn(|at| f32::from(self.concealment.ahead(at))));
         }
     }
 }

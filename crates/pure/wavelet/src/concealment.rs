@@ -112,7 +112,8 @@ mod tests {
         concealment.heard(&mut std::array::from_fn(voice), true);
         let mut first = [0; FRAME_SAMPLES];
         concealment.missing(&mut first);
-        let peaks = |samples: &[i16]| (0..samples.len()).filter(|at| samples[*at] > 4_000).collect::<Vec<_>>();
+        let peaks =
+            |samples: &[i16]| (0..samples.len()).filter(|at| samples[*at] > 4_000).collect::<Vec<_>>();
         // 320 is in the sixth period, 35 after its beginning.
         assert_eq!(peaks(&first), [22, 79, 136, 193, 250, 307]);
         assert!(first[22] == 9_000 && first[307] < 8_000);

@@ -100,11 +100,7 @@ fn zero_context(known: &Known, at: usize, plane: u32, depth: usize) -> usize {
     };
     // The two transforms lie side by side: the other one's coefficient of the same frequency is before or after this one.
     let other = if at.is_multiple_of(2) { 1 } else { -1 };
-    let sum = 2 * (size(-2) + size(2) + size(other))
-        + size(-4)
-        + size(4)
-        + size(other - 2)
-        + size(other + 2);
+    let sum = 2 * (size(-2) + size(2) + size(other)) + size(-4) + size(4) + size(other - 2) + size(other + 2);
     let size = match sum {
         0..=2 => sum,
         3..=4 => 3,

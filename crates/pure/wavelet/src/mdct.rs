@@ -86,9 +86,8 @@ impl Mdct {
 
     /// The orthonormal DCT of the fourth kind, its own inverse.
     fn dct4(&self, values: &[f32; HOP]) -> [f32; HOP] {
-        let turned: [Complex; HALF] = std::array::from_fn(|at| {
-            multiply((values[2 * at], values[HOP - 1 - 2 * at]), self.twiddles[at])
-        });
+        let turned: [Complex; HALF] =
+            std::array::from_fn(|at| multiply((values[2 * at], values[HOP - 1 - 2 * at]), self.twiddles[at]));
         let transformed = self.dft(&turned);
         let mut result = [0.0; HOP];
         let scale = (2.0 / 160.0_f32).sqrt();

@@ -2,10 +2,10 @@
 
 use crate::FRAME_SAMPLES;
 
-/// Planes of a magnitude: an orthonormal transform of 320 samples in 16 bits has no more that matter.
-pub(crate) const PLANES: u32 = 18;
+/// Planes of a magnitude: orthonormal transforms of 160 samples in 16 bits have no more.
+pub(crate) const PLANES: u32 = 19;
 /// The lowest highest plane: less is silence. With it, the highest plane fits into four bits.
-const TOP_MIN: u32 = 3;
+const TOP_MIN: u32 = 4;
 /// Where in the interval that is left a coefficient is put. Small ones are more frequent than large ones.
 const WITHIN: f32 = 0.4;
 
@@ -43,7 +43,7 @@ pub(crate) fn below(top: u32) -> impl Iterator<Item = u32> {
 #[expect(clippy::cast_possible_truncation, reason = "it is within the range of the planes")]
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
 fn whole(magnitude: f32) -> u32 {
-    magnitude.min(262_143.0) as u32
+    magnitude.min(524_287.0) as u32
 }
 
 /// What is known so far of what was encoded.
@@ -83,7 +83,7 @@ impl Known {
     }
 
     /// The best guess.
-    #[expect(clippy::cast_precision_loss, reason = "magnitudes have 18 bits")]
+    #[expect(clippy::cast_precision_loss, reason = "magnitudes have 19 bits")]
     pub(crate) fn coefficients(&self) -> [f32; FRAME_SAMPLES] {
         let mut coefficients = [0.0; FRAME_SAMPLES];
         for (at, coefficient) in coefficients.iter_mut().enumerate() {

@@ -79,13 +79,14 @@ impl Algorithm {
     #[must_use]
     pub const fn knob(self) -> Knob {
         const HOLDS: &[f64] = &[
-            0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 120.0, 160.0, 200.0, 250.0, 300.0,
-            400.0, 600.0, 800.0,
+            0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 120.0, 160.0, 200.0, 250.0,
+            300.0, 400.0, 600.0, 800.0,
         ];
         const DEVIATIONS: &[f64] =
             &[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 16.0, 20.0, 30.0];
         const QUANTILES: &[f64] = &[
-            0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.999, 1.0,
+            0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.999,
+            1.0,
         ];
         const FACTORS: &[f64] =
             &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0];
@@ -215,8 +216,7 @@ mod tests {
     #[test]
     fn boat_plays_t0_and_a_round_trip_later() {
         let mut boat = Algorithm::Boat.policy(1.0);
-        let exchange =
-            Handshake { media: 1_000_000, arrived: Time(1_030_000), round_trip: Micros(80_000) };
+        let exchange = Handshake { media: 1_000_000, arrived: Time(1_030_000), round_trip: Micros(80_000) };
         boat.handshake(&exchange);
         let first = Arrival {
             sequence: 0,

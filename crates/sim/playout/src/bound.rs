@@ -89,12 +89,7 @@ fn first_hindered(rest: &[Talkspurt]) -> i64 {
 }
 
 /// Every useful delay of a talkspurt after one state, and leaving it out.
-fn extend(
-    next: &mut [Front],
-    spurt: &Talkspurt,
-    (late, free_from, sum): (usize, i64, i128),
-    hinders: i64,
-) {
+fn extend(next: &mut [Front], spurt: &Talkspurt, (late, free_from, sum): (usize, i64, i128), hinders: i64) {
     let came = spurt.delays.len();
     let may_be_late = next.len() - 1 - late;
     if came <= may_be_late {

@@ -14,7 +14,9 @@ pub enum CapturedError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// Nothing was sent here and came there.
-    #[error("no stream of RTP leaves in the first capture and comes in the second; give the sender's first, of the same call")]
+    #[error(
+        "no stream of RTP leaves in the first capture and comes in the second; give the sender's first, of the same call"
+    )]
     NoStream,
     /// What was found is no trace.
     #[error(transparent)]
@@ -86,7 +88,8 @@ fn sources(file: &[u8]) -> Result<Sources, CaptureError> {
         if is_rtcp(datagram.payload) || count == PACKETS_MAX {
             continue;
         }
-        if let (Some(header), Some(at)) = (RtpHeader::parse(datagram.payload, datagram.missing), datagram.at) {
+        if let (Some(header), Some(at)) = (RtpHeader::parse(datagram.payload, datagram.missing), datagram.at)
+        {
             sources.entry(header.ssrc).or_default().push(Seen { at: at.time(), header });
             count += 1;
         }
@@ -102,15 +105,12 @@ fn trace(
 ) -> Result<Trace, TraceError> {
     let mut widen = WidenTimestamp::default();
     let made = |seen: &Seen| {
-        let ticks = u128::from(widen.widen(seen.header.timestamp));
+        let ticks = u128::from(widen.widen(seen.header.timestamp.into()));
         let micros = ticks * 1_000_000 / u128::from(clock_rate);
         (u64::try_from(micros).unwrap_or(u64::MAX), *seen)
     };
-    let sound: Vec<(u64, Seen)> = sent
-        .iter()
-        .filter(|seen| seen.header.payload_type != COMFORT_NOISE)
-        .map(made)
-        .collect();
+    let sound: Vec<(u64, Seen)> =
+        sent.iter().filter(|seen| seen.header.payload_type != COMFORT_NOISE).map(made).collect();
     // What is in a timestamp of 0 by the clock of the captures; signed, for it may lie before their epoch.
     let origin = sound.iter().map(|(media, seen)| signed(seen.at.0) - signed(*media)).min().unwrap_or(0);
     let first = sound.iter().map(|(media, _)| *media).min().unwrap_or(0);
@@ -170,7 +170,7 @@ mod tests {
         let sender = capture(&[
             (1_000_500, 65_535, wrap, 0, 7),
             (1_010_000, 9, 0, 0, 8), // the other side's
-            (1_020_100, 0, 0, 0, 7), // soonest after it was made
+            (1_020_100, 0, 0, 0, 7),
             (1_041_000, 1, 160, 13, 7),
             (1_500_000, 2, 4_000, 0, 7),
             (1_520_000, 3, 4_160, 0, 7),
@@ -183,8 +183,8 @@ mod tests {
             (1_600_100, 2, 4_000, 0, 7),
         ]);
         let trace = from_captures(&sender, &receiver, CLOCK, PACKET).unwrap();
-        let text = "sequence,sent_us,arrived_us\n0,0,60400\n1,20000,\n2,520000,620000\n3,540000,619900\n";
-        // Made at 980.1 ms by the clock of the captures.
+        let text = "sequence,sent_us,arrived_us\n0,0,60500\n1,20000,\n2,520000,620100\n3,540000,620000\n";
+        // The last two left soonest after they were made: the first was made at 980 ms by the clock of the captures.
         let want = Trace::from_csv(text, PACKET).unwrap();
         assert_eq!(trace.to_csv(), want.to_csv());
         assert_eq!(trace, want);
@@ -199,7 +199,10 @@ mod tests {
         for (sender, receiver) in [(&later, &one), (&one, &other)] {
             assert_eq!(from_captures(sender, receiver, CLOCK, PACKET), Err(CapturedError::NoStream));
         }
-        assert!(matches!(from_captures(&one[..40], &later, CLOCK, PACKET), Err(CapturedError::Capture(_) | CapturedError::NoStream)));
+        assert!(matches!(
+            from_captures(&one[..40], &later, CLOCK, PACKET),
+            Err(CapturedError::Capture(_) | CapturedError::NoStream)
+        ));
         assert_eq!(from_captures(&one, &later, 0, PACKET), Err(CapturedError::Clock));
     }
 }

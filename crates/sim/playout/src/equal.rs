@@ -106,7 +106,10 @@ mod tests {
             let (strict, lax) = (at(1.0), at(5.0));
             assert!(strict.delay_ms > lax.delay_ms && strict.knob > lax.knob, "{strict:?} {lax:?}");
             let run = mean(&calls, algorithm, lax.knob, (&Rules::OURS, &judge)).unwrap().unwrap();
-            assert!((run.late_percent - 5.0).abs() < 1.5 && (run.delay_ms - lax.delay_ms).abs() < 10.0, "{run:?}");
+            assert!(
+                (run.late_percent - 5.0).abs() < 1.5 && (run.delay_ms - lax.delay_ms).abs() < 10.0,
+                "{run:?}"
+            );
         }
     }
 

@@ -74,8 +74,7 @@ pub fn play(trace: &Trace, policy: &mut dyn Policy, exchanges: &[Exchange], rule
         policy.arrived(&arrival);
         player.base.add(arrival.delay(), arrived);
         let Some(offset) = player.offset(spurt, &spurts, &arrival, policy) else { continue };
-        at[index] = (arrival.delay() <= offset)
-            .then(|| Time(packet.media.saturating_add_signed(offset)));
+        at[index] = (arrival.delay() <= offset).then(|| Time(packet.media.saturating_add_signed(offset)));
     }
     Played { at, offsets: player.offsets }
 }

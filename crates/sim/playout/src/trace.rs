@@ -47,7 +47,9 @@ pub const PACKETS_MAX: usize = 4_320_000;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
     /// A line is not three numbers.
-    #[error("line {line} of the trace is \"{got}\", wanted `sequence,sent_us,arrived_us`; leave the last empty if it was lost")]
+    #[error(
+        "line {line} of the trace is \"{got}\", wanted `sequence,sent_us,arrived_us`; leave the last empty if it was lost"
+    )]
     Line {
         /// Which, from 1.
         line: usize,
@@ -55,7 +57,9 @@ pub enum TraceError {
         got: String,
     },
     /// Sequence numbers and times do not rise.
-    #[error("line {line} of the trace does not come after the one before: sequence numbers and times of sending rise")]
+    #[error(
+        "line {line} of the trace does not come after the one before: sequence numbers and times of sending rise"
+    )]
     Order {
         /// Which, from 1.
         line: usize,
@@ -152,7 +156,8 @@ impl Trace {
         let mut text = "sequence,sent_us,arrived_us\n".to_owned();
         for packet in &self.packets {
             let arrived = packet.arrived.map(|at| at.0.to_string()).unwrap_or_default();
-            writeln!(text, "{},{},{arrived}", packet.sequence, packet.sent.0).expect("a String takes everything");
+            writeln!(text, "{},{},{arrived}", packet.sequence, packet.sent.0)
+                .expect("a String takes everything");
         }
         text
     }

@@ -24,12 +24,21 @@ impl Policy for Whims {
     fn restart(&mut self) {}
 }
 
-fn is_not_beaten(trace: &Trace, policy: &mut dyn Policy, rules: &Rules, seed: u64) -> Result<(), TestCaseError> {
+fn is_not_beaten(
+    trace: &Trace,
+    policy: &mut dyn Policy,
+    rules: &Rules,
+    seed: u64,
+) -> Result<(), TestCaseError> {
     let chance = &mut Streams::new(Seed::from_number(seed)).stream("handshake", 0);
     let handshakes = Handshakes::over(trace, chance);
     let played = play(trace, policy, &handshakes.exchanges, rules);
-    let late =
-        trace.packets.iter().zip(&played.at).filter(|(packet, at)| packet.arrived.is_some() && at.is_none()).count();
+    let late = trace
+        .packets
+        .iter()
+        .zip(&played.at)
+        .filter(|(packet, at)| packet.arrived.is_some() && at.is_none())
+        .count();
     let Some(mean) = played.added_mean_ms(trace) else { return Ok(()) };
     let bound = trace.bound(late).mean_us(late).expect("a choice that makes so many late was just made");
     prop_assert!(
@@ -89,5 +98,21 @@ proptest! {
         let trace = call.trace(Seed::from_number(seed));
         let rules = Rules { waits_for_first, ..Rules::OURS };
         is_not_beaten(&trace, &mut Whims(whims, 0), &rules, seed)?;
+    }
+}
+
+/// A real call; how it was made stands in the file.
+const NAMESPACES: &str = include_str!("traces/namespaces.csv");
+
+#[test]
+fn a_captured_call_is_played_by_all_and_nobody_beats_hindsight() {
+    let trace = Trace::from_csv(NAMESPACES, Micros::from_millis(20)).expect("it was written by us");
+    assert!(trace.talkspurts().count() > 20 && trace.packets.len() > 1_000);
+    for algorithm in Algorithm::ALL {
+        let mut policy = algorithm.policy(algorithm.knob().usual);
+        is_not_beaten(&trace, policy.as_mut(), &Rules::OURS, 1).expect("the bound holds");
+        let played = play(&trace, algorithm.policy(algorithm.knob().usual).as_mut(), &[], &Rules::OURS);
+        let heard = played.at.iter().flatten().count();
+        assert!(heard * 2 > trace.packets.len(), "{algorithm:?} plays {heard} of {}", trace.packets.len());
     }
 }

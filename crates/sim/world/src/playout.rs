@@ -159,7 +159,9 @@ fn knob(over: Over, knob: f64) -> Result<f64, SettingError> {
         Over::Bound => (50.0, "late packets in %"),
         Over::Policy(algorithm) if is_own => return Ok(algorithm.knob().usual),
         Over::Policy(Algorithm::Moon | Algorithm::Histogram) => (1.0, "a quantile"),
-        Over::Policy(Algorithm::PaperA) => return Err(SettingError::unfit("knob", "paper A's buffer has none; give -1")),
+        Over::Policy(Algorithm::PaperA) => {
+            return Err(SettingError::unfit("knob", "paper A's buffer has none; give -1"));
+        }
         Over::Policy(algorithm) => {
             let grid = algorithm.knob().grid;
             (grid.last().copied().unwrap_or(1.0) * 10.0, algorithm.knob().name)

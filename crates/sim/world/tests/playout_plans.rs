@@ -22,7 +22,7 @@ fn quickly(plan: &Plan) -> Evaluation {
     let plan = plan.quick();
     let mut results = Results::new(&plan);
     for run in plan.runs() {
-        let outcome = plan.run(&run).unwrap();
+        let outcome = plan.testbed().run(&run.settings, run.seed.clone()).unwrap();
         results.record(&plan, &run, &outcome).unwrap();
     }
     evaluate(&plan, &results, Platform::Sim)
@@ -30,7 +30,8 @@ fn quickly(plan: &Plan) -> Evaluation {
 
 #[test]
 fn the_plans_can_be_run_in_the_time_that_is_promised() {
-    let counts = PLANS.map(plan).map(|plan| (plan.name().to_owned(), plan.run_count(), plan.quick().run_count()));
+    let counts =
+        PLANS.map(plan).map(|plan| (plan.name().to_owned(), plan.run_count(), plan.quick().run_count()));
     let (all, quick) = counts.iter().fold((0, 0), |(all, quick), (_, a, q)| (all + a, quick + q));
     assert!(all <= RUNS_MAX && quick <= QUICK_RUNS_MAX, "{all} and {quick} runs: {counts:?}");
 }

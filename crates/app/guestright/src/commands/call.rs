@@ -1,12 +1,14 @@
 //! `guestright call`: a member's own telephone.
 
 mod contacts;
+mod driver;
 mod ear;
 mod line;
 mod media;
 mod offer;
 mod phone;
 mod place;
+mod profile;
 mod report;
 mod sound;
 mod tape;
@@ -28,15 +30,20 @@ use std::path::PathBuf;
 ///
 /// A stock softphone cannot do that. --protection home lets your homes protect the call instead; they can hear it then.
 /// What you ask for is what you get: a call is never less protected than it was asked for, it ends instead.
+///
+/// With --profile a call goes straight to a computer, without homes and SIP, by a tool with a wire format of its own:
+/// boat, or one of four old ones whose protection is broken.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Example:
   guestright call contact add 'guestright:contact?name=Bea&id=…'
   guestright call bea --key alice.key --certificate alice.cert
   guestright call bea --play question.wav --record answer.wav --seconds 10 --json
-  guestright call listen --key alice.key --certificate alice.cert --answer auto")]
+  guestright call listen --key alice.key --certificate alice.cert --answer auto
+  guestright call 192.0.2.7 --profile boat --expect bea --key alice.key --certificate alice.cert
+  guestright call 192.0.2.7 --profile pgpfone --insecure-for-study")]
 pub(crate) struct Call {
-    /// Whom
+    /// Whom; with --profile and without --at, where: HOST or HOST:PORT
     #[arg(required = true)]
     name: Option<String>,
     #[command(flatten)]
@@ -58,7 +65,9 @@ enum CallCommand {
 /// Ctrl-C, or --calls calls, end it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright call listen --key bob.key --certificate bob.cert --answer auto --record heard.wav")]
+  guestright call listen --key bob.key --certificate bob.cert --answer auto --record heard.wav
+  guestright call listen --profile boat --key bob.key --certificate bob.cert
+  guestright call listen --profile speak-freely --pass-phrase-file phrase --insecure-for-study --answer auto")]
 struct Listen {
     #[command(flatten)]
     line: LineArgs,
@@ -66,13 +75,14 @@ struct Listen {
     #[arg(long, value_enum, default_value = "ask")]
     answer: Answer,
     /// The least protection that a call is taken with; otherwise that of --protection
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "profile")]
     accept: Option<Protection>,
     /// End after so many calls
     #[arg(long, value_name = "N")]
     calls: Option<u32>,
     /// Be known at home for so many seconds, and say so again before they are over
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(30..=3_600))]
+    #[arg(conflicts_with = "profile")]
     expires: u32,
 }
 
@@ -118,7 +128,7 @@ struct LineArgs {
     /// This computer's own address; otherwise the one that the way home begins with
     #[arg(long, value_name = "ADDRESS")]
     address: Option<IpAddr>,
-    /// The port for SIP; 0 takes any
+    /// The port for SIP, or that of --profile; 0 takes any, and whoever listens with --profile has that of the tool
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// What SIP goes over
@@ -133,12 +143,12 @@ struct LineArgs {
     /// Who may be able to hear the call
     #[arg(long, value_enum, default_value = "end-to-end")]
     protection: Protection,
-    /// Codecs, the best first
-    #[arg(long, value_delimiter = ',', default_values = ["pcmu", "pcma"], value_parser = parse_codec)]
-    codec: Vec<Kind>,
-    /// When what arrives is played
-    #[arg(long, value_enum, default_value = "neteq")]
-    playout: Playout,
+    /// Codecs, the best first [default: pcmu,pcma]; with --profile one of the tool's own
+    #[arg(long, value_delimiter = ',')]
+    codec: Vec<String>,
+    /// When what arrives is played [default: neteq]
+    #[arg(long, value_enum)]
+    playout: Option<Playout>,
     /// Say this sound file instead of what the microphone hears
     #[arg(long, value_name = "FILE.wav")]
     play: Option<PathBuf>,
@@ -176,6 +186,8 @@ struct LineArgs {
     /// Take commands from standard input even if it is no terminal: hold, resume, codec NAME, quit
     #[arg(long)]
     control: bool,
+    #[command(flatten)]
+    profile: profile::ProfileArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -199,6 +211,8 @@ enum Playout {
     Moon,
     /// The papers' buffer: 120 ms, played from when it is half full
     Paper,
+    /// Paper D's clock, which handshakes set; only with --profile boat
+    Boat,
 }
 
 impl Call {
@@ -224,7 +238,12 @@ impl Call {
 
 fn start(line: &LineArgs, task: phone::Task, out: &mut impl Write) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let outcome = runtime.block_on(phone::run(line, task, out));
+    let outcome = runtime.block_on(async {
+        match line.profile.name() {
+            Some(profile) => profile::run(profile, line, task, out).await,
+            None => phone::run(line, task, out).await,
+        }
+    });
     // A goodbye that the stack still wants to repeat must not hold us.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     outcome
@@ -258,14 +277,29 @@ impl Protection {
     }
 }
 
-fn parse_codec(text: &str) -> Result<Kind, String> {
+impl LineArgs {
+    /// When what arrives is played.
+    fn playout(&self) -> Playout {
+        self.playout.unwrap_or(Playout::Neteq)
+    }
+
+    /// The codecs for SIP, the best first.
+    fn kinds(&self) -> Result<Vec<Kind>, Failure> {
+        if self.codec.is_empty() {
+            return Ok(vec![Kind::Pcmu, Kind::Pcma]);
+        }
+        self.codec.iter().map(|name| parse_codec(name)).collect()
+    }
+}
+
+fn parse_codec(text: &str) -> Result<Kind, Failure> {
     let name = match text {
         "g711" | "g711u" => "pcmu",
         "g711a" => "pcma",
         "opus" => "opus48",
         other => other,
     };
-    let kind: Kind = name.parse().map_err(|error| format!("{error}"))?;
-    kind.is_available().map_err(|error| error.to_string())?;
+    let kind: Kind = name.parse().map_err(Failure::user)?;
+    kind.is_available().map_err(Failure::config)?;
     Ok(kind)
 }

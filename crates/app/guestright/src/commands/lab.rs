@@ -4,6 +4,8 @@ mod advise;
 mod check;
 #[cfg(feature = "lab")]
 mod compare;
+#[cfg(feature = "lab")]
+mod cost;
 #[cfg(all(test, feature = "lab"))]
 mod fake;
 #[cfg(feature = "lab")]

@@ -17,14 +17,14 @@ use std::process::{Command, Stdio};
 use wav::{read, share_alike, speech, write};
 
 /// A directory with a team of two members, and a third who is of no team.
-struct Household {
+pub(crate) struct Household {
     directory: tempfile::TempDir,
     /// Hosts `member` and `phone`, where there has to be a network.
     world: Option<World>,
 }
 
 impl Household {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let this = Self { directory: tempfile::tempdir().unwrap(), world: None };
         std::fs::write(this.path("passphrase"), "a passphrase\n").unwrap();
         let passphrase = ["--passphrase-file", this.text("passphrase")].map(str::to_owned);
@@ -62,11 +62,11 @@ impl Household {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn text(&self, name: &str) -> &'static str {
+    pub(crate) fn text(&self, name: &str) -> &'static str {
         Box::leak(self.path(name).into_os_string().into_string().unwrap().into_boxed_str())
     }
 
@@ -74,7 +74,7 @@ impl Household {
         succeeded(&guestright().args(arguments).output().unwrap())
     }
 
-    fn key(&self, member: &str) -> [String; 4] {
+    pub(crate) fn key(&self, member: &str) -> [String; 4] {
         let team = if member == "mallory" { "other" } else { "house" };
         let file = |end: &str| self.text(&format!("{team}/{member}.{end}")).to_owned();
         ["--key".to_owned(), file("key"), "--certificate".to_owned(), file("cert")]
@@ -103,7 +103,7 @@ impl Household {
         Program::start(&mut command, &self.path(&format!("{member}.log")))
     }
 
-    fn contact(&self, member: &str, name: &str) {
+    pub(crate) fn contact(&self, member: &str, name: &str) {
         let [_, _, _, certificate] = self.key(member);
         let card = self.run(["call", "card", "--certificate", &certificate, "--home", "192.0.2.9"]);
         let card = card.lines().next().unwrap();
@@ -121,7 +121,7 @@ pub(crate) fn few_refused(heard: &Value) -> bool {
     heard["refused"].as_u64().unwrap() * 4 < heard["heard"]["counts"]["received"].as_u64().unwrap()
 }
 
-fn event(program: &Program, event: &str) -> Value {
+pub(crate) fn event(program: &Program, event: &str) -> Value {
     program.hear(event, |line| line["event"] == event)
 }
 

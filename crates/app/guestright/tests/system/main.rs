@@ -22,6 +22,7 @@ mod ike;
 mod ingest;
 mod lab;
 mod mos;
+mod profiles;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;
 mod team;

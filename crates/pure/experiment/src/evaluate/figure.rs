@@ -135,6 +135,7 @@ fn x_names(curves: &Curves<'_>, figure: &Figure) -> Vec<String> {
     for case in &figure.cases {
         match figure.x {
             Dimension::Case => names.push(grid.cases[*case].title.clone()),
+            Dimension::Axis(_) if figure.x_of.is_some() => {}
             Dimension::Axis(axis) => {
                 for value in &grid.cases[*case].values[axis] {
                     let name = value.to_string();
@@ -184,13 +185,20 @@ fn points(
         for value in &curves.plan.grid.cases[*case].values[axis] {
             let label = value.to_string();
             let named = || names.iter().position(|name| *name == label).map(number);
-            let Some(x) = value.number().or_else(named) else { continue };
             let mut at = fixed.clone();
             at[axis] = Some(value.clone());
+            let x = match figure.x_of {
+                Some(of) => curves.estimate(of, *case, &at).mean,
+                None => value.number().or_else(named),
+            };
+            let Some(x) = x else { continue };
             points.push(FigurePoint { x, label, estimate: curves.estimate(of, *case, &at) });
         }
     }
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    // Along another quantity a curve may go back.
+    if figure.x_of.is_none() {
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
     points
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Figure {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) x: Dimension,
+    /// What is drawn to the right in place of the axis itself: each curve is that of its points.
+    pub(crate) x_of: Option<Quantity>,
     pub(crate) y: Vec<Quantity>,
     pub(crate) cases: Vec<usize>,
     pub(crate) at: Coordinates,
@@ -75,6 +77,8 @@ fn read_one(
     let title = table.want_text(reader, "title", 200);
     let x_name = table.want_text(reader, "x", 100);
     let x = x_name.as_ref().and_then(|name| Dimension::find(name, scope, reader));
+    let x_of_name = table.text(reader, "x_of", 100);
+    let x_of = x_of_name.as_ref().and_then(|name| scope.quantity(name, reader));
     if table.node("y").is_none() {
         table.missing(reader, "y", "a metric, a measure, or a list of them");
     }
@@ -103,12 +107,16 @@ fn read_one(
     let figure = Figure {
         id: id?.value.clone(),
         title: title?.value,
-        x_label: x_label.map_or_else(|| x.label(scope), |label| label.value),
+        x_label: x_label.map_or_else(
+            || x_of.map_or_else(|| x.label(scope), |of| label_of(of, scope)),
+            |label| label.value,
+        ),
         y_label: y_label.map_or_else(|| label_of(y[0], scope), |label| label.value),
         cases: cases.unwrap_or_else(|| {
             (0..scope.cases().len()).filter(|case| y.iter().all(|y| scope.has_case(*y, *case))).collect()
         }),
         x,
+        x_of,
         y,
         at,
         x_log,
@@ -120,7 +128,34 @@ fn read_one(
         published,
         note,
     };
-    check(&figure, &x_name, &y_names, scope, reader).then_some(figure)
+    let is_curve = check_x_of(&figure, x_of_name.as_ref(), scope, reader);
+    (is_curve && check(&figure, &x_name, &y_names, scope, reader)).then_some(figure)
+}
+
+/// What is drawn to the right has a value at every point that is drawn.
+fn check_x_of(
+    figure: &Figure,
+    name: Option<&At<String>>,
+    scope: &Scope<'_>,
+    reader: &mut Reader<'_>,
+) -> bool {
+    let (Some(of), Some(name)) = (figure.x_of, name) else { return name.is_none() };
+    let Dimension::Axis(axis) = figure.x else {
+        reader.unfit(name.at, "`x_of` needs an axis as `x`, along which its curve goes");
+        return false;
+    };
+    if let Some(case) = figure.cases.iter().find(|case| !scope.has_case(of, **case)) {
+        let case = &scope.cases()[*case].name;
+        reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
+        return false;
+    }
+    let dimensions = scope.dimensions(of);
+    let fits = |y: &Quantity| scope.dimensions(*y) == dimensions;
+    if !dimensions[axis] || !figure.y.iter().all(fits) {
+        reader.unfit(name.at, format!("`{}` has not the same axes as `y`", name.value));
+        return false;
+    }
+    true
 }
 
 fn check(

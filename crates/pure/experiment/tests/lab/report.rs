@@ -164,3 +164,40 @@ fn figures_over_cases_words_and_several_axes() {
     assert!(csv.starts_with("calls,delay_ms,\"delay_ms, published\",cpu.nat_us\n1,"), "{csv}");
     assert!(csv.contains(",30.0,500.0\n"), "{csv}");
 }
+
+#[test]
+fn a_metric_may_take_the_place_of_the_axis_in_a_figure() {
+    let figure = "[[figure]]\nid = \"f\"\ntitle = \"Load against delay\"\nx = \"calls\"\nx_of = \"delay_ms\"\ny = \"load\"";
+    let axis = small(&figure.replace("x_of = \"delay_ms\"\n", ""));
+    let draw = |text: &str| {
+        let plan = plan(text);
+        evaluate(&plan, &run(&plan), Platform::Sim).figures.remove(0)
+    };
+    let (by_delay, by_calls) = (draw(&small(figure)), draw(&axis));
+    assert_eq!((by_delay.x_label.as_str(), by_calls.x_label.as_str()), ("delay_ms (ms)", "calls"));
+    let points = |figure: &guestright_experiment::FigureNumbers| figure.series[0].points.clone();
+    for (one, other) in points(&by_delay).iter().zip(points(&by_calls)) {
+        assert_eq!((&one.label, &one.estimate), (&other.label, &other.estimate));
+        assert_eq!(other.x.to_string(), other.label);
+    }
+    let delays: Vec<f64> = points(&by_delay).iter().map(|point| point.x).collect();
+    let plan = plan(&small("[[figure]]\nid = \"f\"\ntitle = \"Delay\"\nx = \"calls\"\ny = \"delay_ms\""));
+    let want = evaluate(&plan, &run(&plan), Platform::Sim).figures.remove(0);
+    let want: Vec<f64> = points(&want).iter().filter_map(|point| point.estimate.mean).collect();
+    assert!(!want.is_empty() && delays == want, "{delays:?} {want:?}");
+    assert!(by_delay.svg().unwrap().contains("<path"));
+}
+
+#[test]
+fn what_is_drawn_to_the_right_has_a_value_at_every_point() {
+    let wrong = |x: &str, x_of: &str| {
+        let text = small(&format!(
+            "[[measure]]\nid = \"room\"\nkind = \"largest\"\nof = \"load\"\nat_most = 0.6\nover = \"calls\"\notherwise = 0\n\
+             [[figure]]\nid = \"f\"\ntitle = \"t\"\nx = \"{x}\"\nx_of = \"{x_of}\"\ny = \"load\""
+        ));
+        guestright_experiment::Plan::parse(&text, crate::testbed::TESTBEDS).unwrap_err().to_string()
+    };
+    assert!(wrong("case", "delay_ms").contains("needs an axis"), "{}", wrong("case", "delay_ms"));
+    assert!(wrong("calls", "room").contains("has not the same axes"), "{}", wrong("calls", "room"));
+    assert!(wrong("calls", "dealy_ms").contains("delay_ms"), "{}", wrong("calls", "dealy_ms"));
+}

@@ -8,7 +8,7 @@ use guestright_voice::boat::{Content, Message, Opened, Seal, SealError, Step};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use std::collections::VecDeque;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 /// In clear in front of each datagram.
 const HEADER: usize = 3;
@@ -184,7 +184,11 @@ impl Seal for Legacy {
                 datagram.push(KEYED | direction | if key.bit { KEY_BIT } else { 0 });
                 datagram.extend_from_slice(&sequence.to_be_bytes());
                 plain::write(content, room, &self.envelope, self.is_caller, &mut self.rng, datagram)?;
-                key.check(datagram.len() - HEADER + TAG, &self.config)?;
+                if let Err(error) = key.check(datagram.len() - HEADER + TAG, &self.config) {
+                    // What was not encrypted must not be sent by mistake.
+                    datagram.zeroize();
+                    return Err(error);
+                }
                 key.protect(sequence, datagram, HEADER);
             }
         }

@@ -30,15 +30,16 @@ pub(super) struct Agreement {
     primes: Vec<Prime>,
     ciphers: Vec<Cipher>,
     /// What we said, and what was said to us, each with its length before it.
-    own: Sha1Text,
-    peer: Sha1Text,
+    own: Transcript,
+    peer: Transcript,
     cipher: Option<Cipher>,
     secret: Option<Secret>,
     commitment: Option<[u8; 20]>,
     peer_name: Option<String>,
 }
 
-type Sha1Text = Vec<u8>;
+/// Messages, each with its length before it, as they go into the words.
+type Transcript = Vec<u8>;
 
 /// What comes of a message.
 pub(super) enum Progress {
@@ -207,7 +208,7 @@ impl fmt::Debug for Agreement {
     }
 }
 
-fn note(transcript: &mut Sha1Text, message: &[u8]) {
+fn note(transcript: &mut Transcript, message: &[u8]) {
     transcript.extend(u16::try_from(message.len()).unwrap_or(u16::MAX).to_be_bytes());
     transcript.extend(message);
 }

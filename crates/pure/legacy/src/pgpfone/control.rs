@@ -56,9 +56,9 @@ const WORD_LIST: u8 = 10;
 const SYSTEM: u8 = 12;
 
 /// The only hash there is.
-pub const SHA1: [u8; 4] = *b"SHA1";
+pub(super) const SHA1: [u8; 4] = *b"SHA1";
 /// The protocol's version, of which the first number must not be greater than ours.
-pub const VERSION_NUMBER: [u8; 2] = [0, 0];
+pub(super) const VERSION_NUMBER: [u8; 2] = [0, 0];
 
 /// What a side can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -194,8 +194,7 @@ impl Setup {
 }
 
 /// The whole number of which `low` are the last 16 bits and which is nearest to `near`, if there is one of 32 bits.
-#[must_use]
-pub fn widen(low: u16, near: u32) -> Option<u32> {
+pub(super) fn widen(low: u16, near: u32) -> Option<u32> {
     let [.., high, last] = near.to_be_bytes();
     let ahead = low.wrapping_sub(u16::from_be_bytes([high, last])).cast_signed();
     near.checked_add_signed(i32::from(ahead))

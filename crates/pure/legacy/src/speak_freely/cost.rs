@@ -44,3 +44,44 @@ fn one(form: Form, cipher: Cipher, name: &'static str, end: End) -> Work {
     };
     Work { name, end, codec_bytes, wire_bytes, run: Box::new(run) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_has_the_bytes_of_table_5_and_both_ends_of_each() {
+        let all = work();
+        let seen: Vec<_> =
+            all.iter().map(|work| (work.name, work.end, work.codec_bytes, work.wire_bytes)).collect();
+        for (number, name) in
+            ["gsm blowfish", "gsm idea", "gsm des", "adpcm blowfish", "adpcm idea", "adpcm des"]
+                .into_iter()
+                .enumerate()
+        {
+            // 5 packets of 330 and 24 + 336 bytes; 8.2305 of 489 and 24 + 496.
+            let (codec, wire) = if number < 3 { (1_650, 1_800) } else { (4_025, 4_280) };
+            assert_eq!(seen[2 * number], (name, End::Sender, codec, wire));
+            assert_eq!(seen[2 * number + 1], (name, End::Receiver, codec, wire));
+        }
+    }
+
+    #[test]
+    fn a_second_of_work_is_packets_that_the_tool_writes_and_reads() {
+        // GSM has five packets a second: an odd number of equal digests is one of them.
+        for mut work in work().into_iter().filter(|work| work.name.starts_with("gsm")) {
+            let payload = vec![0x55; 330];
+            let cipher = match work.name {
+                "gsm idea" => Cipher::Idea,
+                "gsm des" => Cipher::Des,
+                _ => Cipher::Blowfish,
+            };
+            let key = Key::new(cipher, Protocol::Own, PHRASE);
+            let want = match work.end {
+                End::Sender => digest(&Sound::seal(Form::Gsm, &payload, cipher, &key, LABEL)),
+                End::Receiver => digest(&payload),
+            };
+            assert_eq!((work.run)(), want, "{work:?}");
+        }
+    }
+}

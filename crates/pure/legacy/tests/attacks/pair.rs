@@ -56,10 +56,9 @@ impl<S: Seal> Pair<S> {
     pub(crate) fn tell(&mut self, step: Step, key: Vec<u8>) -> Message {
         let message = Message { phase: self.phase, step, key };
         let datagram = self.seal(&Content::Message(message));
-        match self.open(&datagram).expect("nobody has touched it").content {
-            Content::Message(message) => message,
-            other => panic!("it was a message, and came as {other:?}"),
-        }
+        let opened = self.open(&datagram).expect("nobody has touched it");
+        let Content::Message(message) = opened.content else { panic!("it was a message") };
+        message
     }
 
     /// PROBE, RESPONSE and INSTALL; gives the key material of ACK, which may get lost.

@@ -5,8 +5,11 @@ use guestright_legacy::boat::{Config, Keystream, Mac};
 use guestright_units::Micros;
 use guestright_voice::boat::Boat;
 
+/// What is sent back for a datagram.
+type Mirror = fn(&[u8]) -> Vec<u8>;
+
 /// Calls somebody who is not there, while `mirror` sends back what it does not swallow.
-fn call_a_mirror(caller: Boat, mirror: fn(&[u8]) -> Vec<u8>) -> Wire {
+fn call_a_mirror(caller: Boat, mirror: Mirror) -> Wire {
     let mut wire = Wire::new(vec![caller]);
     wire.meddle = Box::new(move |_, bytes, _| {
         vec![Sent { to: 0, from: address(1), bytes: mirror(bytes), after: Micros::from_millis(60) }]
@@ -53,7 +56,7 @@ fn a_mirror_that_forgets_the_bit_is_refused() {
 
 #[test]
 fn no_mirror_answers_boat_today() {
-    let mirrors: [fn(&[u8]) -> Vec<u8>; 3] = [<[u8]>::to_vec, turned, |bytes| {
+    let mirrors: [Mirror; 3] = [<[u8]>::to_vec, turned, |bytes| {
         // Kinds of an introduction are numbers in the third byte.
         let mut bytes = bytes.to_vec();
         bytes[2] = bytes[2] % 3 + 1;

@@ -90,7 +90,9 @@ impl Boat {
             return Err(ToolError::OutOfTurn("the call is over"));
         }
         let Some(line) = &mut self.line else {
-            let Some(opening) = &mut self.opening else { return Err(ToolError::OutOfTurn("nobody is there")) };
+            let Some(opening) = &mut self.opening else {
+                return Err(ToolError::OutOfTurn("nobody is there"));
+            };
             return opening.handle_datagram(datagram, from, now);
         };
         let opened = match line.open(datagram, now) {

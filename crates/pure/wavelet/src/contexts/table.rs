@@ -1,4 +1,7 @@
-//! Where the probabilities of `w2` begin: counted.
+//! Where the probabilities of `w2` begin: how often each bit was zero, of 65,536.
+//!
+//! Counted over six minutes of speech at 8 kHz, 20 sentences at levels from -34 to -16 dBov by twelve voices of flite 2.2 and
+//! espeak-ng 1.51 in seven languages; planes further from the highest one counted less. None of the sentences is in the tests.
 
 use super::CONTEXTS;
 

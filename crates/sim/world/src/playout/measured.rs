@@ -43,11 +43,19 @@ pub(super) const METRICS: [MetricInfo; 22] = [
     MetricInfo::new("burst_ratio", "", "How the concealed packets cluster (G.107, 7.5); 1 is at random."),
     MetricInfo::new("r", "", "The rating: G.711 with concealment, packet time included (G.107)."),
     MetricInfo::new("mos", "", "Its mean opinion score."),
-    MetricInfo::new("best_fixed_mos", "", "The same with the one delay for the call that is best in hindsight, losses at random."),
+    MetricInfo::new(
+        "best_fixed_mos",
+        "",
+        "The same with the one delay for the call that is best in hindsight, losses at random.",
+    ),
     MetricInfo::new("best_fixed_ms", "ms", "That delay."),
     MetricInfo::new("bound_ms", "ms", "The least mean delay with as many late packets, in hindsight."),
     MetricInfo::new("above_bound_ms", "ms", "The mean delay less that."),
-    MetricInfo::new("delay_at_ms", "ms", "The mean delay at `late_percent`, with the knob chosen in hindsight."),
+    MetricInfo::new(
+        "delay_at_ms",
+        "ms",
+        "The mean delay at `late_percent`, with the knob chosen in hindsight.",
+    ),
     MetricInfo::new("mos_at", "", "The mean opinion score there."),
     MetricInfo::new("knob_at", "", "The knob there."),
     MetricInfo::new("bound_at_ms", "ms", "The least mean delay at `late_percent`, in hindsight."),
@@ -61,8 +69,7 @@ pub(super) fn run(config: &Config, seed: Seed) -> Outcome {
     let judge = Judge::new(config.call.interval).expect("the setting is a length of time");
     let call = |family: &Family| {
         let trace = Call { family: *family, ..config.call }.trace(seed.clone());
-        let handshakes =
-            Handshakes::over(&trace, &mut Streams::new(seed.clone()).stream("handshake", 0));
+        let handshakes = Handshakes::over(&trace, &mut Streams::new(seed.clone()).stream("handshake", 0));
         (trace, handshakes)
     };
     let calls: Vec<(Trace, Handshakes)> = config.families.iter().map(call).collect();
@@ -170,6 +177,10 @@ fn about_the_bound(numbers: &mut Numbers, trace: &Trace, late_percent: f64) {
 }
 
 fn compare(numbers: &mut Numbers, trace: &Trace, played: &Played, figures: &Figures) {
+    // Where most is late there is nothing left to compare, and it would take the longest.
+    if figures.late * 2 > figures.packets {
+        return;
+    }
     let late = usize::try_from(figures.late).unwrap_or(usize::MAX);
     let bound = trace.bound(late).mean_us(late).map(|us| us / 1e3);
     let above = played.added_mean_ms(trace).zip(bound).map(|(added, bound)| added - bound);

@@ -2,24 +2,65 @@
 
 use super::Playout;
 use super::offer::Agreed;
+use crate::failure::Failure;
+use anyhow::anyhow;
 use guestright_audio::{Level, VoiceDetector};
 use guestright_codec::{
     Activity, Codec, CodecError, Encoded, Kind, Noise, PACKET_SAMPLES_MAX, PAYLOAD_BYTES_MAX, Settings,
 };
+use guestright_quality::LossPattern;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Fixed, Histogram, Moon, Output, PaperA, Policy, Ramjee4, Sound};
 use guestright_voice::session::{Accepted, Frame, Session};
+use guestright_voice::tool::Tool;
 use std::collections::VecDeque;
 
 /// What the fixed policy holds back, as paper A's buffer does.
 const HOLD: Micros = Micros::from_millis(60);
 
+/// What takes frames of the codec, and gives them back in time.
+pub(super) trait Machine {
+    fn handle_frame(&mut self, frame: &Frame<'_>, now: Time);
+    fn poll_sound(&mut self, now: Time) -> Output;
+    fn hear(&mut self, is_speech: bool);
+}
+
+impl Machine for Session {
+    fn handle_frame(&mut self, frame: &Frame<'_>, now: Time) {
+        Self::handle_frame(self, frame, now);
+    }
+
+    fn poll_sound(&mut self, now: Time) -> Output {
+        Self::poll_sound(self, now)
+    }
+
+    fn hear(&mut self, is_speech: bool) {
+        Self::hear(self, is_speech);
+    }
+}
+
+impl Machine for Box<dyn Tool> {
+    fn handle_frame(&mut self, frame: &Frame<'_>, now: Time) {
+        self.as_mut().handle_frame(frame, now);
+    }
+
+    fn poll_sound(&mut self, now: Time) -> Output {
+        self.as_mut().poll_sound(now)
+    }
+
+    fn hear(&mut self, is_speech: bool) {
+        self.as_mut().hear(is_speech);
+    }
+}
+
 /// The codec of a call, what was decoded and not yet heard, and who tells speech from pauses.
 pub(super) struct Ear {
-    kind: Kind,
+    /// Samples per second.
+    rate: u32,
     codec: Box<dyn Codec>,
     decoded: VecDeque<i16>,
     noise: Noise,
+    pattern: LossPattern,
     heard: VoiceDetector,
     said: VoiceDetector,
 }
@@ -27,19 +68,29 @@ pub(super) struct Ear {
 impl Ear {
     pub(super) fn new(kind: Kind, dtx: bool) -> Result<Self, CodecError> {
         let settings = Settings { discontinuous: dtx, ..Settings::default() };
-        let rate = kind.format().sample_rate_hz;
+        Self::with(kind, &settings, kind.format().sample_rate_hz)
+    }
+
+    /// For samples at another rate than the codec was made for.
+    pub(super) fn with(kind: Kind, settings: &Settings, rate: u32) -> Result<Self, CodecError> {
         Ok(Self {
-            kind,
-            codec: guestright_codec::open(kind, &settings)?,
+            rate,
+            codec: guestright_codec::open(kind, settings)?,
             decoded: VecDeque::new(),
             noise: Noise::new(1),
+            pattern: LossPattern::default(),
             heard: VoiceDetector::new(rate),
             said: VoiceDetector::new(rate),
         })
     }
 
     /// Encodes what was said, and hands it to the session.
-    pub(super) fn say(&mut self, spoken: &[i16], session: &mut Session, at: Time) -> Result<(), CodecError> {
+    pub(super) fn say(
+        &mut self,
+        spoken: &[i16],
+        machine: &mut impl Machine,
+        at: Time,
+    ) -> Result<(), CodecError> {
         let mut payload = [0; PAYLOAD_BYTES_MAX];
         let Encoded { bytes, activity } = self.codec.encode(spoken, &mut payload)?;
         let is_loud = self.said.heard(spoken);
@@ -49,27 +100,42 @@ impl Ear {
             is_speech: activity == Activity::Speech && is_loud && bytes > 0,
             noise_level: noise_level(spoken),
         };
-        session.handle_frame(&frame, at);
+        machine.handle_frame(&frame, at);
         Ok(())
     }
 
     /// The next samples to be heard.
-    pub(super) fn hear(&mut self, samples: usize, session: &mut Session, now: Time) -> Vec<i16> {
+    pub(super) fn hear(&mut self, samples: usize, machine: &mut impl Machine, now: Time) -> Vec<i16> {
         while self.decoded.len() < samples {
             let ahead = self.micros(self.decoded.len());
             let before = self.decoded.len();
-            self.sound(session.poll_sound(now + ahead));
+            self.sound(machine.poll_sound(now + ahead));
             if self.decoded.len() == before {
                 // A duration of less than a sample: nobody sends that.
                 self.decoded.resize(samples, 0);
             }
         }
         let heard: Vec<i16> = self.decoded.drain(..samples).collect();
-        session.hear(self.heard.heard(&heard));
+        machine.hear(self.heard.heard(&heard));
         heard
     }
 
+    /// So many bytes may the next packet have; a codec that can be cut anywhere fills them.
+    pub(super) fn set_packet_bytes(&mut self, bytes: usize) {
+        self.codec.set_packet_bytes(bytes);
+    }
+
+    /// What was missing, in the order in which it was to be played.
+    pub(super) fn pattern(&self) -> &LossPattern {
+        &self.pattern
+    }
+
     fn sound(&mut self, output: Output) {
+        match &output.sound {
+            Sound::Play { .. } => self.pattern.push(false),
+            Sound::Conceal { .. } => self.pattern.push(true),
+            Sound::ComfortNoise { .. } | Sound::Silence => {}
+        }
         let mut buffer = [0; PACKET_SAMPLES_MAX];
         let length = self.samples(output.duration).min(PACKET_SAMPLES_MAX);
         let length = match output.sound {
@@ -104,11 +170,11 @@ impl Ear {
 
     fn micros(&self, samples: usize) -> Micros {
         let samples = u64::try_from(samples).unwrap_or(u64::MAX);
-        Micros(samples.saturating_mul(1_000_000) / u64::from(self.kind.format().sample_rate_hz))
+        Micros(samples.saturating_mul(1_000_000) / u64::from(self.rate.max(1)))
     }
 
     fn samples(&self, duration: Micros) -> usize {
-        let samples = duration.0.saturating_mul(u64::from(self.kind.format().sample_rate_hz)) / 1_000_000;
+        let samples = duration.0.saturating_mul(u64::from(self.rate.max(1))) / 1_000_000;
         usize::try_from(samples).unwrap_or(usize::MAX)
     }
 }
@@ -126,9 +192,18 @@ pub(super) fn accepted(kind: Kind, payload_type: u8) -> Accepted {
         Kind::Pcmu | Kind::Pcma | Kind::G722 => (8, Micros::from_millis(1)),
         Kind::Gsm => (33, Micros::from_millis(20)),
         Kind::G729 => (10, Micros::from_millis(10)),
-        Kind::Dvi4 | Kind::Ima | Kind::Lpc10 | Kind::Opus8 | Kind::Opus16 | Kind::Opus48 | Kind::Amr => {
-            (0, Micros(0))
-        }
+        Kind::GsmLite => (29, Micros::from_millis(20)),
+        Kind::Dvi4
+        | Kind::Ima
+        | Kind::Lpc10
+        | Kind::Opus8
+        | Kind::Opus16
+        | Kind::Opus48
+        | Kind::Amr
+        | Kind::W1
+        | Kind::W2
+        | Kind::AdpcmSpeakFreely
+        | Kind::AdpcmPgpfone => (0, Micros(0)),
     };
     Accepted { payload_type, clock_rate: kind.format().clock_rate_hz, frame_bytes, frame }
 }
@@ -164,12 +239,18 @@ fn micros(ms: f64) -> Micros {
     Micros((ms * 1e3) as u64)
 }
 
-pub(super) fn policy(playout: Playout) -> Box<dyn Policy> {
-    match playout {
+/// What learns when sound is played.
+pub(super) fn policy(playout: Playout) -> Result<Box<dyn Policy>, Failure> {
+    Ok(match playout {
         Playout::Fixed => Box::new(Fixed::new(HOLD)),
         Playout::Neteq => Box::new(Histogram::default()),
         Playout::Ramjee => Box::new(Ramjee4::default()),
         Playout::Moon => Box::new(Moon::default()),
         Playout::Paper => Box::new(PaperA),
-    }
+        Playout::Boat => {
+            return Err(Failure::user(anyhow!("no handshakes set a clock in a call like this")).hint(
+                "--playout boat is for --profile boat; --playout neteq follows the delays that were seen",
+            ));
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! One call, from the first ring to the summary.
 
-use super::media::{Media, MediaSettings, News, Sockets, Stream};
+use super::driver::News;
+use super::media::{self, Media, MediaSettings, Said, Sockets, Stream};
 use super::offer::{Agreed, Own, Refusal, SUITES};
 use super::phone::{Phone, identity};
 use super::{Protection, offer};
@@ -81,7 +82,7 @@ impl Part {
             version: 0,
             address: sockets.address(),
             control_port: sockets.control_port(),
-            kinds: phone.line.codec.clone(),
+            kinds: phone.kinds.clone(),
             protection,
             digest,
             keys,
@@ -286,13 +287,13 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         let Some(agreed) = self.part.own.agreed.clone() else { return Ok(()) };
         let codec = agreed.kind.to_string();
         if let Some(media) = &self.media {
-            media.change(self.as_stream(agreed)?);
+            media.change(Box::new(self.as_stream(agreed)?));
             return Ok(());
         }
         let sockets = self.part.sockets.take().ok_or_else(|| anyhow!("the sockets of this call are gone"))?;
         let stream = self.as_stream(agreed)?;
         let settings = MediaSettings { line: self.phone.line.clone(), protection: self.part.own.protection };
-        self.media = Some(Media::start(settings, sockets, stream)?);
+        self.media = Some(media::start(settings, sockets, stream)?);
         let protection = self.part.own.protection;
         let facts = json!({ "codec": codec, "protection": protection.name() });
         match protection {
@@ -334,9 +335,9 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         Ok(Stream { agreed, agreement })
     }
 
-    fn handle_media(&mut self, news: News, who: &str) -> Result<Option<Over>, Failure> {
+    fn handle_media(&mut self, news: News<Said>, who: &str) -> Result<Option<Over>, Failure> {
         match news {
-            News::Agreed(agreed) => {
+            News::Event(Said::Agreed(agreed)) => {
                 self.talking = Some(Instant::now());
                 let key = agreed.peer.subject_id();
                 let contact = self.phone.contacts.of_member(key).next().map(|contact| contact.name.clone());
@@ -355,7 +356,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                 );
                 self.phone.report.say("protected", &said, facts)?;
             }
-            News::NotAgreed(error) => return Ok(Some(Over::Broken(not_agreed(&error, who)))),
+            News::Event(Said::NotAgreed(error)) => return Ok(Some(Over::Broken(not_agreed(&error, who)))),
             News::Second(second) => self.phone.report.second(&second)?,
             News::Trouble(said) => self.phone.report.say("trouble", &said, json!({}))?,
         }
@@ -374,7 +375,9 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                     self.part.own.kinds.insert(0, kind);
                     self.modify(self.wanted);
                 }
-                Err(said) => self.phone.report.say("trouble", &said, json!({}))?,
+                Err(unknown) => {
+                    self.phone.report.say("trouble", unknown.to_string().trim_end(), json!({}))?
+                }
             },
             ("", _) => {}
             _ => self.phone.report.say(
@@ -449,7 +452,7 @@ fn not_agreed(error: &agreement::AgreementError, who: &str) -> Failure {
 }
 
 /// What is new in the voice; never, without any.
-async fn news(media: &mut Option<Media>) -> Option<News> {
+async fn news(media: &mut Option<Media>) -> Option<News<Said>> {
     match media {
         Some(media) => media.news().await,
         None => std::future::pending().await,

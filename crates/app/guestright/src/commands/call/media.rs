@@ -3,39 +3,28 @@
 //! In: what is agreed on, datagrams, what is said. Out: datagrams, what is heard, [`News`]. The machine is
 //! [`Session`]; this is its sockets, its clock and its pace. Packets leave by deadlines that do not drift.
 
+use super::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice};
 use super::ear::{self, Ear};
 use super::offer::{Agreed as Terms, Guard};
-use super::report::Second;
-use super::sound::Sound;
-use super::tape::Tape;
 use super::{LineArgs, Protection};
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use guestright_clock::Clock;
-use guestright_quality::{Analyser, AnalyserConfig, BufferConfig, Codec as Rated, Interval, Packet, Summary};
-use guestright_units::{Micros, Time};
+use guestright_quality::{AnalyserConfig, BufferConfig, Codec as Rated};
+use guestright_units::Time;
 use guestright_voice::agreement::{self, Agreed, AgreementError, Prepared};
 use guestright_voice::rtp::Kind as Datagram;
-use guestright_voice::session::{self, Delay, DelaySource, Event, Heard, Session};
+use guestright_voice::session::{self, Event, Session};
 use guestright_voice::srtp::MasterKey;
 use rand::Rng;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::mpsc as blocking;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// So many pairs of ports are tried.
 const PORT_ATTEMPTS: usize = 64;
-/// A datagram has at most so many bytes; the rest is cut, and the packet is then no packet.
-const DATAGRAM_MAX: usize = 2_048;
-/// So many datagrams are read before it is looked at the clock again.
-const BATCH_MAX: usize = 64;
-/// After a longer pause (the computer slept) the pace begins anew.
-const BEHIND_MAX: Duration = Duration::from_millis(500);
-
 /// Two sockets on ports that follow each other, the first one even (RFC 3550 section 11).
 pub(super) struct Sockets {
     rtp: UdpSocket,
@@ -86,69 +75,23 @@ pub(super) struct MediaSettings {
     pub(super) protection: Protection,
 }
 
-/// What is new in the voice.
-pub(super) enum News {
+/// What the voice has to say.
+pub(super) enum Said {
     /// Keys are agreed on, and this is with whom.
     Agreed(Box<Agreed>),
     /// There will be none.
     NotAgreed(AgreementError),
-    /// A second has passed.
-    Second(Box<Second>),
-    /// Something went wrong that does not end the call.
-    Trouble(String),
 }
 
-/// The voice of a call.
-pub(super) struct Media {
-    orders: blocking::Sender<Order>,
-    news: mpsc::Receiver<News>,
-    thread: JoinHandle<Result<Outcome, Failure>>,
-}
+/// The voice of a call; it is changed when something was agreed on anew.
+pub(super) type Media = Voice<Box<Stream>, Said>;
 
-enum Order {
-    Change(Box<Stream>),
-    Stop,
-}
-
-/// What a call was like.
-pub(super) struct Outcome {
-    /// Of what was heard; nothing if nothing was.
-    pub(super) heard: Option<Summary>,
-    /// Seconds that were not told yet.
-    pub(super) seconds: Vec<Second>,
-    /// For programs.
-    pub(super) facts: Value,
-}
-
-impl Media {
-    /// Begins to send and to play.
-    pub(super) fn start(settings: MediaSettings, sockets: Sockets, stream: Stream) -> Result<Self, Failure> {
-        let (orders, ordered) = blocking::channel();
-        let (news, heard) = mpsc::channel(64);
-        let engine = Engine::new(settings, sockets, stream, ordered, news)?;
-        let thread = std::thread::Builder::new().name("voice".to_owned()).spawn(move || engine.run())?;
-        Ok(Self { orders, news: heard, thread })
-    }
-
-    /// Something was agreed on anew.
-    pub(super) fn change(&self, stream: Stream) {
-        // If the thread has ended, its news have said why.
-        drop(self.orders.send(Order::Change(Box::new(stream))));
-    }
-
-    /// Waits for what is new; none any more when the thread has ended.
-    pub(super) async fn news(&mut self) -> Option<News> {
-        self.news.recv().await
-    }
-
-    /// Stops, and says how it was.
-    pub(super) async fn finish(mut self) -> Result<Outcome, Failure> {
-        drop(self.orders.send(Order::Stop));
-        // It must not wait for us to read.
-        while self.news.recv().await.is_some() {}
-        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await?;
-        joined.map_err(|_| anyhow!("the thread of the voice ended in a panic"))?
-    }
+/// Begins to send and to play.
+pub(super) fn start(settings: MediaSettings, sockets: Sockets, stream: Stream) -> Result<Media, Failure> {
+    Voice::start(|orders, news| {
+        let engine = Engine::new(settings, sockets, stream, orders, news)?;
+        Ok(move || engine.run())
+    })
 }
 
 /// The thread's own.
@@ -161,15 +104,9 @@ struct Engine {
     /// Those of SDES that are in use.
     keys: Option<(MasterKey, MasterKey)>,
     ear: Ear,
-    round_trip: Option<Micros>,
-    buffered: Option<Micros>,
-    sound: Sound,
-    tape: Option<Tape>,
-    analyser: Analyser,
-    clock: Clock,
-    orders: blocking::Receiver<Order>,
-    news: mpsc::Sender<News>,
-    next: Instant,
+    driver: Driver<Said>,
+    orders: blocking::Receiver<Order<Box<Stream>>>,
+    pace: Pace,
     /// Datagrams of any kind.
     sent: u64,
 }
@@ -179,16 +116,17 @@ impl Engine {
         settings: MediaSettings,
         sockets: Sockets,
         stream: Stream,
-        orders: blocking::Receiver<Order>,
-        news: mpsc::Sender<News>,
+        orders: blocking::Receiver<Order<Box<Stream>>>,
+        news: mpsc::Sender<News<Said>>,
     ) -> Result<Self, Failure> {
-        let mut clock = Clock::start();
-        let now = clock.now();
         let Stream { agreed: terms, agreement } = stream;
-        let rate = terms.kind.format().sample_rate_hz;
-        let sound = Sound::open(&settings.line, rate)?;
-        let tape = settings.line.pcapng.as_deref().map(Tape::create).transpose()?;
         let line = &settings.line;
+        let rate = terms.kind.format().sample_rate_hz;
+        let protection = settings.protection.name();
+        let mut driver = Driver::new(Clock::start(), analyser_config(&terms), protection, news);
+        driver.open_sound(line, rate)?;
+        driver.open_tape(line)?;
+        let now = driver.clock.now();
         let ear = Ear::new(terms.kind, line.dtx).map_err(Failure::config)?;
         let keys = terms.guard.keys();
         let protection = match (agreement, &keys) {
@@ -202,31 +140,12 @@ impl Engine {
         };
         // A name that tells nobody anything (RFC 7022 section 4.2).
         let name = format!("{:08x}", guestright_clock::rng().next_u32());
-        let config = ear::config(&terms, line.playout, line.dtx, line.clock_error_ms, &name);
-        let policy = ear::policy(line.playout);
+        let config = ear::config(&terms, line.playout(), line.dtx, line.clock_error_ms, &name);
+        let policy = ear::policy(line.playout())?;
         let mut session = Session::new(config, protection, policy, &guestright_clock::seed(), now);
         session.set_direction(direction(&terms));
-        let analyser = Analyser::new(analyser_config(&terms));
-        let next = Instant::now();
-        Ok(Self {
-            sockets,
-            settings,
-            terms,
-            session,
-            name,
-            keys,
-            ear,
-            round_trip: None,
-            buffered: None,
-            sound,
-            tape,
-            analyser,
-            clock,
-            orders,
-            news,
-            next,
-            sent: 0,
-        })
+        let pace = Pace::new(period(&terms));
+        Ok(Self { sockets, settings, terms, session, name, keys, ear, driver, orders, pace, sent: 0 })
     }
 
     fn run(mut self) -> Result<Outcome, Failure> {
@@ -236,30 +155,14 @@ impl Engine {
                 Ok(Order::Stop) | Err(blocking::TryRecvError::Disconnected) => return self.finish(),
                 Err(blocking::TryRecvError::Empty) => {}
             }
-            self.wait()?;
+            // Until a packet is there, or the next one of ours is due.
+            driver::wait([&self.sockets.rtp, &self.sockets.control], self.pace.left())?;
             self.read();
             self.pace()?;
-            let now = self.clock.now();
+            let now = self.driver.clock.now();
             self.session.handle_timeout(now);
             self.drain();
             self.tell(now);
-        }
-    }
-
-    /// Waits until a packet is there, or the next one of ours is due.
-    fn wait(&self) -> std::io::Result<()> {
-        let left = self.next.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        let mut sockets = [
-            PollFd::new(&self.sockets.rtp, PollFlags::IN),
-            PollFd::new(&self.sockets.control, PollFlags::IN),
-        ];
-        match rustix::event::poll(&mut sockets, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -272,7 +175,7 @@ impl Engine {
                 // What an ICMP message says of an earlier packet is an error here too; the call goes on.
                 let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
                 is_idle = false;
-                let at = self.clock.now();
+                let at = self.driver.clock.now();
                 self.datagram(&buffer[..length], from, is_control, at);
             }
             if is_idle {
@@ -283,34 +186,28 @@ impl Engine {
 
     fn datagram(&mut self, bytes: &[u8], from: SocketAddr, is_control: bool, at: Time) {
         let port = if is_control { self.sockets.control_port() } else { self.sockets.address.port() };
-        self.record_packet(at, from, SocketAddr::new(self.sockets.address.ip(), port), bytes);
+        self.driver.record(at, from, SocketAddr::new(self.sockets.address.ip(), port), bytes);
         if let Err(error) = self.session.handle_datagram(bytes, from, at) {
             tracing::trace!(%error, "dropped a datagram");
         }
         while let Some(heard) = self.session.poll_heard() {
-            self.analyser.handle_packet(&packet(&heard));
+            self.driver.heard(&heard);
         }
     }
 
     /// Sends and plays what is due.
     fn pace(&mut self) -> Result<(), Failure> {
-        let now = Instant::now();
-        if now < self.next {
+        if !self.pace.is_due() {
             return Ok(());
         }
-        if now > self.next + BEHIND_MAX {
-            self.next = now;
-        }
-        let period = Duration::from_micros(self.terms.kind.format().packet_us());
-        self.next += period;
-        let at = self.clock.now();
+        let at = self.driver.clock.now();
         let samples = self.terms.kind.format().packet_samples;
         // What is said before there are keys is not said at all: the file begins when it can be heard.
         if self.session.is_ready() {
-            let spoken = self.sound.take(samples)?;
+            let spoken = self.driver.take(samples)?;
             self.ear.say(&spoken, &mut self.session, at)?;
             let heard = self.ear.hear(samples, &mut self.session, at);
-            self.sound.put(&heard)?;
+            self.driver.put(&heard)?;
         }
         Ok(())
     }
@@ -328,59 +225,34 @@ impl Engine {
             } else {
                 (&self.sockets.rtp, self.sockets.address.port(), peer)
             };
-            let at = self.clock.now();
+            let at = self.driver.clock.now();
             // A network that is gone for a moment is lost packets, no more.
             if socket.send_to(&transmit.bytes, to).is_ok() {
                 self.sent += 1;
-                self.record_packet(at, SocketAddr::new(self.sockets.address.ip(), port), to, &transmit.bytes);
+                self.driver.record(at, SocketAddr::new(self.sockets.address.ip(), port), to, &transmit.bytes);
             }
         }
         while let Some(event) = self.session.poll_event() {
-            let news = match event {
-                Event::Agreed(agreed) => News::Agreed(agreed),
-                Event::NotAgreed(error) => News::NotAgreed(error),
+            match event {
+                Event::Agreed(agreed) => self.driver.tell(Said::Agreed(agreed)),
+                Event::NotAgreed(error) => self.driver.tell(Said::NotAgreed(error)),
                 Event::PeerMoved { to } => {
-                    News::Trouble(format!("the other side's voice comes from {to} now"))
+                    self.driver.trouble(format!("the other side's voice comes from {to} now"));
                 }
                 Event::SourceChanged { .. }
                 | Event::PayloadTypeChanged { .. }
                 | Event::Collision { .. }
-                | Event::PeerLeft => continue,
-            };
-            // The other end reads until it has stopped us.
-            drop(self.news.blocking_send(news));
-        }
-    }
-
-    fn record_packet(&mut self, at: Time, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        if let Some(tape) = &mut self.tape
-            && let Err(error) = tape.packet(at, from, to, bytes)
-        {
-            self.tape = None;
-            drop(self.news.try_send(News::Trouble(format!("the capture ends here: {error}"))));
+                | Event::PeerLeft => {}
+            }
         }
     }
 
     /// The seconds that are over.
     fn tell(&mut self, now: Time) {
         while let Some(row) = self.session.poll_row() {
-            (self.round_trip, self.buffered) = (row.round_trip, row.buffered);
+            (self.driver.round_trip, self.driver.buffered) = (row.round_trip, row.buffered);
         }
-        self.analyser.handle_timeout(now);
-        while let Some(second) = self.second() {
-            // If nobody reads, a second is not shown; the summary still counts it.
-            drop(self.news.try_send(News::Second(Box::new(second))));
-        }
-    }
-
-    fn second(&mut self) -> Option<Second> {
-        let row = self.analyser.poll_row()?;
-        Some(Second {
-            row,
-            round_trip: self.round_trip.map(duration),
-            playout: self.buffered.map(duration),
-            protection: self.settings.protection.name(),
-        })
+        self.driver.tell_seconds(now);
     }
 
     /// Something was agreed on anew: a direction, a codec, an address, a key.
@@ -389,9 +261,11 @@ impl Engine {
         let line = &self.settings.line;
         if terms.kind != self.terms.kind {
             self.ear = Ear::new(terms.kind, line.dtx).map_err(Failure::config)?;
-            self.sound.set_codec_rate(terms.kind.format().sample_rate_hz);
+            self.driver.set_codec_rate(terms.kind.format().sample_rate_hz);
+            self.pace.set_period(period(&terms));
         }
-        self.session.set_config(ear::config(&terms, line.playout, line.dtx, line.clock_error_ms, &self.name));
+        let playout = line.playout();
+        self.session.set_config(ear::config(&terms, playout, line.dtx, line.clock_error_ms, &self.name));
         self.session.set_direction(direction(&terms));
         let keys = terms.guard.keys();
         // Keys that stay go on with their counters.
@@ -406,12 +280,9 @@ impl Engine {
     }
 
     fn finish(mut self) -> Result<Outcome, Failure> {
-        let now = self.clock.now();
+        let now = self.driver.clock.now();
         self.session.finish(now);
         self.drain();
-        self.analyser.finish();
-        let seconds = std::iter::from_fn(|| self.second()).collect();
-        let summary = self.analyser.summary();
         let counted = self.session.summary();
         let facts = json!({
             "codec": self.terms.kind.to_string(),
@@ -420,21 +291,20 @@ impl Engine {
             "datagrams_sent": self.sent,
             "withheld": counted.withheld,
             "refused": counted.refused,
-            "played": played(&counted),
+            "played": driver::played(&counted.playout),
             "peer_lost": counted.peer_lost,
             "round_trip_ms": counted.round_trip.map(|way| way.as_seconds() * 1e3),
             "round_trip_least_ms": counted.round_trip_min.map(|way| way.as_seconds() * 1e3),
             "clock_contradictions": counted.contradictions,
             "clock_error_ms": self.settings.line.clock_error_ms,
-            "heard": serde_json::to_value(&summary)?,
         });
-        self.sound.finish()?;
-        if let Some(tape) = self.tape {
-            tape.finish().context("finish the capture")?;
-        }
-        let heard = (summary.counts.received > 0).then_some(summary);
-        Ok(Outcome { heard, seconds, facts })
+        self.driver.finish(facts)
     }
+}
+
+/// How long a packet is.
+fn period(terms: &Terms) -> Duration {
+    Duration::from_micros(terms.kind.format().packet_us())
 }
 
 /// The codec as the E-model knows it; all of ours conceal what is lost.
@@ -446,46 +316,8 @@ fn analyser_config(terms: &Terms) -> AnalyserConfig {
     AnalyserConfig { codec, buffer, ..AnalyserConfig::unknown(format.clock_rate_hz) }
 }
 
-/// A packet as the analyser wants it. A delay that only the round trip bounds is an interval too.
-fn packet(heard: &Heard) -> Packet {
-    Packet {
-        sequence: heard.sequence,
-        timestamp: heard.timestamp,
-        marker: heard.marker,
-        payload_bytes: heard.payload_bytes,
-        arrival: heard.arrival,
-        delay_ms: heard.delay.and_then(interval),
-    }
-}
-
-/// Where the clocks contradict the round trip, nothing is believed.
-fn interval(delay: Delay) -> Option<Interval> {
-    let bounds = Interval::new(delay.low.as_seconds() * 1e3, delay.high.as_seconds() * 1e3);
-    match delay.source {
-        DelaySource::Clocks | DelaySource::RoundTrip => Some(bounds),
-        DelaySource::Contradiction => None,
-    }
-}
-
 fn direction(terms: &Terms) -> session::Direction {
     session::Direction { send: terms.direction.sends(), receive: terms.direction.receives() }
-}
-
-fn duration(span: Micros) -> Duration {
-    Duration::from_micros(span.0)
-}
-
-fn played(counted: &session::Summary) -> Value {
-    let counts = &counted.playout;
-    json!({
-        "packets": counts.played,
-        "late": counts.late,
-        "lost": counts.lost,
-        "overflow": counts.overflow,
-        "skipped": counts.skipped,
-        "concealed": counts.concealed,
-        "talkspurts": counts.talkspurts,
-    })
 }
 
 impl Guard {

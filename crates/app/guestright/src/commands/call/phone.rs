@@ -1,6 +1,7 @@
 //! The telephone: dialling, waiting for calls, and the people on either side of it.
 
 use super::contacts::{self, Callee};
+use super::ear;
 use super::line::{Conversation, Over, Part};
 use super::offer::{Refusal, protection_of};
 use super::place::Place;
@@ -10,6 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::signals::Signals;
 use anyhow::anyhow;
 use guestright_channel::Credentials;
+use guestright_codec::Kind;
 use guestright_directory::Contacts;
 use guestright_identity::KeyId;
 use guestright_sip::agent::{
@@ -41,6 +43,8 @@ pub(super) struct Waiting {
 /// Everything that outlives a single call.
 pub(super) struct Phone<'a, W> {
     pub(super) line: &'a LineArgs,
+    /// Codecs, the best first.
+    pub(super) kinds: Vec<Kind>,
     pub(super) place: Place,
     pub(super) credentials: Option<Credentials>,
     pub(super) contacts: Contacts,
@@ -50,6 +54,8 @@ pub(super) struct Phone<'a, W> {
 }
 
 pub(super) async fn run<W: Write>(line: &LineArgs, task: Task, out: &mut W) -> Outcome {
+    let kinds = line.kinds()?;
+    drop(ear::policy(line.playout())?);
     let signals = Signals::take()?;
     let contacts = contacts::load(line.contacts.as_deref())?;
     let least = match &task {
@@ -84,7 +90,7 @@ pub(super) async fn run<W: Write>(line: &LineArgs, task: Task, out: &mut W) -> O
     let waits = matches!(&task, Task::Listen(waiting) if waiting.answer == Answer::Ask);
     let commands = commands(line.control || waits || std::io::stdin().is_terminal());
     let report = Report::new(line, out)?;
-    let mut phone = Phone { line, place, credentials, contacts, signals, commands, report };
+    let mut phone = Phone { line, kinds, place, credentials, contacts, signals, commands, report };
     match task {
         Task::Dial(name) => phone.dial(agent, &name).await,
         Task::Listen(waiting) => phone.listen(agent, &waiting).await,
@@ -112,7 +118,7 @@ fn address_in(name: &str) -> Option<SocketAddr> {
 }
 
 /// Lines of standard input, if they are wanted.
-fn commands(wanted: bool) -> mpsc::Receiver<String> {
+pub(super) fn commands(wanted: bool) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(4);
     if wanted {
         // A thread that may wait for ever; it ends with the program.

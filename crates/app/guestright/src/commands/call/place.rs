@@ -79,7 +79,7 @@ pub(super) fn read_tunnel(path: &Path) -> Result<Config, Failure> {
 }
 
 /// The address with which this computer sends to a peer. Nothing is sent.
-fn own_address(peer: SocketAddr) -> anyhow::Result<IpAddr> {
+pub(super) fn own_address(peer: SocketAddr) -> anyhow::Result<IpAddr> {
     let any: SocketAddr = if peer.is_ipv4() { "0.0.0.0:0".parse()? } else { "[::]:0".parse()? };
     let socket = UdpSocket::bind(any)?;
     socket.connect(peer).with_context(|| format!("there is no way to {}; is the tunnel up?", peer.ip()))?;

@@ -94,8 +94,25 @@ impl<'a, W: Write> Report<'a, W> {
         Ok(())
     }
 
+    /// The same second for a program.
+    pub(super) fn second_in_json(&mut self, second: &Second) -> anyhow::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let mut facts = serde_json::to_value(&second.row)?;
+        let ms = |value: Option<Duration>| value.map(|value| value.as_secs_f64() * 1e3);
+        facts["round_trip_ms"] = json!(ms(second.round_trip));
+        facts["playout_ms"] = json!(ms(second.playout));
+        self.say("second", "", facts)
+    }
+
     /// The end of a call: what it was like.
     pub(super) fn summary(&mut self, facts: Value, summary: Option<&Summary>) -> anyhow::Result<()> {
+        self.end(facts, &summary.map(in_words).unwrap_or_default())
+    }
+
+    /// The end of a call: facts for a program, sentences for a person.
+    pub(super) fn end(&mut self, facts: Value, lines: &[String]) -> anyhow::Result<()> {
         if let Some(csv) = &mut self.csv {
             csv.flush()?;
         }
@@ -103,10 +120,8 @@ impl<'a, W: Write> Report<'a, W> {
             return self.say("summary", "", facts);
         }
         self.end_live()?;
-        if let Some(summary) = summary {
-            for line in in_words(summary) {
-                writeln!(self.out, "  {line}")?;
-            }
+        for line in lines {
+            writeln!(self.out, "  {line}")?;
         }
         Ok(self.out.flush()?)
     }

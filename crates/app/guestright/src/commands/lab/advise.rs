@@ -80,7 +80,7 @@ impl Advise {
             };
             return listener::listen(&config, out);
         };
-        let peer = super::traffic::resolve(peer, PORT)?;
+        let peer = crate::address::resolve(peer, PORT)?;
         let mut caller = Caller::connect(peer)?;
         let transports = self.transports(&caller.offered)?;
         let before = caller.round_trip()?;

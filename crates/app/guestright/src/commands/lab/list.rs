@@ -60,7 +60,7 @@ impl List {
     }
 
     fn list_testbeds(&self, out: &mut impl Write) -> Outcome {
-        let all = guestright_world::testbeds();
+        let all = plans::testbeds();
         if let Some(unknown) =
             self.words.iter().find(|word| all.iter().all(|testbed| testbed.name() != *word))
         {

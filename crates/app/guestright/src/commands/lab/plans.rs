@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
-use guestright_experiment::{Mistake, Plan, PlanError};
+use guestright_experiment::{Mistake, Plan, PlanError, Testbed};
 use guestright_results::file;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The plans of the repository, by name: `("paper-a/table-2", "…")`.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plans.rs"));
@@ -27,6 +28,15 @@ pub(super) struct Source {
     /// A path, or the name of one that is built in.
     pub(super) name: String,
     pub(super) text: String,
+}
+
+/// Every testbed, by the name that plans use: the simulator's, and what measures this computer.
+pub(super) fn testbeds() -> &'static [&'static dyn Testbed] {
+    static ALL: LazyLock<Vec<&'static dyn Testbed>> = LazyLock::new(|| {
+        let own: &dyn Testbed = &super::cost::Cost;
+        guestright_world::testbeds().iter().copied().chain([own]).collect()
+    });
+    &ALL
 }
 
 /// All plans that are built in.
@@ -116,7 +126,7 @@ fn read(path: &Path) -> Result<Source, Failure> {
 impl Source {
     /// The plan.
     pub(super) fn parse(&self) -> Result<Plan, Failure> {
-        let plan = Plan::parse(&self.text, guestright_world::testbeds());
+        let plan = Plan::parse(&self.text, testbeds());
         let plan = plan.map_err(|error| self.refusal(&error))?;
         if TAKEN.contains(&plan.name()) {
             let error =

@@ -4,6 +4,7 @@ mod kept;
 mod pool;
 mod progress;
 
+use super::cost;
 use super::counted;
 use super::files::{self, Finished, Printing};
 use super::netns::{self, Sockets};
@@ -40,7 +41,8 @@ const JOURNAL: &str = "partial.csv";
 /// was, unless the program has changed since. A quick run leaves the rows of the whole plan there.
 ///
 /// With --on netns, runs are made on real sockets and the kernel's TCP: in network namespaces, through the simulator's
-/// links in real time, one after the other. With --on sim --on netns, the report has both, side by side.
+/// links in real time, one after the other. With --on sim --on netns, the report has both, side by side. Plans that
+/// measure this computer itself (what codecs and ciphers cost) are for --on real; other computers give other rows.
 ///
 /// It ends with 0 if every verdict could be computed, also if one is "does not reproduce".
 #[derive(Debug, clap::Args)]
@@ -59,8 +61,8 @@ pub(super) struct Run {
     /// Where results go
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     out: PathBuf,
-    /// Where plans run; give it twice for both
-    #[arg(long, value_enum, value_name = "PLATFORM", default_value = "sim")]
+    /// Where plans run, for several give it several times; each plan's first platform, if not given
+    #[arg(long, value_enum, value_name = "PLATFORM")]
     on: Vec<On>,
     #[command(flatten)]
     printing: Printing,
@@ -85,6 +87,8 @@ enum On {
     Sim,
     /// On real sockets, in network namespaces of this computer
     Netns,
+    /// This computer itself
+    Real,
 }
 
 impl On {
@@ -92,6 +96,7 @@ impl On {
         match self {
             Self::Sim => Platform::Sim,
             Self::Netns => Platform::Netns,
+            Self::Real => Platform::Real,
         }
     }
 }
@@ -156,7 +161,7 @@ impl Run {
 
     /// A plan as the options want it.
     fn adapted(&self, source: &Source, plan: Plan) -> Result<Plan, Failure> {
-        for platform in self.platforms() {
+        for platform in self.platforms(&plan) {
             if !plan.on().contains(&platform) {
                 let name = platform.name();
                 let error = anyhow!("{} is not made for {name}", source.name);
@@ -171,8 +176,11 @@ impl Run {
         })
     }
 
-    /// Each once, in the order of the report.
-    fn platforms(&self) -> Vec<Platform> {
+    /// Where a plan runs: each platform once, in the order of the report.
+    fn platforms(&self, plan: &Plan) -> Vec<Platform> {
+        if self.on.is_empty() {
+            return plan.on().iter().copied().take(1).collect();
+        }
         let mut platforms: Vec<Platform> = self.on.iter().map(|on| on.platform()).collect();
         platforms.sort();
         platforms.dedup();
@@ -192,13 +200,15 @@ impl Run {
         let plans: Vec<(Source, Plan, Platform)> = plans
             .into_iter()
             .flat_map(|(source, plan)| {
-                self.platforms().into_iter().map(move |platform| (source.clone(), plan.clone(), platform))
+                let platforms = self.platforms(&plan).into_iter();
+                platforms.map(move |platform| (source.clone(), plan.clone(), platform))
             })
             .collect();
         for (_, plan, platform) in &plans {
             session.check_replaced(plan, *platform)?;
-            if *platform == Platform::Netns {
-                netns::check(plan)?;
+            match platform {
+                Platform::Netns => netns::check(plan)?,
+                Platform::Sim | Platform::Real => cost::check(plan, *platform)?,
             }
         }
         // All are opened before the first is run: whoever writes there too is noticed at once. Nothing is changed until
@@ -307,7 +317,7 @@ impl Session<'_> {
             Platform::Sim | Platform::Netns | Platform::Real => None,
         };
         let mut progress = Progress::new(&label, all, all - missing);
-        let made = self.make((&plan, sockets.as_ref()), &mut results, &mut kept, &mut progress);
+        let made = self.make((&plan, platform, sockets.as_ref()), &mut results, &mut kept, &mut progress);
         let seconds = progress.seconds();
         progress.clear();
         made?;
@@ -380,7 +390,8 @@ impl Session<'_> {
             (number, of) => format!("plan {number} of {of}, "),
         };
         let how = match platform {
-            Platform::Sim | Platform::Real => format!("{} at a time", self.threads),
+            Platform::Sim => format!("{} at a time", self.threads),
+            Platform::Real => "one after the other, on this computer".to_owned(),
             Platform::Netns => netns::takes(plan, &looked.results),
         };
         writeln!(out, "{name}: {which}{} to make, {how}", counted(missing, "run"))?;
@@ -390,7 +401,7 @@ impl Session<'_> {
     /// Makes the runs that are missing.
     fn make(
         &self,
-        (plan, sockets): (&Plan, Option<&Arc<Sockets>>),
+        (plan, platform, sockets): (&Plan, Platform, Option<&Arc<Sockets>>),
         results: &mut experiment::Results,
         kept: &mut KeptRows,
         progress: &mut Progress,
@@ -403,8 +414,8 @@ impl Session<'_> {
         let runs = jobs.clone();
         let testbed = plan.testbed();
         let tell = self.tell.clone();
-        // Real time passes once: one run after the other.
-        let threads = if sockets.is_some() { 1 } else { self.threads };
+        // Real time passes once, and what is measured here must not have another run beside it.
+        let threads = if platform == Platform::Sim { self.threads } else { 1 };
         let sockets = sockets.cloned();
         let work = move |run: &experiment::Run| match &sockets {
             None => testbed.run(&run.settings, run.seed.clone()).map_err(Broken::Setting),

@@ -4,6 +4,7 @@ mod figures;
 mod show;
 mod wire;
 
+use crate::address::resolve;
 use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use guestright_traffic::{
@@ -13,7 +14,7 @@ use guestright_traffic::{
 use guestright_units::{Micros, Seed};
 use show::{Show, ShowOptions};
 use std::io::Write;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use wire::{Input, Wire};
@@ -300,36 +301,9 @@ fn micros(seconds: f64, option: &str) -> Result<Micros, Failure> {
     micros.map(Micros).ok_or_else(|| Failure::user(anyhow!("{option} cannot be {seconds}")))
 }
 
-/// The first address of a name or of an address, with or without a port.
-pub(super) fn resolve(peer: &str, port: u16) -> Result<SocketAddr, Failure> {
-    if let Ok(address) = peer.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(address, port));
-    }
-    let bare = peer.starts_with('[') && peer.ends_with(']') || !peer.contains(':');
-    let with_port = if bare { format!("{peer}:{port}") } else { peer.to_owned() };
-    let mut found = with_port
-        .to_socket_addrs()
-        .map_err(|error| Failure::network(anyhow!("{peer}: {error}")).hint("HOST or HOST:PORT"))?;
-    found.next().ok_or_else(|| Failure::network(anyhow!("{peer} has no address")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_port_may_be_left_out() {
-        for (text, want) in [
-            ("192.0.2.7", "192.0.2.7:7276"),
-            ("192.0.2.7:99", "192.0.2.7:99"),
-            ("2001:db8::7", "[2001:db8::7]:7276"),
-            ("[2001:db8::7]", "[2001:db8::7]:7276"),
-            ("[2001:db8::7]:99", "[2001:db8::7]:99"),
-        ] {
-            assert_eq!(resolve(text, PORT).unwrap(), want.parse().unwrap(), "{text}");
-        }
-        assert!(resolve("192.0.2.7:99999", PORT).is_err());
-    }
 
     #[test]
     fn durations_are_numbers_of_seconds() {

@@ -63,6 +63,13 @@ impl Program {
         parse(&self.hear_line(what, |line| wanted(&parse(line))))
     }
 
+    /// Waits for its end; gives what it said and nobody has heard yet.
+    pub(crate) fn rest(&mut self) -> Vec<String> {
+        self.wait();
+        // The channel closes when all was read.
+        self.lines.iter().collect()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
     }

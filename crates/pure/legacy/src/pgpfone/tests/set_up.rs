@@ -1,6 +1,6 @@
 //! How calls come about, and how they do not.
 
-use super::world::{Path, World, address, config};
+use super::world::{Path, Tamper, World, address, config};
 use crate::diffie_hellman::{Prime, Secret};
 use crate::pgpfone::tool::Stage;
 use crate::pgpfone::*;
@@ -12,9 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use sha1::{Digest as _, Sha1};
 
 /// Changes the messages in clear that go through, with a good checksum.
-fn rewriting(
-    mut change: impl FnMut(usize, &mut Control) + 'static,
-) -> Box<dyn FnMut(usize, &mut Vec<u8>) -> bool> {
+fn rewriting(mut change: impl FnMut(usize, &mut Control) + 'static) -> Tamper {
     Box::new(move |side, bytes| {
         let Ok(packet) = Packet::parse(bytes) else { return true };
         if packet.kind == Kind::Control {
@@ -24,6 +22,15 @@ fn rewriting(
         }
         true
     })
+}
+
+/// A public value in place of the real one, and its commitment.
+fn put_in(message: &mut Control, value: &[u8]) {
+    if let Control::Commitment(hash) = message {
+        *hash = Sha1::digest(value).into();
+    } else if let Control::Public(public) = message {
+        *public = value.to_vec();
+    }
 }
 
 fn ending(world: &World, side: usize) -> Option<&Ending> {
@@ -184,11 +191,7 @@ fn who_sits_in_between_changes_the_words() {
     let mut rng = ChaCha20Rng::seed_from_u64(9);
     let own = Secret::generate(Prime::PgpFone768, &mut rng).public().as_bytes().to_vec();
     let mut world = World::new(Path::GOOD, 3);
-    world.tamper = rewriting(move |_, message| match message {
-        Control::Commitment(hash) => *hash = Sha1::digest(&own).into(),
-        Control::Public(value) => value.clone_from(&own),
-        _ => {}
-    });
+    world.tamper = rewriting(move |_, message| put_in(message, &own));
     world.run(1_000);
     let words = world.sides.each_ref().map(|side| side.words().unwrap());
     assert_ne!(words[0], words[1]);
@@ -225,15 +228,37 @@ fn a_value_that_gives_a_known_secret_is_refused_although_it_was_committed_to() {
     *less.last_mut().unwrap() -= 1;
     for value in [vec![0; p.len()], one, less, p.clone()] {
         let mut world = World::new(Path::GOOD, 3);
-        world.tamper = rewriting(move |_, message| match message {
-            Control::Commitment(hash) => *hash = Sha1::digest(&value).into(),
-            Control::Public(public) => public.clone_from(&value),
-            _ => {}
-        });
+        world.tamper = rewriting(move |_, message| put_in(message, &value));
         world.run(2_000);
         assert!(failure(&world, 0).contains("a secret that everybody knows"), "{:?}", world.events);
         assert!(world.connection(0).is_none() && world.connection(1).is_none());
     }
+}
+
+/// Whoever sends our own value back would have us speak to ourselves.
+#[test]
+fn our_own_value_does_not_come_back() {
+    let mut world = World::new(Path::GOOD, 3);
+    let mut said: Vec<Control> = Vec::new();
+    world.tamper = Box::new(move |side, bytes| {
+        let Some(packet) = Packet::parse(bytes).ok().filter(|packet| packet.kind == Kind::Control) else {
+            return true;
+        };
+        let message = Control::parse(packet.data).unwrap();
+        if !matches!(message, Control::Commitment(_) | Control::Public(_)) {
+            return true;
+        }
+        if side == 0 {
+            said.push(message);
+            return true;
+        }
+        // What comes too early to be replaced is lost, and said again.
+        let Some(own) = said.iter().find(|own| own.number() == message.number()) else { return false };
+        *bytes = Packet { data: &own.emit(), ..packet }.emit();
+        true
+    });
+    world.run(10_000);
+    assert!(failure(&world, 0).contains("reflects"), "{:?}", world.events);
 }
 
 #[test]

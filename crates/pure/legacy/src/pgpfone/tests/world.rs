@@ -27,7 +27,7 @@ impl Path {
 }
 
 /// Changes a datagram of a side on its way, or drops it.
-type Tamper = Box<dyn FnMut(usize, &mut Vec<u8>) -> bool>;
+pub(super) type Tamper = Box<dyn FnMut(usize, &mut Vec<u8>) -> bool>;
 
 pub(super) struct World {
     pub(super) sides: [PgpFone; 2],

@@ -239,3 +239,28 @@ fn a_call_that_the_tool_could_not_make_is_refused() {
     );
     assert!(!format!("{:?}{:?}", own(), tool(own(), 1)).contains(PHRASE));
 }
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> =
+        text.bytes().map(|byte| char::from(byte).to_digit(16).unwrap().try_into().unwrap()).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+#[test]
+fn other_people_s_libraries_encrypt_the_same_packets_alike() {
+    // Blowfish and DES by OpenSSL 3.0, IDEA by libgcrypt 1.10, of the same clear bytes under keys made by other code.
+    let frames = count(0, 33);
+    let data = |cipher| sealed(Form::Gsm, &frames, cipher, None)[24..].to_vec();
+    let blowfish = "365c1ef6d70ee7fad31a489260e5ce60a312d1319d7088acc6803f921626aeb23a91b4c140e87b96";
+    assert_eq!(data(Cipher::Blowfish), hex(blowfish));
+    let idea = "991ffec549fedf61fdd9b01d2826f4e974269c8d30d280bb1b00e200c908cac14d01a8a8691eacd8";
+    assert_eq!(data(Cipher::Idea), hex(idea));
+    // DES block by block by OpenSSL, between the two permutations of FIPS 46-3 by their tables.
+    let des = "038ed3118c11f74524dffe4025ba2e2e02264c5d8cd05c60b09aba9165072acfac224894cc476952";
+    assert_eq!(data(Cipher::Des), hex(des));
+    let header = Header { marker: false, payload_type: 3, sequence: 1, timestamp: 640, ssrc: 0x0102_03ab };
+    let sound = rtp::Sound { header, form: Form::Gsm, payload: frames };
+    let rtp =
+        "b7f6f4e5ae8defac268012dcbdc024ac13b2d40b69e79fa6e2bf15dd2dee810de9072c6318973695249bb95e5e96eade";
+    assert_eq!(sound.emit(&Key::new(Cipher::Des, Protocol::Rtp, PHRASE)), hex(rtp));
+}

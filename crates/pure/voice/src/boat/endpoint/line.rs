@@ -4,8 +4,8 @@ use super::{Clocks, Config, Masking, Timing, push};
 use crate::boat::buffer::{Buffer, BufferConfig, Packet};
 use crate::boat::clock::wrap;
 use crate::boat::{
-    Audio, Content, Listener, Message, Opened, PAYLOAD_MAX, RateControl, Seal, SealError, Shutdown, Step, Talker,
-    Verdict,
+    Audio, Content, Listener, Message, Opened, PAYLOAD_MAX, RateControl, Seal, SealError, Shutdown, Step,
+    Talker, Verdict,
 };
 use crate::playout::{Fate, Incoming, Output, Playout};
 use crate::session::{Delay, DelaySource, Frame, Heard};
@@ -184,7 +184,7 @@ impl Line {
                 self.handle_audio(audio, sequence, now);
                 return Ok(());
             }
-            other => other,
+            other @ (Content::Message(_) | Content::Report(_) | Content::Cover | Content::Bye) => other,
         };
         self.reception.other(sequence);
         if let Ear::Policy(playout) = &mut self.ear {

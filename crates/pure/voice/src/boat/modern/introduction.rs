@@ -87,7 +87,7 @@ impl fmt::Debug for Member {
     }
 }
 
-/// One side's way to a [`Modern`] seal.
+/// One side's way to a [`Modern`] seal. Times are of the calendar, because certificates expire.
 #[derive(Debug)]
 pub struct Introduction {
     member: Member,

@@ -289,7 +289,8 @@ impl World<'_> {
     fn speak(&mut self, side: usize, now: Time) {
         let party = &mut self.parties[side];
         // In the calm everybody speaks often, so that one hears whether they hear each other.
-        let most = if self.schedule.is_rough(now) { self.schedule.talk_max } else { self.schedule.talk_max.min(8) };
+        let most =
+            if self.schedule.is_rough(now) { self.schedule.talk_max } else { self.schedule.talk_max.min(8) };
         party.run = party.run.min(most);
         if party.run == 0 {
             party.is_talking = !party.is_talking;
@@ -337,7 +338,8 @@ impl World<'_> {
 
     fn send(&mut self, side: usize, transmit: Transmit, now: Time) {
         assert_eq!(transmit.to, address(1 - side), "it goes to the peer");
-        let Schedule { loss_permille, duplicate_permille, delay, jitter, jump, jump_every, .. } = *self.schedule;
+        let Schedule { loss_permille, duplicate_permille, delay, jitter, jump, jump_every, .. } =
+            *self.schedule;
         let is_rough = self.schedule.is_rough(now);
         let copies = match is_rough {
             false => 1,
@@ -366,7 +368,8 @@ impl World<'_> {
         for side in 0..2 {
             let clocks = |side: usize| self.parties[side].boat.clocks(self.schedule.local(side, now));
             let (Some(here), Some(there)) = (clocks(side), clocks(1 - side)) else { continue };
-            let Clocks { listener: Some(listener), bounds: Some((least, most)), is_pending: false, .. } = here
+            let Clocks { listener: Some(listener), bounds: Some((least, most)), is_pending: false, .. } =
+                here
             else {
                 continue;
             };

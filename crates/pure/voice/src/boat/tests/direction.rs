@@ -71,8 +71,7 @@ impl Direction {
     pub(super) fn new(talker: TalkerConfig, rule: InstallRule, start: u64) -> Self {
         let tick_rate = talker.tick_rate;
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let listener =
-            ListenerConfig { tick_rate, delta_max: None, margin_min: Micros(0), install: rule };
+        let listener = ListenerConfig { tick_rate, delta_max: None, margin_min: Micros(0), install: rule };
         Self {
             talker: Talker::new(TalkerConfig { install: rule, ..talker }, Micros(0), &mut rng, millis(start)),
             listener: Listener::new(listener),
@@ -212,7 +211,9 @@ impl Direction {
     }
 
     fn note_delta(&mut self, now: Time) {
-        let (Some(clock), Some((least, most))) = (self.listener.look(now), self.listener.bounds()) else { return };
+        let (Some(clock), Some((least, most))) = (self.listener.look(now), self.listener.bounds()) else {
+            return;
+        };
         if !self.listener.is_pending() {
             let delta = i64::from(self.talker.clock(now).wrapping_sub(clock).cast_signed());
             self.trace.deltas.push((delta, least.cast_signed(), most.cast_signed()));

@@ -85,7 +85,8 @@ fn a_phase_has_the_four_messages_of_table_2() {
 
 #[test]
 fn starts_are_drawn_between_half_a_second_and_one() {
-    let mut pair = Pair::new(TalkerConfig { failures_max: 1_000, ..TalkerConfig::PRINTED }, ListenerConfig::PRINTED);
+    let mut pair =
+        Pair::new(TalkerConfig { failures_max: 1_000, ..TalkerConfig::PRINTED }, ListenerConfig::PRINTED);
     let mut starts = Vec::new();
     for at in 0..30_000 {
         if let Some(probe) = pair.say(at) {
@@ -154,7 +155,8 @@ fn a_listener_answers_no_phase_again_and_no_older_one() {
         assert_eq!(outcome, Err(SealError::Replayed), "{name}");
         assert_eq!(pair.listener.look(millis(1_030)), before, "{name}: the clock stands as it was");
     }
-    let install = Message { phase: 1, step: Step::Install { round_trip: 4 }, key: 1_u32.to_be_bytes().to_vec() };
+    let install =
+        Message { phase: 1, step: Step::Install { round_trip: 4 }, key: 1_u32.to_be_bytes().to_vec() };
     assert!(pair.listener.handle_message(&install, &mut pair.there, millis(1_040)).is_err());
 }
 
@@ -193,7 +195,11 @@ fn phases_without_an_answer_shut_the_call_down_and_those_that_were_never_sent_do
     for at in 0..60_000 {
         silent.talker.handle_timeout(&mut silent.here, millis(at));
     }
-    assert_eq!((silent.talker.shutdown(), silent.talker.failures()), (None, 0), "no place, no message, no failure");
+    assert_eq!(
+        (silent.talker.shutdown(), silent.talker.failures()),
+        (None, 0),
+        "no place, no message, no failure"
+    );
     assert!(silent.talker.has_message(millis(60_000)));
 }
 
@@ -233,7 +239,11 @@ fn a_round_trip_above_two_seconds_is_none() {
         let probe = pair.say(0).unwrap();
         let response = pair.answer(&probe, way);
         pair.take(&response, 2 * way).unwrap();
-        assert_eq!(pair.say(2 * way).is_some_and(|it| matches!(it.step, Step::Install { .. })), want, "{way}");
+        assert_eq!(
+            pair.say(2 * way).is_some_and(|it| matches!(it.step, Step::Install { .. })),
+            want,
+            "{way}"
+        );
         assert_eq!(pair.talker.counts().failed, u64::from(!want));
     }
 }
@@ -257,7 +267,9 @@ fn a_round_trip_that_jumps_is_not_installed_until_it_stays() {
 
 #[test]
 fn the_printed_rule_waits_for_a_silence_as_long_as_the_improvement() {
-    for (rule, after) in [(InstallRule::Printed, 60), (InstallRule::SenderOnly, 200), (InstallRule::ReceiverExact, 0)] {
+    for (rule, after) in
+        [(InstallRule::Printed, 60), (InstallRule::SenderOnly, 200), (InstallRule::ReceiverExact, 0)]
+    {
         let config = TalkerConfig { install: rule, ..EVERY_SECOND };
         let mut pair = Pair::new(config, ListenerConfig { install: rule, ..ListenerConfig::PRINTED });
         pair.phase(0, 50);
@@ -302,6 +314,11 @@ fn a_key_wears_out_by_sound_and_by_bytes() {
     assert_eq!(pair.talker.shutdown(), None);
     pair.talker.note_packet(Micros(1));
     assert_eq!(pair.talker.shutdown(), Some(Shutdown::KeyAge));
+    assert_eq!(pair.say(1_000), None, "no phase begins any more");
+
+    let mut pair = printed();
+    pair.phase(0, 20);
+    pair.talker.note_bytes(1 << 20);
     pair.phase(1_000, 20);
     pair.talker.note_bytes(1 << 20);
     assert_eq!(pair.talker.shutdown(), None, "a new key is new");

@@ -107,7 +107,11 @@ fn clocks_pass_the_wrap_while_somebody_speaks() {
     let start = Direction::new(EVEN, InstallRule::ReceiverExact, 0).talker.clock(guestright_units::Time(0));
     let from = (u64::from(u32::MAX - start) + 1 - 5_000) / PACKET_MS * PACKET_MS;
     let mut direction = Direction::new(EVEN, InstallRule::ReceiverExact, from);
-    direction.run(from, from + 10_000, &mut Path::steady(30, 30, move |ms| ms < from + 9_500 && ms % 2_000 < 1_500));
+    direction.run(
+        from,
+        from + 10_000,
+        &mut Path::steady(30, 30, move |ms| ms < from + 9_500 && ms % 2_000 < 1_500),
+    );
     let trace = &direction.trace;
     assert!(trace.played.len() > 150);
     assert_eq!(trace.played.len(), trace.stored.len());
@@ -133,7 +137,7 @@ proptest! {
         }
         prop_assert_eq!(direction.skipped(), Vec::<u64>::new());
         for (delta, least, most) in &trace.deltas {
-            prop_assert!((least - 1..=most + 1).contains(&delta), "{delta} of {least}..={most}");
+            prop_assert!((least - 1..=most + 1).contains(delta), "{delta} of {least}..={most}");
             prop_assert_eq!(*most, 2 * least, "as printed: from one round trip to two");
         }
         let counts = direction.buffer.counts();

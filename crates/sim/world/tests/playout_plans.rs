@@ -22,8 +22,8 @@ fn quickly(plan: &Plan) -> Evaluation {
     let plan = plan.quick();
     let mut results = Results::new(&plan);
     for run in plan.runs() {
-        let outcome = plan.testbed().run(&run.settings, run.seed.clone()).unwrap();
-        results.record(&plan, &run, &outcome).unwrap();
+        let outcome = plan.testbed().run(&run.settings, run.seed.clone()).expect("the plan was checked");
+        results.record(&plan, &run, &outcome).expect("a row of this plan");
     }
     evaluate(&plan, &results, Platform::Sim)
 }

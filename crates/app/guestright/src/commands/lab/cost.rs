@@ -20,7 +20,7 @@ const NAME: &str = "cost";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost;
 
-const SETTINGS: [SettingInfo; 5] = [
+const SETTINGS: [SettingInfo; 7] = [
     SettingInfo::text(
         "codec",
         "none",
@@ -32,6 +32,14 @@ const SETTINGS: [SettingInfo; 5] = [
         0,
         (0, 64_000),
         "What a codec of a variable rate makes of a second; 0 leaves it to the codec.",
+    ),
+    SettingInfo::integer("frames", "", 0, (0, 100), "Frames of the codec in a packet; 0 is a usual packet."),
+    SettingInfo::integer(
+        "sample_rate_hz",
+        "Hz",
+        0,
+        (0, 48_000),
+        "Samples in a second, for codecs that do not care, as PGPfone has it; 0 is the codec's own rate.",
     ),
     SettingInfo::float("speech_s", "s", 30.0, (1.0, 600.0), "How much speech is coded; the paper took 30 s."),
     SettingInfo::text(

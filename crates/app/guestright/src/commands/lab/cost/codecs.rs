@@ -1,7 +1,7 @@
 //! What coding and decoding cost.
 
 use super::stopwatch::time_us;
-use guestright_audio::{SPEECH, Source, WavSource};
+use guestright_audio::{RATE_HZ_MIN, SPEECH, Source, WavSource};
 use guestright_codec::{Codec, CodecError, Kind, PACKET_SAMPLES_MAX, PAYLOAD_BYTES_MAX, open};
 use guestright_experiment::{Outcome, SettingError, Settings};
 
@@ -10,6 +10,8 @@ use guestright_experiment::{Outcome, SettingError, Settings};
 pub(super) struct Coding {
     kind: Kind,
     bytes_per_s: u32,
+    packet_samples: usize,
+    sample_rate_hz: u32,
     speech_s: f64,
 }
 
@@ -22,8 +24,22 @@ impl Coding {
         }
         let kind: Kind = name.parse().map_err(unfit)?;
         kind.is_available().map_err(unfit)?;
-        let coding =
-            Self { kind, bytes_per_s: settings.whole("bytes_per_s")?, speech_s: settings.float("speech_s")? };
+        let format = kind.format();
+        let (frames, rate): (usize, u32) = (settings.whole("frames")?, settings.whole("sample_rate_hz")?);
+        let coding = Self {
+            kind,
+            bytes_per_s: settings.whole("bytes_per_s")?,
+            packet_samples: if frames == 0 { format.packet_samples } else { frames * format.frame_samples },
+            sample_rate_hz: if rate == 0 { format.sample_rate_hz } else { rate },
+            speech_s: settings.float("speech_s")?,
+        };
+        if coding.packet_samples > PACKET_SAMPLES_MAX {
+            let reason = format!("a packet has at most {PACKET_SAMPLES_MAX} samples");
+            return Err(SettingError::unfit("frames", reason));
+        }
+        if coding.sample_rate_hz < RATE_HZ_MIN {
+            return Err(SettingError::unfit("sample_rate_hz", format!("at least {RATE_HZ_MIN}, or 0")));
+        }
         coding.open()?;
         Ok(Some(coding))
     }
@@ -33,27 +49,26 @@ impl Coding {
         if self.bytes_per_s > 0 {
             settings.bits_per_second = Some(self.bytes_per_s * 8);
         }
-        open(self.kind, &settings).map_err(|error| match error {
-            CodecError::Setting { .. } => SettingError::unfit("bytes_per_s", error.to_string()),
-            other => unfit(other),
+        open(self.kind, &settings).map_err(|error| {
+            let setting = if matches!(error, CodecError::Setting { .. }) { "bytes_per_s" } else { "codec" };
+            SettingError::unfit(setting, error.to_string())
         })
     }
 
     /// Measures; gives coding and decoding together, in µs for each second of speech.
     pub(super) fn measure(self, outcome: &mut Outcome) -> Result<f64, SettingError> {
-        let format = self.kind.format();
-        let speech = speech(format.sample_rate_hz, self.speech_s)?;
+        let speech = speech(self.sample_rate_hz, self.speech_s)?;
         let mut codec = self.open()?;
         let (mut payload, mut samples) = ([0; PAYLOAD_BYTES_MAX], [0; PACKET_SAMPLES_MAX]);
         let mut payloads: Vec<Vec<u8>> = Vec::new();
-        for packet in speech.chunks_exact(format.packet_samples) {
+        for packet in speech.chunks_exact(self.packet_samples) {
             let encoded = codec.encode(packet, &mut payload).map_err(unfit)?;
             payloads.push(payload[..encoded.bytes].to_vec());
         }
-        let seconds = ratio(payloads.len() * format.packet_samples) / f64::from(format.sample_rate_hz);
+        let seconds = ratio(payloads.len() * self.packet_samples) / f64::from(self.sample_rate_hz);
         let mut coder = self.open()?;
         let encode_us = time_us(|| {
-            for packet in speech.chunks_exact(format.packet_samples) {
+            for packet in speech.chunks_exact(self.packet_samples) {
                 let _ = std::hint::black_box(coder.encode(packet, &mut payload));
             }
         }) / seconds;

@@ -101,11 +101,14 @@ impl Call {
         let probe = Content::Message(Message { phase: self.second, step: Step::Probe { time: 0 }, key });
         let install = Message { phase: self.second, step: Step::Install { round_trip: 0 }, key: vec![0; 16] };
         for content in [probe, Content::Message(install)] {
-            drop(self.talker.seal(&content, self.payload, self.now(0), &mut self.datagram));
+            let sealed = self.talker.seal(&content, self.payload, self.now(0), &mut self.datagram);
+            sealed.expect("keys are renewed each second");
         }
         self.talker.abandon(self.second);
         for packet in 0..PACKETS {
-            drop(self.talker.seal(&self.audio(packet), self.payload, self.now(packet), &mut self.datagram));
+            let (audio, now) = (self.audio(packet), self.now(packet));
+            let sealed = self.talker.seal(&audio, self.payload, now, &mut self.datagram);
+            sealed.expect("keys are renewed each second");
             black_box(&self.datagram);
         }
         self.second += 1;

@@ -25,7 +25,7 @@ pub fn long_texts() -> Vec<Work> {
         over("rc4", move |text| stream.apply_keystream(text)),
         over("md5", |text| {
             let hash = Md5::digest(&*text);
-            text[..hash.len()].copy_from_slice(&hash);
+            text[TEXT_LEN - hash.len()..].copy_from_slice(&hash);
         }),
         block::<Blowfish>("blowfish", 16),
         block::<Idea>("idea", 16),

@@ -10,6 +10,8 @@ use std::process::Command;
 const WINDOW: usize = 160;
 /// A part of speech that is looked for by itself, in levels: 2 s. Adaptive playout moves what is heard between words.
 const PART: usize = 100;
+/// What is said is in the recording at most so many levels earlier or later: 3 s. A recording begins when its side is ready.
+const SHIFT_MAX: usize = 150;
 /// Levels below this are silence, in dB of full scale.
 const FLOOR_DB: f64 = -50.0;
 
@@ -28,22 +30,22 @@ pub(crate) fn recording(path: &Path) -> Vec<i16> {
 }
 
 /// How alike the loudness of two sounds goes up and down, from -1 to 1: the mean over parts of 2 s of what was said, each
-/// of them where it fits best and not before the part before it. Whatever a codec does to a voice, it leaves that.
+/// of them where it fits best within [`SHIFT_MAX`] of when it was said. Whatever a codec does to a voice, it leaves that.
+///
+/// The part that fits worst is left out: who calls begins to speak when its own side is ready, and a lost message of the
+/// set-up makes the other one ready up to two seconds later.
 pub(crate) fn likeness(said: &[i16], heard: &[i16]) -> f64 {
     let (said, heard) = (levels(said), levels(heard));
-    let mut from = 0;
-    let mut sum = 0.0;
     let parts: Vec<_> = said.chunks_exact(PART).collect();
-    for part in &parts {
-        let places = from..=heard.len().saturating_sub(PART);
-        let found = places
-            .filter_map(|at| heard.get(at..at + PART).map(|there| (at, correlation(part, there))))
-            .max_by(|one, other| one.1.total_cmp(&other.1));
-        let Some((at, likeness)) = found else { continue };
-        from = at + PART / 2;
-        sum += likeness;
-    }
-    sum / f64::from(u32::try_from(parts.len()).unwrap())
+    let best = |(place, part): (usize, &&[f64])| {
+        let places = (place * PART).saturating_sub(SHIFT_MAX)..=place * PART + SHIFT_MAX;
+        let alike = places.filter_map(|at| Some(correlation(part, heard.get(at..at + PART)?)));
+        alike.fold(0.0, f64::max)
+    };
+    let mut alike: Vec<f64> = parts.iter().enumerate().map(best).collect();
+    alike.sort_by(f64::total_cmp);
+    println!("parts of 2 s, the worst first: {alike:.2?}");
+    alike[1..].iter().sum::<f64>() / f64::from(u32::try_from(alike.len() - 1).unwrap())
 }
 
 fn levels(samples: &[i16]) -> Vec<f64> {

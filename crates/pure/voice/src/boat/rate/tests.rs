@@ -245,5 +245,5 @@ fn a_step_that_failed_is_left_alone_for_longer_each_time() {
         }
     }
     let waits: Vec<u32> = tried.windows(2).map(|two| two[1] - two[0]).collect();
-    assert_eq!(waits, [65, 125, 245, 485, 485]);
+    assert_eq!(waits, [65, 125, 245, 485, 485, 485]);
 }

@@ -84,6 +84,7 @@ struct Engine {
     orders: blocking::Receiver<Order<Accept>>,
     /// What is said, and what is played; nothing before sound can flow.
     paces: Option<(Pace, Pace)>,
+    is_connected: bool,
     refused: u64,
     buffered: Mean,
     round_trip: Mean,
@@ -112,6 +113,7 @@ impl Engine {
             driver,
             orders,
             paces: None,
+            is_connected: false,
             refused: 0,
             buffered: Mean::default(),
             round_trip: Mean::default(),
@@ -194,9 +196,11 @@ impl Engine {
         }
     }
 
-    /// Says and plays what is due.
+    /// Says and plays what is due. A tool that has somebody and no key yet is handed silence: it may need packets of
+    /// sound to hide its messages among.
     fn pace(&mut self) -> Result<(), Failure> {
-        if !self.parts.tool.is_ready() {
+        let is_ready = self.parts.tool.is_ready();
+        if !is_ready && !self.is_connected {
             return Ok(());
         }
         let codec = &self.parts.codec;
@@ -209,12 +213,15 @@ impl Engine {
         let at = self.driver.clock.now();
         if is_saying {
             // While the person is asked, nothing is said: a file begins when it can be heard.
-            let spoken = if self.parts.is_accepted { self.driver.take(packet)? } else { vec![0; packet] };
+            let is_heard = is_ready && self.parts.is_accepted;
+            let spoken = if is_heard { self.driver.take(packet)? } else { vec![0; packet] };
             if let Some(bytes) = self.parts.tool.frame_bytes() {
                 self.ear.set_packet_bytes(bytes);
             }
             self.ear.say(&spoken, &mut self.parts.tool, at)?;
-            self.said += spoken.len() as u64;
+            if is_ready {
+                self.said += spoken.len() as u64;
+            }
         }
         if is_hearing {
             let heard = self.ear.hear(piece, &mut self.parts.tool, at);
@@ -242,6 +249,7 @@ impl Engine {
         while let Some(event) = self.parts.tool.poll_event() {
             match event {
                 Event::Connected(connected) => {
+                    self.is_connected = true;
                     self.driver.open_sound(&self.parts.line, self.parts.codec.rate_hz)?;
                     self.driver.tell(Said::Connected(Box::new(connected)));
                 }

@@ -101,7 +101,7 @@ mod tests {
     fn less_loss_takes_more_delay_and_what_is_found_is_what_a_run_gives() {
         let calls = [call(Family::Gamma), call(Family::Steps)];
         let judge = Judge::new(Micros(20_000)).unwrap();
-        for algorithm in [Algorithm::Fixed, Algorithm::Moon, Algorithm::Histogram] {
+        for algorithm in [Algorithm::Fixed, Algorithm::Boat] {
             let at = |percent| at_loss(&calls, algorithm, &Rules::OURS, &judge, percent).unwrap().unwrap();
             let (strict, lax) = (at(1.0), at(5.0));
             assert!(strict.delay_ms > lax.delay_ms && strict.knob > lax.knob, "{strict:?} {lax:?}");

@@ -39,7 +39,7 @@ pub struct Message {
     pub phase: u32,
     /// Which of the four.
     pub step: Step,
-    /// Key material, as the [`Seal`] of both sides has it; at most [`KEY_PART_MAX`] bytes.
+    /// Key material, as the [`Seal`](super::Seal) of both sides has it; at most [`KEY_PART_MAX`] bytes.
     pub key: Vec<u8>,
 }
 

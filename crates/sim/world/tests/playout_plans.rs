@@ -5,7 +5,7 @@ use guestright_experiment::{Evaluation, Judged, Plan, Platform, Results, evaluat
 use guestright_world::testbeds;
 
 const PLANS: [&str; 4] = [
-    include_str!("../../../../experiments/paper-d/playout.toml"),
+    include_str!("../../../../experiments/paper-d/playout-curves.toml"),
     include_str!("../../../../experiments/paper-d/playout-families.toml"),
     include_str!("../../../../experiments/paper-d/playout-round-trip.toml"),
     include_str!("../../../../experiments/paper-d/playout-default.toml"),

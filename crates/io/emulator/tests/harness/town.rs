@@ -1,6 +1,9 @@
 //! Two hosts with an emulated network between them.
 
-use guestright_emulator::{Device, Emulator, Network, Side};
+#[path = "hosts.rs"]
+mod hosts;
+
+use guestright_emulator::{Emulator, Network, Side};
 use guestright_netns::World;
 use std::collections::VecDeque;
 use std::net::UdpSocket;
@@ -50,17 +53,8 @@ pub(crate) struct Town {
 impl Town {
     pub(crate) fn build(network: Delay) -> Self {
         let mut world = World::new("emu-").unwrap();
-        let mut devices = Vec::new();
-        for (host, own, other) in [("near", "198.18.0.1", "198.19.0.1"), ("far", "198.19.0.1", "198.18.0.1")]
-        {
-            world.add_host(host).unwrap();
-            let _ = world.sysctl(host, "net.ipv6.conf.all.disable_ipv6", "1");
-            devices.push(world.within(host, || Device::open("path0")).unwrap().unwrap());
-            world.address(host, "path0", &format!("{own}/32")).unwrap();
-            world.run(host, "ip", &["link", "set", "path0", "up", "txqueuelen", "10000"]).unwrap();
-            world.run(host, "ip", &["route", "add", other, "dev", "path0"]).unwrap();
-        }
-        let (far, near) = (devices.pop().unwrap(), devices.pop().unwrap());
+        let hosts = [("near", "198.18.0.1", "198.19.0.1"), ("far", "198.19.0.1", "198.18.0.1")];
+        let [near, far] = hosts::join(&mut world, hosts);
         let started = Instant::now();
         let emulator = Emulator::start(near, far, network, started).unwrap();
         Self { world, emulator, started }

@@ -1,6 +1,9 @@
 //! Two hosts with an emulated path between them, which keeps a record of what it did to every packet.
 
-use guestright_emulator::{Device, Emulator, Network, Side};
+#[path = "../../../../../io/emulator/tests/harness/hosts.rs"]
+mod hosts;
+
+use guestright_emulator::{Emulator, Network, Side};
 use guestright_netns::World;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -118,16 +121,8 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn build(weather: Weather) -> Self {
         let mut world = World::new("pro-").unwrap();
-        let mut devices = Vec::new();
-        for (host, own, other) in [("caller", CALLER, CALLEE), ("callee", CALLEE, CALLER)] {
-            world.add_host(host).unwrap();
-            let _ = world.sysctl(host, "net.ipv6.conf.all.disable_ipv6", "1");
-            devices.push(world.within(host, || Device::open("path0")).unwrap().unwrap());
-            world.address(host, "path0", &format!("{own}/32")).unwrap();
-            world.run(host, "ip", &["link", "set", "path0", "up", "txqueuelen", "10000"]).unwrap();
-            world.run(host, "ip", &["route", "add", other, "dev", "path0"]).unwrap();
-        }
-        let (far, near) = (devices.pop().unwrap(), devices.pop().unwrap());
+        let hosts = [("caller", CALLER, CALLEE), ("callee", CALLEE, CALLER)];
+        let [near, far] = hosts::join(&mut world, hosts);
         let emulator = Emulator::start(near, far, Path::new(weather), Instant::now()).unwrap();
         Self { world, emulator }
     }

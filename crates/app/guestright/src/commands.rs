@@ -13,7 +13,7 @@ mod team;
 mod tunnel;
 mod visit;
 
-use crate::failure::Outcome;
+use guestright_cli::failure::Outcome;
 use std::io::Write;
 
 #[derive(Debug, clap::Subcommand)]

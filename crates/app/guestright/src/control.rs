@@ -2,8 +2,8 @@
 //!
 //! The socket lies in the program's state directory, which only its owner may enter.
 
-use crate::failure::Failure;
 use anyhow::Context;
+use guestright_cli::failure::Failure;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

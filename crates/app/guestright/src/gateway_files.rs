@@ -9,10 +9,10 @@
 //!
 //! All of them are for the computer that the home runs on, and for nobody else.
 
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use guestright_cli::failure::Failure;
 use guestright_directory::{Address, AddressError, Host, HostName, LINK_PORT};
 use guestright_identity::{Certificate, Delegation, KeyId, SecretKey};
 use guestright_tunnel::wireguard::{self, HostPort, Network, PresharedKey, PrivateKey, PublicKey};
@@ -157,7 +157,7 @@ impl GatewayFiles {
     /// Makes a gateway's directory: settings and a fresh key.
     pub(crate) fn create(path: &Path, file: &GatewayFile, key: &PrivateKey) -> Result<Self, Failure> {
         let this = Self::check(path.to_owned(), file.clone())?;
-        crate::files::state_directory(path)?;
+        guestright_cli::files::state_directory(path)?;
         let text = Zeroizing::new(format!("{}\n", key.to_base64().as_str()));
         create_private(&this.key_path(), text.as_bytes()).map_err(|failure| {
             failure.hint("this team has a gateway; its settings are in gateway.toml beside that file")

@@ -1,8 +1,8 @@
 //! Members that come home by IKEv2 or L2TP: `NAME.ike` in the gateway's directory (design note 0003, section 4).
 
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{GatewayFiles, create_private, read_secret, replace_private};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

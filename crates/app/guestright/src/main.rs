@@ -2,21 +2,17 @@
 //!
 //! One file per subcommand in `commands`; this file only parses, dispatches and reports failures.
 
-mod address;
 mod commands;
 mod control;
-mod failure;
-mod files;
 mod gateway_files;
 mod homeward;
 mod ike_files;
 mod listen;
 mod qr;
 mod settings;
-mod signals;
 
 use clap::{CommandFactory, Parser};
-use failure::Failure;
+use guestright_cli::failure::Failure;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;

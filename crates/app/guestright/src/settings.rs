@@ -10,8 +10,8 @@ pub(crate) use voice::VoiceSettings;
 #[cfg(feature = "sms")]
 pub(crate) use voice::{SmsSettings, WhoMayAsk};
 
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_firewall::Tunnels;
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::{access_point, home};

@@ -6,10 +6,10 @@ mod link;
 mod run;
 
 use crate::control;
-use crate::failure::{Failure, Outcome};
-use crate::files::PassphraseArgs;
 use crate::settings::{self, ApSettings};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::files::PassphraseArgs;
 use guestright_firewall as firewall;
 use guestright_units::Bytes;
 use std::io::Write;

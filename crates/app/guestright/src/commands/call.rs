@@ -13,9 +13,9 @@ mod report;
 mod sound;
 mod tape;
 
-use crate::failure::{Failure, Outcome};
-use crate::files::PassphraseArgs;
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::files::PassphraseArgs;
 use guestright_codec::Kind;
 use guestright_sip::agent::Transport as SipTransport;
 use std::io::Write;

@@ -1,5 +1,5 @@
-use crate::failure::Outcome;
 use anyhow::Context;
+use guestright_cli::failure::Outcome;
 use std::io::Write;
 use std::path::PathBuf;
 

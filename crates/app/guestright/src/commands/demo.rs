@@ -8,8 +8,8 @@ mod story;
 mod telephone;
 mod town;
 
-use crate::failure::{Failure, Outcome};
-use crate::signals::Signals;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::signals::Signals;
 use guestright_netns::Sandbox;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_codec::{CodecError, Kind};
 use guestright_firewall::check_connections;
 use guestright_netns::{Mode, Sandbox};

@@ -8,10 +8,10 @@ mod run;
 mod voice;
 
 use crate::control;
-use crate::failure::{Failure, Outcome};
-use crate::files::PassphraseArgs;
 use crate::settings::{self, HomeSettings};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::files::PassphraseArgs;
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::Value;
 use std::io::Write;

@@ -28,7 +28,7 @@ mod run;
 mod table;
 mod traffic;
 
-use crate::failure::Outcome;
+use guestright_cli::failure::Outcome;
 use std::io::Write;
 
 /// Measure: the experiments of the papers, in virtual time and on real networks

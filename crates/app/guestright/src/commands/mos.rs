@@ -9,9 +9,9 @@ mod read;
 mod table;
 mod words;
 
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use guestright_capture::{Report, SurveyConfig};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval};
 use guestright_units::Micros;
 use std::io::Write;

@@ -1,7 +1,7 @@
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_clock::Clock;
 use guestright_receipt::{Bundle, Rules};
 use guestright_store::{Limits, Outcome as PutOutcome, Store};

@@ -3,9 +3,9 @@ mod gateway;
 mod ikev2;
 mod record;
 
-use crate::failure::{Failure, Outcome};
-use crate::files::{self, PassphraseArgs};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::files::{self, PassphraseArgs};
 use guestright_clock::Clock;
 use guestright_identity::{Certificate, IdentityError, RevocationList, Role, SecretKey, Suite};
 use guestright_units::UnixSeconds;

@@ -4,7 +4,7 @@ mod esp;
 mod esp_keys;
 mod wireguard;
 
-use crate::failure::Outcome;
+use guestright_cli::failure::Outcome;
 use std::io::Write;
 
 /// Run one end of a tunnel by itself

@@ -7,10 +7,10 @@ mod status;
 mod transport;
 mod way;
 
-use crate::failure::{Failure, Outcome};
-use crate::files::PassphraseArgs;
 use crate::settings::PROTOCOL_PORT;
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::files::PassphraseArgs;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl Visit {
             failure
                 .hint("name your files with --key and --certificate; `guestright team member add` makes them")
         })?;
-        crate::files::state_directory(&self.state)?;
+        guestright_cli::files::state_directory(&self.state)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(run::run(&self, place, credentials, out))
     }

@@ -7,8 +7,8 @@ pub(crate) use ways::WhoMayAsk;
 pub(crate) use ways::{DnsSettings, SmsSettings};
 
 use super::{IpAddr, SocketAddr};
-use crate::failure::Failure;
 use anyhow::{Context as _, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_directory::{Address, Contact, HomeHint, LINK_PORT};
 use guestright_identity::KeyId;
 use guestright_units::TeamId;

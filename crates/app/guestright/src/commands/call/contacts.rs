@@ -1,10 +1,10 @@
 //! Contacts: whom a person calls by names of the person's own, in one file; and the person's own card.
 
 use super::place;
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files;
 use crate::qr::Code;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_directory::{Address, Contact, Contacts, HomeHint};
 use guestright_identity::KeyId;
 use std::fs::{self, OpenOptions};

@@ -2,9 +2,9 @@
 
 use super::Playout;
 use super::offer::Agreed;
-use crate::failure::Failure;
 use anyhow::anyhow;
 use guestright_audio::{Level, VoiceDetector};
+use guestright_cli::failure::Failure;
 use guestright_codec::{
     Activity, Codec, CodecError, Encoded, Kind, Noise, PACKET_SAMPLES_MAX, PAYLOAD_BYTES_MAX, Settings,
 };

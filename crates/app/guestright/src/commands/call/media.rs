@@ -7,8 +7,8 @@ use super::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome,
 use super::ear::{self, Ear};
 use super::offer::{Agreed as Terms, Guard};
 use super::{LineArgs, Protection};
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig, Codec as Rated};
 use guestright_units::Time;

@@ -1,8 +1,8 @@
 //! Where home is, and what we are called there.
 
 use super::LineArgs;
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_sip::agent::PORT;
 use guestright_tunnel::wireguard::Config;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -1,8 +1,8 @@
 //! What the person, a program that reads our lines, and a table get to know.
 
 use super::LineArgs;
-use crate::failure::Failure;
 use anyhow::Context;
+use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_quality::{Interval, Judgement, Row, Summary};
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! What is said, and where it goes: a file, the sound card, or nothing.
 
 use super::LineArgs;
-use crate::failure::Failure;
 #[cfg(feature = "sound-card")]
 use guestright_audio::card::{Loudspeaker, Microphone};
 use guestright_audio::{AudioError, Sink, Source, WavSink, WavSource};
+use guestright_cli::failure::Failure;
 use std::path::PathBuf;
 
 /// Both ends of the sound, at the rate of the first codec; other codecs' samples are converted.

@@ -1,8 +1,8 @@
 //! A capture of the call's own packets, as they were on the wire.
 
-use crate::failure::Failure;
 use anyhow::Context;
 use guestright_capture::Writer;
+use guestright_cli::failure::Failure;
 use guestright_units::Time;
 use std::fs::File;
 use std::io::{BufWriter, Write};

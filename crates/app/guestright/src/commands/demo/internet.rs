@@ -2,7 +2,7 @@
 //!
 //! `GET /bytes/N` answers with N zero bytes and the client's address in the header `X-Client`.
 
-use crate::failure::Outcome;
+use guestright_cli::failure::Outcome;
 use std::io::Write;
 use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};

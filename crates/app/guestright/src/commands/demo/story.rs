@@ -6,9 +6,9 @@ use super::report::{Account, Check, Report, rate};
 use super::town::{
     FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, STOCK, V1, V2, W1, W2,
 };
-use crate::failure::{Failure, Outcome};
-use crate::signals::Signals;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::signals::Signals;
 use guestright_units::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::Signal;

@@ -10,11 +10,11 @@ mod line;
 mod meter;
 
 use super::gateway::Gateway;
-use crate::failure::Failure;
 use crate::gateway_files::Delegate as Delegated;
 use crate::listen;
 use anyhow::{Context, anyhow};
 use book::Book;
+use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_identity::KeyId;
 use guestright_receipt::Bundle;

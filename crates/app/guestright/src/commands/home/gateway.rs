@@ -14,11 +14,11 @@ mod device;
 mod memory;
 mod resolver;
 
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{Delegate, GatewayFiles, Member};
 use crate::settings::{self, GatewaySettings};
 use anyhow::anyhow;
 use device::Device;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_firewall::{self as firewall, GatewayFirewall};
 use guestright_identity::{KeyId, RevocationList};
 use guestright_tunnel::wireguard::PublicKey;

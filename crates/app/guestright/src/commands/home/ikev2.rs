@@ -3,11 +3,11 @@
 //! Its members have addresses of the gateway's network, so the gateway's firewall serves them too.
 
 use super::gateway::{Gateway, OtherWays};
-use crate::failure::Failure;
 use crate::gateway_files::{GatewayFiles, read_secret};
 use crate::ike_files;
 use crate::settings::{self, GatewaySettings, IkeDataPlane, IkeProfile, Ikev2Settings};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_identity::RevocationList;
 use guestright_strongswan::{
     Certificate, DataPlane, Gateway as Strongswan, L2tp, Member, Peer, Profile, Secret, Settings,

@@ -1,7 +1,7 @@
 //! The home's ports, mapped on the household's router for as long as the home runs.
 
-use crate::failure::Failure;
 use crate::settings::VoiceSettings;
+use guestright_cli::failure::Failure;
 use guestright_portmap::{Event, Keeper, Wanted, keep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -12,12 +12,12 @@ mod search;
 mod ways;
 
 use super::gateway::Gateway;
-use crate::failure::Failure;
 use crate::settings::VoiceSettings;
 use anyhow::Context;
 use files::{read_book, read_members};
 use find::{Finds, Purpose};
 use guestright_channel::Credentials;
+use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_directory::{Directory, LinkId, Record, is_frame};
 use guestright_firewall::VoicePorts;

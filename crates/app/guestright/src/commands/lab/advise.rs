@@ -4,8 +4,8 @@ mod leg;
 mod listener;
 mod protocol;
 
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_emulator::tcp;
 use guestright_quality::{Advice, Heard, Trial, advise};
 use guestright_units::Micros;
@@ -80,7 +80,7 @@ impl Advise {
             };
             return listener::listen(&config, out);
         };
-        let peer = crate::address::resolve(peer, PORT)?;
+        let peer = guestright_cli::address::resolve(peer, PORT)?;
         let mut caller = Caller::connect(peer)?;
         let transports = self.transports(&caller.offered)?;
         let before = caller.round_trip()?;

@@ -1,8 +1,8 @@
 //! `lab check`: whether plans are sensible.
 
 use super::{counted, plans};
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use std::io::Write;
 
 /// Check plans without running them

@@ -1,8 +1,8 @@
 //! `lab compare`: what differs between two results.
 
 use super::files;
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_experiment::{Comparison, Evaluation, compare};
 use guestright_results::file;
 use serde_json::json;

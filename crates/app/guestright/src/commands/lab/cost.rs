@@ -7,8 +7,8 @@ mod codecs;
 mod protection;
 mod stopwatch;
 
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_experiment as experiment;
 use guestright_experiment::{MetricInfo, Plan, Platform, SettingError, SettingInfo, Settings, Testbed};
 use guestright_units::Seed;

@@ -2,8 +2,8 @@
 
 use super::record::{Digests, Record, sha256};
 use super::table::{results, table};
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_experiment::{Evaluation, Judged, Plan, Platform, Provenance, Results, beside, report_html};
 use guestright_figure::short;
 use guestright_results::{file, parquet, picture};

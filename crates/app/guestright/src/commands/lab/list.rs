@@ -2,7 +2,7 @@
 
 use super::counted;
 use super::plans::{self, Source};
-use crate::failure::{Failure, Outcome};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_experiment::{Plan, SettingInfo, Testbed};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! `lab overhead`: what tunnels add to packets, and the papers' packets part by part.
 
-use crate::failure::Outcome;
+use guestright_cli::failure::Outcome;
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::overhead::{

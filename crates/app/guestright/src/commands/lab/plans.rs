@@ -1,7 +1,7 @@
 //! Where plans come from: files, folders, and the program itself.
 
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_experiment::{Mistake, Plan, PlanError, Testbed};
 use guestright_results::file;
 use std::fmt::Write;

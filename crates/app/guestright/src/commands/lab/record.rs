@@ -2,8 +2,8 @@
 
 use super::plans::Source;
 use super::table::hexadecimal;
-use crate::failure::Failure;
 use anyhow::Context;
+use guestright_cli::failure::Failure;
 use guestright_experiment::{Plan, Platform};
 use guestright_results::{Host, file};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use super::files::{self, Finished, Printing};
 use super::plans;
 use super::record::{self, Record};
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_experiment::{Plan, evaluate};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};

@@ -4,9 +4,9 @@ mod figures;
 mod show;
 mod wire;
 
-use crate::address::resolve;
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
+use guestright_cli::address::resolve;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_traffic::{
     Caller, CallerEvent, ClockSource, Ended, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Refusal,
     Traffic as Kind,

@@ -2,8 +2,8 @@
 
 use super::Mos;
 use super::words::{range, reason, round};
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_quality::{Codec, Interval, Judge, Judgement, Measured, PARAMETERS, Parts};
 use serde_json::json;
 use std::io::Write;

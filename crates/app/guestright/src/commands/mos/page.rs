@@ -2,8 +2,8 @@
 
 use super::words::{codec_name, part_notes, rated, round};
 use super::{figures, table};
-use crate::failure::Failure;
 use guestright_capture::{Part, Report, StreamReport};
+use guestright_cli::failure::Failure;
 use guestright_figure::escape;
 use std::fmt::Write;
 

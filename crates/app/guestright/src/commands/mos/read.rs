@@ -1,8 +1,8 @@
 //! Files, in pieces, with a bar for whoever waits.
 
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use guestright_capture::{CaptureError, Departures, DeparturesError, Report, Survey, SurveyConfig};
+use guestright_cli::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
 use std::io::{IsTerminal, Read};

@@ -1,10 +1,10 @@
 //! A member's way home: its WireGuard configuration, its place at the gateway, and its word to its home.
 
 use super::record;
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{self, GatewayFiles, PeerFile, create_private, key_name};
 use crate::qr::Code;
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_identity::{AccessPoints, Certificate, Delegation, DelegationTerms, Role, SecretKey};
 use guestright_tunnel::wireguard::{Config, Interface, Network, Peer, PresharedKey, PrivateKey};
 use guestright_units::{Bytes, TeamId};

@@ -1,8 +1,8 @@
 //! `guestright team gateway`: the gateway through which the team's roaming members come home.
 
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{self, GatewayFile, GatewayFiles};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_tunnel::wireguard::{HostPort, PrivateKey};
 use rand::RngExt;
 use serde_json::json;

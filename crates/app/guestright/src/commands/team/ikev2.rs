@@ -1,9 +1,9 @@
 //! A member's way home for the IKEv2 and L2TP clients that phones and computers have built in.
 
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{self, GatewayFiles, key_name};
 use crate::ike_files::{self, IkeFile};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_identity::{KeyId, Role};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -2,9 +2,9 @@
 //!
 //! The founder makes members' keys, so the founder's computer can sign for them, as long as the keys are still there.
 
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{self, GatewayFiles};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_clock::Clock;
 use guestright_directory::{Address, Statement};
 use guestright_identity::{Certificate, Role, SecretKey};

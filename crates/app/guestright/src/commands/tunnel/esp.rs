@@ -4,8 +4,8 @@ pub(super) mod raw;
 pub(super) mod reservation;
 pub(super) mod settings;
 
-use crate::failure::{Failure, Outcome};
-use crate::signals::Signals;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::signals::Signals;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp_settings::EspSettings;

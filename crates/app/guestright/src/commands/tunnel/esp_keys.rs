@@ -2,9 +2,9 @@
 
 use super::esp::reservation;
 use super::esp::settings::{EndFile, sequence_file_of};
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_tun::DeviceSettings;
 use guestright_tunnel::encapsulation::{Encapsulation, PORT};
 use guestright_tunnel::esp::{Lifetime, Suite, WINDOW_DEFAULT};

@@ -1,6 +1,6 @@
-use crate::failure::{Failure, Outcome};
-use crate::signals::Signals;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::signals::Signals;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings, TunError};
 use guestright_tunnel::Endpoint;
 use guestright_tunnel::wireguard::{Config, Host, HostPort};

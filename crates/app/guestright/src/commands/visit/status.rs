@@ -2,8 +2,8 @@
 
 use super::{socket, way};
 use crate::control;
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_units::Bytes;
 use serde_json::Value;
 use std::io::Write;

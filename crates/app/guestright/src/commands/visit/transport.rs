@@ -1,9 +1,9 @@
 //! Messages to and from the access point, over one connection or in datagrams.
 
 use super::Transport;
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use guestright_channel::MessageReader;
+use guestright_cli::failure::Failure;
 use guestright_roaming::message::{MESSAGE_MAX, message_len};
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The way home: the kill switch, and the tunnel behind it.
 
 use super::Place;
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_firewall::{KillSwitch, Passage, Surroundings, clean_up};
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::wireguard::{Config, Host, PublicKey};

@@ -1,8 +1,8 @@
 //! `[voice.dns]` and `[voice.sms]`: other ways than homes' directory to find a home, and to be found.
 
-use crate::failure::Failure;
 use crate::settings::beside;
 use anyhow::{Context as _, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_directory::{HostName, TelephoneNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

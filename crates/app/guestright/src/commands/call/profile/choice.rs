@@ -1,11 +1,11 @@
 //! What a person can choose of each tool, and the tool that comes of it.
 
 use super::super::{LineArgs, Playout};
-use crate::address;
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use guestright_audio::WavSource;
 use guestright_channel::Credentials;
+use guestright_cli::address;
+use guestright_cli::failure::Failure;
 use guestright_codec::{Kind, Settings};
 use guestright_directory::Contacts;
 use guestright_identity::KeyId;

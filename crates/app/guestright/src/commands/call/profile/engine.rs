@@ -11,7 +11,7 @@ use super::super::ear::Ear;
 use super::super::place::own_address;
 use super::choice::CodecChoice;
 use super::rating::{self, Mean};
-use crate::failure::Failure;
+use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig};
 use guestright_units::{Micros, Time};

@@ -2,8 +2,8 @@
 
 use super::super::{Playout, ear};
 use super::choice::{Choice, CodecChoice, Name};
-use crate::failure::Failure;
 use anyhow::anyhow;
+use guestright_cli::failure::Failure;
 use guestright_codec::Kind;
 use guestright_legacy::boat::{Keystream, Mac};
 use guestright_legacy::diffie_hellman::Prime;

@@ -1,8 +1,8 @@
 //! What members' delegates have signed for, kept over a new start.
 
-use crate::failure::Failure;
 use crate::gateway_files::replace_private;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_identity::KeyId;
 use guestright_roaming::delegate::Spent;
 use guestright_units::Bytes;

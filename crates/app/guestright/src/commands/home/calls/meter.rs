@@ -1,7 +1,7 @@
 //! The meter on a thread of its own: it runs `nft` and must not hold up anybody.
 
-use crate::failure::Failure;
 use anyhow::anyhow;
+use guestright_cli::failure::Failure;
 use guestright_firewall::TunnelMeter;
 use guestright_units::Bytes;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! WireGuard itself: the kernel's, or ours between a TUN device and a socket.
 
 use super::memory::Memory;
-use crate::failure::{Failure, Outcome};
 use crate::gateway_files::{GatewayFiles, Member};
 use crate::settings::{GatewayBackend, GatewaySettings};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_tun::{DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::Endpoint;
 use guestright_tunnel::wireguard::{Network, PublicKey};

@@ -4,8 +4,8 @@
 //! KEEPALIVE_TIMEOUT and REKEY_TIMEOUT), and only if it has something to send. A handshake that begins at the gateway
 //! reaches it at once, through its NAT, which still knows the flow.
 
-use crate::failure::Failure;
 use crate::gateway_files::replace_private;
+use guestright_cli::failure::Failure;
 use guestright_tunnel::wireguard::PublicKey;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! What the exchange reads from disk: members, their records, and the book.
 
 use super::super::gateway::Gateway;
-use crate::failure::Failure;
 use crate::gateway_files::GatewayFiles;
 use anyhow::Context;
+use guestright_cli::failure::Failure;
 use guestright_directory::{Book, BookLimits, Record};
 use guestright_identity::KeyId;
 use guestright_signalling::Member;

@@ -8,8 +8,8 @@ mod dns;
 #[cfg(feature = "sms")]
 mod sms;
 
-use crate::failure::Failure;
 use crate::settings::VoiceSettings;
+use guestright_cli::failure::Failure;
 use guestright_directory::{Contact, FindError, Finding, Record, Source};
 use guestright_signalling::CallId;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::leg::Way;
 use super::protocol::{Answer, Ask, CarrierName, Leg, PATIENCE, Talk, VERSION};
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_emulator::tcp;
 use rand::Rng;
 use std::io::{self, Write};

@@ -3,8 +3,8 @@
 use super::request::Request;
 use super::worker::{Answer, Late, Note, Order};
 use crate::commands::lab::table::hexadecimal;
-use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_emulator::tcp;
 use guestright_experiment::{self as experiment, Plan, Results, Run, Testbed};
 use guestright_netns::Sandbox;

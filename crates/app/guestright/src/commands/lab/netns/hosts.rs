@@ -2,7 +2,7 @@
 
 use super::path::{BULK_SINK, BULK_SOURCE, SINK, SOURCE};
 use super::request::Request;
-use crate::failure::Failure;
+use guestright_cli::failure::Failure;
 use guestright_emulator::Device;
 use guestright_netns::{NetnsError, World};
 use std::net::Ipv4Addr;

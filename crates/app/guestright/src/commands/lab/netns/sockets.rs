@@ -2,8 +2,8 @@
 
 use super::hosts::{FAR, NEAR};
 use super::path::{SINK_PORT, SOURCE_PORT};
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_emulator::tcp;
 use guestright_netns::World;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -3,8 +3,8 @@
 use super::emulated::{self, Measured};
 use super::figures;
 use super::request::Request;
-use crate::failure::{Failure, Outcome};
 use anyhow::anyhow;
+use guestright_cli::failure::{Failure, Outcome};
 use guestright_emulator::{Lateness, Urgency, tcp};
 use guestright_experiment::Settings;
 use guestright_netns::Sandbox;

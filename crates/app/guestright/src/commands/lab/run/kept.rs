@@ -5,7 +5,7 @@
 //! may simulate differently; a program is known by the digest of its file.
 
 use super::super::record::Program;
-use crate::failure::Failure;
+use guestright_cli::failure::Failure;
 use guestright_experiment::{Adopted, Plan, Results, ResultsError, Row, Run};
 use guestright_results::Journal;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! What `lab traffic` prints.
 
 use super::figures::{SecondSums, csv_header, csv_row, table};
-use crate::failure::Failure;
 use anyhow::Context;
+use guestright_cli::failure::Failure;
 use guestright_traffic::{CallRow, Outcome, Plan};
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 //! One thread only receives, so that each datagram gets its time at once. The other sends, and sleeps until the next
 //! packet is due: on a channel, whose timeout the kernel keeps within some 0.1 ms.
 
-use crate::failure::Failure;
-use crate::signals::Signals;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
+use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
 use guestright_units::Time;
 use rustix::net::sockopt::set_socket_recv_buffer_size;

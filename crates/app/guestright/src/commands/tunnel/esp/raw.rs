@@ -3,8 +3,8 @@
 //! Slower than UDP encapsulation, since there is no segmentation offload for IP protocol 50; for comparing with kernels
 //! and captures that know nothing else.
 
-use crate::failure::Failure;
 use anyhow::Context;
+use guestright_cli::failure::Failure;
 use guestright_tunnel::ip::{Ipv4Header, PROTOCOL_ESP};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, Shutdown, SocketType};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

@@ -1,8 +1,8 @@
 //! Which sequence numbers may be used: written down before they are, because with fixed keys a number that is used twice
 //! gives the cipher's key stream away.
 
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

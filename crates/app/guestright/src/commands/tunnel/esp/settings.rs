@@ -1,7 +1,7 @@
 //! The settings file of one end.
 
-use crate::failure::Failure;
 use anyhow::{Context, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_tun::DeviceSettings;
 use guestright_tunnel::esp_settings::{EspSettingsFile, XfrmEnds};
 use guestright_tunnel::wireguard::Network;

@@ -2,9 +2,9 @@
 
 use super::super::transport::Line;
 use super::{Guest, Over};
-use crate::failure::Failure;
-use crate::signals::Signals;
 use guestright_channel::Credentials;
+use guestright_cli::failure::Failure;
+use guestright_cli::signals::Signals;
 use guestright_roaming::Visitor;
 use guestright_roaming::message::Code;
 use guestright_roaming::visitor::{Config, Event};

@@ -1,9 +1,9 @@
 //! The DNS: contacts are looked up there, and members' records put there.
 
 use super::Way;
-use crate::failure::Failure;
 use crate::settings::DnsSettings;
 use anyhow::{Context as _, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_directory::{Contact, Finder, Finding, HostName, Record, Source};
 use guestright_dns::{DnsFinder, Resolver, TsigKey, UpdateSettings, Updater};
 use std::collections::BTreeMap;

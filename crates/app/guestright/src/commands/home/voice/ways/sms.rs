@@ -1,9 +1,9 @@
 //! Short messages: contacts are asked where their homes are, and answered.
 
 use super::{Told, Way};
-use crate::failure::Failure;
 use crate::settings::{SmsSettings, WhoMayAsk};
 use anyhow::{Context as _, anyhow};
+use guestright_cli::failure::Failure;
 use guestright_directory::sms::{Config, Courier};
 use guestright_directory::{Contact, Finding, Record, Source};
 use guestright_sms::{Heard, Modem, ModemSettings, Smpp, SmppSettings, Sms, SmsFinder};

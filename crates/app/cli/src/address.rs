@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 /// The first address of a name or of an address, with or without a port.
-pub(crate) fn resolve(peer: &str, port: u16) -> Result<SocketAddr, Failure> {
+pub fn resolve(peer: &str, port: u16) -> Result<SocketAddr, Failure> {
     if let Ok(address) = peer.parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, port));
     }

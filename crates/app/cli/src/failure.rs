@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Whose fault it is; each kind has an exit code of its own (sysexits.h where it has one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The request cannot be carried out as it was put: 1.
     User,
     /// A setting or a file is wrong: 78.
@@ -16,36 +16,35 @@ pub(crate) enum Kind {
 
 /// An error with its kind and, when one is known, what to do about it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     kind: Kind,
     error: anyhow::Error,
     hint: Option<String>,
 }
 
 impl Failure {
-    pub(crate) fn user(error: impl Into<anyhow::Error>) -> Self {
+    pub fn user(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: Kind::User, error: error.into(), hint: None }
     }
 
-    pub(crate) fn config(error: impl Into<anyhow::Error>) -> Self {
+    pub fn config(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: Kind::Config, error: error.into(), hint: None }
     }
 
-    pub(crate) fn network(error: impl Into<anyhow::Error>) -> Self {
+    pub fn network(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: Kind::Network, error: error.into(), hint: None }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
     /// The same, with where it happened.
-    #[cfg(feature = "lab")]
-    pub(crate) fn within(self, place: impl fmt::Display + Send + Sync + 'static) -> Self {
+    pub fn within(self, place: impl fmt::Display + Send + Sync + 'static) -> Self {
         Self { error: self.error.context(place), ..self }
     }
 
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             Kind::User => 1,
             Kind::Network => 69,
@@ -54,18 +53,17 @@ impl Failure {
     }
 
     /// What happened, without what to do about it.
-    #[cfg(feature = "lab")]
-    pub(crate) fn what(&self) -> String {
+    pub fn what(&self) -> String {
         format!("{:#}", self.error)
     }
 
     /// For whoever asked over a control socket.
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         serde_json::json!({ "error": format!("{:#}", self.error), "hint": self.hint })
     }
 
     /// Whether the reader of our output has gone, as in `guestright … | head`.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
+    pub fn is_broken_pipe(&self) -> bool {
         let io = self.error.downcast_ref::<std::io::Error>();
         io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     }
@@ -85,7 +83,7 @@ impl fmt::Display for Failure {
 }
 
 /// What every command returns.
-pub(crate) type Outcome = Result<(), Failure>;
+pub type Outcome = Result<(), Failure>;
 
 #[cfg(test)]
 mod tests {

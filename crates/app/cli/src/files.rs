@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 /// Where a passphrase comes from.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct PassphraseArgs {
+pub struct PassphraseArgs {
     /// File with the passphrase of the key, on its first line; otherwise it is asked for when it is needed
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
@@ -30,12 +30,12 @@ impl PassphraseArgs {
     }
 
     /// Whether a file with the passphrase was named.
-    pub(crate) fn is_given(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         self.passphrase_file.is_some()
     }
 
     /// A passphrase for a new file.
-    pub(crate) fn new_passphrase(&self) -> Result<String, Failure> {
+    pub fn new_passphrase(&self) -> Result<String, Failure> {
         if let Some(passphrase) = self.read_file()? {
             return Ok(passphrase);
         }
@@ -53,7 +53,7 @@ impl PassphraseArgs {
     }
 
     /// Reads a key file, asking for its passphrase if it needs one.
-    pub(crate) fn read_secret(&self, path: &Path) -> Result<SecretKey, Failure> {
+    pub fn read_secret(&self, path: &Path) -> Result<SecretKey, Failure> {
         let given = self.read_file()?.map(Zeroizing::new);
         let ask = || {
             let prompt = || rpassword::prompt_password(format!("Passphrase of {}: ", path.display())).ok();
@@ -63,7 +63,7 @@ impl PassphraseArgs {
     }
 
     /// Reads a key and the certificate that belongs to it.
-    pub(crate) fn credentials(&self, key: &Path, certificate: &Path) -> Result<Credentials, Failure> {
+    pub fn credentials(&self, key: &Path, certificate: &Path) -> Result<Credentials, Failure> {
         let secret = self.read_secret(key)?;
         let certified = guestright_keys::read_certificate(certificate).map_err(Failure::config)?;
         if certified.subject() != secret.public() {
@@ -76,7 +76,7 @@ impl PassphraseArgs {
 }
 
 /// Makes a directory that only its owner may enter, unless it is there.
-pub(crate) fn state_directory(path: &Path) -> Result<(), Failure> {
+pub fn state_directory(path: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.with_context(|| format!("make {}", path.display())).map_err(Failure::config)
 }

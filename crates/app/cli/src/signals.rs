@@ -4,19 +4,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGTERM and SIGINT. Made before anything that has to be undone: from then on they wait until they are asked for.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
     /// Takes over both signals; needs the runtime.
-    pub(crate) fn take() -> std::io::Result<Self> {
+    pub fn take() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// Waits for either.
-    pub(crate) async fn recv(&mut self) {
+    pub async fn recv(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -20,6 +20,7 @@ pub(crate) enum Room {
     Pure,
     Sim,
     Io,
+    Run,
     App,
     Bindings,
     /// `xtask`, `tests` and `fuzz`.
@@ -35,6 +36,7 @@ impl Room {
             (Some("crates"), Some("pure")) => Self::Pure,
             (Some("crates"), Some("sim")) => Self::Sim,
             (Some("crates"), Some("io")) => Self::Io,
+            (Some("crates"), Some("run")) => Self::Run,
             (Some("crates"), Some("app")) => Self::App,
             (Some("bindings"), _) => Self::Bindings,
             _ => Self::Tools,

@@ -1,0 +1,3 @@
+//! `guestright-lab`: experiments, tunnels measured, and the telephone tools of paper D.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Headers that several crates read and write: IP, UDP, RTP, RTCP, SDP

@@ -1,0 +1,1 @@
+//! Experiments on real sockets, and many of them at once

@@ -1,0 +1,1 @@
+//! The telephone exchange of a home

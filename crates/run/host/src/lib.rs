@@ -1,0 +1,1 @@
+//! The loops of an access point, a home and a visitor

@@ -1,0 +1,1 @@
+//! Calls with BoAT and the telephone tools of 2003

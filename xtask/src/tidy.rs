@@ -3,6 +3,7 @@
 mod length;
 mod links;
 mod text;
+mod words;
 
 use std::fs;
 
@@ -23,6 +24,8 @@ const EMPTY_NAMES: [&str; 7] = ["common", "data", "helper", "helpers", "manager"
 pub(crate) fn run() -> Result<()> {
     let files = workspace::files()?;
     let root = workspace::root();
+    let glossary = fs::read_to_string(root.join(words::GLOSSARY)).context(words::GLOSSARY)?;
+    let forbidden = words::Forbidden::parse(&glossary);
     let mut problems = Vec::new();
     let mut lengths = Vec::new();
     for file in &files {
@@ -40,11 +43,13 @@ pub(crate) fn run() -> Result<()> {
             let rust = RustText::parse(&content);
             problems.extend(text::check_loose_ends(file, &rust.comments));
             problems.extend(text::check_rust(file, &rust));
+            problems.extend(forbidden.check_rust(file, &rust));
         } else {
             problems.extend(text::check_loose_ends(file, &content));
         }
         if file.ends_with(".md") {
             problems.extend(links::check(file, &content, &files));
+            problems.extend(forbidden.check_text(file, &content));
         }
         lengths.extend(length::measure(file, &content));
     }

@@ -1,104 +1,96 @@
-//! Calls of members: the home as registrar and proxy, its links to other homes, its directory, and calls' media.
-//!
-//! The machines are `signalling`'s [`Proxy`] and `directory`'s [`Directory`]. They run in one task beside the home's
-//! loop, which tells them when members have changed ([`Voice::reload`]) and asks them how it stands
-//! ([`Voice::join`]).
+//! The task that owns the machines.
 
-mod files;
-mod find;
-mod links;
-mod rooms;
-mod search;
-mod ways;
-
-use super::gateway::Gateway;
-use crate::settings::VoiceSettings;
-use anyhow::Context;
-use files::{read_book, read_members};
-use find::{Finds, Purpose};
+use crate::Settings;
+use crate::book::read_book;
+use crate::find::{Finds, Purpose};
+use crate::links::{LinkEvent, Links};
+use crate::media::Rooms;
+use crate::ways::{Told, Ways};
 use guestright_channel::Credentials;
-use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_directory::{Directory, LinkId, Record, is_frame};
-use guestright_firewall::VoicePorts;
+use guestright_error::{OrFail as _, RunError};
 use guestright_identity::KeyId;
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
 use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Member, Peer, Proxy};
 use guestright_sip::{Heard, Telephones};
 use guestright_units::{Micros, Time};
-use links::{LinkEvent, Links};
-use rooms::Rooms;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, oneshot};
-use ways::{Told, Ways};
 
 /// How often it is looked whether calls are alive, links are used, and the book is to be kept.
 const LOOK_EVERY: Micros = Micros::from_seconds(10);
 
-/// What members' telephones need of the firewall.
-pub(super) fn ports(settings: &VoiceSettings) -> VoicePorts {
-    VoicePorts { sip: settings.sip_port, media: (settings.media_port_first, settings.media_port_last) }
+/// How many orders may wait for the exchange.
+const ORDERS_MAX: usize = 16;
+
+/// Who can be called at this home.
+#[derive(Clone, Debug, Default)]
+pub struct Members {
+    pub all: Vec<Member>,
+    /// Members' own words on where their home is, as far as they have left any.
+    pub records: Vec<Record>,
 }
 
-/// The running telephone exchange.
-pub(super) struct Voice {
+/// A running telephone exchange. It ends with [`Exchange::stop`], or when it is dropped.
+#[derive(Debug)]
+pub struct Exchange {
     orders: mpsc::Sender<Order>,
     task: tokio::task::JoinHandle<()>,
 }
 
 enum Order {
-    Members(Vec<Member>, Vec<Record>),
+    Members(Members),
     Status(oneshot::Sender<Value>),
     Stop,
 }
 
-struct Task {
-    proxy: Proxy,
-    directory: Directory,
+pub(crate) struct Task {
+    pub(crate) proxy: Proxy,
+    pub(crate) directory: Directory,
     telephones: Telephones,
-    links: Links,
+    pub(crate) links: Links,
     rooms: Rooms,
-    finds: Finds,
-    ways: Ways,
+    pub(crate) finds: Finds,
+    pub(crate) ways: Ways,
     own: Vec<KeyId>,
     book: PathBuf,
-    book_is_kept: bool,
-    clock: Clock,
+    pub(crate) book_is_kept: bool,
+    pub(crate) clock: Clock,
     look_at: Time,
 }
 
-impl Voice {
-    /// Listens for telephones at the gateway's address, and for other homes.
-    pub(super) async fn start(
-        settings: &VoiceSettings,
+impl Exchange {
+    /// Listens for telephones at the gateway's address, and for other homes. What is known of them is kept in the
+    /// directory `state`. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// A port is taken, a file with a secret cannot be used, or a way to find homes is not in this build.
+    pub async fn start(
+        settings: &Settings,
         credentials: &Credentials,
-        gateway: &Gateway,
+        address: IpAddr,
         state: &Path,
-    ) -> Result<Self, Failure> {
-        settings.check()?;
-        let (_, address) = gateway.network();
-        let address = IpAddr::from(address);
+        members: Members,
+    ) -> Result<Self, RunError> {
         let mut clock = Clock::start();
         let now = clock.now();
         let at = SocketAddr::new(address, settings.sip_port);
-        let (telephones, heard) =
-            Telephones::open(at).await.map_err(|error| Failure::network(anyhow::Error::from(error)))?;
+        let (telephones, heard) = Telephones::open(at).await.map_err(RunError::network)?;
         let listener = tokio::net::TcpListener::bind(settings.listen).await;
-        let listener = listener
-            .with_context(|| format!("listen for other homes at {}", settings.listen))
-            .map_err(Failure::network)?;
+        let listener = listener.or_network(|| format!("listen for other homes at {}", settings.listen))?;
         let (links, linked) = Links::start(listener, credentials.clone());
         let home = credentials.certificate.subject_id();
         let mut proxy = Proxy::new(config(settings, address, home), guestright_clock::seed(), now);
-        let contacts = settings.contacts()?;
-        let named = contacts.iter().map(|each| Contact { name: each.name.clone(), key: each.member });
+        let named =
+            settings.contacts.iter().map(|each| Contact { name: each.name.clone(), key: each.member });
         proxy.set_contacts(named.collect());
         let file = state.join("directory.book");
         let book = read_book(&file, now);
-        let peers = settings.peers()?;
+        let peers = settings.peers.clone();
         let directory = guestright_directory::Config { peers, ..guestright_directory::Config::default() };
         let (ways, told) = Ways::start(settings).await?;
         let numbers_on_cards = settings.sms.as_ref().is_some_and(|sms| sms.ask_numbers_on_cards);
@@ -113,8 +105,8 @@ impl Voice {
             directory: Directory::new(directory, book),
             telephones,
             links,
-            rooms: Rooms::start(media, address).map_err(Failure::network)?,
-            finds: Finds::new(contacts, numbers_on_cards),
+            rooms: Rooms::start(media, address)?,
+            finds: Finds::new(settings.contacts.clone(), numbers_on_cards),
             ways,
             own: Vec::new(),
             book: file,
@@ -122,30 +114,23 @@ impl Voice {
             clock,
             look_at: now + LOOK_EVERY,
         };
-        let (orders, ordered) = mpsc::channel(16);
+        let (orders, ordered) = mpsc::channel(ORDERS_MAX);
         let this = Self { orders, task: tokio::spawn(task.run(heard, linked, told, ordered)) };
-        this.reload(gateway).await?;
+        this.set_members(members)?;
         Ok(this)
     }
 
     /// The members are others, perhaps.
-    pub(super) async fn reload(&self, gateway: &Gateway) -> Result<(), Failure> {
-        let (members, records) = read_members(gateway)?;
-        let _ = self.orders.send(Order::Members(members, records)).await;
-        Ok(())
-    }
-
-    /// The same, for who cannot wait: if the exchange is too busy to be told, it is not.
-    pub(super) fn reload_soon(&self, gateway: &Gateway) -> Result<(), Failure> {
-        let (members, records) = read_members(gateway)?;
-        if self.orders.try_send(Order::Members(members, records)).is_err() {
-            return Err(Failure::network(anyhow::anyhow!("the exchange is too busy to be told of members")));
-        }
-        Ok(())
+    ///
+    /// # Errors
+    /// The exchange is too busy to be told, and was not.
+    pub fn set_members(&self, members: Members) -> Result<(), RunError> {
+        let told = self.orders.try_send(Order::Members(members));
+        told.map_err(|_| RunError::network("the exchange is too busy to be told of members"))
     }
 
     /// Where to send `home`'s own status, so that what is known of calls joins it on the way to `reply`.
-    pub(super) fn join(&self, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
+    pub fn join(&self, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
         let (sender, received) = oneshot::channel::<Value>();
         let orders = self.orders.clone();
         tokio::spawn(async move {
@@ -162,13 +147,13 @@ impl Voice {
     }
 
     /// Ends all calls and closes everything.
-    pub(super) async fn stop(self) {
+    pub async fn stop(self) {
         let _ = self.orders.send(Order::Stop).await;
         let _ = self.task.await;
     }
 }
 
-fn config(settings: &VoiceSettings, gateway: IpAddr, home: KeyId) -> Config {
+fn config(settings: &Settings, gateway: IpAddr, home: KeyId) -> Config {
     Config {
         port: settings.sip_port,
         domains: settings.domains.clone(),
@@ -197,7 +182,7 @@ impl Task {
                 Some(event) = linked.recv() => self.linked(event),
                 Some(told) = told.recv() => self.told(told),
                 order = ordered.recv() => match order {
-                    Some(Order::Members(members, records)) => self.set_members(members, records),
+                    Some(Order::Members(members)) => self.set_members(members),
                     Some(Order::Status(reply)) => drop(reply.send(self.status())),
                     Some(Order::Stop) | None => break,
                 },
@@ -257,7 +242,7 @@ impl Task {
         }
     }
 
-    fn set_members(&mut self, members: Vec<Member>, records: Vec<Record>) {
+    fn set_members(&mut self, Members { all: members, records }: Members) {
         let now = self.clock.now();
         let keys: Vec<KeyId> = members.iter().map(|member| member.key).collect();
         for key in self.own.iter().filter(|key| !keys.contains(key)) {
@@ -299,9 +284,7 @@ impl Task {
             return;
         }
         self.book_is_kept = true;
-        if let Err(error) =
-            crate::gateway_files::replace_private(&self.book, &self.directory.book().snapshot())
-        {
+        if let Err(error) = guestright_keys::replace_private(&self.book, &self.directory.book().snapshot()) {
             tracing::warn!(%error, "what is known of other homes could not be kept");
         }
     }

@@ -1,6 +1,6 @@
 //! Searches under way, and calls that wait for a link.
 
-use super::links::Links;
+use crate::links::Links;
 use guestright_directory::{Address, Contact, HomeHint, Host, Record, Search};
 use guestright_identity::KeyId;
 use guestright_signalling::{CallId, Found, Reach};
@@ -10,7 +10,7 @@ use std::num::NonZeroU16;
 
 /// What somebody is looked for.
 #[derive(Clone, Debug)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// To be called, by this member of ours; perhaps after a record was tried that led nowhere.
     Call { call: CallId, caller: KeyId, contact: Box<Contact>, tried: bool },
     /// To learn whether this home may say that it calls.
@@ -20,15 +20,15 @@ pub(super) enum Purpose {
 }
 
 /// Who looks for whom, if it may be done once more.
-pub(super) type Again = (KeyId, Box<Contact>);
+pub(crate) type Again = (KeyId, Box<Contact>);
 
 /// A call to a home at which nobody is.
 #[derive(Debug)]
-pub(super) struct NotThere {
-    pub(super) call: CallId,
+pub(crate) struct NotThere {
+    pub(crate) call: CallId,
     /// Of the record that has named the home; 0 if it was a card.
-    pub(super) sequence: u64,
-    pub(super) again: Option<Again>,
+    pub(crate) sequence: u64,
+    pub(crate) again: Option<Again>,
 }
 
 /// A call that waits for a link to a home.
@@ -47,7 +47,7 @@ struct Waiting {
 
 /// All of them.
 #[derive(Debug)]
-pub(super) struct Finds {
+pub(crate) struct Finds {
     contacts: Vec<Contact>,
     /// Whether telephone numbers on cards of members' telephones may be asked.
     numbers_on_cards: bool,
@@ -56,18 +56,18 @@ pub(super) struct Finds {
 }
 
 impl Finds {
-    pub(super) fn new(contacts: Vec<Contact>, numbers_on_cards: bool) -> Self {
+    pub(crate) fn new(contacts: Vec<Contact>, numbers_on_cards: bool) -> Self {
         Self { contacts, numbers_on_cards, searches: BTreeMap::new(), waiting: Vec::new() }
     }
 
     /// Who has this key, with all that is known about where to ask.
-    pub(super) fn contact(&self, key: KeyId) -> Contact {
+    pub(crate) fn contact(&self, key: KeyId) -> Contact {
         let known = self.contacts.iter().find(|contact| contact.member == key);
         known.cloned().unwrap_or_else(|| unnamed(key))
     }
 
     /// Who has this key, with what the home knows and what is on the card that the caller's telephone has sent.
-    pub(super) fn called(&self, key: KeyId, card: Option<&Contact>) -> Contact {
+    pub(crate) fn called(&self, key: KeyId, card: Option<&Contact>) -> Contact {
         let mut contact = self.contact(key);
         let Some(card) = card.filter(|card| card.member == key) else { return contact };
         for hint in &card.homes {
@@ -82,7 +82,7 @@ impl Finds {
     }
 
     /// Who has this key, to be asked for at the home that vouches, which has a link.
-    pub(super) fn vouched(&self, key: KeyId, home: KeyId) -> Contact {
+    pub(crate) fn vouched(&self, key: KeyId, home: KeyId) -> Contact {
         let nowhere = Address::new(Host::V4(Ipv4Addr::new(192, 0, 2, 255)), NonZeroU16::MIN);
         let here = nowhere.ok().map(|address| HomeHint { address, key: Some(home) });
         let mut contact = self.contact(key);
@@ -93,20 +93,20 @@ impl Finds {
     }
 
     /// Whether the contact's card names this home.
-    pub(super) fn is_hinted(&self, key: KeyId, home: KeyId) -> bool {
+    pub(crate) fn is_hinted(&self, key: KeyId, home: KeyId) -> bool {
         self.contact(key).homes.iter().any(|hint| hint.key == Some(home))
     }
 
-    pub(super) fn begin(&mut self, search: Search, purpose: Purpose) {
+    pub(crate) fn begin(&mut self, search: Search, purpose: Purpose) {
         self.searches.insert(search, purpose);
     }
 
-    pub(super) fn take(&mut self, search: Search) -> Option<Purpose> {
+    pub(crate) fn take(&mut self, search: Search) -> Option<Purpose> {
         self.searches.remove(&search)
     }
 
     /// Somebody's record names the home. What is known at once; else a link is made.
-    pub(super) fn reach(
+    pub(crate) fn reach(
         &mut self,
         call: CallId,
         record: &Record,
@@ -118,7 +118,7 @@ impl Finds {
     }
 
     /// There is no record, but a card may name the home with its key. That is as good: whoever gave the card said so.
-    pub(super) fn reach_hinted(
+    pub(crate) fn reach_hinted(
         &mut self,
         call: CallId,
         contact: &Contact,
@@ -152,13 +152,13 @@ impl Finds {
     }
 
     /// There is a link to a home: the calls that have waited for it.
-    pub(super) fn linked(&mut self, home: KeyId) -> Vec<(CallId, Reach)> {
+    pub(crate) fn linked(&mut self, home: KeyId) -> Vec<(CallId, Reach)> {
         let reached = self.waiting.extract_if(.., |waiting| waiting.home == home);
         reached.map(|each| (each.call, Reach::Home(Found { home, key: each.key }))).collect()
     }
 
     /// There is none at this address: the calls that have no other. Others try the next one.
-    pub(super) fn link_failed(&mut self, hint: &HomeHint, links: &mut Links) -> Vec<NotThere> {
+    pub(crate) fn link_failed(&mut self, hint: &HomeHint, links: &mut Links) -> Vec<NotThere> {
         let is_it = |waiting: &Waiting| Some(waiting.home) == hint.key && waiting.trying == hint.address;
         let ended = self.waiting.extract_if(.., |waiting| is_it(waiting) && waiting.addresses.is_empty());
         let failed = ended.map(|Waiting { call, sequence, again, .. }| NotThere { call, sequence, again });

@@ -29,7 +29,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 const IDLE_MAX: Micros = Micros::from_seconds(900);
 
 /// What happens on links.
-pub(super) enum LinkEvent {
+pub(crate) enum LinkEvent {
     /// There is a link.
     Up(Box<Up>),
     /// Another home says something.
@@ -41,7 +41,7 @@ pub(super) enum LinkEvent {
 }
 
 /// A fresh link.
-pub(super) struct Up {
+pub(crate) struct Up {
     sender: Sender,
     receiver: Receiver,
     certificate: Certificate,
@@ -52,12 +52,12 @@ pub(super) struct Up {
 
 /// What the machines have to know of a link.
 #[derive(Clone, Debug)]
-pub(super) struct Linked {
-    pub(super) link: LinkId,
-    pub(super) home: KeyId,
-    pub(super) peer: IpAddr,
-    pub(super) local: IpAddr,
-    pub(super) called: Option<Address>,
+pub(crate) struct Linked {
+    pub(crate) link: LinkId,
+    pub(crate) home: KeyId,
+    pub(crate) peer: IpAddr,
+    pub(crate) local: IpAddr,
+    pub(crate) called: Option<Address>,
 }
 
 struct Open {
@@ -68,7 +68,7 @@ struct Open {
 }
 
 /// All links.
-pub(super) struct Links {
+pub(crate) struct Links {
     credentials: Arc<Credentials>,
     events: mpsc::Sender<LinkEvent>,
     open: BTreeMap<LinkId, Open>,
@@ -84,7 +84,7 @@ pub(super) struct Links {
 
 impl Links {
     /// Awaits other homes.
-    pub(super) fn start(
+    pub(crate) fn start(
         listener: TcpListener,
         credentials: Credentials,
     ) -> (Self, mpsc::Receiver<LinkEvent>) {
@@ -106,17 +106,17 @@ impl Links {
     }
 
     /// Whether there is a link to this home.
-    pub(super) fn is_up(&self, home: KeyId) -> bool {
+    pub(crate) fn is_up(&self, home: KeyId) -> bool {
         self.by_home.contains_key(&home)
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.open.len()
     }
 
     /// Calls a home; what comes of it is an event.
-    pub(super) fn call(&mut self, hint: HomeHint) {
+    pub(crate) fn call(&mut self, hint: HomeHint) {
         if self.calling.contains(&hint) || self.calling.len() >= HANDSHAKES_MAX {
             return;
         }
@@ -135,7 +135,7 @@ impl Links {
     }
 
     /// Takes a fresh link in.
-    pub(super) fn take(&mut self, up: Up, now: Time) -> Option<Linked> {
+    pub(crate) fn take(&mut self, up: Up, now: Time) -> Option<Linked> {
         let Up { mut sender, mut receiver, certificate, peer, local, called } = up;
         if let Some(called) = &called {
             self.calling.retain(|each| each != called);
@@ -176,14 +176,14 @@ impl Links {
     }
 
     /// Whose link it is.
-    pub(super) fn home(&mut self, link: LinkId, now: Time) -> Option<KeyId> {
+    pub(crate) fn home(&mut self, link: LinkId, now: Time) -> Option<KeyId> {
         let open = self.open.get_mut(&link)?;
         open.used = now;
         Some(open.home)
     }
 
     /// A link is no more. The home that has none any more, if so.
-    pub(super) fn remove(&mut self, link: LinkId) -> Option<KeyId> {
+    pub(crate) fn remove(&mut self, link: LinkId) -> Option<KeyId> {
         let open = self.open.remove(&link)?;
         open.reader.abort();
         if self.by_home.get(&open.home) != Some(&link) {
@@ -203,14 +203,14 @@ impl Links {
     }
 
     /// A call to a home has failed. The home that cannot be told what was held for it.
-    pub(super) fn failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
+    pub(crate) fn failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
         self.calling.retain(|each| each != hint);
         let home = hint.key?;
         self.held.remove(&home).map(|_| home)
     }
 
     /// Sends to a home; over a new link if there is none and it is known where it was. Says whether that may work.
-    pub(super) fn send(&mut self, home: KeyId, message: Vec<u8>, now: Time) -> bool {
+    pub(crate) fn send(&mut self, home: KeyId, message: Vec<u8>, now: Time) -> bool {
         if let Some(link) = self.by_home.get(&home).copied() {
             return self.send_on(link, message, now);
         }
@@ -225,14 +225,14 @@ impl Links {
     }
 
     /// Sends on a link.
-    pub(super) fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
+    pub(crate) fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
         let Some(open) = self.open.get_mut(&link) else { return false };
         open.used = now;
         open.outgoing.try_send(message).is_ok()
     }
 
     /// Links that nobody has used for long.
-    pub(super) fn idle(&self, now: Time) -> Vec<LinkId> {
+    pub(crate) fn idle(&self, now: Time) -> Vec<LinkId> {
         let is_idle = |open: &Open| now.since(open.used) > IDLE_MAX;
         self.open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect()
     }
@@ -285,7 +285,10 @@ async fn accept_all(listener: TcpListener, credentials: Arc<Credentials>, events
     }
 }
 
-async fn call(hint: &HomeHint, credentials: &Credentials) -> anyhow::Result<Up> {
+/// Why there is no link: logged, and nothing depends on it.
+type NoLink = Box<dyn std::error::Error + Send + Sync>;
+
+async fn call(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> {
     let port = hint.address.port().get();
     let addresses: Vec<SocketAddr> = match hint.address.host() {
         Host::V4(ip) => vec![(*ip, port).into()],
@@ -297,7 +300,7 @@ async fn call(hint: &HomeHint, credentials: &Credentials) -> anyhow::Result<Up> 
                 .collect()
         }
     };
-    let mut failed = anyhow::anyhow!("the name has no address");
+    let mut failed = NoLink::from("the name has no address");
     for address in addresses.into_iter().filter(|address| may_call(address.ip())) {
         let attempt = async {
             let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await??;
@@ -306,7 +309,7 @@ async fn call(hint: &HomeHint, credentials: &Credentials) -> anyhow::Result<Up> 
             let (channel, certificate) = connect_home(stream, credentials, hint.key, now).await?;
             let (sender, receiver) = channel.split();
             let called = Some(hint.clone());
-            Ok::<_, anyhow::Error>(Up { sender, receiver, certificate, peer: address, local, called })
+            Ok::<_, NoLink>(Up { sender, receiver, certificate, peer: address, local, called })
         };
         match attempt.await {
             Ok(up) => return Ok(up),

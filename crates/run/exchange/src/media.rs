@@ -1,5 +1,6 @@
 //! The media of calls: ports, what was agreed on, and what was carried.
 
+use guestright_error::RunError;
 use guestright_media::{Media, MediaCall, Place, Settings, Wanted};
 use guestright_relay::{Protection, Side, SideSettings, SideStatistics, Sources, SrtpKeys};
 use guestright_signalling::sdp::{Keys, Ports, Secret};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// The media of all calls.
-pub(super) struct Rooms {
+pub(crate) struct Rooms {
     media: Media,
     gateway: IpAddr,
     open: BTreeMap<CallId, Room>,
@@ -24,14 +25,14 @@ struct Room {
 }
 
 impl Rooms {
-    pub(super) fn start(settings: Settings, gateway: IpAddr) -> anyhow::Result<Self> {
+    pub(crate) fn start(settings: Settings, gateway: IpAddr) -> Result<Self, RunError> {
         let told = |_, event| tracing::trace!(?event, "media");
-        let media = Media::start(settings, guestright_clock::seed(), told)?;
+        let media = Media::start(settings, guestright_clock::seed(), told).map_err(RunError::network)?;
         Ok(Self { media, gateway, open: BTreeMap::new() })
     }
 
     /// Opens a call's ports.
-    pub(super) fn open(&mut self, call: CallId, sides: [Sides; 2]) -> Option<[Ports; 2]> {
+    pub(crate) fn open(&mut self, call: CallId, sides: [Sides; 2]) -> Option<[Ports; 2]> {
         let place = |side: Sides| match side {
             Sides::Tunnel => Place { address: self.gateway, pair: true },
             Sides::Between(local) => Place { address: local, pair: false },
@@ -52,7 +53,7 @@ impl Rooms {
     }
 
     /// Carries what was agreed on.
-    pub(super) fn update(&mut self, call: CallId, sides: [MediaSide; 2]) {
+    pub(crate) fn update(&mut self, call: CallId, sides: [MediaSide; 2]) {
         let Some(room) = self.open.get_mut(&call) else { return };
         if room.agreed.as_ref() == Some(&sides) {
             return;
@@ -64,12 +65,12 @@ impl Rooms {
         room.agreed = Some(sides);
     }
 
-    pub(super) fn close(&mut self, call: CallId) {
+    pub(crate) fn close(&mut self, call: CallId) {
         self.open.remove(&call);
     }
 
     /// The calls of which something was heard since this was last asked.
-    pub(super) fn heard(&mut self) -> Vec<CallId> {
+    pub(crate) fn heard(&mut self) -> Vec<CallId> {
         let mut heard = Vec::new();
         for (id, room) in &mut self.open {
             let counted = room.call.counters().statistics;
@@ -82,7 +83,7 @@ impl Rooms {
     }
 
     /// For `home status`: what came from each side.
-    pub(super) fn status(&self, call: CallId) -> Value {
+    pub(crate) fn status(&self, call: CallId) -> Value {
         let Some(room) = self.open.get(&call) else { return Value::Null };
         let counters = room.call.counters();
         json!([side_status(&counters.statistics.a), side_status(&counters.statistics.b)])

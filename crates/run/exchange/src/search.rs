@@ -1,14 +1,14 @@
 //! What comes of searches: calls that go on, and those that do not.
 
-use super::Task;
-use super::find::{Again, NotThere, Purpose};
-use super::ways::{Told, Waiting};
+use crate::exchange::Task;
+use crate::find::{Again, NotThere, Purpose};
+use crate::ways::{Told, Waiting};
 use guestright_directory::{Contact, Event as Said, Record, Source};
 use guestright_signalling::{CallId, Reach};
 use guestright_units::Time;
 
 impl Task {
-    pub(super) fn directory_says(&mut self, event: Said, now: Time) {
+    pub(crate) fn directory_says(&mut self, event: Said, now: Time) {
         match event {
             Said::LinkNeeded(hint) => self.links.call(hint),
             Said::Found { search, record } => match self.finds.take(search) {
@@ -58,7 +58,7 @@ impl Task {
     }
 
     /// News of the other ways to find homes.
-    pub(super) fn told(&mut self, told: Told) {
+    pub(crate) fn told(&mut self, told: Told) {
         let now = self.clock.now();
         match told {
             Told::Looked(contact, found) => {
@@ -104,7 +104,7 @@ impl Task {
     }
 
     /// There is nobody where a record has said that a home is.
-    pub(super) fn not_there(&mut self, failed: NotThere, now: Time) {
+    pub(crate) fn not_there(&mut self, failed: NotThere, now: Time) {
         let NotThere { call, sequence, again } = failed;
         let Some((caller, contact)) = again else { return self.proxy.handle_found(call, Reach::Away, now) };
         let search = self.directory.handle_find_newer(&contact, sequence, now);

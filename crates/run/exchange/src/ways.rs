@@ -8,9 +8,9 @@ mod dns;
 #[cfg(feature = "sms")]
 mod sms;
 
-use crate::settings::VoiceSettings;
-use guestright_cli::failure::Failure;
+use crate::Settings;
 use guestright_directory::{Contact, FindError, Finding, Record, Source};
+use guestright_error::RunError;
 use guestright_signalling::CallId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 32;
 const TOLD_MAX: usize = 64;
 
 /// What the loop is told.
-pub(super) enum Told {
+pub(crate) enum Told {
     /// Looking for a contact has ended, with its record or without.
     Looked(Box<Contact>, Option<(Box<Record>, Source)>),
     /// Somebody who has asked us has sent its own record along.
@@ -49,10 +49,10 @@ trait Way: Send + Sync {
 }
 
 /// A call that waits, and whether a record has been tried for it that led nowhere.
-pub(super) type Waiting = (CallId, bool);
+pub(crate) type Waiting = (CallId, bool);
 
 /// All ways that the home's settings name.
-pub(super) struct Ways {
+pub(crate) struct Ways {
     all: Vec<Arc<dyn Way>>,
     told: mpsc::Sender<Told>,
     /// Contacts that are looked for, and the calls that wait for each.
@@ -61,7 +61,7 @@ pub(super) struct Ways {
 
 impl Ways {
     /// Opens what the settings name. Needs a tokio runtime.
-    pub(super) async fn start(settings: &VoiceSettings) -> Result<(Self, mpsc::Receiver<Told>), Failure> {
+    pub(crate) async fn start(settings: &Settings) -> Result<(Self, mpsc::Receiver<Told>), RunError> {
         let (told, receiver) = mpsc::channel(TOLD_MAX);
         #[cfg_attr(
             not(any(feature = "dns", feature = "sms")),
@@ -76,7 +76,9 @@ impl Ways {
         }
         if let Some(wanted) = &settings.sms {
             #[cfg(feature = "sms")]
-            all.push(Arc::new(sms::ShortMessages::start(wanted, settings.contacts()?, told.clone()).await?));
+            all.push(Arc::new(
+                sms::ShortMessages::start(wanted, settings.contacts.clone(), told.clone()).await?,
+            ));
             #[cfg(not(feature = "sms"))]
             return Err(missing("sms", wanted));
         }
@@ -84,7 +86,7 @@ impl Ways {
     }
 
     /// Looks for a contact, for a call; false if there is no way to. Its end is told.
-    pub(super) fn look(&mut self, call: Waiting, contact: &Contact, caller: Option<Record>) -> bool {
+    pub(crate) fn look(&mut self, call: Waiting, contact: &Contact, caller: Option<Record>) -> bool {
         if let Some((_, calls)) = self.looks.iter_mut().find(|(looked, _)| looked == contact) {
             calls.push(call);
             return true;
@@ -110,13 +112,13 @@ impl Ways {
     }
 
     /// The calls that have waited for this.
-    pub(super) fn looked(&mut self, contact: &Contact) -> Vec<Waiting> {
+    pub(crate) fn looked(&mut self, contact: &Contact) -> Vec<Waiting> {
         let place = self.looks.iter().position(|(looked, _)| looked == contact);
         place.map(|place| self.looks.swap_remove(place).1).unwrap_or_default()
     }
 
     /// These are our members' records from now on.
-    pub(super) fn set_own(&self, own: &[(String, Record)]) {
+    pub(crate) fn set_own(&self, own: &[(String, Record)]) {
         self.all.iter().for_each(|way| way.set_own(own));
     }
 }
@@ -145,8 +147,8 @@ fn said(error: &FindError) -> String {
 }
 
 #[cfg(not(all(feature = "dns", feature = "sms")))]
-fn missing<T>(what: &str, _settings: &T) -> Failure {
-    Failure::config(anyhow::anyhow!("[voice.{what}]: this program was built without it (feature {what})"))
+fn missing<T>(what: &str, _settings: &T) -> RunError {
+    RunError::config(format!("[voice.{what}]: this program was built without it (feature {what})"))
 }
 
 #[cfg(test)]

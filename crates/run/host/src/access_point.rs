@@ -1,47 +1,47 @@
 //! The loop around the access point's machine.
 
-use super::guard::{self, Done, Order};
-use super::link::{DATAGRAM, FromLink, Link};
-use super::{firewall_settings, firewall_state, socket};
+mod guard;
+mod home_contact;
+mod link;
+
 use crate::control::{self, Question};
-use crate::homeward::{self, FromHome};
-use crate::settings::{self, ApSettings};
-use anyhow::{Context, anyhow};
+use crate::home_channel::{self, FromHome};
+use crate::{QUESTIONS_MAX, Stop, private};
+use guard::{Done, Order, Orders};
 use guestright_channel::Credentials;
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::files::{self, PassphraseArgs};
-use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
-use guestright_firewall::{self as firewall, Firewall};
+use guestright_error::{OrFail as _, RunError};
+use guestright_firewall::{self as firewall, Firewall, Shaping, Tunnels};
 use guestright_identity::{Certificate, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
-use guestright_roaming::access_point::{Address, CALL, Event, SessionStatus, Transmit};
+use guestright_roaming::access_point::{self, Address, CALL, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::Bytes;
+use link::{DATAGRAM, FromLink, Link};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How many messages of visitors may wait.
 const MESSAGES_MAX: usize = 256;
-/// How many of its own receipts an access point keeps until its team server has them.
+/// How many of its own receipts an access point keeps until its home has them.
 const RECEIPTS_MAX: u64 = 100_000;
 /// How many ended sessions `status` remembers.
 const ENDED_MAX: usize = 256;
 /// How long visitors have to sign for the last bytes when the program stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// The way to the own team server.
+/// Whether the own home can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Homeward {
-    /// Looked for since the start. What is said waits for it, because it may be there in a moment.
+enum HomeState {
+    /// Looked for since the start. Messages wait for it, because it may be there in a moment.
     Sought,
     Up,
     Lost,
@@ -51,126 +51,167 @@ struct Loop {
     machine: AccessPoint,
     clock: Clock,
     link: Link,
-    orders: std::sync::mpsc::Sender<Order>,
+    orders: Orders,
     home: mpsc::Sender<Vec<u8>>,
-    homeward: Homeward,
+    home_state: HomeState,
     store: WriterHandle,
     interface: String,
     team: String,
     reading: bool,
     drops: BTreeMap<String, u64>,
     allowance: Option<Bytes>,
-    calls: u64,
+    home_contacts: u64,
     passing: BTreeSet<Address>,
     ended: VecDeque<Value>,
     stopping: bool,
 }
 
-pub(super) fn run(
-    settings: &ApSettings,
-    path: &Path,
-    passphrase: &PassphraseArgs,
-    out: &mut impl Write,
-) -> Outcome {
-    let beside = |file: &Path| settings::beside(path, file);
-    let credentials = passphrase.credentials(&beside(&settings.key), &beside(&settings.certificate))?;
-    if credentials.certificate.role() != Role::AccessPoint {
-        let role = credentials.certificate.role();
-        return Err(Failure::config(anyhow!("the certificate is for a {role}, not for an access point")));
+/// What an access point has to be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory for what is kept between runs.
+    pub state: PathBuf,
+    /// The team's home.
+    pub home: SocketAddr,
+    /// The port of the protocol on the visitors' link.
+    pub port: u16,
+    /// The interface on which visitors arrive; nothing else may be on it.
+    pub visitor_interface: String,
+    /// The interface to the Internet.
+    pub uplink_interface: String,
+    /// Further networks that visitors must never reach: address and prefix length.
+    pub household: Vec<(IpAddr, u8)>,
+    /// What passes to and from tunnels without a session, so that homes can be found.
+    pub tunnels: Option<Tunnels>,
+    /// The share of the line that visitors may have; without it they are not shaped.
+    pub shaping: Option<Shaping>,
+    /// What the machine is told.
+    pub machine: access_point::Config,
+}
+
+impl Settings {
+    /// What the firewall is told, with the access point's address read from the visitors' interface.
+    ///
+    /// # Errors
+    /// The interface is not there or has no IPv4 address.
+    pub fn rules(&self) -> Result<firewall::Settings, RunError> {
+        let interface = &self.visitor_interface;
+        let (address, length) =
+            firewall::interface_address(interface).map_err(RunError::network)?.ok_or_else(|| {
+                RunError::config(format!("{interface} has no IPv4 address")).with_hint(format!(
+                    "give it one, for example: ip address add 10.73.0.1/24 dev {interface}"
+                ))
+            })?;
+        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+        let network = (Ipv4Addr::from_bits(address.to_bits() & mask), length);
+        let mut rules =
+            firewall::Settings::new(interface, &self.uplink_interface, address, network, self.port);
+        rules.household.clone_from(&self.household);
+        rules.tunnels.clone_from(&self.tunnels);
+        rules.shaping = self.shaping;
+        Ok(rules)
     }
-    let config = settings.config()?;
-    let state = beside(&settings.state);
-    files::state_directory(&state)?;
-    let store = Store::open(&state.join("receipts.sqlite"), Limits { receipts_max: RECEIPTS_MAX })?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let inside = runtime.enter();
-    let signals = Signals::take()?;
-    drop(inside);
-    let rules = firewall_settings(settings)?;
-    let address = SocketAddr::from((rules.access_point, settings.port));
-    let firewall = Firewall::up(rules, &firewall_state(&state)).map_err(Failure::network)?;
-    for warning in firewall.warnings() {
-        tracing::warn!("{warning}");
+
+    /// How often the firewall's counters are read: ten times in an interval, within bounds.
+    fn pace(&self) -> Duration {
+        Duration::from_millis((self.machine.interval.0 / 10_000).clamp(50, 500))
     }
-    let Credentials { key, certificate } = credentials.clone();
-    let machine = AccessPoint::new(config, key, certificate);
-    runtime.block_on(serve(settings, &state, machine, credentials, store, firewall, address, signals, out))
+}
+
+/// Where a running access point with this state directory answers questions.
+pub fn socket(state: &Path) -> PathBuf {
+    state.join("ap.sock")
+}
+
+/// Where the firewall's changes are written down.
+pub fn firewall_state(state: &Path) -> PathBuf {
+    state.join("firewall.json")
 }
 
 /// What the loop listens to.
 struct Inputs {
     link: mpsc::Receiver<FromLink>,
-    guard: mpsc::UnboundedReceiver<Done>,
-    home: mpsc::UnboundedReceiver<FromHome>,
+    guard: mpsc::Receiver<Done>,
+    home: mpsc::Receiver<FromHome>,
     questions: mpsc::Receiver<Question>,
-    signals: Signals,
+    stop: Stop,
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one program, each made once")]
-async fn serve(
-    settings: &ApSettings,
-    state: &Path,
-    machine: AccessPoint,
+/// Runs an access point until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
+///
+/// # Errors
+/// The certificate is not an access point's, a file cannot be used, or the system refuses the firewall or a port.
+/// The firewall is then as it was before.
+pub async fn run(
+    settings: &Settings,
     credentials: Credentials,
-    store: Store,
-    firewall: Firewall,
-    address: SocketAddr,
-    signals: Signals,
+    stop: Stop,
     out: &mut impl Write,
-) -> Outcome {
-    let team = credentials.certificate.team_id().to_string();
+) -> Result<(), RunError> {
+    if credentials.certificate.role() != Role::AccessPoint {
+        let role = credentials.certificate.role();
+        return Err(RunError::config(format!("the certificate is for a {role}, not for an access point")));
+    }
+    let state = &settings.state;
+    private::make_directory(state)?;
+    let limits = Limits { receipts_max: RECEIPTS_MAX };
+    let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
     let undelivered = undelivered(&store)?;
-    let writer = Writer::start(store, WriterLimits::default())?;
+    let rules = settings.rules()?;
+    let address = SocketAddr::from((rules.access_point, settings.port));
+    let firewall = Firewall::up(rules, &firewall_state(state)).map_err(RunError::network)?;
+    for warning in firewall.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let team = credentials.certificate.team_id().to_string();
+    let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (messages, from_link) = mpsc::channel(MESSAGES_MAX);
-    let link = Link::open(address, messages).await;
-    let link = link.with_context(|| format!("listen at {address}")).map_err(Failure::network)?;
-    let (done, from_guard) = mpsc::unbounded_channel();
-    let (orders, thread) = guard::start(firewall, move |answer| drop(done.send(answer)));
-    let (events, from_home) = mpsc::unbounded_channel();
-    let home = homeward::keep(settings.home, credentials, events);
-    let (questions, asked) = mpsc::channel(16);
+    let link = Link::open(address, messages).await.or_network(|| format!("listen at {address}"))?;
+    let Credentials { key, certificate } = credentials.clone();
+    let machine = AccessPoint::new(settings.machine.clone(), key, certificate);
+    let (events, from_home) = mpsc::channel(home_channel::EVENTS_MAX);
+    let home = home_channel::keep(settings.home, credentials, events);
+    let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), questions)?;
+    let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;
     let mut this = Loop {
         machine,
         clock: Clock::start(),
         link,
         orders,
         home,
-        homeward: Homeward::Sought,
+        home_state: HomeState::Sought,
         store: writer.handle(),
         interface: settings.visitor_interface.clone(),
         team: team.clone(),
         reading: false,
         drops: BTreeMap::new(),
-        allowance: settings.tunnels.enabled.then_some(Bytes(0)),
-        calls: 0,
+        allowance: settings.tunnels.is_some().then_some(Bytes(0)),
+        home_contacts: 0,
         passing: BTreeSet::new(),
         ended: VecDeque::new(),
         stopping: false,
     };
     let now = this.clock.now();
     this.machine.restore(undelivered, now);
-    writeln!(
-        out,
-        "access point of team {team} at {address}, for visitors on {}",
-        settings.visitor_interface
-    )?;
-    out.flush()?;
-    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, signals };
-    let pace = Duration::from_millis((settings.interval_ms / 10).clamp(50, 500));
-    this.run(inputs, pace).await?;
+    let interface = &settings.visitor_interface;
+    writeln!(out, "access point of team {team} at {address}, for visitors on {interface}")
+        .and_then(|()| out.flush())
+        .map_err(RunError::Output)?;
+    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop };
+    this.run(inputs, settings.pace()).await;
     this.link.finish().await;
-    let _ = this.orders.send(Order::Stop);
-    let restored = thread.join().map_err(|_| anyhow!("the firewall's thread broke down"))?;
-    writer.stop()?;
+    this.orders.send(Order::Stop);
+    let restored = thread.join().map_err(|_| RunError::broken_thread("the firewall's thread"))?;
+    writer.stop().map_err(RunError::network)?;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(socket(state));
-    restored.map_err(Failure::network)
+    restored.map_err(RunError::network)
 }
 
 impl Loop {
-    /// Awaits, calls the machine, carries out what it wants; until a signal, a question or a farewell ends it.
-    async fn run(&mut self, mut inputs: Inputs, pace: Duration) -> anyhow::Result<()> {
+    /// Awaits, calls the machine, carries out what it wants; until a request to stop and then its farewell end it.
+    async fn run(&mut self, mut inputs: Inputs, pace: Duration) {
         let mut tick = tokio::time::interval(pace);
         let farewell = tokio::time::sleep(Duration::MAX);
         tokio::pin!(farewell);
@@ -178,7 +219,7 @@ impl Loop {
             let due = self.machine.poll_timeout().map_or(pace, |due| self.clock.until(due).min(pace));
             let mut stop = false;
             tokio::select! {
-                Some(input) = inputs.link.recv() => self.handle_link(input),
+                Some(input) = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
                 accepted = self.link.accept() => self.handle_connection(accepted),
                 Some(answer) = inputs.guard.recv() => self.handle_guard(answer),
                 Some(event) = inputs.home.recv() => self.handle_home(event),
@@ -188,8 +229,8 @@ impl Loop {
                 }
                 _ = tick.tick() => self.read(),
                 () = tokio::time::sleep(due) => {}
-                () = inputs.signals.recv() => stop = true,
-                () = &mut farewell => return Ok(()),
+                () = inputs.stop.requested() => stop = true,
+                () = &mut farewell => return,
             }
             let now = self.clock.now();
             if stop && !self.stopping {
@@ -199,9 +240,9 @@ impl Loop {
             }
             self.machine.handle_timeout(now);
             self.drain();
-            let delivered = self.machine.undelivered() == 0 || self.homeward != Homeward::Up;
+            let delivered = self.machine.undelivered() == 0 || self.home_state != HomeState::Up;
             if self.stopping && self.machine.status().is_empty() && delivered {
-                return Ok(());
+                return;
             }
         }
     }
@@ -225,7 +266,7 @@ impl Loop {
                 let now = self.clock.now();
                 self.machine.handle_hung_up(path, now);
             }
-            FromLink::Called { ip, path, stream } => {
+            FromLink::HomeReached { ip, path, stream } => {
                 self.link.add(path, ip, stream);
                 self.machine.handle_called(path);
             }
@@ -268,7 +309,7 @@ impl Loop {
         }
     }
 
-    /// Visitors that have nothing but a tunnel: their homes are called, within the machine's limits.
+    /// Visitors that have nothing but a tunnel: their homes are contacted, within the machine's limits.
     fn handle_tunnels(&mut self, tunnels: &[(Ipv4Addr, Ipv4Addr, NonZeroU16)]) {
         if tunnels.is_empty() {
             return;
@@ -289,15 +330,15 @@ impl Loop {
         let now = self.clock.now();
         match event {
             FromHome::Up => {
-                self.homeward = Homeward::Up;
+                self.home_state = HomeState::Up;
                 self.machine.handle_home_found(now);
             }
             FromHome::Message(bytes) => self.machine.handle_home(&bytes, now),
             FromHome::Lost(reason) => {
-                if self.homeward == Homeward::Up {
-                    tracing::warn!(%reason, "the team server is lost; trying again");
+                if self.home_state == HomeState::Up {
+                    tracing::warn!(%reason, "the home is lost; trying again");
                 }
-                self.homeward = Homeward::Lost;
+                self.home_state = HomeState::Lost;
                 self.machine.handle_home_lost(now);
             }
         }
@@ -306,7 +347,7 @@ impl Loop {
     /// Asks the firewall for its counters, unless it is still busy with the last time.
     fn read(&mut self) {
         if !self.reading {
-            self.reading = self.orders.send(Order::Read).is_ok();
+            self.reading = self.orders.send(Order::Read);
         }
     }
 
@@ -319,7 +360,7 @@ impl Loop {
             match transmit {
                 Transmit::Visitor(path, bytes) => self.link.answer(path, bytes),
                 Transmit::Home(bytes) => {
-                    if self.homeward == Homeward::Lost || self.home.try_send(bytes).is_err() {
+                    if self.home_state == HomeState::Lost || self.home.try_send(bytes).is_err() {
                         let now = self.clock.now();
                         self.machine.handle_home_lost(now);
                     }
@@ -331,8 +372,8 @@ impl Loop {
     fn carry_out(&mut self, event: Event) {
         match event {
             Event::Call { path, home } => {
-                self.calls += 1;
-                self.link.call(path, home);
+                self.home_contacts += 1;
+                self.link.contact_home(path, home);
             }
             Event::HangUp(path) => self.link.end(path),
             Event::Opened { address, class, member } => {
@@ -374,7 +415,7 @@ impl Loop {
 
     fn order(&self, order: Order) {
         // The thread ends only after this loop.
-        let _ = self.orders.send(order);
+        self.orders.send(order);
     }
 
     fn closed(&mut self, session: &SessionStatus, code: Code) {
@@ -391,13 +432,13 @@ impl Loop {
         match question {
             "status" => json!({
                 "team": self.team,
-                "home_up": self.homeward == Homeward::Up,
+                "home_up": self.home_state == HomeState::Up,
                 "sessions": self.sessions(),
                 "closed": self.ended,
                 "undelivered": self.machine.undelivered(),
                 "refused": self.machine.refusals(),
                 "dropped": self.drops,
-                "allowance": self.allowance.map(|used| json!({ "used": used.0, "calls": self.calls })),
+                "allowance": self.allowance.map(|used| json!({ "used": used.0, "calls": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),
             _ => json!({ "error": "the questions are: status, stop" }),
@@ -421,11 +462,12 @@ fn session_json(session: &SessionStatus) -> Value {
 }
 
 /// The receipts that were kept and not delivered when the program stopped.
-fn undelivered(store: &Store) -> Result<Vec<(Receipt, Certificate)>, Failure> {
+fn undelivered(store: &Store) -> Result<Vec<(Receipt, Certificate)>, RunError> {
     let mut receipts = Vec::new();
-    for outgoing in store.unflushed(10_000)? {
-        let certificate = Certificate::parse_kept(&outgoing.certificate)?;
-        receipts.push((Receipt::from_kept(&outgoing.receipt, &certificate)?, certificate));
+    for outgoing in store.unflushed(10_000).map_err(RunError::network)? {
+        let certificate = Certificate::parse_kept(&outgoing.certificate).map_err(RunError::config)?;
+        let receipt = Receipt::from_kept(&outgoing.receipt, &certificate).map_err(RunError::config)?;
+        receipts.push((receipt, certificate));
     }
     Ok(receipts)
 }

@@ -2,8 +2,7 @@
 //!
 //! The socket lies in the program's state directory, which only its owner may enter.
 
-use anyhow::Context;
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -17,13 +16,16 @@ use tokio::sync::{mpsc, oneshot};
 const QUESTION_MAX: u64 = 4_096;
 
 /// A question and where its answer goes.
-pub(crate) type Question = (String, oneshot::Sender<Value>);
+pub type Question = (String, oneshot::Sender<Value>);
 
-/// Answers questions at `path` until the receiver of `questions` is gone.
-pub(crate) fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<()> {
+/// Answers questions at `path` until the receiver of `questions` is gone. Needs a tokio runtime.
+///
+/// # Errors
+/// No socket can be made there.
+pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> Result<(), RunError> {
     // What is there is left over: the state directory is locked by its program.
     let _ = std::fs::remove_file(path);
-    let listener = UnixListener::bind(path).with_context(|| format!("open {}", path.display()))?;
+    let listener = UnixListener::bind(path).or_network(|| format!("open {}", path.display()))?;
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let questions = questions.clone();
@@ -46,7 +48,7 @@ pub(crate) fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::R
 }
 
 /// Waits until no program runs behind `path` any more; false if one still does after `most`.
-pub(crate) fn wait_until_gone(path: &Path, most: Duration) -> bool {
+pub fn wait_until_gone(path: &Path, most: Duration) -> bool {
     let deadline = Instant::now() + most;
     while UnixStream::connect(path).is_ok() {
         if Instant::now() >= deadline {
@@ -61,7 +63,7 @@ pub(crate) fn wait_until_gone(path: &Path, most: Duration) -> bool {
 ///
 /// # Errors
 /// It runs and does not answer.
-pub(crate) fn ask(path: &Path, question: &str) -> Result<Option<Value>, Failure> {
+pub fn ask(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
     let Ok(mut stream) = UnixStream::connect(path) else { return Ok(None) };
     let answer = (|| {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -70,11 +72,11 @@ pub(crate) fn ask(path: &Path, question: &str) -> Result<Option<Value>, Failure>
         BufReader::new(&stream).read_line(&mut line)?;
         Ok::<_, std::io::Error>(line)
     })();
-    let answer = answer.with_context(|| format!("ask the program behind {}", path.display()));
-    let answer = answer.map_err(Failure::network)?;
+    let answer = answer.or_network(|| format!("ask the program behind {}", path.display()))?;
     if answer.is_empty() {
         return Ok(Some(Value::Null)); // It ended while it was asked.
     }
-    let value = serde_json::from_str(&answer).context("the running program's answer is not JSON");
-    Ok(Some(value.map_err(Failure::network)?))
+    serde_json::from_str(&answer)
+        .map(Some)
+        .or_network(|| "the running program's answer is not JSON".to_owned())
 }

@@ -1,27 +1,31 @@
-//! The loop around the team server's machine.
+//! The loop around the home's machine.
 
-use super::calls::{self, Calls, Lookup};
-use super::gateway::{Gateway, OtherWays};
-use super::ikev2::{self, Ikev2};
-use super::mapping::{self, PortMapping};
-use super::voice::{self, Voice};
-use crate::control;
-use crate::settings::{self, HomeSettings};
-use anyhow::{Context, anyhow};
+mod delegates;
+pub mod gateway;
+pub mod ikev2;
+mod mapping;
+mod members;
+
+use crate::control::{self, Question};
+use crate::{QUESTIONS_MAX, Stop, private};
+use delegates::{Delegates, Lookup};
+use gateway::{Gateway, OtherWays};
 use guestright_channel::{Credentials, Receiver, Sender, accept};
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::files::{self, PassphraseArgs};
-use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
+use guestright_error::{OrFail as _, RunError};
+use guestright_exchange::Exchange;
+use guestright_firewall::VoicePorts;
 use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_portmap::{Protocol, Wanted};
 use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::TeamServer;
-use guestright_roaming::home::{Event, Peer, StoreReport, Stored, Token};
+use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
     Limits, Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
-use guestright_units::{Bytes, TeamId};
+use guestright_units::{Bytes, TeamId, Time};
+use ikev2::Ikev2;
+use mapping::PortMapping;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -37,11 +41,27 @@ const HANDSHAKES_MAX: usize = 64;
 /// How many messages may wait for one program of the team.
 const OUTGOING_MAX: usize = 256;
 
-/// What the loop waits for.
-enum Input {
-    Connected(Box<(Sender, Receiver, Certificate)>),
+/// How much of what the team's programs send may wait for the loop, all together.
+const PEER_INPUTS_MAX: usize = 256;
+/// How many answers of the store may wait for the loop.
+const STORE_INPUTS_MAX: usize = 64;
+
+/// What programs of the team do.
+enum FromPeer {
+    Connected(Box<Connected>),
     Message(Peer, Vec<u8>),
     Gone(Peer),
+}
+
+/// A fresh channel, and whose it is.
+struct Connected {
+    sender: Sender,
+    receiver: Receiver,
+    certificate: Certificate,
+}
+
+/// What the store answers.
+enum FromStore {
     Stored(Token, Result<PutReport, StoreError>),
     Fetched(Token, Vec<(Vec<u8>, Vec<u8>)>),
 }
@@ -52,7 +72,12 @@ struct Loop {
     clock: Clock,
     rng: StdRng,
     store: WriterHandle,
-    inputs: mpsc::UnboundedSender<Input>,
+    /// Tasks that read from peers send here and wait if it is full, so that TCP makes their peers wait. The loop
+    /// never waits for them: what it sends to peers it tries to send, and drops a peer that does not read.
+    peer_inputs: mpsc::Sender<FromPeer>,
+    /// The store's thread sends here and waits if it is full. The loop never waits for that thread while it holds the
+    /// receiver: a request that finds the store's queue full is refused at once.
+    store_inputs: mpsc::Sender<FromStore>,
     peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
     next_peer: Peer,
     counters: StrangerCounters,
@@ -60,217 +85,285 @@ struct Loop {
     gateway: Option<Gateway>,
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
-    voice: Option<Voice>,
+    exchange: Option<Exchange>,
 }
 
-pub(super) fn run(
-    settings: &HomeSettings,
-    path: &Path,
-    passphrase: &PassphraseArgs,
+/// What the loop listens to.
+struct Inputs {
+    listener: TcpListener,
+    from_peers: mpsc::Receiver<FromPeer>,
+    from_store: mpsc::Receiver<FromStore>,
+    questions: mpsc::Receiver<Question>,
+    stop: Stop,
+}
+
+/// What a home has to be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory for what is kept between runs, the receipts among it.
+    pub state: PathBuf,
+    /// Where it awaits the programs of its team.
+    pub listen: SocketAddr,
+    /// The team's revocation list, if there is one.
+    pub revocations: Option<PathBuf>,
+    /// How many receipts are kept; the oldest go first.
+    pub receipts_max: u64,
+    /// What the machine is told.
+    pub machine: home::Config,
+    /// Where access points ask for receipts of members that have nothing but a tunnel, if there is a gateway.
+    pub protocol_listen: SocketAddr,
+    /// The way home for roaming members; without it there is none.
+    pub gateway: Option<gateway::Settings>,
+    /// Calls between members. They need a gateway.
+    pub exchange: Option<guestright_exchange::Settings>,
+}
+
+/// Where a running home with this state directory answers questions.
+pub fn socket(state: &Path) -> PathBuf {
+    state.join("home.sock")
+}
+
+/// Puts back what a home that was killed has left behind. Says whether there was anything.
+///
+/// # Errors
+/// The system refuses, or the gateway's directory cannot be read.
+pub fn clean_up(state: &Path, gateway: Option<&gateway::Settings>) -> Result<bool, RunError> {
+    let left = gateway.map_or(Ok(false), |gateway| gateway::clean_up(gateway, state))?;
+    Ok(delegates::clean_up(state)? || left)
+}
+
+fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, RunError> {
+    path.map(guestright_keys::read_revocations).transpose().map_err(RunError::config)
+}
+
+/// Opens the store, with the team's revocation list in it.
+fn open_store(settings: &Settings) -> Result<Store, RunError> {
+    let limits = Limits { receipts_max: settings.receipts_max };
+    let mut store =
+        Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+    if let Some(list) = read_revocations(settings.revocations.as_deref())? {
+        store.put_revocation(&list).map_err(RunError::network)?;
+    }
+    Ok(store)
+}
+
+/// The machine, knowing what the store knows, and what it remembers of strangers.
+fn machine(
+    settings: &Settings,
+    team: TeamId,
+    store: &Store,
+    now: Time,
+) -> Result<(TeamServer, StrangerCounters), StoreError> {
+    let edges = store.edges()?.into_iter().map(edge);
+    let counters = read_counters(store)?;
+    let server = TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
+    Ok((server, counters))
+}
+
+/// Runs a home until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
+///
+/// # Errors
+/// The certificate is not a home's, a file cannot be used, or the system refuses a port, the firewall or a tunnel.
+/// The network is then as it was before.
+pub async fn run(
+    settings: &Settings,
+    credentials: Credentials,
+    stop: Stop,
     out: &mut impl Write,
-) -> Outcome {
-    let beside = |file: &Path| settings::beside(path, file);
-    let credentials = passphrase.credentials(&beside(&settings.key), &beside(&settings.certificate))?;
+) -> Result<(), RunError> {
     if credentials.certificate.role() != Role::Home {
         let role = credentials.certificate.role();
-        return Err(Failure::config(anyhow!("the certificate is for a {role}, not for a home")));
+        return Err(RunError::config(format!("the certificate is for a {role}, not for a home")));
     }
-    let state = beside(&settings.state);
-    files::state_directory(&state)?;
-    let mut store =
-        Store::open(&state.join("receipts.sqlite"), Limits { receipts_max: settings.receipts_max })?;
-    if let Some(list) = read_revocations(revocation_list(settings, path).as_deref())? {
-        store.put_revocation(&list)?;
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(settings, path, credentials, store, out))
-}
-
-/// Where the team's revocation list is, if there is one.
-fn revocation_list(settings: &HomeSettings, path: &Path) -> Option<PathBuf> {
-    settings.revocations.as_ref().map(|list| settings::beside(path, list))
-}
-
-fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, Failure> {
-    path.map(guestright_keys::read_revocations).transpose().map_err(Failure::config)
-}
-
-async fn serve(
-    settings: &HomeSettings,
-    path: &Path,
-    credentials: Credentials,
-    store: Store,
-    out: &mut impl Write,
-) -> Outcome {
-    let mut signals = Signals::take()?;
-    let (state, revocations) = (settings::beside(path, &settings.state), revocation_list(settings, path));
+    let state = &settings.state;
+    private::make_directory(state)?;
+    let store = open_store(settings)?;
     let mut clock = Clock::start();
     let team = credentials.certificate.team_id();
-    let edges = store.edges()?.into_iter().map(edge);
-    let counters = read_counters(&store)?;
-    let now = clock.now();
-    let server = TeamServer::new(settings.config(), team, edges, store.revocations()?, counters, now);
+    let (server, counters) = machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
     let receipts = store.count();
     let listener = TcpListener::bind(settings.listen).await;
-    let listener =
-        listener.with_context(|| format!("listen at {}", settings.listen)).map_err(Failure::network)?;
-    let (gateway, ikev2, mapping) = open_gateway(settings, path, &state, revocations.as_deref())?;
-    let voice = open_voice((settings, path), &credentials, gateway.as_ref(), &state).await?;
-    let writer = Writer::start(store, WriterLimits::default())?;
-    let (inputs, mut received) = mpsc::unbounded_channel();
-    let (questions, mut asked) = mpsc::channel(16);
-    control::serve(&state.join("home.sock"), questions)?;
+    let listener = listener.or_network(|| format!("listen at {}", settings.listen))?;
+    let (gateway, ikev2, mapping) = open_gateway(settings)?;
+    let exchange = open_exchange(settings, &credentials, gateway.as_ref()).await?;
+    let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
+    let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
+    let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
+    let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+    control::serve(&socket(state), questions)?;
     let mut this = Loop {
         server,
         team,
         clock,
         rng: guestright_clock::rng(),
         store: writer.handle(),
-        inputs,
+        peer_inputs,
+        store_inputs,
         peers: BTreeMap::new(),
         next_peer: 0,
         counters,
-        revocations,
+        revocations: settings.revocations.clone(),
         gateway,
         ikev2,
         mapping,
-        voice,
+        exchange,
     };
     let port = this.gateway.as_ref().map(Gateway::port);
-    let mut calls = port.map(|port| Calls::start(settings.protocol_listen, port, &state)).transpose()?;
-    writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)?;
-    out.flush()?;
-    let (credentials, places) = (Arc::new(credentials), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => this.admit(stream, &credentials, &places),
-                Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
-            },
-            Some(input) = received.recv() => this.handle(input),
-            Some((question, reply)) = asked.recv() => {
-                let stop = question == "stop";
-                let reply = if question == "status" { this.join(calls.as_ref(), reply) } else { reply };
-                this.answer(&question, reply);
-                if stop {
-                    break;
-                }
-            }
-            Some(lookup) = calls::lookup(&mut calls) => this.look_up(lookup),
-            () = signals.recv() => break,
-        }
-        this.drain();
-    }
-    let hung_up = match calls {
-        Some(calls) => calls.stop(|lookup| this.look_up(lookup)).await,
+    let mut delegates =
+        port.map(|port| Delegates::start(settings.protocol_listen, port, state)).transpose()?;
+    writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)
+        .and_then(|()| out.flush())
+        .map_err(RunError::Output)?;
+    let inputs = Inputs { listener, from_peers, from_store, questions: asked, stop };
+    this.run(inputs, Arc::new(credentials), &mut delegates).await;
+    let delegates_stopped = match delegates {
+        Some(delegates) => delegates.stop(|lookup| this.look_up(lookup)).await,
         None => Ok(()),
     };
     let stopped = this.close().await;
-    writer.stop()?;
+    writer.stop().map_err(RunError::network)?;
     // It is only a door; the next start replaces it.
-    let _ = std::fs::remove_file(state.join("home.sock"));
-    stopped.and(hung_up)
+    let _ = std::fs::remove_file(socket(state));
+    stopped.and(delegates_stopped)
 }
 
 /// The ways in, and what is asked of the household's router for them.
 type Ways = (Option<Gateway>, Option<Ikev2>, Option<PortMapping>);
 
 /// Starts the way home for roaming members: WireGuard and the firewall, then whatever else is wanted.
-fn open_gateway(
-    settings: &HomeSettings,
-    path: &Path,
-    state: &Path,
-    revocations: Option<&Path>,
-) -> Result<Ways, Failure> {
+fn open_gateway(settings: &Settings) -> Result<Ways, RunError> {
     let Some(wanted) = &settings.gateway else { return Ok((None, None, None)) };
-    let revoked = read_revocations(revocations)?;
-    let (home_port, voice) = (Some(settings.listen.port()), settings.voice.as_ref().map(voice::ports));
-    let other = OtherWays { home_port, voice, ..ikev2::other_ways(wanted) };
-    let gateway = Gateway::start(wanted, path, state, revoked.as_ref(), &other)?;
-    let ikev2 = Ikev2::start(wanted, path, state, &gateway, revoked.as_ref())?;
+    let revoked = read_revocations(settings.revocations.as_deref())?;
+    let voice = settings.exchange.as_ref().map(|exchange| VoicePorts {
+        sip: exchange.sip_port,
+        media: (exchange.media_port_first, exchange.media_port_last),
+    });
+    let other = OtherWays { home_port: Some(settings.listen.port()), voice, ..ikev2::other_ways(wanted) };
+    let gateway = Gateway::start(wanted, &settings.state, revoked.as_ref(), &other)?;
+    let ikev2 = Ikev2::start(wanted, &settings.state, &gateway, revoked.as_ref())?;
     let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;
     Ok((Some(gateway), ikev2, mapping))
 }
 
 /// Has the household's router let through what a home is asked at, if there is a tunnel port to go with it.
-fn map_ports(settings: &HomeSettings, tunnel: Option<u16>) -> Result<Option<PortMapping>, Failure> {
+fn map_ports(settings: &Settings, tunnel: Option<u16>) -> Result<Option<PortMapping>, RunError> {
     let Some(tunnel) = tunnel else { return Ok(None) };
     let tcp = |address: SocketAddr| Wanted { protocol: Protocol::Tcp, port: address.port() };
     let udp = |port| Wanted { protocol: Protocol::Udp, port };
-    let voice = settings.voice.as_ref();
-    let links = voice.map(|voice| tcp(voice.listen));
-    let media = voice.into_iter().flat_map(mapping::media_ports).map(udp);
+    let exchange = settings.exchange.as_ref();
+    let links = exchange.map(|exchange| tcp(exchange.listen));
+    let media = exchange.map(|exchange| exchange.media_port_first..=exchange.media_port_last);
+    let media = media.into_iter().flat_map(mapping::media_ports).map(udp);
     let wanted = [udp(tunnel), tcp(settings.protocol_listen), tcp(settings.listen)];
     PortMapping::start(wanted.into_iter().chain(links).chain(media).collect()).map(Some)
 }
 
 /// Starts the telephone exchange, if one is wanted.
-async fn open_voice(
-    (settings, path): (&HomeSettings, &Path),
+async fn open_exchange(
+    settings: &Settings,
     credentials: &Credentials,
     gateway: Option<&Gateway>,
-    state: &Path,
-) -> Result<Option<Voice>, Failure> {
-    match (&settings.voice, gateway) {
+) -> Result<Option<Exchange>, RunError> {
+    match (&settings.exchange, gateway) {
         (Some(wanted), Some(gateway)) => {
-            let mut wanted = wanted.clone();
-            wanted.make_absolute(path);
-            Voice::start(&wanted, credentials, gateway, state).await.map(Some)
+            let (_, address) = gateway.network();
+            let members = members::read(gateway)?;
+            Exchange::start(wanted, credentials, address.into(), &settings.state, members).await.map(Some)
         }
-        (Some(_), None) => Err(Failure::config(anyhow!("[voice] needs a [gateway]"))),
+        (Some(_), None) => Err(RunError::config("[voice] needs a [gateway]")),
         (None, _) => Ok(None),
     }
 }
 
 impl Loop {
-    /// Where to send the home's status, so that what its telephones know joins it on the way to `reply`.
-    fn join(&self, calls: Option<&Calls>, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
-        let reply = match &self.voice {
-            Some(voice) => voice.join(reply),
+    /// Awaits, calls the machine, carries out what it wants; until it is asked to stop. Whoever waits to send to the
+    /// loop waits no more after that: the store's thread goes on answering others.
+    async fn run(
+        &mut self,
+        mut inputs: Inputs,
+        credentials: Arc<Credentials>,
+        delegates: &mut Option<Delegates>,
+    ) {
+        let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        loop {
+            tokio::select! {
+                accepted = inputs.listener.accept() => match accepted {
+                    Ok((stream, _)) => self.admit(stream, &credentials, &handshakes),
+                    Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
+                },
+                Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
+                Some(input) = inputs.from_store.recv() => self.handle_store(input),
+                Some((question, reply)) = inputs.questions.recv() => {
+                    let is_last = question == "stop";
+                    let reply =
+                        if question == "status" { self.join(delegates.as_ref(), reply) } else { reply };
+                    self.answer(&question, reply);
+                    if is_last {
+                        return;
+                    }
+                }
+                Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
+                () = inputs.stop.requested() => return,
+            }
+            self.drain();
+        }
+    }
+
+    /// Where to send the home's status, so that what its other tasks know joins it on the way to `reply`.
+    fn join(&self, delegates: Option<&Delegates>, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
+        let reply = match &self.exchange {
+            Some(exchange) => exchange.join(reply),
             None => reply,
         };
-        match calls {
-            Some(calls) => calls.join(reply),
+        match delegates {
+            Some(delegates) => delegates.join(reply),
             None => reply,
         }
     }
 
     /// Gives back what belongs to others: the router's ports, the other ways in, the gateway.
-    async fn close(self) -> Outcome {
-        if let Some(voice) = self.voice {
-            voice.stop().await;
+    async fn close(self) -> Result<(), RunError> {
+        if let Some(exchange) = self.exchange {
+            exchange.stop().await;
         }
         drop(self.mapping);
         drop(self.ikev2);
         self.gateway.map_or(Ok(()), Gateway::stop)
     }
 
-    fn admit(&mut self, stream: TcpStream, credentials: &Arc<Credentials>, places: &Arc<Semaphore>) {
-        let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
-        let (credentials, inputs) = (Arc::clone(credentials), self.inputs.clone());
+    fn admit(&mut self, stream: TcpStream, credentials: &Arc<Credentials>, handshakes: &Arc<Semaphore>) {
+        let Ok(permit) = Arc::clone(handshakes).try_acquire_owned() else { return };
+        let (credentials, inputs) = (Arc::clone(credentials), self.peer_inputs.clone());
         let (team, now) = (self.team, self.clock.now().unix_seconds());
         tokio::spawn(async move {
             match accept(stream, &credentials, team, now).await {
                 Ok((channel, certificate)) => {
                     let (sender, receiver) = channel.split();
-                    let _ = inputs.send(Input::Connected(Box::new((sender, receiver, certificate))));
+                    let connected = Connected { sender, receiver, certificate };
+                    let _ = inputs.send(FromPeer::Connected(Box::new(connected))).await;
                 }
                 Err(error) => tracing::debug!(%error, "refused a channel"),
             }
-            drop(place);
+            drop(permit);
         });
     }
 
-    fn handle(&mut self, input: Input) {
+    fn handle_peer(&mut self, input: FromPeer) {
         let now = self.clock.now();
         match input {
-            Input::Connected(connected) => self.connected(*connected),
-            Input::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
-            Input::Gone(peer) => {
+            FromPeer::Connected(connected) => self.connected(*connected),
+            FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
+            FromPeer::Gone(peer) => {
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
-            Input::Stored(token, Ok(report)) => {
+        }
+    }
+
+    fn handle_store(&mut self, input: FromStore) {
+        let now = self.clock.now();
+        match input {
+            FromStore::Stored(token, Ok(report)) => {
                 let report = StoreReport {
                     outcomes: report.outcomes.iter().map(stored).collect(),
                     added: report.added.into_iter().map(edge).collect(),
@@ -278,15 +371,16 @@ impl Loop {
                 };
                 self.server.handle_stored(token, &report, &mut self.rng, now);
             }
-            Input::Stored(token, Err(error)) => {
+            FromStore::Stored(token, Err(error)) => {
                 tracing::error!(%error, "receipts could not be stored");
                 self.server.handle_store_failed(token, &error.to_string());
             }
-            Input::Fetched(token, found) => self.server.handle_fetched(token, found),
+            FromStore::Fetched(token, found) => self.server.handle_fetched(token, found),
         }
     }
 
-    fn connected(&mut self, (mut sender, mut receiver, certificate): (Sender, Receiver, Certificate)) {
+    fn connected(&mut self, connected: Connected) {
+        let Connected { mut sender, receiver, certificate } = connected;
         let peer = self.next_peer;
         self.next_peer += 1;
         if let Err(reason) = self.server.handle_connected(peer, certificate, self.clock.now()) {
@@ -301,20 +395,7 @@ impl Loop {
                 }
             }
         });
-        let inputs = self.inputs.clone();
-        tokio::spawn(async move {
-            loop {
-                match receiver.receive().await {
-                    Ok(Some(message)) => drop(inputs.send(Input::Message(peer, message))),
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::debug!(%error, "a channel ended");
-                        break;
-                    }
-                }
-            }
-            let _ = inputs.send(Input::Gone(peer));
-        });
+        tokio::spawn(read_messages(receiver, peer, self.peer_inputs.clone()));
     }
 
     /// Carries out everything that the machine wants.
@@ -339,21 +420,21 @@ impl Loop {
     fn carry_out(&mut self, event: Event) {
         match event {
             Event::Store { token, receipts } => {
-                let inputs = self.inputs.clone();
+                let inputs = self.store_inputs.clone();
                 let now = self.clock.now().unix_seconds();
-                let reply = move |result| drop(inputs.send(Input::Stored(token, result)));
+                let reply = move |result| drop(inputs.blocking_send(FromStore::Stored(token, result)));
                 if let Err(error) = self.store.put(receipts, now, reply) {
-                    let _ = self.inputs.send(Input::Stored(token, Err(error)));
+                    self.handle_store(FromStore::Stored(token, Err(error)));
                 }
             }
             Event::Fetch { token, since, max } => {
-                let (inputs, team) = (self.inputs.clone(), self.team);
+                let (inputs, team) = (self.store_inputs.clone(), self.team);
                 let job = move |store: &mut Store| {
                     let found = store.receipts_of_provider(team, since, max).unwrap_or_default();
-                    let _ = inputs.send(Input::Fetched(token, found));
+                    let _ = inputs.blocking_send(FromStore::Fetched(token, found));
                 };
                 if self.store.run(job).is_err() {
-                    let _ = self.inputs.send(Input::Fetched(token, Vec::new()));
+                    self.handle_store(FromStore::Fetched(token, Vec::new()));
                 }
             }
             Event::Revoked(list) => {
@@ -383,7 +464,9 @@ impl Loop {
             }
             Some(("why", team)) => drop(reply.send(self.why(team))),
             None if question == "reload" => {
-                let answer = self.reload().unwrap_or_else(|failure| failure.json());
+                let answer = self
+                    .reload()
+                    .unwrap_or_else(|error| json!({ "error": error.sentence(), "hint": error.hint() }));
                 let _ = reply.send(answer);
             }
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
@@ -391,22 +474,22 @@ impl Loop {
         }
     }
 
-    /// Answers a question of the telephone.
+    /// Answers a question of the task that signs for members.
     fn look_up(&mut self, lookup: Lookup) {
         if let Some(gateway) = &self.gateway {
-            calls::answer(lookup, gateway, self.team, &self.store, self.clock.now());
+            delegates::answer(lookup, gateway, self.team, &self.store, self.clock.now());
         }
     }
 
     /// Reads the revocation list and the gateway's directory again.
-    fn reload(&mut self) -> Result<Value, Failure> {
+    fn reload(&mut self) -> Result<Value, RunError> {
         let revoked = read_revocations(self.revocations.as_deref())?;
         let gateway = self.gateway.as_mut().map(|gateway| gateway.reload(revoked.as_ref())).transpose()?;
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked.as_ref())?;
         }
-        if let (Some(gateway), Some(voice)) = (&self.gateway, &self.voice) {
-            voice.reload_soon(gateway)?;
+        if let (Some(gateway), Some(exchange)) = (&self.gateway, &self.exchange) {
+            exchange.set_members(members::read(gateway)?)?;
         }
         if let Some(list) = revoked {
             self.server.handle_revocations(list);
@@ -454,6 +537,25 @@ impl Loop {
     }
 }
 
+/// Passes on what a peer sends; waits while the loop is behind, so that the peer has to.
+async fn read_messages(mut receiver: Receiver, peer: Peer, inputs: mpsc::Sender<FromPeer>) {
+    loop {
+        match receiver.receive().await {
+            Ok(Some(message)) => {
+                if inputs.send(FromPeer::Message(peer, message)).await.is_err() {
+                    return; // The home stops.
+                }
+            }
+            Ok(None) => break,
+            Err(error) => {
+                tracing::debug!(%error, "a channel ended");
+                break;
+            }
+        }
+    }
+    let _ = inputs.send(FromPeer::Gone(peer)).await;
+}
+
 fn stored(outcome: &PutOutcome) -> Stored {
     match outcome {
         PutOutcome::New | PutOutcome::Raised(_) => Stored::Added,
@@ -476,6 +578,39 @@ fn write_counters(store: &mut Store, counters: StrangerCounters) {
     for (key, bytes) in [("strangers-given", given), ("strangers-returned", returned)] {
         if let Err(error) = store.set_state(key, bytes.0.cast_signed()) {
             tracing::warn!(%error, "the memory of strangers could not be kept");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FLOOD, credentials, flood};
+    use guestright_channel::connect;
+
+    #[tokio::test]
+    async fn a_program_of_the_team_that_floods_is_made_to_wait() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (own, peer) = (credentials(Role::Home), credentials(Role::AccessPoint));
+        let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());
+        let (to_home, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (home, access_point) = tokio::join!(
+            accept(accepted.unwrap().0, &own, team, now),
+            connect(to_home.unwrap(), &peer, team, now)
+        );
+        let ((_keep, receiver), (mut sender, _keep_too)) =
+            (home.unwrap().0.split(), access_point.unwrap().0.split());
+        let (inputs, mut from_peers) = mpsc::channel(PEER_INPUTS_MAX);
+        tokio::spawn(read_messages(receiver, 7, inputs));
+        assert!(
+            flood(&mut sender).await < FLOOD,
+            "the peer could send everything to a loop that reads nothing"
+        );
+        assert_eq!(from_peers.len(), PEER_INPUTS_MAX);
+        // And it goes on when the loop does.
+        for _ in 0..=PEER_INPUTS_MAX {
+            assert!(matches!(from_peers.recv().await, Some(FromPeer::Message(7, _))));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The way to the own team server, kept up in the background.
+//! The channel to the own home, kept up in the background.
 
 use guestright_channel::{ChannelError, Credentials, Sender, connect};
 use guestright_clock::Clock;
@@ -9,10 +9,12 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-/// How many messages may wait for the team server.
+/// How many events may wait for the loop.
+pub(crate) const EVENTS_MAX: usize = 64;
+/// How many messages may wait for the home.
 const QUEUE_MAX: usize = 256;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// When nothing was said for so long, the other end's kernel is asked whether it is there…
+/// When nothing came for so long, the other end's kernel is asked whether it is there…
 const SILENT_AFTER: Duration = Duration::from_secs(8);
 /// …and again after so long, so many times.
 const SILENT_AGAIN: Duration = Duration::from_secs(1);
@@ -22,22 +24,25 @@ const UNHEARD_MAX: Duration = Duration::from_secs(8);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// What happens on the way.
+/// What happens on the channel.
 #[derive(Debug)]
 pub(crate) enum FromHome {
-    /// The team server is there.
+    /// The home is there.
     Up,
-    /// It says something.
+    /// A message of it.
     Message(Vec<u8>),
     /// It cannot be reached, for this reason. We go on trying.
     Lost(String),
 }
 
-/// Keeps a channel to the team server; messages go in here, what happens comes out at `events`.
+/// Keeps a channel to the home; messages go in here, what happens comes out at `events`.
+///
+/// When `events` is full its tasks wait, nothing more is read from the home, and TCP makes the home wait. The loop must
+/// not wait for them meanwhile: it sends with `try_send`, and loses a message rather than wait.
 pub(crate) fn keep(
     address: SocketAddr,
     credentials: Credentials,
-    events: mpsc::UnboundedSender<FromHome>,
+    events: mpsc::Sender<FromHome>,
 ) -> mpsc::Sender<Vec<u8>> {
     let (send, mut messages) = mpsc::channel(QUEUE_MAX);
     tokio::spawn(async move {
@@ -50,7 +55,7 @@ pub(crate) fn keep(
             if !matches!(failed, Attempt::NotReached(_)) {
                 pause = PAUSE_FIRST;
             }
-            if events.send(FromHome::Lost(failed.to_string())).is_err() {
+            if events.send(FromHome::Lost(failed.to_string())).await.is_err() {
                 return;
             }
             // Messages for a channel that is gone are repeated by the machine or not worth repeating.
@@ -80,7 +85,7 @@ impl std::fmt::Display for Attempt {
 async fn once(
     address: SocketAddr,
     credentials: &Credentials,
-    events: &mpsc::UnboundedSender<FromHome>,
+    events: &mpsc::Sender<FromHome>,
     messages: &mut mpsc::Receiver<Vec<u8>>,
 ) -> Result<(), Attempt> {
     let now = Clock::start().now().unix_seconds();
@@ -98,13 +103,17 @@ async fn once(
         return Err(Attempt::Ended(format!("{address} is a {} of our team, not its home", peer.role())));
     }
     let (mut sender, mut receiver) = channel.split();
-    let _ = events.send(FromHome::Up);
+    let _ = events.send(FromHome::Up).await;
     let incoming = events.clone();
     let mut reading = tokio::spawn(async move {
         loop {
             match receiver.receive().await {
-                Ok(Some(message)) => drop(incoming.send(FromHome::Message(message))),
-                Ok(None) => return "the team server closed the channel".to_owned(),
+                Ok(Some(message)) => {
+                    if incoming.send(FromHome::Message(message)).await.is_err() {
+                        return "nobody listens any more".to_owned();
+                    }
+                }
+                Ok(None) => return "the home closed the channel".to_owned(),
                 Err(error) => return error.to_string(),
             }
         }
@@ -132,4 +141,35 @@ async fn pass_on(sender: &mut Sender, messages: &mut mpsc::Receiver<Vec<u8>>) ->
         sender.send(&message).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FLOOD, credentials, flood};
+    use guestright_channel::accept;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_home_that_floods_is_made_to_wait() {
+        let home = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = home.local_addr().unwrap();
+        let (events, mut received) = mpsc::channel(EVENTS_MAX);
+        let _messages = keep(address, credentials(Role::AccessPoint), events);
+        let (stream, _) = home.accept().await.unwrap();
+        let own = credentials(Role::Home);
+        let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());
+        let (channel, _) = accept(stream, &own, team, now).await.unwrap();
+        let (mut sender, _keep) = channel.split();
+        assert!(
+            flood(&mut sender).await < FLOOD,
+            "the home could send everything to a loop that reads nothing"
+        );
+        assert_eq!(received.len(), EVENTS_MAX);
+        // And it goes on when the loop does.
+        let mut messages = 0;
+        while messages <= EVENTS_MAX {
+            messages += usize::from(matches!(received.recv().await, Some(FromHome::Message(_))));
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Members that come home by IKEv2 or L2TP: `NAME.ike` in the gateway's directory (design note 0003, section 4).
 
-use crate::gateway_files::{GatewayFiles, create_private, read_secret, replace_private};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::{Failure, Outcome};
+use crate::gateway_files::{GatewayFiles, create_private, read_secret, to_toml};
+use crate::private;
+use guestright_error::{OrFail as _, RunError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -15,16 +15,16 @@ const IDENTITY: &str = "home.guestright";
 /// `NAME.ike`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct IkeFile {
+pub struct IkeFile {
     /// The member's address in the gateway's network.
-    pub(crate) address: Ipv4Addr,
+    pub address: Ipv4Addr,
     /// Its pre-shared key, and its password.
-    pub(crate) secret: String,
+    pub secret: String,
     /// The name of its key in the team.
-    pub(crate) key_id: String,
+    pub key_id: String,
     /// Since when it is let in no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) revoked: Option<String>,
+    pub revoked: Option<String>,
 }
 
 impl Drop for IkeFile {
@@ -40,7 +40,7 @@ impl std::fmt::Debug for IkeFile {
 }
 
 /// The gateway's identity towards IKE clients: the name in its endpoint.
-pub(crate) fn identity(files: &GatewayFiles) -> String {
+pub fn identity(files: &GatewayFiles) -> String {
     if files.endpoint.socket_address().is_some() {
         return IDENTITY.to_owned();
     }
@@ -48,22 +48,22 @@ pub(crate) fn identity(files: &GatewayFiles) -> String {
 }
 
 /// The host in the gateway's endpoint: what a client has to call.
-pub(crate) fn host(files: &GatewayFiles) -> String {
+pub fn host(files: &GatewayFiles) -> String {
     let endpoint = files.endpoint.to_string();
     endpoint.rsplit_once(':').map_or(endpoint.clone(), |(host, _)| host.trim_matches(['[', ']']).to_owned())
 }
 
 /// Where a member's file is.
-pub(crate) fn path(files: &GatewayFiles, name: &str) -> PathBuf {
+pub fn path(files: &GatewayFiles, name: &str) -> PathBuf {
     files.path().join(format!("{name}.ike"))
 }
 
 /// Every file, with the member's name, in order of names.
-pub(crate) fn read_all(files: &GatewayFiles) -> Result<Vec<(String, IkeFile)>, Failure> {
-    let entries = std::fs::read_dir(files.path()).with_context(|| format!("read {}", files.path().display()));
+pub fn read_all(files: &GatewayFiles) -> Result<Vec<(String, IkeFile)>, RunError> {
+    let directory = || format!("read {}", files.path().display());
     let mut found = Vec::new();
-    for entry in entries.map_err(Failure::config)? {
-        let path = entry?.path();
+    for entry in std::fs::read_dir(files.path()).or_config(directory)? {
+        let path = entry.or_config(directory)?.path();
         if path.extension().is_some_and(|extension| extension == "ike") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             found.push((name, read(&path)?));
@@ -73,15 +73,16 @@ pub(crate) fn read_all(files: &GatewayFiles) -> Result<Vec<(String, IkeFile)>, F
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<IkeFile, Failure> {
+fn read(path: &Path) -> Result<IkeFile, RunError> {
     let text = Zeroizing::new(read_secret(path)?);
     // An error of the parser would show the line, which may be a secret.
-    toml::from_str(&text)
-        .map_err(|error: toml::de::Error| Failure::config(anyhow!("{}: {}", path.display(), error.message())))
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        RunError::config(format!("{}: {}", path.display(), error.message()))
+    })
 }
 
 /// The highest address that nobody has: WireGuard's members have the low ones.
-pub(crate) fn free_address(files: &GatewayFiles) -> Result<Ipv4Addr, Failure> {
+pub fn free_address(files: &GatewayFiles) -> Result<Ipv4Addr, RunError> {
     let mut taken = BTreeSet::from([files.address()]);
     taken.extend(read_all(files)?.iter().map(|(_, file)| file.address));
     for name in files.names()? {
@@ -91,24 +92,24 @@ pub(crate) fn free_address(files: &GatewayFiles) -> Result<Ipv4Addr, Failure> {
     let last = first.to_bits() | (u32::MAX >> prefix);
     let mut free = (first.to_bits() + 1..last).rev().map(Ipv4Addr::from_bits);
     free.find(|address| !taken.contains(address)).ok_or_else(|| {
-        Failure::config(anyhow!("every address of {} is taken", files.file.network))
-            .hint("remove the files of members that are gone from the gateway's directory")
+        RunError::config(format!("every address of {} is taken", files.file.network))
+            .with_hint("remove the files of members that are gone from the gateway's directory")
     })
 }
 
 /// Writes the file of a new member.
-pub(crate) fn create(files: &GatewayFiles, name: &str, file: &IkeFile) -> Outcome {
-    create_private(&path(files, name), Zeroizing::new(toml::to_string(file)?).as_bytes())
+pub fn create(files: &GatewayFiles, name: &str, file: &IkeFile) -> Result<(), RunError> {
+    create_private(&path(files, name), Zeroizing::new(to_toml(file)?).as_bytes())
 }
 
 /// Lets a member in no more. Says whether it was let in.
-pub(crate) fn revoke(files: &GatewayFiles, name: &str, since: &str) -> Result<bool, Failure> {
+pub fn revoke(files: &GatewayFiles, name: &str, since: &str) -> Result<bool, RunError> {
     let path = path(files, name);
     if !path.exists() {
         return Ok(false);
     }
     let mut file = read(&path)?;
     file.revoked.get_or_insert_with(|| since.to_owned());
-    replace_private(&path, Zeroizing::new(toml::to_string(&file)?).as_bytes())?;
+    private::replace(&path, Zeroizing::new(to_toml(&file)?).as_bytes())?;
     Ok(true)
 }

@@ -1,44 +1,134 @@
-//! The program around the visitor's machine: one session after the other, and the way home behind them.
+//! The loop around the visitor's machine: one session after the other, and the way home behind them.
 
 mod look;
+mod memory;
+mod meter;
 mod session;
 mod status;
+mod transport;
+mod way;
 
-use super::memory::Memory;
-use super::meter::Meter;
-use super::transport::Line;
-use super::way::{News, Plan, Way};
-use super::{Place, Visit};
 use crate::control::{self, Question};
-use crate::homeward::{self, FromHome};
-use anyhow::anyhow;
+use crate::home_channel::{self, FromHome};
+use crate::{QUESTIONS_MAX, Stop, private};
 use guestright_channel::Credentials;
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
+use guestright_error::RunError;
 use guestright_firewall::{MacAddress, neighbour};
+use guestright_portmap::PortmapError;
 use guestright_receipt::Bundle;
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use look::Look;
+use memory::Memory;
+use meter::Meter;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use session::Session;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Interval;
+use transport::Line;
+use way::{News, Plan, Way};
 
 /// The first pause before a session that was lost is opened again; it doubles.
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
+/// What a visit has to be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory for what is kept between visits, receipts among it.
+    pub state: PathBuf,
+    /// The team's home: receipts that show what others owe the team come from there, and signed ones go there.
+    pub home: Option<SocketAddr>,
+    /// WireGuard's configuration of the way home; without it there is no tunnel.
+    pub tunnel: Option<PathBuf>,
+    /// The access point; otherwise the default gateway.
+    pub access_point: Option<Ipv4Addr>,
+    /// The access point's port.
+    pub port: u16,
+    /// The interface to the access point; otherwise that of the default route.
+    pub interface: Option<String>,
+    pub transport: Transport,
+    /// How often the home is asked for new receipts.
+    pub update_every: Duration,
+    /// Whether events are written as JSON, one in a line, and not as sentences.
+    pub json: bool,
+}
+
+/// What carries messages to the access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// One TCP connection; datagrams where none comes about.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// Where the access point is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AccessNetwork {
+    access_point: Ipv4Addr,
+    interface: String,
+}
+
+impl Settings {
+    /// The access point and the interface to it: as told, or those of the default route.
+    fn access_network(&self) -> Result<AccessNetwork, RunError> {
+        if let (Some(access_point), Some(interface)) = (self.access_point, self.interface.clone()) {
+            return Ok(AccessNetwork { access_point, interface });
+        }
+        let route = guestright_portmap::default_route().map_err(|error| match error {
+            PortmapError::NoRouter => {
+                RunError::network("this computer has no default route, so there is no access point to ask")
+                    .with_hint("join the network first, or give --access-point and --interface")
+            }
+            other => RunError::network(other),
+        })?;
+        let access_point = self.access_point.unwrap_or(route.gateway);
+        Ok(AccessNetwork { access_point, interface: self.interface.clone().unwrap_or(route.interface) })
+    }
+}
+
+/// Where a running visit with this state directory answers questions.
+pub fn socket(state: &Path) -> PathBuf {
+    state.join("visit.sock")
+}
+
+/// Where the kill switch's changes are written down: while the file is there, the switch is closed.
+pub fn switch_file(state: &Path) -> PathBuf {
+    state.join("switch.json")
+}
+
+/// What a visit that was killed had left behind, and is gone now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CleanedUp {
+    /// The kill switch, and the tunnel behind it.
+    pub switch: bool,
+    /// The counters of what was used.
+    pub counters: bool,
+}
+
+/// Puts back what a visit that was killed has left behind.
+///
+/// # Errors
+/// The system refuses.
+pub fn clean_up(state: &Path) -> Result<CleanedUp, RunError> {
+    let meter = meter::file(state);
+    let counters = meter.exists();
+    guestright_firewall::clean_up(&meter).map_err(RunError::network)?;
+    Ok(CleanedUp { switch: way::undo(state)?, counters })
+}
+
 /// A visit, whatever sessions it is made of.
 struct Guest<'a, W> {
-    visit: &'a Visit,
+    settings: &'a Settings,
     credentials: Credentials,
-    place: Place,
+    network: AccessNetwork,
     /// The access point's hardware address, as soon as it is known: another one is another access point.
     hardware: Option<MacAddress>,
     clock: Clock,
@@ -52,7 +142,7 @@ struct Guest<'a, W> {
     provider: Option<TeamId>,
     is_leaving: bool,
     ended: Option<(Code, String)>,
-    home: Homeward,
+    home: HomeChannel,
     way: Option<Way>,
     /// When it is looked whether the network has changed under us, and how the tunnel is.
     look: Look,
@@ -61,10 +151,11 @@ struct Guest<'a, W> {
 }
 
 /// The channel to the team's home.
-struct Homeward {
+struct HomeChannel {
     sender: Option<mpsc::Sender<Vec<u8>>>,
-    events: Option<mpsc::UnboundedSender<FromHome>>,
-    from: mpsc::UnboundedReceiver<FromHome>,
+    /// Where what happens on it is sent, until it is opened.
+    events: Option<mpsc::Sender<FromHome>>,
+    from: mpsc::Receiver<FromHome>,
     is_up: bool,
     was_tried: bool,
     reference: u64,
@@ -80,32 +171,40 @@ enum Over {
     Moved,
 }
 
-pub(super) async fn run(
-    visit: &Visit,
-    place: Place,
+/// Visits until it is asked to stop, or the access point ends the visit. What happens is told on `out`. Needs a tokio
+/// runtime.
+///
+/// # Errors
+/// There is no access point or it refuses, the tunnel's configuration cannot be used, or the system refuses. The kill
+/// switch is open then, unless the hint says otherwise.
+pub async fn run(
+    settings: &Settings,
     credentials: Credentials,
+    mut stop: Stop,
     out: &mut impl Write,
-) -> Outcome {
-    let mut signals = Signals::take()?;
-    let plan = match visit.tunnel_file()? {
+) -> Result<(), RunError> {
+    let network = settings.access_network()?;
+    private::make_directory(&settings.state)?;
+    let plan = match &settings.tunnel {
         Some(file) => Some(tokio::select! {
-            plan = Plan::read(&file) => plan?,
-            () = signals.recv() => return Ok(()),
+            plan = Plan::read(file) => plan?,
+            () = stop.requested() => return Ok(()),
         }),
         None => None,
     };
-    // Before anything is said to anybody.
-    let way = plan.map(|plan| Way::close(plan, &place, visit.port, &visit.state)).transpose()?;
-    let (meter, remark) = Meter::start(&place.interface, place.access_point, &visit.state)?;
-    let (asked, questions) = mpsc::channel(16);
-    let socket = super::socket(&visit.state);
+    // Before anything is sent to anybody.
+    let way = plan.map(|plan| Way::close(plan, &network, settings)).transpose()?;
+    let (meter, remark) = Meter::start(&network, &settings.state)?;
+    let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
+    let socket = socket(&settings.state);
     control::serve(&socket, asked)?;
-    let (events, from) = mpsc::unbounded_channel();
-    let memory = Memory::new(&visit.state, credentials.certificate.clone());
+    // The loop never waits for the tasks that send here: they may wait for it.
+    let (events, from) = mpsc::channel(home_channel::EVENTS_MAX);
+    let memory = Memory::new(&settings.state, credentials.certificate.clone());
     let mut guest = Guest {
-        visit,
+        settings,
         credentials,
-        place,
+        network,
         hardware: None,
         clock: Clock::start(),
         rng: guestright_clock::rng(),
@@ -117,14 +216,14 @@ pub(super) async fn run(
         provider: None,
         is_leaving: false,
         ended: None,
-        home: Homeward {
+        home: HomeChannel {
             sender: None,
             events: Some(events),
             from,
             is_up: false,
             was_tried: false,
             reference: 0,
-            update: tokio::time::interval(Duration::from_secs(visit.update_seconds)),
+            update: tokio::time::interval(settings.update_every),
         },
         way,
         look: Look::start(),
@@ -134,22 +233,21 @@ pub(super) async fn run(
     if let Some(remark) = remark {
         guest.say("remark", &remark, json!({ "reason": remark.clone() }))?;
     }
-    let outcome = guest.sessions(&mut signals).await;
+    let outcome = guest.sessions(&mut stop).await;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(&socket);
     let left = guest.way.take().map(Way::leave).transpose();
     outcome?;
-    left.map_err(|error| Failure::network(error).hint("try `guestright visit off`"))?;
-    Ok(())
+    left.map(drop).map_err(|error| error.with_hint("try `guestright visit off`"))
 }
 
 impl<W: Write> Guest<'_, W> {
     /// Opens sessions until it is enough.
-    async fn sessions(&mut self, signals: &mut Signals) -> Outcome {
+    async fn sessions(&mut self, stop: &mut Stop) -> Result<(), RunError> {
         let mut pause = PAUSE_FIRST;
         loop {
-            let over = match self.connect(signals).await? {
-                Some(line) => self.session(line, signals).await?,
+            let over = match self.connect(stop).await? {
+                Some(line) => self.session(line, stop).await?,
                 None if self.is_leaving => return self.left_early(),
                 None => Over::Moved,
             };
@@ -166,7 +264,7 @@ impl<W: Write> Guest<'_, W> {
                 let (code, reason) = self.ended.take().unwrap_or((Code::NoSession, "ended".to_owned()));
                 let facts = json!({ "code": code.to_string(), "reason": reason });
                 self.say("lost", &format!("the session is over ({reason}); opening another one"), facts)?;
-                if !self.pause(pause, signals).await? {
+                if !self.pause(pause, stop).await? {
                     return self.left_early();
                 }
                 pause = (pause * 2).min(PAUSE_MAX);
@@ -175,7 +273,7 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// The end of a visit whose last session is over, if there was one.
-    fn left_early(&mut self) -> Outcome {
+    fn left_early(&mut self) -> Result<(), RunError> {
         if self.was_granted {
             self.ended = Some((Code::Closed, "left while no access point served".to_owned()));
             return self.finish();
@@ -192,19 +290,19 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// A way to the access point; none if there is another access point by now, or we leave.
-    async fn connect(&mut self, signals: &mut Signals) -> anyhow::Result<Option<Line>, Failure> {
-        let access_point = SocketAddr::from((self.place.access_point, self.visit.port));
-        let interface = self.place.interface.clone();
-        let opening = Line::open(access_point, &interface, self.visit.transport);
+    async fn connect(&mut self, stop: &mut Stop) -> Result<Option<Line>, RunError> {
+        let access_point = SocketAddr::from((self.network.access_point, self.settings.port));
+        let interface = self.network.interface.clone();
+        let opening = Line::open(access_point, &interface, self.settings.transport);
         tokio::pin!(opening);
         loop {
             tokio::select! {
                 line = &mut opening => match line {
                     Ok(line) => return Ok(Some(line)),
-                    Err(failure) if !self.was_granted || self.way.is_none() => return Err(failure),
+                    Err(error) if !self.was_granted || self.way.is_none() => return Err(error),
                     // There may be no network at the moment.
                     Err(_) => {
-                        self.pause(PAUSE_MAX, signals).await?;
+                        self.pause(PAUSE_MAX, stop).await?;
                         return Ok(None);
                     }
                 },
@@ -213,7 +311,7 @@ impl<W: Write> Guest<'_, W> {
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
                 Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
-                () = signals.recv() => {
+                () = stop.requested() => {
                     self.leave();
                     return Ok(None);
                 }
@@ -222,7 +320,7 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// Waits between two sessions; false if we leave.
-    async fn pause(&mut self, pause: Duration, signals: &mut Signals) -> anyhow::Result<bool> {
+    async fn pause(&mut self, pause: Duration, stop: &mut Stop) -> Result<bool, RunError> {
         let until = tokio::time::Instant::now() + pause;
         loop {
             tokio::select! {
@@ -232,7 +330,7 @@ impl<W: Write> Guest<'_, W> {
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
                 Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
-                () = signals.recv() => {
+                () = stop.requested() => {
                     self.leave();
                     return Ok(false);
                 }
@@ -252,7 +350,7 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// Looks how the tunnel is, and whether there is another access point; true if there is.
-    fn look_around(&mut self) -> anyhow::Result<bool> {
+    fn look_around(&mut self) -> Result<bool, RunError> {
         let Some(way) = &mut self.way else { return Ok(false) };
         match way.look() {
             Some(News::Up) => {
@@ -270,34 +368,35 @@ impl<W: Write> Guest<'_, W> {
         self.look_for_another_access_point()
     }
 
-    fn look_for_another_access_point(&mut self) -> anyhow::Result<bool> {
-        // Without a default route there is no network at the moment; the old place may come back.
-        let Ok(place) = self.visit.place() else { return Ok(false) };
-        let hardware = neighbour(place.access_point, &place.interface).unwrap_or_default();
+    fn look_for_another_access_point(&mut self) -> Result<bool, RunError> {
+        // Without a default route there is no network at the moment; the old one may come back.
+        let Ok(network) = self.settings.access_network() else { return Ok(false) };
+        let hardware = neighbour(network.access_point, &network.interface).unwrap_or_default();
         let other_hardware = matches!((self.hardware, hardware), (Some(then), Some(now)) if then != now);
         self.hardware = hardware.or(self.hardware);
-        if place == self.place && !other_hardware {
+        if network == self.network && !other_hardware {
             return Ok(false);
         }
         if let Some(way) = &mut self.way {
-            way.move_to(&place, self.visit.port)?;
+            way.move_to(&network, self.settings.port)?;
         }
         // The old one is taken down first: both have the same name.
         self.meter.stop();
-        let (meter, _) = Meter::start(&place.interface, place.access_point, &self.visit.state)?;
+        let (meter, _) = Meter::start(&network, &self.settings.state)?;
         self.meter = meter;
         self.hardware = hardware;
-        let said = format!("another access point, {} on {}", place.access_point, place.interface);
-        let facts = json!({ "access_point": place.access_point.to_string(), "interface": place.interface });
-        self.place = place;
+        let said = format!("another access point, {} on {}", network.access_point, network.interface);
+        let facts =
+            json!({ "access_point": network.access_point.to_string(), "interface": network.interface });
+        self.network = network;
         self.say("moved", &said, facts)?;
         Ok(true)
     }
 
     /// Home can be reached once the access point lets us through, and with a tunnel once that carries.
     fn start_home(&mut self) {
-        if let (Some(address), Some(events)) = (self.visit.home, self.home.events.take()) {
-            self.home.sender = Some(homeward::keep(address, self.credentials.clone(), events));
+        if let (Some(address), Some(events)) = (self.settings.home, self.home.events.take()) {
+            self.home.sender = Some(home_channel::keep(address, self.credentials.clone(), events));
         }
     }
 
@@ -321,7 +420,7 @@ impl<W: Write> Guest<'_, W> {
         }
     }
 
-    fn handle_home(&mut self, event: FromHome) -> anyhow::Result<()> {
+    fn handle_home(&mut self, event: FromHome) -> Result<(), RunError> {
         match event {
             FromHome::Up => {
                 self.home.was_tried = true;
@@ -342,14 +441,14 @@ impl<W: Write> Guest<'_, W> {
                     let said = format!("the team's home has {stored} of our receipts, refused {refused}");
                     self.say("handed-in", &said, json!({ "stored": stored, "refused": refused }))?;
                 }
-                Ok(other) => tracing::debug!(method = other.method(), "home said something unexpected"),
-                Err(error) => tracing::debug!(%error, "home said something that is no message"),
+                Ok(other) => tracing::debug!(method = other.method(), "home has sent something unexpected"),
+                Err(error) => tracing::debug!(%error, "home has sent something that is no message"),
             },
         }
         Ok(())
     }
 
-    fn show(&mut self, bundle: Bundle) -> anyhow::Result<()> {
+    fn show(&mut self, bundle: Bundle) -> Result<(), RunError> {
         if bundle != self.memory.to_show() {
             self.memory.keep_to_show(&bundle)?;
             let count = bundle.receipts.len();
@@ -375,7 +474,7 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// The last words, and the exit code: an error unless we left of our own will.
-    fn finish(&mut self) -> Outcome {
+    fn finish(&mut self) -> Result<(), RunError> {
         let (code, reason) = self.ended.take().unwrap_or((Code::Closed, "ended".to_owned()));
         let counted = if self.was_granted { self.meter.read().unwrap_or_default() } else { Bytes(0) };
         let signed = self.signed();
@@ -383,9 +482,9 @@ impl<W: Write> Guest<'_, W> {
         let facts = json!({ "code": code.to_string(), "reason": reason, "signed": signed.0, "counted": counted.0,
             "provider": self.provider.map(|team| team.to_string()) });
         if code == Code::Closed {
-            return Ok(self.say("ended", &said, facts)?);
+            return self.say("ended", &said, facts);
         }
-        if self.visit.json {
+        if self.settings.json {
             self.say("ended", &said, facts)?;
         }
         let hint = match code {
@@ -399,17 +498,17 @@ impl<W: Write> Guest<'_, W> {
                 "check that this network has a guestright access point: --access-point names one"
             }
         };
-        Err(Failure::network(anyhow!("{said}")).hint(hint))
+        Err(RunError::network(said).with_hint(hint))
     }
 
-    fn say(&mut self, event: &str, said: &str, mut facts: Value) -> anyhow::Result<()> {
-        if self.visit.json {
+    fn say(&mut self, event: &str, said: &str, mut facts: Value) -> Result<(), RunError> {
+        let written = if self.settings.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);
-            writeln!(self.out, "{facts}")?;
+            writeln!(self.out, "{facts}")
         } else {
-            writeln!(self.out, "{said}")?;
-        }
-        Ok(self.out.flush()?)
+            writeln!(self.out, "{said}")
+        };
+        written.and_then(|()| self.out.flush()).map_err(RunError::Output)
     }
 }

@@ -1,14 +1,11 @@
 //! The DNS: contacts are looked up there, and members' records put there.
 
 use super::Way;
-use crate::settings::DnsSettings;
-use anyhow::{Context as _, anyhow};
-use guestright_cli::failure::Failure;
+use crate::{DnsSettings, DnsZone, MemberNames};
 use guestright_directory::{Contact, Finder, Finding, HostName, Record, Source};
 use guestright_dns::{DnsFinder, Resolver, TsigKey, UpdateSettings, Updater};
+use guestright_error::{OrFail as _, RunError};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -29,54 +26,58 @@ type Wanted = BTreeMap<HostName, Record>;
 /// The DNS.
 pub(super) struct Dns {
     finder: DnsFinder,
-    settings: DnsSettings,
-    publishing: Option<(watch::Sender<Wanted>, JoinHandle<()>)>,
+    wait_max: Duration,
+    publishing: Option<Publishing>,
+}
+
+/// The task that keeps members' records in the DNS.
+struct Publishing {
+    names: MemberNames,
+    wanted: watch::Sender<Wanted>,
+    task: JoinHandle<()>,
 }
 
 impl Dns {
-    pub(super) fn start(settings: &DnsSettings) -> Result<Self, Failure> {
-        let wait = Duration::from_secs(settings.wait_seconds);
+    pub(super) fn start(settings: &DnsSettings) -> Result<Self, RunError> {
+        let wait = settings.wait_max;
         let resolver = match settings.resolver {
             Some(server) => Resolver::named(server, wait),
             None => Resolver::system(wait.min(SERVER_MAX)),
         };
-        let publishing = match settings.zone() {
-            Some((server, zone, key_file)) => {
-                let updater = updater(settings, server, zone, key_file)?;
+        let publishing = match &settings.zone {
+            Some(zone) => {
+                let updater = updater(zone)?;
                 let (wanted, changes) = watch::channel(Wanted::new());
-                Some((wanted, tokio::spawn(publish(updater, changes))))
+                let task = tokio::spawn(publish(updater, changes));
+                Some(Publishing { names: zone.names.clone(), wanted, task })
             }
             None => None,
         };
-        Ok(Self { finder: DnsFinder::new(resolver, None), settings: settings.clone(), publishing })
+        Ok(Self { finder: DnsFinder::new(resolver, None), wait_max: wait, publishing })
     }
 }
 
-fn updater(
-    settings: &DnsSettings,
-    server: SocketAddr,
-    zone: &str,
-    key_file: &Path,
-) -> Result<Updater, Failure> {
+/// Why a file is no key for updates.
+type NoKey = Box<dyn std::error::Error + Send + Sync>;
+
+fn updater(zone: &DnsZone) -> Result<Updater, RunError> {
     let read = || {
-        let text = guestright_keys::read_secret_text(key_file, KEY_FILE_MAX)?;
+        let text = guestright_keys::read_secret_text(&zone.key_file, KEY_FILE_MAX)?;
         key(&text)
     };
-    let key = read()
-        .with_context(|| format!("read the key for updates in {}", key_file.display()))
-        .map_err(Failure::config)?;
+    let key = read().or_config(|| format!("read the key for updates in {}", zone.key_file.display()))?;
     Ok(Updater::new(UpdateSettings {
-        server,
-        zone: zone.to_owned(),
+        server: zone.server,
+        zone: zone.zone.clone(),
         key,
-        ttl: settings.ttl_seconds,
-        for_people: settings.for_people,
+        ttl: zone.ttl_seconds,
+        for_people: zone.for_people,
         timeout: UPDATE_MAX,
     }))
 }
 
 /// A key as `tsig-keygen` writes it: `key "NAME" { algorithm hmac-sha256; secret "…"; };`
-fn key(text: &str) -> Result<TsigKey, anyhow::Error> {
+fn key(text: &str) -> Result<TsigKey, NoKey> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
     let words: Vec<&str> = lines
         .flat_map(|line| line.split(|letter: char| letter.is_whitespace() || "{};\"".contains(letter)))
@@ -85,12 +86,12 @@ fn key(text: &str) -> Result<TsigKey, anyhow::Error> {
     let (name, algorithm, secret) = match words[..] {
         ["key", name, "algorithm", algorithm, "secret", secret]
         | ["key", name, "secret", secret, "algorithm", algorithm] => (name, algorithm, secret),
-        _ => return Err(anyhow!("it is not one key as `tsig-keygen -a hmac-sha256 NAME` writes it")),
+        _ => return Err("it is not one key as `tsig-keygen -a hmac-sha256 NAME` writes it".into()),
     };
     if !algorithm.eq_ignore_ascii_case("hmac-sha256") {
-        return Err(anyhow!(
-            "its algorithm is not hmac-sha256; make one with `tsig-keygen -a hmac-sha256 NAME`"
-        ));
+        return Err(
+            "its algorithm is not hmac-sha256; make one with `tsig-keygen -a hmac-sha256 NAME`".into()
+        );
     }
     Ok(TsigKey::from_base64(name, secret)?)
 }
@@ -101,7 +102,7 @@ impl Way for Dns {
     }
 
     fn wait_max(&self) -> Duration {
-        Duration::from_secs(self.settings.wait_seconds)
+        self.wait_max
     }
 
     fn suits(&self, contact: &Contact) -> bool {
@@ -113,23 +114,23 @@ impl Way for Dns {
     }
 
     fn set_own(&self, own: &[(String, Record)]) {
-        let Some((sender, _)) = &self.publishing else { return };
+        let Some(publishing) = &self.publishing else { return };
         let mut wanted = Wanted::new();
         for (member, record) in own {
-            match self.settings.name_of(member) {
+            match publishing.names.name_of(member) {
                 Ok(Some(name)) => drop(wanted.insert(name, record.clone())),
                 Ok(None) => {}
-                Err(failure) => tracing::warn!(%failure, "a member has no name in the DNS"),
+                Err(error) => tracing::warn!(error = error.sentence(), "a member has no name in the DNS"),
             }
         }
-        sender.send_replace(wanted);
+        publishing.wanted.send_replace(wanted);
     }
 }
 
 impl Drop for Dns {
     fn drop(&mut self) {
-        if let Some((_, task)) = &self.publishing {
-            task.abort();
+        if let Some(publishing) = &self.publishing {
+            publishing.task.abort();
         }
     }
 }
@@ -199,7 +200,7 @@ mod tests {
             String::new(),
         ];
         for text in cases {
-            let refused = format!("{:#}", key(&text).unwrap_err());
+            let refused = key(&text).unwrap_err().to_string();
             assert!(!refused.contains(secret) && !refused.is_empty(), "{refused}");
         }
     }

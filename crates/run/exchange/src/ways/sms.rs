@@ -1,11 +1,10 @@
 //! Short messages: contacts are asked where their homes are, and answered.
 
 use super::{Told, Way};
-use crate::settings::{SmsSettings, WhoMayAsk};
-use anyhow::{Context as _, anyhow};
-use guestright_cli::failure::Failure;
+use crate::{SmsLine, SmsSettings};
 use guestright_directory::sms::{Config, Courier};
 use guestright_directory::{Contact, Finding, Record, Source};
+use guestright_error::{OrFail as _, RunError};
 use guestright_sms::{Heard, Modem, ModemSettings, Smpp, SmppSettings, Sms, SmsFinder};
 use guestright_units::Micros;
 use rand::Rng;
@@ -31,14 +30,10 @@ impl ShortMessages {
         settings: &SmsSettings,
         contacts: Vec<Contact>,
         told: mpsc::Sender<Told>,
-    ) -> Result<Self, Failure> {
-        let line = line(settings)?;
+    ) -> Result<Self, RunError> {
+        let line = line(&settings.line)?;
         let courier = Courier::new(Config {
-            who_may_ask: match settings.who_may_ask {
-                WhoMayAsk::Contacts => guestright_directory::sms::WhoMayAsk::Contacts,
-                WhoMayAsk::Anyone => guestright_directory::sms::WhoMayAsk::Anyone,
-                WhoMayAsk::Nobody => guestright_directory::sms::WhoMayAsk::Nobody,
-            },
+            who_may_ask: settings.who_may_ask,
             parts_per_day: settings.messages_per_day,
             answer_max: Micros::from_seconds(settings.wait_seconds),
             ..Config::default()
@@ -57,43 +52,40 @@ impl ShortMessages {
             }
         });
         let finder = SmsFinder::start(courier, line, || guestright_clock::rng().next_u32(), Some(sender));
-        finder.set_contacts(contacts).await.map_err(Failure::network)?;
+        finder.set_contacts(contacts).await.map_err(RunError::network)?;
         Ok(Self { finder, wait: Duration::from_secs(settings.wait_seconds) })
     }
 }
 
 /// The message centre or the modem.
-fn line(settings: &SmsSettings) -> Result<Arc<dyn Sms>, Failure> {
-    match (&settings.smpp, &settings.modem) {
-        (Some(wanted), None) => {
+fn line(wanted: &SmsLine) -> Result<Arc<dyn Sms>, RunError> {
+    match wanted {
+        SmsLine::Smpp { server, system_id, password_file, system_type, number } => {
             // SMPP 3.4, section 5.2.2: nine letters with the zero at their end.
-            let password = secret(&wanted.password_file, |word| word.len() <= 8)?;
-            let mut smpp = SmppSettings::new(&wanted.server, &wanted.system_id, &password, wanted.number()?);
-            smpp.system_type.clone_from(&wanted.system_type);
+            let password = secret(password_file, |word| word.len() <= 8)?;
+            let mut smpp = SmppSettings::new(server, system_id, &password, number.clone());
+            smpp.system_type.clone_from(system_type);
             Ok(Arc::new(Smpp::start(&smpp)))
         }
-        (None, Some(device)) => {
+        SmsLine::Modem { device, speed, pin_file } => {
             let is_pin =
                 |pin: &str| (4..=8).contains(&pin.len()) && pin.bytes().all(|digit| digit.is_ascii_digit());
-            let pin = settings.pin_file.as_deref().map(|file| secret(file, is_pin)).transpose()?;
-            let modem = ModemSettings { speed: settings.modem_speed, pin, ..ModemSettings::new(device) };
+            let pin = pin_file.as_deref().map(|file| secret(file, is_pin)).transpose()?;
+            let modem = ModemSettings { speed: *speed, pin, ..ModemSettings::new(device) };
             Ok(Arc::new(Modem::start(&modem)))
-        }
-        (Some(_), Some(_)) | (None, None) => {
-            Err(Failure::config(anyhow!("[voice.sms]: needs smpp or modem, and not both")))
         }
     }
 }
 
 /// The first line of a file that is its owner's alone.
-fn secret(file: &Path, is_good: impl Fn(&str) -> bool) -> Result<Zeroizing<String>, Failure> {
-    let read = || {
+fn secret(file: &Path, is_good: impl Fn(&str) -> bool) -> Result<Zeroizing<String>, RunError> {
+    let read = || -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
         let text = guestright_keys::read_secret_text(file, SECRET_FILE_MAX)?;
         let word = text.lines().next().unwrap_or_default().trim();
         let good = !word.is_empty() && word.is_ascii() && is_good(word);
-        if good { Ok(Zeroizing::new(word.to_owned())) } else { Err(anyhow!("it is too long, or not one")) }
+        if good { Ok(Zeroizing::new(word.to_owned())) } else { Err("it is too long, or not one".into()) }
     };
-    read().with_context(|| format!("read the password or PIN in {}", file.display())).map_err(Failure::config)
+    read().or_config(|| format!("read the password or PIN in {}", file.display()))
 }
 
 impl Way for ShortMessages {

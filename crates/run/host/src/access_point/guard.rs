@@ -1,5 +1,6 @@
 //! The firewall on a thread of its own: it runs other programs and must not hold up the loop.
 
+use guestright_error::RunError;
 use guestright_firewall::{Class, Firewall, FirewallError, Flow, MacAddress, Traffic, translated_ports};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::Address;
@@ -7,10 +8,16 @@ use guestright_units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc as tasks;
 
+/// How many answers may wait for the loop.
+const DONE_MAX: usize = 64;
+/// How many orders may wait for the firewall before the loop lets visitors wait.
+const ORDERS_MAX: usize = 256;
 /// The kernel's table of connections is read at most so often: it may be long.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(1);
 
@@ -58,32 +65,67 @@ struct Guard {
     blind: bool,
 }
 
-/// Starts the thread; answers go to `done`.
-pub(super) fn start(
-    firewall: Firewall,
-    done: impl Fn(Done) + Send + 'static,
-) -> (mpsc::Sender<Order>, JoinHandle<Result<(), FirewallError>>) {
-    let (orders, waiting) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
+/// The way to the thread.
+#[derive(Debug)]
+pub(super) struct Orders {
+    sender: mpsc::Sender<Order>,
+    /// Sent, and not carried out yet.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Orders {
+    /// Asks the firewall for something; false if its thread has ended. Never waits: an order must not be lost, so
+    /// the limit is held where orders come from ([`Orders::are_many`]).
+    pub(super) fn send(&self, order: Order) -> bool {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.sender.send(order).is_ok()
+    }
+
+    /// Whether the firewall is so far behind that visitors have to wait.
+    pub(super) fn are_many(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) >= ORDERS_MAX
+    }
+}
+
+/// The thread, the way to it, and what it has done.
+pub(super) struct Running {
+    pub(super) orders: Orders,
+    pub(super) done: tasks::Receiver<Done>,
+    pub(super) thread: JoinHandle<Result<(), FirewallError>>,
+}
+
+/// Starts the thread.
+///
+/// The thread waits while the loop has [`DONE_MAX`] answers to read. The loop does not wait for the thread as long as
+/// it holds the receiver, and once that is dropped the thread waits no more, so neither can wait for the other.
+pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
+    let (sender, orders) = mpsc::channel();
+    let (done, received) = tasks::channel(DONE_MAX);
+    let waiting = Arc::<AtomicUsize>::default();
+    let left = Arc::clone(&waiting);
+    let thread = std::thread::Builder::new().name("firewall".to_owned()).spawn(move || {
         let mut guard = Guard { firewall, looked_up: None, blind: false };
-        while let Ok(order) = waiting.recv() {
+        let tell = |answer| drop(done.blocking_send(answer));
+        while let Ok(order) = orders.recv() {
             if matches!(order, Order::Stop) {
                 break;
             }
             match guard.carry_out(&order) {
-                Ok(Some(answer)) => done(answer),
+                Ok(Some(answer)) => tell(answer),
                 Ok(None) => {}
                 Err(error) => {
-                    done(Done::Failed(error.to_string()));
+                    tell(Done::Failed(error.to_string()));
                     if let Order::Close(address) = order {
-                        done(Done::Closed(address, Bytes(0)));
+                        tell(Done::Closed(address, Bytes(0)));
                     }
                 }
             }
+            left.fetch_sub(1, Ordering::Relaxed);
         }
         guard.firewall.down()
     });
-    (orders, thread)
+    let thread = thread.map_err(RunError::network)?;
+    Ok(Running { orders: Orders { sender, waiting }, done: received, thread })
 }
 
 impl Guard {

@@ -1,6 +1,6 @@
 //! The visitors' link: messages over UDP and TCP, with limits on what strangers may occupy.
 
-use super::calls;
+use super::home_contact;
 use crate::listen;
 use guestright_channel::MessageReader;
 use guestright_roaming::access_point::Path;
@@ -18,10 +18,10 @@ use tokio::task::{AbortHandle, JoinHandle};
 /// How many connections may be open, and how many of one address.
 const CONNECTIONS_MAX: usize = 512;
 const CONNECTIONS_PER_ADDRESS_MAX: usize = 8;
-/// A connection that says nothing for so long is closed. An open session is asked for receipts more often.
-const SILENCE_MAX: Duration = Duration::from_secs(120);
-/// A connection that never said anything sensible has less time.
-const FIRST_WORD_MAX: Duration = Duration::from_secs(5);
+/// A connection on which nothing comes for so long is closed. An open session is asked for receipts more often.
+const MESSAGE_WITHIN: Duration = Duration::from_secs(120);
+/// A connection on which no message has come yet has less time.
+const FIRST_MESSAGE_WITHIN: Duration = Duration::from_secs(5);
 /// A peer that does not take an answer for so long gets no more.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// How long the last answers may take when the program stops.
@@ -41,7 +41,7 @@ pub(super) enum FromLink {
     },
     Ended(Path),
     /// A visitor's home answers.
-    Called {
+    HomeReached {
         ip: Ipv4Addr,
         path: Path,
         stream: TcpStream,
@@ -89,7 +89,7 @@ impl Link {
         self.listener.accept().await
     }
 
-    /// Takes a connection in, unless its address has enough. When all places are taken, the oldest connection that
+    /// Accepts a connection, unless its address has enough. When there are as many as may be, the oldest connection that
     /// no session uses gives way.
     pub(super) fn admit(&mut self, stream: TcpStream, from: SocketAddr, in_use: &[Path]) {
         let IpAddr::V4(ip) = from.ip() else { return };
@@ -108,18 +108,18 @@ impl Link {
         self.add(path, ip, stream);
     }
 
-    /// Calls a visitor's home; what comes of it is heard as [`FromLink::Called`] or [`FromLink::Ended`].
-    pub(super) fn call(&mut self, path: Path, home: Ipv4Addr) {
-        calls::dial(path, home, self.messages.clone());
+    /// Connects to a visitor's home; what comes of it is [`FromLink::HomeReached`] or [`FromLink::Ended`].
+    pub(super) fn contact_home(&mut self, path: Path, home: Ipv4Addr) {
+        home_contact::connect(path, home, self.messages.clone());
     }
 
-    /// Takes a connection in, under this path.
+    /// Reads and writes on a connection from now on, under this path.
     pub(super) fn add(&mut self, path: Path, ip: Ipv4Addr, stream: TcpStream) {
         let (read, mut write) = stream.into_split();
         let (answers, mut waiting) = mpsc::channel::<Vec<u8>>(ANSWERS_MAX);
         let messages = self.messages.clone();
         let reading = tokio::spawn(async move {
-            hear(read, ip, path, &messages).await;
+            read_messages(read, ip, path, &messages).await;
             let _ = messages.send(FromLink::Ended(path)).await;
         });
         let writing = tokio::spawn(async move {
@@ -166,14 +166,14 @@ impl Link {
     }
 }
 
-async fn hear(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: &mpsc::Sender<FromLink>) {
+async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: &mpsc::Sender<FromLink>) {
     let measure = |bytes: &[u8]| message_len(bytes).map_err(|error| error.to_string());
     let mut reader = MessageReader::new(read, measure, MESSAGE_MAX);
-    let mut patience = FIRST_WORD_MAX;
+    let mut patience = FIRST_MESSAGE_WITHIN;
     loop {
         match tokio::time::timeout(patience, reader.receive()).await {
             Ok(Ok(Some(bytes))) => {
-                patience = SILENCE_MAX;
+                patience = MESSAGE_WITHIN;
                 if messages.send(FromLink::Message { ip, path, bytes }).await.is_err() {
                     return;
                 }

@@ -42,7 +42,7 @@ fn addresses_are_given_once_until_there_are_no_more() {
         peer.revoked = (number == 3).then(|| "2026-01-01T00:00:00Z".to_owned());
         files.create_peer(&format!("member{number}"), &peer).unwrap();
     }
-    let full = files.free_address().unwrap_err().to_string();
+    let full = files.free_address().unwrap_err().sentence();
     assert!(full.contains("every address of 10.64.17.0/29 is taken"), "{full}");
     let members = files.members().unwrap();
     assert_eq!(members.iter().filter(|member| member.is_revoked).count(), 1);
@@ -55,7 +55,7 @@ fn two_members_with_one_address_or_key_are_refused() {
         let (_directory, files) = files("10.64.17.0/29");
         files.create_peer("a", &peer(Ipv4Addr::new(10, 64, 17, 2), 1)).unwrap();
         files.create_peer("b", &peer(Ipv4Addr::new(10, 64, 17, address), number)).unwrap();
-        let refused = files.members().unwrap_err().to_string();
+        let refused = files.members().unwrap_err().sentence();
         assert!(refused.contains("b.toml"), "{refused}");
     }
 }
@@ -69,15 +69,15 @@ fn what_others_can_read_is_no_secret_and_no_error_shows_one() {
     let secret = broken.preshared_key.clone();
     broken.preshared_key.push('x');
     files.create_peer("a", &broken).unwrap();
-    let refused = files.members().unwrap_err().to_string();
+    let refused = files.members().unwrap_err().sentence();
     assert!(refused.contains("`preshared_key`") && !refused.contains(&secret[..10]), "{refused}");
     let path = files.peer_path("a");
     fs::write(&path, format!("preshared_key = {}\n", secret.as_str())).unwrap();
-    let refused = files.members().unwrap_err().to_string();
+    let refused = files.members().unwrap_err().sentence();
     assert!(refused.contains("a.toml") && !refused.contains(&secret[..10]), "{refused}");
     fs::set_permissions(files.key_path(), fs::Permissions::from_mode(0o640)).unwrap();
-    let refused = files.private_key().unwrap_err().to_string();
-    assert!(refused.contains("chmod 600"), "{refused}");
+    let refused = files.private_key().unwrap_err();
+    assert!(refused.hint().unwrap().contains("chmod 600"), "{refused}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The gateway of `guestright home`: roaming members come home through it and leave for the Internet from here.
+//! The gateway of a home: roaming members come home through it and leave for the Internet from here.
 //!
 //! [`Gateway::start`] reads the directory that `team gateway init` made, starts WireGuard ([`device`]), puts up the
 //! firewall (`io/firewall`, `GatewayFirewall`), and calls the members that an earlier run knew ([`memory`]), so that
@@ -14,11 +14,10 @@ mod device;
 mod memory;
 mod resolver;
 
+use super::ikev2;
 use crate::gateway_files::{Delegate, GatewayFiles, Member};
-use crate::settings::{self, GatewaySettings};
-use anyhow::anyhow;
 use device::Device;
-use guestright_cli::failure::{Failure, Outcome};
+use guestright_error::RunError;
 use guestright_firewall::{self as firewall, GatewayFirewall};
 use guestright_identity::{KeyId, RevocationList};
 use guestright_tunnel::wireguard::PublicKey;
@@ -39,6 +38,38 @@ const LOOK_EVERY: [Duration; 2] = [Duration::from_millis(100), Duration::from_se
 /// A member that has not agreed on keys for so long is not there (WireGuard's REJECT_AFTER_TIME, 180 seconds).
 const THERE_US: u64 = 180_000_000;
 
+/// The way home for roaming members.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What `team gateway init` and `team member add --qr` have made.
+    pub directory: PathBuf,
+    /// The name of the device that members' packets come out of.
+    pub interface: String,
+    /// The interface to the Internet.
+    pub uplink_interface: String,
+    /// Networks at home that members may reach: first address and prefix length.
+    pub home_networks: Vec<(Ipv4Addr, u8)>,
+    pub backend: Backend,
+    /// Who answers members that ask the gateway for names; otherwise the first resolver in /etc/resolv.conf.
+    pub dns_upstream: Option<Ipv4Addr>,
+    /// Whether the household's router is asked to let the home's ports through: PCP, NAT-PMP or UPnP.
+    pub port_mapping: bool,
+    /// Clients of IKEv2.
+    pub ikev2: Option<ikev2::Settings>,
+    /// Clients of L2TP. They need the team's secret of `ikev2`.
+    pub l2tp: Option<ikev2::L2tpSettings>,
+}
+
+/// What carries members' packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// The kernel's WireGuard if there is one, else this program's.
+    #[default]
+    Auto,
+    Kernel,
+    Userspace,
+}
+
 /// Ways in besides WireGuard, as the firewall has to know them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OtherWays {
@@ -55,8 +86,7 @@ pub(super) struct OtherWays {
 /// A running gateway. Stopped when dropped, if not before.
 #[derive(Debug)]
 pub(super) struct Gateway {
-    settings: GatewaySettings,
-    directory: PathBuf,
+    settings: Settings,
     files: GatewayFiles,
     firewall: GatewayFirewall,
     device: Arc<Device>,
@@ -89,55 +119,52 @@ pub(super) struct MemberAt<'a> {
 }
 
 impl Gateway {
-    /// Starts WireGuard and puts up the firewall; `path` is the settings file's.
+    /// Starts WireGuard and puts up the firewall.
     pub(super) fn start(
-        settings: &GatewaySettings,
-        path: &Path,
+        settings: &Settings,
         state: &Path,
         revoked: Option<&RevocationList>,
         other: &OtherWays,
-    ) -> Result<Self, Failure> {
-        let directory = settings::beside(path, &settings.directory);
-        let files = GatewayFiles::open(&directory)?;
+    ) -> Result<Self, RunError> {
+        let files = GatewayFiles::open(&settings.directory)?;
         let (members, refused) = admitted(&files, revoked)?;
         // What an ended run left behind goes first: its firewall names the device.
-        firewall::clean_up(&firewall_state(state)).map_err(Failure::network)?;
+        firewall::clean_up(&firewall_state(state)).map_err(RunError::network)?;
         let mut memory = Memory::open(&state.join("gateway-endpoints"));
         let device = Arc::new(Device::open(settings, &files, &members, &memory)?);
-        let rules = rules(settings, &files, other)?;
-        let firewall = GatewayFirewall::up(&rules, &firewall_state(state)).map_err(Failure::network)?;
+        let rules = rules(settings, &files, other);
+        let firewall = GatewayFirewall::up(&rules, &firewall_state(state)).map_err(RunError::network)?;
         for member in members.iter().filter(|member| memory.endpoint(&member.public_key).is_some()) {
             device.call(&member.public_key);
         }
         let (end, ended) = channel();
         let watched = Arc::clone(&device);
         let every = LOOK_EVERY[usize::from(device.backend() == "kernel")];
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("gateway-lookout".to_owned()).spawn(move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = memory.keep(endpoints(&watched)) {
-                    tracing::warn!(%error, "where members are could not be kept");
+                    tracing::warn!(error = error.sentence(), "where members are could not be kept");
                 }
             }
         });
         Ok(Self {
             settings: settings.clone(),
-            directory,
             files,
             firewall,
             device,
             members,
             refused,
-            lookout: Some(Lookout { end, thread }),
+            lookout: Some(Lookout { end, thread: thread.map_err(RunError::network)? }),
         })
     }
 
     /// Reads the directory again: lets new members in, and those that were revoked or removed no more. Nobody else
     /// notices. What `gateway.toml` says of the network and the port needs a new start.
-    pub(super) fn reload(&mut self, revoked: Option<&RevocationList>) -> Result<Reloaded, Failure> {
-        let files = GatewayFiles::open(&self.directory)?;
+    pub(super) fn reload(&mut self, revoked: Option<&RevocationList>) -> Result<Reloaded, RunError> {
+        let files = GatewayFiles::open(&self.settings.directory)?;
         if files.network != self.files.network || files.file.port != self.files.file.port {
-            return Err(Failure::config(anyhow!("gateway.toml: network or port is another one"))
-                .hint("stop the home and start it again"));
+            return Err(RunError::config(format!("gateway.toml: network or port is another one"))
+                .with_hint("stop the home and start it again"));
         }
         let (members, refused) = admitted(&files, revoked)?;
         let keys = |members: &[Member]| members.iter().map(|member| member.public_key).collect::<Vec<_>>();
@@ -237,9 +264,9 @@ impl Gateway {
     }
 
     /// Takes the firewall down and ends WireGuard.
-    pub(super) fn stop(mut self) -> Outcome {
+    pub(super) fn stop(mut self) -> Result<(), RunError> {
         self.end_lookout();
-        let down = self.firewall.down().map_err(Failure::network);
+        let down = self.firewall.down().map_err(RunError::network);
         // The last one that holds the device ends it.
         drop(self.device);
         down
@@ -254,11 +281,11 @@ impl Gateway {
 }
 
 /// Puts back what a gateway that was killed has left behind. Says whether there was anything.
-pub(super) fn clean_up(settings: &GatewaySettings, path: &Path, state: &Path) -> Result<bool, Failure> {
+pub(super) fn clean_up(settings: &Settings, state: &Path) -> Result<bool, RunError> {
     let file = firewall_state(state);
     let left = file.exists();
-    firewall::clean_up(&file).map_err(Failure::network)?;
-    let files = GatewayFiles::open(&settings::beside(path, &settings.directory))?;
+    firewall::clean_up(&file).map_err(RunError::network)?;
+    let files = GatewayFiles::open(&settings.directory)?;
     Ok(device::clean_up(settings, &files)? || left)
 }
 
@@ -267,7 +294,10 @@ fn firewall_state(state: &Path) -> PathBuf {
 }
 
 /// The members that are let in, and how many are not any more.
-fn admitted(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<(Vec<Member>, usize), Failure> {
+fn admitted(
+    files: &GatewayFiles,
+    revoked: Option<&RevocationList>,
+) -> Result<(Vec<Member>, usize), RunError> {
     let all = files.members()?;
     let count = all.len();
     let is_revoked = |member: &Member| {
@@ -279,14 +309,10 @@ fn admitted(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<(V
     Ok((members, refused))
 }
 
-fn rules(
-    settings: &GatewaySettings,
-    files: &GatewayFiles,
-    other: &OtherWays,
-) -> Result<firewall::GatewaySettings, Failure> {
+fn rules(settings: &Settings, files: &GatewayFiles, other: &OtherWays) -> firewall::GatewaySettings {
     let (interface, uplink) = (&settings.interface, &settings.uplink_interface);
     let mut rules = firewall::GatewaySettings::new(interface, uplink, files.address(), files.network.1);
-    rules.home_networks = settings.networks()?;
+    rules.home_networks.clone_from(&settings.home_networks);
     rules.resolver = settings.dns_upstream.or_else(resolver::upstream);
     if rules.resolver.is_none() {
         let address = files.address();
@@ -299,7 +325,7 @@ fn rules(
     rules.kernel_ipsec = other.kernel_ipsec;
     rules.home_port = other.home_port;
     rules.voice = other.voice;
-    Ok(rules)
+    rules
 }
 
 /// Where each member was last heard from.

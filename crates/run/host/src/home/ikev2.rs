@@ -2,23 +2,48 @@
 //!
 //! Its members have addresses of the gateway's network, so the gateway's firewall serves them too.
 
-use super::gateway::{Gateway, OtherWays};
+use super::gateway::{self, Gateway, OtherWays};
 use crate::gateway_files::{GatewayFiles, read_secret};
 use crate::ike_files;
-use crate::settings::{self, GatewaySettings, IkeDataPlane, IkeProfile, Ikev2Settings};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use guestright_identity::RevocationList;
 use guestright_strongswan::{
-    Certificate, DataPlane, Gateway as Strongswan, L2tp, Member, Peer, Profile, Secret, Settings,
-    kernel_has_esp,
+    Certificate, DataPlane, Gateway as Strongswan, L2tp, Member, Peer, Profile, Secret,
+    Settings as Configuration, kernel_has_esp,
 };
 use serde_json::{Value, json};
-use std::io::Write;
-use std::path::Path;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use zeroize::Zeroizing;
+
+/// Clients of IKEv2.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which suites are offered.
+    pub profile: Profile,
+    /// What encrypts packets; otherwise the kernel if it can, else strongSwan.
+    pub data_plane: Option<DataPlane>,
+    /// For clients that log in by name and password.
+    pub certificate: Option<CertificateFiles>,
+    /// A file with the secret that all share who come by IKEv1, on its first line.
+    pub team_secret: Option<PathBuf>,
+}
+
+/// The gateway's X.509 certificate, with its issuers' after it, and its key.
+#[derive(Clone, Debug)]
+pub struct CertificateFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Clients of L2TP in IPsec.
+#[derive(Clone, Debug, Default)]
+pub struct L2tpSettings {
+    /// The address that clients call; otherwise the first of the uplink.
+    pub listen: Option<Ipv4Addr>,
+}
 
 /// The way in through strongSwan. charon ends when it is dropped.
 #[derive(Clone, Debug)]
@@ -27,7 +52,7 @@ pub(super) struct Ikev2 {
 }
 
 /// What the gateway's firewall has to know of it.
-pub(super) fn other_ways(settings: &GatewaySettings) -> OtherWays {
+pub(super) fn other_ways(settings: &gateway::Settings) -> OtherWays {
     let Some(ikev2) = &settings.ikev2 else { return OtherWays::default() };
     let devices = match (data_plane(ikev2.data_plane), &settings.l2tp) {
         // kernel-libipsec's TUN device, and pppd's.
@@ -46,39 +71,31 @@ pub(super) fn other_ways(settings: &GatewaySettings) -> OtherWays {
 impl Ikev2 {
     /// Starts it if it is wanted. The gateway is there already, and with it the address that charon answers from.
     pub(super) fn start(
-        settings: &GatewaySettings,
-        path: &Path,
+        settings: &gateway::Settings,
         state: &Path,
         gateway: &Gateway,
         revoked: Option<&RevocationList>,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>, RunError> {
         let Some(ikev2) = &settings.ikev2 else {
             let alone =
-                || Failure::config(anyhow!("[gateway.l2tp] needs [gateway.ikev2] with a team_secret"));
+                || RunError::config(format!("[gateway.l2tp] needs [gateway.ikev2] with a team_secret"));
             return if settings.l2tp.is_some() { Err(alone()) } else { Ok(None) };
         };
         let files = gateway.files();
         // A program that has another directory for its own needs the whole path.
-        let state = std::path::absolute(state)?;
-        let configuration = Settings {
+        let state = std::path::absolute(state).or_config(|| format!("find {}", state.display()))?;
+        let configuration = Configuration {
             directory: state.join("strongswan"),
             identity: ike_files::identity(files),
             members: members(files, revoked)?,
             resolvers: files.dns(),
-            profile: match ikev2.profile {
-                IkeProfile::Modern => Profile::Modern,
-                IkeProfile::LegacyPaper => Profile::LegacyPaper,
-            },
+            profile: ikev2.profile,
             data_plane: data_plane(ikev2.data_plane),
-            certificate: certificate(ikev2, path)?,
-            team_secret: ikev2
-                .team_secret
-                .as_deref()
-                .map(|file| first_line(&settings::beside(path, file)))
-                .transpose()?,
+            certificate: ikev2.certificate.as_ref().map(certificate).transpose()?,
+            team_secret: ikev2.team_secret.as_deref().map(first_line).transpose()?,
             l2tp: l2tp(settings, gateway)?,
         };
-        let strongswan = Strongswan::start(configuration).map_err(Failure::network)?;
+        let strongswan = Strongswan::start(configuration).map_err(RunError::network)?;
         Ok(Some(Self { strongswan: Arc::new(strongswan) }))
     }
 
@@ -87,15 +104,15 @@ impl Ikev2 {
         &self,
         files: &GatewayFiles,
         revoked: Option<&RevocationList>,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, RunError> {
         let members = members(files, revoked)?;
         let (count, strongswan) = (members.len(), Arc::clone(&self.strongswan));
-        std::thread::spawn(move || {
+        let changed = std::thread::Builder::new().name("ikev2-members".to_owned()).spawn(move || {
             if let Err(error) = strongswan.set_members(members) {
                 tracing::error!(%error, "IKEv2 members could not be changed");
             }
         });
-        Ok(count)
+        changed.map(|_| count).map_err(RunError::network)
     }
 
     fn status(&self) -> Value {
@@ -115,29 +132,14 @@ impl Ikev2 {
 /// Adds what strongSwan says to an answer and gives it. It may take a while, so a thread of its own waits.
 pub(super) fn answer(mut status: Value, ikev2: Option<Ikev2>, reply: oneshot::Sender<Value>) {
     let Some(ikev2) = ikev2 else { return drop(reply.send(status)) };
-    std::thread::spawn(move || {
+    let asked = std::thread::Builder::new().name("ikev2-status".to_owned()).spawn(move || {
         status["ikev2"] = ikev2.status();
         // Whoever asked may have gone.
         let _ = reply.send(status);
     });
-}
-
-/// Prints what `status` says of it.
-pub(super) fn print(ikev2: &Value, out: &mut impl Write) -> std::io::Result<()> {
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    if let Some(error) = ikev2["error"].as_str() {
-        return writeln!(out, "IKEv2        {error}");
+    if let Err(error) = asked {
+        tracing::warn!(%error, "strongSwan could not be asked for its status");
     }
-    let l2tp = if ikev2["l2tp"] == true { " and L2TP" } else { "" };
-    let state = if ikev2["charon"].is_null() { ", being started again" } else { "" };
-    let (plane, restarts) = (text(&ikev2["data_plane"]), &ikev2["restarts"]);
-    writeln!(out, "IKEv2{l2tp}        packets by {plane}, {restarts} restarts{state}")?;
-    for peer in ikev2["peers"].as_array().into_iter().flatten() {
-        let (name, address, from) = (text(&peer["name"]), text(&peer["address"]), text(&peer["from"]));
-        let (suite, seconds) = (text(&peer["suite"]), &peer["seconds"]);
-        writeln!(out, "{name:<20} {address:<15} {from:<22} {suite}, for {seconds} s")?;
-    }
-    Ok(())
 }
 
 fn peer(peer: &Peer) -> Value {
@@ -153,21 +155,18 @@ fn peer(peer: &Peer) -> Value {
     })
 }
 
-fn data_plane(setting: IkeDataPlane) -> DataPlane {
-    match setting {
-        IkeDataPlane::Auto if kernel_has_esp() => DataPlane::Kernel,
-        IkeDataPlane::Kernel => DataPlane::Kernel,
-        IkeDataPlane::Auto | IkeDataPlane::Userspace => DataPlane::Userspace,
-    }
+/// What was wanted, or the kernel if it can and else strongSwan.
+fn data_plane(wanted: Option<DataPlane>) -> DataPlane {
+    wanted.unwrap_or_else(|| if kernel_has_esp() { DataPlane::Kernel } else { DataPlane::Userspace })
 }
 
 /// Who is let in.
-fn members(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<Vec<Member>, Failure> {
+fn members(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<Vec<Member>, RunError> {
     let taken: Vec<_> = files.members()?.into_iter().map(|member| (member.address, member.name)).collect();
     let mut members = Vec::new();
     for (name, file) in ike_files::read_all(files)? {
         let path = ike_files::path(files, &name);
-        let wrong = |what: String| Failure::config(anyhow!("{}: {what}", path.display()));
+        let wrong = |what: String| RunError::config(format!("{}: {what}", path.display()));
         let (first, prefix) = files.network;
         let inside = (file.address.to_bits() ^ first.to_bits()) >> (32 - u32::from(prefix)) == 0;
         if !inside || file.address == files.address() {
@@ -187,35 +186,25 @@ fn members(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<Vec
     Ok(members)
 }
 
-fn certificate(ikev2: &Ikev2Settings, path: &Path) -> Result<Option<Certificate>, Failure> {
-    let (Some(certificate), Some(key)) = (&ikev2.certificate, &ikev2.certificate_key) else {
-        let half = ikev2.certificate.is_some() || ikev2.certificate_key.is_some();
-        let both = || {
-            Failure::config(anyhow!("[gateway.ikev2] needs both certificate and certificate_key, or neither"))
-        };
-        return if half { Err(both()) } else { Ok(None) };
-    };
-    let certificate = settings::beside(path, certificate);
-    let read = std::fs::read(&certificate).with_context(|| format!("read {}", certificate.display()));
-    let key = read_secret(&settings::beside(path, key))?;
-    Ok(Some(Certificate {
-        certificate: read.map_err(Failure::config)?,
-        key: Zeroizing::new(key.into_bytes()),
-    }))
+fn certificate(files: &CertificateFiles) -> Result<Certificate, RunError> {
+    let certificate = std::fs::read(&files.certificate);
+    let certificate = certificate.or_config(|| format!("read {}", files.certificate.display()))?;
+    let key = read_secret(&files.key)?;
+    Ok(Certificate { certificate, key: Zeroizing::new(key.into_bytes()) })
 }
 
-fn first_line(path: &Path) -> Result<Secret, Failure> {
+fn first_line(path: &Path) -> Result<Secret, RunError> {
     let text = Zeroizing::new(read_secret(path)?);
     let secret = Secret::new(text.lines().next().unwrap_or_default());
-    secret.with_context(|| format!("read {}", path.display())).map_err(Failure::config)
+    secret.or_config(|| format!("read {}", path.display()))
 }
 
-fn l2tp(settings: &GatewaySettings, gateway: &Gateway) -> Result<Option<L2tp>, Failure> {
+fn l2tp(settings: &gateway::Settings, gateway: &Gateway) -> Result<Option<L2tp>, RunError> {
     let Some(l2tp) = &settings.l2tp else { return Ok(None) };
     let uplink = &settings.uplink_interface;
-    let found = guestright_firewall::interface_address(uplink).map_err(Failure::network)?;
+    let found = guestright_firewall::interface_address(uplink).map_err(RunError::network)?;
     let listen = l2tp.listen.or(found.map(|(address, _)| address)).ok_or_else(|| {
-        Failure::config(anyhow!("{uplink} has no IPv4 address")).hint("set `listen` in [gateway.l2tp]")
+        RunError::config(format!("{uplink} has no IPv4 address")).with_hint("set `listen` in [gateway.l2tp]")
     })?;
     let (_, gateway) = gateway.network();
     Ok(Some(L2tp { listen, gateway }))

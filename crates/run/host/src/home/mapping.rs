@@ -1,10 +1,10 @@
 //! The home's ports, mapped on the household's router for as long as the home runs.
 
-use crate::settings::VoiceSettings;
-use guestright_cli::failure::Failure;
+use guestright_error::RunError;
 use guestright_portmap::{Event, Keeper, Wanted, keep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The router keeps 16 ports for us at most; a home has four others.
@@ -12,37 +12,39 @@ const MAPPED_MEDIA_MAX: usize = 12;
 
 /// Keeps the mappings; dropping it takes them away, within seconds.
 pub(super) struct PortMapping {
-    says: Arc<Mutex<BTreeMap<Wanted, Value>>>,
+    status: Arc<Mutex<BTreeMap<Wanted, Value>>>,
     _keeper: Keeper,
 }
 
 impl PortMapping {
     /// Asks the router, in a thread of its own, and goes on asking.
-    pub(super) fn start(wanted: Vec<Wanted>) -> Result<Self, Failure> {
-        let (keeper, events) = keep(wanted).map_err(Failure::network)?;
-        let says = Arc::<Mutex<BTreeMap<Wanted, Value>>>::default();
-        let latest = Arc::clone(&says);
-        std::thread::Builder::new().name("portmap-log".to_owned()).spawn(move || {
+    pub(super) fn start(wanted: Vec<Wanted>) -> Result<Self, RunError> {
+        let (keeper, events) = keep(wanted).map_err(RunError::network)?;
+        let status = Arc::<Mutex<BTreeMap<Wanted, Value>>>::default();
+        let latest = Arc::clone(&status);
+        let started = std::thread::Builder::new().name("portmap-log".to_owned()).spawn(move || {
             for event in events {
-                let (wanted, value) = tell(&event);
+                let (wanted, value) = describe(&event);
                 latest.lock().unwrap_or_else(PoisonError::into_inner).insert(wanted, value);
             }
-        })?;
-        Ok(Self { says, _keeper: keeper })
+        });
+        started.map_err(RunError::network)?;
+        Ok(Self { status, _keeper: keeper })
     }
 
     /// How it stands with each port, for `home status`.
     pub(super) fn status(&self) -> Value {
-        let says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
-        says.iter()
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status
+            .iter()
             .map(|(wanted, value)| (wanted.to_string(), value.clone()))
             .collect::<serde_json::Map<_, _>>()
             .into()
     }
 }
 
-/// Logs what has happened, and says it for the status.
-fn tell(event: &Event) -> (Wanted, Value) {
+/// Logs what has happened, and describes it for the status.
+fn describe(event: &Event) -> (Wanted, Value) {
     match event {
         Event::Mapped { mapping, reach } => {
             let (wanted, external, method) = (mapping.wanted, mapping.external, mapping.method);
@@ -67,8 +69,7 @@ fn tell(event: &Event) -> (Wanted, Value) {
 }
 
 /// The ports of media that the household's router is asked for: all, if they are few.
-pub(super) fn media_ports(voice: &VoiceSettings) -> impl Iterator<Item = u16> + use<> {
-    let ports = voice.media_port_first..=voice.media_port_last;
+pub(super) fn media_ports(ports: RangeInclusive<u16>) -> impl Iterator<Item = u16> {
     let few = ports.len() <= MAPPED_MEDIA_MAX;
     if !few {
         tracing::info!(
@@ -85,11 +86,7 @@ mod tests {
 
     #[test]
     fn the_router_is_asked_for_all_media_ports_or_none() {
-        let ports = |first, last| {
-            let voice =
-                VoiceSettings { media_port_first: first, media_port_last: last, ..VoiceSettings::default() };
-            media_ports(&voice).collect::<Vec<_>>()
-        };
+        let ports = |first, last| media_ports(first..=last).collect::<Vec<_>>();
         assert_eq!(ports(20_000, 20_011), (20_000..=20_011).collect::<Vec<_>>());
         assert_eq!((ports(20_000, 20_012), ports(20_000, 29_999)), (vec![], vec![]));
     }

@@ -1,6 +1,6 @@
 //! What a visitor keeps between visits: receipts to show, receipts of its own to hand in at home, its last session.
 
-use anyhow::Context;
+use guestright_error::{OrFail as _, RunError};
 use guestright_identity::Certificate;
 use guestright_receipt::{Bundle, Receipt, SessionKey};
 use guestright_units::{TeamId, UnixSeconds};
@@ -33,12 +33,12 @@ impl Memory {
         read(&self.shown)
     }
 
-    pub(super) fn keep_to_show(&self, bundle: &Bundle) -> anyhow::Result<()> {
+    pub(super) fn keep_to_show(&self, bundle: &Bundle) -> Result<(), RunError> {
         write(&self.shown, &bundle.emit())
     }
 
     /// Keeps a receipt of ours until our home has it: of each session the latest, of the sessions the last ones.
-    pub(super) fn signed(&mut self, receipt: Receipt) -> anyhow::Result<()> {
+    pub(super) fn signed(&mut self, receipt: Receipt) -> Result<(), RunError> {
         self.own.insert(receipt.session(), receipt);
         while self.own.len() > Bundle::RECEIPTS_MAX / 2 {
             self.own.pop_first();
@@ -61,7 +61,7 @@ impl Memory {
         Some((team.parse().ok()?, UnixSeconds(started.parse().ok()?)))
     }
 
-    pub(super) fn keep_session(&self, provider: TeamId, started: UnixSeconds) -> anyhow::Result<()> {
+    pub(super) fn keep_session(&self, provider: TeamId, started: UnixSeconds) -> Result<(), RunError> {
         write(&self.session, format!("{provider} {}\n", started.0).as_bytes())
     }
 }
@@ -71,9 +71,9 @@ fn read(path: &Path) -> Bundle {
     Bundle::parse(&bytes).unwrap_or_default()
 }
 
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let new = path.with_extension("new");
     std::fs::write(&new, bytes)
         .and_then(|()| std::fs::rename(&new, path))
-        .with_context(|| format!("write {}", path.display()))
+        .or_config(|| format!("write {}", path.display()))
 }

@@ -1,10 +1,10 @@
 //! The visitor's own count of what it used.
 
-use anyhow::Context;
+use super::AccessNetwork;
+use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::VisitorMeter;
 use guestright_units::Bytes;
-use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Counts the bytes of IPv4 packets between this computer and the Internet.
 #[derive(Debug)]
@@ -21,19 +21,16 @@ const FRAME_HEADER: u64 = 14;
 
 impl Meter {
     /// The best meter that this program may use, and a remark if it is not the exact one.
-    pub(super) fn start(
-        interface: &str,
-        access_point: Ipv4Addr,
-        state: &Path,
-    ) -> anyhow::Result<(Self, Option<String>)> {
-        match VisitorMeter::up(interface, access_point, &state.join("meter.json")) {
+    pub(super) fn start(network: &AccessNetwork, state: &Path) -> Result<(Self, Option<String>), RunError> {
+        let interface = &network.interface;
+        match VisitorMeter::up(interface, network.access_point, &file(state)) {
             Ok(meter) => Ok((Self::Filter { meter: Some(meter), start: Bytes(0) }, None)),
             Err(error) => {
                 let start = read_interface(interface)?;
                 let error = error.to_string();
                 let error = error.lines().next().unwrap_or_default();
                 let remark = format!("counting by the interface; run as root for an exact count ({error})");
-                Ok((Self::Interface { name: interface.to_owned(), start }, Some(remark)))
+                Ok((Self::Interface { name: interface.clone(), start }, Some(remark)))
             }
         }
     }
@@ -46,7 +43,7 @@ impl Meter {
     }
 
     /// Counts from here on.
-    pub(super) fn restart(&mut self) -> anyhow::Result<()> {
+    pub(super) fn restart(&mut self) -> Result<(), RunError> {
         let now = self.total()?;
         match self {
             Self::Filter { start, .. } | Self::Interface { start, .. } => *start = now,
@@ -55,15 +52,16 @@ impl Meter {
     }
 
     /// Both ways since the start.
-    pub(super) fn read(&self) -> anyhow::Result<Bytes> {
+    pub(super) fn read(&self) -> Result<Bytes, RunError> {
         let (Self::Filter { start, .. } | Self::Interface { start, .. }) = self;
         Ok(self.total()?.saturating_sub(*start))
     }
 
-    fn total(&self) -> anyhow::Result<Bytes> {
+    fn total(&self) -> Result<Bytes, RunError> {
         match self {
             Self::Filter { meter, .. } => {
-                let traffic = meter.as_ref().context("the counters were taken away")?.read()?;
+                let meter = meter.as_ref().ok_or_else(|| RunError::bug("the counters were taken away"))?;
+                let traffic = meter.read().map_err(RunError::network)?;
                 Ok(Bytes(traffic.up.saturating_add(traffic.down)))
             }
             Self::Interface { name, .. } => read_interface(name),
@@ -71,12 +69,18 @@ impl Meter {
     }
 }
 
+/// Where the counters' changes are written down.
+pub(super) fn file(state: &Path) -> PathBuf {
+    state.join("meter.json")
+}
+
 /// Both directions of an interface, from `/proc/net/dev` (proc(5)).
-fn read_interface(name: &str) -> anyhow::Result<Bytes> {
-    let table = std::fs::read_to_string("/proc/net/dev").context("read /proc/net/dev")?;
+fn read_interface(name: &str) -> Result<Bytes, RunError> {
+    let table = std::fs::read_to_string("/proc/net/dev").or_network(|| "read /proc/net/dev".to_owned())?;
     let mut lines = table.lines().filter_map(|line| line.trim_start().split_once(':'));
-    let (_, counters) =
-        lines.find(|(interface, _)| *interface == name).with_context(|| format!("find interface {name}"))?;
+    let (_, counters) = lines
+        .find(|(interface, _)| *interface == name)
+        .ok_or_else(|| RunError::network(format!("find interface {name}")))?;
     let counters: Vec<u64> = counters.split_whitespace().map_while(|number| number.parse().ok()).collect();
     let at = |index: usize| counters.get(index).copied().unwrap_or(0);
     let (bytes, packets) = (at(0) + at(8), at(1) + at(9));

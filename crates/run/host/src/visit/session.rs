@@ -1,10 +1,10 @@
 //! One session with one access point, from the first question to the last receipt.
 
-use super::super::transport::Line;
+use super::transport::Line;
 use super::{Guest, Over};
+use crate::Stop;
 use guestright_channel::Credentials;
-use guestright_cli::failure::Failure;
-use guestright_cli::signals::Signals;
+use guestright_error::RunError;
 use guestright_roaming::Visitor;
 use guestright_roaming::message::Code;
 use guestright_roaming::visitor::{Config, Event};
@@ -38,11 +38,7 @@ impl Session {
 
 impl<W: Write> Guest<'_, W> {
     /// Asks for service, signs, and returns when it is over.
-    pub(super) async fn session(
-        &mut self,
-        mut line: Line,
-        signals: &mut Signals,
-    ) -> anyhow::Result<Over, Failure> {
+    pub(super) async fn session(&mut self, mut line: Line, stop: &mut Stop) -> Result<Over, RunError> {
         self.begin_session();
         self.drain(&mut line).await?;
         while self.ended.is_none() {
@@ -54,7 +50,7 @@ impl<W: Write> Guest<'_, W> {
                         let now = self.clock.now();
                         self.with_visitor(|visitor| visitor.handle_input(&message, now));
                     }
-                    Err(error) => self.ended = Some((Code::NoSession, format!("{error:#}"))),
+                    Err(error) => self.ended = Some((Code::NoSession, error.sentence())),
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
                 _ = self.home.update.tick() => self.ask_home(),
@@ -66,7 +62,7 @@ impl<W: Write> Guest<'_, W> {
                     let now = self.clock.now();
                     self.with_visitor(|visitor| visitor.handle_timeout(now));
                 }
-                () = signals.recv() => self.leave(),
+                () = stop.requested() => self.leave(),
             }
             self.drain(&mut line).await?;
         }
@@ -96,13 +92,13 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// Carries out everything that the machine wants.
-    async fn drain(&mut self, line: &mut Line) -> anyhow::Result<(), Failure> {
+    async fn drain(&mut self, line: &mut Line) -> Result<(), RunError> {
         loop {
             while let Some(message) =
                 self.session.as_mut().and_then(|session| session.visitor.poll_transmit())
             {
                 if let Err(error) = line.send(&message).await {
-                    self.ended.get_or_insert((Code::NoSession, format!("{error:#}")));
+                    self.ended.get_or_insert((Code::NoSession, error.sentence()));
                 }
             }
             match self.session.as_mut().and_then(|session| session.visitor.poll_event()) {
@@ -112,7 +108,7 @@ impl<W: Write> Guest<'_, W> {
         }
     }
 
-    fn carry_out(&mut self, event: Event) -> Result<(), Failure> {
+    fn carry_out(&mut self, event: Event) -> Result<(), RunError> {
         match event {
             Event::Granted { provider, class, started, interval } => {
                 self.granted(provider, started)?;
@@ -158,7 +154,7 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// A session is granted, or its class has changed.
-    fn granted(&mut self, provider: TeamId, started: UnixSeconds) -> Result<(), Failure> {
+    fn granted(&mut self, provider: TeamId, started: UnixSeconds) -> Result<(), RunError> {
         let Some(session) = &mut self.session else { return Ok(()) };
         if session.started == Some(started) {
             return Ok(());

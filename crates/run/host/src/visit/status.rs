@@ -1,7 +1,7 @@
 //! What `visit status` asks, answered.
 
 use super::Guest;
-use crate::settings::PROTOCOL_PORT;
+use crate::PROTOCOL_PORT;
 use serde_json::{Value, json};
 use std::io::Write;
 use tokio::sync::oneshot;
@@ -25,8 +25,8 @@ impl<W: Write> Guest<'_, W> {
         let open = self.session.as_ref().filter(|session| session.is_open());
         let counted = self.meter.read().unwrap_or_default();
         json!({
-            "access_point": self.place.access_point.to_string(),
-            "interface": self.place.interface,
+            "access_point": self.network.access_point.to_string(),
+            "interface": self.network.interface,
             "session": open.map(|session| json!({
                 "provider": self.provider.map(|team| team.to_string()),
                 "class": session.class,
@@ -43,8 +43,8 @@ impl<W: Write> Guest<'_, W> {
 
     /// What the access point can see of this computer, in words.
     fn visible(&self) -> Vec<String> {
-        let port = self.visit.port;
-        let access_point = self.place.access_point;
+        let port = self.settings.port;
+        let access_point = self.network.access_point;
         let mut seen = Vec::new();
         match &self.way {
             Some(way) => seen.push(format!(

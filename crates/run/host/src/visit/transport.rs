@@ -1,9 +1,8 @@
 //! Messages to and from the access point, over one connection or in datagrams.
 
 use super::Transport;
-use anyhow::{Context, anyhow};
 use guestright_channel::MessageReader;
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use guestright_roaming::message::{MESSAGE_MAX, message_len};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +28,7 @@ impl Line {
         access_point: SocketAddr,
         interface: &str,
         transport: Transport,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RunError> {
         if transport == Transport::Tcp {
             let connecting = tokio::time::timeout(CONNECT_TIMEOUT, connect(access_point, interface)).await;
             match connecting {
@@ -53,28 +52,31 @@ impl Line {
             socket.connect(access_point).await?;
             Ok::<_, std::io::Error>(socket)
         };
-        let socket = open.await.with_context(|| format!("reach {access_point}")).map_err(Failure::network)?;
+        let socket = open.await.or_network(|| format!("reach {access_point}"))?;
         Ok(Self::Datagrams { socket, buffer: vec![0; 65_536] })
     }
 
     /// The next message of the access point.
-    pub(super) async fn receive(&mut self) -> anyhow::Result<Vec<u8>> {
+    pub(super) async fn receive(&mut self) -> Result<Vec<u8>, RunError> {
         match self {
             Self::Connection { read, .. } => {
-                read.receive().await?.ok_or_else(|| anyhow!("the access point closed the connection"))
+                let message = read.receive().await.map_err(RunError::network)?;
+                message.ok_or_else(|| RunError::network("the access point closed the connection"))
             }
             Self::Datagrams { socket, buffer } => {
-                let length = socket.recv(buffer).await.context("is there a guestright access point?")?;
+                let length = socket.recv(buffer).await;
+                let length = length.or_network(|| "is there a guestright access point?".to_owned())?;
                 Ok(buffer[..length].to_vec())
             }
         }
     }
 
     /// Sends a message. A datagram may get lost; the machine repeats what matters.
-    pub(super) async fn send(&mut self, message: &[u8]) -> anyhow::Result<()> {
+    pub(super) async fn send(&mut self, message: &[u8]) -> Result<(), RunError> {
         match self {
             Self::Connection { write, .. } => {
-                write.write_all(message).await.context("send to the access point")
+                let sent = write.write_all(message).await;
+                sent.or_network(|| "send to the access point".to_owned())
             }
             Self::Datagrams { socket, .. } => {
                 let _ = socket.send(message).await;

@@ -1,8 +1,7 @@
 //! The way home: the kill switch, and the tunnel behind it.
 
-use super::Place;
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use super::{AccessNetwork, Settings, switch_file};
+use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::{KillSwitch, Passage, Surroundings, clean_up};
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::wireguard::{Config, Host, PublicKey};
@@ -30,6 +29,8 @@ const CALL_EVERY: Duration = Duration::from_millis(300);
 const CALLS: Duration = Duration::from_secs(5);
 /// The name of the home is looked up for so long.
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
+/// How many reasons why a tunnel was lost may wait.
+const LOST_MAX: usize = 8;
 /// How long a tunnel that was lost is left alone before it is made again.
 const REOPEN_EVERY: Duration = Duration::from_secs(1);
 
@@ -44,14 +45,14 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Reads a configuration and looks the home's name up, if it is a name.
-    pub(super) async fn read(path: &Path) -> Result<Self, Failure> {
-        let text = guestright_keys::read_to_limit(path, Config::LEN_MAX).map_err(Failure::config)?;
+    pub(super) async fn read(path: &Path) -> Result<Self, RunError> {
+        let text = guestright_keys::read_to_limit(path, Config::LEN_MAX).map_err(RunError::config)?;
         let text = Zeroizing::new(text);
-        let wrong = |what: &str| Failure::config(anyhow!("{}: {what}", path.display()));
+        let wrong = |what: &str| RunError::config(format!("{}: {what}", path.display()));
         let text = std::str::from_utf8(&text).map_err(|_| wrong("it is no text"))?;
         let config = Config::parse(text)
-            .with_context(|| format!("read {}", path.display()))
-            .map_err(|error| Failure::config(error).hint("`guestright team member add` makes such a file"))?;
+            .or_config(|| format!("read {}", path.display()))
+            .map_err(|error| error.with_hint("`guestright team member add` makes such a file"))?;
         let v4 = |addresses: &[IpAddr]| {
             addresses.iter().find_map(|address| match address {
                 IpAddr::V4(v4) => Some(*v4),
@@ -66,7 +67,7 @@ impl Plan {
         let all = peer.allowed_ips.iter().any(|network| network.address().is_ipv4() && network.prefix() == 0);
         if !all {
             return Err(wrong("`AllowedIPs` lets only some traffic through the tunnel")
-                .hint("everything goes home on a visit: set `AllowedIPs = 0.0.0.0/0`"));
+                .with_hint("everything goes home on a visit: set `AllowedIPs = 0.0.0.0/0`"));
         }
         let endpoint = peer.endpoint.as_ref().ok_or_else(|| wrong("[Peer] has no `Endpoint`"))?;
         let home = match &endpoint.host {
@@ -87,18 +88,18 @@ impl Plan {
 
 /// The address of the home. This is asked of whatever resolver the computer has, before the switch is closed: it is
 /// the one name that the access point may see.
-async fn look_up(name: &str) -> Result<Ipv4Addr, Failure> {
+async fn look_up(name: &str) -> Result<Ipv4Addr, RunError> {
     let found = tokio::time::timeout(LOOKUP_MAX, tokio::net::lookup_host((name, 0))).await;
     let found =
-        found.map_err(|_| Failure::network(anyhow!("nobody says in time what the address of {name} is")))?;
-    let mut found = found.with_context(|| format!("look up {name}")).map_err(Failure::network)?;
+        found.map_err(|_| RunError::network(format!("nobody says in time what the address of {name} is")))?;
+    let mut found = found.or_network(|| format!("look up {name}"))?;
     let v4 = found.find_map(|address| match address.ip() {
         IpAddr::V4(v4) => Some(v4),
         IpAddr::V6(_) => None,
     });
     v4.ok_or_else(|| {
-        Failure::network(anyhow!("{name} has no IPv4 address"))
-            .hint("write the home's address into the configuration instead of its name")
+        RunError::network(format!("{name} has no IPv4 address"))
+            .with_hint("write the home's address into the configuration instead of its name")
     })
 }
 
@@ -116,7 +117,7 @@ pub(super) struct Way {
     carrier: Option<Carrier>,
     switch: KillSwitch,
     state_file: PathBuf,
-    lost: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
+    lost: (mpsc::Sender<String>, mpsc::Receiver<String>),
     /// Since when handshakes are begun again and again.
     calling: Option<Instant>,
     called: Option<Instant>,
@@ -137,7 +138,7 @@ pub(super) enum News {
 
 impl Way {
     /// Closes the switch. Nothing leaves by the access point's network but what is about to be said to the access point.
-    pub(super) fn close(plan: Plan, place: &Place, port: u16, state: &Path) -> Result<Self, Failure> {
+    pub(super) fn close(plan: Plan, network: &AccessNetwork, settings: &Settings) -> Result<Self, RunError> {
         let passage = Passage {
             interface: INTERFACE.to_owned(),
             address: plan.address,
@@ -146,9 +147,9 @@ impl Way {
             table: plan.mark,
             resolver: plan.resolver,
         };
-        let state_file = switch_file(state);
-        let switch = KillSwitch::close(passage, surroundings(place, port), &state_file).map_err(|error| {
-            Failure::network(error).hint(
+        let state_file = switch_file(&settings.state);
+        let switch = KillSwitch::close(passage, surroundings(network, settings.port), &state_file).map_err(|error| {
+            RunError::network(error).with_hint(
                 "a tunnel that everything goes through needs an administrator: run as root, or do without: --no-tunnel",
             )
         })?;
@@ -158,7 +159,7 @@ impl Way {
             carrier: None,
             switch,
             state_file,
-            lost: mpsc::unbounded_channel(),
+            lost: mpsc::channel(LOST_MAX),
             calling: None,
             called: None,
             opened: None,
@@ -168,7 +169,7 @@ impl Way {
     }
 
     /// The access point serves: makes the tunnel, unless it is there, and calls home.
-    pub(super) fn granted(&mut self) -> Result<(), Failure> {
+    pub(super) fn granted(&mut self) -> Result<(), RunError> {
         if self.carrier.is_none() {
             self.open()?;
         }
@@ -177,7 +178,7 @@ impl Way {
         Ok(())
     }
 
-    fn open(&mut self) -> Result<(), Failure> {
+    fn open(&mut self) -> Result<(), RunError> {
         self.opened = Some(Instant::now());
         let interface = &self.plan.config.interface;
         let mtu = interface.mtu.unwrap_or(DeviceSettings::WIREGUARD_MTU);
@@ -185,7 +186,7 @@ impl Way {
         peer.address = Some(self.plan.home.into());
         peer.keepalive_s = peer.keepalive_s.or(Some(KEEPALIVE_S));
         let broken =
-            |error: &dyn std::fmt::Display| Failure::network(anyhow!("the tunnel cannot be made: {error}"));
+            |error: &dyn std::fmt::Display| RunError::network(format!("the tunnel cannot be made: {error}"));
         remove_interface();
         let carrier = match Kernel::probe() {
             Support::Yes => {
@@ -221,14 +222,15 @@ impl Way {
         let socket =
             Socket::open(&SocketSettings { bind, mark: Some(self.plan.mark), ..SocketSettings::default() })?;
         let lost = self.lost.0.clone();
-        let tell = move |error: guestright_tun::TunError| drop(lost.send(error.to_string()));
+        // One that finds no room says the same as those that wait.
+        let tell = move |error: guestright_tun::TunError| drop(lost.try_send(error.to_string()));
         let pump = Pump::start(Device::open(&device)?, socket, end.clone(), tell)?;
         Ok(Carrier { tunnel: Tunnel::Userspace(end), pump: Some(pump) })
     }
 
     /// Goes along to another access point; flows in the tunnel go on.
-    pub(super) fn move_to(&mut self, place: &Place, port: u16) -> anyhow::Result<()> {
-        Ok(self.switch.move_to(surroundings(place, port))?)
+    pub(super) fn move_to(&mut self, network: &AccessNetwork, port: u16) -> Result<(), RunError> {
+        self.switch.move_to(surroundings(network, port)).map_err(RunError::network)
     }
 
     /// What is due by the clock: begins handshakes, makes a lost tunnel again. To be called a few times a second.
@@ -241,7 +243,7 @@ impl Way {
         let Some(carrier) = &self.carrier else {
             let due = self.opened.is_some_and(|at| at.elapsed() >= REOPEN_EVERY);
             return match due.then(|| self.granted()) {
-                Some(Err(failure)) => Some(News::Lost(failure.to_string())),
+                Some(Err(error)) => Some(News::Lost(error.sentence())),
                 Some(Ok(())) | None => None,
             };
         };
@@ -331,32 +333,28 @@ impl Way {
     }
 
     /// Takes the tunnel away and then opens the switch.
-    pub(super) fn leave(mut self) -> anyhow::Result<()> {
+    pub(super) fn leave(mut self) -> Result<(), RunError> {
         self.carrier = None;
         let state_file = self.state_file.clone();
         let Self { switch, .. } = self;
-        switch.open().with_context(|| format!("undo what {} tells of", state_file.display()))
+        switch.open().or_network(|| format!("undo what {} tells of", state_file.display()))
     }
 }
 
-fn surroundings(place: &Place, port: u16) -> Surroundings {
-    Surroundings { interface: place.interface.clone(), access_point: place.access_point, port }
-}
-
-/// Where the switch's changes are written down.
-pub(super) fn switch_file(state: &Path) -> PathBuf {
-    state.join("switch.json")
+fn surroundings(network: &AccessNetwork, port: u16) -> Surroundings {
+    let AccessNetwork { access_point, interface } = network.clone();
+    Surroundings { interface, access_point, port }
 }
 
 /// Undoes what a killed visit left behind; says whether there was anything.
-pub(super) fn undo(state: &Path) -> Result<bool, Failure> {
+pub(super) fn undo(state: &Path) -> Result<bool, RunError> {
     let file = switch_file(state);
     if !file.exists() {
         return Ok(false);
     }
     // The tunnel first. Without it everything is held back until the switch opens.
     remove_interface();
-    clean_up(&file).map_err(Failure::network)?;
+    clean_up(&file).map_err(RunError::network)?;
     Ok(true)
 }
 

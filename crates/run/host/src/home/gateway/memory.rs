@@ -4,8 +4,8 @@
 //! KEEPALIVE_TIMEOUT and REKEY_TIMEOUT), and only if it has something to send. A handshake that begins at the gateway
 //! reaches it at once, through its NAT, which still knows the flow.
 
-use crate::gateway_files::replace_private;
-use guestright_cli::failure::Failure;
+use crate::private;
+use guestright_error::RunError;
 use guestright_tunnel::wireguard::PublicKey;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,13 +35,13 @@ impl Memory {
     }
 
     /// Keeps what is new; writes the file if something is.
-    pub(super) fn keep(&mut self, endpoints: BTreeMap<PublicKey, SocketAddr>) -> Result<(), Failure> {
+    pub(super) fn keep(&mut self, endpoints: BTreeMap<PublicKey, SocketAddr>) -> Result<(), RunError> {
         if endpoints == self.endpoints {
             return Ok(());
         }
         self.endpoints = endpoints;
         let line = |(key, endpoint): (&PublicKey, &SocketAddr)| format!("{key} {endpoint}\n");
-        replace_private(&self.path, self.endpoints.iter().map(line).collect::<String>().as_bytes())
+        private::replace(&self.path, self.endpoints.iter().map(line).collect::<String>().as_bytes())
     }
 }
 

@@ -1,7 +1,6 @@
 //! The meter on a thread of its own: it runs `nft` and must not hold up anybody.
 
-use anyhow::anyhow;
-use guestright_cli::failure::Failure;
+use guestright_error::RunError;
 use guestright_firewall::TunnelMeter;
 use guestright_units::Bytes;
 use std::collections::BTreeMap;
@@ -21,15 +20,15 @@ type Counts = Arc<BTreeMap<SocketAddrV4, Bytes>>;
 #[derive(Debug)]
 pub(super) struct Meter {
     questions: mpsc::Sender<oneshot::Sender<Counts>>,
-    thread: JoinHandle<Result<(), Failure>>,
+    thread: JoinHandle<Result<(), RunError>>,
 }
 
 impl Meter {
     /// Begins to count what comes to and goes from the gateway's port.
-    pub(super) fn start(port: u16, state_file: &Path) -> Result<Self, Failure> {
-        let meter = TunnelMeter::up(&[port].into(), state_file).map_err(Failure::network)?;
+    pub(super) fn start(port: u16, state_file: &Path) -> Result<Self, RunError> {
+        let meter = TunnelMeter::up(&[port].into(), state_file).map_err(RunError::network)?;
         let (questions, asked) = mpsc::channel::<oneshot::Sender<Counts>>();
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("tunnel-meter".to_owned()).spawn(move || {
             let mut last: Option<(Instant, Counts)> = None;
             while let Ok(reply) = asked.recv() {
                 if last.as_ref().is_none_or(|(at, _)| at.elapsed() >= READ_EVERY) {
@@ -44,9 +43,9 @@ impl Meter {
                 }
                 let _ = reply.send(last.as_ref().map(|(_, counts)| Arc::clone(counts)).unwrap_or_default());
             }
-            meter.down().map_err(Failure::network)
+            meter.down().map_err(RunError::network)
         });
-        Ok(Self { questions, thread })
+        Ok(Self { questions, thread: thread.map_err(RunError::network)? })
     }
 
     /// What was counted so far for each peer.
@@ -57,8 +56,8 @@ impl Meter {
     }
 
     /// Stops counting.
-    pub(super) fn stop(self) -> Result<(), Failure> {
+    pub(super) fn stop(self) -> Result<(), RunError> {
         drop(self.questions);
-        self.thread.join().map_err(|_| Failure::network(anyhow!("the meter's thread broke down")))?
+        self.thread.join().map_err(|_| RunError::broken_thread("the meter's thread"))?
     }
 }

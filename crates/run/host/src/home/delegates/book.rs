@@ -1,8 +1,7 @@
 //! What members' delegates have signed for, kept over a new start.
 
-use crate::gateway_files::replace_private;
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use crate::private;
+use guestright_error::{OrFail as _, RunError};
 use guestright_identity::KeyId;
 use guestright_roaming::delegate::Spent;
 use guestright_units::Bytes;
@@ -21,16 +20,15 @@ pub(super) struct Book {
 
 impl Book {
     /// Reads the file. One that is there and cannot be read is an error: nobody would know what is left of today.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self, RunError> {
         if !path.exists() {
             return Ok(Self { path: path.to_owned(), spent: BTreeMap::new() });
         }
-        let bytes = guestright_keys::read_to_limit(path, FILE_MAX).map_err(Failure::config)?;
+        let bytes = guestright_keys::read_to_limit(path, FILE_MAX).map_err(RunError::config)?;
         let spent = serde_json::from_slice::<BTreeMap<String, (u64, u64)>>(&bytes);
-        let spent =
-            spent.with_context(|| format!("understand {}", path.display())).map_err(Failure::config)?;
+        let spent = spent.or_config(|| format!("understand {}", path.display()))?;
         if let Some(name) = spent.keys().find(|name| key_id(name).is_none()) {
-            return Err(Failure::config(anyhow!("{}: {name:?} is not a key's name", path.display())));
+            return Err(RunError::config(format!("{}: {name:?} is not a key's name", path.display())));
         }
         Ok(Self { path: path.to_owned(), spent })
     }
@@ -48,9 +46,12 @@ impl Book {
         self.spent.insert(member.to_string(), (spent.day, spent.bytes.0));
         self.spent.retain(|_, (day, _)| *day + 1 >= spent.day);
         let written = serde_json::to_vec(&self.spent)
-            .map_err(Failure::from)
-            .and_then(|bytes| replace_private(&self.path, &bytes));
-        written.inspect_err(|error| tracing::error!(%error, "what was signed for cannot be kept")).is_ok()
+            .map_err(RunError::bug)
+            .and_then(|bytes| private::replace(&self.path, &bytes));
+        let tell = |error: &RunError| {
+            tracing::error!(error = error.sentence(), "what was signed for cannot be kept")
+        };
+        written.inspect_err(tell).is_ok()
     }
 }
 

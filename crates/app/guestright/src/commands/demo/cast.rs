@@ -2,7 +2,7 @@
 
 use super::town::{self, GUESTS, Guest, Household, UPLINK};
 use crate::control;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use guestright_netns::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

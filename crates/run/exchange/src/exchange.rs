@@ -2,10 +2,10 @@
 
 use crate::Settings;
 use crate::book::read_book;
-use crate::find::{Finds, Purpose};
+use crate::find::{Purpose, Searches};
 use crate::links::{LinkEvent, Links};
-use crate::media::Rooms;
-use crate::ways::{Told, Ways};
+use crate::media::CallMedia;
+use crate::ways::{WayEvent, Ways};
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
 use guestright_directory::{Directory, LinkId, Record, is_frame};
@@ -21,8 +21,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, oneshot};
 
-/// How often it is looked whether calls are alive, links are used, and the book is to be kept.
-const LOOK_EVERY: Micros = Micros::from_seconds(10);
+/// How often calls that no media passed and links that nobody used are looked for, and the book is written.
+const CHECK_EVERY: Micros = Micros::from_seconds(10);
 
 /// How many orders may wait for the exchange.
 const ORDERS_MAX: usize = 16;
@@ -53,14 +53,14 @@ pub(crate) struct Task {
     pub(crate) directory: Directory,
     telephones: Telephones,
     pub(crate) links: Links,
-    rooms: Rooms,
-    pub(crate) finds: Finds,
+    media: CallMedia,
+    pub(crate) searches: Searches,
     pub(crate) ways: Ways,
     own: Vec<KeyId>,
     book: PathBuf,
     pub(crate) book_is_kept: bool,
     pub(crate) clock: Clock,
-    look_at: Time,
+    check_at: Time,
 }
 
 impl Exchange {
@@ -79,10 +79,10 @@ impl Exchange {
         let mut clock = Clock::start();
         let now = clock.now();
         let at = SocketAddr::new(address, settings.sip_port);
-        let (telephones, heard) = Telephones::open(at).await.map_err(RunError::network)?;
+        let (telephones, from_telephones) = Telephones::open(at).await.map_err(RunError::network)?;
         let listener = tokio::net::TcpListener::bind(settings.listen).await;
         let listener = listener.or_network(|| format!("listen for other homes at {}", settings.listen))?;
-        let (links, linked) = Links::start(listener, credentials.clone());
+        let (links, from_links) = Links::start(listener, credentials.clone());
         let home = credentials.certificate.subject_id();
         let mut proxy = Proxy::new(config(settings, address, home), guestright_clock::seed(), now);
         let named =
@@ -92,7 +92,7 @@ impl Exchange {
         let book = read_book(&file, now);
         let peers = settings.peers.clone();
         let directory = guestright_directory::Config { peers, ..guestright_directory::Config::default() };
-        let (ways, told) = Ways::start(settings).await?;
+        let (ways, from_ways) = Ways::start(settings).await?;
         let numbers_on_cards = settings.sms.as_ref().is_some_and(|sms| sms.ask_numbers_on_cards);
         let media = MediaSettings {
             port_first: settings.media_port_first,
@@ -105,17 +105,18 @@ impl Exchange {
             directory: Directory::new(directory, book),
             telephones,
             links,
-            rooms: Rooms::start(media, address)?,
-            finds: Finds::new(settings.contacts.clone(), numbers_on_cards),
+            media: CallMedia::start(media, address)?,
+            searches: Searches::new(settings.contacts.clone(), numbers_on_cards),
             ways,
             own: Vec::new(),
             book: file,
             book_is_kept: true,
             clock,
-            look_at: now + LOOK_EVERY,
+            check_at: now + CHECK_EVERY,
         };
-        let (orders, ordered) = mpsc::channel(ORDERS_MAX);
-        let this = Self { orders, task: tokio::spawn(task.run(heard, linked, told, ordered)) };
+        let (orders, from_home) = mpsc::channel(ORDERS_MAX);
+        let this =
+            Self { orders, task: tokio::spawn(task.run(from_telephones, from_links, from_ways, from_home)) };
         this.set_members(members)?;
         Ok(this)
     }
@@ -125,8 +126,8 @@ impl Exchange {
     /// # Errors
     /// The exchange is too busy to be told, and was not.
     pub fn set_members(&self, members: Members) -> Result<(), RunError> {
-        let told = self.orders.try_send(Order::Members(members));
-        told.map_err(|_| RunError::network("the exchange is too busy to be told of members"))
+        let sent = self.orders.try_send(Order::Members(members));
+        sent.map_err(|_| RunError::network("the exchange is too busy to be told of members"))
     }
 
     /// Where to send `home`'s own status, so that what is known of calls joins it on the way to `reply`.
@@ -167,21 +168,21 @@ fn config(settings: &Settings, gateway: IpAddr, home: KeyId) -> Config {
 impl Task {
     async fn run(
         mut self,
-        mut heard: mpsc::Receiver<Heard>,
-        mut linked: mpsc::Receiver<LinkEvent>,
-        mut told: mpsc::Receiver<Told>,
-        mut ordered: mpsc::Receiver<Order>,
+        mut from_telephones: mpsc::Receiver<Heard>,
+        mut from_links: mpsc::Receiver<LinkEvent>,
+        mut from_ways: mpsc::Receiver<WayEvent>,
+        mut from_home: mpsc::Receiver<Order>,
     ) {
         loop {
             self.drain();
-            let due = [self.proxy.poll_timeout(), self.directory.poll_timeout(), Some(self.look_at)];
-            let due = due.into_iter().flatten().min().unwrap_or(self.look_at);
+            let due = [self.proxy.poll_timeout(), self.directory.poll_timeout(), Some(self.check_at)];
+            let due = due.into_iter().flatten().min().unwrap_or(self.check_at);
             let wait = self.clock.until(due);
             tokio::select! {
-                Some(heard) = heard.recv() => self.hear(heard),
-                Some(event) = linked.recv() => self.linked(event),
-                Some(told) = told.recv() => self.told(told),
-                order = ordered.recv() => match order {
+                Some(received) = from_telephones.recv() => self.handle_sip(received),
+                Some(event) = from_links.recv() => self.handle_link(event),
+                Some(event) = from_ways.recv() => self.handle_way(event),
+                order = from_home.recv() => match order {
                     Some(Order::Members(members)) => self.set_members(members),
                     Some(Order::Status(reply)) => drop(reply.send(self.status())),
                     Some(Order::Stop) | None => break,
@@ -192,22 +193,22 @@ impl Task {
         self.end();
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn handle_sip(&mut self, received: Heard) {
         let now = self.clock.now();
-        match heard {
+        match received {
             Heard::Message(peer, bytes) => self.proxy.handle_message(peer, &bytes, now),
             Heard::Gone(peer) => self.proxy.handle_unreachable(peer, now),
         }
     }
 
-    fn linked(&mut self, event: LinkEvent) {
+    fn handle_link(&mut self, event: LinkEvent) {
         let now = self.clock.now();
         match event {
             LinkEvent::Up(up) => {
-                let Some(linked) = self.links.take(*up, now) else { return };
+                let Some(linked) = self.links.accept(*up, now) else { return };
                 self.proxy.handle_link(linked.home, Link { address: linked.peer, local: linked.local });
                 self.directory.handle_linked(linked.link, linked.home, linked.called.as_ref(), now);
-                for (call, reach) in self.finds.linked(linked.home) {
+                for (call, reach) in self.searches.linked(linked.home) {
                     self.proxy.handle_found(call, reach, now);
                 }
             }
@@ -227,7 +228,7 @@ impl Task {
                     self.proxy.handle_unreachable(Peer::Home(home), now);
                 }
                 self.directory.handle_link_failed(&hint.address, now);
-                for failed in self.finds.link_failed(&hint, &mut self.links) {
+                for failed in self.searches.link_failed(&hint, &mut self.links) {
                     self.not_there(failed, now);
                 }
             }
@@ -266,11 +267,11 @@ impl Task {
         let now = self.clock.now();
         self.proxy.handle_timeout(now);
         self.directory.handle_timeout(now);
-        if self.look_at > now {
+        if self.check_at > now {
             return;
         }
-        self.look_at = now + LOOK_EVERY;
-        for call in self.rooms.heard() {
+        self.check_at = now + CHECK_EVERY;
+        for call in self.media.active() {
             self.proxy.handle_media_heard(call, now);
         }
         for link in self.links.idle(now) {
@@ -311,7 +312,7 @@ impl Task {
             }
             while let Some(event) = self.directory.poll_event() {
                 is_quiet = false;
-                self.directory_says(event, now);
+                self.handle_directory(event, now);
             }
             while let Some((link, bytes)) = self.directory.poll_transmit() {
                 is_quiet = false;
@@ -328,22 +329,22 @@ impl Task {
     fn carry_out(&mut self, event: Event, now: Time) {
         match event {
             Event::Find { call, key, caller, card } => {
-                let contact = Box::new(self.finds.called(key, card.as_deref()));
+                let contact = Box::new(self.searches.called(key, card.as_deref()));
                 let search = self.directory.handle_find(&contact, now);
-                self.finds.begin(search, Purpose::Call { call, caller, contact, tried: false });
+                self.searches.begin(search, Purpose::Call { call, caller, contact, tried: false });
             }
             Event::Verify { call, key, home } => {
                 // The home itself has the record; the question goes over the link that the call came on.
-                let contact = self.finds.vouched(key, home);
+                let contact = self.searches.vouched(key, home);
                 let search = self.directory.handle_find(&contact, now);
-                self.finds.begin(search, Purpose::Verify { call, key, home });
+                self.searches.begin(search, Purpose::Verify { call, key, home });
             }
             Event::Allocate { call, sides } => {
-                let ports = self.rooms.open(call, sides);
+                let ports = self.media.open(call, sides);
                 self.proxy.handle_allocated(call, ports, now);
             }
-            Event::Update { call, sides } => self.rooms.update(call, *sides),
-            Event::Release { call } => self.rooms.close(call),
+            Event::Update { call, sides } => self.media.update(call, *sides),
+            Event::Release { call } => self.media.close(call),
             Event::Registered { member, telephones } => {
                 tracing::debug!(%member, telephones, "a member's telephones");
             }
@@ -361,7 +362,7 @@ impl Task {
                 "seconds": (now - call.since).0 / 1_000_000,
                 "phase": call.phase.to_string(),
                 "protection": call.mode.map(|mode| protection(mode, call.is_between)),
-                "from": self.rooms.status(call.id),
+                "from": self.media.status(call.id),
                 // Only an end of the call knows its delay.
                 "mos": Value::Null,
             })

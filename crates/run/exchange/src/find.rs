@@ -20,7 +20,7 @@ pub(crate) enum Purpose {
 }
 
 /// Who looks for whom, if it may be done once more.
-pub(crate) type Again = (KeyId, Box<Contact>);
+pub(crate) type Retry = (KeyId, Box<Contact>);
 
 /// A call to a home at which nobody is.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct NotThere {
     pub(crate) call: CallId,
     /// Of the record that has named the home; 0 if it was a card.
     pub(crate) sequence: u64,
-    pub(crate) again: Option<Again>,
+    pub(crate) again: Option<Retry>,
 }
 
 /// A call that waits for a link to a home.
@@ -42,22 +42,22 @@ struct Waiting {
     /// Where it is tried now.
     trying: Address,
     sequence: u64,
-    again: Option<Again>,
+    again: Option<Retry>,
 }
 
 /// All of them.
 #[derive(Debug)]
-pub(crate) struct Finds {
+pub(crate) struct Searches {
     contacts: Vec<Contact>,
     /// Whether telephone numbers on cards of members' telephones may be asked.
     numbers_on_cards: bool,
-    searches: BTreeMap<Search, Purpose>,
+    open: BTreeMap<Search, Purpose>,
     waiting: Vec<Waiting>,
 }
 
-impl Finds {
+impl Searches {
     pub(crate) fn new(contacts: Vec<Contact>, numbers_on_cards: bool) -> Self {
-        Self { contacts, numbers_on_cards, searches: BTreeMap::new(), waiting: Vec::new() }
+        Self { contacts, numbers_on_cards, open: BTreeMap::new(), waiting: Vec::new() }
     }
 
     /// Who has this key, with all that is known about where to ask.
@@ -98,11 +98,11 @@ impl Finds {
     }
 
     pub(crate) fn begin(&mut self, search: Search, purpose: Purpose) {
-        self.searches.insert(search, purpose);
+        self.open.insert(search, purpose);
     }
 
-    pub(crate) fn take(&mut self, search: Search) -> Option<Purpose> {
-        self.searches.remove(&search)
+    pub(crate) fn finish(&mut self, search: Search) -> Option<Purpose> {
+        self.open.remove(&search)
     }
 
     /// Somebody's record names the home. What is known at once; else a link is made.
@@ -110,11 +110,11 @@ impl Finds {
         &mut self,
         call: CallId,
         record: &Record,
-        again: Option<Again>,
+        again: Option<Retry>,
         links: &mut Links,
     ) -> Option<Reach> {
         let who = (record.member(), record.home());
-        self.go(call, who, record.addresses().to_vec(), (record.sequence(), again), links)
+        self.connect(call, who, record.addresses().to_vec(), (record.sequence(), again), links)
     }
 
     /// There is no record, but a card may name the home with its key. That is as good: whoever gave the card said so.
@@ -128,15 +128,15 @@ impl Finds {
         let Some(home) = hints.iter().find_map(|hint| hint.key) else { return Some(Reach::Unknown) };
         let own = hints.iter().filter(|hint| hint.key == Some(home));
         let addresses = own.map(|hint| hint.address.clone()).collect();
-        self.go(call, (contact.member, home), addresses, (0, None), links)
+        self.connect(call, (contact.member, home), addresses, (0, None), links)
     }
 
-    fn go(
+    fn connect(
         &mut self,
         call: CallId,
         (key, home): (KeyId, KeyId),
         mut addresses: Vec<Address>,
-        (sequence, again): (u64, Option<Again>),
+        (sequence, again): (u64, Option<Retry>),
         links: &mut Links,
     ) -> Option<Reach> {
         if links.is_up(home) {
@@ -146,7 +146,7 @@ impl Finds {
             return Some(Reach::Away);
         }
         let trying = addresses.remove(0);
-        links.call(HomeHint { address: trying.clone(), key: Some(home) });
+        links.connect(HomeHint { address: trying.clone(), key: Some(home) });
         self.waiting.push(Waiting { call, key, home, addresses, trying, sequence, again });
         None
     }
@@ -165,7 +165,7 @@ impl Finds {
         let failed = failed.collect();
         for waiting in self.waiting.iter_mut().filter(|waiting| is_it(waiting)) {
             waiting.trying = waiting.addresses.remove(0);
-            links.call(HomeHint { address: waiting.trying.clone(), key: Some(waiting.home) });
+            links.connect(HomeHint { address: waiting.trying.clone(), key: Some(waiting.home) });
         }
         failed
     }
@@ -193,28 +193,29 @@ mod tests {
     #[test]
     fn a_card_adds_to_what_the_home_knows_and_replaces_nothing() {
         let known = Contact { dns: None, telephone: None, name: "bobby".to_owned(), ..card("192.0.2.1") };
-        let finds = Finds::new(vec![known.clone()], true);
-        let both = finds.called(BOB, Some(&card("192.0.2.2")));
+        let searches = Searches::new(vec![known.clone()], true);
+        let both = searches.called(BOB, Some(&card("192.0.2.2")));
         let places: Vec<String> = both.homes.iter().map(|hint| hint.address.to_string()).collect();
         assert_eq!(
             (both.name.as_str(), places),
             ("bobby", vec!["192.0.2.1:7275".to_owned(), "192.0.2.2:7275".to_owned()])
         );
         assert_eq!((both.dns, both.telephone), (card("192.0.2.2").dns, card("192.0.2.2").telephone));
-        assert_eq!(finds.called(BOB, Some(&known)), known, "nothing twice");
-        assert_eq!(finds.called(BOB, None), known);
-        let other = finds.called(KeyId([1; 24]), Some(&card("192.0.2.2")));
+        assert_eq!(searches.called(BOB, Some(&known)), known, "nothing twice");
+        assert_eq!(searches.called(BOB, None), known);
+        let other = searches.called(KeyId([1; 24]), Some(&card("192.0.2.2")));
         assert!(other.homes.is_empty() && other.dns.is_none(), "another one's card");
         let full =
             Contact { homes: (1..=4).flat_map(|n| card(&format!("192.0.2.{n}")).homes).collect(), ..known };
-        let finds = Finds::new(vec![full.clone()], true);
-        assert_eq!(finds.called(BOB, Some(&card("192.0.2.9"))).homes, full.homes);
+        let searches = Searches::new(vec![full.clone()], true);
+        assert_eq!(searches.called(BOB, Some(&card("192.0.2.9"))).homes, full.homes);
     }
 
     #[test]
     fn a_number_on_a_card_costs_nothing_unless_the_home_says_so() {
-        let asked =
-            |numbers_on_cards| Finds::new(Vec::new(), numbers_on_cards).called(BOB, Some(&card("192.0.2.2")));
+        let asked = |numbers_on_cards| {
+            Searches::new(Vec::new(), numbers_on_cards).called(BOB, Some(&card("192.0.2.2")))
+        };
         assert_eq!((asked(false).telephone, asked(true).telephone), (None, card("192.0.2.2").telephone));
         assert_eq!(asked(false).homes, card("192.0.2.2").homes);
     }

@@ -1,4 +1,4 @@
-//! Sealed links to other homes: one for each, whoever called.
+//! Sealed links to other homes: one for each, whichever side connected.
 
 use guestright_channel::{Credentials, Receiver, Sender, accept_home, connect_home};
 use guestright_clock::Clock;
@@ -20,10 +20,10 @@ const HELD_MAX: usize = 32;
 /// Links at a time, and handshakes.
 const LINKS_MAX: usize = 256;
 const HANDSHAKES_MAX: usize = 32;
-/// How often one address may call in a minute.
-const CALLS_MAX: u32 = 30;
+/// How often one address may connect in a minute.
+const CONNECTIONS_MAX: u32 = 30;
 /// How many addresses are counted.
-const CALLERS_MAX: usize = 4_096;
+const ADDRESSES_MAX: usize = 4_096;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 /// A link that nobody uses for so long is closed.
 const IDLE_MAX: Micros = Micros::from_seconds(900);
@@ -32,7 +32,7 @@ const IDLE_MAX: Micros = Micros::from_seconds(900);
 pub(crate) enum LinkEvent {
     /// There is a link.
     Up(Box<Up>),
-    /// Another home says something.
+    /// A message of another home.
     Frame(LinkId, Vec<u8>),
     /// A link has ended.
     Down(LinkId),
@@ -75,8 +75,8 @@ pub(crate) struct Links {
     by_home: BTreeMap<KeyId, LinkId>,
     /// Where a home was reached last.
     addresses: BTreeMap<KeyId, Address>,
-    calling: Vec<HomeHint>,
-    /// Messages for homes that are being called.
+    connecting: Vec<HomeHint>,
+    /// Messages for homes to which a link is being made.
     held: BTreeMap<KeyId, VecDeque<Vec<u8>>>,
     next: LinkId,
     acceptor: tokio::task::JoinHandle<()>,
@@ -97,7 +97,7 @@ impl Links {
             open: BTreeMap::new(),
             by_home: BTreeMap::new(),
             addresses: BTreeMap::new(),
-            calling: Vec::new(),
+            connecting: Vec::new(),
             held: BTreeMap::new(),
             next: 0,
             acceptor,
@@ -115,15 +115,15 @@ impl Links {
         self.open.len()
     }
 
-    /// Calls a home; what comes of it is an event.
-    pub(crate) fn call(&mut self, hint: HomeHint) {
-        if self.calling.contains(&hint) || self.calling.len() >= HANDSHAKES_MAX {
+    /// Connects to a home; what comes of it is an event.
+    pub(crate) fn connect(&mut self, hint: HomeHint) {
+        if self.connecting.contains(&hint) || self.connecting.len() >= HANDSHAKES_MAX {
             return;
         }
-        self.calling.push(hint.clone());
+        self.connecting.push(hint.clone());
         let (credentials, events) = (Arc::clone(&self.credentials), self.events.clone());
         tokio::spawn(async move {
-            let event = match call(&hint, &credentials).await {
+            let event = match connect(&hint, &credentials).await {
                 Ok(up) => LinkEvent::Up(Box::new(up)),
                 Err(error) => {
                     tracing::debug!(%error, "another home could not be reached");
@@ -134,11 +134,11 @@ impl Links {
         });
     }
 
-    /// Takes a fresh link in.
-    pub(crate) fn take(&mut self, up: Up, now: Time) -> Option<Linked> {
+    /// Reads and writes on a fresh link from now on.
+    pub(crate) fn accept(&mut self, up: Up, now: Time) -> Option<Linked> {
         let Up { mut sender, mut receiver, certificate, peer, local, called } = up;
         if let Some(called) = &called {
-            self.calling.retain(|each| each != called);
+            self.connecting.retain(|each| each != called);
         }
         if self.open.len() >= LINKS_MAX {
             tracing::warn!("there are too many links to other homes");
@@ -202,9 +202,9 @@ impl Links {
         }
     }
 
-    /// A call to a home has failed. The home that cannot be told what was held for it.
+    /// A connection to a home has failed. The home that cannot be told what was held for it.
     pub(crate) fn failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
-        self.calling.retain(|each| each != hint);
+        self.connecting.retain(|each| each != hint);
         let home = hint.key?;
         self.held.remove(&home).map(|_| home)
     }
@@ -220,7 +220,7 @@ impl Links {
             return false;
         }
         held.push_back(message);
-        self.call(HomeHint { address, key: Some(home) });
+        self.connect(HomeHint { address, key: Some(home) });
         true
     }
 
@@ -247,8 +247,8 @@ impl Drop for Links {
 
 /// Lets other homes in, so often from one address and no oftener.
 async fn accept_all(listener: TcpListener, credentials: Arc<Credentials>, events: mpsc::Sender<LinkEvent>) {
-    let places = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    let (mut callers, mut since) = (BTreeMap::<IpAddr, u32>::new(), Instant::now());
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    let (mut addresses_seen, mut since) = (BTreeMap::<IpAddr, u32>::new(), Instant::now());
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -258,16 +258,16 @@ async fn accept_all(listener: TcpListener, credentials: Arc<Credentials>, events
                 continue;
             }
         };
-        if since.elapsed() > Duration::from_secs(60) || callers.len() > CALLERS_MAX {
-            callers.clear();
+        if since.elapsed() > Duration::from_secs(60) || addresses_seen.len() > ADDRESSES_MAX {
+            addresses_seen.clear();
             since = Instant::now();
         }
-        let count = callers.entry(from.ip()).or_default();
+        let count = addresses_seen.entry(from.ip()).or_default();
         *count += 1;
-        if *count > CALLS_MAX {
+        if *count > CONNECTIONS_MAX {
             continue;
         }
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
         let (credentials, events) = (Arc::clone(&credentials), events.clone());
         tokio::spawn(async move {
             let now = Clock::start().now().unix_seconds();
@@ -280,7 +280,7 @@ async fn accept_all(listener: TcpListener, credentials: Arc<Credentials>, events
                 }
                 Err(error) => tracing::debug!(%error, "refused a link"),
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
@@ -288,7 +288,7 @@ async fn accept_all(listener: TcpListener, credentials: Arc<Credentials>, events
 /// Why there is no link: logged, and nothing depends on it.
 type NoLink = Box<dyn std::error::Error + Send + Sync>;
 
-async fn call(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> {
+async fn connect(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> {
     let port = hint.address.port().get();
     let addresses: Vec<SocketAddr> = match hint.address.host() {
         Host::V4(ip) => vec![(*ip, port).into()],
@@ -301,7 +301,7 @@ async fn call(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> 
         }
     };
     let mut failed = NoLink::from("the name has no address");
-    for address in addresses.into_iter().filter(|address| may_call(address.ip())) {
+    for address in addresses.into_iter().filter(|address| may_connect(address.ip())) {
         let attempt = async {
             let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await??;
             let local = stream.local_addr()?;
@@ -319,8 +319,8 @@ async fn call(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> 
     Err(failed)
 }
 
-/// A record may name any address. A home does not call itself, nor computers that only its own network knows.
-fn may_call(address: IpAddr) -> bool {
+/// A record may name any address. A home does not connect to itself, nor computers that only its own network knows.
+fn may_connect(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(ip) => {
             !ip.is_loopback() && !ip.is_link_local() && !ip.is_unspecified() && !ip.is_multicast()

@@ -11,36 +11,36 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// The media of all calls.
-pub(crate) struct Rooms {
-    media: Media,
+pub(crate) struct CallMedia {
+    sockets: Media,
     gateway: IpAddr,
-    open: BTreeMap<CallId, Room>,
+    open: BTreeMap<CallId, OpenCall>,
 }
 
-struct Room {
+struct OpenCall {
     call: MediaCall,
     agreed: Option<[MediaSide; 2]>,
     /// What had been carried when it was last looked at.
     carried: u64,
 }
 
-impl Rooms {
+impl CallMedia {
     pub(crate) fn start(settings: Settings, gateway: IpAddr) -> Result<Self, RunError> {
-        let told = |_, event| tracing::trace!(?event, "media");
-        let media = Media::start(settings, guestright_clock::seed(), told).map_err(RunError::network)?;
-        Ok(Self { media, gateway, open: BTreeMap::new() })
+        let trace = |_, event| tracing::trace!(?event, "media");
+        let sockets = Media::start(settings, guestright_clock::seed(), trace).map_err(RunError::network)?;
+        Ok(Self { sockets, gateway, open: BTreeMap::new() })
     }
 
     /// Opens a call's ports.
     pub(crate) fn open(&mut self, call: CallId, sides: [Sides; 2]) -> Option<[Ports; 2]> {
-        let place = |side: Sides| match side {
+        let address = |side: Sides| match side {
             Sides::Tunnel => Place { address: self.gateway, pair: true },
             Sides::Between(local) => Place { address: local, pair: false },
         };
-        let [one, other] = sides.map(place);
+        let [one, other] = sides.map(address);
         let closed = SideSettings::closed;
         let wanted = Wanted { place_a: one, place_b: other, a: closed(), b: closed() };
-        let opened = self.media.open(wanted);
+        let opened = self.sockets.open(wanted);
         let opened = opened.inspect_err(|error| tracing::warn!(%error, "a call gets no ports")).ok()?;
         let ports = |side: Side| {
             let own = opened.ports(side);
@@ -48,44 +48,44 @@ impl Rooms {
             Ports { address: own.media.ip(), media: own.media.port(), control }
         };
         let ports = [ports(Side::A), ports(Side::B)];
-        self.open.insert(call, Room { call: opened, agreed: None, carried: 0 });
+        self.open.insert(call, OpenCall { call: opened, agreed: None, carried: 0 });
         Some(ports)
     }
 
     /// Carries what was agreed on.
     pub(crate) fn update(&mut self, call: CallId, sides: [MediaSide; 2]) {
-        let Some(room) = self.open.get_mut(&call) else { return };
-        if room.agreed.as_ref() == Some(&sides) {
+        let Some(open) = self.open.get_mut(&call) else { return };
+        if open.agreed.as_ref() == Some(&sides) {
             return;
         }
         let [one, other] = &sides;
-        if let Err(error) = room.call.update_both(settings(one), settings(other)) {
+        if let Err(error) = open.call.update_both(settings(one), settings(other)) {
             return tracing::warn!(%error, "what a call has agreed on cannot be carried");
         }
-        room.agreed = Some(sides);
+        open.agreed = Some(sides);
     }
 
     pub(crate) fn close(&mut self, call: CallId) {
         self.open.remove(&call);
     }
 
-    /// The calls of which something was heard since this was last asked.
-    pub(crate) fn heard(&mut self) -> Vec<CallId> {
-        let mut heard = Vec::new();
-        for (id, room) in &mut self.open {
-            let counted = room.call.counters().statistics;
+    /// The calls of which media came since this was last asked.
+    pub(crate) fn active(&mut self) -> Vec<CallId> {
+        let mut active = Vec::new();
+        for (id, open) in &mut self.open {
+            let counted = open.call.counters().statistics;
             let carried = counted.a.passed + counted.b.passed;
-            if std::mem::replace(&mut room.carried, carried) != carried {
-                heard.push(*id);
+            if std::mem::replace(&mut open.carried, carried) != carried {
+                active.push(*id);
             }
         }
-        heard
+        active
     }
 
     /// For `home status`: what came from each side.
     pub(crate) fn status(&self, call: CallId) -> Value {
-        let Some(room) = self.open.get(&call) else { return Value::Null };
-        let counters = room.call.counters();
+        let Some(open) = self.open.get(&call) else { return Value::Null };
+        let counters = open.call.counters();
         json!([side_status(&counters.statistics.a), side_status(&counters.statistics.b)])
     }
 }

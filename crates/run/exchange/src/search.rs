@@ -1,26 +1,26 @@
 //! What comes of searches: calls that go on, and those that do not.
 
 use crate::exchange::Task;
-use crate::find::{Again, NotThere, Purpose};
-use crate::ways::{Told, Waiting};
-use guestright_directory::{Contact, Event as Said, Record, Source};
+use crate::find::{NotThere, Purpose, Retry};
+use crate::ways::{Waiting, WayEvent};
+use guestright_directory::{Contact, Event as DirectoryEvent, Record, Source};
 use guestright_signalling::{CallId, Reach};
 use guestright_units::Time;
 
 impl Task {
-    pub(crate) fn directory_says(&mut self, event: Said, now: Time) {
+    pub(crate) fn handle_directory(&mut self, event: DirectoryEvent, now: Time) {
         match event {
-            Said::LinkNeeded(hint) => self.links.call(hint),
-            Said::Found { search, record } => match self.finds.take(search) {
+            DirectoryEvent::LinkNeeded(hint) => self.links.connect(hint),
+            DirectoryEvent::Found { search, record } => match self.searches.finish(search) {
                 Some(Purpose::Call { call, caller, contact, tried }) => {
                     let again = (!tried).then_some((caller, contact));
                     self.reach(call, &record, again, now);
                 }
                 Some(Purpose::Verify { call, key, home }) if record.home() != home => {
                     // It may have moved since.
-                    let contact = self.finds.vouched(key, home);
+                    let contact = self.searches.vouched(key, home);
                     let search = self.directory.handle_find_newer(&contact, record.sequence(), now);
-                    self.finds.begin(search, Purpose::VerifyAgain { call, key, home });
+                    self.searches.begin(search, Purpose::VerifyAgain { call, key, home });
                 }
                 Some(Purpose::Verify { call, .. }) => self.proxy.handle_verified(call, true, now),
                 Some(Purpose::VerifyAgain { call, home, .. }) => {
@@ -28,41 +28,41 @@ impl Task {
                 }
                 None => {}
             },
-            Said::NotFound { search, reason } => {
+            DirectoryEvent::NotFound { search, reason } => {
                 tracing::debug!(%reason, "a home was not found");
-                match self.finds.take(search) {
+                match self.searches.finish(search) {
                     Some(Purpose::Call { call, caller, contact, tried }) => {
                         let is_near =
                             contact.homes.iter().filter_map(|hint| hint.key).any(|key| self.links.is_up(key));
                         let caller = self.directory.book().get(caller, now.unix_seconds()).cloned();
-                        if is_near || !self.ways.look((call, tried), &contact, caller) {
+                        if is_near || !self.ways.search((call, tried), &contact, caller) {
                             self.reach_hinted((call, tried), &contact, now);
                         }
                     }
                     Some(Purpose::Verify { call, key, home } | Purpose::VerifyAgain { call, key, home }) => {
-                        let is_proven = self.finds.is_hinted(key, home);
+                        let is_proven = self.searches.is_hinted(key, home);
                         self.proxy.handle_verified(call, is_proven, now);
                     }
                     None => {}
                 }
             }
-            Said::Stored(_) => self.book_is_kept = false,
-            Said::Announced { outcome, .. } => {
+            DirectoryEvent::Stored(_) => self.book_is_kept = false,
+            DirectoryEvent::Announced { outcome, .. } => {
                 tracing::debug!(?outcome, "a peer was told of a member's home")
             }
-            Said::RenewalNeeded { ends, .. } => {
+            DirectoryEvent::RenewalNeeded { ends, .. } => {
                 tracing::warn!(%ends, "a member's record ends soon: sign a new one with `guestright team member record`");
             }
-            Said::Refused(_, kind, reason) => tracing::debug!(kind, %reason, "refused"),
+            DirectoryEvent::Refused(_, kind, reason) => tracing::debug!(kind, %reason, "refused"),
         }
     }
 
     /// News of the other ways to find homes.
-    pub(crate) fn told(&mut self, told: Told) {
+    pub(crate) fn handle_way(&mut self, event: WayEvent) {
         let now = self.clock.now();
-        match told {
-            Told::Looked(contact, found) => {
-                let calls = self.ways.looked(&contact);
+        match event {
+            WayEvent::Searched(contact, found) => {
+                let calls = self.ways.finish(&contact);
                 let record = found.map(|(record, source)| self.learn(*record, source, now));
                 for call in calls {
                     match &record {
@@ -72,7 +72,7 @@ impl Task {
                 }
             }
             #[cfg(feature = "sms")]
-            Told::Learned(record, source) => drop(self.learn(*record, source, now)),
+            WayEvent::Learned(record, source) => drop(self.learn(*record, source, now)),
         }
     }
 
@@ -86,15 +86,15 @@ impl Task {
     }
 
     /// Takes a call to the home that a record names. If nobody is there, a newer record may say where it has gone.
-    fn reach(&mut self, call: CallId, record: &Record, again: Option<Again>, now: Time) {
-        if let Some(reach) = self.finds.reach(call, record, again, &mut self.links) {
+    fn reach(&mut self, call: CallId, record: &Record, again: Option<Retry>, now: Time) {
+        if let Some(reach) = self.searches.reach(call, record, again, &mut self.links) {
             self.proxy.handle_found(call, reach, now);
         }
     }
 
     /// Takes a call to the home that a card names, if it does.
     fn reach_hinted(&mut self, (call, tried): Waiting, contact: &Contact, now: Time) {
-        let reach = match self.finds.reach_hinted(call, contact, &mut self.links) {
+        let reach = match self.searches.reach_hinted(call, contact, &mut self.links) {
             Some(Reach::Unknown) if tried => Some(Reach::Away),
             reach => reach,
         };
@@ -108,6 +108,6 @@ impl Task {
         let NotThere { call, sequence, again } = failed;
         let Some((caller, contact)) = again else { return self.proxy.handle_found(call, Reach::Away, now) };
         let search = self.directory.handle_find_newer(&contact, sequence, now);
-        self.finds.begin(search, Purpose::Call { call, caller, contact, tried: true });
+        self.searches.begin(search, Purpose::Call { call, caller, contact, tried: true });
     }
 }

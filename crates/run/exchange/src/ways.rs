@@ -17,14 +17,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Contacts that are looked for at a time. Calls beyond get what is known already.
-const LOOKS_MAX: usize = 32;
-/// News that wait for the loop.
-const TOLD_MAX: usize = 64;
+const SEARCHES_MAX: usize = 32;
+/// Events that wait for the loop.
+const EVENTS_MAX: usize = 64;
 
-/// What the loop is told.
-pub(crate) enum Told {
+/// What the ways tell the loop.
+pub(crate) enum WayEvent {
     /// Looking for a contact has ended, with its record or without.
-    Looked(Box<Contact>, Option<(Box<Record>, Source)>),
+    Searched(Box<Contact>, Option<(Box<Record>, Source)>),
     /// Somebody who has asked us has sent its own record along.
     #[cfg(feature = "sms")]
     Learned(Box<Record>, Source),
@@ -54,15 +54,15 @@ pub(crate) type Waiting = (CallId, bool);
 /// All ways that the home's settings name.
 pub(crate) struct Ways {
     all: Vec<Arc<dyn Way>>,
-    told: mpsc::Sender<Told>,
+    events: mpsc::Sender<WayEvent>,
     /// Contacts that are looked for, and the calls that wait for each.
-    looks: Vec<(Contact, Vec<Waiting>)>,
+    searches: Vec<(Contact, Vec<Waiting>)>,
 }
 
 impl Ways {
     /// Opens what the settings name. Needs a tokio runtime.
-    pub(crate) async fn start(settings: &Settings) -> Result<(Self, mpsc::Receiver<Told>), RunError> {
-        let (told, receiver) = mpsc::channel(TOLD_MAX);
+    pub(crate) async fn start(settings: &Settings) -> Result<(Self, mpsc::Receiver<WayEvent>), RunError> {
+        let (events, receiver) = mpsc::channel(EVENTS_MAX);
         #[cfg_attr(
             not(any(feature = "dns", feature = "sms")),
             expect(unused_mut, reason = "there is none to add")
@@ -77,26 +77,26 @@ impl Ways {
         if let Some(wanted) = &settings.sms {
             #[cfg(feature = "sms")]
             all.push(Arc::new(
-                sms::ShortMessages::start(wanted, settings.contacts.clone(), told.clone()).await?,
+                sms::ShortMessages::start(wanted, settings.contacts.clone(), events.clone()).await?,
             ));
             #[cfg(not(feature = "sms"))]
             return Err(missing("sms", wanted));
         }
-        Ok((Self { all, told, looks: Vec::new() }, receiver))
+        Ok((Self { all, events, searches: Vec::new() }, receiver))
     }
 
-    /// Looks for a contact, for a call; false if there is no way to. Its end is told.
-    pub(crate) fn look(&mut self, call: Waiting, contact: &Contact, caller: Option<Record>) -> bool {
-        if let Some((_, calls)) = self.looks.iter_mut().find(|(looked, _)| looked == contact) {
+    /// Looks for a contact, for a call; false if there is no way to. Its end is a [`WayEvent`].
+    pub(crate) fn search(&mut self, call: Waiting, contact: &Contact, caller: Option<Record>) -> bool {
+        if let Some((_, calls)) = self.searches.iter_mut().find(|(wanted, _)| wanted == contact) {
             calls.push(call);
             return true;
         }
         let ways: Vec<_> = self.all.iter().filter(|way| way.suits(contact)).cloned().collect();
-        if ways.is_empty() || self.looks.len() >= LOOKS_MAX {
+        if ways.is_empty() || self.searches.len() >= SEARCHES_MAX {
             return false;
         }
-        self.looks.push((contact.clone(), vec![call]));
-        let (contact, told) = (Box::new(contact.clone()), self.told.clone());
+        self.searches.push((contact.clone(), vec![call]));
+        let (contact, events) = (Box::new(contact.clone()), self.events.clone());
         tokio::spawn(async move {
             let mut found = None;
             for way in ways {
@@ -106,15 +106,15 @@ impl Ways {
                 }
             }
             // The loop may have ended.
-            let _ = told.send(Told::Looked(contact, found)).await;
+            let _ = events.send(WayEvent::Searched(contact, found)).await;
         });
         true
     }
 
     /// The calls that have waited for this.
-    pub(crate) fn looked(&mut self, contact: &Contact) -> Vec<Waiting> {
-        let place = self.looks.iter().position(|(looked, _)| looked == contact);
-        place.map(|place| self.looks.swap_remove(place).1).unwrap_or_default()
+    pub(crate) fn finish(&mut self, contact: &Contact) -> Vec<Waiting> {
+        let index = self.searches.iter().position(|(wanted, _)| wanted == contact);
+        index.map(|index| self.searches.swap_remove(index).1).unwrap_or_default()
     }
 
     /// These are our members' records from now on.
@@ -128,14 +128,14 @@ async fn ask(way: &dyn Way, contact: &Contact, caller: Option<&Record>) -> Optio
     let source = way.source();
     match tokio::time::timeout(way.wait_max(), way.find(contact, caller)).await {
         Ok(Ok(record)) => return Some((Box::new(record), source)),
-        Ok(Err(error)) => tracing::info!(?source, reason = said(&error), "a home was not found"),
+        Ok(Err(error)) => tracing::info!(?source, reason = describe(&error), "a home was not found"),
         Err(_) => tracing::info!(?source, "there was no answer in time"),
     }
     None
 }
 
 /// Why a home was not found, without numbers and names of people.
-fn said(error: &FindError) -> String {
+fn describe(error: &FindError) -> String {
     if let FindError::NoAnswer { seconds, .. } = error {
         return format!("there was no answer within {seconds} s");
     }

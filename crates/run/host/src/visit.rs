@@ -32,7 +32,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Interval;
 use transport::Line;
-use way::{News, Plan, Way};
+use way::{Plan, TunnelEvent, Way};
 
 /// The first pause before a session that was lost is opened again; it doubles.
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
@@ -231,7 +231,7 @@ pub async fn run(
         out,
     };
     if let Some(remark) = remark {
-        guest.say("remark", &remark, json!({ "reason": remark.clone() }))?;
+        guest.report("remark", &remark, json!({ "reason": remark.clone() }))?;
     }
     let outcome = guest.sessions(&mut stop).await;
     // It is only a door; the next start replaces it.
@@ -263,7 +263,7 @@ impl<W: Write> Guest<'_, W> {
             if over == Over::Ended {
                 let (code, reason) = self.ended.take().unwrap_or((Code::NoSession, "ended".to_owned()));
                 let facts = json!({ "code": code.to_string(), "reason": reason });
-                self.say("lost", &format!("the session is over ({reason}); opening another one"), facts)?;
+                self.report("lost", &format!("the session is over ({reason}); opening another one"), facts)?;
                 if !self.pause(pause, stop).await? {
                     return self.left_early();
                 }
@@ -353,15 +353,15 @@ impl<W: Write> Guest<'_, W> {
     fn look_around(&mut self) -> Result<bool, RunError> {
         let Some(way) = &mut self.way else { return Ok(false) };
         match way.look() {
-            Some(News::Up) => {
+            Some(TunnelEvent::Up) => {
                 let home = way.home().to_string();
                 self.start_home();
-                let said = format!("everything goes home through the tunnel to {home}");
-                self.say("tunnel", &said, json!({ "up": true, "endpoint": home }))?;
+                let sentence = format!("everything goes home through the tunnel to {home}");
+                self.report("tunnel", &sentence, json!({ "up": true, "endpoint": home }))?;
             }
-            Some(News::Lost(reason)) => {
-                let said = format!("the tunnel is lost and made again: {reason}");
-                self.say("tunnel", &said, json!({ "up": false, "reason": reason }))?;
+            Some(TunnelEvent::Lost(reason)) => {
+                let sentence = format!("the tunnel is lost and made again: {reason}");
+                self.report("tunnel", &sentence, json!({ "up": false, "reason": reason }))?;
             }
             None => {}
         }
@@ -385,11 +385,11 @@ impl<W: Write> Guest<'_, W> {
         let (meter, _) = Meter::start(&network, &self.settings.state)?;
         self.meter = meter;
         self.hardware = hardware;
-        let said = format!("another access point, {} on {}", network.access_point, network.interface);
+        let sentence = format!("another access point, {} on {}", network.access_point, network.interface);
         let facts =
             json!({ "access_point": network.access_point.to_string(), "interface": network.interface });
         self.network = network;
-        self.say("moved", &said, facts)?;
+        self.report("moved", &sentence, facts)?;
         Ok(true)
     }
 
@@ -425,21 +425,21 @@ impl<W: Write> Guest<'_, W> {
             FromHome::Up => {
                 self.home.was_tried = true;
                 self.home.is_up = true;
-                self.say("home", "reached the team's home", json!({ "up": true }))?;
+                self.report("home", "reached the team's home", json!({ "up": true }))?;
                 self.ask_home();
             }
             // The first try may come before the access point's firewall has opened.
             FromHome::Lost(_) if !self.home.was_tried => self.home.was_tried = true,
             FromHome::Lost(reason) => {
                 self.home.is_up = false;
-                let said = format!("the team's home cannot be reached: {reason}");
-                self.say("home", &said, json!({ "up": false, "reason": reason }))?;
+                let sentence = format!("the team's home cannot be reached: {reason}");
+                self.report("home", &sentence, json!({ "up": false, "reason": reason }))?;
             }
             FromHome::Message(bytes) => match Message::parse(&bytes) {
                 Ok(Message::Rcpt { bundle, .. }) => self.show(bundle)?,
                 Ok(Message::Updt { what: Update::Taken { stored, refused }, .. }) => {
-                    let said = format!("the team's home has {stored} of our receipts, refused {refused}");
-                    self.say("handed-in", &said, json!({ "stored": stored, "refused": refused }))?;
+                    let sentence = format!("the team's home has {stored} of our receipts, refused {refused}");
+                    self.report("handed-in", &sentence, json!({ "stored": stored, "refused": refused }))?;
                 }
                 Ok(other) => tracing::debug!(method = other.method(), "home has sent something unexpected"),
                 Err(error) => tracing::debug!(%error, "home has sent something that is no message"),
@@ -452,8 +452,8 @@ impl<W: Write> Guest<'_, W> {
         if bundle != self.memory.to_show() {
             self.memory.keep_to_show(&bundle)?;
             let count = bundle.receipts.len();
-            let said = format!("showing {count} receipts over what others owe our team");
-            self.say("showing", &said, json!({ "receipts": count }))?;
+            let sentence = format!("showing {count} receipts over what others owe our team");
+            self.report("showing", &sentence, json!({ "receipts": count }))?;
             let now = self.clock.now();
             if let Some(session) = &mut self.session {
                 session.visitor.show(bundle, &mut self.rng, now);
@@ -478,14 +478,14 @@ impl<W: Write> Guest<'_, W> {
         let (code, reason) = self.ended.take().unwrap_or((Code::Closed, "ended".to_owned()));
         let counted = if self.was_granted { self.meter.read().unwrap_or_default() } else { Bytes(0) };
         let signed = self.signed();
-        let said = format!("{reason} ({signed} signed for, {counted} counted)");
+        let sentence = format!("{reason} ({signed} signed for, {counted} counted)");
         let facts = json!({ "code": code.to_string(), "reason": reason, "signed": signed.0, "counted": counted.0,
             "provider": self.provider.map(|team| team.to_string()) });
         if code == Code::Closed {
-            return self.say("ended", &said, facts);
+            return self.report("ended", &sentence, facts);
         }
         if self.settings.json {
-            self.say("ended", &said, facts)?;
+            self.report("ended", &sentence, facts)?;
         }
         let hint = match code {
             Code::Refused => {
@@ -498,16 +498,16 @@ impl<W: Write> Guest<'_, W> {
                 "check that this network has a guestright access point: --access-point names one"
             }
         };
-        Err(RunError::network(said).with_hint(hint))
+        Err(RunError::network(sentence).with_hint(hint))
     }
 
-    fn say(&mut self, event: &str, said: &str, mut facts: Value) -> Result<(), RunError> {
+    fn report(&mut self, event: &str, sentence: &str, mut facts: Value) -> Result<(), RunError> {
         let written = if self.settings.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);
             writeln!(self.out, "{facts}")
         } else {
-            writeln!(self.out, "{said}")
+            writeln!(self.out, "{sentence}")
         };
         written.and_then(|()| self.out.flush()).map_err(RunError::Output)
     }

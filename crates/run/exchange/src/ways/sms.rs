@@ -1,6 +1,6 @@
 //! Short messages: contacts are asked where their homes are, and answered.
 
-use super::{Told, Way};
+use super::{Way, WayEvent};
 use crate::{SmsLine, SmsSettings};
 use guestright_directory::sms::{Config, Courier};
 use guestright_directory::{Contact, Finding, Record, Source};
@@ -16,8 +16,8 @@ use zeroize::Zeroizing;
 
 /// A file with a password or a PIN is not longer.
 const SECRET_FILE_MAX: usize = 256;
-/// What may wait to be told.
-const HEARD_MAX: usize = 64;
+/// How much of what came by short message may wait.
+const RECEIVED_MAX: usize = 64;
 
 /// Short messages.
 pub(super) struct ShortMessages {
@@ -29,7 +29,7 @@ impl ShortMessages {
     pub(super) async fn start(
         settings: &SmsSettings,
         contacts: Vec<Contact>,
-        told: mpsc::Sender<Told>,
+        events: mpsc::Sender<WayEvent>,
     ) -> Result<Self, RunError> {
         let line = line(&settings.line)?;
         let courier = Courier::new(Config {
@@ -38,14 +38,14 @@ impl ShortMessages {
             answer_max: Micros::from_seconds(settings.wait_seconds),
             ..Config::default()
         });
-        let (sender, mut heard) = mpsc::channel(HEARD_MAX);
+        let (sender, mut received) = mpsc::channel(RECEIVED_MAX);
         tokio::spawn(async move {
-            while let Some(heard) = heard.recv().await {
-                match heard {
+            while let Some(event) = received.recv().await {
+                match event {
                     Heard::Answered => tracing::info!("a question by short message was answered"),
                     Heard::Learned(record) => {
                         // The loop may have ended.
-                        let _ = told.send(Told::Learned(record, Source::ShortMessage)).await;
+                        let _ = events.send(WayEvent::Learned(record, Source::ShortMessage)).await;
                     }
                     Heard::Refused(kind, _) => tracing::info!(kind, "a short message was refused"),
                 }

@@ -1,8 +1,8 @@
 //! The gateway of a home: roaming members come home through it and leave for the Internet from here.
 //!
 //! [`Gateway::start`] reads the directory that `team gateway init` made, starts WireGuard ([`device`]), puts up the
-//! firewall (`io/firewall`, `GatewayFirewall`), and calls the members that an earlier run knew ([`memory`]), so that
-//! stock clients come back without a hand. A thread looks every second where members are. [`Gateway::reload`] reads the
+//! firewall (`io/firewall`, `GatewayFirewall`), and begins handshakes with the members that an earlier run
+//! knew ([`memory`]), so that stock clients come back without a hand. A thread looks every second where members are. [`Gateway::reload`] reads the
 //! directory again and changes what is different.
 //!
 //! For the rest of `home`:
@@ -135,7 +135,7 @@ impl Gateway {
         let rules = rules(settings, &files, other);
         let firewall = GatewayFirewall::up(&rules, &firewall_state(state)).map_err(RunError::network)?;
         for member in members.iter().filter(|member| memory.endpoint(&member.public_key).is_some()) {
-            device.call(&member.public_key);
+            device.begin_handshake(&member.public_key);
         }
         let (end, ended) = channel();
         let watched = Arc::clone(&device);

@@ -116,13 +116,13 @@ impl<W: Write> Guest<'_, W> {
                     session.class = Some(class.name().to_owned());
                 }
                 let seconds = interval.as_seconds();
-                let said = format!(
+                let sentence = format!(
                     "team {} serves us in class {class}; a receipt is due every {seconds} s",
                     provider.short()
                 );
                 let facts = json!({ "provider": provider.to_string(), "class": class.name(),
                     "started": started.to_string(), "interval_us": interval.0 });
-                self.say("granted", &said, facts)?;
+                self.report("granted", &sentence, facts)?;
             }
             Event::MeterNeeded => {
                 let counted = self.meter.read()?;
@@ -139,11 +139,11 @@ impl<W: Write> Guest<'_, W> {
                 let counted = self.meter.read()?;
                 let facts = json!({ "weight": weight.0, "counted": counted.0 });
                 self.memory.signed(receipt)?;
-                self.say("signed", &format!("signed for {weight}; counted {counted}"), facts)?;
+                self.report("signed", &format!("signed for {weight}; counted {counted}"), facts)?;
             }
             Event::Disputed { claimed, counted } => {
-                let said = format!("NOT signed: the access point claims {claimed}, we counted {counted}");
-                self.say("disputed", &said, json!({ "claimed": claimed.0, "counted": counted.0 }))?;
+                let sentence = format!("NOT signed: the access point claims {claimed}, we counted {counted}");
+                self.report("disputed", &sentence, json!({ "claimed": claimed.0, "counted": counted.0 }))?;
             }
             Event::Dropped { kind, reason } => tracing::debug!(kind, %reason, "dropped a message"),
             Event::Ended { code, reason } => {

@@ -24,9 +24,9 @@ const KEEPALIVE_S: u16 = 25;
 /// Nothing comes back for so long while we send: the home may have been restarted and not know us any more.
 const IMPATIENT: Duration = Duration::from_secs(5);
 /// How often a handshake is begun anew while nothing is agreed and the access point may only just have opened…
-const CALL_EVERY: Duration = Duration::from_millis(300);
+const HANDSHAKE_EVERY: Duration = Duration::from_millis(300);
 /// …and for how long; after that the tunnel's own patience decides.
-const CALLS: Duration = Duration::from_secs(5);
+const HANDSHAKES_FOR: Duration = Duration::from_secs(5);
 /// The name of the home is looked up for so long.
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
 /// How many reasons why a tunnel was lost may wait.
@@ -119,17 +119,24 @@ pub(super) struct Way {
     state_file: PathBuf,
     lost: (mpsc::Sender<String>, mpsc::Receiver<String>),
     /// Since when handshakes are begun again and again.
-    calling: Option<Instant>,
-    called: Option<Instant>,
+    handshaking_since: Option<Instant>,
+    handshake_at: Option<Instant>,
     opened: Option<Instant>,
-    /// Bytes sent and received when last something came back, and when that was.
-    heard: (Bytes, Bytes, Instant),
+    last: LastReceived,
     agreed: Option<Time>,
 }
 
-/// What is new about the tunnel.
+/// The bytes of a tunnel when something came back last, and when that was.
+#[derive(Clone, Copy)]
+struct LastReceived {
+    sent: Bytes,
+    received: Bytes,
+    at: Instant,
+}
+
+/// What has happened to the tunnel.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum TunnelEvent {
     /// It carries.
     Up,
     /// It is gone, for this reason, and is made again.
@@ -153,28 +160,28 @@ impl Way {
                 "a tunnel that everything goes through needs an administrator: run as root, or do without: --no-tunnel",
             )
         })?;
-        let heard = (Bytes(0), Bytes(0), Instant::now());
+        let last = LastReceived { sent: Bytes(0), received: Bytes(0), at: Instant::now() };
         Ok(Self {
             plan,
             carrier: None,
             switch,
             state_file,
             lost: mpsc::channel(LOST_MAX),
-            calling: None,
-            called: None,
+            handshaking_since: None,
+            handshake_at: None,
             opened: None,
-            heard,
+            last,
             agreed: None,
         })
     }
 
-    /// The access point serves: makes the tunnel, unless it is there, and calls home.
+    /// The access point serves: makes the tunnel, unless it is there, and begins handshakes.
     pub(super) fn granted(&mut self) -> Result<(), RunError> {
         if self.carrier.is_none() {
             self.open()?;
         }
-        self.calling = Some(Instant::now());
-        self.called = None;
+        self.handshaking_since = Some(Instant::now());
+        self.handshake_at = None;
         Ok(())
     }
 
@@ -234,51 +241,52 @@ impl Way {
     }
 
     /// What is due by the clock: begins handshakes, makes a lost tunnel again. To be called a few times a second.
-    pub(super) fn look(&mut self) -> Option<News> {
+    pub(super) fn look(&mut self) -> Option<TunnelEvent> {
         if let Ok(reason) = self.lost.1.try_recv() {
             self.carrier = None;
             self.agreed = None;
-            return Some(News::Lost(reason));
+            return Some(TunnelEvent::Lost(reason));
         }
         let Some(carrier) = &self.carrier else {
             let due = self.opened.is_some_and(|at| at.elapsed() >= REOPEN_EVERY);
             return match due.then(|| self.granted()) {
-                Some(Err(error)) => Some(News::Lost(error.sentence())),
+                Some(Err(error)) => Some(TunnelEvent::Lost(error.sentence())),
                 Some(Ok(())) | None => None,
             };
         };
         let status = match carrier.tunnel.status() {
             Ok(status) => status.into_iter().next(),
-            Err(error) => return Some(News::Lost(error.to_string())),
+            Err(error) => return Some(TunnelEvent::Lost(error.to_string())),
         };
         let (sent, received, agreed) =
             status.map_or((Bytes(0), Bytes(0), None), |peer| (peer.sent, peer.received, peer.agreed));
-        let (sent_then, received_then, at) = self.heard;
+        let LastReceived { sent: sent_then, received: received_then, at } = self.last;
         // Until something is sent there is nothing to wait for.
         if received != received_then || sent == sent_then {
-            self.heard = (sent, received, Instant::now());
+            self.last = LastReceived { sent, received, at: Instant::now() };
         }
         let came_up = agreed.is_some() && self.agreed != agreed;
         self.agreed = agreed.or(self.agreed);
         if came_up {
-            self.calling = None;
-            return Some(News::Up);
+            self.handshaking_since = None;
+            return Some(TunnelEvent::Up);
         }
         let in_userspace = carrier.pump.is_some();
-        let waits = self.calling.is_some_and(|since| since.elapsed() < CALLS && agreed.is_none());
-        let call_due = self.called.is_none_or(|at| at.elapsed() >= CALL_EVERY);
+        let waits =
+            self.handshaking_since.is_some_and(|since| since.elapsed() < HANDSHAKES_FOR && agreed.is_none());
+        let handshake_due = self.handshake_at.is_none_or(|at| at.elapsed() >= HANDSHAKE_EVERY);
         // This program's own tunnel is impatient by itself.
         let silent = !in_userspace && at.elapsed() >= IMPATIENT;
-        if (waits && call_due) || silent {
-            self.call();
+        if (waits && handshake_due) || silent {
+            self.begin_handshake();
         }
         None
     }
 
-    fn call(&mut self) {
+    fn begin_handshake(&mut self) {
         let Some(carrier) = &self.carrier else { return };
-        self.called = Some(Instant::now());
-        self.heard.2 = Instant::now();
+        self.handshake_at = Some(Instant::now());
+        self.last.at = Instant::now();
         if let Err(error) = carrier.tunnel.initiate(&self.home_key()) {
             tracing::debug!(%error, "no handshake was begun");
         }

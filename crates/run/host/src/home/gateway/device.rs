@@ -80,9 +80,9 @@ impl Device {
     }
 
     /// Begins a handshake with a member that was remembered.
-    pub(super) fn call(&self, key: &PublicKey) {
+    pub(super) fn begin_handshake(&self, key: &PublicKey) {
         if let Err(error) = self.tunnel.initiate(key) {
-            tracing::debug!(%error, "a member could not be called");
+            tracing::debug!(%error, "no handshake with a member was begun");
         }
         if let Some(pump) = &self.pump {
             pump.kick();

@@ -1,4 +1,4 @@
-//! Where members were last heard from, kept so that a gateway that starts again can call them.
+//! Where members were last heard from, kept so that a gateway that starts again can begin handshakes with them.
 //!
 //! A stock client notices by itself that its gateway has forgotten it, after 15 seconds (WireGuard's
 //! KEEPALIVE_TIMEOUT and REKEY_TIMEOUT), and only if it has something to send. A handshake that begins at the gateway

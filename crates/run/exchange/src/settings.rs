@@ -1,4 +1,4 @@
-//! What an exchange has to be told, read and checked.
+//! What an exchange needs to know, read and checked.
 
 use guestright_directory::sms::WhoMayAsk;
 use guestright_directory::{Contact, HomeHint, HostName, TelephoneNumber};

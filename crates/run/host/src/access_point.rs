@@ -66,7 +66,7 @@ struct Loop {
     stopping: bool,
 }
 
-/// What an access point has to be told.
+/// What an access point needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The directory for what is kept between runs.

@@ -5,27 +5,27 @@ pub mod gateway;
 pub mod ikev2;
 mod mapping;
 mod members;
+mod open;
 
 use crate::control::{self, Question};
 use crate::{QUESTIONS_MAX, Stop, private};
 use delegates::{Delegates, Lookup};
-use gateway::{Gateway, OtherWays};
+use gateway::Gateway;
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_exchange::Exchange;
-use guestright_firewall::VoicePorts;
-use guestright_identity::{Certificate, RevocationList, Role};
-use guestright_portmap::{Protocol, Wanted};
-use guestright_reciprocity::{Edge, StrangerCounters};
+use guestright_identity::{Certificate, Role};
+use guestright_reciprocity::StrangerCounters;
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
-    Limits, Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
+    Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
-use guestright_units::{Bytes, TeamId, Time};
+use guestright_units::{Bytes, TeamId};
 use ikev2::Ikev2;
 use mapping::PortMapping;
+use open::{Ways, edge, read_revocations};
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ struct Inputs {
     stop: Stop,
 }
 
-/// What a home has to be told.
+/// What a home needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The directory for what is kept between runs, the receipts among it.
@@ -132,34 +132,6 @@ pub fn clean_up(state: &Path, gateway: Option<&gateway::Settings>) -> Result<boo
     Ok(delegates::clean_up(state)? || left)
 }
 
-fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, RunError> {
-    path.map(guestright_keys::read_revocations).transpose().map_err(RunError::config)
-}
-
-/// Opens the store, with the team's revocation list in it.
-fn open_store(settings: &Settings) -> Result<Store, RunError> {
-    let limits = Limits { receipts_max: settings.receipts_max };
-    let mut store =
-        Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
-    if let Some(list) = read_revocations(settings.revocations.as_deref())? {
-        store.put_revocation(&list).map_err(RunError::network)?;
-    }
-    Ok(store)
-}
-
-/// The machine, knowing what the store knows, and what it remembers of strangers.
-fn machine(
-    settings: &Settings,
-    team: TeamId,
-    store: &Store,
-    now: Time,
-) -> Result<(TeamServer, StrangerCounters), StoreError> {
-    let edges = store.edges()?.into_iter().map(edge);
-    let counters = read_counters(store)?;
-    let server = TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
-    Ok((server, counters))
-}
-
 /// Runs a home until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
 ///
 /// # Errors
@@ -177,15 +149,15 @@ pub async fn run(
     }
     let state = &settings.state;
     private::make_directory(state)?;
-    let store = open_store(settings)?;
+    let store = open::store(settings)?;
     let mut clock = Clock::start();
     let team = credentials.certificate.team_id();
-    let (server, counters) = machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
+    let (server, counters) = open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
     let receipts = store.count();
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.or_network(|| format!("listen at {}", settings.listen))?;
-    let (gateway, ikev2, mapping) = open_gateway(settings)?;
-    let exchange = open_exchange(settings, &credentials, gateway.as_ref()).await?;
+    let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
+    let exchange = open::exchange(settings, &credentials, gateway.as_ref()).await?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
@@ -225,54 +197,6 @@ pub async fn run(
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(socket(state));
     stopped.and(delegates_stopped)
-}
-
-/// The ways in, and what is asked of the household's router for them.
-type Ways = (Option<Gateway>, Option<Ikev2>, Option<PortMapping>);
-
-/// Starts the way home for roaming members: WireGuard and the firewall, then whatever else is wanted.
-fn open_gateway(settings: &Settings) -> Result<Ways, RunError> {
-    let Some(wanted) = &settings.gateway else { return Ok((None, None, None)) };
-    let revoked = read_revocations(settings.revocations.as_deref())?;
-    let voice = settings.exchange.as_ref().map(|exchange| VoicePorts {
-        sip: exchange.sip_port,
-        media: (exchange.media_port_first, exchange.media_port_last),
-    });
-    let other = OtherWays { home_port: Some(settings.listen.port()), voice, ..ikev2::other_ways(wanted) };
-    let gateway = Gateway::start(wanted, &settings.state, revoked.as_ref(), &other)?;
-    let ikev2 = Ikev2::start(wanted, &settings.state, &gateway, revoked.as_ref())?;
-    let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;
-    Ok((Some(gateway), ikev2, mapping))
-}
-
-/// Has the household's router let through what a home is asked at, if there is a tunnel port to go with it.
-fn map_ports(settings: &Settings, tunnel: Option<u16>) -> Result<Option<PortMapping>, RunError> {
-    let Some(tunnel) = tunnel else { return Ok(None) };
-    let tcp = |address: SocketAddr| Wanted { protocol: Protocol::Tcp, port: address.port() };
-    let udp = |port| Wanted { protocol: Protocol::Udp, port };
-    let exchange = settings.exchange.as_ref();
-    let links = exchange.map(|exchange| tcp(exchange.listen));
-    let media = exchange.map(|exchange| exchange.media_port_first..=exchange.media_port_last);
-    let media = media.into_iter().flat_map(mapping::media_ports).map(udp);
-    let wanted = [udp(tunnel), tcp(settings.protocol_listen), tcp(settings.listen)];
-    PortMapping::start(wanted.into_iter().chain(links).chain(media).collect()).map(Some)
-}
-
-/// Starts the telephone exchange, if one is wanted.
-async fn open_exchange(
-    settings: &Settings,
-    credentials: &Credentials,
-    gateway: Option<&Gateway>,
-) -> Result<Option<Exchange>, RunError> {
-    match (&settings.exchange, gateway) {
-        (Some(wanted), Some(gateway)) => {
-            let (_, address) = gateway.network();
-            let members = members::read(gateway)?;
-            Exchange::start(wanted, credentials, address.into(), &settings.state, members).await.map(Some)
-        }
-        (Some(_), None) => Err(RunError::config("[voice] needs a [gateway]")),
-        (None, _) => Ok(None),
-    }
 }
 
 impl Loop {
@@ -562,15 +486,6 @@ fn stored(outcome: &PutOutcome) -> Stored {
         PutOutcome::Known => Stored::Known,
         PutOutcome::Lower { .. } => Stored::Lower,
     }
-}
-
-fn edge(edge: guestright_store::Edge) -> Edge {
-    Edge { consumer: edge.consumer, provider: edge.provider, bytes: edge.weight }
-}
-
-fn read_counters(store: &Store) -> Result<StrangerCounters, StoreError> {
-    let read = |key| Ok::<_, StoreError>(Bytes(store.state(key)?.unwrap_or(0).cast_unsigned()));
-    Ok(StrangerCounters { given: read("strangers-given")?, returned: read("strangers-returned")? })
 }
 
 fn write_counters(store: &mut Store, counters: StrangerCounters) {

@@ -4,6 +4,7 @@ mod look;
 mod memory;
 mod meter;
 mod session;
+mod settings;
 mod status;
 mod transport;
 mod way;
@@ -15,7 +16,6 @@ use guestright_channel::Credentials;
 use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_firewall::{MacAddress, neighbour};
-use guestright_portmap::PortmapError;
 use guestright_receipt::Bundle;
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
@@ -25,8 +25,10 @@ use meter::Meter;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use session::Session;
+use settings::AccessNetwork;
+pub use settings::{Settings, Transport};
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -37,62 +39,6 @@ use way::{Plan, TunnelEvent, Way};
 /// The first pause before a session that was lost is opened again; it doubles.
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-
-/// What a visit has to be told.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The directory for what is kept between visits, receipts among it.
-    pub state: PathBuf,
-    /// The team's home: receipts that show what others owe the team come from there, and signed ones go there.
-    pub home: Option<SocketAddr>,
-    /// WireGuard's configuration of the way home; without it there is no tunnel.
-    pub tunnel: Option<PathBuf>,
-    /// The access point; otherwise the default gateway.
-    pub access_point: Option<Ipv4Addr>,
-    /// The access point's port.
-    pub port: u16,
-    /// The interface to the access point; otherwise that of the default route.
-    pub interface: Option<String>,
-    pub transport: Transport,
-    /// How often the home is asked for new receipts.
-    pub update_every: Duration,
-    /// Whether events are written as JSON, one in a line, and not as sentences.
-    pub json: bool,
-}
-
-/// What carries messages to the access point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// One TCP connection; datagrams where none comes about.
-    Tcp,
-    /// Datagrams.
-    Udp,
-}
-
-/// Where the access point is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct AccessNetwork {
-    access_point: Ipv4Addr,
-    interface: String,
-}
-
-impl Settings {
-    /// The access point and the interface to it: as told, or those of the default route.
-    fn access_network(&self) -> Result<AccessNetwork, RunError> {
-        if let (Some(access_point), Some(interface)) = (self.access_point, self.interface.clone()) {
-            return Ok(AccessNetwork { access_point, interface });
-        }
-        let route = guestright_portmap::default_route().map_err(|error| match error {
-            PortmapError::NoRouter => {
-                RunError::network("this computer has no default route, so there is no access point to ask")
-                    .with_hint("join the network first, or give --access-point and --interface")
-            }
-            other => RunError::network(other),
-        })?;
-        let access_point = self.access_point.unwrap_or(route.gateway);
-        Ok(AccessNetwork { access_point, interface: self.interface.clone().unwrap_or(route.interface) })
-    }
-}
 
 /// Where a running visit with this state directory answers questions.
 pub fn socket(state: &Path) -> PathBuf {
@@ -171,7 +117,7 @@ enum Over {
     Moved,
 }
 
-/// Visits until it is asked to stop, or the access point ends the visit. What happens is told on `out`. Needs a tokio
+/// Visits until it is asked to stop, or the access point ends the visit. What happens is written on `out`. Needs a tokio
 /// runtime.
 ///
 /// # Errors

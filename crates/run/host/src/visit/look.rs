@@ -28,8 +28,8 @@ impl Look {
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let changed = Arc::new(Notify::new());
-        let told = Arc::clone(&changed);
-        let changes = Changes::watch(move || told.notify_one());
+        let notify = Arc::clone(&changed);
+        let changes = Changes::watch(move || notify.notify_one());
         let changes =
             changes.map_err(|error| tracing::info!(%error, "moves are noticed a little later")).ok();
         Self { every, changed, _changes: changes, is_due: false, looked: Instant::now() }

@@ -3,16 +3,13 @@
 //! One file per subcommand in `commands`; this file only parses, dispatches and reports failures.
 
 mod commands;
-mod control;
-mod gateway_files;
-mod homeward;
-mod ike_files;
-mod listen;
+mod loops;
 mod qr;
 mod settings;
 
 use clap::{CommandFactory, Parser};
 use guestright_cli::failure::Failure;
+use guestright_host::{control, gateway_files, ike_files};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;

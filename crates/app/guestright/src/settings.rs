@@ -3,16 +3,14 @@
 mod ikev2;
 mod voice;
 
-pub(crate) use ikev2::{IkeDataPlane, IkeProfile, Ikev2Settings, L2tpSettings};
-#[cfg(feature = "dns")]
-pub(crate) use voice::DnsSettings;
+pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use voice::VoiceSettings;
-#[cfg(feature = "sms")]
-pub(crate) use voice::{SmsSettings, WhoMayAsk};
 
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::Failure;
-use guestright_firewall::Tunnels;
+use guestright_firewall::{Shaping, Tunnels};
+use guestright_host::home::gateway;
+use guestright_host::{HOME_PORT, PROTOCOL_PORT};
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::{access_point, home};
 use guestright_units::{Bytes, Micros};
@@ -21,11 +19,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-
-/// The port of the protocol on the visitors' link, UDP and TCP.
-pub(crate) const PROTOCOL_PORT: u16 = 7273;
-/// The port on which a team server awaits the programs of its team.
-pub(crate) const HOME_PORT: u16 = 7274;
 
 /// `ap.toml`. Paths are relative to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,7 +31,7 @@ pub(crate) struct ApSettings {
     /// Where the program keeps its state.
     #[serde(default = "default_ap_state")]
     pub(crate) state: PathBuf,
-    /// The team server.
+    /// The home.
     pub(crate) home: SocketAddr,
     /// The interface on which visitors arrive; nothing else may be on it.
     pub(crate) visitor_interface: String,
@@ -52,7 +45,7 @@ pub(crate) struct ApSettings {
     /// After how many bytes a receipt is asked for, whatever the interval.
     #[serde(default = "default_volume")]
     pub(crate) volume_bytes: u64,
-    /// After so long receipts go to the team server.
+    /// After so long receipts go to the home.
     #[serde(default = "default_flush")]
     pub(crate) flush_ms: u64,
     /// Further networks that visitors must never reach, as `address/length`. Private ones are closed anyway.
@@ -111,7 +104,7 @@ pub(crate) struct ShapingSettings {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HomeSettings {
-    /// The team server's secret key.
+    /// The home's secret key.
     pub(crate) key: PathBuf,
     /// The certificate that its team made for it.
     pub(crate) certificate: PathBuf,
@@ -278,8 +271,26 @@ pub(crate) fn beside(settings: &Path, path: &Path) -> PathBuf {
 }
 
 impl ApSettings {
+    /// What the loop is told; `path` is the settings file's.
+    pub(crate) fn for_loop(&self, path: &Path) -> Result<guestright_host::access_point::Settings, Failure> {
+        Ok(guestright_host::access_point::Settings {
+            state: beside(path, &self.state),
+            home: self.home,
+            port: self.port,
+            visitor_interface: self.visitor_interface.clone(),
+            uplink_interface: self.uplink_interface.clone(),
+            household: self.household()?,
+            tunnels: self.tunnels.rules(),
+            shaping: self.shaping.map(|shaping| Shaping {
+                down_bits_per_second: shaping.down_bits_per_second,
+                up_bits_per_second: shaping.up_bits_per_second,
+            }),
+            machine: self.config()?,
+        })
+    }
+
     /// The machine's configuration.
-    pub(crate) fn config(&self) -> Result<access_point::Config, Failure> {
+    fn config(&self) -> Result<access_point::Config, Failure> {
         let away = match self.when_home_is_away.as_str() {
             "refuse" => None,
             class => {
@@ -306,7 +317,7 @@ impl ApSettings {
     }
 
     /// The household's networks, read.
-    pub(crate) fn household(&self) -> Result<Vec<(IpAddr, u8)>, Failure> {
+    fn household(&self) -> Result<Vec<(IpAddr, u8)>, Failure> {
         let parse = |text: &String| {
             let parts = text.split_once('/');
             let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
@@ -320,15 +331,49 @@ impl ApSettings {
 }
 
 impl HomeSettings {
-    /// The machine's configuration.
-    pub(crate) fn config(&self) -> home::Config {
-        home::Config { judge: self.policy.judge(), ..home::Config::default() }
+    /// What the loop is told; `path` is the settings file's.
+    pub(crate) fn for_loop(&self, path: &Path) -> Result<guestright_host::home::Settings, Failure> {
+        let gateway = self.gateway_for_loop(path)?;
+        let exchange = self.voice.as_ref().map(|voice| voice.for_loop(path)).transpose()?;
+        Ok(guestright_host::home::Settings {
+            state: beside(path, &self.state),
+            listen: self.listen,
+            revocations: self.revocations.as_ref().map(|list| beside(path, list)),
+            receipts_max: self.receipts_max,
+            machine: home::Config { judge: self.policy.judge(), ..home::Config::default() },
+            protocol_listen: self.protocol_listen,
+            gateway,
+            exchange,
+        })
+    }
+
+    /// What the loop is told of the gateway; `path` is the settings file's.
+    pub(crate) fn gateway_for_loop(&self, path: &Path) -> Result<Option<gateway::Settings>, Failure> {
+        self.gateway.as_ref().map(|gateway| gateway.for_loop(path)).transpose()
     }
 }
 
 impl GatewaySettings {
+    fn for_loop(&self, path: &Path) -> Result<gateway::Settings, Failure> {
+        Ok(gateway::Settings {
+            directory: beside(path, &self.directory),
+            interface: self.interface.clone(),
+            uplink_interface: self.uplink_interface.clone(),
+            home_networks: self.networks()?,
+            backend: match self.backend {
+                GatewayBackend::Auto => gateway::Backend::Auto,
+                GatewayBackend::Kernel => gateway::Backend::Kernel,
+                GatewayBackend::Userspace => gateway::Backend::Userspace,
+            },
+            dns_upstream: self.dns_upstream,
+            port_mapping: self.port_mapping,
+            ikev2: self.ikev2.as_ref().map(|ikev2| ikev2.for_loop(path)).transpose()?,
+            l2tp: self.l2tp.as_ref().map(L2tpSettings::for_loop),
+        })
+    }
+
     /// The home's networks, read.
-    pub(crate) fn networks(&self) -> Result<Vec<(Ipv4Addr, u8)>, Failure> {
+    fn networks(&self) -> Result<Vec<(Ipv4Addr, u8)>, Failure> {
         let parse = |text: &String| {
             let parts = text.split_once('/');
             let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
@@ -342,7 +387,7 @@ impl GatewaySettings {
 }
 
 impl PolicySettings {
-    pub(crate) fn judge(&self) -> JudgeConfig {
+    fn judge(&self) -> JudgeConfig {
         let policy = match self.kind {
             PolicyKind::Srm => Policy::Srm,
             PolicyKind::Netflow => Policy::NetFlow {

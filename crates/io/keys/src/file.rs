@@ -53,6 +53,14 @@ pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), KeysErr
     })
 }
 
+/// Writes a file that its owner alone can read, or replaces the one that is there as a whole.
+///
+/// # Errors
+/// [`KeysError::System`]: the old file is still there, if there was one.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), KeysError> {
+    replace(path, bytes, 0o600)
+}
+
 /// Writes a file, or replaces the one that is there as a whole.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), KeysError> {
     let fail = |error: std::io::Error| KeysError::system("write", path, &error);

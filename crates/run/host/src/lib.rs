@@ -1,1 +1,31 @@
-//! The loops of an access point, a home and a visitor
+//! The loops of an access point ([`access_point`]), a home ([`home`]) and a visitor ([`visit`]).
+//!
+//! In: settings, read and checked, credentials, the wish to stop ([`Stop`]), and whom to tell what happens. Out: a
+//! future that ends when the loop has, with everything that it changed on this computer put back; while it runs, it
+//! answers questions at a socket in its state directory ([`control`]).
+//!
+//! Invariants: one loop owns its machine and is the only one that calls it; what others can send waits in queues with
+//! limits, and whoever sends too fast waits itself; a loop never waits for a task that may be waiting for it.
+
+pub mod access_point;
+pub mod control;
+pub mod gateway_files;
+pub mod home;
+mod home_channel;
+pub mod ike_files;
+mod listen;
+mod private;
+mod stop;
+#[cfg(test)]
+mod testing;
+pub mod visit;
+
+pub use stop::{Stop, Stopper, stop};
+
+/// The port of the protocol on the visitors' link, UDP and TCP.
+pub const PROTOCOL_PORT: u16 = 7273;
+/// The port at which a home awaits the programs of its team.
+pub const HOME_PORT: u16 = 7274;
+
+/// Questions at the control socket that may wait for a loop.
+const QUESTIONS_MAX: usize = 16;

@@ -1,19 +1,14 @@
 //! `guestright ap`: the access point.
 
-mod calls;
-mod guard;
-mod link;
-mod run;
-
-use crate::control;
 use crate::settings::{self, ApSettings};
+use crate::{control, loops};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_firewall as firewall;
+use guestright_host::access_point::{self, firewall_state, socket};
 use guestright_units::Bytes;
 use std::io::Write;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -97,13 +92,14 @@ impl Ap {
             return Ok(());
         }
         if self.dry_run {
-            let rules = firewall::render(&firewall_settings(&settings)?).map_err(Failure::config)?;
+            let rules =
+                firewall::render(&settings.for_loop(&self.config)?.rules()?).map_err(Failure::config)?;
             write!(out, "{rules}")?;
             return Ok(());
         }
         let state = settings::beside(&self.config, &settings.state);
         match self.command {
-            None => run::run(&settings, &self.config, &self.passphrase, out),
+            None => run(&settings, &self.config, &self.passphrase, out),
             Some(ApCommand::Off(Off {})) => off(&state, out),
             Some(ApCommand::Status(Status { json })) => {
                 let nobody =
@@ -118,33 +114,11 @@ impl Ap {
 /// How long an access point may take to stop: its visitors sign for the last bytes first.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-fn socket(state: &Path) -> PathBuf {
-    state.join("ap.sock")
-}
-
-fn firewall_state(state: &Path) -> PathBuf {
-    state.join("firewall.json")
-}
-
-/// The firewall's settings, with the access point's address read from the visitors' interface.
-fn firewall_settings(settings: &ApSettings) -> Result<firewall::Settings, Failure> {
-    let interface = &settings.visitor_interface;
-    let (address, length) =
-        firewall::interface_address(interface).map_err(Failure::network)?.ok_or_else(|| {
-            Failure::config(anyhow!("{interface} has no IPv4 address"))
-                .hint(format!("give it one, for example: ip address add 10.73.0.1/24 dev {interface}"))
-        })?;
-    let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-    let network = (Ipv4Addr::from_bits(address.to_bits() & mask), length);
-    let mut rules =
-        firewall::Settings::new(interface, &settings.uplink_interface, address, network, settings.port);
-    rules.household = settings.household()?;
-    rules.tunnels = settings.tunnels.rules();
-    rules.shaping = settings.shaping.map(|shaping| firewall::Shaping {
-        down_bits_per_second: shaping.down_bits_per_second,
-        up_bits_per_second: shaping.up_bits_per_second,
-    });
-    Ok(rules)
+fn run(settings: &ApSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut impl Write) -> Outcome {
+    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
+    let credentials = passphrase.credentials(&key, &certificate)?;
+    let settings = settings.for_loop(path)?;
+    loops::run(async |stop| access_point::run(&settings, credentials, stop, out).await)
 }
 
 fn off(state: &Path, out: &mut impl Write) -> Outcome {

@@ -1,17 +1,11 @@
-//! `guestright home`: the team server, and the gateway of its roaming members.
+//! `guestright home`: the team's home, and the gateway of its roaming members.
 
-mod calls;
-mod gateway;
-mod ikev2;
-mod mapping;
-mod run;
-mod voice;
-
-use crate::control;
 use crate::settings::{self, HomeSettings};
+use crate::{control, loops};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
+use guestright_host::home::{self, socket};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::Value;
 use std::io::Write;
@@ -150,10 +144,10 @@ impl Home {
         let state = settings::beside(&self.config, &settings.state);
         let ask = |question: &str| {
             let nobody = || Failure::network(anyhow!("no home runs with {}", self.config.display()));
-            control::ask(&state.join("home.sock"), question)?.ok_or_else(nobody)
+            control::ask(&socket(&state), question)?.ok_or_else(nobody)
         };
         match self.command {
-            None => run::run(&settings, &self.config, &self.passphrase, out),
+            None => run(&settings, &self.config, &self.passphrase, out),
             Some(HomeCommand::Status(Status { json: true })) => Ok(writeln!(out, "{}", ask("status")?)?),
             Some(HomeCommand::Status(Status { json: false })) => print_status(&ask("status")?, out),
             Some(HomeCommand::Why(Why { team, json })) => {
@@ -173,6 +167,13 @@ impl Home {
             Some(HomeCommand::Off(Off {})) => off(&settings, &self.config, &state, out),
         }
     }
+}
+
+fn run(settings: &HomeSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut impl Write) -> Outcome {
+    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
+    let credentials = passphrase.credentials(&key, &certificate)?;
+    let settings = settings.for_loop(path)?;
+    loops::run(async |stop| home::run(&settings, credentials, stop, out).await)
 }
 
 fn print_reload(answer: &Value, json: bool, out: &mut impl Write) -> Outcome {
@@ -197,7 +198,7 @@ fn print_reload(answer: &Value, json: bool, out: &mut impl Write) -> Outcome {
 }
 
 fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut impl Write) -> Outcome {
-    let door = state.join("home.sock");
+    let door = socket(state);
     if control::ask(&door, "stop")?.is_some() {
         if !control::wait_until_gone(&door, STOP_MAX) {
             return Err(Failure::network(anyhow!("the home was asked to stop and still runs")));
@@ -205,10 +206,7 @@ fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut impl Writ
         writeln!(out, "the home has stopped, and the network is as it was before")?;
         return Ok(());
     }
-    let gateway = settings.gateway.as_ref();
-    let left = gateway.map_or(Ok(false), |gateway| gateway::clean_up(gateway, config, state))?;
-    let left = calls::clean_up(state)? || left;
-    if left {
+    if home::clean_up(state, settings.gateway_for_loop(config)?.as_ref())? {
         writeln!(out, "the network is as it was before")?;
     } else {
         writeln!(out, "nothing to do: the home is not running and has left nothing behind")?;
@@ -230,12 +228,12 @@ fn print_status(status: &Value, out: &mut impl Write) -> Outcome {
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused      {count} × {kind}")?;
     }
-    print_calls(&status["calls"], out)?;
+    print_receipt_requests(&status["calls"], out)?;
     if status["gateway"].is_object() {
         print_gateway(&status["gateway"], out)?;
     }
     if status["ikev2"].is_object() {
-        ikev2::print(&status["ikev2"], out)?;
+        print_ikev2(&status["ikev2"], out)?;
     }
     if status["voice"].is_object() {
         print_voice(&status["voice"], out)?;
@@ -285,16 +283,16 @@ fn print_voice(voice: &Value, out: &mut impl Write) -> Outcome {
 }
 
 /// Access points that carry members' tunnels, and what was signed for them.
-fn print_calls(calls: &Value, out: &mut impl Write) -> Outcome {
+fn print_receipt_requests(requests: &Value, out: &mut impl Write) -> Outcome {
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
-    for call in calls["open"].as_array().into_iter().flatten() {
+    for request in requests["open"].as_array().into_iter().flatten() {
         let (from, provider) =
-            (call["from"].as_str().unwrap_or("-"), call["provider"].as_str().unwrap_or("-"));
+            (request["from"].as_str().unwrap_or("-"), request["provider"].as_str().unwrap_or("-"));
         let provider = provider.get(..8).unwrap_or(provider);
-        let (counted, signed) = (bytes(&call["counted"]), bytes(&call["signed"]));
+        let (counted, signed) = (bytes(&request["counted"]), bytes(&request["signed"]));
         writeln!(out, "signing      at {from}, team {provider}: {counted} counted, {signed} signed for")?;
     }
-    for (kind, count) in calls["refused"].as_object().into_iter().flatten() {
+    for (kind, count) in requests["refused"].as_object().into_iter().flatten() {
         writeln!(out, "not signed   {count} × {kind}")?;
     }
     Ok(())
@@ -332,6 +330,24 @@ fn print_gateway(gateway: &Value, out: &mut impl Write) -> Outcome {
     }
     for (kind, count) in gateway["dropped"].as_object().into_iter().flatten() {
         writeln!(out, "dropped      {count} packets × {kind}")?;
+    }
+    Ok(())
+}
+
+/// Members that came in by IKEv2 or L2TP.
+fn print_ikev2(ikev2: &Value, out: &mut impl Write) -> std::io::Result<()> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    if let Some(error) = ikev2["error"].as_str() {
+        return writeln!(out, "IKEv2        {error}");
+    }
+    let l2tp = if ikev2["l2tp"] == true { " and L2TP" } else { "" };
+    let state = if ikev2["charon"].is_null() { ", being started again" } else { "" };
+    let (plane, restarts) = (text(&ikev2["data_plane"]), &ikev2["restarts"]);
+    writeln!(out, "IKEv2{l2tp}        packets by {plane}, {restarts} restarts{state}")?;
+    for peer in ikev2["peers"].as_array().into_iter().flatten() {
+        let (name, address, from) = (text(&peer["name"]), text(&peer["address"]), text(&peer["from"]));
+        let (suite, seconds) = (text(&peer["suite"]), &peer["seconds"]);
+        writeln!(out, "{name:<20} {address:<15} {from:<22} {suite}, for {seconds} s")?;
     }
     Ok(())
 }

@@ -1,19 +1,16 @@
 //! `guestright visit`: a member on somebody else's network.
 
-mod memory;
-mod meter;
-mod run;
 mod status;
-mod transport;
-mod way;
 
-use crate::settings::PROTOCOL_PORT;
+use crate::loops;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
+use guestright_host::{PROTOCOL_PORT, visit};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Be a guest: ask the access point of this network for service, and sign for what you use
 ///
@@ -79,26 +76,34 @@ enum Transport {
     Udp,
 }
 
-/// Where the access point is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    access_point: Ipv4Addr,
-    interface: String,
-}
-
 impl Visit {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
         if let Some(command) = &self.command {
             return command.run(&self.state, out);
         }
-        let place = self.place()?;
         let credentials = self.passphrase.credentials(&self.key, &self.certificate).map_err(|failure| {
             failure
                 .hint("name your files with --key and --certificate; `guestright team member add` makes them")
         })?;
-        guestright_cli::files::state_directory(&self.state)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(run::run(&self, place, credentials, out))
+        let settings = self.settings()?;
+        loops::run(async |stop| visit::run(&settings, credentials, stop, out).await)
+    }
+
+    fn settings(self) -> Result<visit::Settings, Failure> {
+        Ok(visit::Settings {
+            tunnel: self.tunnel_file()?,
+            state: self.state,
+            home: self.home,
+            access_point: self.access_point,
+            port: self.port,
+            interface: self.interface,
+            transport: match self.transport {
+                Transport::Tcp => visit::Transport::Tcp,
+                Transport::Udp => visit::Transport::Udp,
+            },
+            update_every: Duration::from_secs(self.update_seconds),
+            json: self.json,
+        })
     }
 
     /// The configuration of the way home, if there is to be a tunnel.
@@ -114,57 +119,5 @@ impl Visit {
             "`guestright team member add` makes one if the team has a gateway; name it with --tunnel, or go without a \
              tunnel: --no-tunnel",
         ))
-    }
-
-    /// The access point and the interface to it: as told, or those of the default route.
-    fn place(&self) -> Result<Place, Failure> {
-        if let (Some(access_point), Some(interface)) = (self.access_point, self.interface.clone()) {
-            return Ok(Place { access_point, interface });
-        }
-        let (gateway, interface) =
-            default_route(&std::fs::read_to_string("/proc/net/route")?).ok_or_else(|| {
-                Failure::network(anyhow!(
-                    "this computer has no default route, so there is no access point to ask"
-                ))
-                .hint("join the network first, or give --access-point and --interface")
-            })?;
-        let access_point = self.access_point.unwrap_or(gateway);
-        Ok(Place { access_point, interface: self.interface.clone().unwrap_or(interface) })
-    }
-}
-
-/// Where a running visit is asked.
-fn socket(state: &Path) -> PathBuf {
-    state.join("visit.sock")
-}
-
-/// The gateway and the interface of the default route with the lowest metric, from the kernel's table
-/// (proc(5), `/proc/net/route`: destination, gateway and mask are hexadecimal in the computer's byte order).
-fn default_route(table: &str) -> Option<(Ipv4Addr, String)> {
-    let routes = table.lines().skip(1).filter_map(|line| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let number = |index: usize| u32::from_str_radix(fields.get(index)?, 16).ok();
-        let metric: u32 = fields.get(6)?.parse().ok()?;
-        let gateway = Ipv4Addr::from(number(2)?.to_ne_bytes());
-        let is_default = number(1)? == 0 && number(7)? == 0 && !gateway.is_unspecified();
-        let interface = (*fields.first()?).to_owned();
-        is_default.then_some((metric, gateway, interface))
-    });
-    routes.min_by_key(|(metric, ..)| *metric).map(|(_, gateway, interface)| (gateway, interface))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_route_with_the_lowest_metric_wins() {
-        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
-            wlan0\t00000000\t0100A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n\
-            eth0\t00000000\t010B0A0A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
-            eth0\t000B0A0A\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n";
-        let want = if cfg!(target_endian = "little") { [10, 10, 11, 1] } else { [1, 11, 10, 10] };
-        assert_eq!(default_route(table), Some((Ipv4Addr::from(want), "eth0".to_owned())));
-        assert_eq!(default_route("Iface\n"), None);
     }
 }

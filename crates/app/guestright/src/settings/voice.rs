@@ -2,8 +2,6 @@
 
 mod ways;
 
-#[cfg(feature = "sms")]
-pub(crate) use ways::WhoMayAsk;
 pub(crate) use ways::{DnsSettings, SmsSettings};
 
 use super::{IpAddr, SocketAddr};
@@ -91,7 +89,7 @@ impl Default for VoiceSettings {
 
 impl VoiceSettings {
     /// The contacts, read.
-    pub(crate) fn contacts(&self) -> Result<Vec<Contact>, Failure> {
+    fn contacts(&self) -> Result<Vec<Contact>, Failure> {
         let read = |(name, contact): (&String, &VoiceContact)| {
             let what = || format!("understand the contact {name} in [voice.contacts]");
             let read = match contact {
@@ -106,7 +104,7 @@ impl VoiceSettings {
     }
 
     /// The peers, read.
-    pub(crate) fn peers(&self) -> Result<Vec<HomeHint>, Failure> {
+    fn peers(&self) -> Result<Vec<HomeHint>, Failure> {
         let read = |text: &String| {
             hint(text)
                 .with_context(|| format!("understand the peer {text} in [voice]"))
@@ -116,7 +114,7 @@ impl VoiceSettings {
     }
 
     /// Refuses what cannot be.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), Failure> {
         let (first, last) = (self.media_port_first, self.media_port_last);
         let fits =
             self.sip_port != 0 && first >= 1_024 && first < last && !(first..=last).contains(&self.sip_port);
@@ -129,14 +127,23 @@ impl VoiceSettings {
         self.sms.as_ref().map_or(Ok(()), SmsSettings::check)
     }
 
-    /// Makes paths absolute; `settings` is the file that this is from.
-    pub(crate) fn make_absolute(&mut self, settings: &Path) {
-        if let Some(dns) = &mut self.dns {
-            dns.make_absolute(settings);
-        }
-        if let Some(sms) = &mut self.sms {
-            sms.make_absolute(settings);
-        }
+    /// What the exchange is told; `path` is the settings file's.
+    pub(super) fn for_loop(&self, path: &Path) -> Result<guestright_exchange::Settings, Failure> {
+        self.check()?;
+        Ok(guestright_exchange::Settings {
+            listen: self.listen,
+            sip_port: self.sip_port,
+            domains: self.domains.clone(),
+            media_port_first: self.media_port_first,
+            media_port_last: self.media_port_last,
+            calls_max: self.calls_max,
+            calls_each_max: self.calls_each_max,
+            strangers: self.strangers,
+            peers: self.peers()?,
+            contacts: self.contacts()?,
+            dns: self.dns.as_ref().map(|dns| dns.for_loop(path)),
+            sms: self.sms.as_ref().map(|sms| sms.for_loop(path)).transpose()?,
+        })
     }
 }
 

@@ -296,6 +296,16 @@ fn receipts_go_round_and_a_tampered_one_is_named_and_left_out() {
 }
 
 #[test]
+fn a_wrong_file_is_the_configurations_fault_and_a_database_that_cannot_be_opened_the_systems() {
+    let desk = household();
+    assert_eq!(desk.fail("home --config family/none.toml").0, 78);
+    assert_eq!(desk.fail("home status --config family/home.toml").0, 69);
+    std::fs::create_dir_all(desk.path("family/home-state/receipts.sqlite")).unwrap();
+    let (code, words) = desk.fail("home --config family/home.toml");
+    assert!(code == 69 && words.contains("receipts.sqlite"), "{code}: {words}");
+}
+
+#[test]
 fn doctor_completions_and_manual_are_for_programs_too() {
     let desk = Desk::new();
     let findings = desk.json("doctor --json");

@@ -2,7 +2,7 @@
 
 use super::town::{self, GUESTS, Guest, Household, UPLINK};
 use crate::control;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use guestright_netns::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -161,7 +161,7 @@ impl Cast {
     /// What an access point says of itself.
     pub(super) fn status(&self, team: &str) -> anyhow::Result<Value> {
         let socket = self.path(team).join("ap-state/ap.sock");
-        let answer = control::ask(&socket, "status").map_err(|failure| anyhow!("{failure}"))?;
+        let answer = control::ask(&socket, "status")?;
         answer.with_context(|| format!("ask the access point of {team}"))
     }
 

@@ -103,5 +103,5 @@ pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, Failur
     }
     let files = GatewayFiles::open(&directory)?;
     let _lock = files.lock()?;
-    ike_files::revoke(&files, name, since)
+    Ok(ike_files::revoke(&files, name, since)?)
 }

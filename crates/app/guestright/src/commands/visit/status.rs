@@ -1,9 +1,9 @@
 //! `guestright visit status` and `guestright visit off`.
 
-use super::{socket, way};
 use crate::control;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_host::visit::{CleanedUp, clean_up, socket, switch_file};
 use guestright_units::Bytes;
 use serde_json::Value;
 use std::io::Write;
@@ -50,7 +50,7 @@ impl VisitCommand {
 /// Nobody visits with this directory; a closed switch is worth a word.
 fn nobody(state: &Path) -> Failure {
     let failure = Failure::network(anyhow!("no visit runs with {}", state.display()));
-    if way::switch_file(state).exists() {
+    if switch_file(state).exists() {
         failure.hint(
             "a visit was killed and its kill switch is closed: visit again, or open it with `guestright visit off`",
         )
@@ -67,12 +67,10 @@ fn off(state: &Path, out: &mut impl Write) -> Outcome {
         writeln!(out, "the visit has ended, and the kill switch is open")?;
         return Ok(());
     }
-    let meter = state.join("meter.json");
-    let counted = meter.exists();
-    guestright_firewall::clean_up(&meter).map_err(Failure::network)?;
-    if way::undo(state)? {
+    let CleanedUp { switch, counters } = clean_up(state)?;
+    if switch {
         writeln!(out, "the kill switch is open, and the tunnel of a killed visit is gone")?;
-    } else if counted {
+    } else if counters {
         writeln!(out, "the counters of a killed visit are gone")?;
     } else {
         writeln!(out, "nothing to do: no visit is running, and none has left anything behind")?;

@@ -3,14 +3,13 @@
 use crate::settings::beside;
 use anyhow::{Context as _, anyhow};
 use guestright_cli::failure::Failure;
-use guestright_directory::{HostName, TelephoneNumber};
+use guestright_directory::{TelephoneNumber, sms};
+use guestright_exchange::{DnsZone, MemberNames, SmsLine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-
-/// Stands for a member's name in [`DnsSettings::name`].
-const MEMBER: &str = "{member}";
+use std::time::Duration;
 
 /// Homes are looked up in the DNS, and members' records put there if there is a server to tell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -117,23 +116,29 @@ impl Default for SmsSettings {
 }
 
 impl DnsSettings {
-    /// Makes paths absolute; `settings` is the file that this is from.
-    pub(super) fn make_absolute(&mut self, settings: &Path) {
-        self.key_file = self.key_file.as_deref().map(|file| beside(settings, file));
+    /// What the exchange is told; `path` is the settings file's.
+    pub(super) fn for_loop(&self, path: &Path) -> guestright_exchange::DnsSettings {
+        guestright_exchange::DnsSettings {
+            resolver: self.resolver,
+            wait_max: Duration::from_secs(self.wait_seconds),
+            zone: self.zone(path),
+        }
     }
 
-    /// Server, zone and key file, if members' records are to be put into the DNS.
-    #[cfg(any(feature = "dns", test))]
-    pub(crate) fn zone(&self) -> Option<(SocketAddr, &str, &Path)> {
-        Some((self.server?, self.zone.as_deref()?, self.key_file.as_deref()?))
+    /// Where members' records are put into the DNS, if they are to be.
+    fn zone(&self, path: &Path) -> Option<DnsZone> {
+        Some(DnsZone {
+            server: self.server?,
+            zone: self.zone.clone()?,
+            key_file: beside(path, self.key_file.as_deref()?),
+            names: self.member_names(),
+            ttl_seconds: self.ttl_seconds,
+            for_people: self.for_people,
+        })
     }
 
-    /// The name that a member's record has in the DNS.
-    pub(crate) fn name_of(&self, member: &str) -> Result<Option<HostName>, Failure> {
-        let template = || self.name.as_ref().map(|name| name.replace(MEMBER, member));
-        let Some(name) = self.names.get(member).cloned().or_else(template) else { return Ok(None) };
-        let read = HostName::new(&name).with_context(|| format!("take {name} for {member} in [voice.dns]"));
-        read.map(Some).map_err(Failure::config)
+    fn member_names(&self) -> MemberNames {
+        MemberNames { template: self.name.clone(), own: self.names.clone() }
     }
 
     pub(super) fn check(&self) -> Result<(), Failure> {
@@ -143,24 +148,50 @@ impl DnsSettings {
         if said.contains(&true) != said.iter().all(|said| *said) || names != said[0] {
             return refused("server, zone, key_file, and name or names go together");
         }
-        if self.name.as_ref().is_some_and(|name| !name.contains(MEMBER)) {
+        if self.name.as_ref().is_some_and(|name| !name.contains(MemberNames::MEMBER)) {
             return refused("name has to have {member} in it, since every member needs a name of its own");
         }
         if !(1..=60).contains(&self.wait_seconds) || self.ttl_seconds == 0 {
             return refused("wait_seconds is 1 to 60, and ttl_seconds is not 0");
         }
-        self.names.keys().try_for_each(|member| self.name_of(member).map(drop))
+        let names = self.member_names();
+        Ok(self.names.keys().try_for_each(|member| names.name_of(member).map(drop))?)
     }
 }
 
 impl SmsSettings {
-    /// Makes paths absolute; `settings` is the file that this is from.
-    pub(super) fn make_absolute(&mut self, settings: &Path) {
-        for file in [&mut self.modem, &mut self.pin_file] {
-            *file = file.as_deref().map(|file| beside(settings, file));
-        }
-        if let Some(smpp) = &mut self.smpp {
-            smpp.password_file = beside(settings, &smpp.password_file);
+    /// What the exchange is told; `path` is the settings file's.
+    pub(super) fn for_loop(&self, path: &Path) -> Result<guestright_exchange::SmsSettings, Failure> {
+        Ok(guestright_exchange::SmsSettings {
+            line: self.line(path)?,
+            who_may_ask: match self.who_may_ask {
+                WhoMayAsk::Contacts => sms::WhoMayAsk::Contacts,
+                WhoMayAsk::Anyone => sms::WhoMayAsk::Anyone,
+                WhoMayAsk::Nobody => sms::WhoMayAsk::Nobody,
+            },
+            ask_numbers_on_cards: self.ask_numbers_on_cards,
+            messages_per_day: self.messages_per_day,
+            wait_seconds: self.wait_seconds,
+        })
+    }
+
+    fn line(&self, path: &Path) -> Result<SmsLine, Failure> {
+        match (&self.smpp, &self.modem) {
+            (Some(smpp), None) => Ok(SmsLine::Smpp {
+                server: smpp.server.clone(),
+                system_id: smpp.system_id.clone(),
+                password_file: beside(path, &smpp.password_file),
+                system_type: smpp.system_type.clone(),
+                number: smpp.number()?,
+            }),
+            (None, Some(device)) => Ok(SmsLine::Modem {
+                device: beside(path, device),
+                speed: self.modem_speed,
+                pin_file: self.pin_file.as_ref().map(|file| beside(path, file)),
+            }),
+            (Some(_), Some(_)) | (None, None) => {
+                Err(Failure::config(anyhow!("[voice.sms]: needs smpp or modem, and not both")))
+            }
         }
     }
 
@@ -213,13 +244,13 @@ mod tests {
              names = { bob = \"robert.example\" }\n\
              [sms]\nsmpp = { server = \"a:1\", system_id = \"x\", password_file = \"p\", number = \"+12025550142\" }\n",
         );
-        let mut settings = settings.unwrap();
-        settings.make_absolute(Path::new("/etc/home.toml"));
-        let dns = settings.dns.unwrap();
-        let name = |member: &str| dns.name_of(member).unwrap().unwrap().to_string();
+        let settings = settings.unwrap().for_loop(Path::new("/etc/home.toml")).unwrap();
+        let zone = settings.dns.unwrap().zone.unwrap();
+        let name = |member: &str| zone.names.name_of(member).unwrap().unwrap().to_string();
         assert_eq!((name("alice"), name("bob")), ("alice.example".to_owned(), "robert.example".to_owned()));
-        assert_eq!(dns.zone().unwrap().2, Path::new("/etc/a.key"));
-        assert_eq!(settings.sms.unwrap().smpp.unwrap().password_file, Path::new("/etc/p"));
+        assert_eq!(zone.key_file, Path::new("/etc/a.key"));
+        let Some(SmsLine::Smpp { password_file, .. }) = settings.sms.map(|sms| sms.line) else { panic!() };
+        assert_eq!(password_file, Path::new("/etc/p"));
         assert!(read("[dns]\n[sms]\nmodem = \"/dev/ttyUSB2\"\n").is_ok());
     }
 

@@ -1,0 +1,207 @@
+//! The DNS: contacts are looked up there, and members' records put there.
+
+use super::Way;
+use crate::{DnsSettings, DnsZone, MemberNames};
+use guestright_directory::{Contact, Finder, Finding, HostName, Record, Source};
+use guestright_dns::{DnsFinder, Resolver, TsigKey, UpdateSettings, Updater};
+use guestright_error::{OrFail as _, RunError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A key file is not longer.
+const KEY_FILE_MAX: usize = 4_096;
+/// How long each of the system's servers may take, so that the next one has a chance.
+const SERVER_MAX: Duration = Duration::from_secs(4);
+/// How long an update may take.
+const UPDATE_MAX: Duration = Duration::from_secs(20);
+/// How long after a failure it is tried again: at first, and at most.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(1_800));
+/// How often it is looked whether everything is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(6 * 3_600);
+
+type Wanted = BTreeMap<HostName, Record>;
+
+/// The DNS.
+pub(super) struct Dns {
+    finder: DnsFinder,
+    wait_max: Duration,
+    publishing: Option<Publishing>,
+}
+
+/// The task that keeps members' records in the DNS.
+struct Publishing {
+    names: MemberNames,
+    wanted: watch::Sender<Wanted>,
+    task: JoinHandle<()>,
+}
+
+impl Dns {
+    pub(super) fn start(settings: &DnsSettings) -> Result<Self, RunError> {
+        let wait = settings.wait_max;
+        let resolver = match settings.resolver {
+            Some(server) => Resolver::named(server, wait),
+            None => Resolver::system(wait.min(SERVER_MAX)),
+        };
+        let publishing = match &settings.zone {
+            Some(zone) => {
+                let updater = updater(zone)?;
+                let (wanted, changes) = watch::channel(Wanted::new());
+                let task = tokio::spawn(publish(updater, changes));
+                Some(Publishing { names: zone.names.clone(), wanted, task })
+            }
+            None => None,
+        };
+        Ok(Self { finder: DnsFinder::new(resolver, None), wait_max: wait, publishing })
+    }
+}
+
+/// Why a file is no key for updates.
+type NoKey = Box<dyn std::error::Error + Send + Sync>;
+
+fn updater(zone: &DnsZone) -> Result<Updater, RunError> {
+    let read = || {
+        let text = guestright_keys::read_secret_text(&zone.key_file, KEY_FILE_MAX)?;
+        key(&text)
+    };
+    let key = read().or_config(|| format!("read the key for updates in {}", zone.key_file.display()))?;
+    Ok(Updater::new(UpdateSettings {
+        server: zone.server,
+        zone: zone.zone.clone(),
+        key,
+        ttl: zone.ttl_seconds,
+        for_people: zone.for_people,
+        timeout: UPDATE_MAX,
+    }))
+}
+
+/// A key as `tsig-keygen` writes it: `key "NAME" { algorithm hmac-sha256; secret "…"; };`
+fn key(text: &str) -> Result<TsigKey, NoKey> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
+    let words: Vec<&str> = lines
+        .flat_map(|line| line.split(|letter: char| letter.is_whitespace() || "{};\"".contains(letter)))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let (name, algorithm, secret) = match words[..] {
+        ["key", name, "algorithm", algorithm, "secret", secret]
+        | ["key", name, "secret", secret, "algorithm", algorithm] => (name, algorithm, secret),
+        _ => return Err("it is not one key as `tsig-keygen -a hmac-sha256 NAME` writes it".into()),
+    };
+    if !algorithm.eq_ignore_ascii_case("hmac-sha256") {
+        return Err(
+            "its algorithm is not hmac-sha256; make one with `tsig-keygen -a hmac-sha256 NAME`".into()
+        );
+    }
+    Ok(TsigKey::from_base64(name, secret)?)
+}
+
+impl Way for Dns {
+    fn source(&self) -> Source {
+        Source::Dns
+    }
+
+    fn wait_max(&self) -> Duration {
+        self.wait_max
+    }
+
+    fn suits(&self, contact: &Contact) -> bool {
+        contact.dns.is_some()
+    }
+
+    fn find<'a>(&'a self, contact: &'a Contact, _: Option<&'a Record>) -> Finding<'a> {
+        self.finder.find(contact)
+    }
+
+    fn set_own(&self, own: &[(String, Record)]) {
+        let Some(publishing) = &self.publishing else { return };
+        let mut wanted = Wanted::new();
+        for (member, record) in own {
+            match publishing.names.name_of(member) {
+                Ok(Some(name)) => drop(wanted.insert(name, record.clone())),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(error = error.sentence(), "a member has no name in the DNS"),
+            }
+        }
+        publishing.wanted.send_replace(wanted);
+    }
+}
+
+impl Drop for Dns {
+    fn drop(&mut self) {
+        if let Some(publishing) = &self.publishing {
+            publishing.task.abort();
+        }
+    }
+}
+
+/// Keeps in the DNS what is wanted there. What is wanted no more is taken away, if this run has put it there.
+async fn publish(updater: Updater, mut changes: watch::Receiver<Wanted>) {
+    let mut there = Vec::new();
+    let mut pause = AGAIN.0;
+    loop {
+        let wanted = changes.borrow_and_update().clone();
+        let failed = update(&updater, &wanted, &mut there).await;
+        let wait = if failed { pause } else { LOOK_EVERY };
+        pause = if failed { (pause * 2).min(AGAIN.1) } else { AGAIN.0 };
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Whether something has failed.
+async fn update(updater: &Updater, wanted: &Wanted, there: &mut Vec<HostName>) -> bool {
+    let mut failed = false;
+    for (name, record) in wanted {
+        match updater.publish(name, record).await {
+            Ok(published) => {
+                tracing::info!(%name, ?published, "a member's home is in the DNS");
+                if !there.contains(name) {
+                    there.push(name.clone());
+                }
+            }
+            Err(error) => {
+                failed = true;
+                tracing::warn!(%name, %error, "a member's home could not be put into the DNS");
+            }
+        }
+    }
+    let gone: Vec<HostName> = there.iter().filter(|name| !wanted.contains_key(*name)).cloned().collect();
+    for name in gone {
+        match updater.withdraw(&name).await {
+            Ok(()) => there.retain(|each| *each != name),
+            Err(error) => {
+                failed = true;
+                tracing::warn!(%name, %error, "a former member's home could not be taken out of the DNS");
+            }
+        }
+    }
+    failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_is_one_key_of_the_one_algorithm() {
+        let secret = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+        let good = format!(
+            "# for updates\nkey \"home\" {{\n\talgorithm hmac-sha256;\n\tsecret \"{secret}\";\n}};\n"
+        );
+        assert_eq!(format!("{:?}", key(&good).unwrap()), "TsigKey(home.)");
+        let cases = [
+            good.replace("sha256", "md5"),
+            good.repeat(2),
+            good.replace(secret, "short"),
+            secret.to_owned(),
+            String::new(),
+        ];
+        for text in cases {
+            let refused = key(&text).unwrap_err().to_string();
+            assert!(!refused.contains(secret) && !refused.is_empty(), "{refused}");
+        }
+    }
+}

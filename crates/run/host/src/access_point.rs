@@ -1,0 +1,473 @@
+//! The loop around the access point's machine.
+
+mod guard;
+mod home_contact;
+mod link;
+
+use crate::control::{self, Question};
+use crate::home_channel::{self, FromHome};
+use crate::{QUESTIONS_MAX, Stop, private};
+use guard::{Done, Order, Orders};
+use guestright_channel::Credentials;
+use guestright_clock::Clock;
+use guestright_error::{OrFail as _, RunError};
+use guestright_firewall::{self as firewall, Firewall, Shaping, Tunnels};
+use guestright_identity::{Certificate, Role};
+use guestright_receipt::Receipt;
+use guestright_roaming::AccessPoint;
+use guestright_roaming::access_point::{self, Address, CALL, Event, SessionStatus, Transmit};
+use guestright_roaming::message::Code;
+use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
+use guestright_units::Bytes;
+use link::{DATAGRAM, FromLink, Link};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How many messages of visitors may wait.
+const MESSAGES_MAX: usize = 256;
+/// How many of its own receipts an access point keeps until its home has them.
+const RECEIPTS_MAX: u64 = 100_000;
+/// How many ended sessions `status` remembers.
+const ENDED_MAX: usize = 256;
+/// How long visitors have to sign for the last bytes when the program stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Whether the own home can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HomeState {
+    /// Looked for since the start. Messages wait for it, because it may be there in a moment.
+    Sought,
+    Up,
+    Lost,
+}
+
+struct Loop {
+    machine: AccessPoint,
+    clock: Clock,
+    link: Link,
+    orders: Orders,
+    home: mpsc::Sender<Vec<u8>>,
+    home_state: HomeState,
+    store: WriterHandle,
+    interface: String,
+    team: String,
+    reading: bool,
+    drops: BTreeMap<String, u64>,
+    allowance: Option<Bytes>,
+    home_contacts: u64,
+    passing: BTreeSet<Address>,
+    ended: VecDeque<Value>,
+    stopping: bool,
+}
+
+/// What an access point needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory for what is kept between runs.
+    pub state: PathBuf,
+    /// The team's home.
+    pub home: SocketAddr,
+    /// The port of the protocol on the visitors' link.
+    pub port: u16,
+    /// The interface on which visitors arrive; nothing else may be on it.
+    pub visitor_interface: String,
+    /// The interface to the Internet.
+    pub uplink_interface: String,
+    /// Further networks that visitors must never reach: address and prefix length.
+    pub household: Vec<(IpAddr, u8)>,
+    /// What passes to and from tunnels without a session, so that homes can be found.
+    pub tunnels: Option<Tunnels>,
+    /// The share of the line that visitors may have; without it they are not shaped.
+    pub shaping: Option<Shaping>,
+    /// What the machine is told.
+    pub machine: access_point::Config,
+}
+
+impl Settings {
+    /// What the firewall is told, with the access point's address read from the visitors' interface.
+    ///
+    /// # Errors
+    /// The interface is not there or has no IPv4 address.
+    pub fn rules(&self) -> Result<firewall::Settings, RunError> {
+        let interface = &self.visitor_interface;
+        let (address, length) =
+            firewall::interface_address(interface).map_err(RunError::network)?.ok_or_else(|| {
+                RunError::config(format!("{interface} has no IPv4 address")).with_hint(format!(
+                    "give it one, for example: ip address add 10.73.0.1/24 dev {interface}"
+                ))
+            })?;
+        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+        let network = (Ipv4Addr::from_bits(address.to_bits() & mask), length);
+        let mut rules =
+            firewall::Settings::new(interface, &self.uplink_interface, address, network, self.port);
+        rules.household.clone_from(&self.household);
+        rules.tunnels.clone_from(&self.tunnels);
+        rules.shaping = self.shaping;
+        Ok(rules)
+    }
+
+    /// How often the firewall's counters are read: ten times in an interval, within bounds.
+    fn pace(&self) -> Duration {
+        Duration::from_millis((self.machine.interval.0 / 10_000).clamp(50, 500))
+    }
+}
+
+/// Where a running access point with this state directory answers questions.
+pub fn socket(state: &Path) -> PathBuf {
+    state.join("ap.sock")
+}
+
+/// Where the firewall's changes are written down.
+pub fn firewall_state(state: &Path) -> PathBuf {
+    state.join("firewall.json")
+}
+
+/// What the loop listens to.
+struct Inputs {
+    link: mpsc::Receiver<FromLink>,
+    guard: mpsc::Receiver<Done>,
+    home: mpsc::Receiver<FromHome>,
+    questions: mpsc::Receiver<Question>,
+    stop: Stop,
+}
+
+/// Runs an access point until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
+///
+/// # Errors
+/// The certificate is not an access point's, a file cannot be used, or the system refuses the firewall or a port.
+/// The firewall is then as it was before.
+pub async fn run(
+    settings: &Settings,
+    credentials: Credentials,
+    stop: Stop,
+    out: &mut impl Write,
+) -> Result<(), RunError> {
+    if credentials.certificate.role() != Role::AccessPoint {
+        let role = credentials.certificate.role();
+        return Err(RunError::config(format!("the certificate is for a {role}, not for an access point")));
+    }
+    let state = &settings.state;
+    private::make_directory(state)?;
+    let limits = Limits { receipts_max: RECEIPTS_MAX };
+    let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+    let undelivered = undelivered(&store)?;
+    let rules = settings.rules()?;
+    let address = SocketAddr::from((rules.access_point, settings.port));
+    let firewall = Firewall::up(rules, &firewall_state(state)).map_err(RunError::network)?;
+    for warning in firewall.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let team = credentials.certificate.team_id().to_string();
+    let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
+    let (messages, from_link) = mpsc::channel(MESSAGES_MAX);
+    let link = Link::open(address, messages).await.or_network(|| format!("listen at {address}"))?;
+    let Credentials { key, certificate } = credentials.clone();
+    let machine = AccessPoint::new(settings.machine.clone(), key, certificate);
+    let (events, from_home) = mpsc::channel(home_channel::EVENTS_MAX);
+    let home = home_channel::keep(settings.home, credentials, events);
+    let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+    control::serve(&socket(state), questions)?;
+    let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;
+    let mut this = Loop {
+        machine,
+        clock: Clock::start(),
+        link,
+        orders,
+        home,
+        home_state: HomeState::Sought,
+        store: writer.handle(),
+        interface: settings.visitor_interface.clone(),
+        team: team.clone(),
+        reading: false,
+        drops: BTreeMap::new(),
+        allowance: settings.tunnels.is_some().then_some(Bytes(0)),
+        home_contacts: 0,
+        passing: BTreeSet::new(),
+        ended: VecDeque::new(),
+        stopping: false,
+    };
+    let now = this.clock.now();
+    this.machine.restore(undelivered, now);
+    let interface = &settings.visitor_interface;
+    writeln!(out, "access point of team {team} at {address}, for visitors on {interface}")
+        .and_then(|()| out.flush())
+        .map_err(RunError::Output)?;
+    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop };
+    this.run(inputs, settings.pace()).await;
+    this.link.finish().await;
+    this.orders.send(Order::Stop);
+    let restored = thread.join().map_err(|_| RunError::broken_thread("the firewall's thread"))?;
+    writer.stop().map_err(RunError::network)?;
+    // It is only a door; the next start replaces it.
+    let _ = std::fs::remove_file(socket(state));
+    restored.map_err(RunError::network)
+}
+
+impl Loop {
+    /// Awaits, calls the machine, carries out what it wants; until a request to stop and then its farewell end it.
+    async fn run(&mut self, mut inputs: Inputs, pace: Duration) {
+        let mut tick = tokio::time::interval(pace);
+        let farewell = tokio::time::sleep(Duration::MAX);
+        tokio::pin!(farewell);
+        loop {
+            let due = self.machine.poll_timeout().map_or(pace, |due| self.clock.until(due).min(pace));
+            let mut stop = false;
+            tokio::select! {
+                Some(input) = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
+                accepted = self.link.accept() => self.handle_connection(accepted),
+                Some(answer) = inputs.guard.recv() => self.handle_guard(answer),
+                Some(event) = inputs.home.recv() => self.handle_home(event),
+                Some((question, reply)) = inputs.questions.recv() => {
+                    stop = question == "stop";
+                    let _ = reply.send(self.answer(&question));
+                }
+                _ = tick.tick() => self.read(),
+                () = tokio::time::sleep(due) => {}
+                () = inputs.stop.requested() => stop = true,
+                () = &mut farewell => return,
+            }
+            let now = self.clock.now();
+            if stop && !self.stopping {
+                self.stopping = true;
+                self.machine.shut_down(now);
+                farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
+            }
+            self.machine.handle_timeout(now);
+            self.drain();
+            let delivered = self.machine.undelivered() == 0 || self.home_state != HomeState::Up;
+            if self.stopping && self.machine.status().is_empty() && delivered {
+                return;
+            }
+        }
+    }
+
+    fn handle_link(&mut self, input: FromLink) {
+        match input {
+            FromLink::Message { path, bytes, .. } if path & CALL != 0 && path & DATAGRAM == 0 => {
+                let now = self.clock.now();
+                self.machine.handle_call(path, &bytes, now);
+            }
+            FromLink::Message { ip, path, bytes } => {
+                if self.stopping && self.machine.status().is_empty() {
+                    return;
+                }
+                let Some(mac) = self.hardware_address(ip) else { return };
+                let now = self.clock.now();
+                self.machine.handle_visitor(Address::new(mac, ip), path, &bytes, now);
+            }
+            FromLink::Ended(path) => {
+                self.link.end(path);
+                let now = self.clock.now();
+                self.machine.handle_hung_up(path, now);
+            }
+            FromLink::HomeReached { ip, path, stream } => {
+                self.link.add(path, ip, stream);
+                self.machine.handle_called(path);
+            }
+        }
+    }
+
+    fn hardware_address(&self, ip: Ipv4Addr) -> Option<[u8; 6]> {
+        let found = firewall::neighbour(ip, &self.interface).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a visitor's hardware address could not be looked up");
+            None
+        });
+        found.map(firewall::MacAddress::bytes)
+    }
+
+    fn handle_connection(&mut self, accepted: std::io::Result<(tokio::net::TcpStream, SocketAddr)>) {
+        match accepted {
+            Ok((stream, from)) => self.link.admit(stream, from, &self.machine.paths_in_use()),
+            Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
+        }
+    }
+
+    fn handle_guard(&mut self, answer: Done) {
+        let now = self.clock.now();
+        match answer {
+            Done::Read(reading) => {
+                self.reading = false;
+                self.drops = reading.drops;
+                self.allowance = self.allowance.map(|_| reading.allowance);
+                for (address, counted) in reading.used {
+                    self.machine.handle_traffic(address, counted, now);
+                }
+                self.handle_tunnels(&reading.tunnels);
+            }
+            Done::Opened(address) => drop(self.passing.insert(address)),
+            Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
+            Done::Failed(error) => {
+                self.reading = false;
+                tracing::error!(%error, "the firewall refused an order");
+            }
+        }
+    }
+
+    /// Visitors that have nothing but a tunnel: their homes are contacted, within the machine's limits.
+    fn handle_tunnels(&mut self, tunnels: &[(Ipv4Addr, Ipv4Addr, NonZeroU16)]) {
+        if tunnels.is_empty() {
+            return;
+        }
+        let neighbours = firewall::neighbours(&self.interface).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the visitors' hardware addresses could not be looked up");
+            BTreeMap::new()
+        });
+        let now = self.clock.now();
+        for (ip, home, port) in tunnels {
+            if let Some(mac) = neighbours.get(ip) {
+                self.machine.handle_flow(Address::new(mac.bytes(), *ip), *home, *port, now);
+            }
+        }
+    }
+
+    fn handle_home(&mut self, event: FromHome) {
+        let now = self.clock.now();
+        match event {
+            FromHome::Up => {
+                self.home_state = HomeState::Up;
+                self.machine.handle_home_found(now);
+            }
+            FromHome::Message(bytes) => self.machine.handle_home(&bytes, now),
+            FromHome::Lost(reason) => {
+                if self.home_state == HomeState::Up {
+                    tracing::warn!(%reason, "the home is lost; trying again");
+                }
+                self.home_state = HomeState::Lost;
+                self.machine.handle_home_lost(now);
+            }
+        }
+    }
+
+    /// Asks the firewall for its counters, unless it is still busy with the last time.
+    fn read(&mut self) {
+        if !self.reading {
+            self.reading = self.orders.send(Order::Read);
+        }
+    }
+
+    /// Carries out everything that the machine wants.
+    fn drain(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            self.carry_out(event);
+        }
+        while let Some(transmit) = self.machine.poll_transmit() {
+            match transmit {
+                Transmit::Visitor(path, bytes) => self.link.answer(path, bytes),
+                Transmit::Home(bytes) => {
+                    if self.home_state == HomeState::Lost || self.home.try_send(bytes).is_err() {
+                        let now = self.clock.now();
+                        self.machine.handle_home_lost(now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, event: Event) {
+        match event {
+            Event::Call { path, home } => {
+                self.home_contacts += 1;
+                self.link.contact_home(path, home);
+            }
+            Event::HangUp(path) => self.link.end(path),
+            Event::Opened { address, class, member } => {
+                tracing::info!(%class, %member, "opened a session");
+                self.order(Order::Open(address, class));
+            }
+            Event::Reclassified { address, class } => self.order(Order::Reclassify(address, class)),
+            Event::Closing { address, .. } => {
+                self.passing.remove(&address);
+                self.order(Order::Close(address));
+            }
+            Event::Closed { session, code } => self.closed(&session, code),
+            Event::Received(receipt, certificate) => {
+                let now = self.clock.now().unix_seconds();
+                let reply = |result: Result<_, guestright_store::StoreError>| {
+                    if let Err(error) = result {
+                        tracing::error!(%error, "a receipt could not be kept here");
+                    }
+                };
+                if let Err(error) = self.store.put(vec![(receipt, *certificate)], now, reply) {
+                    tracing::error!(%error, "a receipt could not be kept here");
+                }
+            }
+            Event::Delivered(sessions) => {
+                let _ = self.store.run(move |store| drop(store.mark_flushed(&sessions)));
+            }
+            Event::Refused { address, kind, reason } => tracing::debug!(%address, kind, %reason, "refused"),
+        }
+    }
+
+    /// The sessions; open are those whose packets the firewall lets through.
+    fn sessions(&self) -> Vec<Value> {
+        let mut sessions = self.machine.status();
+        for session in &mut sessions {
+            session.open &= self.passing.contains(&session.address);
+        }
+        sessions.iter().map(session_json).collect()
+    }
+
+    fn order(&self, order: Order) {
+        // The thread ends only after this loop.
+        self.orders.send(order);
+    }
+
+    fn closed(&mut self, session: &SessionStatus, code: Code) {
+        tracing::info!(%code, counted = %session.counted, signed = %session.signed, "closed a session");
+        let mut ended = session_json(session);
+        ended["end"] = json!(code.to_string());
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(ended);
+    }
+
+    fn answer(&mut self, question: &str) -> Value {
+        match question {
+            "status" => json!({
+                "team": self.team,
+                "home_up": self.home_state == HomeState::Up,
+                "sessions": self.sessions(),
+                "closed": self.ended,
+                "undelivered": self.machine.undelivered(),
+                "refused": self.machine.refusals(),
+                "dropped": self.drops,
+                "allowance": self.allowance.map(|used| json!({ "used": used.0, "calls": self.home_contacts })),
+            }),
+            "stop" => json!({ "stopping": true }),
+            _ => json!({ "error": "the questions are: status, stop" }),
+        }
+    }
+}
+
+fn session_json(session: &SessionStatus) -> Value {
+    json!({
+        "ip": session.address.ip.to_string(),
+        "mac": firewall::MacAddress::new(session.address.mac).map(|mac| mac.to_string()).unwrap_or_default(),
+        "tunnel": session.address.home.map(|home| home.to_string()),
+        "member": session.member.to_string(),
+        "team": session.team.to_string(),
+        "class": session.class.name(),
+        "started": session.started.to_string(),
+        "counted": session.counted.0,
+        "signed": session.signed.0,
+        "open": session.open,
+    })
+}
+
+/// The receipts that were kept and not delivered when the program stopped.
+fn undelivered(store: &Store) -> Result<Vec<(Receipt, Certificate)>, RunError> {
+    let mut receipts = Vec::new();
+    for outgoing in store.unflushed(10_000).map_err(RunError::network)? {
+        let certificate = Certificate::parse_kept(&outgoing.certificate).map_err(RunError::config)?;
+        let receipt = Receipt::from_kept(&outgoing.receipt, &certificate).map_err(RunError::config)?;
+        receipts.push((receipt, certificate));
+    }
+    Ok(receipts)
+}

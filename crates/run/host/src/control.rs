@@ -1,0 +1,82 @@
+//! How `status` and `off` speak with a running program: one line of JSON each way over a Unix socket.
+//!
+//! The socket lies in the program's state directory, which only its owner may enter.
+
+use guestright_error::{OrFail as _, RunError};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tokio::sync::{mpsc, oneshot};
+
+/// A question has at most so many bytes.
+const QUESTION_MAX: u64 = 4_096;
+
+/// A question and where its answer goes.
+pub type Question = (String, oneshot::Sender<Value>);
+
+/// Answers questions at `path` until the receiver of `questions` is gone. Needs a tokio runtime.
+///
+/// # Errors
+/// No socket can be made there.
+pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> Result<(), RunError> {
+    // What is there is left over: the state directory is locked by its program.
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path).or_network(|| format!("open {}", path.display()))?;
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let questions = questions.clone();
+            tokio::spawn(async move {
+                let (read, mut write) = stream.split();
+                let mut line = String::new();
+                let read = tokio::io::BufReader::new(read.take(QUESTION_MAX)).read_line(&mut line).await;
+                let (reply, answer) = oneshot::channel();
+                if read.is_ok()
+                    && questions.send((line.trim().to_owned(), reply)).await.is_ok()
+                    && let Ok(answer) = answer.await
+                {
+                    // The asker may have gone.
+                    let _ = write.write_all(format!("{answer}\n").as_bytes()).await;
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Waits until no program runs behind `path` any more; false if one still does after `most`.
+pub fn wait_until_gone(path: &Path, most: Duration) -> bool {
+    let deadline = Instant::now() + most;
+    while UnixStream::connect(path).is_ok() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Asks the program behind `path`. Nothing if none runs there, null if it ended without an answer.
+///
+/// # Errors
+/// It runs and does not answer.
+pub fn ask(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
+    let Ok(mut stream) = UnixStream::connect(path) else { return Ok(None) };
+    let answer = (|| {
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(format!("{question}\n").as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line)?;
+        Ok::<_, std::io::Error>(line)
+    })();
+    let answer = answer.or_network(|| format!("ask the program behind {}", path.display()))?;
+    if answer.is_empty() {
+        return Ok(Some(Value::Null)); // It ended while it was asked.
+    }
+    serde_json::from_str(&answer)
+        .map(Some)
+        .or_network(|| "the running program's answer is not JSON".to_owned())
+}

@@ -1,0 +1,531 @@
+//! The loop around the home's machine.
+
+mod delegates;
+pub mod gateway;
+pub mod ikev2;
+mod mapping;
+mod members;
+mod open;
+
+use crate::control::{self, Question};
+use crate::{QUESTIONS_MAX, Stop, private};
+use delegates::{Delegates, Lookup};
+use gateway::Gateway;
+use guestright_channel::{Credentials, Receiver, Sender, accept};
+use guestright_clock::Clock;
+use guestright_error::{OrFail as _, RunError};
+use guestright_exchange::Exchange;
+use guestright_identity::{Certificate, Role};
+use guestright_reciprocity::StrangerCounters;
+use guestright_roaming::TeamServer;
+use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
+use guestright_store::{
+    Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
+};
+use guestright_units::{Bytes, TeamId};
+use ikev2::Ikev2;
+use mapping::PortMapping;
+use open::{Ways, edge, read_revocations};
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+/// How many handshakes may go on at a time.
+const HANDSHAKES_MAX: usize = 64;
+/// How many messages may wait for one program of the team.
+const OUTGOING_MAX: usize = 256;
+
+/// How much of what the team's programs send may wait for the loop, all together.
+const PEER_INPUTS_MAX: usize = 256;
+/// How many answers of the store may wait for the loop.
+const STORE_INPUTS_MAX: usize = 64;
+
+/// What programs of the team do.
+enum FromPeer {
+    Connected(Box<Connected>),
+    Message(Peer, Vec<u8>),
+    Gone(Peer),
+}
+
+/// A fresh channel, and whose it is.
+struct Connected {
+    sender: Sender,
+    receiver: Receiver,
+    certificate: Certificate,
+}
+
+/// What the store answers.
+enum FromStore {
+    Stored(Token, Result<PutReport, StoreError>),
+    Fetched(Token, Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+struct Loop {
+    server: TeamServer,
+    team: TeamId,
+    clock: Clock,
+    rng: StdRng,
+    store: WriterHandle,
+    /// Tasks that read from peers send here and wait if it is full, so that TCP makes their peers wait. The loop
+    /// never waits for them: what it sends to peers it tries to send, and drops a peer that does not read.
+    peer_inputs: mpsc::Sender<FromPeer>,
+    /// The store's thread sends here and waits if it is full. The loop never waits for that thread while it holds the
+    /// receiver: a request that finds the store's queue full is refused at once.
+    store_inputs: mpsc::Sender<FromStore>,
+    peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
+    next_peer: Peer,
+    counters: StrangerCounters,
+    revocations: Option<PathBuf>,
+    gateway: Option<Gateway>,
+    ikev2: Option<Ikev2>,
+    mapping: Option<PortMapping>,
+    exchange: Option<Exchange>,
+}
+
+/// What the loop listens to.
+struct Inputs {
+    listener: TcpListener,
+    from_peers: mpsc::Receiver<FromPeer>,
+    from_store: mpsc::Receiver<FromStore>,
+    questions: mpsc::Receiver<Question>,
+    stop: Stop,
+}
+
+/// What a home needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory for what is kept between runs, the receipts among it.
+    pub state: PathBuf,
+    /// Where it awaits the programs of its team.
+    pub listen: SocketAddr,
+    /// The team's revocation list, if there is one.
+    pub revocations: Option<PathBuf>,
+    /// How many receipts are kept; the oldest go first.
+    pub receipts_max: u64,
+    /// What the machine is told.
+    pub machine: home::Config,
+    /// Where access points ask for receipts of members that have nothing but a tunnel, if there is a gateway.
+    pub protocol_listen: SocketAddr,
+    /// The way home for roaming members; without it there is none.
+    pub gateway: Option<gateway::Settings>,
+    /// Calls between members. They need a gateway.
+    pub exchange: Option<guestright_exchange::Settings>,
+}
+
+/// Where a running home with this state directory answers questions.
+pub fn socket(state: &Path) -> PathBuf {
+    state.join("home.sock")
+}
+
+/// Puts back what a home that was killed has left behind. Says whether there was anything.
+///
+/// # Errors
+/// The system refuses, or the gateway's directory cannot be read.
+pub fn clean_up(state: &Path, gateway: Option<&gateway::Settings>) -> Result<bool, RunError> {
+    let left = gateway.map_or(Ok(false), |gateway| gateway::clean_up(gateway, state))?;
+    Ok(delegates::clean_up(state)? || left)
+}
+
+/// Runs a home until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
+///
+/// # Errors
+/// The certificate is not a home's, a file cannot be used, or the system refuses a port, the firewall or a tunnel.
+/// The network is then as it was before.
+pub async fn run(
+    settings: &Settings,
+    credentials: Credentials,
+    stop: Stop,
+    out: &mut impl Write,
+) -> Result<(), RunError> {
+    if credentials.certificate.role() != Role::Home {
+        let role = credentials.certificate.role();
+        return Err(RunError::config(format!("the certificate is for a {role}, not for a home")));
+    }
+    let state = &settings.state;
+    private::make_directory(state)?;
+    let store = open::store(settings)?;
+    let mut clock = Clock::start();
+    let team = credentials.certificate.team_id();
+    let (server, counters) = open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
+    let receipts = store.count();
+    let listener = TcpListener::bind(settings.listen).await;
+    let listener = listener.or_network(|| format!("listen at {}", settings.listen))?;
+    let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
+    let exchange = open::exchange(settings, &credentials, gateway.as_ref()).await?;
+    let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
+    let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
+    let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
+    let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+    control::serve(&socket(state), questions)?;
+    let mut this = Loop {
+        server,
+        team,
+        clock,
+        rng: guestright_clock::rng(),
+        store: writer.handle(),
+        peer_inputs,
+        store_inputs,
+        peers: BTreeMap::new(),
+        next_peer: 0,
+        counters,
+        revocations: settings.revocations.clone(),
+        gateway,
+        ikev2,
+        mapping,
+        exchange,
+    };
+    let port = this.gateway.as_ref().map(Gateway::port);
+    let mut delegates =
+        port.map(|port| Delegates::start(settings.protocol_listen, port, state)).transpose()?;
+    writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)
+        .and_then(|()| out.flush())
+        .map_err(RunError::Output)?;
+    let inputs = Inputs { listener, from_peers, from_store, questions: asked, stop };
+    this.run(inputs, Arc::new(credentials), &mut delegates).await;
+    let delegates_stopped = match delegates {
+        Some(delegates) => delegates.stop(|lookup| this.look_up(lookup)).await,
+        None => Ok(()),
+    };
+    let stopped = this.close().await;
+    writer.stop().map_err(RunError::network)?;
+    // It is only a door; the next start replaces it.
+    let _ = std::fs::remove_file(socket(state));
+    stopped.and(delegates_stopped)
+}
+
+impl Loop {
+    /// Awaits, calls the machine, carries out what it wants; until it is asked to stop. Whoever waits to send to the
+    /// loop waits no more after that: the store's thread goes on answering others.
+    async fn run(
+        &mut self,
+        mut inputs: Inputs,
+        credentials: Arc<Credentials>,
+        delegates: &mut Option<Delegates>,
+    ) {
+        let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        loop {
+            tokio::select! {
+                accepted = inputs.listener.accept() => match accepted {
+                    Ok((stream, _)) => self.admit(stream, &credentials, &handshakes),
+                    Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
+                },
+                Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
+                Some(input) = inputs.from_store.recv() => self.handle_store(input),
+                Some((question, reply)) = inputs.questions.recv() => {
+                    let is_last = question == "stop";
+                    let reply =
+                        if question == "status" { self.join(delegates.as_ref(), reply) } else { reply };
+                    self.answer(&question, reply);
+                    if is_last {
+                        return;
+                    }
+                }
+                Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
+                () = inputs.stop.requested() => return,
+            }
+            self.drain();
+        }
+    }
+
+    /// Where to send the home's status, so that what its other tasks know joins it on the way to `reply`.
+    fn join(&self, delegates: Option<&Delegates>, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
+        let reply = match &self.exchange {
+            Some(exchange) => exchange.join(reply),
+            None => reply,
+        };
+        match delegates {
+            Some(delegates) => delegates.join(reply),
+            None => reply,
+        }
+    }
+
+    /// Gives back what belongs to others: the router's ports, the other ways in, the gateway.
+    async fn close(self) -> Result<(), RunError> {
+        if let Some(exchange) = self.exchange {
+            exchange.stop().await;
+        }
+        drop(self.mapping);
+        drop(self.ikev2);
+        self.gateway.map_or(Ok(()), Gateway::stop)
+    }
+
+    fn admit(&mut self, stream: TcpStream, credentials: &Arc<Credentials>, handshakes: &Arc<Semaphore>) {
+        let Ok(permit) = Arc::clone(handshakes).try_acquire_owned() else { return };
+        let (credentials, inputs) = (Arc::clone(credentials), self.peer_inputs.clone());
+        let (team, now) = (self.team, self.clock.now().unix_seconds());
+        tokio::spawn(async move {
+            match accept(stream, &credentials, team, now).await {
+                Ok((channel, certificate)) => {
+                    let (sender, receiver) = channel.split();
+                    let connected = Connected { sender, receiver, certificate };
+                    let _ = inputs.send(FromPeer::Connected(Box::new(connected))).await;
+                }
+                Err(error) => tracing::debug!(%error, "refused a channel"),
+            }
+            drop(permit);
+        });
+    }
+
+    fn handle_peer(&mut self, input: FromPeer) {
+        let now = self.clock.now();
+        match input {
+            FromPeer::Connected(connected) => self.connected(*connected),
+            FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
+            FromPeer::Gone(peer) => {
+                self.peers.remove(&peer);
+                self.server.handle_disconnected(peer);
+            }
+        }
+    }
+
+    fn handle_store(&mut self, input: FromStore) {
+        let now = self.clock.now();
+        match input {
+            FromStore::Stored(token, Ok(report)) => {
+                let report = StoreReport {
+                    outcomes: report.outcomes.iter().map(stored).collect(),
+                    added: report.added.into_iter().map(edge).collect(),
+                    evicted: report.evicted.into_iter().map(edge).collect(),
+                };
+                self.server.handle_stored(token, &report, &mut self.rng, now);
+            }
+            FromStore::Stored(token, Err(error)) => {
+                tracing::error!(%error, "receipts could not be stored");
+                self.server.handle_store_failed(token, &error.to_string());
+            }
+            FromStore::Fetched(token, found) => self.server.handle_fetched(token, found),
+        }
+    }
+
+    fn connected(&mut self, connected: Connected) {
+        let Connected { mut sender, receiver, certificate } = connected;
+        let peer = self.next_peer;
+        self.next_peer += 1;
+        if let Err(reason) = self.server.handle_connected(peer, certificate, self.clock.now()) {
+            return tracing::info!(%reason, "a program of the team was not let in");
+        }
+        let (outgoing, mut messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
+        self.peers.insert(peer, outgoing);
+        tokio::spawn(async move {
+            while let Some(message) = messages.recv().await {
+                if sender.send(&message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        tokio::spawn(read_messages(receiver, peer, self.peer_inputs.clone()));
+    }
+
+    /// Carries out everything that the machine wants.
+    fn drain(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            self.carry_out(event);
+        }
+        while let Some((peer, message)) = self.server.poll_transmit() {
+            // A program that does not read its answers loses them, and then its channel.
+            if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
+                self.peers.remove(&peer);
+                self.server.handle_disconnected(peer);
+            }
+        }
+        if self.server.stranger_counters() != self.counters {
+            self.counters = self.server.stranger_counters();
+            let counters = self.counters;
+            let _ = self.store.run(move |store| write_counters(store, counters));
+        }
+    }
+
+    fn carry_out(&mut self, event: Event) {
+        match event {
+            Event::Store { token, receipts } => {
+                let inputs = self.store_inputs.clone();
+                let now = self.clock.now().unix_seconds();
+                let reply = move |result| drop(inputs.blocking_send(FromStore::Stored(token, result)));
+                if let Err(error) = self.store.put(receipts, now, reply) {
+                    self.handle_store(FromStore::Stored(token, Err(error)));
+                }
+            }
+            Event::Fetch { token, since, max } => {
+                let (inputs, team) = (self.store_inputs.clone(), self.team);
+                let job = move |store: &mut Store| {
+                    let found = store.receipts_of_provider(team, since, max).unwrap_or_default();
+                    let _ = inputs.blocking_send(FromStore::Fetched(token, found));
+                };
+                if self.store.run(job).is_err() {
+                    self.handle_store(FromStore::Fetched(token, Vec::new()));
+                }
+            }
+            Event::Revoked(list) => {
+                let keep = move |store: &mut Store| drop(store.put_revocation(&list));
+                let _ = self.store.run(keep);
+            }
+            Event::Decided { consumer, decision, reason } => {
+                let consumer = consumer.short();
+                tracing::info!(%consumer, verdict = ?decision.verdict, %reason, "decided");
+            }
+            Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
+        }
+    }
+
+    fn answer(&mut self, question: &str, reply: oneshot::Sender<Value>) {
+        match question.split_once(' ') {
+            None if question == "status" => {
+                let mut status = self.status();
+                let ikev2 = self.ikev2.clone();
+                let job = move |store: &mut Store| {
+                    status["receipts"] = json!(store.count());
+                    ikev2::answer(status, ikev2, reply);
+                };
+                if let Err(error) = self.store.run(job) {
+                    tracing::warn!(%error, "the store is too busy to be asked");
+                }
+            }
+            Some(("why", team)) => drop(reply.send(self.why(team))),
+            None if question == "reload" => {
+                let answer = self
+                    .reload()
+                    .unwrap_or_else(|error| json!({ "error": error.sentence(), "hint": error.hint() }));
+                let _ = reply.send(answer);
+            }
+            None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
+            _ => drop(reply.send(json!({ "error": "the questions are: status, why TEAM, reload, stop" }))),
+        }
+    }
+
+    /// Answers a question of the task that signs for members.
+    fn look_up(&mut self, lookup: Lookup) {
+        if let Some(gateway) = &self.gateway {
+            delegates::answer(lookup, gateway, self.team, &self.store, self.clock.now());
+        }
+    }
+
+    /// Reads the revocation list and the gateway's directory again.
+    fn reload(&mut self) -> Result<Value, RunError> {
+        let revoked = read_revocations(self.revocations.as_deref())?;
+        let gateway = self.gateway.as_mut().map(|gateway| gateway.reload(revoked.as_ref())).transpose()?;
+        if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
+            ikev2.reload(gateway.files(), revoked.as_ref())?;
+        }
+        if let (Some(gateway), Some(exchange)) = (&self.gateway, &self.exchange) {
+            exchange.set_members(members::read(gateway)?)?;
+        }
+        if let Some(list) = revoked {
+            self.server.handle_revocations(list);
+        }
+        Ok(json!({ "gateway": gateway.map(|changed| json!({
+            "members": changed.members, "added": changed.added, "removed": changed.removed,
+        })) }))
+    }
+
+    fn why(&mut self, beginning: &str) -> Value {
+        let graph = self.server.graph();
+        let known: Vec<_> = graph.teams().filter(|team| team.to_string().starts_with(beginning)).collect();
+        let team = match (beginning.parse::<TeamId>(), known.as_slice()) {
+            (Ok(team), _) | (Err(_), &[team]) => team,
+            (Err(_), []) => {
+                return json!({ "error": format!("no team is known whose id begins with {beginning}") });
+            }
+            (Err(_), several) => {
+                let count = several.len();
+                return json!({ "error": format!("{count} teams begin with {beginning}; give more digits") });
+            }
+        };
+        let explanation = self.server.explain(team, Bytes(1_000_000), &mut self.rng);
+        let own = self.team;
+        let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
+        json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
+            "ind": explanation.decision.ind.map(|ind| ind.to_string()),
+            "lines": explanation.lines(name) })
+    }
+
+    fn status(&self) -> Value {
+        let graph = self.server.graph();
+        let peers: Vec<_> = self.server.peers().map(|(_, role, key)| format!("{role} {key}")).collect();
+        json!({
+            "team": self.team.to_string(),
+            "teams": graph.team_count(),
+            "edges": graph.edge_count(),
+            "owed_to_us": graph.in_capacity(self.team).0,
+            "owed_by_us": graph.out_capacity(self.team).0,
+            "peers": peers,
+            "refused": self.server.refusals(),
+            "gateway": self.gateway.as_ref().map(Gateway::status),
+            "port_mapping": self.mapping.as_ref().map(PortMapping::status),
+        })
+    }
+}
+
+/// Passes on what a peer sends; waits while the loop is behind, so that the peer has to.
+async fn read_messages(mut receiver: Receiver, peer: Peer, inputs: mpsc::Sender<FromPeer>) {
+    loop {
+        match receiver.receive().await {
+            Ok(Some(message)) => {
+                if inputs.send(FromPeer::Message(peer, message)).await.is_err() {
+                    return; // The home stops.
+                }
+            }
+            Ok(None) => break,
+            Err(error) => {
+                tracing::debug!(%error, "a channel ended");
+                break;
+            }
+        }
+    }
+    let _ = inputs.send(FromPeer::Gone(peer)).await;
+}
+
+fn stored(outcome: &PutOutcome) -> Stored {
+    match outcome {
+        PutOutcome::New | PutOutcome::Raised(_) => Stored::Added,
+        PutOutcome::Known => Stored::Known,
+        PutOutcome::Lower { .. } => Stored::Lower,
+    }
+}
+
+fn write_counters(store: &mut Store, counters: StrangerCounters) {
+    let StrangerCounters { given, returned } = counters;
+    for (key, bytes) in [("strangers-given", given), ("strangers-returned", returned)] {
+        if let Err(error) = store.set_state(key, bytes.0.cast_signed()) {
+            tracing::warn!(%error, "the memory of strangers could not be kept");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FLOOD, credentials, flood};
+    use guestright_channel::connect;
+
+    #[tokio::test]
+    async fn a_program_of_the_team_that_floods_is_made_to_wait() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (own, peer) = (credentials(Role::Home), credentials(Role::AccessPoint));
+        let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());
+        let (to_home, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (home, access_point) = tokio::join!(
+            accept(accepted.unwrap().0, &own, team, now),
+            connect(to_home.unwrap(), &peer, team, now)
+        );
+        let ((_keep, receiver), (mut sender, _keep_too)) =
+            (home.unwrap().0.split(), access_point.unwrap().0.split());
+        let (inputs, mut from_peers) = mpsc::channel(PEER_INPUTS_MAX);
+        tokio::spawn(read_messages(receiver, 7, inputs));
+        assert!(
+            flood(&mut sender).await < FLOOD,
+            "the peer could send everything to a loop that reads nothing"
+        );
+        assert_eq!(from_peers.len(), PEER_INPUTS_MAX);
+        // And it goes on when the loop does.
+        for _ in 0..=PEER_INPUTS_MAX {
+            assert!(matches!(from_peers.recv().await, Some(FromPeer::Message(7, _))));
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Where access points ask for receipts of members that have nothing but a tunnel.
+//!
+//! The machine is `roaming`'s [`Delegate`]. It runs in a task of its own beside the home's loop, and asks that loop
+//! through [`lookup`] for what only the gateway and the store know. Its meter has a thread, because it runs
+//! `nft`. What members' delegates have signed for today is in `delegated.json` in the state directory, written before
+//! a receipt is sent.
+
+mod book;
+mod connections;
+mod meter;
+
+use super::gateway::Gateway;
+use crate::gateway_files::Delegate as Delegated;
+use crate::listen;
+use book::Book;
+use connections::Connections;
+use guestright_clock::Clock;
+use guestright_error::{OrFail as _, RunError};
+use guestright_identity::KeyId;
+use guestright_receipt::Bundle;
+use guestright_roaming::Delegate;
+use guestright_roaming::delegate::{CallId, CallStatus, Config, Counted, Event, Mandate};
+use guestright_store::WriterHandle;
+use guestright_units::{TeamId, Time};
+use meter::Meter;
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many messages of access points may wait.
+const MESSAGES_MAX: usize = 256;
+/// How many orders of the home's loop may wait.
+const ORDERS_MAX: usize = 4;
+/// How many questions to the home's loop may wait.
+const LOOKUPS_MAX: usize = 64;
+/// Receipts that are shown for a member, and how old they may be: 30 days, in seconds.
+const SHOWN_MAX: usize = 16;
+const SHOWN_AGE_MAX: u64 = 30 * 86_400;
+/// How long access points have to ask for the last receipts when the home stops.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What the machine asks the home's loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Whose tunnel ends here?
+    TunnelAt(SocketAddrV4),
+    /// Where does this member's tunnel end?
+    EndpointOf(KeyId),
+}
+
+/// What the loop answers.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A member that has delegated, and the receipts that it can show.
+    Member(Box<Mandate>, Bundle),
+    /// Where a tunnel ends.
+    Endpoint(Option<SocketAddrV4>),
+    /// Nobody.
+    Nobody,
+}
+
+/// A question to the home's loop.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    pub(super) question: Question,
+    pub(super) reply: oneshot::Sender<Answer>,
+}
+
+/// The running task.
+#[derive(Debug)]
+pub(super) struct Delegates {
+    lookups: mpsc::Receiver<Lookup>,
+    orders: mpsc::Sender<Order>,
+    task: tokio::task::JoinHandle<Result<(), RunError>>,
+}
+
+enum Order {
+    Status(oneshot::Sender<Value>),
+    Stop,
+}
+
+/// What the task waits for.
+enum Input {
+    Message(CallId, Vec<u8>),
+    Closed(CallId),
+    Answered(CallId, Answer, Counted),
+}
+
+struct Task {
+    machine: Delegate,
+    clock: Clock,
+    rng: StdRng,
+    connections: Connections,
+    book: Book,
+    meter: Meter,
+    inputs: mpsc::Sender<Input>,
+    lookups: mpsc::Sender<Lookup>,
+}
+
+fn meter_state(state: &Path) -> PathBuf {
+    state.join("calls-meter.json")
+}
+
+/// Takes down the meter that a killed home has left behind. Says whether there was one.
+pub(super) fn clean_up(state: &Path) -> Result<bool, RunError> {
+    let file = meter_state(state);
+    let left = file.exists();
+    guestright_firewall::clean_up(&file).map_err(RunError::network)?;
+    Ok(left)
+}
+
+impl Delegates {
+    /// Listens for access points; `port` is the gateway's.
+    pub(super) fn start(listen: SocketAddr, port: u16, state: &Path) -> Result<Self, RunError> {
+        let listener = listen::beside_others(listen);
+        let listener = listener.or_network(|| format!("listen at {listen}"))?;
+        let book = Book::open(&state.join("delegated.json"))?;
+        let meter = Meter::start(port, &meter_state(state))?;
+        let (inputs, received) = mpsc::channel(MESSAGES_MAX);
+        let (asking, lookups) = mpsc::channel(LOOKUPS_MAX);
+        let (orders, ordered) = mpsc::channel(ORDERS_MAX);
+        let task = Task {
+            machine: Delegate::new(Config::default(), book.spent()),
+            clock: Clock::start(),
+            rng: guestright_clock::rng(),
+            connections: Connections::default(),
+            book,
+            meter,
+            inputs,
+            lookups: asking,
+        };
+        let task = tokio::spawn(task.run(listener, received, ordered));
+        Ok(Self { lookups, orders, task })
+    }
+
+    /// Where to send `home`'s own status, so that what is known here joins it on the way to `reply`.
+    pub(super) fn join(&self, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
+        let (own, waiting) = oneshot::channel::<Value>();
+        let (answer, answered) = oneshot::channel();
+        let asked = self.orders.try_send(Order::Status(answer)).is_ok();
+        tokio::spawn(async move {
+            let Ok(mut status) = waiting.await else { return };
+            if asked {
+                status["calls"] = answered.await.unwrap_or_default();
+            }
+            let _ = reply.send(status);
+        });
+        own
+    }
+
+    /// Says goodbye to every access point and stops. Questions are still asked meanwhile; `answer` answers them.
+    pub(super) async fn stop(mut self, mut answer: impl FnMut(Lookup)) -> Result<(), RunError> {
+        let _ = self.orders.send(Order::Stop).await;
+        loop {
+            tokio::select! {
+                ended = &mut self.task => return ended.map_err(|_| RunError::bug("the task that signs for members broke down"))?,
+                Some(lookup) = self.lookups.recv() => answer(lookup),
+            }
+        }
+    }
+}
+
+/// Waits for a question, if anybody can ask one; [`answer`] answers it.
+pub(super) async fn lookup(delegates: &mut Option<Delegates>) -> Option<Lookup> {
+    match delegates {
+        Some(delegates) => delegates.lookups.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers a question from what the gateway and the store know.
+pub(super) fn answer(lookup: Lookup, gateway: &Gateway, team: TeamId, store: &WriterHandle, now: Time) {
+    let Lookup { question, reply } = lookup;
+    let at = match question {
+        Question::TunnelAt(at) => at,
+        Question::EndpointOf(member) => {
+            let endpoint = gateway.endpoint_of(member, now).and_then(ipv4);
+            return drop(reply.send(Answer::Endpoint(endpoint)));
+        }
+    };
+    let member = gateway.member_at(at.into(), now);
+    let Some(mandate) = member.and_then(|member| mandate(member.name, member.delegate?, team)) else {
+        return drop(reply.send(Answer::Nobody));
+    };
+    let since = now.unix_seconds().minus(SHOWN_AGE_MAX);
+    // If the store has no time the question is asked again.
+    let _ = store.run(move |store| {
+        let found = store.receipts_of_provider(team, since, SHOWN_MAX).unwrap_or_default();
+        let _ = reply.send(Answer::Member(Box::new(mandate), bundle(found)));
+    });
+}
+
+/// What the member would show by itself: what others owe its team.
+fn bundle(found: Vec<(Vec<u8>, Vec<u8>)>) -> Bundle {
+    let mut bundle = Bundle::default();
+    for (receipt, certificate) in found {
+        if !bundle.certificates.contains(&certificate) {
+            bundle.certificates.push(certificate);
+        }
+        bundle.receipts.push(receipt);
+    }
+    bundle
+}
+
+/// What a member has delegated, as the machine wants it; nothing if it cannot be used.
+fn mandate(name: &str, delegated: &Delegated, team: TeamId) -> Option<Mandate> {
+    let Delegated { delegation, key, certificate } = delegated.clone();
+    Mandate::new(delegation, key, certificate, team)
+        .map_err(|error| tracing::warn!(member = name, %error, "a delegation cannot be used"))
+        .ok()
+}
+
+/// An address as access points and tunnels have it here: IPv4.
+fn ipv4(address: SocketAddr) -> Option<SocketAddrV4> {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => Some(SocketAddrV4::new(ip, address.port())),
+        IpAddr::V6(_) => None,
+    }
+}
+
+impl Task {
+    async fn run(
+        mut self,
+        listener: TcpListener,
+        mut received: mpsc::Receiver<Input>,
+        mut orders: mpsc::Receiver<Order>,
+    ) -> Result<(), RunError> {
+        let farewell = tokio::time::sleep(Duration::MAX);
+        tokio::pin!(farewell);
+        let mut stopping = false;
+        loop {
+            let due = self.machine.poll_timeout().map(|due| self.clock.until(due));
+            tokio::select! {
+                accepted = listener.accept(), if !stopping => self.accept(accepted),
+                Some(input) = received.recv() => self.handle(input),
+                order = orders.recv() => match order {
+                    Some(Order::Status(reply)) => drop(reply.send(self.status())),
+                    Some(Order::Stop) | None => {
+                        stopping = true;
+                        let now = self.clock.now();
+                        self.machine.shut_down(now);
+                        farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
+                    }
+                },
+                () = tokio::time::sleep(due.unwrap_or(Duration::MAX)), if due.is_some() => {}
+                () = &mut farewell => break,
+            }
+            let now = self.clock.now();
+            self.machine.handle_timeout(now);
+            self.drain();
+            if stopping && self.connections.is_empty() {
+                break;
+            }
+        }
+        self.connections.finish().await;
+        self.meter.stop()
+    }
+
+    fn accept(&mut self, accepted: std::io::Result<(TcpStream, SocketAddr)>) {
+        match accepted {
+            Ok((stream, from)) => {
+                let Some(from) = ipv4(from) else { return };
+                let now = self.clock.now();
+                let call = self.connections.add(stream, &self.inputs);
+                self.machine.handle_connected(call, *from.ip(), now);
+            }
+            Err(error) => tracing::warn!(%error, "an access point's connection could not be accepted"),
+        }
+    }
+
+    fn handle(&mut self, input: Input) {
+        let now = self.clock.now();
+        match input {
+            Input::Message(call, bytes) => self.machine.handle_input(call, &bytes, now),
+            Input::Closed(call) => {
+                self.connections.end(call);
+                self.machine.handle_hung_up(call, now);
+            }
+            Input::Answered(call, Answer::Member(mandate, bundle), counted) => {
+                let found = Some((&*mandate, bundle));
+                self.machine.handle_lookup(call, found, &counted, &mut self.rng, now);
+            }
+            Input::Answered(call, Answer::Nobody, counted) => {
+                self.machine.handle_lookup(call, None, &counted, &mut self.rng, now);
+            }
+            Input::Answered(call, Answer::Endpoint(endpoint), counted) => {
+                self.machine.handle_meter(call, endpoint, &counted, now);
+            }
+        }
+    }
+
+    /// Carries out everything that the machine wants: events before bytes, so that what is signed is kept first.
+    fn drain(&mut self) {
+        let mut kept = true;
+        let mut ended = Vec::new();
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                Event::LookupNeeded(call, at) => self.look_up(call, Question::TunnelAt(at), *at.ip()),
+                Event::MeterNeeded(call, member, ip) => self.look_up(call, Question::EndpointOf(member), ip),
+                Event::Spent(member, spent) => kept &= self.book.keep(member, spent),
+                Event::Granted { provider, .. } => {
+                    tracing::info!(provider = provider.short(), "signing for a member's tunnel");
+                }
+                Event::Signed(..) => {}
+                Event::Disputed { claimed, counted, .. } => {
+                    tracing::warn!(%claimed, %counted, "an access point claims more than was counted; not signed");
+                }
+                Event::Refused(_, kind, reason) => tracing::debug!(kind, %reason, "refused"),
+                Event::Ended(call, reason) => {
+                    tracing::debug!(call, %reason, "an access point's connection has ended");
+                    ended.push(call);
+                }
+            }
+        }
+        while let Some((call, bytes)) = self.machine.poll_transmit() {
+            // A receipt that could not be kept is not sent: a new start would sign the same bytes again.
+            if kept {
+                self.connections.send(call, bytes);
+            }
+        }
+        let now = self.clock.now();
+        for call in ended {
+            self.connections.end(call);
+            self.machine.handle_hung_up(call, now);
+        }
+    }
+
+    /// Asks the home's loop and the meter; the answer is an input.
+    fn look_up(&self, call: CallId, question: Question, ip: Ipv4Addr) {
+        let (lookups, inputs, reading) = (self.lookups.clone(), self.inputs.clone(), self.meter.read());
+        tokio::spawn(async move {
+            let (reply, answer) = oneshot::channel();
+            if lookups.send(Lookup { question, reply }).await.is_err() {
+                return;
+            }
+            let answer = answer.await.unwrap_or(Answer::Nobody);
+            let counts = reading.await;
+            let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
+            let counted = of.map(|(peer, bytes)| (peer.port(), *bytes)).collect();
+            let _ = inputs.send(Input::Answered(call, answer, counted)).await;
+        });
+    }
+
+    fn status(&self) -> Value {
+        let one = |call: CallStatus| {
+            json!({
+                "from": call.from.to_string(),
+                "member": call.member.map(|member| member.to_string()),
+                "provider": call.provider.map(|team| team.to_string()),
+                "counted": call.counted.0,
+                "signed": call.signed.0,
+            })
+        };
+        let spent = self.machine.spent().iter();
+        let spent = spent.map(|(member, spent)| json!({ "member": member.to_string(), "day": spent.day, "bytes": spent.bytes.0 }));
+        json!({
+            "open": self.machine.status().into_iter().map(one).collect::<Vec<_>>(),
+            "signed": spent.collect::<Vec<_>>(),
+            "refused": self.machine.refusals(),
+        })
+    }
+}

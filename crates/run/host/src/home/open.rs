@@ -1,0 +1,109 @@
+//! What a home opens before its loop begins.
+
+use super::Settings;
+use super::gateway::{Gateway, OtherWays};
+use super::ikev2::{self, Ikev2};
+use super::mapping::{self, PortMapping};
+use super::members;
+use guestright_channel::Credentials;
+use guestright_error::RunError;
+use guestright_exchange::Exchange;
+use guestright_firewall::VoicePorts;
+use guestright_identity::RevocationList;
+use guestright_portmap::{Protocol, Wanted};
+use guestright_reciprocity::{Edge, StrangerCounters};
+use guestright_roaming::TeamServer;
+use guestright_store::{Limits, Store, StoreError};
+use guestright_units::{Bytes, TeamId, Time};
+use std::net::SocketAddr;
+use std::path::Path;
+
+pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, RunError> {
+    path.map(guestright_keys::read_revocations).transpose().map_err(RunError::config)
+}
+
+/// Opens the store, with the team's revocation list in it.
+pub(super) fn store(settings: &Settings) -> Result<Store, RunError> {
+    let limits = Limits { receipts_max: settings.receipts_max };
+    let mut store =
+        Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+    if let Some(list) = read_revocations(settings.revocations.as_deref())? {
+        store.put_revocation(&list).map_err(RunError::network)?;
+    }
+    Ok(store)
+}
+
+/// The machine, knowing what the store knows, and what it remembers of strangers.
+pub(super) fn machine(
+    settings: &Settings,
+    team: TeamId,
+    store: &Store,
+    now: Time,
+) -> Result<(TeamServer, StrangerCounters), StoreError> {
+    let edges = store.edges()?.into_iter().map(edge);
+    let counters = read_counters(store)?;
+    let server = TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
+    Ok((server, counters))
+}
+
+/// The ways in, and what is asked of the household's router for them.
+#[derive(Default)]
+pub(super) struct Ways {
+    pub(super) gateway: Option<Gateway>,
+    pub(super) ikev2: Option<Ikev2>,
+    pub(super) mapping: Option<PortMapping>,
+}
+
+/// Starts the way home for roaming members: WireGuard and the firewall, then whatever else is wanted.
+pub(super) fn ways(settings: &Settings) -> Result<Ways, RunError> {
+    let Some(wanted) = &settings.gateway else { return Ok(Ways::default()) };
+    let revoked = read_revocations(settings.revocations.as_deref())?;
+    let voice = settings.exchange.as_ref().map(|exchange| VoicePorts {
+        sip: exchange.sip_port,
+        media: (exchange.media_port_first, exchange.media_port_last),
+    });
+    let other = OtherWays { home_port: Some(settings.listen.port()), voice, ..ikev2::other_ways(wanted) };
+    let gateway = Gateway::start(wanted, &settings.state, revoked.as_ref(), &other)?;
+    let ikev2 = Ikev2::start(wanted, &settings.state, &gateway, revoked.as_ref())?;
+    let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;
+    Ok(Ways { gateway: Some(gateway), ikev2, mapping })
+}
+
+/// Has the household's router let through what a home is asked at, if there is a tunnel port to go with it.
+fn map_ports(settings: &Settings, tunnel: Option<u16>) -> Result<Option<PortMapping>, RunError> {
+    let Some(tunnel) = tunnel else { return Ok(None) };
+    let tcp = |address: SocketAddr| Wanted { protocol: Protocol::Tcp, port: address.port() };
+    let udp = |port| Wanted { protocol: Protocol::Udp, port };
+    let exchange = settings.exchange.as_ref();
+    let links = exchange.map(|exchange| tcp(exchange.listen));
+    let media = exchange.map(|exchange| exchange.media_port_first..=exchange.media_port_last);
+    let media = media.into_iter().flat_map(mapping::media_ports).map(udp);
+    let wanted = [udp(tunnel), tcp(settings.protocol_listen), tcp(settings.listen)];
+    PortMapping::start(wanted.into_iter().chain(links).chain(media).collect()).map(Some)
+}
+
+/// Starts the telephone exchange, if one is wanted.
+pub(super) async fn exchange(
+    settings: &Settings,
+    credentials: &Credentials,
+    gateway: Option<&Gateway>,
+) -> Result<Option<Exchange>, RunError> {
+    match (&settings.exchange, gateway) {
+        (Some(wanted), Some(gateway)) => {
+            let (_, address) = gateway.network();
+            let members = members::read(gateway)?;
+            Exchange::start(wanted, credentials, address.into(), &settings.state, members).await.map(Some)
+        }
+        (Some(_), None) => Err(RunError::config("[voice] needs a [gateway]")),
+        (None, _) => Ok(None),
+    }
+}
+
+pub(super) fn edge(edge: guestright_store::Edge) -> Edge {
+    Edge { consumer: edge.consumer, provider: edge.provider, bytes: edge.weight }
+}
+
+fn read_counters(store: &Store) -> Result<StrangerCounters, StoreError> {
+    let read = |key| Ok::<_, StoreError>(Bytes(store.state(key)?.unwrap_or(0).cast_unsigned()));
+    Ok(StrangerCounters { given: read("strangers-given")?, returned: read("strangers-returned")? })
+}

@@ -1,0 +1,28 @@
+//! Directories and files that only their owner may use.
+
+use guestright_error::{OrFail as _, RunError};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Makes a directory that only its owner may enter, unless it is there.
+pub(crate) fn make_directory(path: &Path) -> Result<(), RunError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.or_config(|| format!("make {}", path.display()))
+}
+
+/// Makes a file that its owner alone can read; it must not be there.
+pub(crate) fn create(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let create = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    create().or_config(|| format!("make {}", path.display()))
+}
+
+/// Writes a file that its owner alone can read, all of it or nothing.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    guestright_keys::replace_private(path, bytes).map_err(RunError::config)
+}

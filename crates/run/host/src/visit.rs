@@ -1,0 +1,460 @@
+//! The loop around the visitor's machine: one session after the other, and the way home behind them.
+
+mod look;
+mod memory;
+mod meter;
+mod session;
+mod settings;
+mod status;
+mod transport;
+mod way;
+
+use crate::control::{self, Question};
+use crate::home_channel::{self, FromHome};
+use crate::{QUESTIONS_MAX, Stop, private};
+use guestright_channel::Credentials;
+use guestright_clock::Clock;
+use guestright_error::RunError;
+use guestright_firewall::{MacAddress, neighbour};
+use guestright_receipt::Bundle;
+use guestright_roaming::message::{Code, Message, Update};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use look::Look;
+use memory::Memory;
+use meter::Meter;
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+use session::Session;
+use settings::AccessNetwork;
+pub use settings::{Settings, Transport};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Interval;
+use transport::Line;
+use way::{Plan, TunnelEvent, Way};
+
+/// The first pause before a session that was lost is opened again; it doubles.
+const PAUSE_FIRST: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Where a running visit with this state directory answers questions.
+pub fn socket(state: &Path) -> PathBuf {
+    state.join("visit.sock")
+}
+
+/// Where the kill switch's changes are written down: while the file is there, the switch is closed.
+pub fn switch_file(state: &Path) -> PathBuf {
+    state.join("switch.json")
+}
+
+/// What a visit that was killed had left behind, and is gone now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CleanedUp {
+    /// The kill switch, and the tunnel behind it.
+    pub switch: bool,
+    /// The counters of what was used.
+    pub counters: bool,
+}
+
+/// Puts back what a visit that was killed has left behind.
+///
+/// # Errors
+/// The system refuses.
+pub fn clean_up(state: &Path) -> Result<CleanedUp, RunError> {
+    let meter = meter::file(state);
+    let counters = meter.exists();
+    guestright_firewall::clean_up(&meter).map_err(RunError::network)?;
+    Ok(CleanedUp { switch: way::undo(state)?, counters })
+}
+
+/// A visit, whatever sessions it is made of.
+struct Guest<'a, W> {
+    settings: &'a Settings,
+    credentials: Credentials,
+    network: AccessNetwork,
+    /// The access point's hardware address, as soon as it is known: another one is another access point.
+    hardware: Option<MacAddress>,
+    clock: Clock,
+    rng: StdRng,
+    memory: Memory,
+    meter: Meter,
+    session: Option<Session>,
+    /// Signed for in sessions that are over.
+    signed_before: Bytes,
+    was_granted: bool,
+    provider: Option<TeamId>,
+    is_leaving: bool,
+    ended: Option<(Code, String)>,
+    home: HomeChannel,
+    way: Option<Way>,
+    /// When it is looked whether the network has changed under us, and how the tunnel is.
+    look: Look,
+    questions: mpsc::Receiver<Question>,
+    out: &'a mut W,
+}
+
+/// The channel to the team's home.
+struct HomeChannel {
+    sender: Option<mpsc::Sender<Vec<u8>>>,
+    /// Where what happens on it is sent, until it is opened.
+    events: Option<mpsc::Sender<FromHome>>,
+    from: mpsc::Receiver<FromHome>,
+    is_up: bool,
+    was_tried: bool,
+    reference: u64,
+    update: Interval,
+}
+
+/// How a session, or the attempt to open one, is over.
+#[derive(Debug, PartialEq, Eq)]
+enum Over {
+    /// For the reason that is in `ended`.
+    Ended,
+    /// The network has changed under us.
+    Moved,
+}
+
+/// Visits until it is asked to stop, or the access point ends the visit. What happens is written on `out`. Needs a tokio
+/// runtime.
+///
+/// # Errors
+/// There is no access point or it refuses, the tunnel's configuration cannot be used, or the system refuses. The kill
+/// switch is open then, unless the hint says otherwise.
+pub async fn run(
+    settings: &Settings,
+    credentials: Credentials,
+    mut stop: Stop,
+    out: &mut impl Write,
+) -> Result<(), RunError> {
+    let network = settings.access_network()?;
+    private::make_directory(&settings.state)?;
+    let plan = match &settings.tunnel {
+        Some(file) => Some(tokio::select! {
+            plan = Plan::read(file) => plan?,
+            () = stop.requested() => return Ok(()),
+        }),
+        None => None,
+    };
+    // Before anything is sent to anybody.
+    let way = plan.map(|plan| Way::close(plan, &network, settings)).transpose()?;
+    let (meter, remark) = Meter::start(&network, &settings.state)?;
+    let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
+    let socket = socket(&settings.state);
+    control::serve(&socket, asked)?;
+    // The loop never waits for the tasks that send here: they may wait for it.
+    let (events, from) = mpsc::channel(home_channel::EVENTS_MAX);
+    let memory = Memory::new(&settings.state, credentials.certificate.clone());
+    let mut guest = Guest {
+        settings,
+        credentials,
+        network,
+        hardware: None,
+        clock: Clock::start(),
+        rng: guestright_clock::rng(),
+        memory,
+        meter,
+        session: None,
+        signed_before: Bytes(0),
+        was_granted: false,
+        provider: None,
+        is_leaving: false,
+        ended: None,
+        home: HomeChannel {
+            sender: None,
+            events: Some(events),
+            from,
+            is_up: false,
+            was_tried: false,
+            reference: 0,
+            update: tokio::time::interval(settings.update_every),
+        },
+        way,
+        look: Look::start(),
+        questions,
+        out,
+    };
+    if let Some(remark) = remark {
+        guest.report("remark", &remark, json!({ "reason": remark.clone() }))?;
+    }
+    let outcome = guest.sessions(&mut stop).await;
+    // It is only a door; the next start replaces it.
+    let _ = std::fs::remove_file(&socket);
+    let left = guest.way.take().map(Way::leave).transpose();
+    outcome?;
+    left.map(drop).map_err(|error| error.with_hint("try `guestright visit off`"))
+}
+
+impl<W: Write> Guest<'_, W> {
+    /// Opens sessions until it is enough.
+    async fn sessions(&mut self, stop: &mut Stop) -> Result<(), RunError> {
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let over = match self.connect(stop).await? {
+                Some(line) => self.session(line, stop).await?,
+                None if self.is_leaving => return self.left_early(),
+                None => Over::Moved,
+            };
+            if let Some(session) = &self.session
+                && session.is_open()
+            {
+                pause = PAUSE_FIRST;
+            }
+            self.forget_session();
+            if over == Over::Ended && !self.resumes() {
+                return self.finish();
+            }
+            if over == Over::Ended {
+                let (code, reason) = self.ended.take().unwrap_or((Code::NoSession, "ended".to_owned()));
+                let facts = json!({ "code": code.to_string(), "reason": reason });
+                self.report("lost", &format!("the session is over ({reason}); opening another one"), facts)?;
+                if !self.pause(pause, stop).await? {
+                    return self.left_early();
+                }
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+
+    /// The end of a visit whose last session is over, if there was one.
+    fn left_early(&mut self) -> Result<(), RunError> {
+        if self.was_granted {
+            self.ended = Some((Code::Closed, "left while no access point served".to_owned()));
+            return self.finish();
+        }
+        Ok(())
+    }
+
+    /// Whether a session that is over is opened again: with a tunnel, once there was one (also in a visit that was
+    /// killed), and if it can make a difference.
+    fn resumes(&self) -> bool {
+        let last = self.ended.as_ref().is_none_or(|(code, _)| *code != Code::Certificate);
+        let went_on = self.was_granted || self.way.as_ref().is_some_and(Way::goes_on);
+        self.way.is_some() && went_on && !self.is_leaving && last
+    }
+
+    /// A way to the access point; none if there is another access point by now, or we leave.
+    async fn connect(&mut self, stop: &mut Stop) -> Result<Option<Line>, RunError> {
+        let access_point = SocketAddr::from((self.network.access_point, self.settings.port));
+        let interface = self.network.interface.clone();
+        let opening = Line::open(access_point, &interface, self.settings.transport);
+        tokio::pin!(opening);
+        loop {
+            tokio::select! {
+                line = &mut opening => match line {
+                    Ok(line) => return Ok(Some(line)),
+                    Err(error) if !self.was_granted || self.way.is_none() => return Err(error),
+                    // There may be no network at the moment.
+                    Err(_) => {
+                        self.pause(PAUSE_MAX, stop).await?;
+                        return Ok(None);
+                    }
+                },
+                () = self.look.tick() => if self.look_around()? {
+                    return Ok(None);
+                },
+                Some(event) = self.home.from.recv() => self.handle_home(event)?,
+                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                () = stop.requested() => {
+                    self.leave();
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Waits between two sessions; false if we leave.
+    async fn pause(&mut self, pause: Duration, stop: &mut Stop) -> Result<bool, RunError> {
+        let until = tokio::time::Instant::now() + pause;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return Ok(true),
+                () = self.look.tick() => if self.look_around()? {
+                    return Ok(true);
+                },
+                Some(event) = self.home.from.recv() => self.handle_home(event)?,
+                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                () = stop.requested() => {
+                    self.leave();
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Says goodbye.
+    fn leave(&mut self) {
+        self.is_leaving = true;
+        // Once the access point has closed, home is out of reach.
+        self.hand_in();
+        let now = self.clock.now();
+        if let Some(session) = &mut self.session {
+            session.visitor.leave(now);
+        }
+    }
+
+    /// Looks how the tunnel is, and whether there is another access point; true if there is.
+    fn look_around(&mut self) -> Result<bool, RunError> {
+        let Some(way) = &mut self.way else { return Ok(false) };
+        match way.look() {
+            Some(TunnelEvent::Up) => {
+                let home = way.home().to_string();
+                self.start_home();
+                let sentence = format!("everything goes home through the tunnel to {home}");
+                self.report("tunnel", &sentence, json!({ "up": true, "endpoint": home }))?;
+            }
+            Some(TunnelEvent::Lost(reason)) => {
+                let sentence = format!("the tunnel is lost and made again: {reason}");
+                self.report("tunnel", &sentence, json!({ "up": false, "reason": reason }))?;
+            }
+            None => {}
+        }
+        self.look_for_another_access_point()
+    }
+
+    fn look_for_another_access_point(&mut self) -> Result<bool, RunError> {
+        // Without a default route there is no network at the moment; the old one may come back.
+        let Ok(network) = self.settings.access_network() else { return Ok(false) };
+        let hardware = neighbour(network.access_point, &network.interface).unwrap_or_default();
+        let other_hardware = matches!((self.hardware, hardware), (Some(then), Some(now)) if then != now);
+        self.hardware = hardware.or(self.hardware);
+        if network == self.network && !other_hardware {
+            return Ok(false);
+        }
+        if let Some(way) = &mut self.way {
+            way.move_to(&network, self.settings.port)?;
+        }
+        // The old one is taken down first: both have the same name.
+        self.meter.stop();
+        let (meter, _) = Meter::start(&network, &self.settings.state)?;
+        self.meter = meter;
+        self.hardware = hardware;
+        let sentence = format!("another access point, {} on {}", network.access_point, network.interface);
+        let facts =
+            json!({ "access_point": network.access_point.to_string(), "interface": network.interface });
+        self.network = network;
+        self.report("moved", &sentence, facts)?;
+        Ok(true)
+    }
+
+    /// Home can be reached once the access point lets us through, and with a tunnel once that carries.
+    fn start_home(&mut self) {
+        if let (Some(address), Some(events)) = (self.settings.home, self.home.events.take()) {
+            self.home.sender = Some(home_channel::keep(address, self.credentials.clone(), events));
+        }
+    }
+
+    /// Hands in what we signed, and asks for what others owe us.
+    fn ask_home(&mut self) {
+        self.hand_in();
+        let Some(home) = &self.home.sender else { return };
+        self.home.reference += 1;
+        let ask = self.home.reference;
+        let max = u16::try_from(Bundle::RECEIPTS_MAX).unwrap_or(u16::MAX);
+        let what = Update::Fetch { since: UnixSeconds(0), max };
+        let _ = home.try_send(Message::Updt { reference: ask, what }.emit());
+    }
+
+    fn hand_in(&mut self) {
+        let Some(home) = &self.home.sender else { return };
+        let bundle = self.memory.to_hand_in();
+        if !bundle.receipts.is_empty() {
+            self.home.reference += 1;
+            let _ = home.try_send(Message::Rcpt { reference: Some(self.home.reference), bundle }.emit());
+        }
+    }
+
+    fn handle_home(&mut self, event: FromHome) -> Result<(), RunError> {
+        match event {
+            FromHome::Up => {
+                self.home.was_tried = true;
+                self.home.is_up = true;
+                self.report("home", "reached the team's home", json!({ "up": true }))?;
+                self.ask_home();
+            }
+            // The first try may come before the access point's firewall has opened.
+            FromHome::Lost(_) if !self.home.was_tried => self.home.was_tried = true,
+            FromHome::Lost(reason) => {
+                self.home.is_up = false;
+                let sentence = format!("the team's home cannot be reached: {reason}");
+                self.report("home", &sentence, json!({ "up": false, "reason": reason }))?;
+            }
+            FromHome::Message(bytes) => match Message::parse(&bytes) {
+                Ok(Message::Rcpt { bundle, .. }) => self.show(bundle)?,
+                Ok(Message::Updt { what: Update::Taken { stored, refused }, .. }) => {
+                    let sentence = format!("the team's home has {stored} of our receipts, refused {refused}");
+                    self.report("handed-in", &sentence, json!({ "stored": stored, "refused": refused }))?;
+                }
+                Ok(other) => tracing::debug!(method = other.method(), "home has sent something unexpected"),
+                Err(error) => tracing::debug!(%error, "home has sent something that is no message"),
+            },
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, bundle: Bundle) -> Result<(), RunError> {
+        if bundle != self.memory.to_show() {
+            self.memory.keep_to_show(&bundle)?;
+            let count = bundle.receipts.len();
+            let sentence = format!("showing {count} receipts over what others owe our team");
+            self.report("showing", &sentence, json!({ "receipts": count }))?;
+            let now = self.clock.now();
+            if let Some(session) = &mut self.session {
+                session.visitor.show(bundle, &mut self.rng, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Signed for on this visit.
+    fn signed(&self) -> Bytes {
+        let now = self.session.as_ref().map_or(Bytes(0), |session| session.signed);
+        self.signed_before.saturating_add(now)
+    }
+
+    fn forget_session(&mut self) {
+        self.signed_before = self.signed();
+        self.session = None;
+    }
+
+    /// The last words, and the exit code: an error unless we left of our own will.
+    fn finish(&mut self) -> Result<(), RunError> {
+        let (code, reason) = self.ended.take().unwrap_or((Code::Closed, "ended".to_owned()));
+        let counted = if self.was_granted { self.meter.read().unwrap_or_default() } else { Bytes(0) };
+        let signed = self.signed();
+        let sentence = format!("{reason} ({signed} signed for, {counted} counted)");
+        let facts = json!({ "code": code.to_string(), "reason": reason, "signed": signed.0, "counted": counted.0,
+            "provider": self.provider.map(|team| team.to_string()) });
+        if code == Code::Closed {
+            return self.report("ended", &sentence, facts);
+        }
+        if self.settings.json {
+            self.report("ended", &sentence, facts)?;
+        }
+        let hint = match code {
+            Code::Refused => {
+                "let your team's access point serve others first, then --home fetches receipts to show"
+            }
+            Code::Busy => "try again in a minute",
+            Code::Certificate => "ask your team for a new certificate: guestright team member add",
+            Code::Unpaid => "the access point did not get your receipt in time; visit again",
+            Code::Malformed | Code::Receipt | Code::NoSession | Code::Closed => {
+                "check that this network has a guestright access point: --access-point names one"
+            }
+        };
+        Err(RunError::network(sentence).with_hint(hint))
+    }
+
+    fn report(&mut self, event: &str, sentence: &str, mut facts: Value) -> Result<(), RunError> {
+        let written = if self.settings.json {
+            facts["event"] = json!(event);
+            facts["time_us"] = json!(self.clock.now().0);
+            writeln!(self.out, "{facts}")
+        } else {
+            writeln!(self.out, "{sentence}")
+        };
+        written.and_then(|()| self.out.flush()).map_err(RunError::Output)
+    }
+}

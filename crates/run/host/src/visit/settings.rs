@@ -1,0 +1,63 @@
+//! What a visit needs to know, and where its access point is.
+
+use guestright_error::RunError;
+use guestright_portmap::PortmapError;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a visit needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory for what is kept between visits, receipts among it.
+    pub state: PathBuf,
+    /// The team's home: receipts that show what others owe the team come from there, and signed ones go there.
+    pub home: Option<SocketAddr>,
+    /// WireGuard's configuration of the way home; without it there is no tunnel.
+    pub tunnel: Option<PathBuf>,
+    /// The access point; otherwise the default gateway.
+    pub access_point: Option<Ipv4Addr>,
+    /// The access point's port.
+    pub port: u16,
+    /// The interface to the access point; otherwise that of the default route.
+    pub interface: Option<String>,
+    pub transport: Transport,
+    /// How often the home is asked for new receipts.
+    pub update_every: Duration,
+    /// Whether events are written as JSON, one in a line, and not as sentences.
+    pub json: bool,
+}
+
+/// What carries messages to the access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// One TCP connection; datagrams where none comes about.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// Where the access point is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AccessNetwork {
+    pub(super) access_point: Ipv4Addr,
+    pub(super) interface: String,
+}
+
+impl Settings {
+    /// The access point and the interface to it: as given, or those of the default route.
+    pub(super) fn access_network(&self) -> Result<AccessNetwork, RunError> {
+        if let (Some(access_point), Some(interface)) = (self.access_point, self.interface.clone()) {
+            return Ok(AccessNetwork { access_point, interface });
+        }
+        let route = guestright_portmap::default_route().map_err(|error| match error {
+            PortmapError::NoRouter => {
+                RunError::network("this computer has no default route, so there is no access point to ask")
+                    .with_hint("join the network first, or give --access-point and --interface")
+            }
+            other => RunError::network(other),
+        })?;
+        let access_point = self.access_point.unwrap_or(route.gateway);
+        Ok(AccessNetwork { access_point, interface: self.interface.clone().unwrap_or(route.interface) })
+    }
+}

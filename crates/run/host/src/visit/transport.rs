@@ -1,0 +1,100 @@
+//! Messages to and from the access point, over one connection or in datagrams.
+
+use super::Transport;
+use guestright_channel::MessageReader;
+use guestright_error::{OrFail as _, RunError};
+use guestright_roaming::message::{MESSAGE_MAX, message_len};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The way to the access point.
+#[derive(Debug)]
+pub(super) enum Line {
+    Connection { read: MessageReader<OwnedReadHalf>, write: OwnedWriteHalf },
+    Datagrams { socket: UdpSocket, buffer: Vec<u8> },
+}
+
+impl Line {
+    /// Opens the way. If no connection comes about, datagrams are tried: connections may be exhausted by others.
+    ///
+    /// It stays on the access point's interface: a tunnel of another program's may want everything for itself, and
+    /// would have the messages that pay for it.
+    pub(super) async fn open(
+        access_point: SocketAddr,
+        interface: &str,
+        transport: Transport,
+    ) -> Result<Self, RunError> {
+        if transport == Transport::Tcp {
+            let connecting = tokio::time::timeout(CONNECT_TIMEOUT, connect(access_point, interface)).await;
+            match connecting {
+                Ok(Ok(stream)) => {
+                    let measure = |bytes: &[u8]| message_len(bytes).map_err(|error| error.to_string());
+                    let (read, write) = stream.into_split();
+                    return Ok(Self::Connection {
+                        read: MessageReader::new(read, measure, MESSAGE_MAX),
+                        write,
+                    });
+                }
+                Ok(Err(error)) => {
+                    tracing::info!(%error, "no connection to the access point; trying datagrams")
+                }
+                Err(_) => tracing::info!("no connection to the access point in time; trying datagrams"),
+            }
+        }
+        let open = async {
+            let socket = UdpSocket::bind("0.0.0.0:0").await?;
+            stay_on(interface, socket.bind_device(Some(interface.as_bytes())));
+            socket.connect(access_point).await?;
+            Ok::<_, std::io::Error>(socket)
+        };
+        let socket = open.await.or_network(|| format!("reach {access_point}"))?;
+        Ok(Self::Datagrams { socket, buffer: vec![0; 65_536] })
+    }
+
+    /// The next message of the access point.
+    pub(super) async fn receive(&mut self) -> Result<Vec<u8>, RunError> {
+        match self {
+            Self::Connection { read, .. } => {
+                let message = read.receive().await.map_err(RunError::network)?;
+                message.ok_or_else(|| RunError::network("the access point closed the connection"))
+            }
+            Self::Datagrams { socket, buffer } => {
+                let length = socket.recv(buffer).await;
+                let length = length.or_network(|| "is there a guestright access point?".to_owned())?;
+                Ok(buffer[..length].to_vec())
+            }
+        }
+    }
+
+    /// Sends a message. A datagram may get lost; the machine repeats what matters.
+    pub(super) async fn send(&mut self, message: &[u8]) -> Result<(), RunError> {
+        match self {
+            Self::Connection { write, .. } => {
+                let sent = write.write_all(message).await;
+                sent.or_network(|| "send to the access point".to_owned())
+            }
+            Self::Datagrams { socket, .. } => {
+                let _ = socket.send(message).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+async fn connect(access_point: SocketAddr, interface: &str) -> std::io::Result<TcpStream> {
+    let socket = if access_point.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    stay_on(interface, socket.bind_device(Some(interface.as_bytes())));
+    socket.connect(access_point).await
+}
+
+/// Kernels before 5.7 let only root do it. Without it there is a way as long as no tunnel takes it.
+fn stay_on(interface: &str, outcome: std::io::Result<()>) {
+    if let Err(error) = outcome {
+        tracing::debug!(%error, interface, "messages to the access point are not held to its interface");
+    }
+}

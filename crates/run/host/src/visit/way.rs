@@ -1,0 +1,376 @@
+//! The way home: the kill switch, and the tunnel behind it.
+
+use super::{AccessNetwork, Settings, switch_file};
+use guestright_error::{OrFail as _, RunError};
+use guestright_firewall::{KillSwitch, Passage, Surroundings, clean_up};
+use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
+use guestright_tunnel::wireguard::{Config, Host, PublicKey};
+use guestright_units::{Bytes, Micros, Time};
+use guestright_wireguard::{Kernel, KernelSettings, Peer, Support, Tunnel, Userspace, UserspaceSettings};
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use zeroize::Zeroizing;
+
+/// The name of the tunnel's interface.
+const INTERFACE: &str = "gr-visit";
+/// The mark of the tunnel's datagrams and the number of its routing table, unless the configuration names one: "gr".
+const MARK: u32 = 0x6772;
+/// A NAT's memory is refreshed so often, unless the configuration says otherwise (WireGuard's recommendation).
+const KEEPALIVE_S: u16 = 25;
+/// Nothing comes back for so long while we send: the home may have been restarted and not know us any more.
+const IMPATIENT: Duration = Duration::from_secs(5);
+/// How often a handshake is begun anew while nothing is agreed and the access point may only just have opened…
+const HANDSHAKE_EVERY: Duration = Duration::from_millis(300);
+/// …and for how long; after that the tunnel's own patience decides.
+const HANDSHAKES_FOR: Duration = Duration::from_secs(5);
+/// The name of the home is looked up for so long.
+const LOOKUP_MAX: Duration = Duration::from_secs(5);
+/// How many reasons why a tunnel was lost may wait.
+const LOST_MAX: usize = 8;
+/// How long a tunnel that was lost is left alone before it is made again.
+const REOPEN_EVERY: Duration = Duration::from_secs(1);
+
+/// What a configuration says, as far as a visit needs it.
+pub(super) struct Plan {
+    config: Config,
+    home: SocketAddrV4,
+    address: Ipv4Addr,
+    resolver: Option<Ipv4Addr>,
+    mark: u32,
+}
+
+impl Plan {
+    /// Reads a configuration and looks the home's name up, if it is a name.
+    pub(super) async fn read(path: &Path) -> Result<Self, RunError> {
+        let text = guestright_keys::read_to_limit(path, Config::LEN_MAX).map_err(RunError::config)?;
+        let text = Zeroizing::new(text);
+        let wrong = |what: &str| RunError::config(format!("{}: {what}", path.display()));
+        let text = std::str::from_utf8(&text).map_err(|_| wrong("it is no text"))?;
+        let config = Config::parse(text)
+            .or_config(|| format!("read {}", path.display()))
+            .map_err(|error| error.with_hint("`guestright team member add` makes such a file"))?;
+        let v4 = |addresses: &[IpAddr]| {
+            addresses.iter().find_map(|address| match address {
+                IpAddr::V4(v4) => Some(*v4),
+                IpAddr::V6(_) => None,
+            })
+        };
+        let addresses: Vec<_> = config.interface.addresses.iter().map(|network| network.address()).collect();
+        let address = v4(&addresses).ok_or_else(|| wrong("[Interface] has no IPv4 `Address`"))?;
+        let [peer] = config.peers.as_slice() else {
+            return Err(wrong("a visit needs exactly one [Peer], its home"));
+        };
+        let all = peer.allowed_ips.iter().any(|network| network.address().is_ipv4() && network.prefix() == 0);
+        if !all {
+            return Err(wrong("`AllowedIPs` lets only some traffic through the tunnel")
+                .with_hint("everything goes home on a visit: set `AllowedIPs = 0.0.0.0/0`"));
+        }
+        let endpoint = peer.endpoint.as_ref().ok_or_else(|| wrong("[Peer] has no `Endpoint`"))?;
+        let home = match &endpoint.host {
+            Host::Address(IpAddr::V4(v4)) => *v4,
+            Host::Address(IpAddr::V6(_)) => {
+                return Err(wrong(
+                    "the home's `Endpoint` is an IPv6 address, and access points carry IPv4 only",
+                ));
+            }
+            Host::Name(name) => look_up(name).await?,
+        };
+        let home = SocketAddrV4::new(home, endpoint.port);
+        let resolver = v4(&config.interface.dns);
+        let mark = config.interface.fwmark.unwrap_or(MARK);
+        Ok(Self { home, address, resolver, mark, config })
+    }
+}
+
+/// The address of the home. This is asked of whatever resolver the computer has, before the switch is closed: it is
+/// the one name that the access point may see.
+async fn look_up(name: &str) -> Result<Ipv4Addr, RunError> {
+    let found = tokio::time::timeout(LOOKUP_MAX, tokio::net::lookup_host((name, 0))).await;
+    let found =
+        found.map_err(|_| RunError::network(format!("nobody says in time what the address of {name} is")))?;
+    let mut found = found.or_network(|| format!("look up {name}"))?;
+    let v4 = found.find_map(|address| match address.ip() {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(_) => None,
+    });
+    v4.ok_or_else(|| {
+        RunError::network(format!("{name} has no IPv4 address"))
+            .with_hint("write the home's address into the configuration instead of its name")
+    })
+}
+
+/// What carries the tunnel.
+struct Carrier {
+    tunnel: Tunnel,
+    /// Where this program carries it itself.
+    pump: Option<Pump>,
+}
+
+/// A closed kill switch, and the tunnel behind it as soon as there is one. Opened in the right order when dropped:
+/// the tunnel first, the switch last.
+pub(super) struct Way {
+    plan: Plan,
+    carrier: Option<Carrier>,
+    switch: KillSwitch,
+    state_file: PathBuf,
+    lost: (mpsc::Sender<String>, mpsc::Receiver<String>),
+    /// Since when handshakes are begun again and again.
+    handshaking_since: Option<Instant>,
+    handshake_at: Option<Instant>,
+    opened: Option<Instant>,
+    last: LastReceived,
+    agreed: Option<Time>,
+}
+
+/// The bytes of a tunnel when something came back last, and when that was.
+#[derive(Clone, Copy)]
+struct LastReceived {
+    sent: Bytes,
+    received: Bytes,
+    at: Instant,
+}
+
+/// What has happened to the tunnel.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TunnelEvent {
+    /// It carries.
+    Up,
+    /// It is gone, for this reason, and is made again.
+    Lost(String),
+}
+
+impl Way {
+    /// Closes the switch. Nothing leaves by the access point's network but what is about to be said to the access point.
+    pub(super) fn close(plan: Plan, network: &AccessNetwork, settings: &Settings) -> Result<Self, RunError> {
+        let passage = Passage {
+            interface: INTERFACE.to_owned(),
+            address: plan.address,
+            home: plan.home,
+            mark: plan.mark,
+            table: plan.mark,
+            resolver: plan.resolver,
+        };
+        let state_file = switch_file(&settings.state);
+        let switch = KillSwitch::close(passage, surroundings(network, settings.port), &state_file).map_err(|error| {
+            RunError::network(error).with_hint(
+                "a tunnel that everything goes through needs an administrator: run as root, or do without: --no-tunnel",
+            )
+        })?;
+        let last = LastReceived { sent: Bytes(0), received: Bytes(0), at: Instant::now() };
+        Ok(Self {
+            plan,
+            carrier: None,
+            switch,
+            state_file,
+            lost: mpsc::channel(LOST_MAX),
+            handshaking_since: None,
+            handshake_at: None,
+            opened: None,
+            last,
+            agreed: None,
+        })
+    }
+
+    /// The access point serves: makes the tunnel, unless it is there, and begins handshakes.
+    pub(super) fn granted(&mut self) -> Result<(), RunError> {
+        if self.carrier.is_none() {
+            self.open()?;
+        }
+        self.handshaking_since = Some(Instant::now());
+        self.handshake_at = None;
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), RunError> {
+        self.opened = Some(Instant::now());
+        let interface = &self.plan.config.interface;
+        let mtu = interface.mtu.unwrap_or(DeviceSettings::WIREGUARD_MTU);
+        let mut peer = Peer::from(&self.plan.config.peers[0]);
+        peer.address = Some(self.plan.home.into());
+        peer.keepalive_s = peer.keepalive_s.or(Some(KEEPALIVE_S));
+        let broken =
+            |error: &dyn std::fmt::Display| RunError::network(format!("the tunnel cannot be made: {error}"));
+        remove_interface();
+        let carrier = match Kernel::probe() {
+            Support::Yes => {
+                let settings = KernelSettings {
+                    interface: INTERFACE.to_owned(),
+                    private_key: interface.private_key.clone(),
+                    addresses: interface.addresses.clone(),
+                    mtu,
+                    listen_port: interface.listen_port,
+                    mark: Some(self.plan.mark),
+                };
+                let kernel = Kernel::open(&settings).map_err(|error| broken(&error))?;
+                Carrier { tunnel: Tunnel::Kernel(Arc::new(kernel)), pump: None }
+            }
+            Support::No(reason) => {
+                tracing::debug!(%reason, "this program carries the tunnel, not the kernel");
+                self.carry(mtu).map_err(|error| broken(&error))?
+            }
+        };
+        carrier.tunnel.set_peer(&peer).map_err(|error| broken(&error))?;
+        self.carrier = Some(carrier);
+        self.switch.open_tunnel().map_err(|error| broken(&error))
+    }
+
+    fn carry(&self, mtu: u16) -> Result<Carrier, guestright_tun::TunError> {
+        let interface = &self.plan.config.interface;
+        let impatient_after = Micros(u64::try_from(IMPATIENT.as_micros()).unwrap_or(u64::MAX));
+        let settings = UserspaceSettings { impatient_after: Some(impatient_after) };
+        let end = Arc::new(Userspace::new(&interface.private_key, settings));
+        let mut device = DeviceSettings::new(INTERFACE, mtu);
+        device.addresses = vec![(self.plan.address.into(), 32)];
+        let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, interface.listen_port.unwrap_or(0)));
+        let socket =
+            Socket::open(&SocketSettings { bind, mark: Some(self.plan.mark), ..SocketSettings::default() })?;
+        let lost = self.lost.0.clone();
+        // One that finds no room says the same as those that wait.
+        let tell = move |error: guestright_tun::TunError| drop(lost.try_send(error.to_string()));
+        let pump = Pump::start(Device::open(&device)?, socket, end.clone(), tell)?;
+        Ok(Carrier { tunnel: Tunnel::Userspace(end), pump: Some(pump) })
+    }
+
+    /// Goes along to another access point; flows in the tunnel go on.
+    pub(super) fn move_to(&mut self, network: &AccessNetwork, port: u16) -> Result<(), RunError> {
+        self.switch.move_to(surroundings(network, port)).map_err(RunError::network)
+    }
+
+    /// What is due by the clock: begins handshakes, makes a lost tunnel again. To be called a few times a second.
+    pub(super) fn look(&mut self) -> Option<TunnelEvent> {
+        if let Ok(reason) = self.lost.1.try_recv() {
+            self.carrier = None;
+            self.agreed = None;
+            return Some(TunnelEvent::Lost(reason));
+        }
+        let Some(carrier) = &self.carrier else {
+            let due = self.opened.is_some_and(|at| at.elapsed() >= REOPEN_EVERY);
+            return match due.then(|| self.granted()) {
+                Some(Err(error)) => Some(TunnelEvent::Lost(error.sentence())),
+                Some(Ok(())) | None => None,
+            };
+        };
+        let status = match carrier.tunnel.status() {
+            Ok(status) => status.into_iter().next(),
+            Err(error) => return Some(TunnelEvent::Lost(error.to_string())),
+        };
+        let (sent, received, agreed) =
+            status.map_or((Bytes(0), Bytes(0), None), |peer| (peer.sent, peer.received, peer.agreed));
+        let LastReceived { sent: sent_then, received: received_then, at } = self.last;
+        // Until something is sent there is nothing to wait for.
+        if received != received_then || sent == sent_then {
+            self.last = LastReceived { sent, received, at: Instant::now() };
+        }
+        let came_up = agreed.is_some() && self.agreed != agreed;
+        self.agreed = agreed.or(self.agreed);
+        if came_up {
+            self.handshaking_since = None;
+            return Some(TunnelEvent::Up);
+        }
+        let in_userspace = carrier.pump.is_some();
+        let waits =
+            self.handshaking_since.is_some_and(|since| since.elapsed() < HANDSHAKES_FOR && agreed.is_none());
+        let handshake_due = self.handshake_at.is_none_or(|at| at.elapsed() >= HANDSHAKE_EVERY);
+        // This program's own tunnel is impatient by itself.
+        let silent = !in_userspace && at.elapsed() >= IMPATIENT;
+        if (waits && handshake_due) || silent {
+            self.begin_handshake();
+        }
+        None
+    }
+
+    fn begin_handshake(&mut self) {
+        let Some(carrier) = &self.carrier else { return };
+        self.handshake_at = Some(Instant::now());
+        self.last.at = Instant::now();
+        if let Err(error) = carrier.tunnel.initiate(&self.home_key()) {
+            tracing::debug!(%error, "no handshake was begun");
+        }
+        if let Some(pump) = &carrier.pump {
+            pump.kick();
+        }
+    }
+
+    fn home_key(&self) -> PublicKey {
+        self.plan.config.peers[0].public_key
+    }
+
+    /// Whether a killed visit had left the switch closed: then this one goes on where that one stopped.
+    pub(super) fn goes_on(&self) -> bool {
+        self.switch.took_over()
+    }
+
+    /// The home's end of the tunnel.
+    pub(super) fn home(&self) -> SocketAddrV4 {
+        self.plan.home
+    }
+
+    /// The home's name, if the configuration names it.
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.plan.config.peers[0].endpoint.as_ref()?.host {
+            Host::Name(name) => Some(name),
+            Host::Address(_) => None,
+        }
+    }
+
+    /// How it stands, for `visit status`.
+    pub(super) fn status(&self, now: Time) -> (Value, Value) {
+        let peer = self.carrier.as_ref().and_then(|carrier| carrier.tunnel.status().ok()?.into_iter().next());
+        let carried_by = self.carrier.as_ref().map(|carrier| match carrier.tunnel {
+            Tunnel::Userspace(_) => "this program",
+            Tunnel::Kernel(_) => "the kernel",
+        });
+        let agreed = peer.as_ref().and_then(|peer| peer.agreed);
+        let tunnel = json!({
+            "interface": INTERFACE,
+            "address": self.plan.address.to_string(),
+            "endpoint": self.plan.home.to_string(),
+            "home_key": self.home_key().to_string(),
+            "carried_by": carried_by,
+            "resolver": self.plan.resolver.map(|resolver| resolver.to_string()),
+            "handshake_seconds_ago": agreed.map(|agreed| (now - agreed).as_seconds()),
+            "received": peer.as_ref().map(|peer| peer.received.0),
+            "sent": peer.as_ref().map(|peer| peer.sent.0),
+        });
+        let held = self.switch.held_back().map_or(Value::Null, |held| json!(held));
+        (tunnel, held)
+    }
+
+    /// Takes the tunnel away and then opens the switch.
+    pub(super) fn leave(mut self) -> Result<(), RunError> {
+        self.carrier = None;
+        let state_file = self.state_file.clone();
+        let Self { switch, .. } = self;
+        switch.open().or_network(|| format!("undo what {} tells of", state_file.display()))
+    }
+}
+
+fn surroundings(network: &AccessNetwork, port: u16) -> Surroundings {
+    let AccessNetwork { access_point, interface } = network.clone();
+    Surroundings { interface, access_point, port }
+}
+
+/// Undoes what a killed visit left behind; says whether there was anything.
+pub(super) fn undo(state: &Path) -> Result<bool, RunError> {
+    let file = switch_file(state);
+    if !file.exists() {
+        return Ok(false);
+    }
+    // The tunnel first. Without it everything is held back until the switch opens.
+    remove_interface();
+    clean_up(&file).map_err(RunError::network)?;
+    Ok(true)
+}
+
+/// Removes the kernel's interface of our name, which outlives a program that was killed.
+fn remove_interface() {
+    let mut command = std::process::Command::new("ip");
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
+    command.args(["link", "delete", "dev", INTERFACE]).env("PATH", path);
+    // Mostly there is none.
+    let _ = command.stdin(std::process::Stdio::null()).output();
+}

@@ -1,5 +1,5 @@
-use super::{Config, Delay, Session};
-use crate::rtcp::{Ntp, Part, ReportBlock, Schedule, SenderInfo, round_trip};
+use super::{Config, Delay};
+use crate::rtcp::{Ntp, ReportBlock, Schedule, SenderInfo, round_trip};
 use guestright_units::{Micros, Seed, Time};
 use std::collections::VecDeque;
 
@@ -48,6 +48,16 @@ impl Reports {
     pub(super) fn sent(&mut self, bytes: usize, now: Time) {
         self.sent_since_report = false;
         self.schedule.sent(bytes, now);
+    }
+
+    /// Nothing could be sent; the next report is planned as if it had gone.
+    pub(super) fn skip(&mut self, now: Time) {
+        self.schedule.sent(0, now);
+    }
+
+    /// Whether media was sent since the last report.
+    pub(super) fn has_sent_media(&self) -> bool {
+        self.sent_since_report
     }
 
     pub(super) fn saw(&mut self, bytes: usize) {
@@ -100,52 +110,5 @@ impl Reports {
         let error =
             self.own_error.zip(self.peer_error).map(|(own, peer)| Micros(own.0.saturating_add(peer.0)));
         Delay::new(measured, error, self.round_trips.iter().max().copied())
-    }
-}
-
-impl Session {
-    pub(super) fn report_if_due(&mut self, now: Time) {
-        if now < self.reports.due() {
-            return;
-        }
-        if !self.is_ready() {
-            // Nothing may go out; the next one is planned as if this had gone.
-            self.reports.schedule.sent(0, now);
-            return;
-        }
-        let mut parts = vec![self.report(now)];
-        let ssrc = self.sender.ssrc();
-        parts.push(Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]));
-        if let Some(error) = self.config.clock_error {
-            parts.push(Part::ClockError { ssrc, error });
-        }
-        self.send_rtcp(&parts, now);
-    }
-
-    /// Says farewell: the last thing to be sent.
-    pub fn finish(&mut self, now: Time) {
-        let report = self.report(now);
-        let ssrc = self.sender.ssrc();
-        let name = Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]);
-        self.send_rtcp(&[report, name, Part::Goodbye(vec![ssrc])], now);
-        while let Some(row) = self.statistics.row_at_end(now, &self.receiver, &self.playout, &self.reports) {
-            super::push(&mut self.rows, row);
-        }
-    }
-
-    /// A sender's report if something was sent since the last, else a receiver's.
-    fn report(&mut self, now: Time) -> Part {
-        let ssrc = self.sender.ssrc();
-        let blocks = self.receiver.reception().map(|(peer, reception)| reception.report(peer, now));
-        let blocks = blocks.into_iter().collect();
-        match self.sender.timestamp_at(now).filter(|_| self.reports.sent_since_report) {
-            Some(timestamp) => {
-                let wrapped = |count: u64| u32::try_from(count & 0xffff_ffff).expect("32 bits");
-                let (packets, octets) = (wrapped(self.sender.packets), wrapped(self.sender.octets));
-                let info = SenderInfo { ntp: Ntp::from_unix(now), timestamp, packets, octets };
-                Part::SenderReport { ssrc, info, blocks }
-            }
-            None => Part::ReceiverReport { ssrc, blocks },
-        }
     }
 }

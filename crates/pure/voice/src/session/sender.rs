@@ -1,6 +1,4 @@
-use super::{Keys, Session};
-use crate::rtp::{Header, Kind};
-use crate::srtp::SrtpError;
+use crate::rtp::Header;
 use guestright_units::{Micros, Time};
 use rand::{Rng, RngExt as _};
 
@@ -75,7 +73,44 @@ impl Sender {
         self.is_talking = false;
     }
 
-    /// The timestamp of the next frame.
+    /// The timestamp of the next frame, which is ready to go `now` and lasts for `duration`.
+    pub(super) fn next_frame(&mut self, clock_rate: u32, duration: Micros, now: Time) -> u32 {
+        let timestamp = self.timestamp(clock_rate);
+        self.media += duration.0;
+        self.last_frame = Some((timestamp, now));
+        timestamp
+    }
+
+    /// There is speech; whether it begins.
+    pub(super) fn speak(&mut self) -> bool {
+        let begins = !std::mem::replace(&mut self.is_talking, true);
+        self.talkspurts += u64::from(begins);
+        begins
+    }
+
+    /// There is silence; whether it begins.
+    pub(super) fn fall_silent(&mut self) -> bool {
+        std::mem::replace(&mut self.is_talking, false)
+    }
+
+    /// Whether nothing was sent for so long.
+    pub(super) fn is_quiet_for(&self, keep_alive: Micros, now: Time) -> bool {
+        self.last_sent.is_none_or(|last| now.since(last) >= keep_alive)
+    }
+
+    /// The header of the next packet.
+    pub(super) fn header(&self, marker: bool, payload_type: u8, timestamp: u32) -> Header {
+        Header { marker, payload_type, sequence: self.sequence, timestamp, ssrc: self.ssrc }
+    }
+
+    /// The packet with that header is sent.
+    pub(super) fn sent(&mut self, octets: u64, now: Time) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.packets += 1;
+        self.octets += octets;
+        self.last_sent = Some(now);
+    }
+
     fn timestamp(&mut self, clock_rate: u32) -> u32 {
         if self.clock_rate != clock_rate {
             // Another clock begins where the old one stands.
@@ -98,71 +133,5 @@ impl Sender {
     pub(super) fn timestamp_at(&self, now: Time) -> Option<u32> {
         let (timestamp, at) = self.last_frame?;
         Some(timestamp.wrapping_add(self.ticks(now.since(at).0)))
-    }
-}
-
-impl Session {
-    /// Takes the next sound, also when it is silence and nothing will be sent: time goes on with it.
-    ///
-    /// `now` is when it is ready to go. Reports tell the peer that its timestamp belongs to that moment, so that a one-way
-    /// delay is the network's, without the time that it took to fill the packet.
-    pub fn handle_frame(&mut self, frame: &Frame<'_>, now: Time) {
-        let timestamp = self.sender.timestamp(self.config.send.clock_rate);
-        self.sender.media += frame.duration.0;
-        self.sender.last_frame = Some((timestamp, now));
-        if !self.direction.send {
-            return;
-        }
-        if !self.is_ready() {
-            self.sender.withheld += 1;
-            return;
-        }
-        if frame.is_speech || !self.config.discontinuous {
-            let marker = !self.sender.is_talking;
-            self.sender.is_talking = true;
-            self.sender.talkspurts += u64::from(marker);
-            self.send_rtp(marker, self.config.send.payload_type, timestamp, frame.payload, now);
-            return;
-        }
-        let ends_talkspurt = std::mem::replace(&mut self.sender.is_talking, false);
-        let is_due = self.sender.last_sent.is_none_or(|last| now.since(last) >= self.config.keep_alive);
-        match self.config.comfort_noise {
-            Some(payload_type) if ends_talkspurt || is_due => {
-                self.sender.noise_packets += 1;
-                self.send_rtp(false, payload_type, timestamp, &[frame.noise_level & 0x7f], now);
-            }
-            None if is_due => {
-                self.send_rtp(false, self.config.send.payload_type, timestamp, frame.payload, now);
-            }
-            Some(_) | None => {}
-        }
-    }
-
-    fn send_rtp(&mut self, marker: bool, payload_type: u8, timestamp: u32, payload: &[u8], now: Time) {
-        let (sequence, ssrc) = (self.sender.sequence, self.sender.ssrc);
-        let header = Header { marker, payload_type, sequence, timestamp, ssrc };
-        self.scratch.clear();
-        header.emit(&mut self.scratch);
-        self.scratch.extend_from_slice(payload);
-        let mut bytes = Vec::new();
-        match &mut self.keys {
-            Keys::Plain => bytes.clone_from(&self.scratch),
-            Keys::Awaited => return,
-            Keys::Ready(contexts) => {
-                bytes.reserve_exact(self.scratch.len() + contexts.protect.profile().rtp_overhead());
-                match contexts.protect.rtp(&self.scratch, &mut bytes) {
-                    Ok(()) => {}
-                    // 2^48 packets under one key take 178,000 years; then there is silence rather than a weak key.
-                    Err(SrtpError::KeyWornOut) => return,
-                    Err(error) => unreachable!("our own sequence numbers rise one by one: {error}"),
-                }
-            }
-        }
-        self.sender.sequence = sequence.wrapping_add(1);
-        self.sender.packets += 1;
-        self.sender.octets += payload.len() as u64;
-        self.sender.last_sent = Some(now);
-        self.reports.sent_media();
-        self.transmit(Kind::Rtp, bytes);
     }
 }

@@ -10,6 +10,7 @@ mod config;
 mod decision;
 
 use crate::message::{Code, Message, Reference, Update};
+use crate::queue::{Queue, Worth};
 use admission::Admission;
 use decision::Question;
 use guestright_identity::{Certificate, KeyId, RevocationList, Role};
@@ -17,7 +18,7 @@ use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
 use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use config::Config;
 
@@ -132,8 +133,8 @@ pub struct TeamServer {
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
-    transmits: VecDeque<(Peer, Vec<u8>)>,
-    events: VecDeque<Event>,
+    transmits: Queue<(Peer, Vec<u8>)>,
+    events: Queue<Event>,
 }
 
 impl TeamServer {
@@ -161,8 +162,8 @@ impl TeamServer {
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
+            transmits: Queue::new(config.transmits_max),
+            events: Queue::new(config.events_max),
             config,
         }
     }
@@ -303,18 +304,18 @@ impl TeamServer {
         let relevant = team == self.team || self.graph.knows(team);
         if newer && relevant {
             self.revocations.insert(team, list.clone());
-            self.events.push_back(Event::Revoked(Box::new(list)));
+            self.push_event(Event::Revoked(Box::new(list)));
         }
     }
 
     /// The next message to send.
     pub fn poll_transmit(&mut self) -> Option<(Peer, Vec<u8>)> {
-        self.transmits.pop_front()
+        self.transmits.pop()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// How a request would be decided now, with the chains of debts behind it.
@@ -351,11 +352,43 @@ impl TeamServer {
         reason: String,
     ) {
         *self.refusals.entry(kind).or_default() += 1;
-        self.send(peer, &Message::Erro { reference, code, reason: reason.clone() });
-        self.events.push_back(Event::Refused { kind, reason });
+        self.transmit(Worth::Reply, peer, &Message::Erro { reference, code, reason: reason.clone() });
+        self.push_event(Event::Refused { kind, reason });
     }
 
     fn send(&mut self, peer: Peer, message: &Message) {
-        self.transmits.push_back((peer, message.emit()));
+        self.transmit(Worth::Team, peer, message);
+    }
+
+    /// No transmit is the only copy of anything, so in a full queue any of them may give way, refusals first: an access
+    /// point that gets no answer to a QUER decides by its own configuration, it delivers receipts again until they are
+    /// acknowledged, and a member fetches again.
+    fn transmit(&mut self, worth: Worth, peer: Peer, message: &Message) {
+        if self.transmits.push(worth, (peer, message.emit())) {
+            *self.refusals.entry("queue-full").or_default() += 1;
+        }
+    }
+
+    /// Orders to the store never give way: nobody else knows of the receipts in them, and somebody waits for each.
+    ///
+    /// There are few of them all the same. A question to the store counts as waiting until it is answered, which it is not
+    /// before it is fetched, so there are [`Config::waiting_max`] at most. Of a team's revocation lists the latest counts,
+    /// so it replaces one that was not fetched, and no more than [`Config::revocations_max`] teams have one. What only
+    /// tells what happened gives way, refusals before decisions.
+    fn push_event(&mut self, event: Event) {
+        let worth = match &event {
+            Event::Store { .. } | Event::Fetch { .. } => Worth::Durable,
+            Event::Revoked(list) => {
+                let team = list.team_id();
+                self.events
+                    .remove_if(|other| matches!(other, Event::Revoked(older) if older.team_id() == team));
+                Worth::Durable
+            }
+            Event::Decided { .. } => Worth::Session,
+            Event::Refused { .. } => Worth::Reply,
+        };
+        if self.events.push(worth, event) {
+            *self.refusals.entry("queue-full").or_default() += 1;
+        }
     }
 }

@@ -33,6 +33,11 @@ pub struct Config {
     pub sessions_max: usize,
     /// How many questions to the team server may be open; the oldest gives way.
     pub pending_max: usize,
+    /// How many messages may wait to be sent; what is due to strangers gives way first. Four for each session are enough.
+    pub transmits_max: usize,
+    /// How many events may wait to be fetched. News of refusals gives way; when there are so many others, visitors'
+    /// messages are dropped unread.
+    pub events_max: usize,
     /// Homes of visitors that have nothing but a tunnel: when and how often they are called.
     pub calls: CallLimits,
     /// Which receipts count.
@@ -92,7 +97,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// 5 s or 25 MB, closed after 2.5 s without a receipt or 250 MB unsigned; 256 visitors.
+    /// 5 s or 25 MB, closed after 2.5 s without a receipt or 250 MB unsigned; 256 visitors; queues of 1,024.
     fn default() -> Self {
         Self {
             interval: Micros::from_seconds(5),
@@ -108,6 +113,8 @@ impl Default for Config {
             when_home_is_away: Some(ServiceClass::Lowest),
             sessions_max: 256,
             pending_max: 256,
+            transmits_max: 1_024,
+            events_max: 1_024,
             calls: CallLimits::default(),
             rules: Rules::default(),
         }

@@ -1,37 +1,36 @@
-//! Calls to the homes of visitors that have nothing but a tunnel, and how few of them there may be.
+//! Connections to the homes of visitors that have nothing but a tunnel, and how few of them there may be.
 //!
-//! A flow that the firewall has learned becomes a call: connect to the home, say RREQ with `Tunnel`, and from then on
+//! A flow that the firewall has learned becomes a contact: connect to the home, say RREQ with `Tunnel`, and from then on
 //! the home speaks as the visitor would. The session's [`Address`] names the home, so it is never taken for a session
 //! of the visitor itself. Once that has one of its own, the tunnel's is closed.
 
-use super::{AccessPoint, Address, CALL, Event, Path};
-use crate::access_point::CallLimits;
-use crate::access_point::session::Stage;
-use crate::message::{Code, Message};
+use crate::access_point::sessions::Sessions;
+use crate::access_point::{Address, CALL, CallLimits, Path};
 use guestright_units::{Micros, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
-/// What a finished call leaves to the last words on its connection.
+/// What a finished contact leaves to the last words on its connection.
 const LINGER: Micros = Micros::from_seconds(1);
-/// How many visitors and homes are remembered; beyond that the one who may be called soonest is forgotten.
+/// How many visitors and homes are remembered; beyond that the one who may be contacted soonest is forgotten.
 const REMEMBERED_MAX: usize = 4_096;
 const MINUTE: Micros = Micros::from_seconds(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
-    /// To be dialled then: a session goes on, and its connection was lost.
+enum Connection {
+    /// To be made again then: a session goes on, and its connection was lost.
     Waiting(Time),
-    Dialling,
+    Connecting,
     Up,
 }
 
 #[derive(Debug)]
-struct Call {
+struct Contact {
     address: Address,
+    /// Where the home sees the tunnel come from.
     port: NonZeroU16,
-    line: Line,
+    connection: Connection,
     /// When it is given up, as long as there is no session.
     until: Time,
     /// Whether it has led to a session that ended well.
@@ -42,14 +41,14 @@ struct Call {
     undecided: bool,
 }
 
-/// Calls within the current minute.
+/// Connections within the current minute.
 #[derive(Debug)]
 struct Minute {
     since: Time,
-    calls: u32,
+    contacts: u32,
 }
 
-/// How often a visitor's home was called in vain, and when it may be called again.
+/// How often a visitor's home was contacted in vain, and when it may be contacted again.
 #[derive(Debug)]
 struct Wait {
     until: Time,
@@ -58,6 +57,7 @@ struct Wait {
     undecided: bool,
 }
 
+/// What limits on connections in a minute are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
     Visitor(Ipv4Addr),
@@ -65,10 +65,26 @@ enum Who {
     All,
 }
 
-/// The calls that are open, and the memory of those that were.
+/// What is due, and left to the access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Connect again.
+    Connect { path: Path, home: Ipv4Addr },
+    /// Disconnect: nothing came of it in time, or all was said. `silent`: not even an answer.
+    Disconnect { path: Path, silent: bool },
+}
+
+/// A home that has accepted a connection, and for which visitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    pub(super) address: Address,
+    pub(super) port: NonZeroU16,
+}
+
+/// The connections to homes that are open, and the memory of those that were.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    open: BTreeMap<Path, Call>,
+pub(super) struct HomeContacts {
+    open: BTreeMap<Path, Contact>,
     next: Path,
     minutes: BTreeMap<Who, Minute>,
     waits: BTreeMap<Address, Wait>,
@@ -76,7 +92,7 @@ pub(super) struct Calls {
     pardoned: BTreeMap<Ipv4Addr, Time>,
 }
 
-impl Call {
+impl Contact {
     /// It has done its work; what still waits to be said is said.
     fn finish(&mut self, now: Time) {
         if !self.over {
@@ -85,30 +101,90 @@ impl Call {
     }
 }
 
-impl Calls {
+impl HomeContacts {
+    /// Contacts the home of a visitor that has only its tunnel, if that may be now; by this path.
+    pub(super) fn open(
+        &mut self,
+        address: Address,
+        port: NonZeroU16,
+        sessions: &Sessions,
+        limits: &CallLimits,
+        now: Time,
+    ) -> Option<Path> {
+        let home = address.home?;
+        let is_contacted = self.open.values().any(|contact| contact.address.ip == address.ip);
+        let unserved = self.open.values().filter(|contact| !sessions.contains(contact.address)).count();
+        if is_contacted || unserved >= limits.unserved_max || !self.may_contact(address, home, limits, now) {
+            return None;
+        }
+        Some(self.add(address, port, Connection::Connecting, now + limits.timeout))
+    }
+
+    /// The home has accepted the connection.
+    pub(super) fn connected(&mut self, path: Path) -> Option<Reached> {
+        let contact = self.open.get_mut(&path)?;
+        contact.connection = Connection::Up;
+        Some(Reached { address: contact.address, port: contact.port })
+    }
+
+    /// For which visitor this connection is.
+    pub(super) fn address(&self, path: Path) -> Option<Address> {
+        self.open.get(&path).map(|contact| contact.address)
+    }
+
+    /// The connection of a session was lost: it is made again soon, by the path that this returns.
+    pub(super) fn reconnect(&mut self, path: Path, limits: &CallLimits, now: Time) -> Option<Path> {
+        let contact = self.open.remove(&path)?;
+        let connection = Connection::Waiting(now + limits.redial_after);
+        Some(self.add(contact.address, contact.port, connection, now + limits.timeout))
+    }
+
+    /// A connection without a session is gone, or could not be made; whether that came too early.
+    pub(super) fn disconnected(&mut self, path: Path, limits: &CallLimits, now: Time) -> bool {
+        let Some(contact) = self.open.remove(&path) else { return false };
+        self.remember(&contact, limits, now);
+        !contact.over
+    }
+
+    /// The home does not sign.
+    pub(super) fn refused(&mut self, path: Path, now: Time) {
+        if let Some(contact) = self.open.get_mut(&path) {
+            contact.finish(now);
+        }
+    }
+
+    /// The visitor has a session of its own: what has not become a session of its tunnel will not be needed.
+    pub(super) fn not_needed(&mut self, visitor: Ipv4Addr, sessions: &Sessions, now: Time) {
+        for contact in self.open.values_mut().filter(|contact| contact.address.ip == visitor) {
+            if !sessions.contains(contact.address) {
+                contact.finish(now);
+            }
+        }
+    }
+
     pub(super) fn paths(&self) -> impl Iterator<Item = Path> {
         self.open.keys().copied()
     }
 
     /// A session that was served by this path is over.
     pub(super) fn over(&mut self, path: Path, good: bool, now: Time) {
-        if let Some(call) = self.open.get_mut(&path) {
-            call.good = good;
-            call.finish(now);
+        if let Some(contact) = self.open.get_mut(&path) {
+            contact.good = good;
+            contact.finish(now);
         }
     }
 
     /// A session that was served by this path is over, and another one may begin on it.
     pub(super) fn stay(&mut self, path: Path, limits: &CallLimits, now: Time) {
-        if let Some(call) = self.open.get_mut(&path) {
-            (call.good, call.until) = (true, now + limits.timeout);
+        if let Some(contact) = self.open.get_mut(&path) {
+            (contact.good, contact.until) = (true, now + limits.timeout);
         }
     }
 
     /// It comes to nothing because the own team server could not be asked.
     pub(super) fn undecided(&mut self, path: Path) {
-        if let Some(call) = self.open.get_mut(&path) {
-            call.undecided = true;
+        if let Some(contact) = self.open.get_mut(&path) {
+            contact.undecided = true;
         }
     }
 
@@ -120,7 +196,7 @@ impl Calls {
     }
 
     /// Whether a home that lost its connection in a session, and then did not sign, is let off: a home that was started
-    /// anew has forgotten the session. Once in a while only, because who means to cheat can hang up too.
+    /// anew has forgotten the session. Once in a while only, because who means to cheat can disconnect too.
     pub(super) fn pardon(&mut self, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
         self.pardoned.retain(|_, until| now < *until);
         if self.pardoned.contains_key(&home) || self.pardoned.len() >= REMEMBERED_MAX {
@@ -130,16 +206,50 @@ impl Calls {
         true
     }
 
-    fn add(&mut self, address: Address, port: NonZeroU16, line: Line, until: Time) -> Path {
+    /// What is due by now, in the order of the paths.
+    pub(super) fn handle_timeout(&mut self, sessions: &Sessions, limits: &CallLimits, now: Time) -> Vec<Due> {
+        let mut due = Vec::new();
+        let paths: Vec<_> = self.paths().collect();
+        for path in paths {
+            let Some(contact) = self.open.get_mut(&path) else { continue };
+            let home = contact.address.home;
+            match (contact.connection, sessions.contains(contact.address)) {
+                (Connection::Waiting(at), true) if now >= at => {
+                    if let Some(home) = home {
+                        contact.connection = Connection::Connecting;
+                        due.push(Due::Connect { path, home });
+                    }
+                }
+                (_, false) if now >= contact.until => {
+                    let silent = self.disconnected(path, limits, now);
+                    due.push(Due::Disconnect { path, silent });
+                }
+                _ => {}
+            }
+        }
+        due
+    }
+
+    pub(super) fn timeout(&self, sessions: &Sessions) -> Option<Time> {
+        let due = |contact: &Contact| match (contact.connection, sessions.contains(contact.address)) {
+            (Connection::Waiting(at), true) => Some(at),
+            (Connection::Connecting | Connection::Up, true) => None,
+            (_, false) => Some(contact.until),
+        };
+        self.open.values().filter_map(due).min()
+    }
+
+    fn add(&mut self, address: Address, port: NonZeroU16, connection: Connection, until: Time) -> Path {
         self.next += 1;
         let path = CALL | self.next;
-        self.open
-            .insert(path, Call { address, port, line, until, good: false, over: false, undecided: false });
+        let contact =
+            Contact { address, port, connection, until, good: false, over: false, undecided: false };
+        self.open.insert(path, contact);
         path
     }
 
-    /// Whether this flow may lead to a call now; if so, it is counted.
-    fn may_call(&mut self, address: Address, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
+    /// Whether this flow may lead to a connection now; if so, it is counted.
+    fn may_contact(&mut self, address: Address, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
         if self.waits.get(&address).is_some_and(|wait| now < wait.until) {
             return false;
         }
@@ -149,21 +259,21 @@ impl Calls {
             (Who::All, limits.per_minute_max),
         ];
         self.minutes.retain(|_, minute| now - minute.since < MINUTE);
-        let used = |who| self.minutes.get(&who).map_or(0, |minute: &Minute| minute.calls);
+        let used = |who| self.minutes.get(&who).map_or(0, |minute: &Minute| minute.contacts);
         if who.iter().any(|(who, most)| used(*who) >= *most)
             || self.minutes.len() + who.len() > REMEMBERED_MAX
         {
             return false;
         }
         for (who, _) in who {
-            self.minutes.entry(who).or_insert(Minute { since: now, calls: 0 }).calls += 1;
+            self.minutes.entry(who).or_insert(Minute { since: now, contacts: 0 }).contacts += 1;
         }
         true
     }
 
-    /// The next call for this flow has to wait: longer each time, if it was in vain.
-    fn remember(&mut self, call: &Call, limits: &CallLimits, now: Time) {
-        let Call { address, good, undecided, .. } = *call;
+    /// The next connection for this flow has to wait: longer each time, if it was in vain.
+    fn remember(&mut self, contact: &Contact, limits: &CallLimits, now: Time) {
+        let Contact { address, good, undecided, .. } = *contact;
         let before = self.waits.get(&address).map_or(0, |wait| wait.failures);
         let failures = match (good, undecided) {
             (true, _) => 0,
@@ -173,145 +283,12 @@ impl Calls {
         let doubled = limits.again_after.0.saturating_mul(1 << failures.saturating_sub(1).min(32));
         let until = now + Micros(doubled).min(limits.again_after_max);
         self.waits.insert(address, Wait { until, failures, undecided });
-        // What could be called for long is forgotten, its failures too.
+        // What could have been contacted for long is forgotten, its failures too.
         self.waits.retain(|_, wait| now < wait.until + limits.again_after_max);
         while self.waits.len() > REMEMBERED_MAX {
             let soonest = self.waits.iter().min_by_key(|(_, wait)| wait.until).map(|(&address, _)| address);
             let Some(soonest) = soonest else { return };
             self.waits.remove(&soonest);
         }
-    }
-}
-
-impl AccessPoint {
-    /// Takes in that a visitor without a session has a tunnel: the home at `home` has answered it. `port` is where the
-    /// home sees it come from. Said as often as the flow is seen; the machine calls the home when it may.
-    pub fn handle_flow(&mut self, visitor: Address, home: Ipv4Addr, port: NonZeroU16, now: Time) {
-        let address = Address { home: Some(home), ..visitor };
-        let called = self.calls.open.values().any(|call| call.address.ip == address.ip);
-        let served = self.sessions.iter().any(|(other, session)| {
-            other.ip == address.ip && (other.home.is_some() || session.stage != Stage::Opening)
-        });
-        let unserved =
-            self.calls.open.values().filter(|call| !self.sessions.contains_key(&call.address)).count();
-        if called || served || unserved >= self.config.calls.unserved_max || self.is_stopping {
-            return;
-        }
-        if self.calls.may_call(address, home, &self.config.calls, now) {
-            let path = self.calls.add(address, port, Line::Dialling, now + self.config.calls.timeout);
-            self.events.push_back(Event::Call { path, home });
-        }
-    }
-
-    /// Takes in that the home answers the telephone.
-    pub fn handle_called(&mut self, path: Path) {
-        let Some(call) = self.calls.open.get_mut(&path) else {
-            return self.events.push_back(Event::HangUp(path));
-        };
-        call.line = Line::Up;
-        let (address, port) = (call.address, call.port);
-        let session = self.sessions.get_mut(&address);
-        let started = session.map(|session| {
-            (session.path, session.path_claimed) = (path, path);
-            session.started
-        });
-        self.answer(path, &Message::RreqTunnel { port, started });
-        if started.is_some() {
-            self.send_request(address);
-        }
-    }
-
-    /// Takes a message of a visitor's home in.
-    pub fn handle_call(&mut self, path: Path, bytes: &[u8], now: Time) {
-        let Some(call) = self.calls.open.get_mut(&path) else { return };
-        let address = call.address;
-        if !self.sessions.contains_key(&address)
-            && let Ok(Message::Erro { code, reason, .. }) = Message::parse(bytes)
-        {
-            // The home does not sign: there is no such tunnel, or no delegation for it.
-            call.finish(now);
-            *self.refusals.entry("home-refused").or_default() += 1;
-            let reason = format!("the home does not sign ({code}): {reason}");
-            self.events.push_back(Event::Refused { address, kind: "home-refused", reason });
-            return;
-        }
-        self.handle_visitor(address, path, bytes, now);
-    }
-
-    /// Takes in that a call's connection could not be made or is gone.
-    pub fn handle_hung_up(&mut self, path: Path, now: Time) {
-        let Some(call) = self.calls.open.remove(&path) else { return };
-        let session = self.sessions.get_mut(&call.address);
-        match session.filter(|session| session.path == path && session.stage != Stage::Opening) {
-            Some(session) => {
-                let line = Line::Waiting(now + self.config.calls.redial_after);
-                let again = self.calls.add(call.address, call.port, line, now + self.config.calls.timeout);
-                (session.path, session.path_claimed) = (again, again);
-                session.line_lost = true;
-            }
-            None => {
-                if !call.over {
-                    *self.refusals.entry("home-away").or_default() += 1;
-                }
-                self.calls.remember(&call, &self.config.calls, now);
-            }
-        }
-    }
-
-    /// Takes in that a session was opened: its call has done its work, or a tunnel's session is no longer needed.
-    pub(super) fn served(&mut self, address: Address, now: Time) {
-        if address.home.is_some() {
-            return;
-        }
-        let tunnel = |other: &&Address| other.ip == address.ip && other.home.is_some();
-        let tunnels: Vec<_> = self.sessions.keys().filter(tunnel).copied().collect();
-        for tunnel in tunnels {
-            self.close(tunnel, Code::Closed, now);
-        }
-        for call in self.calls.open.values_mut().filter(|call| call.address.ip == address.ip) {
-            if !self.sessions.contains_key(&call.address) {
-                call.finish(now);
-            }
-        }
-    }
-
-    pub(super) fn calls_timeout(&mut self, now: Time) {
-        let paths: Vec<_> = self.calls.paths().collect();
-        for path in paths {
-            let Some(call) = self.calls.open.get_mut(&path) else { continue };
-            let session = self.sessions.contains_key(&call.address);
-            if let Line::Waiting(at) = call.line
-                && session
-            {
-                if now >= at
-                    && let Some(home) = call.address.home
-                {
-                    call.line = Line::Dialling;
-                    self.events.push_back(Event::Call { path, home });
-                }
-                continue;
-            }
-            if session {
-                continue;
-            }
-            if now >= call.until {
-                let Some(call) = self.calls.open.remove(&path) else { continue };
-                if !call.over {
-                    *self.refusals.entry("home-silent").or_default() += 1;
-                }
-                self.calls.remember(&call, &self.config.calls, now);
-                self.events.push_back(Event::HangUp(path));
-            }
-        }
-    }
-
-    /// When the calls want [`AccessPoint::handle_timeout`] to be called.
-    pub(super) fn calls_due(&self) -> Option<Time> {
-        let due = |call: &Call| match (call.line, self.sessions.contains_key(&call.address)) {
-            (Line::Waiting(at), true) => Some(at),
-            (Line::Dialling | Line::Up, true) => None,
-            (_, false) => Some(call.until),
-        };
-        self.calls.open.values().filter_map(due).min()
     }
 }

@@ -17,7 +17,7 @@ use guestright_congestion::{
 };
 use guestright_engine::{Agenda, Instant, Nanos};
 use guestright_units::Micros;
-use history::History;
+use history::{History, Transmissions};
 use rate::Meter;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -60,10 +60,51 @@ pub struct SenderStats {
     pub refused: u64,
 }
 
+/// A segment whose round trip is timed.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    /// The offset behind it.
+    end: u64,
+    sent_at: Instant,
+}
+
 /// So many bytes are for ever: 584 years at 1 Gbit/s.
 const ENDLESS: u64 = u64::MAX / 8;
 
 /// The sending end of a connection, with congestion control `C`.
+///
+/// After [`write`](Self::write), [`close`](Self::close), [`handle_segment`](Self::handle_segment) and
+/// [`handle`](Self::handle), call [`poll_segment`](Self::poll_segment) until there is none. Timers go to the agenda, and come
+/// back as [`TcpEvent`]s: hand each to both ends, they know their own. [`super::Receiver`] is used alike.
+///
+/// ```
+/// use guestright_congestion::{Reno, RenoSettings};
+/// use guestright_engine::Queue;
+/// use guestright_transport::{Flow, Receiver, ReceiverSettings, Sender, SenderSettings};
+///
+/// let control = Reno::new(RenoSettings::linux_2_6_8(1_448))?;
+/// let mut sender = Sender::new(Flow(0), SenderSettings::rfc(1_448), control)?;
+/// let mut receiver = Receiver::new(Flow(0), ReceiverSettings::rfc5681())?;
+/// let mut agenda = Queue::new();
+/// sender.write(10_000);
+/// sender.close();
+/// loop {
+///     while let Some(segment) = sender.poll_segment(&mut agenda) {
+///         receiver.handle_segment(&segment, &mut agenda); // A link would be in between.
+///         while let Some(acknowledgement) = receiver.poll_segment(&mut agenda) {
+///             sender.handle_segment(&acknowledgement, &mut agenda);
+///         }
+///     }
+///     let Some((_, event)) = agenda.pop() else { break };
+///     sender.handle(event, &mut agenda);
+///     receiver.handle(event, &mut agenda);
+///     while let Some(acknowledgement) = receiver.poll_segment(&mut agenda) {
+///         sender.handle_segment(&acknowledgement, &mut agenda); // It was delayed.
+///     }
+/// }
+/// assert_eq!((sender.acknowledged(), receiver.delivered()), (10_000, 10_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// Of thousands of senders few are in the processor's cache when they are needed. So what is needed for each packet comes
 /// first, side by side, and what many have in common may be shared.
@@ -94,8 +135,8 @@ pub struct Sender<C> {
     tell_reduced: bool,
     /// Timeouts since the last progress.
     retries: u32,
-    /// The segment whose round trip is timed when there are no timestamps: its end, when it was sent.
-    timed: Option<(u64, Instant)>,
+    /// The segment whose round trip is timed when there are no timestamps.
+    timed: Option<Timed>,
     retransmission: LazyTimer,
     sent_at: Instant,
     history: History,
@@ -258,8 +299,8 @@ impl<C: Controller> Sender<C> {
                 self.timeout.on_late_open();
             }
             self.controller.on_late_open();
-        } else if let Some((_, at)) = self.timed {
-            self.timeout.on_acknowledged(at.time(), agenda.now().time());
+        } else if let Some(timed) = self.timed {
+            self.timeout.on_acknowledged(timed.sent_at.time(), agenda.now().time());
         }
         self.retries = 0;
         self.timed = None;
@@ -374,7 +415,7 @@ impl<C: Controller> Sender<C> {
             || !self.recovery.is_active() && self.recovery.is_past(segment.ack) && !waited;
         let round_trip = match taken.last {
             _ if self.settings.timestamps => Some(self.since_stamp(segment, now)),
-            Some((sent_at, 1)) if straight => Some(Micros(now.since(sent_at).0 / 1_000)),
+            Some(Transmissions { last, count: 1 }) if straight => Some(Micros(now.since(last).0 / 1_000)),
             _ => None,
         };
         let rate =
@@ -399,8 +440,8 @@ impl<C: Controller> Sender<C> {
     fn time_round_trip(&mut self, segment: &Segment, now: Instant) {
         if self.settings.timestamps {
             self.timeout.on_round_trip(self.since_stamp(segment, now));
-        } else if let Some((_, at)) = self.timed.take_if(|(end, _)| *end <= segment.ack) {
-            self.timeout.on_acknowledged(at.time(), now.time());
+        } else if let Some(timed) = self.timed.take_if(|timed| timed.end <= segment.ack) {
+            self.timeout.on_acknowledged(timed.sent_at.time(), now.time());
         }
     }
 
@@ -482,7 +523,7 @@ impl<C: Controller> Sender<C> {
             return false;
         }
         match self.history.first(self.acknowledged) {
-            Some((sent_at, _)) => now.since(sent_at) >= timeout,
+            Some(sent) => now.since(sent.last) >= timeout,
             // As ns-2 has it, where it was sent a second before the first segment.
             None => now.since(self.started_at) + Nanos::from_seconds(1) >= timeout,
         }
@@ -555,8 +596,8 @@ impl<C: Controller> Sender<C> {
             in_flight: self.on_its_way().saturating_sub(departed),
             next: self.next,
             repeated: false,
-            first_sent: first.map_or_else(Default::default, |(sent_at, _)| sent_at.time()),
-            transmissions: first.map_or(0, |(_, sends)| sends),
+            first_sent: first.map_or_else(Default::default, |sent| sent.last.time()),
+            transmissions: first.map_or(0, |sent| sent.count),
             duplicates: self.recovery.duplicates(),
         }
     }
@@ -692,7 +733,7 @@ impl<C: Controller> Sender<C> {
         if again {
             self.stats.again += 1;
         } else if self.timed.is_none() {
-            self.timed = Some((end, now));
+            self.timed = Some(Timed { end, sent_at: now });
         }
         let sent = Sent {
             now: now.time(),
@@ -712,7 +753,7 @@ impl<C: Controller> Sender<C> {
         let now = agenda.now();
         let again = self.retransmit;
         self.retransmit = false;
-        self.timed = (!again).then_some((0, now));
+        self.timed = (!again).then_some(Timed { end: 0, sent_at: now });
         self.stats.again += u64::from(again);
         self.sent(true, agenda);
         Segment {

@@ -161,6 +161,43 @@ struct Ruling {
 }
 
 /// An access point of a team.
+///
+/// After every call that goes in ([`new`](Self::new), [`restore`](Self::restore), `handle_*`, [`shut_down`](Self::shut_down)),
+/// the program drains what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. Carry each out at once; the firewall answers an
+///    [`Event::Closing`] later with [`handle_closed`](Self::handle_closed), a connection an [`Event::Call`] with
+///    [`handle_called`](Self::handle_called) or [`handle_hung_up`](Self::handle_hung_up).
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none. What cannot be sent is dropped: timers repeat it.
+/// 3. [`poll_timeout`](Self::poll_timeout): by then, call [`handle_timeout`](Self::handle_timeout) if nothing else came.
+///
+/// Besides, [`handle_traffic`](Self::handle_traffic) wants the firewall's counters a few times in each
+/// [`Config::interval`], and the two of `handle_home_lost` and `handle_home_found` say how it stands with the team server.
+///
+/// ```
+/// use guestright_roaming::access_point::{AccessPoint, Address, Config, Transmit};
+/// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
+/// # use rand::SeedableRng;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000);
+/// # let certificate = Certificate::issue(&team, key.public(), Role::AccessPoint, now, now.plus(3_600));
+/// # let now = now.time();
+/// let mut access_point = AccessPoint::new(Config::default(), key, certificate);
+/// let visitor = Address::new([2, 0, 0, 0, 0, 1], [10, 0, 0, 2].into());
+/// access_point.handle_visitor(visitor, 7, b"what came on path 7", now);
+/// while let Some(event) = access_point.poll_event() {
+///     println!("{event:?}"); // Order the firewall, keep the receipt, connect to a home.
+/// }
+/// while let Some(transmit) = access_point.poll_transmit() {
+///     match transmit {
+///         Transmit::Visitor(path, _bytes) => assert_eq!(path, 7), // It is told that this was no message.
+///         Transmit::Home(_bytes) => unreachable!("nothing to ask the team server"),
+///     }
+/// }
+/// assert_eq!(access_point.poll_timeout(), None); // Nothing is due until something comes in.
+/// ```
 #[derive(Debug)]
 pub struct AccessPoint {
     config: Config,

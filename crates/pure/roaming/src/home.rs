@@ -118,6 +118,49 @@ enum Waiting {
 }
 
 /// The server of one team.
+///
+/// The program calls [`handle_connected`](Self::handle_connected) for each program of the team whose key the channel has
+/// proved, then [`handle_input`](Self::handle_input) for its messages, and
+/// [`handle_disconnected`](Self::handle_disconnected) at the end. After every call that goes in it drains:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. The store answers an [`Event::Store`] with
+///    [`handle_stored`](Self::handle_stored) once the receipts are durable, or with
+///    [`handle_store_failed`](Self::handle_store_failed), and an [`Event::Fetch`] with
+///    [`handle_fetched`](Self::handle_fetched); at once or later, in any order.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none.
+///
+/// It has no timeout: nothing happens to it by the clock alone.
+///
+/// ```
+/// use guestright_reciprocity::StrangerCounters;
+/// use guestright_roaming::home::{Config, Event, StoreReport, TeamServer};
+/// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
+/// # use rand::SeedableRng;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000);
+/// # let certificate = Certificate::issue(&team, key.public(), Role::AccessPoint, now, now.plus(3_600));
+/// # let now = now.time();
+/// let team = team.public().team_id();
+/// let mut server = TeamServer::new(Config::default(), team, [], vec![], StrangerCounters::default(), now);
+/// server.handle_connected(1, certificate, now)?;
+/// server.handle_input(1, b"what came from peer 1", &mut rng, now);
+/// while let Some(event) = server.poll_event() {
+///     match event {
+///         Event::Store { token, receipts: _ } => {
+///             let report = StoreReport::default(); // What the store says.
+///             server.handle_stored(token, &report, &mut rng, now);
+///         }
+///         Event::Fetch { token, .. } => server.handle_fetched(token, vec![]),
+///         Event::Revoked(_) | Event::Decided { .. } | Event::Refused { .. } => {}
+///     }
+/// }
+/// while let Some((peer, _bytes)) = server.poll_transmit() {
+///     assert_eq!(peer, 1);
+/// }
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug)]
 pub struct TeamServer {
     config: Config,

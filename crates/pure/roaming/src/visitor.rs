@@ -127,6 +127,41 @@ struct Leaving {
 const INTERVAL_MAX: Micros = Micros::from_seconds(600);
 
 /// A member on somebody else's network.
+///
+/// It asks for service as soon as it is made. After every call that goes in ([`new`](Self::new), `handle_*`,
+/// [`show`](Self::show), [`leave`](Self::leave)), the program drains what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. To [`Event::MeterNeeded`] it answers with
+///    [`handle_meter`](Self::handle_meter), and goes on draining: the receipt follows. After [`Event::Ended`] nothing does.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none, after the events: what was signed is noted before it is
+///    sent.
+/// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
+///
+/// ```
+/// use guestright_receipt::Bundle;
+/// use guestright_roaming::visitor::{Config, Event, Visitor};
+/// use guestright_units::{Bytes, Micros};
+/// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
+/// # use rand::SeedableRng;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000);
+/// # let certificate = Certificate::issue(&team, key.public(), Role::Member, now, now.plus(3_600));
+/// # let now = now.time();
+/// let mut visitor =
+///     Visitor::new(Config::default(), key, certificate, Bundle::default(), None, &mut rng, now);
+/// visitor.handle_input(b"what the access point sent", now);
+/// while let Some(event) = visitor.poll_event() {
+///     if event == Event::MeterNeeded {
+///         visitor.handle_meter(Bytes(0)); // What was counted in this session so far.
+///     }
+/// }
+/// while let Some(bytes) = visitor.poll_transmit() {
+///     assert!(bytes.starts_with(b"CONN"));
+/// }
+/// assert_eq!(visitor.poll_timeout(), Some(now + Micros::from_millis(500))); // Then it asks again.
+/// ```
 #[derive(Debug)]
 pub struct Visitor {
     config: Config,

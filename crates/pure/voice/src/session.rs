@@ -124,6 +124,39 @@ pub enum Event {
 const WAITING_MAX: usize = 1_024;
 
 /// One side of a call's media.
+///
+/// In go encoded sound ([`handle_frame`](Self::handle_frame), one packet's after the other, also in silence), datagrams
+/// ([`handle_datagram`](Self::handle_datagram)) and the time. After every call that goes in, drain what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none: keys, moves, the end.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none, and send.
+/// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
+///
+/// Sound is asked for by the loudspeaker's clock, not drained: [`poll_sound`](Self::poll_sound) whenever what it gave last is
+/// used up. [`poll_row`](Self::poll_row) and [`poll_heard`](Self::poll_heard) keep the last thousand or so figures for a
+/// program that wants them. [`finish`](Self::finish) comes last, and what it sends is drained too.
+///
+/// ```
+/// use guestright_units::{Micros, Seed, Time};
+/// use guestright_voice::playout::Fixed;
+/// use guestright_voice::session::{Config, Frame, Protection, Session};
+///
+/// let now = Time(1_700_000_000_000_000);
+/// let policy = Box::new(Fixed::new(Micros::from_millis(60)));
+/// let config = Config::g711(8, "alice@example.org");
+/// let mut session = Session::new(config, Protection::None, policy, &Seed([7; 32]), now);
+/// let sound = Frame { payload: &[0xd5; 160], duration: Micros::from_millis(20), is_speech: true, noise_level: 60 };
+/// session.handle_frame(&sound, now);
+/// while let Some(event) = session.poll_event() {
+///     println!("{event:?}");
+/// }
+/// while let Some(transmit) = session.poll_transmit() {
+///     assert_eq!(transmit.bytes.len(), 12 + 160); // To `transmit.to`, once that is known.
+/// }
+/// let next = session.poll_sound(now); // Play this for `next.duration`, then ask again.
+/// assert!(session.poll_timeout() > Some(now));
+/// # assert!(next.duration.0 > 0);
+/// ```
 pub struct Session {
     config: Config,
     rng: ChaCha20Rng,

@@ -32,7 +32,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
-pub use config::{CallLimits, Config};
+pub use config::{ContactLimits, Config};
 pub use session::SessionStatus;
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.
@@ -64,11 +64,11 @@ impl fmt::Display for Address {
 
 /// How a visitor is answered: a datagram address or a connection, numbered by the program around the machine.
 ///
-/// Paths with the bit [`CALL`] are the machine's own: connections to the homes of visitors that it asked for.
+/// Paths with the bit [`CONTACT`] are the machine's own: connections to the homes of visitors that it asked for.
 pub type Path = u64;
 
 /// The bit that the program never sets in a [`Path`] of its own.
-pub const CALL: Path = 1 << 62;
+pub const CONTACT: Path = 1 << 62;
 
 /// Bytes to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,16 +82,16 @@ pub enum Transmit {
 /// What the program around the machine has to do or may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Connect to the protocol's TCP port of this home, then call [`AccessPoint::handle_called`], or
-    /// [`AccessPoint::handle_hung_up`] if that fails.
-    Call {
-        /// How the connection is called from now on.
+    /// Connect to the protocol's TCP port of this home, then call [`AccessPoint::handle_connected`], or
+    /// [`AccessPoint::handle_disconnected`] if that fails.
+    Connect {
+        /// Which path the connection is from now on.
         path: Path,
         /// Where to.
         home: Ipv4Addr,
     },
     /// Close this connection to a home; everything that had to be said was said.
-    HangUp(Path),
+    Disconnect(Path),
     /// Let this visitor through, or only its tunnel if the address names a home; its counters start at zero.
     Opened {
         /// Whom.
@@ -166,8 +166,8 @@ struct Ruling {
 /// the program drains what comes out:
 ///
 /// 1. [`poll_event`](Self::poll_event) until there is none. Carry each out at once; the firewall answers an
-///    [`Event::Closing`] later with [`handle_closed`](Self::handle_closed), a connection an [`Event::Call`] with
-///    [`handle_called`](Self::handle_called) or [`handle_hung_up`](Self::handle_hung_up).
+///    [`Event::Closing`] later with [`handle_closed`](Self::handle_closed), a connection an [`Event::Connect`] with
+///    [`handle_connected`](Self::handle_connected) or [`handle_disconnected`](Self::handle_disconnected).
 /// 2. [`poll_transmit`](Self::poll_transmit) until there is none. What cannot be sent is dropped: timers repeat it.
 /// 3. [`poll_timeout`](Self::poll_timeout): by then, call [`handle_timeout`](Self::handle_timeout) if nothing else came.
 ///
@@ -302,7 +302,7 @@ impl AccessPoint {
     }
 
     /// Takes in that the team server can be reached (again). What was decided without it is asked of it now, and homes
-    /// that were turned away for want of it may be called.
+    /// that were turned away for want of it may be contacted.
     pub fn handle_home_found(&mut self, now: Time) {
         self.sessions.reconsider(now);
         self.home_contacts.home_found(now);
@@ -353,16 +353,16 @@ impl AccessPoint {
         if self.is_stopping || self.output.is_blocked() || self.sessions.serves(address.ip) {
             return;
         }
-        let path = self.home_contacts.open(address, port, &self.sessions, &self.config.calls, now);
+        let path = self.home_contacts.open(address, port, &self.sessions, &self.config.contacts, now);
         if let Some(path) = path {
-            self.output.event(Event::Call { path, home });
+            self.output.event(Event::Connect { path, home });
         }
     }
 
     /// Takes in that the home has accepted the connection.
-    pub fn handle_called(&mut self, path: Path) {
+    pub fn handle_connected(&mut self, path: Path) {
         let Some(Reached { address, port }) = self.home_contacts.connected(path) else {
-            return self.output.event(Event::HangUp(path)); // It was given up meanwhile.
+            return self.output.event(Event::Disconnect(path)); // It was given up meanwhile.
         };
         let session = self.sessions.get_mut(address);
         let started = session.map(|session| {
@@ -376,7 +376,7 @@ impl AccessPoint {
     }
 
     /// Takes a message of a visitor's home in.
-    pub fn handle_call(&mut self, path: Path, bytes: &[u8], now: Time) {
+    pub fn handle_contact(&mut self, path: Path, bytes: &[u8], now: Time) {
         let Some(address) = self.home_contacts.address(path) else { return };
         if !self.sessions.contains(address)
             && let Ok(Message::Erro { code, reason, .. }) = Message::parse(bytes)
@@ -391,18 +391,18 @@ impl AccessPoint {
     }
 
     /// Takes in that a connection to a visitor's home could not be made or is gone.
-    pub fn handle_hung_up(&mut self, path: Path, now: Time) {
+    pub fn handle_disconnected(&mut self, path: Path, now: Time) {
         let Some(address) = self.home_contacts.address(path) else { return };
         let session = self.sessions.get_mut(address);
         match session.filter(|session| session.path == path && session.stage != Stage::Opening) {
             Some(session) => {
-                let again = self.home_contacts.reconnect(path, &self.config.calls, now);
+                let again = self.home_contacts.reconnect(path, &self.config.contacts, now);
                 let again = again.unwrap_or(path); // It was there a moment ago.
                 (session.path, session.path_claimed) = (again, again);
                 session.line_lost = true;
             }
             None => {
-                if self.home_contacts.disconnected(path, &self.config.calls, now) {
+                if self.home_contacts.disconnected(path, &self.config.contacts, now) {
                     self.output.count("home-away");
                 }
             }
@@ -417,21 +417,21 @@ impl AccessPoint {
         for address in self.sessions.addresses() {
             self.session_timeout(address, now);
         }
-        for due in self.home_contacts.handle_timeout(&self.sessions, &self.config.calls, now) {
+        for due in self.home_contacts.handle_timeout(&self.sessions, &self.config.contacts, now) {
             match due {
-                Due::Connect { path, home } => self.output.event(Event::Call { path, home }),
+                Due::Connect { path, home } => self.output.event(Event::Connect { path, home }),
                 Due::Disconnect { path, silent } => {
                     if silent {
                         self.output.count("home-silent");
                     }
-                    self.output.event(Event::HangUp(path));
+                    self.output.event(Event::Disconnect(path));
                 }
             }
         }
         self.flush(now);
     }
 
-    /// Closes every session and calls no home any more, for a program that stops.
+    /// Closes every session and contacts no home any more, for a program that stops.
     pub fn shut_down(&mut self, now: Time) {
         for address in self.sessions.addresses() {
             self.close(address, Code::Closed, now);
@@ -466,7 +466,7 @@ impl AccessPoint {
         self.output.refusals()
     }
 
-    /// The paths by which visitors with a session were last heard, and those of calls.
+    /// The paths by which visitors with a session last sent something, and those of contacts with homes.
     pub fn paths_in_use(&self) -> Vec<Path> {
         self.sessions.paths().chain(self.home_contacts.paths()).collect()
     }
@@ -869,9 +869,9 @@ impl AccessPoint {
         };
         let code = session.end_code();
         let lost = address.home.filter(|_| session.line_lost && code == Code::Unpaid);
-        let pardoned = lost.is_some_and(|home| self.home_contacts.pardon(home, &self.config.calls, now));
+        let pardoned = lost.is_some_and(|home| self.home_contacts.pardon(home, &self.config.contacts, now));
         if pardoned {
-            self.home_contacts.stay(session.path, &self.config.calls, now);
+            self.home_contacts.stay(session.path, &self.config.contacts, now);
         } else {
             self.home_contacts.over(session.path, code == Code::Closed, now);
         }

@@ -5,7 +5,7 @@
 //! of the visitor itself. Once that has one of its own, the tunnel's is closed.
 
 use crate::access_point::sessions::Sessions;
-use crate::access_point::{Address, CALL, CallLimits, Path};
+use crate::access_point::{Address, CONTACT, ContactLimits, Path};
 use guestright_units::{Micros, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -108,7 +108,7 @@ impl HomeContacts {
         address: Address,
         port: NonZeroU16,
         sessions: &Sessions,
-        limits: &CallLimits,
+        limits: &ContactLimits,
         now: Time,
     ) -> Option<Path> {
         let home = address.home?;
@@ -133,14 +133,14 @@ impl HomeContacts {
     }
 
     /// The connection of a session was lost: it is made again soon, by the path that this returns.
-    pub(super) fn reconnect(&mut self, path: Path, limits: &CallLimits, now: Time) -> Option<Path> {
+    pub(super) fn reconnect(&mut self, path: Path, limits: &ContactLimits, now: Time) -> Option<Path> {
         let contact = self.open.remove(&path)?;
         let connection = Connection::Waiting(now + limits.redial_after);
         Some(self.add(contact.address, contact.port, connection, now + limits.timeout))
     }
 
     /// A connection without a session is gone, or could not be made; whether that came too early.
-    pub(super) fn disconnected(&mut self, path: Path, limits: &CallLimits, now: Time) -> bool {
+    pub(super) fn disconnected(&mut self, path: Path, limits: &ContactLimits, now: Time) -> bool {
         let Some(contact) = self.open.remove(&path) else { return false };
         self.remember(&contact, limits, now);
         !contact.over
@@ -175,7 +175,7 @@ impl HomeContacts {
     }
 
     /// A session that was served by this path is over, and another one may begin on it.
-    pub(super) fn stay(&mut self, path: Path, limits: &CallLimits, now: Time) {
+    pub(super) fn stay(&mut self, path: Path, limits: &ContactLimits, now: Time) {
         if let Some(contact) = self.open.get_mut(&path) {
             (contact.good, contact.until) = (true, now + limits.timeout);
         }
@@ -197,7 +197,7 @@ impl HomeContacts {
 
     /// Whether a home that lost its connection in a session, and then did not sign, is let off: a home that was started
     /// anew has forgotten the session. Once in a while only, because who means to cheat can disconnect too.
-    pub(super) fn pardon(&mut self, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
+    pub(super) fn pardon(&mut self, home: Ipv4Addr, limits: &ContactLimits, now: Time) -> bool {
         self.pardoned.retain(|_, until| now < *until);
         if self.pardoned.contains_key(&home) || self.pardoned.len() >= REMEMBERED_MAX {
             return false;
@@ -207,7 +207,7 @@ impl HomeContacts {
     }
 
     /// What is due by now, in the order of the paths.
-    pub(super) fn handle_timeout(&mut self, sessions: &Sessions, limits: &CallLimits, now: Time) -> Vec<Due> {
+    pub(super) fn handle_timeout(&mut self, sessions: &Sessions, limits: &ContactLimits, now: Time) -> Vec<Due> {
         let mut due = Vec::new();
         let paths: Vec<_> = self.paths().collect();
         for path in paths {
@@ -241,7 +241,7 @@ impl HomeContacts {
 
     fn add(&mut self, address: Address, port: NonZeroU16, connection: Connection, until: Time) -> Path {
         self.next += 1;
-        let path = CALL | self.next;
+        let path = CONTACT | self.next;
         let contact =
             Contact { address, port, connection, until, good: false, over: false, undecided: false };
         self.open.insert(path, contact);
@@ -249,7 +249,7 @@ impl HomeContacts {
     }
 
     /// Whether this flow may lead to a connection now; if so, it is counted.
-    fn may_contact(&mut self, address: Address, home: Ipv4Addr, limits: &CallLimits, now: Time) -> bool {
+    fn may_contact(&mut self, address: Address, home: Ipv4Addr, limits: &ContactLimits, now: Time) -> bool {
         if self.waits.get(&address).is_some_and(|wait| now < wait.until) {
             return false;
         }
@@ -272,7 +272,7 @@ impl HomeContacts {
     }
 
     /// The next connection for this flow has to wait: longer each time, if it was in vain.
-    fn remember(&mut self, contact: &Contact, limits: &CallLimits, now: Time) {
+    fn remember(&mut self, contact: &Contact, limits: &ContactLimits, now: Time) {
         let Contact { address, good, undecided, .. } = *contact;
         let before = self.waits.get(&address).map_or(0, |wait| wait.failures);
         let failures = match (good, undecided) {

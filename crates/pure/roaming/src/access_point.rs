@@ -32,7 +32,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
-pub use config::{ContactLimits, Config};
+pub use config::{Config, ContactLimits};
 pub use session::SessionStatus;
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.

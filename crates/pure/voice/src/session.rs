@@ -493,7 +493,7 @@ impl Session {
         let mut opened = std::mem::take(&mut self.opened);
         let outcome = match &mut self.keys {
             Keys::Ready(contexts) => match contexts.unprotect.rtp(datagram, &mut opened) {
-                Ok(()) => self.take_rtp(&opened, from, now),
+                Ok(()) => self.accept_rtp(&opened, from, now),
                 Err(error) => {
                     // The check against replays comes before the playout sees it. Whether it is the same is not looked at.
                     let is_repeated = matches!(error, SrtpError::Replayed { .. }) && self.peer == Some(from);
@@ -501,14 +501,14 @@ impl Session {
                     Err(error.into())
                 }
             },
-            Keys::Plain | Keys::Awaited => self.take_rtp(datagram, from, now),
+            Keys::Plain | Keys::Awaited => self.accept_rtp(datagram, from, now),
         };
         self.opened = opened;
         outcome
     }
 
     /// Takes a packet that has passed its check, or that needs none.
-    fn take_rtp(&mut self, bytes: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
+    fn accept_rtp(&mut self, bytes: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
         let packet = Packet::parse(bytes)?;
         let header = packet.header();
         let is_noise = self.config.comfort_noise == Some(header.payload_type);
@@ -609,10 +609,10 @@ impl Session {
         let mut opened = std::mem::take(&mut self.opened);
         let outcome = match &mut self.keys {
             Keys::Ready(contexts) => match contexts.unprotect.rtcp(datagram, &mut opened) {
-                Ok(()) => self.take_rtcp(&opened, datagram.len(), now),
+                Ok(()) => self.accept_rtcp(&opened, datagram.len(), now),
                 Err(error) => Err(error.into()),
             },
-            Keys::Plain => self.take_rtcp(datagram, datagram.len(), now),
+            Keys::Plain => self.accept_rtcp(datagram, datagram.len(), now),
             Keys::Awaited => Err(SessionError::NoKeys),
         };
         self.opened = opened;
@@ -623,7 +623,7 @@ impl Session {
         self.peer.is_some_and(|peer| peer.ip() == from.ip())
     }
 
-    fn take_rtcp(&mut self, bytes: &[u8], wire_len: usize, now: Time) -> Result<(), SessionError> {
+    fn accept_rtcp(&mut self, bytes: &[u8], wire_len: usize, now: Time) -> Result<(), SessionError> {
         let parts = crate::rtcp::parse(bytes)?;
         self.reports.saw(wire_len);
         let peer = self.receiver.ssrc();
@@ -635,14 +635,14 @@ impl Session {
                         if let Some((_, reception)) = self.receiver.reception() {
                             reception.sender_report(info.ntp, now);
                         }
-                        self.reports.take_sender_report(info, media, now);
+                        self.reports.on_sender_report(info, media, now);
                     }
-                    self.reports.take_blocks(blocks, self.sender.ssrc(), now);
+                    self.reports.on_blocks(blocks, self.sender.ssrc(), now);
                 }
                 Part::ReceiverReport { blocks, .. } => {
-                    self.reports.take_blocks(blocks, self.sender.ssrc(), now);
+                    self.reports.on_blocks(blocks, self.sender.ssrc(), now);
                 }
-                Part::ClockError { error, .. } => self.reports.take_clock_error(*error),
+                Part::ClockError { error, .. } => self.reports.on_clock_error(*error),
                 Part::Goodbye(sources) if peer.is_some_and(|peer| sources.contains(&peer)) => {
                     push(&mut self.events, Event::PeerLeft);
                 }

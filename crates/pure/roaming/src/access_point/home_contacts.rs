@@ -207,7 +207,12 @@ impl HomeContacts {
     }
 
     /// What is due by now, in the order of the paths.
-    pub(super) fn handle_timeout(&mut self, sessions: &Sessions, limits: &ContactLimits, now: Time) -> Vec<Due> {
+    pub(super) fn handle_timeout(
+        &mut self,
+        sessions: &Sessions,
+        limits: &ContactLimits,
+        now: Time,
+    ) -> Vec<Due> {
         let mut due = Vec::new();
         let paths: Vec<_> = self.paths().collect();
         for path in paths {

@@ -210,8 +210,9 @@ impl World {
 
     /// How many calls a household's access point has made.
     pub(crate) fn calls_of(&self, house: usize) -> usize {
-        let is_call =
-            |(_, event): &&(Time, _)| matches!(event, guestright_roaming::access_point::Event::Connect { .. });
+        let is_call = |(_, event): &&(Time, _)| {
+            matches!(event, guestright_roaming::access_point::Event::Connect { .. })
+        };
         self.houses[house].events.iter().filter(is_call).count()
     }
 

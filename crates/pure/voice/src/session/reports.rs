@@ -69,14 +69,14 @@ impl Reports {
         self.mapping = None;
     }
 
-    pub(super) fn take_sender_report(&mut self, info: &SenderInfo, media: Option<u64>, now: Time) {
+    pub(super) fn on_sender_report(&mut self, info: &SenderInfo, media: Option<u64>, now: Time) {
         // A sender without a wall clock says 0 (RFC 3550, section 6.4.1).
         if let Some(media) = media.filter(|_| info.ntp != Ntp(0)) {
             self.mapping = Some((info.ntp.to_unix(now), media));
         }
     }
 
-    pub(super) fn take_blocks(&mut self, blocks: &[ReportBlock], own: u32, now: Time) {
+    pub(super) fn on_blocks(&mut self, blocks: &[ReportBlock], own: u32, now: Time) {
         for block in blocks.iter().filter(|block| block.ssrc == own) {
             self.peer_block = Some(*block);
             let Some(measured) = round_trip(block, Ntp::from_unix(now)) else { continue };
@@ -88,7 +88,7 @@ impl Reports {
         }
     }
 
-    pub(super) fn take_clock_error(&mut self, error: Micros) {
+    pub(super) fn on_clock_error(&mut self, error: Micros) {
         self.peer_error = Some(error);
     }
 

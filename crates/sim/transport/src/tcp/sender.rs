@@ -253,7 +253,7 @@ impl<C: Controller> Sender<C> {
             SenderState::Opening => self.stats.refused += 1,
             SenderState::Open | SenderState::Finished if absurd => self.stats.refused += 1,
             SenderState::Finished => {}
-            SenderState::Open => self.hear(segment, agenda),
+            SenderState::Open => self.handle_acknowledgement(segment, agenda),
         }
     }
 
@@ -312,16 +312,16 @@ impl<C: Controller> Sender<C> {
     }
 
     /// An acknowledgement has come while the connection is open.
-    fn hear(&mut self, segment: &Segment, agenda: &mut impl Agenda<TcpEvent>) {
+    fn handle_acknowledgement(&mut self, segment: &Segment, agenda: &mut impl Agenda<TcpEvent>) {
         self.burst = self.recovery.burst().unwrap_or(u32::MAX);
         if segment.ack < self.acknowledged {
             return;
         }
         if segment.flags.echo {
-            self.hear_mark(segment, agenda.now());
+            self.handle_mark(segment, agenda.now());
         }
         let sacked = if self.settings.recovery.kind == RecoveryKind::Sack {
-            self.history.take_blocks(segment)
+            self.history.accept_blocks(segment)
         } else {
             0
         };
@@ -344,7 +344,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// A mark of congestion is answered once for each window (RFC 3168, section 6.1.2).
-    fn hear_mark(&mut self, segment: &Segment, now: Instant) {
+    fn handle_mark(&mut self, segment: &Segment, now: Instant) {
         let answered = self.marked_at.is_some_and(|at| segment.ack <= at);
         if !self.settings.ecn || answered || self.recovery.is_active() {
             return;
@@ -401,7 +401,7 @@ impl<C: Controller> Sender<C> {
         let bytes = segment.ack - self.acknowledged;
         let full = u64::from(self.settings.recovery.segment);
         let window_limited = self.next - self.acknowledged + full > self.controller.window();
-        let taken = self.history.acknowledge(self.acknowledged, segment.ack);
+        let left = self.history.acknowledge(self.acknowledged, segment.ack);
         self.acknowledged = segment.ack;
         self.next = self.next.max(segment.ack);
         self.retransmit = false;
@@ -413,13 +413,13 @@ impl<C: Controller> Sender<C> {
         // What comes out of a recovery, or was sent before a timeout, may have waited for what was lost before it.
         let straight = self.settings.recovery.kind == RecoveryKind::Vegas
             || !self.recovery.is_active() && self.recovery.is_past(segment.ack) && !waited;
-        let round_trip = match taken.last {
+        let round_trip = match left.last {
             _ if self.settings.timestamps => Some(self.since_stamp(segment, now)),
             Some(Transmissions { last, count: 1 }) if straight => Some(Micros(now.since(last).0 / 1_000)),
             _ => None,
         };
         let rate =
-            self.meter.as_mut().and_then(|meter| meter.deliver(segment.ack, taken.fresh_bytes + sacked, now));
+            self.meter.as_mut().and_then(|meter| meter.deliver(segment.ack, left.fresh_bytes + sacked, now));
         Ack {
             now: now.time(),
             bytes,
@@ -428,7 +428,7 @@ impl<C: Controller> Sender<C> {
             in_flight: self.on_its_way(),
             round_trip,
             window_limited,
-            segments: taken.segments,
+            segments: left.segments,
             rate,
             wave: segment.report.map(Report::read),
             marked: if segment.flags.echo { bytes } else { 0 },

@@ -64,9 +64,9 @@ impl Record {
     }
 }
 
-/// What an acknowledgement took out.
+/// What has left the history because it was acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct Left {
     /// Segments, all of them.
     pub(super) segments: u32,
     /// Bytes of these that were not known to have arrived before.
@@ -120,26 +120,26 @@ impl History {
     }
 
     /// Everything from `old` to before `ack` is acknowledged.
-    pub(super) fn acknowledge(&mut self, old: u64, ack: u64) -> Taken {
+    pub(super) fn acknowledge(&mut self, old: u64, ack: u64) -> Left {
         if let Some(ring) = &mut self.ring {
             return ring.acknowledge(old, ack);
         }
-        let mut taken = Taken::default();
+        let mut left = Left::default();
         let mut from = old;
         while let Some(record) = self.records.front().copied().filter(|record| record.end <= ack) {
             self.records.pop_front();
-            taken.segments += 1;
-            taken.last = Some(record.transmissions());
+            left.segments += 1;
+            left.last = Some(record.transmissions());
             if !record.sacked {
-                taken.fresh_bytes += record.end - from;
+                left.fresh_bytes += record.end - from;
             }
             from = record.end;
             self.holes -= u32::from(record.sacked || record.lost);
         }
         if from < ack && self.records.front().is_some_and(|record| !record.sacked) {
-            taken.fresh_bytes += ack - from;
+            left.fresh_bytes += ack - from;
         }
-        taken
+        left
     }
 
     /// When the segment at `acknowledged`, the first that is not acknowledged, was sent last, and how often.
@@ -161,7 +161,7 @@ impl Ring {
         &mut self.slots[number]
     }
 
-    fn acknowledge(&mut self, old: u64, ack: u64) -> Taken {
+    fn acknowledge(&mut self, old: u64, ack: u64) -> Left {
         let segments = u32::try_from((ack - old) / self.segment).unwrap_or(u32::MAX);
         let last = self.number(ack - 1);
         let transmissions = self.slots[last].transmissions();
@@ -175,6 +175,6 @@ impl Ring {
             self.slots[number] = Slot::default();
             number = (number + 1) % self.slots.len();
         }
-        Taken { segments, fresh_bytes: ack - old, last: transmissions }
+        Left { segments, fresh_bytes: ack - old, last: transmissions }
     }
 }

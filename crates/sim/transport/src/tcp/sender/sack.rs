@@ -11,7 +11,7 @@ use crate::tcp::segment::Segment;
 
 impl History {
     /// Takes the blocks of an acknowledgement; bytes that are newly known to have arrived.
-    pub(super) fn take_blocks(&mut self, segment: &Segment) -> u64 {
+    pub(super) fn accept_blocks(&mut self, segment: &Segment) -> u64 {
         let mut bytes = 0;
         for (first, end) in segment.sack.blocks(segment.ack) {
             let from = self.records.partition_point(|record| record.end <= first);

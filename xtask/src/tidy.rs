@@ -2,6 +2,7 @@
 
 mod length;
 mod links;
+mod spread;
 mod text;
 mod words;
 
@@ -28,6 +29,7 @@ pub(crate) fn run() -> Result<()> {
     let forbidden = words::Forbidden::parse(&glossary);
     let mut problems = Vec::new();
     let mut lengths = Vec::new();
+    let mut spread = spread::Spread::default();
     for file in &files {
         problems.extend(check_name(file));
         let bytes = fs::read(root.join(file)).with_context(|| format!("read {file}"))?;
@@ -44,6 +46,7 @@ pub(crate) fn run() -> Result<()> {
             problems.extend(text::check_loose_ends(file, &rust.comments));
             problems.extend(text::check_rust(file, &rust));
             problems.extend(forbidden.check_rust(file, &rust));
+            spread.read(file, &rust.code);
         } else {
             problems.extend(text::check_loose_ends(file, &content));
         }
@@ -54,6 +57,7 @@ pub(crate) fn run() -> Result<()> {
         lengths.extend(length::measure(file, &content));
     }
     problems.extend(length::check(&lengths)?);
+    problems.extend(spread.check());
     steps::report("tidy", &format!("{} files", files.len()), &problems)
 }
 

@@ -11,6 +11,12 @@ const MAX: usize = 800;
 /// One `path lines` per line: files that are too long, with the length that they may not exceed.
 const LIST: &str = include_str!("large_files.txt");
 
+/// Files that are one state machine, which is easier to read whole: `path why`.
+const MACHINES: &str = include_str!("machines.txt");
+
+/// Past this, a state machine has a part that is a machine of its own.
+const MACHINE_MAX: usize = 1_500;
+
 /// What the list may hold. Lower it whenever the list has become shorter; it is never raised.
 const LIST_MAX: usize = 0;
 
@@ -23,13 +29,17 @@ pub(super) fn measure(file: &str, content: &str) -> Option<(String, usize)> {
     (program && !tests).then(|| (file.to_owned(), lines_without_tests(content)))
 }
 
-/// Warns about long files and returns what is wrong with too long ones, and with the list.
+/// Warns about long files and returns what is wrong with too long ones, and with the lists.
 pub(super) fn check(lengths: &[(String, usize)]) -> Result<Vec<String>> {
     let list = read_list(LIST)?;
-    for (file, lines) in lengths.iter().filter(|(_, lines)| (WARN + 1..=MAX).contains(lines)) {
+    let machines = read_machines(MACHINES)?;
+    let is_machine = |file: &str| machines.contains(&file);
+    let (whole, others): (Vec<_>, Vec<_>) = lengths.iter().cloned().partition(|(file, _)| is_machine(file));
+    for (file, lines) in others.iter().filter(|(_, lines)| (WARN + 1..=MAX).contains(lines)) {
         eprintln!("warning: {file}: {lines} lines without tests; past {WARN}, say why in review");
     }
-    let mut problems = compare(lengths, &list);
+    let mut problems = compare(&others, &list);
+    problems.extend(check_machines(&whole, &machines));
     if list.len() != LIST_MAX {
         problems.push(format!("large_files.txt: {} entries, but LIST_MAX is {LIST_MAX}", list.len()));
     }
@@ -58,6 +68,33 @@ fn read_list(text: &str) -> Result<Vec<(&str, usize)>> {
     let list: Vec<_> = entries.map(read).collect::<Result<_>>().context("read large_files.txt")?;
     ensure!(list.is_sorted(), "large_files.txt is not sorted");
     Ok(list)
+}
+
+fn read_machines(text: &str) -> Result<Vec<&str>> {
+    let entries = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let read = |line| {
+        let (file, why): (&str, &str) =
+            Option::context(str::split_once(line, ' '), "an entry is `path why`")?;
+        ensure!(!why.trim().is_empty(), "{file}: why?");
+        Ok(file)
+    };
+    let machines: Vec<_> = entries.map(read).collect::<Result<_>>().context("read machines.txt")?;
+    ensure!(machines.is_sorted(), "machines.txt is not sorted");
+    Ok(machines)
+}
+
+fn check_machines(whole: &[(String, usize)], machines: &[&str]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (file, lines) in whole.iter().filter(|(_, lines)| *lines > MACHINE_MAX) {
+        problems
+            .push(format!("{file}: {lines} lines without tests, a state machine has at most {MACHINE_MAX}"));
+    }
+    for listed in machines {
+        if !whole.iter().any(|(file, lines)| file == listed && *lines > WARN) {
+            problems.push(format!("machines.txt: {listed} is gone or short enough now, remove it"));
+        }
+    }
+    problems
 }
 
 fn compare(lengths: &[(String, usize)], list: &[(&str, usize)]) -> Vec<String> {
@@ -121,6 +158,26 @@ mod tests {
             assert_eq!(compare(&file(wrong), &[("a.rs", 900)]).len(), 1, "{wrong}");
         }
         assert_eq!(compare(&[], &[("a.rs", 900)]).len(), 1);
+    }
+
+    #[test]
+    fn a_state_machine_may_be_longer_in_one_file() {
+        let file = |lines| vec![("a.rs".to_owned(), lines)];
+        for fine in [WARN + 1, MACHINE_MAX] {
+            assert_eq!(check_machines(&file(fine), &["a.rs"]), [""; 0], "{fine}");
+        }
+        for wrong in [MACHINE_MAX + 1, WARN] {
+            assert_eq!(check_machines(&file(wrong), &["a.rs"]).len(), 1, "{wrong}");
+        }
+        assert_eq!(check_machines(&[], &["a.rs"]).len(), 1, "it is gone");
+    }
+
+    #[test]
+    fn the_list_of_machines_says_why() {
+        assert_eq!(read_machines("# x\na.rs one machine\n").expect("a good list"), ["a.rs"]);
+        for bad in ["a.rs", "a.rs ", "b.rs x\na.rs x"] {
+            assert!(read_machines(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

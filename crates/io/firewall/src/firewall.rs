@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lookup::{interface_addresses, require_interface};
 use crate::ruleset::{self, ALLOWANCE_USED, Marks};
-use crate::shaping::{self, Tree, class_id};
+use crate::shaping::{self, Trees, class_id};
 use crate::state::{self, State, clean_up};
 use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, tool};
 use tunnels::Tunnel;
@@ -27,8 +27,7 @@ pub struct Traffic {
 pub struct Firewall {
     settings: Settings,
     state_file: PathBuf,
-    /// Download and upload queues.
-    trees: [Option<Tree>; 2],
+    trees: Trees,
     warnings: Vec<Warning>,
     visitors: BTreeMap<Ipv4Addr, Visitor>,
     /// Of each visitor at most one.
@@ -79,11 +78,11 @@ impl Firewall {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let queues = trees.iter().flatten().map(|tree| tree.interface.clone()).collect();
+        let queues = trees.iter().map(|tree| tree.interface.clone()).collect();
         let forward = [settings.visitor_interface.as_str(), settings.uplink_interface.as_str()];
         let state = State::new(&settings.table, &forward, queues)?;
         state.write(state_file)?;
-        let marks = Marks { down: trees[0].is_some(), up: trees[1].is_some() };
+        let marks = Marks { down: trees.down.is_some(), up: trees.up.is_some() };
         if let Err(error) = tool::nft(&ruleset::render_marked(&settings, marks)) {
             // Nothing was made; a table of that name now would be somebody else's.
             state::remove(state_file)?;
@@ -99,7 +98,7 @@ impl Firewall {
             tunnels: BTreeMap::new(),
             is_up: true,
         };
-        for tree in firewall.trees.iter().flatten() {
+        for tree in firewall.trees.iter() {
             tree.up()?;
         }
         state.forward()?;
@@ -162,7 +161,7 @@ impl Firewall {
         if visitor.class == class {
             return Ok(());
         }
-        for tree in self.trees.iter().flatten() {
+        for tree in self.trees.iter() {
             tree.change(visitor.slot, class)?;
         }
         visitor.class = class;
@@ -236,7 +235,7 @@ impl Firewall {
     }
 
     fn add_leaves(&self, slot: u16, class: Class) -> Result<(), FirewallError> {
-        for tree in self.trees.iter().flatten() {
+        for tree in self.trees.iter() {
             if let Err(error) = tree.add(slot, class) {
                 self.remove_leaves(slot);
                 return Err(error);
@@ -247,7 +246,7 @@ impl Firewall {
 
     /// Removes a visitor's leaves. One that cannot be removed does no harm but to whoever gets its slot next.
     fn remove_leaves(&self, slot: u16) {
-        for tree in self.trees.iter().flatten() {
+        for tree in self.trees.iter() {
             if let Err(error) = tree.remove(slot) {
                 tracing::debug!(%error, "a visitor's queue could not be removed");
             }

@@ -66,10 +66,25 @@ pub(crate) enum Root {
     Foreign(String),
 }
 
-/// The trees to build (download, upload), and what stands in the way of the others.
-pub(crate) fn plan(settings: &Settings) -> Result<([Option<Tree>; 2], Vec<Warning>), FirewallError> {
+/// The trees of both directions, as far as they are wanted and nothing stands in the way.
+#[derive(Debug, Default)]
+pub(crate) struct Trees {
+    /// Download: at the visitors' interface.
+    pub(crate) down: Option<Tree>,
+    /// Upload: at the uplink.
+    pub(crate) up: Option<Tree>,
+}
+
+impl Trees {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Tree> {
+        [&self.down, &self.up].into_iter().flatten()
+    }
+}
+
+/// The trees to build, and what stands in the way of the others.
+pub(crate) fn plan(settings: &Settings) -> Result<(Trees, Vec<Warning>), FirewallError> {
     let Some(shaping) = settings.shaping else {
-        return Ok(([None, None], Vec::new()));
+        return Ok((Trees::default(), Vec::new()));
     };
     let mut warnings = Vec::new();
     let mut tree = |interface: &String, bits_per_second| match root(interface)? {
@@ -81,7 +96,7 @@ pub(crate) fn plan(settings: &Settings) -> Result<([Option<Tree>; 2], Vec<Warnin
     };
     let down = tree(&settings.visitor_interface, shaping.down_bits_per_second)?;
     let up = tree(&settings.uplink_interface, shaping.up_bits_per_second)?;
-    Ok(([down, up], warnings))
+    Ok((Trees { down, up }, warnings))
 }
 
 impl Tree {

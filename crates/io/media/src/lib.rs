@@ -13,8 +13,10 @@ mod clock;
 mod error;
 mod media;
 mod ports;
+mod shared;
 mod socket;
 mod worker;
 
 pub use error::MediaError;
-pub use media::{CallCounters, CallId, Media, MediaCall, Place, Settings, SidePorts, Wanted};
+pub use media::{CallCounters, Media, MediaCall, Place, Settings, SidePorts, Wanted};
+pub use shared::CallId;

@@ -1,14 +1,15 @@
 use crate::MediaError;
 use crate::clock::MediaClock;
 use crate::ports::Ports;
+use crate::shared::{CallId, Ends, Shared};
 use crate::socket::Port;
 use crate::worker::{Command, Worker};
-use guestright_relay::{Call, Channel, Event, Limits, Side, SideSettings, Statistics};
+use guestright_relay::{Call, Event, Limits, Side, SideSettings, Statistics};
 use guestright_units::Seed;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What media sockets are to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +48,6 @@ pub struct Wanted {
     /// What was agreed on with side B.
     pub b: SideSettings,
 }
-
-/// A call's number; no other call of this program has had it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub u64);
 
 /// A side's ports, to be named in SDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,23 +91,6 @@ pub struct MediaCall {
     calls: Arc<AtomicUsize>,
 }
 
-/// What the thread and the handle have in common.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) id: CallId,
-    /// Held for a datagram, or for a question. Nobody waits while holding it.
-    call: Mutex<Call>,
-    a: Ends,
-    b: Ends,
-}
-
-#[derive(Debug)]
-struct Ends {
-    address: IpAddr,
-    media: Port,
-    control: Option<Port>,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -124,7 +104,7 @@ impl Default for Settings {
 }
 
 impl Media {
-    /// Starts the threads. `told` gets what happens to calls, in the order in which it happens to each; it is called in
+    /// Starts the threads. `on_event` gets what happens to calls, in the order in which it happens to each; it is called in
     /// the threads, and should not take long. `seed` is where to look for ports first.
     ///
     /// # Errors
@@ -132,18 +112,18 @@ impl Media {
     pub fn start(
         settings: Settings,
         seed: Seed,
-        told: impl Fn(CallId, Event) + Send + Sync + 'static,
+        on_event: impl Fn(CallId, Event) + Send + Sync + 'static,
     ) -> Result<Self, MediaError> {
         make_room(settings.calls_max);
         let [s0, s1, s2, s3, s4, s5, s6, s7, ..] = seed.0;
         let start = u64::from_le_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
         let ports = Ports::new(settings.port_first, settings.port_last, start)?;
-        let (clock, told) = (Arc::new(MediaClock::start()), Arc::new(told));
+        let (clock, on_event) = (Arc::new(MediaClock::start()), Arc::new(on_event));
         let workers = (0..settings.threads.max(1))
             .map(|_| {
-                let told = Arc::clone(&told);
+                let on_event = Arc::clone(&on_event);
                 Worker::start(Arc::clone(&clock), settings.limits.datagram_bytes_max, move |id, event| {
-                    told(id, event);
+                    on_event(id, event);
                 })
             })
             .collect::<Result<_, _>>()?;
@@ -163,8 +143,8 @@ impl Media {
         let (a, b) = (self.bind(place_a)?, self.bind(place_b)?);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::new(Shared { id: CallId(number), call, a, b });
-        let place = usize::try_from(number).unwrap_or_default() % self.workers.len();
-        let commands = Arc::clone(&self.workers[place].inbox);
+        let worker = usize::try_from(number).unwrap_or_default() % self.workers.len();
+        let commands = Arc::clone(&self.workers[worker].inbox);
         commands.send(Command::Open(Arc::clone(&shared)));
         Ok(MediaCall {
             id: shared.id,
@@ -203,7 +183,7 @@ impl Media {
 }
 
 impl MediaCall {
-    /// The call's number, as it is told with events.
+    /// The call's number, as it is on_event with events.
     #[must_use]
     pub fn id(&self) -> CallId {
         self.id
@@ -262,31 +242,6 @@ impl Drop for MediaCall {
     fn drop(&mut self) {
         self.commands.send(Command::Close(self.id));
         self.calls.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Shared {
-    pub(crate) fn call(&self) -> MutexGuard<'_, Call> {
-        self.call.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn port(&self, side: Side, channel: Channel) -> Option<&Port> {
-        let ends = self.ends(side);
-        match channel {
-            Channel::Media => Some(&ends.media),
-            Channel::Control => ends.control.as_ref(),
-        }
-    }
-
-    fn all_ports(&self) -> impl Iterator<Item = &Port> {
-        [&self.a, &self.b].into_iter().flat_map(|ends| std::iter::once(&ends.media).chain(&ends.control))
-    }
-
-    fn ends(&self, side: Side) -> &Ends {
-        match side {
-            Side::A => &self.a,
-            Side::B => &self.b,
-        }
     }
 }
 

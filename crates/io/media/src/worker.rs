@@ -1,6 +1,6 @@
 use crate::MediaError;
 use crate::clock::MediaClock;
-use crate::media::{CallId, Shared};
+use crate::shared::{CallId, Shared};
 use guestright_relay::{Channel, Event, Side};
 use guestright_units::{Micros, Time};
 use rustix::buffer::spare_capacity;
@@ -26,7 +26,7 @@ pub(crate) struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a thread is told.
+/// What a thread is on_event.
 #[derive(Debug)]
 pub(crate) enum Command {
     Open(Arc<Shared>),
@@ -48,7 +48,7 @@ impl Inbox {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    fn take(&self) -> VecDeque<Command> {
+    fn drain(&self) -> VecDeque<Command> {
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         std::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -58,7 +58,7 @@ impl Worker {
     pub(crate) fn start(
         clock: Arc<MediaClock>,
         datagram_bytes_max: usize,
-        told: impl Fn(CallId, Event) + Send + 'static,
+        on_event: impl Fn(CallId, Event) + Send + 'static,
     ) -> Result<Self, MediaError> {
         let failed = |error: io::Error| MediaError::Thread { reason: error.to_string() };
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -71,7 +71,7 @@ impl Worker {
             inbox: Arc::clone(&inbox),
             epoll,
             clock,
-            told: Box::new(told),
+            on_event: Box::new(on_event),
             calls: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -101,7 +101,7 @@ struct Carrier {
     inbox: Arc<Inbox>,
     epoll: OwnedFd,
     clock: Arc<MediaClock>,
-    told: Box<dyn Fn(CallId, Event) + Send>,
+    on_event: Box<dyn Fn(CallId, Event) + Send>,
     /// Where each call is in `slots`.
     calls: BTreeMap<CallId, usize>,
     slots: Vec<Option<Arc<Shared>>>,
@@ -182,7 +182,7 @@ impl Carrier {
         let mut call = shared.call();
         let passed = call.handle_datagram(side, channel, from, datagram, &mut self.out, now);
         while let Some(event) = call.poll_event() {
-            (self.told)(shared.id, event);
+            (self.on_event)(shared.id, event);
         }
         drop(call);
         if let Ok(forward) = passed
@@ -199,15 +199,15 @@ impl Carrier {
             if call.poll_timeout() <= now {
                 call.handle_timeout(now);
                 while let Some(event) = call.poll_event() {
-                    (self.told)(shared.id, event);
+                    (self.on_event)(shared.id, event);
                 }
             }
         }
     }
 
-    /// Does what it was told; whether to go on.
+    /// Does what it was on_event; whether to go on.
     fn obey(&mut self) -> bool {
-        for command in self.inbox.take() {
+        for command in self.inbox.drain() {
             match command {
                 Command::Open(shared) => self.open(shared),
                 Command::Close(id) => {

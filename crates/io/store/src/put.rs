@@ -2,13 +2,13 @@
 
 mod ledger;
 
-use crate::{Edge, Limits, Store, StoreError};
+use crate::{Edge, Limits, StoreError};
 use guestright_identity::{Certificate, CertificateRef};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use ledger::Ledger;
 pub(crate) use ledger::edges;
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of one receipt; the same as [`guestright_receipt::Registers::admit`] says.
@@ -29,7 +29,7 @@ pub enum Outcome {
     },
 }
 
-/// What a [`Store::put`] did: [`Store::edges`] afterwards are those before, plus `added`, minus `evicted`.
+/// What a [`Store::put`](crate::Store::put) did: [`Store::edges`](crate::Store::edges) afterwards are those before, plus `added`, minus `evicted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutReport {
     /// One for each receipt, in their order.
@@ -47,56 +47,37 @@ pub(crate) struct Batch<'a> {
     pub(crate) now: UnixSeconds,
 }
 
-impl Store {
-    /// Takes receipts in, in one transaction; they are on the disk when this returns.
-    ///
-    /// When there are more than [`Limits::receipts_max`], the oldest go, together with certificates that no receipt
-    /// needs any more: as many as it takes, and up to one in 64 (1,024 at most) on top, so that not every call has
-    /// to. A receipt is as old as the earlier of its session's start, which its sender chose, and the moment `now`
-    /// at which we first heard of its session; of equal age, the one that claims the later start goes first.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing was taken in.
-    pub fn put(
-        &mut self,
-        items: &[(Receipt, Certificate)],
-        now: UnixSeconds,
-    ) -> Result<PutReport, StoreError> {
-        check(items)?;
-        let mut reports = self.put_group(&[Batch { items, now }])?;
-        Ok(reports.pop().expect("one batch has one report"))
+/// Takes several batches in, within a transaction; `count` is how many receipts there are. What had to go is in the last
+/// report.
+pub(crate) fn merge(
+    transaction: &Transaction<'_>,
+    batches: &[Batch<'_>],
+    limits: Limits,
+    count: u64,
+) -> rusqlite::Result<Merged> {
+    let mut merge = Merge { transaction, count, certificates: BTreeMap::new(), leftover: BTreeSet::new() };
+    let mut ledgers = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let mut ledger = Ledger::default();
+        for (receipt, certificate) in batch.items {
+            let outcome = merge.admit(receipt, certificate, batch.now, &mut ledger)?;
+            ledger.outcomes.push(outcome);
+        }
+        ledgers.push(ledger);
     }
+    if let Some(last) = ledgers.last_mut() {
+        merge.evict(limits, last)?;
+    }
+    merge.drop_certificates()?;
+    Ok(Merged { count: merge.count, reports: ledgers.into_iter().map(Ledger::report).collect() })
+}
 
-    /// Takes several batches in, in one transaction. What had to go is in the last report.
-    pub(crate) fn put_group(&mut self, batches: &[Batch<'_>]) -> Result<Vec<PutReport>, StoreError> {
-        let path = &self.path;
-        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "store receipts", &error);
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-        let mut merge = Merge {
-            transaction: &transaction,
-            count: self.count,
-            certificates: BTreeMap::new(),
-            leftover: BTreeSet::new(),
-        };
-        let mut ledgers = Vec::with_capacity(batches.len());
-        for batch in batches {
-            let mut ledger = Ledger::default();
-            for (receipt, certificate) in batch.items {
-                let outcome = merge.admit(receipt, certificate, batch.now, &mut ledger).map_err(fail)?;
-                ledger.outcomes.push(outcome);
-            }
-            ledgers.push(ledger);
-        }
-        if let Some(last) = ledgers.last_mut() {
-            merge.evict(self.limits, last).map_err(fail)?;
-        }
-        merge.drop_certificates().map_err(fail)?;
-        let count = merge.count;
-        transaction.commit().map_err(fail)?;
-        self.count = count;
-        Ok(ledgers.into_iter().map(Ledger::report).collect())
-    }
+/// What a transaction has done, once it is committed.
+pub(crate) struct Merged {
+    /// How many receipts there are then.
+    pub(crate) count: u64,
+    /// One for each batch.
+    pub(crate) reports: Vec<PutReport>,
 }
 
 /// Whether each receipt came with its own certificate.

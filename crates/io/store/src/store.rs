@@ -1,6 +1,9 @@
-use crate::{StoreError, schema};
-use guestright_units::{Bytes, TeamId};
-use rusqlite::{Connection, OpenFlags};
+use crate::put::{self, Batch};
+use crate::{PutReport, StoreError, schema};
+use guestright_identity::Certificate;
+use guestright_receipt::Receipt;
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
@@ -54,6 +57,37 @@ impl Store {
         let count: i64 =
             connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get(0)).map_err(fail)?;
         Ok(Self { connection, path: path.to_owned(), limits, count: count.cast_unsigned() })
+    }
+
+    /// Takes receipts in, in one transaction; they are on the disk when this returns.
+    ///
+    /// When there are more than [`Limits::receipts_max`], the oldest go, together with certificates that no receipt
+    /// needs any more: as many as it takes, and up to one in 64 (1,024 at most) on top, so that not every call has
+    /// to. A receipt is as old as the earlier of its session's start, which its sender chose, and the moment `now`
+    /// at which we first heard of its session; of equal age, the one that claims the later start goes first.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was taken in.
+    pub fn put(
+        &mut self,
+        items: &[(Receipt, Certificate)],
+        now: UnixSeconds,
+    ) -> Result<PutReport, StoreError> {
+        put::check(items)?;
+        let mut reports = self.put_group(&[Batch { items, now }])?;
+        Ok(reports.pop().expect("one batch has one report"))
+    }
+
+    /// Takes several batches in, in one transaction. What had to go is in the last report.
+    pub(crate) fn put_group(&mut self, batches: &[Batch<'_>]) -> Result<Vec<PutReport>, StoreError> {
+        let path = &self.path;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "store receipts", &error);
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let merged = put::merge(&transaction, batches, self.limits, self.count).map_err(fail)?;
+        transaction.commit().map_err(fail)?;
+        self.count = merged.count;
+        Ok(merged.reports)
     }
 
     /// Where the store is.

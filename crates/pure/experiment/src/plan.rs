@@ -18,7 +18,7 @@ pub use error::{Mistake, PlanError, Problem};
 pub use runs::{Run, RunKey};
 
 pub(crate) use assumption::{Assumption, Varied};
-pub(crate) use claim::{Band, By, Claim, Order, Term, Test};
+pub(crate) use claim::{Along, Band, By, Claim, End, Order, Term, Test};
 pub(crate) use figure::{Figure, Shown};
 pub(crate) use grid::{Axis, Case, Grid};
 pub(crate) use map::{Map, Mapped};

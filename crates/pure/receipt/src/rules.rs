@@ -97,12 +97,15 @@ pub fn verify_batch(
             (receipt, certificate)
         }));
     }
+    // One for each claim, in their order: what broke another rule before has none.
     let mut valid = batch.verify(rng).into_iter();
-    let verdict = |(receipt, certificate): (UncheckedReceipt, &Certificate)| {
-        let valid = valid.next().expect("every claim has a verdict");
-        let forged = ReceiptError::Refused(guestright_identity::IdentityError::BadSignature);
-        if valid { receipt.accept(certificate) } else { Err(forged) }
+    let judge = |checked: Result<(UncheckedReceipt, &Certificate), ReceiptError>| {
+        let (receipt, certificate) = checked?;
+        if valid.next().expect("every claim has a verdict") {
+            receipt.accept(certificate)
+        } else {
+            Err(ReceiptError::Refused(guestright_identity::IdentityError::BadSignature))
+        }
     };
-    let mut verdict = verdict;
-    checked.into_iter().map(|checked| checked.and_then(&mut verdict)).collect()
+    checked.into_iter().map(judge).collect()
 }

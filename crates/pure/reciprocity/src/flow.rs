@@ -9,7 +9,7 @@ mod search;
 use crate::PerMille;
 use crate::graph::Graph;
 use guestright_units::{Bytes, TeamId};
-use network::{Capped, Network};
+use network::{Cap, Capped, Network};
 use search::Search;
 use std::collections::BTreeMap;
 
@@ -144,8 +144,8 @@ impl Query {
         caps: &BTreeMap<u32, u64>,
     ) -> (Flow, Vec<VertexPath>) {
         let inner = |&vertex: &u32| ![self.from, self.to].contains(&graph.team(vertex));
-        let caps: Vec<_> =
-            caps.iter().filter(|(vertex, _)| inner(vertex)).map(|(v, cap)| (*v, *cap)).collect();
+        let caps = caps.iter().filter(|(vertex, _)| inner(vertex));
+        let caps: Vec<_> = caps.map(|(&vertex, &bytes)| Cap { vertex, bytes }).collect();
         if caps.is_empty() {
             let flow = self.run(graph, scratch);
             return (flow, self.paths(graph, graph, scratch));
@@ -156,7 +156,7 @@ impl Query {
     }
 
     fn on<N: Network>(&self, network: &N, graph: &Graph, scratch: &mut Scratch) -> Flow {
-        let Some((source, target)) = self.ends(graph) else {
+        let Some(Ends { source, target }) = self.ends(graph) else {
             return Flow::NOTHING;
         };
         let Limits { hops_max, arcs_max } = self.limits;
@@ -166,7 +166,7 @@ impl Query {
 
     /// The paths of the flow that the last query left in `scratch`.
     fn paths<N: Network>(&self, network: &N, graph: &Graph, scratch: &Scratch) -> Vec<VertexPath> {
-        let Some((source, target)) = self.ends(graph) else {
+        let Some(Ends { source, target }) = self.ends(graph) else {
             return Vec::new();
         };
         let arcs_of_graph = graph.arc_count();
@@ -179,9 +179,10 @@ impl Query {
         paths::decompose(arcs.filter(|arc| arc.bytes > 0).collect(), source, target)
     }
 
-    fn ends(&self, graph: &Graph) -> Option<(u32, u32)> {
-        let ends = graph.vertex(self.from)?..graph.vertex(self.to)?;
-        (ends.start != ends.end).then_some((ends.start, ends.end))
+    /// Nothing if one of the ends is unknown or both are the same team.
+    fn ends(&self, graph: &Graph) -> Option<Ends> {
+        let ends = Ends { source: graph.vertex(self.from)?, target: graph.vertex(self.to)? };
+        (ends.source != ends.target).then_some(ends)
     }
 
     pub(crate) fn name(&self, graph: &Graph, paths: Vec<VertexPath>) -> Vec<FlowPath> {
@@ -193,6 +194,13 @@ impl Query {
         named.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.teams.cmp(&b.teams)));
         named
     }
+}
+
+/// The debtor and the creditor of a query, by vertex number.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    source: u32,
+    target: u32,
 }
 
 /// A [`FlowPath`] by vertex number.

@@ -17,18 +17,20 @@
 
 mod class;
 mod decision;
+mod explanation;
 mod flow;
 mod graph;
+mod judge;
 mod permille;
 mod policy;
 mod strangers;
-mod why;
 
 pub use class::{ClassBounds, ParseServiceClassError, ServiceClass};
-pub use decision::{Basis, Decision, GrantRule, Judge, JudgeConfig, RequestWeight, Verdict};
+pub use decision::{Basis, Decision, Verdict};
+pub use explanation::Explanation;
 pub use flow::{Ended, Flow, FlowPath, Limits, Query, Scratch};
 pub use graph::{Edge, Graph, GraphConfig};
+pub use judge::{GrantRule, Judge, JudgeConfig, RequestWeight};
 pub use permille::PerMille;
 pub use policy::{Ind, Policy};
 pub use strangers::{StrangerConfig, StrangerCounters, Strangers};
-pub use why::Explanation;

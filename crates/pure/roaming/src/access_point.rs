@@ -4,31 +4,35 @@
 //! opens the firewall. From then on a receipt over all bytes so far is asked for every interval and every so many
 //! bytes. A visitor that does not sign in time is closed: what was carried for nothing is one period of traffic.
 
-mod calls;
 mod config;
 mod debtors;
-mod door;
+mod home_contacts;
 mod outbox;
-mod service;
+mod output;
+mod questions;
 mod session;
+mod sessions;
 mod starts;
 
-use crate::message::{Code, Message, Nonce, Reference};
-use calls::Calls;
+use crate::message::{Acknowledgement, Code, Message, Nonce, Reference, Update};
 use debtors::Debtors;
-use door::Knock;
-use guestright_identity::{Certificate, KeyId, SecretKey};
-use guestright_receipt::{Receipt, SessionKey};
+use guestright_identity::{Certificate, KeyId, Role, SecretKey};
+use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, Time};
+use guestright_units::{Bytes, Micros, Time};
+use home_contacts::{Due, HomeContacts, Reached};
 use outbox::Outbox;
+use output::{Output, Refusal};
+use questions::{Question, Questions};
 use session::{Session, Stage};
+use sessions::Sessions;
 use starts::Starts;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::num::NonZeroU16;
 
-pub use config::{CallLimits, Config};
+pub use config::{Config, ContactLimits};
 pub use session::SessionStatus;
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.
@@ -60,11 +64,11 @@ impl fmt::Display for Address {
 
 /// How a visitor is answered: a datagram address or a connection, numbered by the program around the machine.
 ///
-/// Paths with the bit [`CALL`] are the machine's own: connections to the homes of visitors that it asked for.
+/// Paths with the bit [`CONTACT`] are the machine's own: connections to the homes of visitors that it asked for.
 pub type Path = u64;
 
 /// The bit that the program never sets in a [`Path`] of its own.
-pub const CALL: Path = 1 << 62;
+pub const CONTACT: Path = 1 << 62;
 
 /// Bytes to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,16 +82,16 @@ pub enum Transmit {
 /// What the program around the machine has to do or may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Connect to the protocol's TCP port of this home, then call [`AccessPoint::handle_called`], or
-    /// [`AccessPoint::handle_hung_up`] if that fails.
-    Call {
-        /// How the connection is called from now on.
+    /// Connect to the protocol's TCP port of this home, then call [`AccessPoint::handle_connected`], or
+    /// [`AccessPoint::handle_disconnected`] if that fails.
+    Connect {
+        /// Which path the connection is from now on.
         path: Path,
         /// Where to.
         home: Ipv4Addr,
     },
     /// Close this connection to a home; everything that had to be said was said.
-    HangUp(Path),
+    Disconnect(Path),
     /// Let this visitor through, or only its tunnel if the address names a home; its counters start at zero.
     Opened {
         /// Whom.
@@ -134,55 +138,99 @@ pub enum Event {
     },
 }
 
-/// A question to the team server that was not answered yet.
-#[derive(Debug)]
-struct Pending {
+/// How often the firewall is told to stop a visitor before its last counters are taken as final.
+const CLOSING_ATTEMPTS_MAX: u32 = 5;
+
+/// For how many seconds a decision holds that was made without the team server.
+const DECIDED_ALONE_SECONDS: u32 = 60;
+
+/// What a visitor hands in with CONN.
+struct Application {
     address: Address,
     path: Path,
     certificate: Certificate,
-    nonce: Option<Nonce>, // None: the access point asks by itself, in an open session.
-    until: Time,
+    nonce: Nonce,
+    bundle: Bundle,
+}
+
+/// How a question was decided.
+struct Ruling {
+    grant: Option<ServiceClass>,
+    valid_for_seconds: u32,
+    reason: String,
 }
 
 /// An access point of a team.
+///
+/// After every call that goes in ([`new`](Self::new), [`restore`](Self::restore), `handle_*`, [`shut_down`](Self::shut_down)),
+/// the program drains what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. Carry each out at once; the firewall answers an
+///    [`Event::Closing`] later with [`handle_closed`](Self::handle_closed), a connection an [`Event::Connect`] with
+///    [`handle_connected`](Self::handle_connected) or [`handle_disconnected`](Self::handle_disconnected).
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none. What cannot be sent is dropped: timers repeat it.
+/// 3. [`poll_timeout`](Self::poll_timeout): by then, call [`handle_timeout`](Self::handle_timeout) if nothing else came.
+///
+/// Besides, [`handle_traffic`](Self::handle_traffic) wants the firewall's counters a few times in each
+/// [`Config::interval`], and the two of `handle_home_lost` and `handle_home_found` say how it stands with the team server.
+///
+/// ```
+/// use guestright_roaming::access_point::{AccessPoint, Address, Config, Transmit};
+/// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
+/// # use rand::SeedableRng;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000);
+/// # let certificate = Certificate::issue(&team, key.public(), Role::AccessPoint, now, now.plus(3_600));
+/// # let now = now.time();
+/// let mut access_point = AccessPoint::new(Config::default(), key, certificate);
+/// let visitor = Address::new([2, 0, 0, 0, 0, 1], [10, 0, 0, 2].into());
+/// access_point.handle_visitor(visitor, 7, b"what came on path 7", now);
+/// while let Some(event) = access_point.poll_event() {
+///     println!("{event:?}"); // Order the firewall, keep the receipt, connect to a home.
+/// }
+/// while let Some(transmit) = access_point.poll_transmit() {
+///     match transmit {
+///         Transmit::Visitor(path, _bytes) => assert_eq!(path, 7), // It is told that this was no message.
+///         Transmit::Home(_bytes) => unreachable!("nothing to ask the team server"),
+///     }
+/// }
+/// assert_eq!(access_point.poll_timeout(), None); // Nothing is due until something comes in.
+/// ```
 #[derive(Debug)]
 pub struct AccessPoint {
     config: Config,
     key: SecretKey,
     certificate: Certificate,
-    sessions: BTreeMap<Address, Session>,
-    pending: BTreeMap<Reference, Pending>,
-    asked_at: BTreeMap<Address, Time>,
+    sessions: Sessions,
+    questions: Questions,
     outbox: Outbox,
-    next_reference: Reference,
+    /// Of the last QUER or RCPT to the team server.
+    last_reference: Reference,
     starts: Starts,
     debtors: Debtors,
-    calls: Calls,
+    home_contacts: HomeContacts,
     is_stopping: bool,
-    refusals: BTreeMap<&'static str, u64>,
-    transmits: VecDeque<Transmit>,
-    events: VecDeque<Event>,
+    output: Output,
 }
 
 impl AccessPoint {
     /// An access point with its own key and the certificate that its team made for it.
     pub fn new(config: Config, key: SecretKey, certificate: Certificate) -> Self {
         Self {
+            output: Output::new(&config),
             config,
             key,
             certificate,
-            sessions: BTreeMap::new(),
-            pending: BTreeMap::new(),
-            asked_at: BTreeMap::new(),
+            sessions: Sessions::default(),
+            questions: Questions::default(),
             outbox: Outbox::default(),
-            next_reference: 1,
+            last_reference: 1,
             starts: Starts::default(),
             debtors: Debtors::default(),
-            calls: Calls::default(),
+            home_contacts: HomeContacts::default(),
             is_stopping: false,
-            refusals: BTreeMap::new(),
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
         }
     }
 
@@ -195,56 +243,76 @@ impl AccessPoint {
 
     /// Takes a message of a visitor in.
     pub fn handle_visitor(&mut self, address: Address, path: Path, bytes: &[u8], now: Time) {
+        if self.output.is_blocked() {
+            return self.output.count("queue-full");
+        }
         match Message::parse(bytes) {
             Ok(Message::Conn { certificate, nonce, bundle }) => {
                 let certificate = *certificate;
-                let knock = Knock { address, path, certificate, nonce, bundle };
-                self.handle_conn(knock, now);
+                self.handle_conn(Application { address, path, certificate, nonce, bundle }, now);
             }
             Ok(Message::Rcpt { bundle, .. }) => self.handle_receipt(address, path, &bundle, now),
-            Ok(Message::Erro { code: Code::Closed, .. }) if self.sessions.contains_key(&address) => {
-                self.close(address, Code::Closed, now)
+            Ok(Message::Erro { code: Code::Closed, .. }) if self.sessions.contains(address) => {
+                self.close(address, Code::Closed, now);
             }
             Ok(Message::Erro { code: Code::Closed, .. }) => {
-                self.answer(path, &Message::error(Code::NoSession, "the session is over"))
+                self.output.reply(path, &Message::error(Code::NoSession, "the session is over"));
             }
             Ok(Message::Erro { .. }) => {} // It cannot ask anything of us.
             Ok(other) => {
                 let reason = format!("a {} is not for an access point", other.method());
-                self.refuse(address, path, "unexpected", Code::Malformed, reason);
+                let refusal = Refusal { kind: "unexpected", code: Code::Malformed, reason };
+                self.output.refuse(address, path, refusal);
             }
-            Err(error) => self.refuse(address, path, error.kind(), Code::Malformed, error.to_string()),
+            Err(error) => {
+                let refusal =
+                    Refusal { kind: error.kind(), code: Code::Malformed, reason: error.to_string() };
+                self.output.refuse(address, path, refusal);
+            }
         }
     }
 
     /// Takes a message of the team server in.
     pub fn handle_home(&mut self, bytes: &[u8], now: Time) {
-        self.take_home(bytes, now);
+        match Message::parse(bytes) {
+            Ok(Message::Qrsp { reference, grant, valid_for, reason, .. }) => {
+                let ruling = Ruling { grant, valid_for_seconds: valid_for, reason };
+                self.handle_decision(reference, ruling, now);
+            }
+            Ok(Message::Updt { reference, what: Update::Taken { .. } }) => {
+                let delivered = self.outbox.delivered(reference, now);
+                if !delivered.is_empty() {
+                    self.output.event(Event::Delivered(delivered));
+                }
+                self.flush(now);
+            }
+            Ok(Message::Erro { reference: Some(reference), .. }) => {
+                self.output.count("home");
+                self.decide_alone(reference, now);
+            }
+            Ok(_) | Err(_) => self.output.count("home"),
+        }
     }
 
     /// Takes in that the team server cannot be reached: open questions are answered by the configuration.
     pub fn handle_home_lost(&mut self, now: Time) {
-        for pending in self.pending.values_mut() {
-            pending.until = now;
-        }
+        self.questions.expire(now);
         self.outbox.lost(now + self.config.flush_after);
         self.handle_timeout(now);
     }
 
     /// Takes in that the team server can be reached (again). What was decided without it is asked of it now, and homes
-    /// that were turned away for want of it may be called.
+    /// that were turned away for want of it may be contacted.
     pub fn handle_home_found(&mut self, now: Time) {
-        for session in self.sessions.values_mut().filter(|session| session.decided_alone) {
-            (session.decided_alone, session.decided_until) = (false, session.decided_until.min(now));
-        }
-        self.calls.home_found(now);
+        self.sessions.reconsider(now);
+        self.home_contacts.home_found(now);
         self.handle_timeout(now);
     }
 
     /// Takes in what the firewall has counted for a visitor since it was opened, both ways.
     pub fn handle_traffic(&mut self, address: Address, counted: Bytes, now: Time) {
         let (volume, unpaid_max) = (self.config.volume, self.config.unpaid_max);
-        let Some(session) = self.sessions.get_mut(&address) else {
+        let Some(session) = self.sessions.get_mut(address) else {
             return;
         };
         if session.stage != Stage::Open {
@@ -264,7 +332,7 @@ impl AccessPoint {
 
     /// Takes in what the firewall had counted for a visitor when it was closed.
     pub fn handle_closed(&mut self, address: Address, counted: Bytes, now: Time) {
-        let Some(session) = self.sessions.get_mut(&address) else {
+        let Some(session) = self.sessions.get_mut(address) else {
             return;
         };
         session.counted = session.counted.max(counted);
@@ -278,29 +346,94 @@ impl AccessPoint {
         }
     }
 
+    /// Takes in that a visitor without a session has a tunnel: the home at `home` has answered it. `port` is where the
+    /// home sees it come from. Said as often as the flow is seen; the machine contacts the home when it may.
+    pub fn handle_flow(&mut self, visitor: Address, home: Ipv4Addr, port: NonZeroU16, now: Time) {
+        let address = Address { home: Some(home), ..visitor };
+        if self.is_stopping || self.output.is_blocked() || self.sessions.serves(address.ip) {
+            return;
+        }
+        let path = self.home_contacts.open(address, port, &self.sessions, &self.config.contacts, now);
+        if let Some(path) = path {
+            self.output.event(Event::Connect { path, home });
+        }
+    }
+
+    /// Takes in that the home has accepted the connection.
+    pub fn handle_connected(&mut self, path: Path) {
+        let Some(Reached { address, port }) = self.home_contacts.connected(path) else {
+            return self.output.event(Event::Disconnect(path)); // It was given up meanwhile.
+        };
+        let session = self.sessions.get_mut(address);
+        let started = session.map(|session| {
+            (session.path, session.path_claimed) = (path, path);
+            session.started
+        });
+        self.output.send(path, &Message::RreqTunnel { port, started });
+        if started.is_some() {
+            self.send_request(address);
+        }
+    }
+
+    /// Takes a message of a visitor's home in.
+    pub fn handle_contact(&mut self, path: Path, bytes: &[u8], now: Time) {
+        let Some(address) = self.home_contacts.address(path) else { return };
+        if !self.sessions.contains(address)
+            && let Ok(Message::Erro { code, reason, .. }) = Message::parse(bytes)
+        {
+            // The home does not sign: there is no such tunnel, or no delegation for it.
+            self.home_contacts.refused(path, now);
+            self.output.count("home-refused");
+            let reason = format!("the home does not sign ({code}): {reason}");
+            return self.output.event(Event::Refused { address, kind: "home-refused", reason });
+        }
+        self.handle_visitor(address, path, bytes, now);
+    }
+
+    /// Takes in that a connection to a visitor's home could not be made or is gone.
+    pub fn handle_disconnected(&mut self, path: Path, now: Time) {
+        let Some(address) = self.home_contacts.address(path) else { return };
+        let session = self.sessions.get_mut(address);
+        match session.filter(|session| session.path == path && session.stage != Stage::Opening) {
+            Some(session) => {
+                let again = self.home_contacts.reconnect(path, &self.config.contacts, now);
+                let again = again.unwrap_or(path); // It was there a moment ago.
+                (session.path, session.path_claimed) = (again, again);
+                session.line_lost = true;
+            }
+            None => {
+                if self.home_contacts.disconnected(path, &self.config.contacts, now) {
+                    self.output.count("home-away");
+                }
+            }
+        }
+    }
+
     /// Takes in that the time is now.
     pub fn handle_timeout(&mut self, now: Time) {
-        let overdue: Vec<_> = self
-            .pending
-            .iter()
-            .filter(|(_, pending)| now >= pending.until)
-            .map(|(&reference, _)| reference)
-            .collect();
-        for reference in overdue {
-            self.handle_home_away(reference, now);
+        for reference in self.questions.overdue(now) {
+            self.decide_alone(reference, now);
         }
-        let addresses: Vec<_> = self.sessions.keys().copied().collect();
-        for address in addresses {
+        for address in self.sessions.addresses() {
             self.session_timeout(address, now);
         }
-        self.calls_timeout(now);
+        for due in self.home_contacts.handle_timeout(&self.sessions, &self.config.contacts, now) {
+            match due {
+                Due::Connect { path, home } => self.output.event(Event::Connect { path, home }),
+                Due::Disconnect { path, silent } => {
+                    if silent {
+                        self.output.count("home-silent");
+                    }
+                    self.output.event(Event::Disconnect(path));
+                }
+            }
+        }
         self.flush(now);
     }
 
-    /// Closes every session and calls no home any more, for a program that stops.
+    /// Closes every session and contacts no home any more, for a program that stops.
     pub fn shut_down(&mut self, now: Time) {
-        let addresses: Vec<_> = self.sessions.keys().copied().collect();
-        for address in addresses {
+        for address in self.sessions.addresses() {
             self.close(address, Code::Closed, now);
         }
         self.is_stopping = true;
@@ -308,35 +441,34 @@ impl AccessPoint {
 
     /// The next bytes to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
+        self.output.poll_transmit()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.output.poll_event()
     }
 
     /// When [`AccessPoint::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let pending = self.pending.values().map(|pending| pending.until);
-        let sessions = self.sessions.values().filter_map(Session::timeout);
-        let calls = self.calls_due();
-        pending.chain(sessions).chain(self.outbox.timeout()).chain(calls).min()
+        let contacts = self.home_contacts.timeout(&self.sessions);
+        let due = [self.questions.timeout(), self.sessions.timeout(), self.outbox.timeout(), contacts];
+        due.into_iter().flatten().min()
     }
 
     /// The sessions, as a person wants to see them.
     pub fn status(&self) -> Vec<SessionStatus> {
-        self.sessions.iter().map(|(&address, session)| session.status(address)).collect()
+        self.sessions.status()
     }
 
     /// How many messages were refused, by kind.
     pub fn refusals(&self) -> &BTreeMap<&'static str, u64> {
-        &self.refusals
+        self.output.refusals()
     }
 
-    /// The paths by which visitors with a session were last heard, and those of calls.
+    /// The paths by which visitors with a session last sent something, and those of contacts with homes.
     pub fn paths_in_use(&self) -> Vec<Path> {
-        self.sessions.values().map(|session| session.path).chain(self.calls.paths()).collect()
+        self.sessions.paths().chain(self.home_contacts.paths()).collect()
     }
 
     /// How many receipts wait to be delivered to the team server.
@@ -344,18 +476,441 @@ impl AccessPoint {
         self.outbox.len()
     }
 
-    fn refuse(&mut self, address: Address, path: Path, kind: &'static str, code: Code, reason: String) {
-        *self.refusals.entry(kind).or_default() += 1;
-        self.answer(path, &Message::error(code, &reason));
-        self.events.push_back(Event::Refused { address, kind, reason });
+    // From CONN through QUER and QRSP to CACK: who is let in.
+
+    fn handle_conn(&mut self, application: Application, now: Time) {
+        let Application { address, path, nonce, .. } = application;
+        if let Err(refusal) = self.check_certificate(&application.certificate, now) {
+            return self.output.refuse(address, path, refusal);
+        }
+        if self.questions.is_under_way(address, nonce) {
+            return; // Sent again; the answer is on its way.
+        }
+        if self.has_forgotten(&application) {
+            self.close(address, Code::Unpaid, now);
+        }
+        if let Err(refusal) = self.check_admission(&application, now) {
+            return self.output.refuse(address, path, refusal);
+        }
+        if let Some(session) = self.sessions.get_mut(address) {
+            session.path_claimed = path;
+            if session.nonce == nonce {
+                return self.acknowledge(address, path);
+            }
+        }
+        if self.questions.is_too_soon(address, self.config.question_gap, now) {
+            return self.output.refuse(address, path, Refusal::busy("asked too often; wait a moment"));
+        }
+        let Application { certificate, bundle, .. } = application;
+        let until = now + self.config.decision_timeout;
+        self.ask(Question { address, path, certificate, nonce: Some(nonce), until }, bundle, now);
     }
 
-    fn answer(&mut self, path: Path, message: &Message) {
-        self.transmits.push_back(Transmit::Visitor(path, message.emit()));
+    /// Whether a home that was contacted again asks for service as if for the first time: it was started anew, and nobody
+    /// will sign for the session that it had.
+    fn has_forgotten(&self, application: &Application) -> bool {
+        let Application { address, path, certificate, nonce, .. } = application;
+        self.sessions.get(*address).is_some_and(|session| {
+            let same = session.path == *path && session.certificate.subject_id() == certificate.subject_id();
+            same && session.line_lost && session.stage == Stage::Open && session.nonce != *nonce
+        })
+    }
+
+    fn check_certificate(&self, certificate: &Certificate, now: Time) -> Result<(), Refusal> {
+        let refusal = |kind, reason| Refusal { kind, code: Code::Certificate, reason };
+        certificate
+            .check(Role::Member, now.unix_seconds())
+            .map_err(|error| refusal("certificate", error.to_string()))?;
+        let legacy = certificate.subject().suite().is_legacy() || certificate.team().suite().is_legacy();
+        if legacy && !self.config.rules.legacy_suites {
+            let reason = "its suite is for measurements and not accepted here".to_owned();
+            return Err(refusal("legacy-suite", reason));
+        }
+        Ok(())
+    }
+
+    /// Whether this visitor may have or already has a session here.
+    ///
+    /// Anybody can send a CONN from somebody else's address, so it never ends the session that is there: that ends by
+    /// itself if its visitor has gone and no longer signs.
+    fn check_admission(&self, application: &Application, now: Time) -> Result<(), Refusal> {
+        let Application { address, certificate, .. } = application;
+        match self.sessions.get(*address) {
+            Some(session)
+                if session.is_closing() || session.certificate.subject_id() != certificate.subject_id() =>
+            {
+                Err(Refusal::busy("another session at this address is not over yet; ask again"))
+            }
+            Some(_) => Ok(()),
+            None if self.sessions.is_full(self.config.sessions_max) => {
+                Err(Refusal::busy("all places are taken"))
+            }
+            None => match self.debtors.check(*address, certificate.team_id(), now) {
+                None => Ok(()),
+                Some(wait) => {
+                    let seconds = wait.0.div_ceil(1_000_000);
+                    let reason = format!("an earlier session ended unpaid; ask again in {seconds} s");
+                    Err(Refusal { kind: "debtor", code: Code::Refused, reason })
+                }
+            },
+        }
+    }
+
+    /// Puts a visitor's case to the team server, with the receipts that it shows.
+    fn ask(&mut self, question: Question, bundle: Bundle, now: Time) {
+        let reference = self.next_reference();
+        let quer = Message::Quer {
+            reference,
+            certificate: Box::new(question.certificate.clone()),
+            request: self.config.request,
+            bundle,
+        };
+        match question.nonce {
+            Some(_) => self.output.ask_home(&quer),
+            None => self.output.send_home(&quer),
+        }
+        self.questions.add(reference, question, self.config.pending_max, self.config.question_gap, now);
+    }
+
+    /// Decides without the team server: as the configuration says, and an open session goes on as it was.
+    fn decide_alone(&mut self, reference: Reference, now: Time) {
+        let Some(question) = self.questions.get(reference) else {
+            return;
+        };
+        let (address, path) = (question.address, question.path);
+        let session = self.sessions.get(address);
+        let grant = session.map(|session| session.class).or(self.config.when_home_is_away);
+        if grant.is_none() {
+            self.home_contacts.undecided(path);
+        }
+        let reason = "this household cannot decide now: its team server does not answer".to_owned();
+        let ruling = Ruling { grant, valid_for_seconds: DECIDED_ALONE_SECONDS, reason };
+        self.handle_decision(reference, ruling, now);
+        if let Some(session) = self.sessions.get_mut(address) {
+            session.decided_alone = true;
+        }
+    }
+
+    fn handle_decision(&mut self, reference: Reference, ruling: Ruling, now: Time) {
+        let Some(question) = self.questions.remove(reference) else {
+            return;
+        };
+        let Ruling { mut grant, valid_for_seconds, reason } = ruling;
+        let address = question.address;
+        if let Some(session) = self.sessions.get_mut(address) {
+            session.decided_alone = false;
+        }
+        let mut until = now + Micros::from_seconds(valid_for_seconds.max(1).into());
+        let session = self.sessions.get(address);
+        if let Some(session) =
+            session.filter(|session| question.nonce.is_some() && now < session.decided_until)
+        {
+            // Showing receipts can only help, as long as a decision holds: a CONN may be anybody's.
+            grant = grant.max(Some(session.class));
+            until = until.max(session.decided_until);
+        }
+        match (grant, session.map(Session::is_closing)) {
+            (_, Some(true)) => {} // Too late for this session.
+            (None, Some(false)) => self.close(address, Code::Refused, now),
+            (None, None) => {
+                let refusal = Refusal { kind: "denied", code: Code::Refused, reason };
+                self.output.refuse(address, question.path, refusal);
+                self.home_contacts.over(question.path, false, now);
+            }
+            (Some(class), Some(false)) => self.reclassify(&question, class, until),
+            (Some(class), None) => self.begin(question, class, until, now),
+        }
+    }
+
+    fn reclassify(&mut self, question: &Question, class: ServiceClass, until: Time) {
+        let address = question.address;
+        let Some(session) = self.sessions.get_mut(address) else {
+            return;
+        };
+        session.decided_until = until;
+        session.nonce = question.nonce.unwrap_or(session.nonce);
+        if session.class != class {
+            session.class = class;
+            if session.stage == Stage::Open {
+                self.output.event(Event::Reclassified { address, class });
+            }
+        }
+        let asks = session.request.is_some();
+        if question.nonce.is_some() {
+            self.acknowledge(address, question.path);
+            // Who went away and came back did not receive the request, and has little time left to answer.
+            if asks {
+                self.send_request(address);
+            }
+        }
+    }
+
+    /// A granted visitor gets its session. Who has not proved a key by then gives way: forged questions cost nothing.
+    fn begin(&mut self, question: Question, class: ServiceClass, until: Time, now: Time) {
+        let Question { address, path, certificate, nonce, .. } = question;
+        let Some(nonce) = nonce else { return }; // The session that it was for is over.
+        if self.sessions.len() >= self.config.sessions_max {
+            match self.sessions.oldest_unproved() {
+                Some(oldest) => self.turn_away(oldest, now),
+                None => return self.output.refuse(address, path, Refusal::busy("all places are taken")),
+            }
+        }
+        let Some(started) = self.starts.next(certificate.subject_id(), now.unix_seconds()) else {
+            return self.output.refuse(address, path, Refusal::busy("too many sessions begin at once"));
+        };
+        let (deadline, retry_at) = (now + self.config.receipt_deadline, now + self.config.retry_after);
+        let mut session = Session::new(path, certificate, started, class, nonce, until);
+        session.await_receipt(now, deadline, retry_at);
+        self.sessions.insert(address, session);
+        self.acknowledge(address, path);
+    }
+
+    fn acknowledge(&mut self, address: Address, path: Path) {
+        let Some(session) = self.sessions.get(address) else {
+            return;
+        };
+        let terms = Acknowledgement {
+            nonce: session.nonce,
+            member: session.certificate.subject_id(),
+            provider: self.certificate.team_id(),
+            started: session.started,
+            interval: self.config.interval,
+            volume: self.config.volume,
+            class: session.class,
+        };
+        let certificate = Box::new(self.certificate.clone());
+        let acknowledgement = terms.seal(&self.key, &self.certificate);
+        self.output.reply(path, &Message::Cack { certificate, acknowledgement });
+    }
+
+    // Requests and receipts, and the end of a session: how a visitor is served.
+
+    fn handle_receipt(&mut self, address: Address, path: Path, bundle: &Bundle, now: Time) {
+        if !self.sessions.contains(address) {
+            let reason = "a receipt without a session; ask for service first".to_owned();
+            let refusal = Refusal { kind: "no-session", code: Code::NoSession, reason };
+            return self.output.refuse(address, path, refusal);
+        }
+        match self.check_receipt(address, bundle, now) {
+            Ok(receipt) => self.accept(address, path, receipt, now),
+            Err(error) => {
+                let refusal = Refusal { kind: error.kind(), code: Code::Receipt, reason: error.to_string() };
+                self.output.refuse(address, path, refusal);
+            }
+        }
+    }
+
+    fn check_receipt(&self, address: Address, bundle: &Bundle, now: Time) -> Result<Receipt, ReceiptError> {
+        let session = self.sessions.get(address).ok_or(ReceiptError::OtherSession)?;
+        let [encoded] = bundle.receipts.as_slice() else {
+            return Err(ReceiptError::OtherSession);
+        };
+        let receipt = UncheckedReceipt::parse(encoded)?;
+        let own = self.certificate.team_id();
+        if receipt.provider() != own {
+            return Err(ReceiptError::WrongTeam { got: receipt.provider(), want: own });
+        }
+        if receipt.started() != session.started || receipt.certificate() != session.certificate.reference() {
+            return Err(ReceiptError::OtherSession);
+        }
+        let known = session.request.as_ref().map_or(session.signed, |request| request.weight);
+        if receipt.weight() < known {
+            return Err(ReceiptError::LowerWeight { got: receipt.weight(), known });
+        }
+        if session.is_own(own) {
+            // A team owes itself nothing: the signature proves the member, and nobody keeps the receipt.
+            receipt.claim(&session.certificate)?.verify()?;
+            return Receipt::from_kept(encoded, &session.certificate);
+        }
+        self.config.rules.verify(receipt, &session.certificate, now.unix_seconds())
+    }
+
+    fn accept(&mut self, address: Address, path: Path, receipt: Receipt, now: Time) {
+        let own_team = self.certificate.team_id();
+        let interval = self.config.interval;
+        let Some(session) = self.sessions.get_mut(address) else {
+            return;
+        };
+        let raised = receipt.weight() > session.signed;
+        let answered = session.request.take();
+        if !raised && answered.is_none() {
+            return; // Sent twice: it must not put the next request off.
+        }
+        (session.path, session.path_claimed) = (path, path);
+        session.signed = session.signed.max(receipt.weight());
+        if let Some(request) = answered {
+            // From when it was asked: a visitor that answers late gains nothing by it.
+            session.request_at = request.made + interval;
+        }
+        if raised && !session.is_own(own_team) {
+            let certificate = session.certificate.clone();
+            let due = now + self.config.flush_after;
+            self.outbox.push(receipt.clone(), certificate.clone(), due);
+            self.output.event(Event::Received(receipt, Box::new(certificate)));
+        }
+        match session.stage {
+            Stage::Opening => {
+                (session.stage, session.counted_at) = (Stage::Open, now);
+                let (class, member) = (session.class, session.certificate.subject_id());
+                self.output.event(Event::Opened { address, class, member });
+                self.opened(address, now);
+            }
+            Stage::Settling { .. } => self.forget(address, now),
+            Stage::Open | Stage::Closing { .. } => {}
+        }
+    }
+
+    fn session_timeout(&mut self, address: Address, now: Time) {
+        let Some(session) = self.sessions.get_mut(address) else {
+            return;
+        };
+        let is_idle = self.config.is_idle(address, session, now);
+        match (&mut session.request, session.stage) {
+            (_, Stage::Closing { code, attempts, again }) if now >= again => {
+                self.order_closing(address, code, attempts, now);
+            }
+            (Some(request), stage) if now >= request.deadline => match stage {
+                Stage::Opening => self.turn_away(address, now),
+                Stage::Settling { .. } => self.forget(address, now),
+                Stage::Open | Stage::Closing { .. } => self.close(address, Code::Unpaid, now),
+            },
+            (Some(request), _) if now >= request.retry_at => {
+                request.retry_at = now + self.config.retry_after;
+                self.send_request(address);
+            }
+            (None, Stage::Open) if is_idle => {
+                self.close(address, Code::Closed, now);
+            }
+            (None, Stage::Open) if now >= session.request_at => self.request(address, now),
+            (None, Stage::Open) if now >= session.decided_until => {
+                session.decided_until = now + self.config.decision_timeout + self.config.decision_timeout;
+                let (path, certificate) = (session.path, session.certificate.clone());
+                let until = now + self.config.decision_timeout;
+                self.ask(Question { address, path, certificate, nonce: None, until }, Bundle::default(), now);
+            }
+            _ => {}
+        }
+    }
+
+    fn request(&mut self, address: Address, now: Time) {
+        let (deadline, retry_at) = (now + self.config.receipt_deadline, now + self.config.retry_after);
+        if let Some(session) = self.sessions.get_mut(address) {
+            session.await_receipt(now, deadline, retry_at);
+            self.send_request(address);
+        }
+    }
+
+    fn send_request(&mut self, address: Address) {
+        let Some(session) = self.sessions.get(address) else {
+            return;
+        };
+        let Some(request) = &session.request else { return };
+        let last = matches!(session.stage, Stage::Settling { .. });
+        let message = Message::Rreq { started: session.started, weight: request.weight, last };
+        let (path, claimed) = (session.path, session.path_claimed);
+        self.output.send(path, &message);
+        if claimed != path {
+            self.output.send(claimed, &message);
+        }
+    }
+
+    fn close(&mut self, address: Address, code: Code, now: Time) {
+        let Some(session) = self.sessions.get_mut(address) else {
+            return;
+        };
+        match session.stage {
+            Stage::Opening => self.turn_away(address, now),
+            Stage::Open => {
+                session.request = None;
+                self.order_closing(address, code, 0, now);
+            }
+            Stage::Closing { .. } | Stage::Settling { .. } => {}
+        }
+    }
+
+    /// A firewall that does not answer is asked again, and at last what it counted before is what counts.
+    fn order_closing(&mut self, address: Address, code: Code, attempts: u32, now: Time) {
+        if attempts == CLOSING_ATTEMPTS_MAX {
+            self.output.count("firewall");
+            return self.forget(address, now);
+        }
+        if let Some(session) = self.sessions.get_mut(address) {
+            let again = now + self.config.receipt_deadline;
+            session.stage = Stage::Closing { code, attempts: attempts + 1, again };
+            self.output.event(Event::Closing { address, code });
+        }
+    }
+
+    /// Packets of this visitor pass from now on: its tunnels' sessions, and contacts for them, are no longer needed.
+    fn opened(&mut self, address: Address, now: Time) {
+        if address.home.is_some() {
+            return;
+        }
+        for tunnel in self.sessions.tunnels(address.ip) {
+            self.close(tunnel, Code::Closed, now);
+        }
+        self.home_contacts.not_needed(address.ip, &self.sessions, now);
+    }
+
+    /// Ends a session in which nothing ever passed, because no receipt over zero bytes came.
+    fn turn_away(&mut self, address: Address, now: Time) {
+        if let Some(session) = self.sessions.remove(address) {
+            self.home_contacts.over(session.path, false, now);
+            self.output.count("no-proof");
+            let reason = "no receipt over zero bytes came: the key was not proved; ask again";
+            self.output.reply(session.path, &Message::error(Code::NoSession, reason));
+        }
+    }
+
+    /// Ends a session that was open: its receipts are kept, what is unpaid is remembered, and its visitor is told.
+    fn forget(&mut self, address: Address, now: Time) {
+        let Some(session) = self.sessions.remove(address) else {
+            return;
+        };
+        let code = session.end_code();
+        let lost = address.home.filter(|_| session.line_lost && code == Code::Unpaid);
+        let pardoned = lost.is_some_and(|home| self.home_contacts.pardon(home, &self.config.contacts, now));
+        if pardoned {
+            self.home_contacts.stay(session.path, &self.config.contacts, now);
+        } else {
+            self.home_contacts.over(session.path, code == Code::Closed, now);
+        }
+        let (signed, unpaid) = (session.signed, session.unpaid());
+        let team = session.certificate.team_id();
+        if code == Code::Unpaid && !pardoned && team != self.certificate.team_id() {
+            let rate = self.config.unpaid_rate;
+            self.debtors.charge(address, team, unpaid, rate, now);
+        }
+        let reason = match code {
+            Code::Unpaid => format!("no receipt in time: {unpaid} were carried for nothing"),
+            Code::Refused => "the decision changed".to_owned(),
+            Code::Malformed
+            | Code::Certificate
+            | Code::Receipt
+            | Code::Busy
+            | Code::NoSession
+            | Code::Closed => format!("closed; {signed} are signed for"),
+        };
+        let farewell = Message::error(code, reason);
+        self.output.send(session.path, &farewell);
+        if session.path_claimed != session.path {
+            self.output.send(session.path_claimed, &farewell);
+        }
+        self.output.event(Event::Closed { session: Box::new(session.status(address)), code });
+        self.outbox.hurry(now);
+        self.flush(now);
+    }
+
+    fn flush(&mut self, now: Time) {
+        if self.outbox.is_due(now) {
+            let reference = self.next_reference();
+            let bundle = self.outbox.next_bundle(reference, now + self.config.flush_after);
+            self.output.send_home(&Message::Rcpt { reference: Some(reference), bundle });
+        }
     }
 
     fn next_reference(&mut self) -> Reference {
-        self.next_reference += 1;
-        self.next_reference
+        self.last_reference += 1;
+        self.last_reference
     }
 }

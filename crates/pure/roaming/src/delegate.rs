@@ -84,6 +84,39 @@ pub enum Event {
 }
 
 /// A home that signs for its members.
+///
+/// A caller is announced with [`handle_connected`](Self::handle_connected), speaks by
+/// [`handle_input`](Self::handle_input), and goes with [`handle_hung_up`](Self::handle_hung_up). After every call that goes
+/// in, the program drains what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. [`Event::LookupNeeded`] is answered with
+///    [`handle_lookup`](Self::handle_lookup), [`Event::MeterNeeded`] with [`handle_meter`](Self::handle_meter), at once or
+///    later; [`Event::Spent`] is durable before anything else happens.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none: only now, so that no receipt leaves before what it
+///    spends is kept.
+/// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
+///
+/// ```
+/// use guestright_roaming::Message;
+/// use guestright_roaming::delegate::{Config, Counted, Delegate, Event};
+/// # use rand::SeedableRng;
+/// # use std::collections::BTreeMap;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000).time();
+/// let mut delegate = Delegate::new(Config::default(), BTreeMap::new());
+/// delegate.handle_connected(1, [198, 51, 100, 7].into(), now);
+/// let port = 40_000.try_into()?;
+/// delegate.handle_input(1, &Message::RreqTunnel { port, started: None }.emit(), now);
+/// while let Some(event) = delegate.poll_event() {
+///     if let Event::LookupNeeded(call, tunnel) = event {
+///         assert_eq!(tunnel, "198.51.100.7:40000".parse()?);
+///         delegate.handle_lookup(call, None, &Counted::new(), &mut rng, now); // It is no member's tunnel.
+///     }
+/// }
+/// assert_eq!(delegate.poll_transmit(), None);
+/// assert!(delegate.poll_timeout() > Some(now)); // Then it looks again: a tunnel may be younger than the call.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Delegate {
     config: Config,

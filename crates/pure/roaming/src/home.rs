@@ -10,6 +10,7 @@ mod config;
 mod decision;
 
 use crate::message::{Code, Message, Reference, Update};
+use crate::queue::{Queue, Worth};
 use admission::Admission;
 use decision::Question;
 use guestright_identity::{Certificate, KeyId, RevocationList, Role};
@@ -17,7 +18,7 @@ use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
 use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use config::Config;
 
@@ -117,6 +118,49 @@ enum Waiting {
 }
 
 /// The server of one team.
+///
+/// The program calls [`handle_connected`](Self::handle_connected) for each program of the team whose key the channel has
+/// proved, then [`handle_input`](Self::handle_input) for its messages, and
+/// [`handle_disconnected`](Self::handle_disconnected) at the end. After every call that goes in it drains:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. The store answers an [`Event::Store`] with
+///    [`handle_stored`](Self::handle_stored) once the receipts are durable, or with
+///    [`handle_store_failed`](Self::handle_store_failed), and an [`Event::Fetch`] with
+///    [`handle_fetched`](Self::handle_fetched); at once or later, in any order.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none.
+///
+/// It has no timeout: nothing happens to it by the clock alone.
+///
+/// ```
+/// use guestright_reciprocity::StrangerCounters;
+/// use guestright_roaming::home::{Config, Event, StoreReport, TeamServer};
+/// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
+/// # use rand::SeedableRng;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000);
+/// # let certificate = Certificate::issue(&team, key.public(), Role::AccessPoint, now, now.plus(3_600));
+/// # let now = now.time();
+/// let team = team.public().team_id();
+/// let mut server = TeamServer::new(Config::default(), team, [], vec![], StrangerCounters::default(), now);
+/// server.handle_connected(1, certificate, now)?;
+/// server.handle_input(1, b"what came from peer 1", &mut rng, now);
+/// while let Some(event) = server.poll_event() {
+///     match event {
+///         Event::Store { token, receipts: _ } => {
+///             let report = StoreReport::default(); // What the store says.
+///             server.handle_stored(token, &report, &mut rng, now);
+///         }
+///         Event::Fetch { token, .. } => server.handle_fetched(token, vec![]),
+///         Event::Revoked(_) | Event::Decided { .. } | Event::Refused { .. } => {}
+///     }
+/// }
+/// while let Some((peer, _bytes)) = server.poll_transmit() {
+///     assert_eq!(peer, 1);
+/// }
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug)]
 pub struct TeamServer {
     config: Config,
@@ -132,8 +176,8 @@ pub struct TeamServer {
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
-    transmits: VecDeque<(Peer, Vec<u8>)>,
-    events: VecDeque<Event>,
+    transmits: Queue<(Peer, Vec<u8>)>,
+    events: Queue<Event>,
 }
 
 impl TeamServer {
@@ -161,8 +205,8 @@ impl TeamServer {
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
+            transmits: Queue::new(config.transmits_max),
+            events: Queue::new(config.events_max),
             config,
         }
     }
@@ -303,18 +347,18 @@ impl TeamServer {
         let relevant = team == self.team || self.graph.knows(team);
         if newer && relevant {
             self.revocations.insert(team, list.clone());
-            self.events.push_back(Event::Revoked(Box::new(list)));
+            self.push_event(Event::Revoked(Box::new(list)));
         }
     }
 
     /// The next message to send.
     pub fn poll_transmit(&mut self) -> Option<(Peer, Vec<u8>)> {
-        self.transmits.pop_front()
+        self.transmits.pop()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// How a request would be decided now, with the chains of debts behind it.
@@ -351,11 +395,43 @@ impl TeamServer {
         reason: String,
     ) {
         *self.refusals.entry(kind).or_default() += 1;
-        self.send(peer, &Message::Erro { reference, code, reason: reason.clone() });
-        self.events.push_back(Event::Refused { kind, reason });
+        self.transmit(Worth::Reply, peer, &Message::Erro { reference, code, reason: reason.clone() });
+        self.push_event(Event::Refused { kind, reason });
     }
 
     fn send(&mut self, peer: Peer, message: &Message) {
-        self.transmits.push_back((peer, message.emit()));
+        self.transmit(Worth::Team, peer, message);
+    }
+
+    /// No transmit is the only copy of anything, so in a full queue any of them may give way, refusals first: an access
+    /// point that gets no answer to a QUER decides by its own configuration, it delivers receipts again until they are
+    /// acknowledged, and a member fetches again.
+    fn transmit(&mut self, worth: Worth, peer: Peer, message: &Message) {
+        if self.transmits.push(worth, (peer, message.emit())) {
+            *self.refusals.entry("queue-full").or_default() += 1;
+        }
+    }
+
+    /// Orders to the store never give way: nobody else knows of the receipts in them, and somebody waits for each.
+    ///
+    /// There are few of them all the same. A question to the store counts as waiting until it is answered, which it is not
+    /// before it is fetched, so there are [`Config::waiting_max`] at most. Of a team's revocation lists the latest counts,
+    /// so it replaces one that was not fetched, and no more than [`Config::revocations_max`] teams have one. What only
+    /// tells what happened gives way, refusals before decisions.
+    fn push_event(&mut self, event: Event) {
+        let worth = match &event {
+            Event::Store { .. } | Event::Fetch { .. } => Worth::Durable,
+            Event::Revoked(list) => {
+                let team = list.team_id();
+                self.events
+                    .remove_if(|other| matches!(other, Event::Revoked(older) if older.team_id() == team));
+                Worth::Durable
+            }
+            Event::Decided { .. } => Worth::Session,
+            Event::Refused { .. } => Worth::Reply,
+        };
+        if self.events.push(worth, event) {
+            *self.refusals.entry("queue-full").or_default() += 1;
+        }
     }
 }

@@ -17,6 +17,7 @@ pub mod access_point;
 pub mod delegate;
 pub mod home;
 pub mod message;
+mod queue;
 pub mod visitor;
 
 pub use access_point::AccessPoint;

@@ -4,21 +4,22 @@
 //! `P2PWNC/3.0` and ERRO are ours.
 
 mod acknowledgement;
+mod error;
 mod frame;
 
 use crate::message::frame::Frame;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use guestright_identity::{Certificate, IdentityError};
-use guestright_receipt::{Bundle, BundleError};
+use guestright_identity::Certificate;
+use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, UnixSeconds};
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
-use thiserror::Error;
 
 pub use acknowledgement::Acknowledgement;
+pub use error::MessageError;
 pub use frame::{BODY_MAX, HEADER_BLOCK_MAX, HEADERS_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
 
 /// A number that the asker chose and the answer repeats.
@@ -26,85 +27,6 @@ pub type Reference = u64;
 
 /// Sixteen bytes that a visitor never used before.
 pub type Nonce = [u8; 16];
-
-/// Why bytes are not a message.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MessageError {
-    /// More bytes are needed.
-    #[error("the message is cut off after {got} bytes")]
-    Truncated {
-        /// Bytes that were there.
-        got: usize,
-    },
-    /// A part is longer than any may be.
-    #[error("the {part} has {got} bytes, at most {max} are allowed")]
-    TooLong {
-        /// Which part.
-        part: &'static str,
-        /// How long it is, as far as it was read.
-        got: usize,
-        /// How long it may be.
-        max: usize,
-    },
-    /// The first line is not a method and this protocol's version.
-    #[error("the start line is not a P2PWNC/3.0 method")]
-    StartLine,
-    /// A header line is not `Name: value` in printable ASCII.
-    #[error("header line {line} is malformed")]
-    HeaderLine {
-        /// Counted from 1.
-        line: usize,
-    },
-    /// A header stands there twice.
-    #[error("header {0} is given twice")]
-    DuplicateHeader(String),
-    /// A header is missing.
-    #[error("header {0} is missing")]
-    MissingHeader(&'static str),
-    /// A header's value cannot be read.
-    #[error("header {name} is malformed: {why}")]
-    Header {
-        /// Which header.
-        name: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-    /// Bytes follow the message.
-    #[error("{got} bytes follow the message")]
-    Trailing {
-        /// How many.
-        got: usize,
-    },
-    /// The certificate in it is refused.
-    #[error("the certificate is refused: {0}")]
-    Certificate(IdentityError),
-    /// The acknowledgement in it is refused.
-    #[error("the acknowledgement is refused: {0}")]
-    Acknowledgement(IdentityError),
-    /// The receipts in it are refused.
-    #[error("the body is refused: {0}")]
-    Body(#[from] BundleError),
-}
-
-impl MessageError {
-    /// A short name of the kind, for counters and messages.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Truncated { .. } => "truncated",
-            Self::TooLong { .. } => "oversized",
-            Self::Certificate(_) => "certificate",
-            Self::Acknowledgement(_) => "acknowledgement",
-            Self::Body(_) => "body",
-            Self::StartLine
-            | Self::HeaderLine { .. }
-            | Self::DuplicateHeader(_)
-            | Self::MissingHeader(_)
-            | Self::Header { .. }
-            | Self::Trailing { .. } => "malformed",
-        }
-    }
-}
 
 /// A message of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -103,9 +103,17 @@ struct Session {
     class: ServiceClass,
     signed: Bytes,
     interval: Micros,
-    heard: Time,
-    asked: Option<(Bytes, bool)>, // An RREQ that waits for the meter.
+    received_at: Time,            // The access point's last word.
+    requested: Option<Requested>, // An RREQ that waits for the meter.
     doubts: u32,                  // How often a claim was too high, one after the other.
+}
+
+/// What an RREQ asks for.
+#[derive(Clone, Copy, Debug)]
+struct Requested {
+    weight: Bytes,
+    /// Whether the session ends with it.
+    last: bool,
 }
 
 #[derive(Debug)]
@@ -127,6 +135,41 @@ struct Leaving {
 const INTERVAL_MAX: Micros = Micros::from_seconds(600);
 
 /// A member on somebody else's network.
+///
+/// It asks for service as soon as it is made. After every call that goes in ([`new`](Self::new), `handle_*`,
+/// [`show`](Self::show), [`leave`](Self::leave)), the program drains what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none. To [`Event::MeterNeeded`] it answers with
+///    [`handle_meter`](Self::handle_meter), and goes on draining: the receipt follows. After [`Event::Ended`] nothing does.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none, after the events: what was signed is noted before it is
+///    sent.
+/// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
+///
+/// ```
+/// use guestright_receipt::Bundle;
+/// use guestright_roaming::visitor::{Config, Event, Visitor};
+/// use guestright_units::{Bytes, Micros};
+/// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
+/// # use rand::SeedableRng;
+/// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+/// # let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+/// # let now = guestright_units::UnixSeconds(1_800_000_000);
+/// # let certificate = Certificate::issue(&team, key.public(), Role::Member, now, now.plus(3_600));
+/// # let now = now.time();
+/// let mut visitor =
+///     Visitor::new(Config::default(), key, certificate, Bundle::default(), None, &mut rng, now);
+/// visitor.handle_input(b"what the access point sent", now);
+/// while let Some(event) = visitor.poll_event() {
+///     if event == Event::MeterNeeded {
+///         visitor.handle_meter(Bytes(0)); // What was counted in this session so far.
+///     }
+/// }
+/// while let Some(bytes) = visitor.poll_transmit() {
+///     assert!(bytes.starts_with(b"CONN"));
+/// }
+/// assert_eq!(visitor.poll_timeout(), Some(now + Micros::from_millis(500))); // Then it asks again.
+/// ```
 #[derive(Debug)]
 pub struct Visitor {
     config: Config,
@@ -136,7 +179,7 @@ pub struct Visitor {
     asking: Option<Asking>,
     session: Option<Session>,
     leaving: Option<Leaving>,
-    told: Option<String>, // What the access point last said instead of an answer.
+    busy_reason: Option<String>, // Why the access point could not answer, when it last said so.
     ended: bool,
     limit: Bytes,
     last_started: Option<(TeamId, UnixSeconds)>,
@@ -166,7 +209,7 @@ impl Visitor {
             asking: None,
             session: None,
             leaving: None,
-            told: None,
+            busy_reason: None,
             ended: false,
             limit: Bytes(u64::MAX),
             last_started,
@@ -228,7 +271,7 @@ impl Visitor {
     /// Takes in what the meter has counted in this session so far, both ways.
     pub fn handle_meter(&mut self, counted: Bytes) {
         let Some(session) = &mut self.session else { return };
-        let Some((claimed, last)) = session.asked.take() else {
+        let Some(Requested { weight: claimed, last }) = session.requested.take() else {
             return;
         };
         let slack = (counted.0 / 1_000).saturating_mul(self.config.tolerance_permille);
@@ -248,7 +291,7 @@ impl Visitor {
             return;
         }
         session.doubts = 0;
-        let until = session.heard + self.config.leave_max;
+        let until = session.received_at + self.config.leave_max;
         self.sign(claimed);
         if last {
             // The receipt may get lost: who is asked again signs again, until the access point says that it is done.
@@ -276,8 +319,8 @@ impl Visitor {
             self.asking = None;
             if self.session.is_none() {
                 let nobody = "no access point answered: is this a guestright network?";
-                match self.told.take() {
-                    Some(told) => self.end(Code::Busy, told),
+                match self.busy_reason.take() {
+                    Some(reason) => self.end(Code::Busy, reason),
                     None => self.end(Code::NoSession, nobody),
                 }
             }
@@ -314,7 +357,7 @@ impl Visitor {
     fn silent_at(&self) -> Option<Time> {
         let session = self.session.as_ref()?;
         let interval = session.interval.min(INTERVAL_MAX);
-        Some(session.heard + interval + self.config.silence_max)
+        Some(session.received_at + interval + self.config.silence_max)
     }
 
     fn leave_timeout(&mut self, now: Time) {
@@ -367,14 +410,14 @@ impl Visitor {
                 class: terms.class,
                 signed: Bytes(0),
                 interval: terms.interval,
-                heard: now,
-                asked: None,
+                received_at: now,
+                requested: None,
                 doubts: 0,
             });
             self.sign(Bytes(0));
         }
         let Some(session) = &mut self.session else { return };
-        session.heard = now;
+        session.received_at = now;
         session.class = terms.class;
         session.interval = terms.interval;
         let (provider, class, started) = (session.provider, session.class, session.started);
@@ -420,12 +463,12 @@ impl Visitor {
         let Some(session) = self.session.as_mut().filter(|session| session.started == started) else {
             return self.drop_input("no-session", "a receipt is asked for a session that is not open".into());
         };
-        session.heard = now;
+        session.received_at = now;
         if weight < session.signed {
             let signed = session.signed;
             return self.drop_input("replayed", format!("asked for {weight}, {signed} are signed already"));
         }
-        session.asked = Some((weight, last));
+        session.requested = Some(Requested { weight, last });
         self.events.push_back(Event::MeterNeeded);
     }
 
@@ -449,7 +492,7 @@ impl Visitor {
             // A full house may have room in a moment, and the other words are about sessions that are over.
             (Code::Busy | Code::Receipt | Code::Unpaid | Code::NoSession | Code::Closed, false) => {
                 self.drop_input("refused", reason.clone());
-                self.told = (code == Code::Busy).then_some(reason).or(self.told.take());
+                self.busy_reason = (code == Code::Busy).then_some(reason).or(self.busy_reason.take());
             }
             (Code::Unpaid | Code::NoSession | Code::Closed | Code::Refused, true)
             | (Code::Malformed | Code::Certificate | Code::Refused, false) => self.end(code, reason),

@@ -17,6 +17,34 @@ use std::net::SocketAddr;
 
 /// One end of a tunnel.
 ///
+/// Nothing waits inside: each call writes into the caller's buffers, which are cleared before they are used again.
+///
+/// - [`seal`](Self::seal), then send `out`, run by run.
+/// - [`open`](Self::open), then deliver `opened` and send `replies`; both may be filled by one call.
+/// - [`tick`](Self::tick) a few times a second, then send `out`: nothing else makes handshakes and keep-alives go.
+///
+/// ```
+/// use guestright_tunnel::{Datagrams, Endpoint, Opened};
+/// use guestright_units::Time;
+/// use std::net::{SocketAddr, UdpSocket};
+///
+/// fn outbound(end: &dyn Endpoint, packets: &[&[u8]], out: &mut Datagrams, socket: &UdpSocket, now: Time) {
+///     out.clear();
+///     end.seal(&mut packets.iter(), out, now);
+///     for run in out.runs() {
+///         for datagram in run.datagrams() {
+///             let _ = socket.send_to(datagram, run.to); // A tunnel promises no more than UDP does.
+///         }
+///     }
+/// }
+///
+/// fn inbound(end: &dyn Endpoint, datagram: &mut [u8], from: SocketAddr, now: Time) -> (Opened, Datagrams) {
+///     let (mut opened, mut replies) = (Opened::new(), Datagrams::new());
+///     end.open(&mut [(from, datagram)].into_iter(), &mut opened, &mut replies, now);
+///     (opened, replies) // Inner packets for the system, and datagrams to be sent.
+/// }
+/// ```
+///
 /// A packet that cannot be carried, or a datagram that is not what it should be, is counted in
 /// [`Endpoint::counters`] and dropped. Nothing that arrives ends anything.
 pub trait Endpoint: fmt::Debug + Send + Sync {

@@ -16,27 +16,27 @@
 
 mod config;
 mod delay;
-mod receive;
-mod report;
-mod send;
+mod receiver;
+mod reports;
+mod sender;
 mod statistics;
 
 pub use config::{Accepted, Config, Direction, Protection};
 pub use delay::{Delay, DelaySource};
-pub use send::Frame;
+pub use sender::Frame;
 pub use statistics::{Heard, Row, Summary};
 
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
-use crate::playout::{Output, Playout, Policy};
-use crate::rtcp::RtcpError;
-use crate::rtp::{Kind, RtpError};
+use crate::playout::{Fate, Incoming, Output, Playout, Policy};
+use crate::rtcp::{Ntp, Part, RtcpError, SenderInfo};
+use crate::rtp::{Header, Kind, Packet, RtpError};
 use crate::srtp::{MasterKey, Protect, SrtpError, Unprotect};
 use guestright_units::{Seed, Time};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-use receive::Receiver;
-use report::Reports;
-use send::Sender;
+use receiver::{Origin, Receiver};
+use reports::Reports;
+use sender::Sender;
 use statistics::Statistics;
 use std::collections::VecDeque;
 use std::fmt;
@@ -124,6 +124,39 @@ pub enum Event {
 const WAITING_MAX: usize = 1_024;
 
 /// One side of a call's media.
+///
+/// In go encoded sound ([`handle_frame`](Self::handle_frame), one packet's after the other, also in silence), datagrams
+/// ([`handle_datagram`](Self::handle_datagram)) and the time. After every call that goes in, drain what comes out:
+///
+/// 1. [`poll_event`](Self::poll_event) until there is none: keys, moves, the end.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none, and send.
+/// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
+///
+/// Sound is asked for by the loudspeaker's clock, not drained: [`poll_sound`](Self::poll_sound) whenever what it gave last is
+/// used up. [`poll_row`](Self::poll_row) and [`poll_heard`](Self::poll_heard) keep the last thousand or so figures for a
+/// program that wants them. [`finish`](Self::finish) comes last, and what it sends is drained too.
+///
+/// ```
+/// use guestright_units::{Micros, Seed, Time};
+/// use guestright_voice::playout::Fixed;
+/// use guestright_voice::session::{Config, Frame, Protection, Session};
+///
+/// let now = Time(1_700_000_000_000_000);
+/// let policy = Box::new(Fixed::new(Micros::from_millis(60)));
+/// let config = Config::g711(8, "alice@example.org");
+/// let mut session = Session::new(config, Protection::None, policy, &Seed([7; 32]), now);
+/// let sound = Frame { payload: &[0xd5; 160], duration: Micros::from_millis(20), is_speech: true, noise_level: 60 };
+/// session.handle_frame(&sound, now);
+/// while let Some(event) = session.poll_event() {
+///     println!("{event:?}");
+/// }
+/// while let Some(transmit) = session.poll_transmit() {
+///     assert_eq!(transmit.bytes.len(), 12 + 160); // To `transmit.to`, once that is known.
+/// }
+/// let next = session.poll_sound(now); // Play this for `next.duration`, then ask again.
+/// assert!(session.poll_timeout() > Some(now));
+/// # assert!(next.duration.0 > 0);
+/// ```
 pub struct Session {
     config: Config,
     rng: ChaCha20Rng,
@@ -397,6 +430,288 @@ impl Session {
             Keys::Awaited => Err(SessionError::NoKeys),
             Keys::Plain if !is_known && !self.config.follow_unprotected => Err(SessionError::Stranger),
             Keys::Plain | Keys::Ready(_) => Ok(()),
+        }
+    }
+
+    /// Takes the next sound, also when it is silence and nothing will be sent: time goes on with it.
+    ///
+    /// `now` is when it is ready to go. Reports tell the peer that its timestamp belongs to that moment, so that a one-way
+    /// delay is the network's, without the time that it took to fill the packet.
+    pub fn handle_frame(&mut self, frame: &Frame<'_>, now: Time) {
+        let timestamp = self.sender.next_frame(self.config.send.clock_rate, frame.duration, now);
+        if !self.direction.send {
+            return;
+        }
+        if !self.is_ready() {
+            self.sender.withheld += 1;
+            return;
+        }
+        if frame.is_speech || !self.config.discontinuous {
+            let marker = self.sender.speak();
+            self.send_rtp(marker, self.config.send.payload_type, timestamp, frame.payload, now);
+            return;
+        }
+        let ends_talkspurt = self.sender.fall_silent();
+        let is_due = self.sender.is_quiet_for(self.config.keep_alive, now);
+        match self.config.comfort_noise {
+            Some(payload_type) if ends_talkspurt || is_due => {
+                self.sender.noise_packets += 1;
+                self.send_rtp(false, payload_type, timestamp, &[frame.noise_level & 0x7f], now);
+            }
+            None if is_due => {
+                self.send_rtp(false, self.config.send.payload_type, timestamp, frame.payload, now);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn send_rtp(&mut self, marker: bool, payload_type: u8, timestamp: u32, payload: &[u8], now: Time) {
+        self.scratch.clear();
+        self.sender.header(marker, payload_type, timestamp).emit(&mut self.scratch);
+        self.scratch.extend_from_slice(payload);
+        let mut bytes = Vec::new();
+        match &mut self.keys {
+            Keys::Plain => bytes.clone_from(&self.scratch),
+            Keys::Awaited => return,
+            Keys::Ready(contexts) => {
+                bytes.reserve_exact(self.scratch.len() + contexts.protect.profile().rtp_overhead());
+                match contexts.protect.rtp(&self.scratch, &mut bytes) {
+                    Ok(()) => {}
+                    // 2^48 packets under one key take 178,000 years; then there is silence rather than a weak key.
+                    Err(SrtpError::KeyWornOut) => return,
+                    Err(error) => unreachable!("our own sequence numbers rise one by one: {error}"),
+                }
+            }
+        }
+        self.sender.sent(payload.len() as u64, now);
+        self.reports.sent_media();
+        self.transmit(Kind::Rtp, bytes);
+    }
+
+    fn handle_rtp(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
+        self.admit(from)?;
+        let mut opened = std::mem::take(&mut self.opened);
+        let outcome = match &mut self.keys {
+            Keys::Ready(contexts) => match contexts.unprotect.rtp(datagram, &mut opened) {
+                Ok(()) => self.accept_rtp(&opened, from, now),
+                Err(error) => {
+                    // The check against replays comes before the playout sees it. Whether it is the same is not looked at.
+                    let is_repeated = matches!(error, SrtpError::Replayed { .. }) && self.peer == Some(from);
+                    self.statistics.duplicates += u64::from(is_repeated);
+                    Err(error.into())
+                }
+            },
+            Keys::Plain | Keys::Awaited => self.accept_rtp(datagram, from, now),
+        };
+        self.opened = opened;
+        outcome
+    }
+
+    /// Takes a packet that has passed its check, or that needs none.
+    fn accept_rtp(&mut self, bytes: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
+        let packet = Packet::parse(bytes)?;
+        let header = packet.header();
+        let is_noise = self.config.comfort_noise == Some(header.payload_type);
+        let accepted = self.config.accepted(header.payload_type);
+        let is_ignored = self.config.ignored.contains(&header.payload_type);
+        if accepted.is_none() && !is_noise && !is_ignored {
+            return Err(SessionError::PayloadType(header.payload_type));
+        }
+        self.latch(from);
+        if header.ssrc == self.sender.ssrc() {
+            return self.handle_collision(header.ssrc, now);
+        }
+        if !self.direction.receive {
+            return Err(SessionError::OnHold);
+        }
+        self.follow_source(&header)?;
+        let Some(source) = self.receiver.source() else {
+            return Err(SessionError::OtherSource(header.ssrc));
+        };
+        if let Some(accepted) = accepted
+            && source.payload_type() != Some(header.payload_type)
+        {
+            let before = source.change_payload_type(header.payload_type, accepted.clock_rate);
+            self.playout.set_config(self.config.playout_of(accepted));
+            if before.is_some() {
+                push(&mut self.events, Event::PayloadTypeChanged { payload_type: header.payload_type });
+            }
+        }
+        let sequence = source.sequence.widen(u64::from(header.sequence));
+        let timestamp = source.timestamp.widen(u64::from(header.timestamp));
+        if is_ignored {
+            // It has a number in the sequence, so it is no loss; its timestamp stands still, so it is no jitter.
+            source.reception.count_only(sequence);
+            self.playout.note_other(sequence);
+            self.statistics.packet(sequence, Fate::Kept, None);
+            return Ok(());
+        }
+        let incoming = Incoming {
+            sequence,
+            timestamp,
+            marker: header.marker,
+            payload_type: header.payload_type,
+            is_noise,
+            payload: packet.payload(),
+            arrived: now,
+        };
+        let fate = self.playout.insert(&incoming);
+        source.reception.packet(sequence, timestamp, now);
+        let media = self.receiver.media(header.timestamp);
+        let delay = media.and_then(|media| self.reports.delay_of(media, now));
+        self.statistics.packet(sequence, fate, delay);
+        let heard = Heard {
+            sequence: header.sequence,
+            timestamp: header.timestamp,
+            marker: header.marker,
+            payload_type: header.payload_type,
+            payload_bytes: packet.payload().len(),
+            arrival: now,
+            delay: self.reports.delay(delay),
+            is_duplicate: fate == Fate::Duplicate,
+        };
+        push(&mut self.heard, heard);
+        Ok(())
+    }
+
+    /// Our own number from somebody else: we take another, and say farewell for the old one (RFC 3550, section 8.2).
+    fn handle_collision(&mut self, ssrc: u32, now: Time) -> Result<(), SessionError> {
+        if self.receiver.count_collision() {
+            self.send_rtcp(&[Part::ReceiverReport { ssrc, blocks: vec![] }, Part::Goodbye(vec![ssrc])], now);
+            self.sender.renew(&mut self.rng);
+            push(&mut self.events, Event::Collision { ssrc: self.sender.ssrc() });
+        }
+        Err(SessionError::OtherSource(ssrc))
+    }
+
+    /// Follows the peer to the source of this packet, if it may be the peer's.
+    fn follow_source(&mut self, header: &Header) -> Result<(), SessionError> {
+        let accepted = self.config.accepted(header.payload_type);
+        let clock_rate = accepted.map_or(self.config.send.clock_rate, |it| it.clock_rate);
+        match self.receiver.choose_source(header, clock_rate) {
+            Origin::Peer | Origin::First => {}
+            Origin::Changed => {
+                self.playout.restart_source();
+                self.reports.restart_source();
+                self.statistics.restart_source();
+                push(&mut self.events, Event::SourceChanged { ssrc: header.ssrc });
+            }
+            Origin::Stranger => return Err(SessionError::OtherSource(header.ssrc)),
+        }
+        Ok(())
+    }
+
+    fn handle_rtcp(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
+        // RTCP may come from the port above that of RTP: it is admitted by its key, and never moves the peer's address.
+        if !matches!(self.keys, Keys::Ready(_)) && !self.is_same_host(from) {
+            self.admit(from)?;
+        }
+        let mut opened = std::mem::take(&mut self.opened);
+        let outcome = match &mut self.keys {
+            Keys::Ready(contexts) => match contexts.unprotect.rtcp(datagram, &mut opened) {
+                Ok(()) => self.accept_rtcp(&opened, datagram.len(), now),
+                Err(error) => Err(error.into()),
+            },
+            Keys::Plain => self.accept_rtcp(datagram, datagram.len(), now),
+            Keys::Awaited => Err(SessionError::NoKeys),
+        };
+        self.opened = opened;
+        outcome
+    }
+
+    fn is_same_host(&self, from: SocketAddr) -> bool {
+        self.peer.is_some_and(|peer| peer.ip() == from.ip())
+    }
+
+    fn accept_rtcp(&mut self, bytes: &[u8], wire_len: usize, now: Time) -> Result<(), SessionError> {
+        let parts = crate::rtcp::parse(bytes)?;
+        self.reports.saw(wire_len);
+        let peer = self.receiver.ssrc();
+        for part in &parts {
+            match part {
+                Part::SenderReport { ssrc, info, blocks } => {
+                    if peer == Some(*ssrc) {
+                        let media = self.receiver.media(info.timestamp);
+                        if let Some((_, reception)) = self.receiver.reception() {
+                            reception.sender_report(info.ntp, now);
+                        }
+                        self.reports.on_sender_report(info, media, now);
+                    }
+                    self.reports.on_blocks(blocks, self.sender.ssrc(), now);
+                }
+                Part::ReceiverReport { blocks, .. } => {
+                    self.reports.on_blocks(blocks, self.sender.ssrc(), now);
+                }
+                Part::ClockError { error, .. } => self.reports.on_clock_error(*error),
+                Part::Goodbye(sources) if peer.is_some_and(|peer| sources.contains(&peer)) => {
+                    push(&mut self.events, Event::PeerLeft);
+                }
+                Part::Goodbye(_) | Part::Description(_) | Part::Extended { .. } | Part::Other { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Protects and sends a compound packet.
+    fn send_rtcp(&mut self, parts: &[Part], now: Time) {
+        self.scratch.clear();
+        crate::rtcp::emit(parts, &mut self.scratch);
+        let mut bytes = Vec::new();
+        match &mut self.keys {
+            Keys::Plain => bytes.clone_from(&self.scratch),
+            Keys::Awaited => return,
+            Keys::Ready(contexts) => {
+                if contexts.protect.rtcp(&self.scratch, &mut bytes).is_err() {
+                    return;
+                }
+            }
+        }
+        self.reports.sent(bytes.len(), now);
+        self.transmit(Kind::Rtcp, bytes);
+    }
+
+    fn report_if_due(&mut self, now: Time) {
+        if now < self.reports.due() {
+            return;
+        }
+        if !self.is_ready() {
+            // Nothing may go out; the next one is planned as if this had gone.
+            self.reports.skip(now);
+            return;
+        }
+        let mut parts = vec![self.report(now)];
+        let ssrc = self.sender.ssrc();
+        parts.push(Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]));
+        if let Some(error) = self.config.clock_error {
+            parts.push(Part::ClockError { ssrc, error });
+        }
+        self.send_rtcp(&parts, now);
+    }
+
+    /// Says farewell: the last thing to be sent.
+    pub fn finish(&mut self, now: Time) {
+        let report = self.report(now);
+        let ssrc = self.sender.ssrc();
+        let name = Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]);
+        self.send_rtcp(&[report, name, Part::Goodbye(vec![ssrc])], now);
+        while let Some(row) = self.statistics.row_at_end(now, &self.receiver, &self.playout, &self.reports) {
+            push(&mut self.rows, row);
+        }
+    }
+
+    /// A sender's report if something was sent since the last, else a receiver's.
+    fn report(&mut self, now: Time) -> Part {
+        let ssrc = self.sender.ssrc();
+        let blocks = self.receiver.reception().map(|(peer, reception)| reception.report(peer, now));
+        let blocks = blocks.into_iter().collect();
+        match self.sender.timestamp_at(now).filter(|_| self.reports.has_sent_media()) {
+            Some(timestamp) => {
+                let wrapped = |count: u64| u32::try_from(count & 0xffff_ffff).expect("32 bits");
+                let (packets, octets) = (wrapped(self.sender.packets), wrapped(self.sender.octets));
+                let info = SenderInfo { ntp: Ntp::from_unix(now), timestamp, packets, octets };
+                Part::SenderReport { ssrc, info, blocks }
+            }
+            None => Part::ReceiverReport { ssrc, blocks },
         }
     }
 }

@@ -15,7 +15,7 @@ use guestright_firewall::{self as firewall, Firewall, Shaping, Tunnels};
 use guestright_identity::{Certificate, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
-use guestright_roaming::access_point::{self, Address, CALL, Event, SessionStatus, Transmit};
+use guestright_roaming::access_point::{self, Address, CONTACT, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::Bytes;
@@ -249,9 +249,9 @@ impl Loop {
 
     fn handle_link(&mut self, input: FromLink) {
         match input {
-            FromLink::Message { path, bytes, .. } if path & CALL != 0 && path & DATAGRAM == 0 => {
+            FromLink::Message { path, bytes, .. } if path & CONTACT != 0 && path & DATAGRAM == 0 => {
                 let now = self.clock.now();
-                self.machine.handle_call(path, &bytes, now);
+                self.machine.handle_contact(path, &bytes, now);
             }
             FromLink::Message { ip, path, bytes } => {
                 if self.stopping && self.machine.status().is_empty() {
@@ -264,11 +264,11 @@ impl Loop {
             FromLink::Ended(path) => {
                 self.link.end(path);
                 let now = self.clock.now();
-                self.machine.handle_hung_up(path, now);
+                self.machine.handle_disconnected(path, now);
             }
             FromLink::HomeReached { ip, path, stream } => {
                 self.link.add(path, ip, stream);
-                self.machine.handle_called(path);
+                self.machine.handle_connected(path);
             }
         }
     }
@@ -371,11 +371,11 @@ impl Loop {
 
     fn carry_out(&mut self, event: Event) {
         match event {
-            Event::Call { path, home } => {
+            Event::Connect { path, home } => {
                 self.home_contacts += 1;
                 self.link.contact_home(path, home);
             }
-            Event::HangUp(path) => self.link.end(path),
+            Event::Disconnect(path) => self.link.end(path),
             Event::Opened { address, class, member } => {
                 tracing::info!(%class, %member, "opened a session");
                 self.order(Order::Open(address, class));

@@ -5,7 +5,7 @@
 //! numbers). The two directions of a cable are two links, each with its own.
 
 use crate::error::SettingsError;
-use crate::link::LinkNumber;
+use crate::link_number::LinkNumber;
 use guestright_engine::Stream;
 use rand::Rng;
 

@@ -99,6 +99,7 @@ mod error;
 mod errors;
 mod foreign;
 mod link;
+mod link_number;
 pub mod path;
 mod queue;
 mod source;
@@ -110,9 +111,9 @@ pub use error::SettingsError;
 pub use errors::{ErrorModel, Errors};
 pub use foreign::{Ends, Side};
 pub use link::{
-    AnyLink, Delivered, Link, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, ManagedLink,
-    QueueLimit,
+    AnyLink, Delivered, Link, LinkEvent, LinkOutput, LinkSettings, LinkStats, ManagedLink, QueueLimit,
 };
+pub use link_number::LinkNumber;
 pub use queue::{CoDelSettings, Discipline, Ecn, FqCoDelSettings, Packet, RedSettings};
 pub use source::{
     Arrival, Reading, Source, SourceError, SourceKind, SourceSettings, Workload, WorkloadError,

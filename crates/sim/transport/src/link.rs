@@ -17,12 +17,9 @@ pub use settings::{LinkSettings, QueueLimit};
 
 use crate::error::SettingsError;
 use crate::errors::{ErrorModel, Errors};
+use crate::link_number::LinkNumber;
 use guestright_engine::{Agenda, Instant, Key, Nanos, Stream, Streams};
 use std::collections::VecDeque;
-
-/// Which link, for the world to tell them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkNumber(pub u32);
 
 /// A packet has arrived at the far end of a link, or (where the queue is managed) has left the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,8 @@ pub use fq_codel::FqCoDelSettings;
 pub use red::RedSettings;
 
 use crate::error::SettingsError;
-use crate::link::{LinkNumber, LinkSettings};
+use crate::link::LinkSettings;
+use crate::link_number::LinkNumber;
 use codel::CoDel;
 use fq_codel::FqCoDel;
 use guestright_engine::{Instant, Key, Streams};

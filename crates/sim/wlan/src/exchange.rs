@@ -39,8 +39,8 @@ impl Wlan {
     }
 
     fn expire_ready(&mut self, number: u16, now: u64) {
-        for place in 0..self.channels[usize::from(number)].contenders.len() {
-            let contender = self.channels[usize::from(number)].contenders[place];
+        for index in 0..self.channels[usize::from(number)].contenders.len() {
+            let contender = self.channels[usize::from(number)].contenders[index];
             if contender.access_at(self.times.slot) <= now {
                 self.expire(contender.station, Instant(now));
                 if !self.senders[contender.station.index()].has_frame() {
@@ -91,28 +91,28 @@ impl Wlan {
         let threshold = f64::from(self.mac.capture_db?);
         let losers = &mut self.channels[usize::from(number)].losers;
         let signal = |loser: &Loser| self.senders[loser.station.index()].signal_dbm;
-        let place = (0..losers.len()).max_by_key(|place| signal(&losers[*place]))?;
+        let strongest = (0..losers.len()).max_by_key(|index| signal(&losers[*index]))?;
         let milliwatts = |dbm: i16| libm::exp(f64::from(dbm) * (core::f64::consts::LN_10 / 10.0));
-        let others = losers.iter().enumerate().filter(|(other, _)| *other != place);
+        let others = losers.iter().enumerate().filter(|(other, _)| *other != strongest);
         let noise: f64 = others.map(|(_, loser)| milliwatts(signal(loser))).sum();
         // A little more, so that rounding does not decide where exactly the threshold is met.
-        let wanted = milliwatts(signal(&losers[place])) * (1.0 + 1e-9);
+        let wanted = milliwatts(signal(&losers[strongest])) * (1.0 + 1e-9);
         if wanted < noise * libm::exp(threshold * (core::f64::consts::LN_10 / 10.0)) {
             return None;
         }
         // Who sends does not hear.
-        let to = losers[place].frame.to;
+        let to = losers[strongest].frame.to;
         if losers.iter().any(|loser| to == To::One(loser.station)) {
             return None;
         }
-        Some(losers.remove(place))
+        Some(losers.remove(strongest))
     }
 
     /// The frames of those who are not heard; until when the last of them is on the air.
     fn start_losers(&mut self, number: u16) -> u64 {
         let mut until = 0;
-        for place in 0..self.channels[usize::from(number)].losers.len() {
-            let Loser { station, frame, begin, .. } = self.channels[usize::from(number)].losers[place];
+        for index in 0..self.channels[usize::from(number)].losers.len() {
+            let Loser { station, frame, begin, .. } = self.channels[usize::from(number)].losers[index];
             let begin = self.protect(number, station, &frame, begin, true);
             let end = if frame.needs_rts {
                 self.note_rts(number, station, &frame, begin, true);
@@ -123,7 +123,7 @@ impl Wlan {
                 begin + frame.duration
             };
             self.senders[station.index()].stats.collisions += 1;
-            self.channels[usize::from(number)].losers[place].end = end;
+            self.channels[usize::from(number)].losers[index].end = end;
             until = until.max(end);
         }
         until
@@ -227,8 +227,8 @@ impl Wlan {
     /// A data frame or a beacon ends.
     pub(crate) fn heard(&mut self, number: u16, agenda: &mut impl Agenda<Event>) {
         let now = agenda.now().0;
-        let place = usize::from(number);
-        let mut exchange = self.channels[place].exchange.take().expect("a frame that ends was begun");
+        let index = usize::from(number);
+        let mut exchange = self.channels[index].exchange.take().expect("a frame that ends was begun");
         let (sender, frame) = (exchange.sender, exchange.frame);
         let receiver = match frame.to {
             To::One(receiver) => receiver,
@@ -258,13 +258,13 @@ impl Wlan {
             match self.acknowledge(number, &mut exchange, receiver, now) {
                 Ok(over_at) => over_at,
                 Err(next_end) => {
-                    self.channels[place].exchange = Some(exchange);
+                    self.channels[index].exchange = Some(exchange);
                     return agenda.schedule(Instant(next_end), Event(Kind::Heard { channel: number }));
                 }
             }
         };
         let over_at = over_at.max(exchange.others_until);
-        self.channels[place].exchange = Some(exchange);
+        self.channels[index].exchange = Some(exchange);
         if over_at == now {
             self.over(number, agenda);
         } else {
@@ -325,14 +325,18 @@ impl Wlan {
     /// The medium becomes idle.
     pub(crate) fn over(&mut self, number: u16, agenda: &mut impl Agenda<Event>) {
         let now = agenda.now().0;
-        let place = usize::from(number);
-        let exchange = self.channels[place].exchange.take();
+        let index = usize::from(number);
+        // Where all who began collided there was no exchange: then only the losers have to try again.
+        let exchange = self.channels[index].exchange.take();
         let outcome = exchange.as_ref().map_or(Outcome::Nobody, |exchange| exchange.outcome);
         let is_bad = exchange.as_ref().map_or(self.is_eifs(false), |exchange| exchange.is_bad);
+        // Who could not read the last frame does not know whether an acknowledgement follows, and waits for as long as one
+        // would take: EIFS for DIFS (IEEE 802.11-2020, section 10.3.2.3.7).
         let space = if is_bad { self.times.eifs } else { self.times.difs };
         if let Some(Exchange { sender, frame, others_until, .. }) = exchange {
             match outcome {
                 Outcome::Done => {
+                    // Heard although others were on the air: a capture.
                     self.senders[sender.index()].stats.captures += u64::from(others_until > 0);
                     self.complete(sender, frame.to, now);
                 }
@@ -341,22 +345,25 @@ impl Wlan {
                 Outcome::GoesOn | Outcome::Nobody => unreachable!("an exchange that is over has an outcome"),
             }
         }
-        for index in 0..self.channels[place].losers.len() {
-            let Loser { station, frame, end, .. } = self.channels[place].losers[index];
+        for loser in 0..self.channels[index].losers.len() {
+            let Loser { station, frame, end, .. } = self.channels[index].losers[loser];
+            // A loser's frame ended before the medium became idle, and its timeout counts from there.
             match frame.to {
                 To::One(_) => self.fail(station, false, end, agenda),
                 To::Everybody | To::Beacon => self.lose_broadcast(station, frame.to, end),
             }
         }
-        let channel = &mut self.channels[place];
+        let channel = &mut self.channels[index];
         channel.is_busy = false;
         channel.stats.busy += Nanos(now - channel.since);
         channel.since = now;
         channel.start_counting(now, space);
+        // Behind the general rule, because it is the exception to it.
         if is_bad {
             self.start_counting_of_senders(number, exchange.as_ref(), now);
         }
-        let channel = &mut self.channels[place];
+        // Only now: the losers were still needed, for those who did not hear what they sent themselves.
+        let channel = &mut self.channels[index];
         channel.losers.clear();
         let at = channel.next_access(self.times.slot);
         plan(channel, number, at, agenda);

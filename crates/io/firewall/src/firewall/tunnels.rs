@@ -64,7 +64,7 @@ impl Firewall {
     pub fn set_tunnel_class(&mut self, address: Ipv4Addr, class: Class) -> Result<(), FirewallError> {
         let none = FirewallError::NotGranted { address, got: None };
         let tunnel = self.tunnels.get_mut(&address).ok_or(none)?;
-        for tree in self.trees.iter().flatten() {
+        for tree in self.trees.iter() {
             tree.change(tunnel.slot, class)?;
         }
         tunnel.class = class;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Store;
 use crate::sample::{Member, NOW, certify, store};
 use guestright_receipt::{Admission, ReceiptError, Registers};
 use proptest::prelude::*;

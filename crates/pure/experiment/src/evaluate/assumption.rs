@@ -135,7 +135,7 @@ fn base(curves: &Curves<'_>, claim: &Claim, varied: &Varied) -> Option<usize> {
             claim.terms.iter().all(|term| term.case == *first).then_some(0)
         }
         Varied::Axis(axis) => {
-            if claim.along.is_some_and(|(along, ..)| along == *axis) {
+            if claim.along.is_some_and(|along| along.axis == *axis) {
                 return None;
             }
             let terms = claim.terms.iter().filter(|term| curves.dimensions(term.of)[*axis]);

@@ -1,7 +1,9 @@
 //! A verdict for each claim.
 
 use super::sample::Curves;
-use crate::plan::{Band, By, Claim, Coordinates, Curve, MeasureKind, Order, Quantity, Term, Test};
+use crate::plan::{
+    Along, Band, By, Claim, Coordinates, Curve, End, MeasureKind, Order, Quantity, Term, Test,
+};
 use crate::statistics::{Bound, Estimate};
 use guestright_figure::short;
 use serde::{Deserialize, Serialize};
@@ -138,7 +140,7 @@ pub(super) fn judge_groups(curves: &Curves<'_>, claim: &Claim) -> (Verdict, Vec<
 }
 
 fn places(curves: &Curves<'_>, claim: &Claim, term: &Term) -> Vec<Coordinates> {
-    let Some((axis, from, to)) = claim.along else { return vec![term.at.clone()] };
+    let Some(Along { axis, from, to }) = claim.along else { return vec![term.at.clone()] };
     let values = curves.plan.grid.cases[term.case].values[axis].iter();
     let mut inside: Vec<_> = values
         .filter_map(|value| Some((value.number()?, value)))
@@ -286,7 +288,7 @@ pub(super) fn band(test: &Test, published: Option<f64>) -> Option<Band> {
         // What is printed is decimal: 0.3 and 0.1 more is to contain 0.4.
         let edge = 1e-9 * (published.abs() + tolerance);
         let (low, high) = (published - tolerance - edge, published + tolerance + edge);
-        Some(Band { low: Some((low, false)), high: Some((high, false)) })
+        Some(Band::closed(low, high))
     };
     match test {
         Test::Within(tolerance) => around(*tolerance),
@@ -298,15 +300,15 @@ pub(super) fn band(test: &Test, published: Option<f64>) -> Option<Band> {
 
 /// How far a number is outside: below 0 if it is under the band, above if over.
 fn outside(band: Band, number: f64) -> Option<f64> {
-    if let Some((low, open)) = band.low
-        && (number < low || (open && number <= low))
+    if let Some(low) = band.low
+        && (number < low.value || (low.is_open && number <= low.value))
     {
-        return Some(number - low);
+        return Some(number - low.value);
     }
-    if let Some((high, open)) = band.high
-        && (number > high || (open && number >= high))
+    if let Some(high) = band.high
+        && (number > high.value || (high.is_open && number >= high.value))
     {
-        return Some(number - high);
+        return Some(number - high.value);
     }
     None
 }
@@ -423,13 +425,16 @@ pub(super) fn wanted(test: &Test) -> String {
 }
 
 fn band_words(band: Band) -> String {
-    let end =
-        |word: [&str; 2], (end, open): (f64, bool)| format!("{} {}", word[usize::from(open)], short(end));
+    let words = |closed: &str, open: &str, end: End| {
+        format!("{} {}", if end.is_open { open } else { closed }, short(end.value))
+    };
     match (band.low, band.high) {
-        (Some((low, false)), Some((high, false))) => format!("{} … {}", short(low), short(high)),
+        (Some(End { value: low, is_open: false }), Some(End { value: high, is_open: false })) => {
+            format!("{} … {}", short(low), short(high))
+        }
         (low, high) => {
-            let low = low.map(|low| end(["at least", "above"], low));
-            let high = high.map(|high| end(["at most", "below"], high));
+            let low = low.map(|low| words("at least", "above", low));
+            let high = high.map(|high| words("at most", "below", high));
             low.into_iter().chain(high).collect::<Vec<_>>().join(" and ")
         }
     }

@@ -70,8 +70,8 @@ pub(super) fn judge_moved(curves: &Curves<'_>, claim: &Claim, moves: &[Move]) ->
 fn subject(part: &Part, test: &Test) -> Subject {
     let margin = |ours: f64| {
         let band = band(test, part.published)?;
-        let low = band.low.map_or(f64::INFINITY, |(low, _)| ours - low);
-        let high = band.high.map_or(f64::INFINITY, |(high, _)| high - ours);
+        let low = band.low.map_or(f64::INFINITY, |low| ours - low.value);
+        let high = band.high.map_or(f64::INFINITY, |high| high.value - ours);
         Some(low.min(high))
     };
     Subject {

@@ -15,11 +15,19 @@ pub(crate) struct Claim {
     pub(crate) source: String,
     pub(crate) terms: Vec<Term>,
     /// One number for each value of this axis between two ends, instead of one.
-    pub(crate) along: Option<(usize, f64, f64)>,
+    pub(crate) along: Option<Along>,
     pub(crate) test: Test,
     /// Which of our numbers is meant, if it is not the usual one.
     pub(crate) by: By,
     pub(crate) fitted: bool,
+}
+
+/// The values of an axis that a claim goes along.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Along {
+    pub(crate) axis: usize,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
 }
 
 /// One number that a claim is about.
@@ -43,9 +51,26 @@ pub(crate) enum Test {
 /// An interval that may be open at either end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Band {
-    /// The lower end, and whether it is outside.
-    pub(crate) low: Option<(f64, bool)>,
-    pub(crate) high: Option<(f64, bool)>,
+    pub(crate) low: Option<End>,
+    pub(crate) high: Option<End>,
+}
+
+/// An end of an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct End {
+    pub(crate) value: f64,
+    /// Whether the end itself is outside.
+    pub(crate) is_open: bool,
+}
+
+impl Band {
+    /// Both ends are inside.
+    pub(crate) const fn closed(low: f64, high: f64) -> Self {
+        Self {
+            low: Some(End { value: low, is_open: false }),
+            high: Some(End { value: high, is_open: false }),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,11 +179,7 @@ fn set_published(
     Some(())
 }
 
-fn read_along(
-    table: &mut Table<'_>,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<(usize, f64, f64)> {
+fn read_along(table: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Option<Along> {
     let name = table.text(reader, "along", 100);
     let (from, to) = (table.number(reader, "from"), table.number(reader, "to"));
     let Some(name) = name else {
@@ -180,12 +201,12 @@ fn read_along(
         reader.unfit(name.at, format!("{sweep} has no point between `from` and `to`"));
         return None;
     }
-    Some((axis, from, to))
+    Some(Along { axis, from, to })
 }
 
 fn read_terms(
     table: &mut Table<'_>,
-    along: Option<(usize, f64, f64)>,
+    along: Option<Along>,
     scope: &Scope<'_>,
     reader: &mut Reader<'_>,
 ) -> Option<(Vec<Term>, usize)> {
@@ -208,7 +229,7 @@ fn read_terms(
 /// `of`, `case` or `cases`, `at`: one number for each case and place; and how many lists there are.
 fn read_term(
     table: &mut Table<'_>,
-    along: Option<(usize, f64, f64)>,
+    along: Option<Along>,
     scope: &Scope<'_>,
     reader: &mut Reader<'_>,
 ) -> Option<(Vec<Term>, usize)> {
@@ -234,7 +255,7 @@ fn read_term(
     let lists = lists + usize::from(cases.len() > 1);
     let dimensions = scope.dimensions(of);
     for (axis, has) in dimensions.iter().enumerate() {
-        if *has && along.is_none_or(|(along, ..)| along != axis) {
+        if *has && along.is_none_or(|along| along.axis != axis) {
             for at in places.iter_mut().filter(|at| at[axis].is_none()) {
                 at[axis].clone_from(&scope.base.at[axis]);
             }
@@ -245,11 +266,11 @@ fn read_term(
     if scope.base.spoiled && (is_open || !says_cases) {
         return None;
     }
-    let fixed = |axis: usize| at[axis].is_some() || along.is_some_and(|(along, ..)| along == axis);
+    let fixed = |axis: usize| at[axis].is_some() || along.is_some_and(|along| along.axis == axis);
     if !scope.check_closed(of, fixed, name.at, reader) {
         return None;
     }
-    if let Some((axis, ..)) = along
+    if let Some(Along { axis, .. }) = along
         && !scope.dimensions(of)[axis]
     {
         let axis = scope.axes()[axis].info.name;
@@ -349,7 +370,7 @@ fn read_band(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Band> {
         if let [low, high] = ends.as_slice()
             && low.value <= high.value
         {
-            return Some(Band { low: Some((low.value, false)), high: Some((high.value, false)) });
+            return Some(Band::closed(low.value, high.value));
         }
         reader.unfit(node.span().start, "`between` is [low, high]");
         None
@@ -359,7 +380,8 @@ fn read_band(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Band> {
         if let (Some(_), Some(outside)) = (&inside, &outside) {
             reader.unfit(outside.at, "there are two ends on the same side; leave one of them out");
         }
-        inside.map(|end| (end.value, false)).or(outside.map(|end| (end.value, true)))
+        let end = |is_open| move |end: At<f64>| End { value: end.value, is_open };
+        inside.map(end(false)).or(outside.map(end(true)))
     };
     let band = Band { low: end("at_least", "above", reader), high: end("at_most", "below", reader) };
     match between {

@@ -197,7 +197,7 @@ impl<'g> Scope<'g> {
     /// Whether a claim can be judged with another value of an axis, or why not.
     pub(super) fn can_move(&self, claim: &Claim, axis: usize) -> Result<(), String> {
         let (id, name) = (&claim.id, self.axes()[axis].info.name);
-        if claim.along.is_some_and(|(along, ..)| along == axis) {
+        if claim.along.is_some_and(|along| along.axis == axis) {
             return Err(format!("the claim `{id}` goes along `{name}`; it cannot be moved on it"));
         }
         let values: Vec<&Option<Value>> = claim

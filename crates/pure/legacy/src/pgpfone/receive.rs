@@ -311,12 +311,11 @@ impl PgpFone {
         match (*whose == 1, self.is_caller()) {
             _ if *whose > 1 => return Err(ToolError::Malformed("a measurement of nobody")),
             (true, true) | (false, false) => {
-                let (last, sent) = self.probe;
-                let Some(sent) = sent.filter(|_| u32::from_be_bytes(*number) == last) else {
+                let is_last = u32::from_be_bytes(*number) == self.probe.number;
+                let Some(sent_at) = self.probe.sent_at.take_if(|_| is_last) else {
                     return Err(ToolError::Replayed);
                 };
-                self.summary.round_trip = Some(now.since(sent));
-                self.probe = (last, None);
+                self.summary.round_trip = Some(now.since(sent_at));
             }
             (true, false) | (false, true) => self.send(Kind::RoundTrip, data),
         }

@@ -58,6 +58,14 @@ pub(super) struct Keys {
     pub(super) receiving: CounterMode,
 }
 
+/// The last measurement of the round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probe {
+    pub(super) number: u32,
+    /// When it was sent, as long as it is on its way.
+    pub(super) sent_at: Option<Time>,
+}
+
 /// A call of PGPfone 2.1, as a machine without sockets and clocks.
 #[derive(Debug)]
 pub struct PgpFone {
@@ -75,8 +83,8 @@ pub struct PgpFone {
     pub(super) sent_next: u32,
     pub(super) heard_next: u32,
     pub(super) heard_last: Time,
-    /// The measurement that is on its way: its number and when it was sent; and when the next one is due.
-    pub(super) probe: (u32, Option<Time>),
+    pub(super) probe: Probe,
+    /// When the next measurement is due.
     pub(super) probe_next: Time,
     pub(super) media: Media,
     pub(super) transmits: VecDeque<Transmit>,
@@ -113,7 +121,7 @@ impl PgpFone {
             sent_next: 0,
             heard_next: 0,
             heard_last: now,
-            probe: (0, None),
+            probe: Probe::default(),
             probe_next: now,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -264,7 +272,7 @@ impl PgpFone {
     fn forget(&mut self) {
         (self.agreement, self.keys, self.words) = (None, None, None);
         (self.outgoing, self.incoming) = (Outgoing::new(), Incoming::new());
-        (self.sent_next, self.heard_next, self.probe) = (0, 0, (0, None));
+        (self.sent_next, self.heard_next, self.probe) = (0, 0, Probe::default());
     }
 
     fn ring(&mut self, rings: u32, now: Time) {
@@ -278,8 +286,8 @@ impl PgpFone {
     }
 
     fn measure(&mut self, now: Time) {
-        let number = self.probe.0.wrapping_add(1);
-        self.probe = (number, Some(now));
+        let number = self.probe.number.wrapping_add(1);
+        self.probe = Probe { number, sent_at: Some(now) };
         self.probe_next = now + ROUND_TRIP;
         let mut data = vec![u8::from(self.is_caller())];
         data.extend(number.to_be_bytes());

@@ -85,18 +85,25 @@ impl Network for Graph {
 #[derive(Debug)]
 pub(super) struct Capped<'a> {
     graph: &'a Graph,
-    /// Vertex and limit in bytes, by vertex.
-    caps: Vec<(u32, u64)>,
+    /// By vertex.
+    caps: Vec<Cap>,
     /// A bit per vertex number modulo its size: clear means "not limited" without a look at `caps`.
     filter: [u64; 64],
 }
 
+/// The most that may pass through a vertex.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cap {
+    pub(super) vertex: u32,
+    pub(super) bytes: u64,
+}
+
 impl<'a> Capped<'a> {
     /// `caps` are in the order of their vertices, each named once.
-    pub(super) fn new(graph: &'a Graph, caps: Vec<(u32, u64)>) -> Self {
-        debug_assert!(caps.is_sorted_by(|a, b| a.0 < b.0), "sorted, each once");
+    pub(super) fn new(graph: &'a Graph, caps: Vec<Cap>) -> Self {
+        debug_assert!(caps.is_sorted_by(|a, b| a.vertex < b.vertex), "sorted, each once");
         let mut filter = [0; 64];
-        for (vertex, _) in &caps {
+        for Cap { vertex, .. } in &caps {
             filter[(vertex / 64 % 64) as usize] |= 1 << (vertex % 64);
         }
         Self { graph, caps, filter }
@@ -106,7 +113,7 @@ impl<'a> Capped<'a> {
         if self.filter[(vertex / 64 % 64) as usize] & 1 << (vertex % 64) == 0 {
             return None;
         }
-        self.caps.binary_search_by_key(&vertex, |cap| cap.0).ok()
+        self.caps.binary_search_by_key(&vertex, |cap| cap.vertex).ok()
     }
 
     /// The number of a node or arc that lies beyond the graph's own.
@@ -139,7 +146,7 @@ impl Network for Capped<'_> {
 
     fn capacity(&self, arc: u32) -> u64 {
         match (arc as usize).checked_sub(self.graph.arc_count()) {
-            Some(at) => self.caps[at].1,
+            Some(at) => self.caps[at].bytes,
             None => self.graph.capacity_of(arc),
         }
     }
@@ -149,7 +156,7 @@ impl Network for Capped<'_> {
     }
 
     fn vertex_of(&self, node: u32) -> u32 {
-        self.split(node).map_or(node, |at| self.caps[at].0)
+        self.split(node).map_or(node, |at| self.caps[at].vertex)
     }
 
     fn out_row(&self, node: u32) -> Range<u32> {
@@ -165,7 +172,7 @@ impl Network for Capped<'_> {
 
     fn first_extra_out(&self, node: u32) -> u32 {
         match self.split(node) {
-            Some(at) => self.graph.first_extra_out(self.caps[at].0),
+            Some(at) => self.graph.first_extra_out(self.caps[at].vertex),
             None => {
                 self.cap_at(node).map_or_else(|| self.graph.first_extra_out(node), |at| self.inner_arc(at))
             }
@@ -189,7 +196,7 @@ impl Network for Capped<'_> {
 
     fn extra_ends(&self, arc: u32) -> (u32, u32) {
         if let Some(at) = (arc as usize).checked_sub(self.graph.arc_count()) {
-            return (self.caps[at].0, Self::beyond(self.graph.team_count(), at));
+            return (self.caps[at].vertex, Self::beyond(self.graph.team_count(), at));
         }
         let (tail, head) = self.graph.extra_ends(arc);
         (self.out_node(tail), head)

@@ -33,28 +33,33 @@ pub struct Config {
     pub sessions_max: usize,
     /// How many questions to the team server may be open; the oldest gives way.
     pub pending_max: usize,
-    /// Homes of visitors that have nothing but a tunnel: when and how often they are called.
-    pub calls: CallLimits,
+    /// How many messages may wait to be sent; what is due to strangers gives way first. Four for each session are enough.
+    pub transmits_max: usize,
+    /// How many events may wait to be fetched. News of refusals gives way; when there are so many others, visitors'
+    /// messages are dropped unread.
+    pub events_max: usize,
+    /// Homes of visitors that have nothing but a tunnel: when and how often they are contacted.
+    pub contacts: ContactLimits,
     /// Which receipts count.
     pub rules: Rules,
 }
 
-/// Limits on calls to the homes of visitors, which bound what strangers can make an access point do to others.
+/// Limits on connections to the homes of visitors, which bound what strangers can make an access point do to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallLimits {
-    /// How many calls may be open that have not led to service (yet).
+pub struct ContactLimits {
+    /// How many connections may be open that have not led to service (yet).
     pub unserved_max: usize,
-    /// A call that has not led to service after so long is given up.
+    /// A connection that has not led to service after so long is given up.
     pub timeout: Micros,
-    /// After a call in vain the same visitor's same home is called again after so long; that doubles each time…
+    /// After a connection in vain the same visitor's same home is contacted again after so long; that doubles each time…
     pub again_after: Micros,
     /// …up to this.
     pub again_after_max: Micros,
-    /// Calls a minute for one visitor.
+    /// Connections a minute for one visitor.
     pub visitor_per_minute_max: u32,
-    /// Calls a minute to one home.
+    /// Connections a minute to one home.
     pub home_per_minute_max: u32,
-    /// Calls a minute in all.
+    /// Connections a minute in all.
     pub per_minute_max: u32,
     /// A connection that was lost in a session is made again after so long.
     pub redial_after: Micros,
@@ -64,7 +69,7 @@ pub struct CallLimits {
     pub idle: Micros,
 }
 
-impl Default for CallLimits {
+impl Default for ContactLimits {
     /// 16 unserved, 15 s; again after 5 s, 10 s … 320 s; 6, 12 and 60 a minute; redialled after 0.5 s; one pardon
     /// an hour; idle after 180 s
     /// (WireGuard gives a session up then: its paper, section 6.1, `Reject-After-Time`).
@@ -87,12 +92,12 @@ impl Default for CallLimits {
 impl Config {
     /// Whether a session is over because its tunnel is silent.
     pub(super) fn is_idle(&self, address: Address, session: &Session, now: Time) -> bool {
-        address.home.is_some() && now - session.counted_at >= self.calls.idle
+        address.home.is_some() && now - session.counted_at >= self.contacts.idle
     }
 }
 
 impl Default for Config {
-    /// 5 s or 25 MB, closed after 2.5 s without a receipt or 250 MB unsigned; 256 visitors.
+    /// 5 s or 25 MB, closed after 2.5 s without a receipt or 250 MB unsigned; 256 visitors; queues of 1,024.
     fn default() -> Self {
         Self {
             interval: Micros::from_seconds(5),
@@ -108,7 +113,9 @@ impl Default for Config {
             when_home_is_away: Some(ServiceClass::Lowest),
             sessions_max: 256,
             pending_max: 256,
-            calls: CallLimits::default(),
+            transmits_max: 1_024,
+            events_max: 1_024,
+            contacts: ContactLimits::default(),
             rules: Rules::default(),
         }
     }

@@ -13,7 +13,14 @@ const WAITING_MAX: usize = 10_000;
 pub(super) struct Outbox {
     waiting: BTreeMap<SessionKey, (Receipt, Certificate)>,
     due: Option<Time>,
-    sent: Option<(Reference, Vec<(SessionKey, Bytes)>)>,
+    sent: Option<Sent>,
+}
+
+/// The bundle that the team server has not acknowledged yet.
+#[derive(Debug)]
+struct Sent {
+    reference: Reference,
+    receipts: Vec<(SessionKey, Bytes)>,
 }
 
 impl Outbox {
@@ -40,7 +47,7 @@ impl Outbox {
     }
 
     /// The receipts to send now; if they are not acknowledged by `again`, they are sent again.
-    pub(super) fn take(&mut self, reference: Reference, again: Time) -> Bundle {
+    pub(super) fn next_bundle(&mut self, reference: Reference, again: Time) -> Bundle {
         let mut bundle = Bundle::default();
         let mut sent = Vec::new();
         let mut left = Bundle::LEN_MAX - Self::ROOM;
@@ -57,14 +64,14 @@ impl Outbox {
             bundle.receipts.push(receipt.as_bytes().to_vec());
             sent.push((*session, receipt.weight()));
         }
-        self.sent = Some((reference, sent));
+        self.sent = Some(Sent { reference, receipts: sent });
         self.due = Some(again);
         bundle
     }
 
     /// What the team server has taken in.
     pub(super) fn delivered(&mut self, reference: Reference, now: Time) -> Vec<(SessionKey, Bytes)> {
-        let Some((_, sent)) = self.sent.take_if(|(asked, _)| *asked == reference) else {
+        let Some(Sent { receipts: sent, .. }) = self.sent.take_if(|sent| sent.reference == reference) else {
             return Vec::new();
         };
         for (session, weight) in &sent {

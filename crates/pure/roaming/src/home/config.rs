@@ -18,6 +18,11 @@ pub struct Config {
     pub sponsored_max: u32,
     /// How many stored questions may be open.
     pub waiting_max: usize,
+    /// How many messages may wait to be sent; refusals give way first.
+    pub transmits_max: usize,
+    /// How many events may wait to be fetched. News of refusals and decisions gives way; orders to the store never do, and
+    /// have the two limits beside this one.
+    pub events_max: usize,
     /// How many teams' revocation lists are kept; each has up to 48 KiB.
     pub revocations_max: usize,
     /// How many teams are remembered as strangers that were served.
@@ -27,7 +32,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 5 minutes and an hour; 256 receipts a day per sponsor; the memory fades daily.
+    /// 5 minutes and an hour; 256 receipts a day per sponsor; the memory fades daily; queues of 1,024 and what waits for the store.
     fn default() -> Self {
         Self {
             judge: JudgeConfig::default(),
@@ -36,6 +41,8 @@ impl Default for Config {
             stranger_seconds: 3_600,
             sponsored_max: 256,
             waiting_max: 4_096,
+            transmits_max: 1_024,
+            events_max: 1_024,
             revocations_max: 256,
             strangers_max: 65_536,
             fade_after: Micros::from_seconds(86_400),

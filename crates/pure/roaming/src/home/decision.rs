@@ -75,7 +75,7 @@ impl TeamServer {
         });
         for error in &verified.refused {
             *self.refusals.entry(error.kind()).or_default() += 1;
-            self.events.push_back(Event::Refused { kind: error.kind(), reason: error.to_string() });
+            self.push_event(Event::Refused { kind: error.kind(), reason: error.to_string() });
         }
         if let Some(sponsor) = sponsor.map(Certificate::team_id) {
             let credit = self.graph.capacity(self.team, sponsor);
@@ -111,7 +111,7 @@ impl TeamServer {
         };
         let receipts = receipts.into_iter().filter_map(with_certificate).collect();
         let token = self.wait(waiting);
-        self.events.push_back(Event::Store { token, receipts });
+        self.push_event(Event::Store { token, receipts });
     }
 
     /// Asks the store for receipts.
@@ -127,7 +127,7 @@ impl TeamServer {
             return self.answer_unstored(waiting, rng, now);
         }
         let token = self.wait(waiting);
-        self.events.push_back(Event::Fetch { token, since, max });
+        self.push_event(Event::Fetch { token, since, max });
     }
 
     fn wait(&mut self, waiting: Waiting) -> Token {
@@ -190,7 +190,7 @@ impl TeamServer {
         let ind = decision.ind.map(|ind| ind.per_mille().0);
         let reason = decision.reason();
         self.send(peer, &Message::Qrsp { reference, grant, ind, valid_for, reason: reason.clone() });
-        self.events.push_back(Event::Decided { consumer, decision, reason });
+        self.push_event(Event::Decided { consumer, decision, reason });
     }
 
     /// Enters a stored receipt into the graph and into the memory of strangers.

@@ -1,6 +1,6 @@
 //! Start line, headers, body: the form that all messages share.
 
-use crate::message::MessageError;
+use crate::message::error::MessageError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use guestright_identity::Certificate;

@@ -1,5 +1,5 @@
 use super::*;
-use guestright_identity::{Role, SecretKey, Suite};
+use guestright_identity::{IdentityError, Role, SecretKey, Suite};
 use guestright_units::{Micros, TeamId};
 use proptest::prelude::*;
 use rand::SeedableRng;

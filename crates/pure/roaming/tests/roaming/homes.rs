@@ -202,7 +202,7 @@ impl World {
         for home in 0..self.homes.len() {
             for (call, (house, path)) in std::mem::take(&mut self.homes[home].calls) {
                 self.homes[home].delegate.handle_hung_up(call, self.now);
-                self.houses[house].ap.handle_hung_up(path, self.now);
+                self.houses[house].ap.handle_disconnected(path, self.now);
             }
         }
         self.drain();
@@ -210,8 +210,9 @@ impl World {
 
     /// How many calls a household's access point has made.
     pub(crate) fn calls_of(&self, house: usize) -> usize {
-        let is_call =
-            |(_, event): &&(Time, _)| matches!(event, guestright_roaming::access_point::Event::Call { .. });
+        let is_call = |(_, event): &&(Time, _)| {
+            matches!(event, guestright_roaming::access_point::Event::Connect { .. })
+        };
         self.houses[house].events.iter().filter(is_call).count()
     }
 
@@ -224,9 +225,9 @@ impl World {
                 distant.next_call += 1;
                 distant.calls.insert(call, (house, path));
                 distant.delegate.handle_connected(call, router(house), now);
-                self.houses[house].ap.handle_called(path);
+                self.houses[house].ap.handle_connected(path);
             }
-            Connection::Failed { house, path } => self.houses[house].ap.handle_hung_up(path, now),
+            Connection::Failed { house, path } => self.houses[house].ap.handle_disconnected(path, now),
             Connection::ToHome { home, call, bytes } => {
                 if self.homes[home].calls.contains_key(&call) {
                     self.homes[home].delegate.handle_input(call, &bytes, now);
@@ -234,14 +235,14 @@ impl World {
             }
             Connection::ToAccessPoint { house, path, bytes } => {
                 if self.line(house, path).is_some() {
-                    self.houses[house].ap.handle_call(path, &bytes, now);
+                    self.houses[house].ap.handle_contact(path, &bytes, now);
                 }
             }
             Connection::HomeHungUp { house, path } => {
                 let Some((home, call)) = self.line(house, path) else { return };
                 self.homes[home].calls.remove(&call);
                 self.homes[home].delegate.handle_hung_up(call, now);
-                self.houses[house].ap.handle_hung_up(path, now);
+                self.houses[house].ap.handle_disconnected(path, now);
             }
             Connection::AccessPointHungUp { home, call } => {
                 if self.homes[home].calls.remove(&call).is_some() {

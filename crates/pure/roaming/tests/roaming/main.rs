@@ -7,6 +7,7 @@
 )]
 
 mod attacks;
+mod floods;
 mod home;
 mod homes;
 mod tunnels;

@@ -362,7 +362,7 @@ fn a_session_of_the_visitors_own_goes_first() {
 #[test]
 fn made_up_visitors_and_homes_are_called_within_limits() {
     let mut world = world(12, &[terms(PLENTY)]);
-    let limits = access_point::CallLimits::default();
+    let limits = access_point::ContactLimits::default();
     for round in 0..240_u32 {
         for number in 0..200_u32 {
             let visitor = Address::new([2, 0, 0, 0, 1, 1], Ipv4Addr::from_bits(0x0a4d_0000 + number));

@@ -4,7 +4,7 @@ use crate::homes::{Connection, DistantHome, TunnelGuest};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::StrangerCounters;
-use guestright_roaming::access_point::{self, AccessPoint, Address, CALL, Path, Transmit};
+use guestright_roaming::access_point::{self, AccessPoint, Address, CONTACT, Path, Transmit};
 use guestright_roaming::home::{self, StoreReport, TeamServer, Token};
 use guestright_roaming::message::Message;
 use guestright_roaming::visitor::{self, Visitor};
@@ -302,7 +302,7 @@ impl World {
                 Transmit::Home(bytes) => {
                     self.schedule(Micros::from_millis(15), Delivery::ToHome { house, bytes })
                 }
-                Transmit::Visitor(path, bytes) if path & CALL != 0 => self.say_to_home(house, path, bytes),
+                Transmit::Visitor(path, bytes) if path & CONTACT != 0 => self.say_to_home(house, path, bytes),
                 Transmit::Visitor(path, bytes) => {
                     let guest = usize::try_from(path).unwrap_or(usize::MAX);
                     if guest < self.guests.len() {
@@ -327,8 +327,8 @@ impl World {
                 access_point::Event::Closing { address, .. } if self.houses[house].firewall_answers => {
                     self.schedule(Micros::from_millis(20), Delivery::Stopped { house, address: *address });
                 }
-                access_point::Event::Call { path, home } => self.call_home(house, *path, *home),
-                access_point::Event::HangUp(path) => self.hang_up(house, *path),
+                access_point::Event::Connect { path, home } => self.call_home(house, *path, *home),
+                access_point::Event::Disconnect(path) => self.hang_up(house, *path),
                 _ => {}
             }
             self.houses[house].events.push((now, event));

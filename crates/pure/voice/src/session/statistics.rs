@@ -1,6 +1,6 @@
-use super::receive::Receiver;
-use super::report::Reports;
-use super::send::Sender;
+use super::receiver::Receiver;
+use super::reports::Reports;
+use super::sender::Sender;
 use super::{Delay, DelaySource};
 use crate::playout::{Counts, Fate, Playout};
 use crate::rtcp::Reception;

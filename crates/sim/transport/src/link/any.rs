@@ -1,8 +1,9 @@
 //! Either kind of link, for networks that need not care which.
 
-use super::{Delivered, Link, LinkEvent, LinkNumber, LinkSettings, LinkStats, ManagedLink};
+use super::{Delivered, Link, LinkEvent, LinkSettings, LinkStats, ManagedLink};
 use crate::error::SettingsError;
 use crate::errors::Errors;
+use crate::link_number::LinkNumber;
 use crate::queue::{Discipline, Packet};
 use guestright_engine::{Agenda, Instant, Key, Streams};
 

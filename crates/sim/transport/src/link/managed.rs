@@ -3,9 +3,10 @@
 //! What is sent next is not known when a packet comes, so there is an event at the end of each transmission and one for
 //! each arrival. Times are those of [`super::Link`]: with [`Discipline::DropTail`] it does exactly the same.
 
-use super::{Delivered, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats};
+use super::{Delivered, LinkEvent, LinkOutput, LinkSettings, LinkStats};
 use crate::error::SettingsError;
 use crate::errors::{ErrorModel, Errors};
+use crate::link_number::LinkNumber;
 use crate::queue::{Discipline, Dropped, ManagedQueue, Packet, Verdict};
 use guestright_engine::{Agenda, Instant, Streams};
 use std::collections::VecDeque;

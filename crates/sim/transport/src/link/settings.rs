@@ -1,5 +1,5 @@
-use super::LinkNumber;
 use crate::error::SettingsError;
+use crate::link_number::LinkNumber;
 use guestright_engine::Nanos;
 
 /// The most packets or bytes that a queue may be set to hold.

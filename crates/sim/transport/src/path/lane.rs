@@ -4,7 +4,7 @@ use super::config::PathConfig;
 use super::line::LineClock;
 use crate::error::SettingsError;
 use crate::errors::{ErrorModel, Errors};
-use crate::link::LinkNumber;
+use crate::link_number::LinkNumber;
 use guestright_engine::{Instant, Nanos, Streams};
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@
 use super::store::{Fifo, Store, Waiting};
 use super::{Dropped, Ecn};
 use crate::error::SettingsError;
-use crate::link::LinkNumber;
+use crate::link_number::LinkNumber;
 use guestright_engine::{Instant, Nanos};
 
 /// CoDel's settings.

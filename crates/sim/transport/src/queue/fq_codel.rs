@@ -8,7 +8,7 @@ use super::Dropped;
 use super::codel::{CoDel, CoDelSettings};
 use super::store::{Fifo, NOWHERE, Store, Waiting};
 use crate::error::SettingsError;
-use crate::link::LinkNumber;
+use crate::link_number::LinkNumber;
 use guestright_engine::Instant;
 
 /// fq_codel's settings.

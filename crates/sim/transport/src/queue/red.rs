@@ -8,7 +8,7 @@
 
 use super::{Ecn, Packet};
 use crate::error::SettingsError;
-use crate::link::LinkNumber;
+use crate::link_number::LinkNumber;
 use guestright_engine::{Instant, Stream};
 use rand::Rng;
 

@@ -94,7 +94,13 @@ pub struct ReceiverStats {
 /// Gaps that are remembered at most; a segment that would make one more is thrown away, and comes again.
 const GAPS_MAX: usize = 4_096;
 
-/// The receiving end of a connection. What is needed for each packet comes first: see [`super::Sender`].
+/// The receiving end of a connection.
+///
+/// After [`handle_segment`](Self::handle_segment) and [`handle`](Self::handle), call
+/// [`poll_segment`](Self::poll_segment) until there is none: each is an acknowledgement to be sent. The delayed ones come of
+/// a timer, so events have to be handed in too. [`super::Sender`] has an example with both.
+///
+/// What is needed for each packet comes first, as there.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {

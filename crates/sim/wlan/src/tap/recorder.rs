@@ -1,5 +1,5 @@
 use super::{AirFrame, Beacon, DataFrame, Direction, MacAddress, Radiotap, frequency_mhz, msdu};
-use crate::config::{Config, StationId};
+use crate::config::{Config, Station, StationId};
 use crate::output::{OnAir, OnAirKind};
 use crate::phy::{Preamble, Standard};
 use crate::rate::Rate;
@@ -13,8 +13,8 @@ const HEADER_AND_CHECK: usize = 28;
 /// 24 bytes and the LLC and SNAP of 8 that a real frame would have.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// By station: the address of its cell's access point, and whether it is that itself.
-    stations: Vec<(Option<MacAddress>, bool)>,
+    /// By number.
+    stations: Vec<Member>,
     short_preamble: bool,
     standard: Standard,
     beacon_interval: u16,
@@ -22,17 +22,28 @@ pub struct Recorder {
     piece: Option<usize>,
 }
 
+/// A station and its cell.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// The address of its cell's access point.
+    access_point: Option<MacAddress>,
+    is_access_point: bool,
+}
+
 impl Recorder {
     /// A recorder for the stations of `config`.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let point_of = |cell: usize| {
+        let access_point_of = |cell: usize| {
             let number =
                 config.stations.iter().position(|other| other.cell == cell && other.is_access_point)?;
             u16::try_from(number).ok().map(MacAddress::of_station)
         };
-        let stations = config.stations.iter();
-        let stations = stations.map(|station| (point_of(station.cell), station.is_access_point)).collect();
+        let member = |station: &Station| Member {
+            access_point: access_point_of(station.cell),
+            is_access_point: station.is_access_point,
+        };
+        let stations = config.stations.iter().map(member).collect();
         let header = config.mac.header_bytes();
         let piece =
             config.mac.fragmentation_threshold.map(|threshold| threshold.saturating_sub(header) as usize);
@@ -104,11 +115,14 @@ impl Recorder {
     }
 
     fn way(&self, from: StationId, to: StationId) -> (Direction, MacAddress) {
-        let place = |station: StationId| self.stations.get(station.index()).copied().unwrap_or((None, false));
-        match (place(from), place(to)) {
-            ((_, true), _) => (Direction::FromAccessPoint, address(from)),
-            (_, (_, true)) => (Direction::ToAccessPoint, address(to)),
-            ((point, false), (_, false)) => (Direction::Direct, point.unwrap_or(MacAddress::BROADCAST)),
+        let member = |station: StationId| self.stations.get(station.index()).copied().unwrap_or_default();
+        let sender = member(from);
+        if sender.is_access_point {
+            (Direction::FromAccessPoint, address(from))
+        } else if member(to).is_access_point {
+            (Direction::ToAccessPoint, address(to))
+        } else {
+            (Direction::Direct, sender.access_point.unwrap_or(MacAddress::BROADCAST))
         }
     }
 

@@ -330,8 +330,8 @@ impl Household {
                 self.stats.unpaid += u64::from(*code == Code::Unpaid);
             }
             access_point::Event::Received(..) => self.stats.received += 1,
-            access_point::Event::Call { .. }
-            | access_point::Event::HangUp(_)
+            access_point::Event::Connect { .. }
+            | access_point::Event::Disconnect(_)
             | access_point::Event::Reclassified { .. }
             | access_point::Event::Delivered(_)
             | access_point::Event::Refused { .. } => {}

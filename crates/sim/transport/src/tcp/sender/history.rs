@@ -26,26 +26,53 @@ pub(super) struct History {
     pub(super) records: VecDeque<Record>,
     /// How many of them are sacked or lost: with none, everything is simple.
     pub(super) holes: u32,
-    /// Vegas of ns-2: an array as large as the window, in which a segment has the place of its number modulo that.
+    /// Vegas of ns-2: an array as large as the window, in which a segment has the slot of its number modulo that.
     ring: Option<Box<Ring>>,
 }
 
 #[derive(Clone, Debug)]
 struct Ring {
     segment: u64,
-    /// When it was sent last, and how often; `None`: was acknowledged, or never sent.
-    places: Vec<(Option<Instant>, u32)>,
+    slots: Vec<Slot>,
 }
 
-/// What an acknowledgement took out.
+/// What ns-2's array knows of the segments that share a slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+struct Slot {
+    /// When the last of them was sent; `None`: was acknowledged, or never sent.
+    sent_at: Option<Instant>,
+    /// How often that was.
+    sends: u32,
+}
+
+/// When a segment was sent last, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transmissions {
+    pub(super) last: Instant,
+    pub(super) count: u32,
+}
+
+impl Slot {
+    fn transmissions(self) -> Option<Transmissions> {
+        self.sent_at.map(|last| Transmissions { last, count: self.sends })
+    }
+}
+
+impl Record {
+    fn transmissions(&self) -> Transmissions {
+        Transmissions { last: self.sent_at, count: self.sends }
+    }
+}
+
+/// What has left the history because it was acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
     /// Segments, all of them.
     pub(super) segments: u32,
     /// Bytes of these that were not known to have arrived before.
     pub(super) fresh_bytes: u64,
-    /// When the last of them was sent, and how often.
-    pub(super) last: Option<(Instant, u32)>,
+    /// Of the last of them.
+    pub(super) last: Option<Transmissions>,
 }
 
 impl History {
@@ -55,16 +82,16 @@ impl History {
 
     /// ns-2's Vegas: `window` segments of `segment` bytes.
     pub(super) fn ring(segment: u32, window: u32) -> Self {
-        let places = vec![(None, 0); (window / segment.max(1)).clamp(1, 1 << 20) as usize];
-        Self { ring: Some(Box::new(Ring { segment: segment.into(), places })), ..Self::new() }
+        let slots = vec![Slot::default(); (window / segment.max(1)).clamp(1, 1 << 20) as usize];
+        Self { ring: Some(Box::new(Ring { segment: segment.into(), slots })), ..Self::new() }
     }
 
     /// The segment from `seq` to before `end` is sent; before `fresh` all was sent before.
     pub(super) fn send(&mut self, seq: u64, end: u64, fresh: u64, now: Instant) {
         if let Some(ring) = &mut self.ring {
-            let place = ring.place(seq);
-            place.0 = Some(now);
-            place.1 += 1;
+            let slot = ring.slot(seq);
+            slot.sent_at = Some(now);
+            slot.sends += 1;
             return;
         }
         if seq >= fresh {
@@ -93,64 +120,61 @@ impl History {
     }
 
     /// Everything from `old` to before `ack` is acknowledged.
-    pub(super) fn acknowledge(&mut self, old: u64, ack: u64) -> Taken {
+    pub(super) fn acknowledge(&mut self, old: u64, ack: u64) -> Left {
         if let Some(ring) = &mut self.ring {
             return ring.acknowledge(old, ack);
         }
-        let mut taken = Taken::default();
+        let mut left = Left::default();
         let mut from = old;
         while let Some(record) = self.records.front().copied().filter(|record| record.end <= ack) {
             self.records.pop_front();
-            taken.segments += 1;
-            taken.last = Some((record.sent_at, record.sends));
+            left.segments += 1;
+            left.last = Some(record.transmissions());
             if !record.sacked {
-                taken.fresh_bytes += record.end - from;
+                left.fresh_bytes += record.end - from;
             }
             from = record.end;
             self.holes -= u32::from(record.sacked || record.lost);
         }
         if from < ack && self.records.front().is_some_and(|record| !record.sacked) {
-            taken.fresh_bytes += ack - from;
+            left.fresh_bytes += ack - from;
         }
-        taken
+        left
     }
 
     /// When the segment at `acknowledged`, the first that is not acknowledged, was sent last, and how often.
-    pub(super) fn first(&self, acknowledged: u64) -> Option<(Instant, u32)> {
+    pub(super) fn first(&self, acknowledged: u64) -> Option<Transmissions> {
         match &self.ring {
-            Some(ring) => {
-                let (sent_at, sends) = ring.places[ring.number(acknowledged)];
-                sent_at.map(|sent_at| (sent_at, sends))
-            }
-            None => self.records.front().map(|record| (record.sent_at, record.sends)),
+            Some(ring) => ring.slots[ring.number(acknowledged)].transmissions(),
+            None => self.records.front().map(Record::transmissions),
         }
     }
 }
 
 impl Ring {
     fn number(&self, offset: u64) -> usize {
-        usize::try_from(offset / self.segment).unwrap_or(usize::MAX) % self.places.len()
+        usize::try_from(offset / self.segment).unwrap_or(usize::MAX) % self.slots.len()
     }
 
-    fn place(&mut self, offset: u64) -> &mut (Option<Instant>, u32) {
+    fn slot(&mut self, offset: u64) -> &mut Slot {
         let number = self.number(offset);
-        &mut self.places[number]
+        &mut self.slots[number]
     }
 
-    fn acknowledge(&mut self, old: u64, ack: u64) -> Taken {
+    fn acknowledge(&mut self, old: u64, ack: u64) -> Left {
         let segments = u32::try_from((ack - old) / self.segment).unwrap_or(u32::MAX);
         let last = self.number(ack - 1);
-        let (sent_at, sends) = self.places[last];
-        let mut place = self.number(old);
+        let transmissions = self.slots[last].transmissions();
+        let mut number = self.number(old);
         // As ns-2 has it: an acknowledgement that goes past the end of the array and starts behind where it ends forgets
         // nothing, so that segments which are sent there later count as sent before.
         for _ in 0..segments {
-            if place > last {
+            if number > last {
                 break;
             }
-            self.places[place] = (None, 0);
-            place = (place + 1) % self.places.len();
+            self.slots[number] = Slot::default();
+            number = (number + 1) % self.slots.len();
         }
-        Taken { segments, fresh_bytes: ack - old, last: sent_at.map(|sent_at| (sent_at, sends)) }
+        Left { segments, fresh_bytes: ack - old, last: transmissions }
     }
 }

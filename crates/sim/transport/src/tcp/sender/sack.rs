@@ -11,7 +11,7 @@ use crate::tcp::segment::Segment;
 
 impl History {
     /// Takes the blocks of an acknowledgement; bytes that are newly known to have arrived.
-    pub(super) fn take_blocks(&mut self, segment: &Segment) -> u64 {
+    pub(super) fn accept_blocks(&mut self, segment: &Segment) -> u64 {
         let mut bytes = 0;
         for (first, end) in segment.sack.blocks(segment.ack) {
             let from = self.records.partition_point(|record| record.end <= first);
@@ -35,9 +35,9 @@ impl History {
     pub(super) fn find_lost(&mut self, acknowledged: u64, segment: u32) -> bool {
         if self.holes > 0 {
             let mut behind = 0;
-            for place in (0..self.records.len()).rev() {
-                let start = if place == 0 { acknowledged } else { self.records[place - 1].end };
-                let record = &mut self.records[place];
+            for index in (0..self.records.len()).rev() {
+                let start = if index == 0 { acknowledged } else { self.records[index - 1].end };
+                let record = &mut self.records[index];
                 if record.sacked {
                     behind += record.end - start;
                 } else if behind > 2 * u64::from(segment) && !record.lost {

@@ -1,5 +1,5 @@
-use super::{Config, Delay, Session};
-use crate::rtcp::{Ntp, Part, ReportBlock, Schedule, SenderInfo, round_trip};
+use super::{Config, Delay};
+use crate::rtcp::{Ntp, ReportBlock, Schedule, SenderInfo, round_trip};
 use guestright_units::{Micros, Seed, Time};
 use std::collections::VecDeque;
 
@@ -50,6 +50,16 @@ impl Reports {
         self.schedule.sent(bytes, now);
     }
 
+    /// Nothing could be sent; the next report is planned as if it had gone.
+    pub(super) fn skip(&mut self, now: Time) {
+        self.schedule.sent(0, now);
+    }
+
+    /// Whether media was sent since the last report.
+    pub(super) fn has_sent_media(&self) -> bool {
+        self.sent_since_report
+    }
+
     pub(super) fn saw(&mut self, bytes: usize) {
         self.reports_received += 1;
         self.schedule.saw(bytes);
@@ -59,14 +69,14 @@ impl Reports {
         self.mapping = None;
     }
 
-    pub(super) fn take_sender_report(&mut self, info: &SenderInfo, media: Option<u64>, now: Time) {
+    pub(super) fn on_sender_report(&mut self, info: &SenderInfo, media: Option<u64>, now: Time) {
         // A sender without a wall clock says 0 (RFC 3550, section 6.4.1).
         if let Some(media) = media.filter(|_| info.ntp != Ntp(0)) {
             self.mapping = Some((info.ntp.to_unix(now), media));
         }
     }
 
-    pub(super) fn take_blocks(&mut self, blocks: &[ReportBlock], own: u32, now: Time) {
+    pub(super) fn on_blocks(&mut self, blocks: &[ReportBlock], own: u32, now: Time) {
         for block in blocks.iter().filter(|block| block.ssrc == own) {
             self.peer_block = Some(*block);
             let Some(measured) = round_trip(block, Ntp::from_unix(now)) else { continue };
@@ -78,7 +88,7 @@ impl Reports {
         }
     }
 
-    pub(super) fn take_clock_error(&mut self, error: Micros) {
+    pub(super) fn on_clock_error(&mut self, error: Micros) {
         self.peer_error = Some(error);
     }
 
@@ -100,52 +110,5 @@ impl Reports {
         let error =
             self.own_error.zip(self.peer_error).map(|(own, peer)| Micros(own.0.saturating_add(peer.0)));
         Delay::new(measured, error, self.round_trips.iter().max().copied())
-    }
-}
-
-impl Session {
-    pub(super) fn report_if_due(&mut self, now: Time) {
-        if now < self.reports.due() {
-            return;
-        }
-        if !self.is_ready() {
-            // Nothing may go out; the next one is planned as if this had gone.
-            self.reports.schedule.sent(0, now);
-            return;
-        }
-        let mut parts = vec![self.report(now)];
-        let ssrc = self.sender.ssrc();
-        parts.push(Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]));
-        if let Some(error) = self.config.clock_error {
-            parts.push(Part::ClockError { ssrc, error });
-        }
-        self.send_rtcp(&parts, now);
-    }
-
-    /// Says farewell: the last thing to be sent.
-    pub fn finish(&mut self, now: Time) {
-        let report = self.report(now);
-        let ssrc = self.sender.ssrc();
-        let name = Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]);
-        self.send_rtcp(&[report, name, Part::Goodbye(vec![ssrc])], now);
-        while let Some(row) = self.statistics.row_at_end(now, &self.receiver, &self.playout, &self.reports) {
-            super::push(&mut self.rows, row);
-        }
-    }
-
-    /// A sender's report if something was sent since the last, else a receiver's.
-    fn report(&mut self, now: Time) -> Part {
-        let ssrc = self.sender.ssrc();
-        let blocks = self.receiver.reception().map(|(peer, reception)| reception.report(peer, now));
-        let blocks = blocks.into_iter().collect();
-        match self.sender.timestamp_at(now).filter(|_| self.reports.sent_since_report) {
-            Some(timestamp) => {
-                let wrapped = |count: u64| u32::try_from(count & 0xffff_ffff).expect("32 bits");
-                let (packets, octets) = (wrapped(self.sender.packets), wrapped(self.sender.octets));
-                let info = SenderInfo { ntp: Ntp::from_unix(now), timestamp, packets, octets };
-                Part::SenderReport { ssrc, info, blocks }
-            }
-            None => Part::ReceiverReport { ssrc, blocks },
-        }
     }
 }

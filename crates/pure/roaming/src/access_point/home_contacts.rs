@@ -1,0 +1,299 @@
+//! Connections to the homes of visitors that have nothing but a tunnel, and how few of them there may be.
+//!
+//! A flow that the firewall has learned becomes a contact: connect to the home, say RREQ with `Tunnel`, and from then on
+//! the home speaks as the visitor would. The session's [`Address`] names the home, so it is never taken for a session
+//! of the visitor itself. Once that has one of its own, the tunnel's is closed.
+
+use crate::access_point::sessions::Sessions;
+use crate::access_point::{Address, CONTACT, ContactLimits, Path};
+use guestright_units::{Micros, Time};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::num::NonZeroU16;
+
+/// What a finished contact leaves to the last words on its connection.
+const LINGER: Micros = Micros::from_seconds(1);
+/// How many visitors and homes are remembered; beyond that the one who may be contacted soonest is forgotten.
+const REMEMBERED_MAX: usize = 4_096;
+const MINUTE: Micros = Micros::from_seconds(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    /// To be made again then: a session goes on, and its connection was lost.
+    Waiting(Time),
+    Connecting,
+    Up,
+}
+
+#[derive(Debug)]
+struct Contact {
+    address: Address,
+    /// Where the home sees the tunnel come from.
+    port: NonZeroU16,
+    connection: Connection,
+    /// When it is given up, as long as there is no session.
+    until: Time,
+    /// Whether it has led to a session that ended well.
+    good: bool,
+    /// Whether its session is over.
+    over: bool,
+    /// Whether our own team server could not be asked: then it is not this home's fault that nothing came of it.
+    undecided: bool,
+}
+
+/// Connections within the current minute.
+#[derive(Debug)]
+struct Minute {
+    since: Time,
+    contacts: u32,
+}
+
+/// How often a visitor's home was contacted in vain, and when it may be contacted again.
+#[derive(Debug)]
+struct Wait {
+    until: Time,
+    failures: u32,
+    /// Whether it waits for our own team server only.
+    undecided: bool,
+}
+
+/// What limits on connections in a minute are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    Visitor(Ipv4Addr),
+    Home(Ipv4Addr),
+    All,
+}
+
+/// What is due, and left to the access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Connect again.
+    Connect { path: Path, home: Ipv4Addr },
+    /// Disconnect: nothing came of it in time, or all was said. `silent`: not even an answer.
+    Disconnect { path: Path, silent: bool },
+}
+
+/// A home that has accepted a connection, and for which visitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    pub(super) address: Address,
+    pub(super) port: NonZeroU16,
+}
+
+/// The connections to homes that are open, and the memory of those that were.
+#[derive(Debug, Default)]
+pub(super) struct HomeContacts {
+    open: BTreeMap<Path, Contact>,
+    next: Path,
+    minutes: BTreeMap<Who, Minute>,
+    waits: BTreeMap<Address, Wait>,
+    /// Homes that were pardoned, and until when they are not again.
+    pardoned: BTreeMap<Ipv4Addr, Time>,
+}
+
+impl Contact {
+    /// It has done its work; what still waits to be said is said.
+    fn finish(&mut self, now: Time) {
+        if !self.over {
+            (self.over, self.until) = (true, now + LINGER);
+        }
+    }
+}
+
+impl HomeContacts {
+    /// Contacts the home of a visitor that has only its tunnel, if that may be now; by this path.
+    pub(super) fn open(
+        &mut self,
+        address: Address,
+        port: NonZeroU16,
+        sessions: &Sessions,
+        limits: &ContactLimits,
+        now: Time,
+    ) -> Option<Path> {
+        let home = address.home?;
+        let is_contacted = self.open.values().any(|contact| contact.address.ip == address.ip);
+        let unserved = self.open.values().filter(|contact| !sessions.contains(contact.address)).count();
+        if is_contacted || unserved >= limits.unserved_max || !self.may_contact(address, home, limits, now) {
+            return None;
+        }
+        Some(self.add(address, port, Connection::Connecting, now + limits.timeout))
+    }
+
+    /// The home has accepted the connection.
+    pub(super) fn connected(&mut self, path: Path) -> Option<Reached> {
+        let contact = self.open.get_mut(&path)?;
+        contact.connection = Connection::Up;
+        Some(Reached { address: contact.address, port: contact.port })
+    }
+
+    /// For which visitor this connection is.
+    pub(super) fn address(&self, path: Path) -> Option<Address> {
+        self.open.get(&path).map(|contact| contact.address)
+    }
+
+    /// The connection of a session was lost: it is made again soon, by the path that this returns.
+    pub(super) fn reconnect(&mut self, path: Path, limits: &ContactLimits, now: Time) -> Option<Path> {
+        let contact = self.open.remove(&path)?;
+        let connection = Connection::Waiting(now + limits.redial_after);
+        Some(self.add(contact.address, contact.port, connection, now + limits.timeout))
+    }
+
+    /// A connection without a session is gone, or could not be made; whether that came too early.
+    pub(super) fn disconnected(&mut self, path: Path, limits: &ContactLimits, now: Time) -> bool {
+        let Some(contact) = self.open.remove(&path) else { return false };
+        self.remember(&contact, limits, now);
+        !contact.over
+    }
+
+    /// The home does not sign.
+    pub(super) fn refused(&mut self, path: Path, now: Time) {
+        if let Some(contact) = self.open.get_mut(&path) {
+            contact.finish(now);
+        }
+    }
+
+    /// The visitor has a session of its own: what has not become a session of its tunnel will not be needed.
+    pub(super) fn not_needed(&mut self, visitor: Ipv4Addr, sessions: &Sessions, now: Time) {
+        for contact in self.open.values_mut().filter(|contact| contact.address.ip == visitor) {
+            if !sessions.contains(contact.address) {
+                contact.finish(now);
+            }
+        }
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = Path> {
+        self.open.keys().copied()
+    }
+
+    /// A session that was served by this path is over.
+    pub(super) fn over(&mut self, path: Path, good: bool, now: Time) {
+        if let Some(contact) = self.open.get_mut(&path) {
+            contact.good = good;
+            contact.finish(now);
+        }
+    }
+
+    /// A session that was served by this path is over, and another one may begin on it.
+    pub(super) fn stay(&mut self, path: Path, limits: &ContactLimits, now: Time) {
+        if let Some(contact) = self.open.get_mut(&path) {
+            (contact.good, contact.until) = (true, now + limits.timeout);
+        }
+    }
+
+    /// It comes to nothing because the own team server could not be asked.
+    pub(super) fn undecided(&mut self, path: Path) {
+        if let Some(contact) = self.open.get_mut(&path) {
+            contact.undecided = true;
+        }
+    }
+
+    /// The own team server is there again: who only waited for it need not wait any longer.
+    pub(super) fn home_found(&mut self, now: Time) {
+        for wait in self.waits.values_mut().filter(|wait| wait.undecided) {
+            (wait.undecided, wait.until) = (false, wait.until.min(now));
+        }
+    }
+
+    /// Whether a home that lost its connection in a session, and then did not sign, is let off: a home that was started
+    /// anew has forgotten the session. Once in a while only, because who means to cheat can disconnect too.
+    pub(super) fn pardon(&mut self, home: Ipv4Addr, limits: &ContactLimits, now: Time) -> bool {
+        self.pardoned.retain(|_, until| now < *until);
+        if self.pardoned.contains_key(&home) || self.pardoned.len() >= REMEMBERED_MAX {
+            return false;
+        }
+        self.pardoned.insert(home, now + limits.pardon_gap);
+        true
+    }
+
+    /// What is due by now, in the order of the paths.
+    pub(super) fn handle_timeout(
+        &mut self,
+        sessions: &Sessions,
+        limits: &ContactLimits,
+        now: Time,
+    ) -> Vec<Due> {
+        let mut due = Vec::new();
+        let paths: Vec<_> = self.paths().collect();
+        for path in paths {
+            let Some(contact) = self.open.get_mut(&path) else { continue };
+            let home = contact.address.home;
+            match (contact.connection, sessions.contains(contact.address)) {
+                (Connection::Waiting(at), true) if now >= at => {
+                    if let Some(home) = home {
+                        contact.connection = Connection::Connecting;
+                        due.push(Due::Connect { path, home });
+                    }
+                }
+                (_, false) if now >= contact.until => {
+                    let silent = self.disconnected(path, limits, now);
+                    due.push(Due::Disconnect { path, silent });
+                }
+                _ => {}
+            }
+        }
+        due
+    }
+
+    pub(super) fn timeout(&self, sessions: &Sessions) -> Option<Time> {
+        let due = |contact: &Contact| match (contact.connection, sessions.contains(contact.address)) {
+            (Connection::Waiting(at), true) => Some(at),
+            (Connection::Connecting | Connection::Up, true) => None,
+            (_, false) => Some(contact.until),
+        };
+        self.open.values().filter_map(due).min()
+    }
+
+    fn add(&mut self, address: Address, port: NonZeroU16, connection: Connection, until: Time) -> Path {
+        self.next += 1;
+        let path = CONTACT | self.next;
+        let contact =
+            Contact { address, port, connection, until, good: false, over: false, undecided: false };
+        self.open.insert(path, contact);
+        path
+    }
+
+    /// Whether this flow may lead to a connection now; if so, it is counted.
+    fn may_contact(&mut self, address: Address, home: Ipv4Addr, limits: &ContactLimits, now: Time) -> bool {
+        if self.waits.get(&address).is_some_and(|wait| now < wait.until) {
+            return false;
+        }
+        let who = [
+            (Who::Visitor(address.ip), limits.visitor_per_minute_max),
+            (Who::Home(home), limits.home_per_minute_max),
+            (Who::All, limits.per_minute_max),
+        ];
+        self.minutes.retain(|_, minute| now - minute.since < MINUTE);
+        let used = |who| self.minutes.get(&who).map_or(0, |minute: &Minute| minute.contacts);
+        if who.iter().any(|(who, most)| used(*who) >= *most)
+            || self.minutes.len() + who.len() > REMEMBERED_MAX
+        {
+            return false;
+        }
+        for (who, _) in who {
+            self.minutes.entry(who).or_insert(Minute { since: now, contacts: 0 }).contacts += 1;
+        }
+        true
+    }
+
+    /// The next connection for this flow has to wait: longer each time, if it was in vain.
+    fn remember(&mut self, contact: &Contact, limits: &ContactLimits, now: Time) {
+        let Contact { address, good, undecided, .. } = *contact;
+        let before = self.waits.get(&address).map_or(0, |wait| wait.failures);
+        let failures = match (good, undecided) {
+            (true, _) => 0,
+            (false, true) => before,
+            (false, false) => before + 1,
+        };
+        let doubled = limits.again_after.0.saturating_mul(1 << failures.saturating_sub(1).min(32));
+        let until = now + Micros(doubled).min(limits.again_after_max);
+        self.waits.insert(address, Wait { until, failures, undecided });
+        // What could have been contacted for long is forgotten, its failures too.
+        self.waits.retain(|_, wait| now < wait.until + limits.again_after_max);
+        while self.waits.len() > REMEMBERED_MAX {
+            let soonest = self.waits.iter().min_by_key(|(_, wait)| wait.until).map(|(&address, _)| address);
+            let Some(soonest) = soonest else { return };
+            self.waits.remove(&soonest);
+        }
+    }
+}

@@ -294,6 +294,29 @@ impl Message {
         self
     }
 
+    /// Adds the headers of these names as another message has them.
+    pub(crate) fn copy_headers(&mut self, from: &Self, names: &[&str]) {
+        for name in names {
+            for value in from.values(name) {
+                self.push(name, value);
+            }
+        }
+    }
+
+    /// The status code of a response.
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self.start {
+            Start::Response { code, .. } => Some(code),
+            Start::Request { .. } => None,
+        }
+    }
+
+    /// The number in CSeq (RFC 3261 section 8.1.1.5).
+    pub(crate) fn sequence(&self) -> Option<u32> {
+        let (number, _) = self.get("CSeq")?.split_once([' ', '\t'])?;
+        decimal(number).filter(|number| *number < 1 << 31)
+    }
+
     /// Gives it a body.
     #[must_use]
     pub fn with_body(mut self, kind: &str, body: Vec<u8>) -> Self {

@@ -201,7 +201,7 @@ impl Town {
         }
     }
 
-    pub(super) fn updates(&mut self, home: usize) -> Vec<[MediaSide; 2]> {
+    pub(super) fn updates(&mut self, home: usize) -> Vec<Legs<MediaSide>> {
         let all = self.events.iter().filter_map(|(at, event)| {
             let Event::Update { sides, .. } = event else { return None };
             (*at == home).then(|| (**sides).clone())

@@ -372,8 +372,8 @@ impl Task {
         let call = |call: CallStatus| {
             json!({
                 "id": call.id.0,
-                "caller": call.who[0],
-                "callee": call.who[1],
+                "caller": call.who.caller,
+                "callee": call.who.callee,
                 "since": call.since.unix_seconds().0,
                 "seconds": (now - call.since).0 / 1_000_000,
                 "phase": call.phase.to_string(),

@@ -3,7 +3,7 @@
 use guestright_media::{Media, MediaCall, Place, Settings, Wanted};
 use guestright_relay::{Protection, Side, SideSettings, SideStatistics, Sources, SrtpKeys};
 use guestright_signalling::sdp::{Keys, Ports, Secret};
-use guestright_signalling::{CallId, MediaSide, Sides, Source};
+use guestright_signalling::{CallId, Legs, MediaSide, Sides, Source};
 use guestright_voice::srtp::{MasterKey, Profile};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(super) struct Rooms {
 
 struct Room {
     call: MediaCall,
-    agreed: Option<[MediaSide; 2]>,
+    agreed: Option<Legs<MediaSide>>,
     /// What had been carried when it was last looked at.
     carried: u64,
 }
@@ -31,12 +31,12 @@ impl Rooms {
     }
 
     /// Opens a call's ports.
-    pub(super) fn open(&mut self, call: CallId, sides: [Sides; 2]) -> Option<[Ports; 2]> {
+    pub(super) fn open(&mut self, call: CallId, sides: Legs<Sides>) -> Option<Legs<Ports>> {
         let place = |side: Sides| match side {
             Sides::Tunnel => Place { address: self.gateway, pair: true },
             Sides::Between(local) => Place { address: local, pair: false },
         };
-        let [one, other] = sides.map(place);
+        let Legs { caller: one, callee: other } = sides.map(place);
         let closed = SideSettings::closed;
         let wanted = Wanted { place_a: one, place_b: other, a: closed(), b: closed() };
         let opened = self.media.open(wanted);
@@ -46,18 +46,18 @@ impl Rooms {
             let control = own.control.map_or(own.media.port(), |control| control.port());
             Ports { address: own.media.ip(), media: own.media.port(), control }
         };
-        let ports = [ports(Side::A), ports(Side::B)];
+        let ports = Legs { caller: ports(Side::A), callee: ports(Side::B) };
         self.open.insert(call, Room { call: opened, agreed: None, carried: 0 });
         Some(ports)
     }
 
     /// Carries what was agreed on.
-    pub(super) fn update(&mut self, call: CallId, sides: [MediaSide; 2]) {
+    pub(super) fn update(&mut self, call: CallId, sides: Legs<MediaSide>) {
         let Some(room) = self.open.get_mut(&call) else { return };
         if room.agreed.as_ref() == Some(&sides) {
             return;
         }
-        let [one, other] = &sides;
+        let Legs { caller: one, callee: other } = &sides;
         if let Err(error) = room.call.update_both(settings(one), settings(other)) {
             return tracing::warn!(%error, "what a call has agreed on cannot be carried");
         }

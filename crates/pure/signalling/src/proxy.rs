@@ -21,7 +21,7 @@ pub use legs::{Legs, Side};
 use crate::names::{Contact, Member, Names};
 use crate::peer::{Party, Peer};
 use crate::registrar::Registrar;
-use crate::sdp::{Description, Ports, SdpError, Secret};
+use crate::sdp::{Ports, SdpError, Secret, parse_description};
 use crate::transaction::{self, ClientKey, ServerKey, Transactions};
 use crate::{Message, MessageError, Method, Start};
 use call::Call;
@@ -344,7 +344,7 @@ impl Proxy {
 
     /// Takes in a description from a leg and writes it for the other one.
     fn exchange(&mut self, leg: LegId, kind: Exchange, body: &[u8]) -> Result<Vec<u8>, SdpError> {
-        let description = Description::parse(body)?;
+        let description = parse_description(body)?;
         let mut fresh = Secret([0; 28]);
         self.rng.fill_bytes(&mut fresh.0);
         let Some(call) = self.calls.get_mut(leg.call) else { return Err(SdpError::NoAudio) };

@@ -1,7 +1,7 @@
 //! What the machine is told and what it tells: calls as others see them, and events.
 
 use super::legs::Legs;
-use crate::sdp::{Keys, Mode};
+use crate::sdp::{Keys, MediaPorts, Mode};
 use guestright_identity::KeyId;
 use guestright_units::Time;
 use std::fmt;
@@ -110,8 +110,8 @@ pub enum Source {
 pub struct MediaSide {
     /// Whose they are.
     pub source: Source,
-    /// Its ports for RTP and RTCP; `None` if it takes nothing now.
-    pub ports: Option<(u16, u16)>,
+    /// Its ports; `None` if it takes nothing now.
+    pub ports: Option<MediaPorts>,
     /// Whether RTCP comes on the port of RTP.
     pub mux: bool,
     /// Whether the two ends protect what passes between themselves.

@@ -214,6 +214,10 @@ impl Town {
     }
 }
 
+pub(super) fn ports(media: u16, control: u16) -> Option<crate::sdp::MediaPorts> {
+    Some(crate::sdp::MediaPorts { media, control })
+}
+
 pub(super) fn code(message: &Message) -> u16 {
     match message.start {
         Start::Response { code, .. } => code,

@@ -41,7 +41,7 @@ fn two_members_of_a_home_talk_through_it() {
     );
     let updates = town.updates(0);
     let Legs { caller: one, callee: other } = updates.last().unwrap();
-    assert_eq!((one.ports, other.ports), (Some((4_000, 4_001)), Some((5_000, 5_001))));
+    assert_eq!((one.ports, other.ports), (ports(4_000, 4_001), ports(5_000, 5_001)));
     assert_eq!(one.source, Source::Tunnel("10.73.5.2".parse().unwrap()));
     let status: Vec<CallStatus> = town.homes[0].calls().collect();
     assert_eq!(
@@ -167,7 +167,7 @@ fn the_first_telephone_taken_off_the_hook_has_the_call() {
     assert_eq!(method(&town.next(0, CAROLS)), &Method::Bye);
     let codes: Vec<u16> = std::iter::from_fn(|| town.try_next(0, ALICES)).map(|each| code(&each)).collect();
     assert_eq!(codes, [100, 180, 180, 200]);
-    assert_eq!(town.updates(0).last().unwrap().callee.ports, Some((5_004, 5_005)));
+    assert_eq!(town.updates(0).last().unwrap().callee.ports, ports(5_004, 5_005));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn an_offer_may_come_late() {
     town.send(0, ALICES, &within("ACK", &offered, true, ALICES, 10, &sdp(ALICES, 4_000, PLAIN, "")));
     let ack = town.next(0, CAROLS);
     assert!(String::from_utf8(ack.body.clone()).unwrap().contains("m=audio 20004 RTP/AVP"));
-    assert_eq!(town.updates(0).last().unwrap().caller.ports, Some((4_000, 4_001)));
+    assert_eq!(town.updates(0).last().unwrap().caller.ports, ports(4_000, 4_001));
 }
 
 /// Server and client transactions of the first home.

@@ -114,8 +114,8 @@ fn settings(side: &MediaSide) -> SideSettings {
         (Source::Tunnel(_), false, _) => (Sources::Address(address), Protection::Plain),
     };
     SideSettings {
-        media: side.ports.map(|(media, _)| at(media)),
-        control: side.ports.map(|(_, control)| at(control)),
+        media: side.ports.map(|ports| at(ports.media)),
+        control: side.ports.map(|ports| at(ports.control)),
         mux: side.mux,
         sources,
         protection,

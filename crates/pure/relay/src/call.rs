@@ -1,6 +1,8 @@
+use crate::end::End;
+use crate::forward::Forward;
 use crate::packet::Carried;
 use crate::settings::{Limits, Protection, RelayError, SideSettings};
-use crate::side::{Channel, End, Side};
+use crate::side::{Channel, Side};
 use crate::statistics::{Refusal, Statistics};
 use guestright_units::{Micros, Time};
 use std::collections::VecDeque;
@@ -20,19 +22,6 @@ pub struct Call {
     opened: Vec<u8>,
     /// When silence is looked at next.
     look_at: Time,
-}
-
-/// Where a datagram is to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forward {
-    /// The side to send it on.
-    pub side: Side,
-    /// The port of that side to send it from.
-    pub channel: Channel,
-    /// The address to send it to.
-    pub to: SocketAddr,
-    /// Whether it goes as it came. If not, what is to be sent was written.
-    pub unchanged: bool,
 }
 
 /// What happened to a call.

@@ -12,6 +12,36 @@ use std::net::SocketAddr;
 const EVENTS_MAX: usize = 16;
 
 /// One call's media at a home.
+///
+/// It opens no socket and reads no clock. Whoever drives it does four things:
+///
+/// 1. makes it with what is known of the two sides, and gives it what is agreed on later ([`update`](Self::update),
+///    [`update_both`](Self::update_both));
+/// 2. gives it every datagram with the side and the port that it came in on ([`handle_datagram`](Self::handle_datagram)),
+///    and sends what the [`Forward`] says: the datagram itself if it is `unchanged`, else what was written to `out`;
+/// 3. calls [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) is reached;
+/// 4. drains [`poll_event`](Self::poll_event) after that. Events that nobody fetches are dropped in the end.
+///
+/// ```
+/// use guestright_relay::{Call, Channel, Limits, Protection, Side, SideSettings, Sources};
+/// use guestright_units::Time;
+///
+/// let plain = |address: &str| SideSettings {
+///     media: Some(address.parse().expect("an address")),
+///     sources: Sources::Signalled,
+///     protection: Protection::Plain,
+///     ..SideSettings::closed()
+/// };
+/// let (alice, bob) = ("192.0.2.1:4000", "198.51.100.2:5000");
+/// let mut call = Call::new(Limits::default(), plain(alice), plain(bob), Time(0))?;
+/// let (rtp, mut out) = ([0x80, 0, 0, 1, 0, 0, 0, 160, 0, 0, 0, 7, 0xff], Vec::new());
+/// let from = alice.parse()?;
+/// let forward = call.handle_datagram(Side::A, Channel::Media, from, &rtp, &mut out, Time(20_000));
+/// let forward = forward.expect("it is passed on");
+/// assert_eq!((forward.side, forward.to, forward.unchanged), (Side::B, bob.parse()?, true));
+/// assert!(call.poll_event().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Call {
     limits: Limits,

@@ -40,6 +40,38 @@ use std::collections::{BTreeMap, VecDeque};
 const TIDY_EVERY: Micros = Micros::from_seconds(60);
 
 /// Registrar and proxy of one home.
+///
+/// It opens no socket, looks nobody up and reads no clock. One call in, then drain all that comes out:
+///
+/// 1. say who is there: [`set_members`](Self::set_members), [`set_contacts`](Self::set_contacts), and
+///    [`handle_link`](Self::handle_link) for each home that a link is open to;
+/// 2. give it every message that comes in ([`handle_message`](Self::handle_message)), and every peer that cannot be
+///    sent to any more ([`handle_unreachable`](Self::handle_unreachable));
+/// 3. call [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) is reached;
+/// 4. after each of these, send what [`poll_transmit`](Self::poll_transmit) gives, and carry out what
+///    [`poll_event`](Self::poll_event) asks for, until both are empty. A call waits for the answers, however late:
+///    `Find` wants [`handle_found`](Self::handle_found), `Verify` [`handle_verified`](Self::handle_verified), and
+///    `Allocate` [`handle_allocated`](Self::handle_allocated).
+///
+/// ```
+/// use guestright_identity::KeyId;
+/// use guestright_signalling::{Config, Member, Peer, Proxy};
+/// use guestright_units::{Seed, Time};
+///
+/// let (home, alice, now) = (KeyId([1; 24]), KeyId([2; 24]), Time(0));
+/// let mut proxy = Proxy::new(Config::new("10.73.5.1".parse()?, home), Seed::from_number(1), now);
+/// let address = "10.73.5.2".parse()?;
+/// proxy.set_members(vec![Member { name: "alice".to_owned(), key: alice, address }], now);
+/// let options = "OPTIONS sip:10.73.5.1 SIP/2.0\r\nVia: SIP/2.0/UDP 10.73.5.2:5060;branch=z9hG4bK1\r\n\
+///                From: <sip:alice@10.73.5.1>;tag=a\r\nTo: <sip:10.73.5.1>\r\nCall-ID: 1\r\nCSeq: 1 OPTIONS\r\n\r\n";
+/// let telephone = Peer::Udp("10.73.5.2:5060".parse()?);
+/// proxy.handle_message(telephone, options.as_bytes(), now);
+/// let (peer, answer) = proxy.poll_transmit().expect("an answer");
+/// assert_eq!(peer, telephone);
+/// assert!(answer.starts_with(b"SIP/2.0 200 OK\r\n"));
+/// assert!(proxy.poll_transmit().is_none() && proxy.poll_event().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Proxy {
     config: Config,
     names: Names,

@@ -111,7 +111,7 @@ pub enum Start {
     Response {
         /// Its number, from 100 to 699.
         code: u16,
-        /// What people are told.
+        /// The reason phrase, for people.
         reason: String,
     },
 }

@@ -121,7 +121,7 @@ impl Proxy {
     pub fn set_members(&mut self, members: Vec<Member>, now: Time) {
         self.names.set_members(members);
         let names = &self.names;
-        self.registrar.tidy(|name| names.member(name).is_some(), now);
+        self.registrar.remove_expired(|name| names.member(name).is_some(), now);
         let is_gone = |call: &Call| call.members().any(|name| names.member(name).is_none());
         let gone: Vec<CallId> =
             self.calls.iter().filter(|(_, call)| is_gone(call)).map(|(id, _)| id).collect();
@@ -218,14 +218,14 @@ impl Proxy {
         self.handle_transaction_events(now);
     }
 
-    /// A call's media have been heard, so that it is not taken for dead.
-    pub fn handle_media_heard(&mut self, call: CallId, now: Time) {
+    /// A call's media have come, so that it does not count as dead.
+    pub fn handle_media_received(&mut self, call: CallId, now: Time) {
         if let Some(call) = self.calls.get_mut(call) {
             call.alive = now;
         }
     }
 
-    /// Ends a call from here, whatever its state: both sides are told.
+    /// Ends a call from here, whatever its state. Both sides get a message that says so.
     pub fn hang_up(&mut self, call: CallId, reason: &str, now: Time) {
         self.hang_up_call(call, reason, now);
         self.handle_transaction_events(now);
@@ -240,7 +240,7 @@ impl Proxy {
         }
         if self.tidy_at <= now {
             let names = &self.names;
-            self.registrar.tidy(|name| names.member(name).is_some(), now);
+            self.registrar.remove_expired(|name| names.member(name).is_some(), now);
             self.rates.forget_full(now);
             self.tidy_at = now + TIDY_EVERY;
         }
@@ -313,7 +313,7 @@ impl Proxy {
         self.transactions.respond(key, &build_response(context, answer), now);
     }
 
-    /// A call that has not begun ends: the caller is told why, the callee's telephones stop ringing.
+    /// A call that has not begun ends: the caller gets this answer, the callee's telephones stop ringing.
     fn fail(&mut self, id: CallId, answer: &Answer, now: Time) {
         let Some(call) = self.calls.get(id) else { return };
         let key = call.server.clone();
@@ -399,7 +399,7 @@ impl Proxy {
     fn party(&self, from: Peer) -> Option<Party> {
         match from {
             Peer::Udp(address) | Peer::Tcp(address) => {
-                self.names.at(address.ip()).map(|member| Party::Member(member.name.clone()))
+                self.names.member_at(address.ip()).map(|member| Party::Member(member.name.clone()))
             }
             Peer::Home(home) => self.links.contains_key(&home).then_some(Party::Home(home)),
         }

@@ -179,7 +179,7 @@ impl Registrar {
     }
 
     /// Forgets what has ended, and everybody who is not a member any more.
-    pub fn tidy(&mut self, is_member: impl Fn(&str) -> bool, now: Time) {
+    pub fn remove_expired(&mut self, is_member: impl Fn(&str) -> bool, now: Time) {
         self.bindings.retain(|name, bindings| {
             bindings.retain(|binding| binding.ends > now);
             !bindings.is_empty() && is_member(name)
@@ -311,7 +311,7 @@ mod tests {
         let mut registrar = Registrar::default();
         register(&mut registrar, &["<sip:alice@10.73.5.2>"], None, 1).unwrap();
         assert_eq!(registrar.members(NOW).collect::<Vec<_>>(), [("alice", 1)]);
-        registrar.tidy(|name| name != "alice", NOW);
+        registrar.remove_expired(|name| name != "alice", NOW);
         assert_eq!(count(&registrar, NOW), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What the machine is told and what it tells: calls as others see them, and events.
+//! What goes in and out of the proxy besides messages: calls as others see them, and events.
 
 use super::legs::Legs;
 use crate::sdp::{Keys, MediaPorts, Mode};

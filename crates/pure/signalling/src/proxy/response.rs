@@ -21,7 +21,7 @@ fn contact(response: &Message) -> Option<Uri> {
     Some(NameAddress::parse(response.list("Contact").next()?).ok()?.uri)
 }
 
-/// Which of two failures the caller is told (RFC 3261 section 16.7, step 6).
+/// Which of two failures the caller gets (RFC 3261 section 16.7, step 6).
 fn is_better(code: u16, than: u16) -> bool {
     let rank = |code: u16| match code {
         600..700 => 0,
@@ -120,7 +120,7 @@ impl Proxy {
         }
     }
 
-    /// Somebody has accepted a call that is none any more, or that somebody else has accepted: it is told both.
+    /// Somebody has accepted a call that is none any more, or that somebody else has accepted: it gets an ACK and a BYE.
     fn hang_up_stray(&mut self, key: &ClientKey, response: &Message, now: Time) {
         let Some(branch) = self.contexts.branch_mut(key) else { return };
         let was_hung_up = std::mem::replace(&mut branch.is_hung_up, true);

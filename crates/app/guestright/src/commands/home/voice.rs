@@ -286,7 +286,7 @@ impl Task {
         }
         self.look_at = now + LOOK_EVERY;
         for call in self.rooms.heard() {
-            self.proxy.handle_media_heard(call, now);
+            self.proxy.handle_media_received(call, now);
         }
         for link in self.links.idle(now) {
             self.unlinked(link, now);

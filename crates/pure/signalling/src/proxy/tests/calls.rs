@@ -266,7 +266,7 @@ fn a_call_without_media_and_signalling_is_over() {
     talk(&mut town);
     town.pass(Micros::from_seconds(500));
     let (call, now) = (town.homes[0].calls().next().unwrap().id, town.now);
-    town.homes[0].handle_media_heard(call, now);
+    town.homes[0].handle_media_received(call, now);
     town.pass(Micros::from_seconds(590));
     assert_eq!(town.homes[0].calls().count(), 1);
     town.pass(Micros::from_seconds(20));

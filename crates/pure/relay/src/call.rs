@@ -58,7 +58,7 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Something acceptable came from a side: for the first time, or after [`Event::Silent`].
-    Heard {
+    Active {
         /// The side.
         side: Side,
     },
@@ -116,7 +116,7 @@ impl Call {
     /// If it makes no sense. Then nothing has changed.
     pub fn update_both(&mut self, a: SideSettings, b: SideSettings, now: Time) -> Result<(), RelayError> {
         compatible(&a, &b)?;
-        b.check(Side::B)?;
+        b.validate(Side::B)?;
         let limits = self.limits;
         self.a.update(Side::A, a, &limits, now)?;
         self.b.update(Side::B, b, &limits, now)
@@ -160,7 +160,7 @@ impl Call {
             let silent_after = self.limits.silent_after;
             let end = self.end_mut(side);
             end.expire(now);
-            if !end.reported_silent && now.since(end.heard) >= silent_after {
+            if !end.reported_silent && now.since(end.last_received) >= silent_after {
                 (end.silent, end.reported_silent) = (true, true);
                 self.report(Event::Silent { side });
             }
@@ -209,7 +209,7 @@ impl Call {
         let moved = near.accept(channel, from, sender, carried, now)?;
         let fresh = std::mem::replace(&mut near.silent, false);
         near.reported_silent = false;
-        near.heard = now;
+        near.last_received = now;
         let towards = match carried {
             Carried::Rtcp(_) => Channel::Control,
             // What is neither goes the way it came.
@@ -231,7 +231,7 @@ impl Call {
             self.report(Event::Moved { side, channel, to: from });
         }
         if fresh {
-            self.report(Event::Heard { side });
+            self.report(Event::Active { side });
         }
         forward
     }

@@ -27,7 +27,7 @@ struct Peer {
     signalled: Option<SocketAddr>,
     /// Where datagrams come from, if that is known.
     latched: Option<SocketAddr>,
-    heard: Time,
+    last_received: Time,
     /// How many datagrams went there since it was signalled and before anything came from there.
     unheard: u32,
 }
@@ -47,7 +47,7 @@ pub(crate) struct End {
     latch_after: Micros,
     unheard_max: u32,
     /// When something acceptable came last; at first, when the call began.
-    pub(crate) heard: Time,
+    pub(crate) last_received: Time,
     /// Nothing acceptable has come yet, or not for long.
     pub(crate) silent: bool,
     pub(crate) reported_silent: bool,
@@ -73,7 +73,7 @@ impl End {
             streams_max: limits.streams_max,
             latch_after: limits.latch_after,
             unheard_max: limits.unheard_max,
-            heard: now,
+            last_received: now,
             silent: true,
             reported_silent: false,
             statistics: SideStatistics::default(),
@@ -90,7 +90,7 @@ impl End {
         limits: &Limits,
         now: Time,
     ) -> Result<(), RelayError> {
-        settings.check(side)?;
+        settings.validate(side)?;
         // Without SRTP the contexts stay: the same keys may come back, and must find their counters.
         if let Protection::Srtp(keys) = &settings.protection {
             match &mut self.guard {
@@ -116,7 +116,7 @@ impl End {
             true => (Sender::Known, &mut self.rate),
             false => (Sender::Stranger, &mut self.strangers),
         };
-        if bucket.take(now) { Ok(sender) } else { Err(Refusal::RateExceeded) }
+        if bucket.admit(now) { Ok(sender) } else { Err(Refusal::RateExceeded) }
     }
 
     /// Counts what was opened, and follows its sender. Whether the sender is another one than before.
@@ -153,15 +153,15 @@ impl End {
         let latch_after = self.latch_after;
         let peer = self.peer(channel);
         if peer.latched == Some(from) {
-            peer.heard = now;
+            peer.last_received = now;
             return false;
         }
-        let free = peer.latched.is_none() || now.since(peer.heard) >= latch_after;
+        let free = peer.latched.is_none() || now.since(peer.last_received) >= latch_after;
         if !(free || newest || peer.signalled == Some(from)) {
             return false;
         }
         let moved = peer.latched.or(peer.signalled) != Some(from);
-        (peer.latched, peer.heard) = (Some(from), now);
+        (peer.latched, peer.last_received) = (Some(from), now);
         moved
     }
 
@@ -174,7 +174,7 @@ impl End {
         if let Some(latched) = peer.latched {
             return Ok(latched);
         }
-        // A side that says where it is, and is known to be elsewhere, is believed when it has been heard.
+        // A side that says where it is, and is known to be elsewhere, is believed when something has come from there.
         if !sources.allow(signalled, peer.signalled) {
             return Err(Refusal::NoDestination);
         }

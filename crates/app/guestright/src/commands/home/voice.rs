@@ -25,7 +25,7 @@ use guestright_identity::KeyId;
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
 use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Member, Peer, Proxy};
-use guestright_sip::{Heard, Telephones};
+use guestright_sip::{Incoming, Telephones};
 use guestright_units::{Micros, Time};
 use links::{LinkEvent, Links};
 use rooms::Rooms;
@@ -182,7 +182,7 @@ fn config(settings: &VoiceSettings, gateway: IpAddr, home: KeyId) -> Config {
 impl Task {
     async fn run(
         mut self,
-        mut heard: mpsc::Receiver<Heard>,
+        mut heard: mpsc::Receiver<Incoming>,
         mut linked: mpsc::Receiver<LinkEvent>,
         mut told: mpsc::Receiver<Told>,
         mut ordered: mpsc::Receiver<Order>,
@@ -207,11 +207,11 @@ impl Task {
         self.end();
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: Incoming) {
         let now = self.clock.now();
         match heard {
-            Heard::Message(peer, bytes) => self.proxy.handle_message(peer, &bytes, now),
-            Heard::Gone(peer) => self.proxy.handle_unreachable(peer, now),
+            Incoming::Message(peer, bytes) => self.proxy.handle_message(peer, &bytes, now),
+            Incoming::Gone(peer) => self.proxy.handle_unreachable(peer, now),
         }
     }
 

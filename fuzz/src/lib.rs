@@ -18,6 +18,7 @@ mod pgpfone;
 mod receipt;
 mod roaming;
 mod router;
+mod sdp;
 pub mod seeds;
 mod short_messages;
 mod signalling;
@@ -38,6 +39,7 @@ pub use pgpfone::pgpfone;
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
+pub use sdp::sdp;
 pub use short_messages::{short_message, sms_link};
 pub use signalling::{session, sip};
 pub use telephone::description;
@@ -51,7 +53,7 @@ pub use voice::{agreement, boat, crypto_line, introduction, rtcp, rtp};
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 44] = [
+pub const TARGETS: [(&str, Target); 45] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -83,6 +85,7 @@ pub const TARGETS: [(&str, Target); 44] = [
     ("revocations", revocations),
     ("rtcp", rtcp),
     ("rtp", rtp),
+    ("sdp", sdp),
     ("sealed", sealed),
     ("session", session),
     ("short_message", short_message),

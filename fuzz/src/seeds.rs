@@ -47,6 +47,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::tunnel::seeds(&mut seeds);
     crate::directory::seeds(&mut seeds);
     crate::short_messages::seeds(&mut seeds);
+    crate::sdp::seeds(&mut seeds);
     crate::signalling::seeds(&mut seeds);
     crate::voice::seeds(&mut seeds);
     crate::pgpfone::seeds(&mut seeds);

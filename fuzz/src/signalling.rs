@@ -2,7 +2,9 @@
 
 use crate::seeds::Seed;
 use guestright_identity::KeyId;
-use guestright_signalling::sdp::{Description, Direction, Local, Mode, Network, Ports, hear, say};
+use guestright_signalling::sdp::{
+    Direction, LocalMedia, Mode, Network, Ports, parse_description, read_media, rewrite_description,
+};
 use guestright_signalling::{Config, Event, Link, Member, Message, Peer, Proxy};
 use guestright_units::{Seed as Chance, Time};
 use std::net::IpAddr;
@@ -44,27 +46,25 @@ pub fn sip(bytes: &[u8]) {
 
 /// Any session description: what a home says in the place of whoever wrote it is one, and carries one stream at most.
 pub fn session(bytes: &[u8]) {
-    let Ok(description) = Description::parse(bytes) else { return };
+    let Ok(description) = parse_description(bytes) else { return };
     for network in [Network::Tunnel, Network::Between] {
-        let Ok(heard) = hear(&description, network, None) else { continue };
+        let Ok(remote) = read_media(&description, network, None) else { continue };
         for mode in [Mode::EndToEnd, Mode::Homes] {
-            let ports = Ports { address: [10, 73, 5, 1].into(), media: 20_000, control: 20_001 };
-            let (mux, index, direction) = (heard.mux, heard.index, Direction::Both);
-            let local = Local {
+            let local = LocalMedia {
                 network,
-                ports,
-                mux,
+                ports: Ports { address: [10, 73, 5, 1].into(), media: 20_000, control: 20_001 },
+                mux: remote.mux,
                 mode,
                 key: None,
-                index,
+                index: remote.index,
                 is_answer: false,
                 open: true,
-                direction,
+                direction: Direction::SendReceive,
             };
-            let said = say(&description, &local);
-            let again = Description::parse(&said).expect("what is said is understood");
-            assert_eq!(again.streams.len(), description.streams.len());
-            assert!(again.streams.iter().filter(|stream| stream.port != 0).count() <= 1);
+            let rewritten = rewrite_description(&description, &local);
+            let again = parse_description(&rewritten).expect("what is written is understood");
+            assert_eq!(again.media.len(), description.media.len());
+            assert!(again.media.iter().filter(|stream| stream.port != 0).count() <= 1);
         }
     }
 }

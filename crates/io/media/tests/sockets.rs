@@ -145,7 +145,7 @@ fn forged_datagrams_stay_outside_and_nobody_hears_of_them() {
     let counters = call.counters().statistics.b;
     assert_eq!((counters.passed, counters.refused_in_all()), (1, 48));
     let told: Vec<_> = events.try_iter().collect();
-    assert_eq!(told, [(call.id(), Event::Heard { side: Side::B })]);
+    assert_eq!(told, [(call.id(), Event::Active { side: Side::B })]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod description;
 
 pub use call::{Call, CallEvent, Change, Ending};
 pub use description::{
-    Agreement, Crypto, Description, DescriptionError, Direction, Format, MEDIA_MAX, Profile,
+    Agreement, Crypto, Description, DescriptionError, Direction, Format, MEDIA_MAX, OtherMedia, Profile,
 };
 
 use rsipstack::dialog::DialogId;

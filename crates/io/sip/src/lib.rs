@@ -13,7 +13,7 @@
 pub mod agent;
 mod telephones;
 
-pub use telephones::{Heard, Telephones};
+pub use telephones::{Incoming, Telephones};
 
 use std::net::SocketAddr;
 use thiserror::Error;

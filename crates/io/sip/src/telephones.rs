@@ -31,7 +31,7 @@ type Connections = BTreeMap<SocketAddr, (u64, mpsc::Sender<Vec<u8>>)>;
 
 /// Something that has come from telephones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Incoming {
     /// Bytes that may be a message.
     Message(Peer, Vec<u8>),
     /// A connection has ended, or none could be made: nothing reaches this telephone now.
@@ -49,7 +49,7 @@ pub struct Telephones {
 struct Shared {
     local: SocketAddr,
     udp: UdpSocket,
-    heard: mpsc::Sender<Heard>,
+    incoming: mpsc::Sender<Incoming>,
     connections: Mutex<Connections>,
     numbers: std::sync::atomic::AtomicU64,
 }
@@ -59,16 +59,16 @@ impl Telephones {
     ///
     /// # Errors
     /// [`SipError::Listen`].
-    pub async fn open(address: SocketAddr) -> Result<(Self, mpsc::Receiver<Heard>), SipError> {
+    pub async fn open(address: SocketAddr) -> Result<(Self, mpsc::Receiver<Incoming>), SipError> {
         let refused = |source| SipError::Listen { address, source };
         let udp = UdpSocket::bind(address).await.map_err(refused)?;
         // As much as the kernel lets us.
         let _ = SockRef::from(&udp).set_recv_buffer_size(UDP_BUFFER);
         let local = udp.local_addr().map_err(refused)?;
         let listener = TcpListener::bind(local).await.map_err(refused)?;
-        let (heard, received) = mpsc::channel(INPUTS_MAX);
+        let (incoming, received) = mpsc::channel(INPUTS_MAX);
         let (connections, numbers) = (Mutex::default(), std::sync::atomic::AtomicU64::new(0));
-        let shared = Arc::new(Shared { local, udp, heard, connections, numbers });
+        let shared = Arc::new(Shared { local, udp, incoming, connections, numbers });
         let tasks = vec![
             tokio::spawn(Arc::clone(&shared).receive_datagrams()),
             tokio::spawn(Arc::clone(&shared).accept_connections(listener)),
@@ -83,7 +83,7 @@ impl Telephones {
     }
 
     /// Sends a message, over the connection that there is, or over a new one. What cannot be sent is lost; for
-    /// connections that is heard as [`Heard::Gone`].
+    /// connections that comes as [`Incoming::Gone`].
     pub fn send(&self, peer: Peer, bytes: Vec<u8>) {
         match peer {
             Peer::Udp(to) => {
@@ -115,7 +115,8 @@ impl Shared {
             match self.udp.recv_from(&mut buffer).await {
                 // Too long ones are cut, and refused as such.
                 Ok((length, from)) => {
-                    let _ = self.heard.try_send(Heard::Message(Peer::Udp(from), buffer[..length].to_vec()));
+                    let _ =
+                        self.incoming.try_send(Incoming::Message(Peer::Udp(from), buffer[..length].to_vec()));
                 }
                 // What the network says of datagrams that we have sent.
                 Err(error) => tracing::trace!(%error, "a telephone cannot be reached"),
@@ -165,12 +166,12 @@ impl Shared {
             if sender.try_send(bytes).is_err() {
                 // It does not read: it is as good as gone.
                 self.connections().remove(&to);
-                let _ = self.heard.try_send(Heard::Gone(Peer::Tcp(to)));
+                let _ = self.incoming.try_send(Incoming::Gone(Peer::Tcp(to)));
             }
             return;
         }
         if !self.has_room(to.ip()) {
-            let _ = self.heard.try_send(Heard::Gone(Peer::Tcp(to)));
+            let _ = self.incoming.try_send(Incoming::Gone(Peer::Tcp(to)));
             return;
         }
         let (sender, messages) = mpsc::channel(OUTPUTS_MAX);
@@ -218,7 +219,7 @@ impl Shared {
                     } else {
                         message
                     };
-                    if self.heard.send(Heard::Message(Peer::Tcp(from), message)).await.is_err() {
+                    if self.incoming.send(Incoming::Message(Peer::Tcp(from), message)).await.is_err() {
                         return;
                     }
                 }
@@ -241,7 +242,7 @@ impl Shared {
             is_it
         };
         if is_it {
-            let _ = self.heard.send(Heard::Gone(Peer::Tcp(from))).await;
+            let _ = self.incoming.send(Incoming::Gone(Peer::Tcp(from))).await;
         }
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of a test end it where they cannot go on")]
 
 use guestright_signalling::Peer;
-use guestright_sip::{Heard, Telephones};
+use guestright_sip::{Incoming, Telephones};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Receiver;
 
 const OPTIONS: &[u8] = b"OPTIONS sip:a SIP/2.0\r\nContent-Length: 2\r\n\r\nhi";
 
-async fn open() -> (Telephones, Receiver<Heard>, SocketAddr) {
+async fn open() -> (Telephones, Receiver<Incoming>, SocketAddr) {
     let (telephones, heard) = Telephones::open("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = telephones.address();
     (telephones, heard, address)
@@ -20,7 +20,7 @@ async fn open() -> (Telephones, Receiver<Heard>, SocketAddr) {
 /// Nothing waits for it unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn next(heard: &mut Receiver<Heard>) -> Heard {
+async fn next(heard: &mut Receiver<Incoming>) -> Incoming {
     tokio::time::timeout(PATIENCE, heard.recv()).await.unwrap().unwrap()
 }
 
@@ -30,7 +30,7 @@ async fn datagrams_come_and_go() {
     let phone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let peer = Peer::Udp(phone.local_addr().unwrap());
     phone.send_to(OPTIONS, address).await.unwrap();
-    assert_eq!(next(&mut heard).await, Heard::Message(peer, OPTIONS.to_vec()));
+    assert_eq!(next(&mut heard).await, Incoming::Message(peer, OPTIONS.to_vec()));
     telephones.send(peer, b"SIP/2.0 200 OK\r\n\r\n".to_vec());
     let mut buffer = [0; 100];
     let (length, from) = phone.recv_from(&mut buffer).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_stream_is_cut_into_messages_however_it_arrives() {
     }
     let mut got = Vec::new();
     while got.len() < bytes.len() {
-        let Heard::Message(from, message) = next(&mut heard).await else { panic!("it has hung up") };
+        let Incoming::Message(from, message) = next(&mut heard).await else { panic!("it has hung up") };
         assert_eq!(from, peer);
         got.extend(message);
     }
@@ -59,7 +59,7 @@ async fn a_stream_is_cut_into_messages_however_it_arrives() {
     phone.read_exact(&mut buffer).await.unwrap();
     assert_eq!(&buffer, b"over the same");
     drop(phone);
-    assert_eq!(next(&mut heard).await, Heard::Gone(peer));
+    assert_eq!(next(&mut heard).await, Incoming::Gone(peer));
 }
 
 #[tokio::test]
@@ -74,9 +74,9 @@ async fn a_telephone_is_called_over_tcp_and_its_absence_is_heard() {
     stream.read_exact(&mut buffer).await.unwrap();
     assert_eq!(&buffer, b"onetwo");
     drop((stream, phone));
-    assert_eq!(next(&mut heard).await, Heard::Gone(Peer::Tcp(at)));
+    assert_eq!(next(&mut heard).await, Incoming::Gone(Peer::Tcp(at)));
     telephones.send(Peer::Tcp(at), b"three".to_vec());
-    assert_eq!(next(&mut heard).await, Heard::Gone(Peer::Tcp(at)));
+    assert_eq!(next(&mut heard).await, Incoming::Gone(Peer::Tcp(at)));
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn rubbish_and_too_many_cost_connections_only() {
     let mut phone = TcpStream::connect(address).await.unwrap();
     let peer = Peer::Tcp(phone.local_addr().unwrap());
     phone.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-    assert_eq!(next(&mut heard).await, Heard::Gone(peer));
+    assert_eq!(next(&mut heard).await, Incoming::Gone(peer));
     let mut phones = Vec::new();
     for _ in 0..9 {
         phones.push(TcpStream::connect(address).await.unwrap());
@@ -95,5 +95,5 @@ async fn rubbish_and_too_many_cost_connections_only() {
     let closed = tokio::time::timeout(PATIENCE, phones[8].read(&mut buffer)).await.unwrap();
     assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
     phones[0].write_all(OPTIONS).await.unwrap();
-    assert!(matches!(next(&mut heard).await, Heard::Message(..)));
+    assert!(matches!(next(&mut heard).await, Incoming::Message(..)));
 }

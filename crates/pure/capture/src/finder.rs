@@ -95,13 +95,13 @@ impl Finder {
         } else if let Some(header) = RtpHeader::parse(datagram.payload, datagram.missing) {
             self.rtp(datagram, &header);
         } else {
-            self.agreements.take(datagram.payload);
+            self.agreements.read_payload(datagram.payload);
         }
     }
 
     /// Takes a segment of TCP, in which there may be SIP.
     pub fn handle_segment(&mut self, segment: &Datagram<'_>) {
-        self.agreements.take(segment.payload);
+        self.agreements.read_payload(segment.payload);
     }
 
     /// The next packet of a stream, and the stream's index in [`Finder::streams`].

@@ -1,10 +1,14 @@
-//! What calls agreed on, from SIP messages in the capture: RFC 3261, RFC 8866, RFC 3264.
+//! What calls agreed on, from SIP messages in the capture: RFC 3261, RFC 8866, RFC 3264. A capture may have cut a
+//! message short, so a line that cannot be read is passed over.
 
+use guestright_wire::sdp::{Attribute, Connection, Limits, Lines, MediaLine, RtpMap};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// The most places that are remembered.
-const PLACES_MAX: usize = 10_000;
+/// The most addresses that are remembered.
+const ADDRESSES_MAX: usize = 10_000;
+/// How much of one description is read: no message of a capture is longer.
+const LIMITS: Limits = Limits { bytes_max: 65_535, lines_max: 1_000, media_max: 16 };
 /// The most payload types of one description.
 const TYPES_MAX: usize = 128;
 /// The longest name of a codec.
@@ -35,15 +39,15 @@ pub struct Media {
 /// What the SIP messages so far have said.
 #[derive(Clone, Debug, Default)]
 pub struct Agreements {
-    places: BTreeMap<SocketAddr, Media>,
+    addresses: BTreeMap<SocketAddr, Media>,
     /// What a payload type means wherever it was mentioned; `None` if it means different things.
     anywhere: BTreeMap<u8, Option<Mapping>>,
     messages: u64,
 }
 
 impl Agreements {
-    /// Takes a datagram or segment that may be SIP; anything else changes nothing.
-    pub fn take(&mut self, payload: &[u8]) {
+    /// Reads a datagram or segment that may be SIP; anything else changes nothing.
+    pub fn read_payload(&mut self, payload: &[u8]) {
         if !is_sip(payload) {
             return;
         }
@@ -51,15 +55,15 @@ impl Agreements {
         let text = String::from_utf8_lossy(payload);
         let body = text.split_once("\r\n\r\n").or_else(|| text.split_once("\n\n"));
         let Some((_, body)) = body else { return };
-        for (place, media) in describe(body) {
+        for (address, media) in read_body(body) {
             for (number, mapping) in &media.types {
                 let known = self.anywhere.entry(*number).or_insert_with(|| Some(mapping.clone()));
                 if known.as_ref() != Some(mapping) {
                     *known = None;
                 }
             }
-            if self.places.len() < PLACES_MAX || self.places.contains_key(&place) {
-                self.places.insert(place, media);
+            if self.addresses.len() < ADDRESSES_MAX || self.addresses.contains_key(&address) {
+                self.addresses.insert(address, media);
             }
         }
     }
@@ -71,13 +75,13 @@ impl Agreements {
 
     /// What was agreed on for a stream: as its receiver wants it, or else as its sender would receive.
     pub fn media(&self, from: SocketAddr, to: SocketAddr) -> Option<&Media> {
-        self.places.get(&to).or_else(|| self.places.get(&from))
+        self.addresses.get(&to).or_else(|| self.addresses.get(&from))
     }
 
     /// What a payload type of a stream means. Where addresses were translated on the way, what every description of
     /// the capture says of that type.
     pub fn mapping(&self, from: SocketAddr, to: SocketAddr, payload_type: u8) -> Option<&Mapping> {
-        let here = [to, from].into_iter().filter_map(|place| self.places.get(&place));
+        let here = [to, from].into_iter().filter_map(|address| self.addresses.get(&address));
         here.filter_map(|media| media.types.get(&payload_type))
             .next()
             .or_else(|| self.anywhere.get(&payload_type)?.as_ref())
@@ -90,64 +94,64 @@ fn is_sip(payload: &[u8]) -> bool {
     STARTS.iter().any(|start| payload.starts_with(start))
 }
 
-fn describe(body: &str) -> Vec<(SocketAddr, Media)> {
-    let mut found: Vec<(Option<IpAddr>, u16, Media)> = Vec::new();
+/// A stream of a description that is being read.
+struct Stream {
+    address: Option<IpAddr>,
+    port: u16,
+    media: Media,
+}
+
+fn read_body(body: &str) -> Vec<(SocketAddr, Media)> {
+    let Ok(lines) = Lines::new(body, &LIMITS) else { return Vec::new() };
+    let mut found: Vec<Stream> = Vec::new();
     let mut session: Option<IpAddr> = None;
-    for line in body.lines().take(1_000) {
-        let Some((key, value)) = line.trim_end().split_once('=') else { continue };
-        match (key, found.last_mut()) {
-            ("c", None) => session = connection(value).or(session),
-            ("c", Some((place, ..))) => *place = connection(value).or(*place),
-            ("m", _) => {
-                if let Some((port, media)) = media_line(value) {
-                    found.push((session, port, media));
-                }
+    for field in lines.filter_map(|line| line.field().ok()) {
+        let value = field.value.trim_end();
+        match (field.kind, found.last_mut()) {
+            ('c', None) => session = connection(value).or(session),
+            ('c', Some(stream)) => stream.address = connection(value).or(stream.address),
+            ('m', _) => {
+                let stream = read_media(value);
+                found.extend(stream.map(|(port, media)| Stream { address: session, port, media }));
             }
-            ("a", Some((.., media))) => attribute(value, media),
+            ('a', Some(stream)) => read_attribute(Attribute::parse(value), &mut stream.media),
             _ => {}
         }
     }
-    let placed =
-        |(place, port, media): (Option<IpAddr>, u16, Media)| Some((SocketAddr::new(place?, port), media));
-    found.into_iter().filter(|(_, port, _)| *port != 0).take(16).filter_map(placed).collect()
+    let placed = |stream: Stream| Some((SocketAddr::new(stream.address?, stream.port), stream.media));
+    found.into_iter().filter(|stream| stream.port != 0).take(LIMITS.media_max).filter_map(placed).collect()
 }
 
-/// `IN IP4 192.0.2.1`, perhaps with a time to live behind a slash.
 fn connection(value: &str) -> Option<IpAddr> {
-    value.split_whitespace().nth(2)?.split('/').next()?.parse().ok()
+    Connection::parse(value)?.ip()
 }
 
-/// `audio 4000 RTP/AVP 0 8 96`.
-fn media_line(value: &str) -> Option<(u16, Media)> {
-    let mut words = value.split_whitespace();
-    let kind: String = words.next()?.chars().filter(char::is_ascii_alphanumeric).take(NAME_MAX).collect();
-    let port = words.next()?.split('/').next()?.parse().ok()?;
-    let protected = words.next()?.contains("SAVP");
-    Some((port, Media { kind, protected, ..Media::default() }))
+fn read_media(value: &str) -> Option<(u16, Media)> {
+    let line = MediaLine::parse(value)?;
+    let kind: String = line.kind.chars().filter(char::is_ascii_alphanumeric).take(NAME_MAX).collect();
+    let protected = line.protocol.contains("SAVP");
+    Some((line.port()?, Media { kind, protected, ..Media::default() }))
 }
 
-fn attribute(value: &str, media: &mut Media) {
-    if let Some(ptime) = value.strip_prefix("ptime:") {
-        media.ptime_ms = ptime.trim().parse().ok().filter(|ms| (1..=1_000).contains(ms));
+fn read_attribute(attribute: Attribute<'_>, media: &mut Media) {
+    let Some(value) = attribute.value else { return };
+    match attribute.name {
+        "ptime" => media.ptime_ms = value.trim().parse().ok().filter(|ms| (1..=1_000).contains(ms)),
+        // Keys beside a profile without protection: "best effort", which softphones take up.
+        "crypto" | "fingerprint" | "key-mgmt" => media.protected = true,
+        "rtpmap" => {
+            let mapping = RtpMap::parse(value).and_then(read_mapping);
+            media.types.extend(mapping.filter(|_| media.types.len() < TYPES_MAX));
+        }
+        _ => {}
     }
-    // Keys beside a profile without protection: "best effort", which softphones take up.
-    if ["crypto:", "fingerprint:", "key-mgmt:"].iter().any(|key| value.starts_with(key)) {
-        media.protected = true;
-    }
-    let Some((number, codec)) = value.strip_prefix("rtpmap:").and_then(|map| map.split_once(' ')) else {
-        return;
-    };
-    let mut parts = codec.trim().split('/');
-    let (Ok(number), Some(name), Some(Ok(clock_rate))) =
-        (number.trim().parse::<u8>(), parts.next(), parts.next().map(str::parse::<u32>))
-    else {
-        return;
-    };
-    let name: String = name.chars().filter(|c| c.is_ascii_graphic()).take(NAME_MAX).collect();
-    let sensible = number < 128 && !name.is_empty() && (1_000..=384_000).contains(&clock_rate);
-    if sensible && media.types.len() < TYPES_MAX {
-        media.types.insert(number, Mapping { name, clock_rate });
-    }
+}
+
+fn read_mapping(map: RtpMap<'_>) -> Option<(u8, Mapping)> {
+    let number = map.payload.trim().parse().ok().filter(|number| *number < 128)?;
+    let clock_rate = map.clock.parse().ok().filter(|rate| (1_000..=384_000).contains(rate))?;
+    let name: String = map.name.chars().filter(|c| c.is_ascii_graphic()).take(NAME_MAX).collect();
+    (!name.is_empty()).then_some((number, Mapping { name, clock_rate }))
 }
 
 #[cfg(test)]
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn names_the_dynamic_types_of_a_call() {
         let mut agreements = Agreements::default();
-        agreements.take(INVITE.as_bytes());
+        agreements.read_payload(INVITE.as_bytes());
         let (caller, other) = ("192.0.2.1:4000".parse().unwrap(), "192.0.2.9:5000".parse().unwrap());
         let opus = Mapping { name: "opus".to_owned(), clock_rate: 48_000 };
         assert_eq!(agreements.mapping(other, caller, 96), Some(&opus));
@@ -174,10 +178,10 @@ mod tests {
     #[test]
     fn behind_a_translated_address_a_type_is_named_only_if_all_agree() {
         let mut agreements = Agreements::default();
-        agreements.take(INVITE.as_bytes());
+        agreements.read_payload(INVITE.as_bytes());
         let (a, b) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
         assert_eq!(agreements.mapping(a, b, 96).unwrap().name, "opus");
-        agreements.take(INVITE.replace("opus/48000/2", "speex/16000").as_bytes());
+        agreements.read_payload(INVITE.replace("opus/48000/2", "speex/16000").as_bytes());
         assert_eq!(agreements.mapping(a, b, 96), None);
     }
 
@@ -186,7 +190,7 @@ mod tests {
         let sdp = "SIP/2.0 200 OK\r\n\r\nc=IN IP4 192.0.2.1\r\nm=audio 4000 RTP/AVP 0\r\n\
             a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x\r\n";
         let mut agreements = Agreements::default();
-        agreements.take(sdp.as_bytes());
+        agreements.read_payload(sdp.as_bytes());
         let place = "192.0.2.1:4000".parse().unwrap();
         assert!(agreements.media(place, place).unwrap().protected);
     }
@@ -197,8 +201,8 @@ mod tests {
         for text in
             ["HTTP/1.1 200 OK\r\n\r\nm=audio 1 RTP/AVP 0", "SIP/2.0 200 OK\r\n\r\nm=audio x y z\r\na=rtpmap:"]
         {
-            agreements.take(text.as_bytes());
+            agreements.read_payload(text.as_bytes());
         }
-        assert!(agreements.places.is_empty());
+        assert!(agreements.addresses.is_empty());
     }
 }

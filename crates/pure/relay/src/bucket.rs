@@ -18,7 +18,7 @@ impl Bucket {
     }
 
     /// Whether one more may pass now.
-    pub(crate) fn take(&mut self, now: Time) -> bool {
+    pub(crate) fn admit(&mut self, now: Time) -> bool {
         let due = self.due.max(now);
         if due.since(now) > self.depth {
             return false;
@@ -35,17 +35,17 @@ mod tests {
     #[test]
     fn lets_the_rate_and_one_burst_pass() {
         let mut bucket = Bucket::new(100, 20);
-        let at_once = (0..1_000).filter(|_| bucket.take(Time(5_000_000))).count();
+        let at_once = (0..1_000).filter(|_| bucket.admit(Time(5_000_000))).count();
         assert_eq!(at_once, 21);
-        let over_a_second = (0..10_000).filter(|step| bucket.take(Time(5_000_000 + step * 100))).count();
+        let over_a_second = (0..10_000).filter(|step| bucket.admit(Time(5_000_000 + step * 100))).count();
         assert!((99..=101).contains(&over_a_second), "{over_a_second}");
     }
 
     #[test]
     fn is_full_again_after_a_pause_and_no_fuller() {
         let mut bucket = Bucket::new(100, 20);
-        while bucket.take(Time(0)) {}
+        while bucket.admit(Time(0)) {}
         let later = Time(3_600_000_000);
-        assert_eq!((0..1_000).filter(|_| bucket.take(later)).count(), 21);
+        assert_eq!((0..1_000).filter(|_| bucket.admit(later)).count(), 21);
     }
 }

@@ -1,6 +1,8 @@
+use crate::end::End;
+use crate::forward::Forward;
 use crate::packet::Carried;
 use crate::settings::{Limits, Protection, RelayError, SideSettings};
-use crate::side::{Channel, End, Side};
+use crate::side::{Channel, Side};
 use crate::statistics::{Refusal, Statistics};
 use guestright_units::{Micros, Time};
 use std::collections::VecDeque;
@@ -10,6 +12,36 @@ use std::net::SocketAddr;
 const EVENTS_MAX: usize = 16;
 
 /// One call's media at a home.
+///
+/// It opens no socket and reads no clock. Whoever drives it does four things:
+///
+/// 1. makes it with what is known of the two sides, and gives it what is agreed on later ([`update`](Self::update),
+///    [`update_both`](Self::update_both));
+/// 2. gives it every datagram with the side and the port that it came in on ([`handle_datagram`](Self::handle_datagram)),
+///    and sends what the [`Forward`] says: the datagram itself if it is `unchanged`, else what was written to `out`;
+/// 3. calls [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) is reached;
+/// 4. drains [`poll_event`](Self::poll_event) after that. Events that nobody fetches are dropped in the end.
+///
+/// ```
+/// use guestright_relay::{Call, Channel, Limits, Protection, Side, SideSettings, Sources};
+/// use guestright_units::Time;
+///
+/// let plain = |address: &str| SideSettings {
+///     media: Some(address.parse().expect("an address")),
+///     sources: Sources::Signalled,
+///     protection: Protection::Plain,
+///     ..SideSettings::closed()
+/// };
+/// let (alice, bob) = ("192.0.2.1:4000", "198.51.100.2:5000");
+/// let mut call = Call::new(Limits::default(), plain(alice), plain(bob), Time(0))?;
+/// let (rtp, mut out) = ([0x80, 0, 0, 1, 0, 0, 0, 160, 0, 0, 0, 7, 0xff], Vec::new());
+/// let from = alice.parse()?;
+/// let forward = call.handle_datagram(Side::A, Channel::Media, from, &rtp, &mut out, Time(20_000));
+/// let forward = forward.expect("it is passed on");
+/// assert_eq!((forward.side, forward.to, forward.unchanged), (Side::B, bob.parse()?, true));
+/// assert!(call.poll_event().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Call {
     limits: Limits,
@@ -22,24 +54,11 @@ pub struct Call {
     look_at: Time,
 }
 
-/// Where a datagram is to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forward {
-    /// The side to send it on.
-    pub side: Side,
-    /// The port of that side to send it from.
-    pub channel: Channel,
-    /// The address to send it to.
-    pub to: SocketAddr,
-    /// Whether it goes as it came. If not, what is to be sent was written.
-    pub unchanged: bool,
-}
-
 /// What happened to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Something acceptable came from a side: for the first time, or after [`Event::Silent`].
-    Heard {
+    Active {
         /// The side.
         side: Side,
     },
@@ -97,7 +116,7 @@ impl Call {
     /// If it makes no sense. Then nothing has changed.
     pub fn update_both(&mut self, a: SideSettings, b: SideSettings, now: Time) -> Result<(), RelayError> {
         compatible(&a, &b)?;
-        b.check(Side::B)?;
+        b.validate(Side::B)?;
         let limits = self.limits;
         self.a.update(Side::A, a, &limits, now)?;
         self.b.update(Side::B, b, &limits, now)
@@ -141,7 +160,7 @@ impl Call {
             let silent_after = self.limits.silent_after;
             let end = self.end_mut(side);
             end.expire(now);
-            if !end.reported_silent && now.since(end.heard) >= silent_after {
+            if !end.reported_silent && now.since(end.last_received) >= silent_after {
                 (end.silent, end.reported_silent) = (true, true);
                 self.report(Event::Silent { side });
             }
@@ -190,7 +209,7 @@ impl Call {
         let moved = near.accept(channel, from, sender, carried, now)?;
         let fresh = std::mem::replace(&mut near.silent, false);
         near.reported_silent = false;
-        near.heard = now;
+        near.last_received = now;
         let towards = match carried {
             Carried::Rtcp(_) => Channel::Control,
             // What is neither goes the way it came.
@@ -212,7 +231,7 @@ impl Call {
             self.report(Event::Moved { side, channel, to: from });
         }
         if fresh {
-            self.report(Event::Heard { side });
+            self.report(Event::Active { side });
         }
         forward
     }

@@ -53,8 +53,8 @@ impl Guard {
             self.late = Some((std::mem::replace(&mut self.incoming, next), late_until));
         }
         if self.outgoing.key != keys.outgoing {
-            let place = self.retired.iter().position(|retired| retired.key == keys.outgoing);
-            let back = place.and_then(|place| self.retired.remove(place));
+            let index = self.retired.iter().position(|retired| retired.key == keys.outgoing);
+            let back = index.and_then(|index| self.retired.remove(index));
             let next = back.unwrap_or_else(|| Keyed::sealing(&keys.outgoing));
             self.retired.push_front(std::mem::replace(&mut self.outgoing, next));
             self.retired.truncate(RETIRED_MAX);

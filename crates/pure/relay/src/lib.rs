@@ -15,6 +15,8 @@
 
 mod bucket;
 mod call;
+mod end;
+mod forward;
 mod guard;
 mod packet;
 mod settings;
@@ -22,7 +24,8 @@ mod side;
 mod statistics;
 mod stream;
 
-pub use call::{Call, Event, Forward};
+pub use call::{Call, Event};
+pub use forward::Forward;
 pub use guard::SrtpKeys;
 pub use settings::{Limits, Protection, RelayError, SideSettings, Sources};
 pub use side::{Channel, Side};

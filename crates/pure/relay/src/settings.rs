@@ -145,7 +145,7 @@ impl SideSettings {
     }
 
     /// Whether the side alone makes sense.
-    pub(crate) fn check(&self, side: Side) -> Result<(), RelayError> {
+    pub(crate) fn validate(&self, side: Side) -> Result<(), RelayError> {
         let srtp = matches!(self.protection, Protection::Srtp(_));
         if self.sources == Sources::Proven && !srtp && self.protection != Protection::Closed {
             return Err(RelayError::UnprovenSources { side });

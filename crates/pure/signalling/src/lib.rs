@@ -18,14 +18,17 @@
 mod address;
 mod message;
 mod names;
+mod peer;
 mod proxy;
 mod registrar;
 pub mod sdp;
+pub mod transaction;
 
 pub use address::{NameAddress, Uri, Via};
 pub use message::{MESSAGE_MAX, Message, MessageError, Method, Start};
 pub use names::{Contact, Member, Names, Target};
+pub use peer::Peer;
 pub use proxy::{
-    CallId, CallStatus, Config, Event, Found, Link, MediaSide, Peer, Phase, Proxy, Reach, Sides, Source,
+    CallId, CallStatus, Config, Event, Found, Legs, Link, MediaSide, Phase, Proxy, Reach, Side, Sides, Source,
 };
-pub use registrar::{Binding, Registrar, Registration, RegistrationError};
+pub use registrar::{Binding, Order, Registrar, Registration, RegistrationError};

@@ -111,7 +111,7 @@ pub enum Start {
     Response {
         /// Its number, from 100 to 699.
         code: u16,
-        /// What people are told.
+        /// The reason phrase, for people.
         reason: String,
     },
 }
@@ -292,6 +292,29 @@ impl Message {
     pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
         self.push(name, value);
         self
+    }
+
+    /// Adds the headers of these names as another message has them.
+    pub(crate) fn copy_headers(&mut self, from: &Self, names: &[&str]) {
+        for name in names {
+            for value in from.values(name) {
+                self.push(name, value);
+            }
+        }
+    }
+
+    /// The status code of a response.
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self.start {
+            Start::Response { code, .. } => Some(code),
+            Start::Request { .. } => None,
+        }
+    }
+
+    /// The number in CSeq (RFC 3261 section 8.1.1.5).
+    pub(crate) fn sequence(&self) -> Option<u32> {
+        let (number, _) = self.get("CSeq")?.split_once([' ', '\t'])?;
+        decimal(number).filter(|number| *number < 1 << 31)
     }
 
     /// Gives it a body.

@@ -76,7 +76,7 @@ impl Names {
 
     /// Who has this address.
     #[must_use]
-    pub fn at(&self, address: IpAddr) -> Option<&Member> {
+    pub fn member_at(&self, address: IpAddr) -> Option<&Member> {
         self.members.get(self.by_address.get(&address)?)
     }
 

@@ -48,6 +48,15 @@ pub struct Registration {
     contacts: Vec<(Uri, u64)>,
 }
 
+/// What tells an older REGISTER from a later one (RFC 3261 section 10.3, step 7).
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// The telephone's Call-ID.
+    pub call_id: &'a str,
+    /// The number in CSeq.
+    pub sequence: u32,
+}
+
 /// The bindings of all members.
 #[derive(Clone, Debug, Default)]
 pub struct Registrar {
@@ -110,11 +119,12 @@ impl Registrar {
         member: &str,
         from: Peer,
         registration: &Registration,
-        (call_id, sequence): (&str, u32),
+        order: Order<'_>,
         now: Time,
     ) -> Result<(), RegistrationError> {
         let mut bindings = self.bindings.get(member).cloned().unwrap_or_default();
         bindings.retain(|binding| binding.ends > now);
+        let Order { call_id, sequence } = order;
         let late = |binding: &Binding| binding.call_id == call_id && binding.sequence >= sequence;
         if registration.remove_all {
             if bindings.iter().any(late) {
@@ -169,7 +179,7 @@ impl Registrar {
     }
 
     /// Forgets what has ended, and everybody who is not a member any more.
-    pub fn tidy(&mut self, is_member: impl Fn(&str) -> bool, now: Time) {
+    pub fn remove_expired(&mut self, is_member: impl Fn(&str) -> bool, now: Time) {
         self.bindings.retain(|name, bindings| {
             bindings.retain(|binding| binding.ends > now);
             !bindings.is_empty() && is_member(name)
@@ -225,7 +235,7 @@ mod tests {
         sequence: u32,
     ) -> Result<(), RegistrationError> {
         let registration = Registration::parse(&request(contacts, expires))?;
-        registrar.register("alice", peer(), &registration, ("call", sequence), NOW)
+        registrar.register("alice", peer(), &registration, Order { call_id: "call", sequence }, NOW)
     }
 
     fn count(registrar: &Registrar, now: Time) -> usize {
@@ -301,7 +311,7 @@ mod tests {
         let mut registrar = Registrar::default();
         register(&mut registrar, &["<sip:alice@10.73.5.2>"], None, 1).unwrap();
         assert_eq!(registrar.members(NOW).collect::<Vec<_>>(), [("alice", 1)]);
-        registrar.tidy(|name| name != "alice", NOW);
+        registrar.remove_expired(|name| name != "alice", NOW);
         assert_eq!(count(&registrar, NOW), 0);
     }
 }

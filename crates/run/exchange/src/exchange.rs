@@ -14,7 +14,7 @@ use guestright_identity::KeyId;
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
 use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Member, Peer, Proxy};
-use guestright_sip::{Heard, Telephones};
+use guestright_sip::{Incoming, Telephones};
 use guestright_units::{Micros, Time};
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
@@ -168,7 +168,7 @@ fn config(settings: &Settings, gateway: IpAddr, home: KeyId) -> Config {
 impl Task {
     async fn run(
         mut self,
-        mut from_telephones: mpsc::Receiver<Heard>,
+        mut from_telephones: mpsc::Receiver<Incoming>,
         mut from_links: mpsc::Receiver<LinkEvent>,
         mut from_ways: mpsc::Receiver<WayEvent>,
         mut from_home: mpsc::Receiver<Order>,
@@ -193,11 +193,11 @@ impl Task {
         self.end();
     }
 
-    fn handle_sip(&mut self, received: Heard) {
+    fn handle_sip(&mut self, received: Incoming) {
         let now = self.clock.now();
         match received {
-            Heard::Message(peer, bytes) => self.proxy.handle_message(peer, &bytes, now),
-            Heard::Gone(peer) => self.proxy.handle_unreachable(peer, now),
+            Incoming::Message(peer, bytes) => self.proxy.handle_message(peer, &bytes, now),
+            Incoming::Gone(peer) => self.proxy.handle_unreachable(peer, now),
         }
     }
 
@@ -272,7 +272,7 @@ impl Task {
         }
         self.check_at = now + CHECK_EVERY;
         for call in self.media.active() {
-            self.proxy.handle_media_heard(call, now);
+            self.proxy.handle_media_received(call, now);
         }
         for link in self.links.idle(now) {
             self.unlinked(link, now);
@@ -356,8 +356,8 @@ impl Task {
         let call = |call: CallStatus| {
             json!({
                 "id": call.id.0,
-                "caller": call.who[0],
-                "callee": call.who[1],
+                "caller": call.who.caller,
+                "callee": call.who.callee,
                 "since": call.since.unix_seconds().0,
                 "seconds": (now - call.since).0 / 1_000_000,
                 "phase": call.phase.to_string(),

@@ -4,7 +4,7 @@ use guestright_error::RunError;
 use guestright_media::{Media, MediaCall, Place, Settings, Wanted};
 use guestright_relay::{Protection, Side, SideSettings, SideStatistics, Sources, SrtpKeys};
 use guestright_signalling::sdp::{Keys, Ports, Secret};
-use guestright_signalling::{CallId, MediaSide, Sides, Source};
+use guestright_signalling::{CallId, Legs, MediaSide, Sides, Source};
 use guestright_voice::srtp::{MasterKey, Profile};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) struct CallMedia {
 
 struct OpenCall {
     call: MediaCall,
-    agreed: Option<[MediaSide; 2]>,
+    agreed: Option<Legs<MediaSide>>,
     /// What had been carried when it was last looked at.
     carried: u64,
 }
@@ -32,12 +32,12 @@ impl CallMedia {
     }
 
     /// Opens a call's ports.
-    pub(crate) fn open(&mut self, call: CallId, sides: [Sides; 2]) -> Option<[Ports; 2]> {
+    pub(crate) fn open(&mut self, call: CallId, sides: Legs<Sides>) -> Option<Legs<Ports>> {
         let address = |side: Sides| match side {
             Sides::Tunnel => Place { address: self.gateway, pair: true },
             Sides::Between(local) => Place { address: local, pair: false },
         };
-        let [one, other] = sides.map(address);
+        let Legs { caller: one, callee: other } = sides.map(address);
         let closed = SideSettings::closed;
         let wanted = Wanted { place_a: one, place_b: other, a: closed(), b: closed() };
         let opened = self.sockets.open(wanted);
@@ -47,18 +47,18 @@ impl CallMedia {
             let control = own.control.map_or(own.media.port(), |control| control.port());
             Ports { address: own.media.ip(), media: own.media.port(), control }
         };
-        let ports = [ports(Side::A), ports(Side::B)];
+        let ports = Legs { caller: ports(Side::A), callee: ports(Side::B) };
         self.open.insert(call, OpenCall { call: opened, agreed: None, carried: 0 });
         Some(ports)
     }
 
     /// Carries what was agreed on.
-    pub(crate) fn update(&mut self, call: CallId, sides: [MediaSide; 2]) {
+    pub(crate) fn update(&mut self, call: CallId, sides: Legs<MediaSide>) {
         let Some(open) = self.open.get_mut(&call) else { return };
         if open.agreed.as_ref() == Some(&sides) {
             return;
         }
-        let [one, other] = &sides;
+        let Legs { caller: one, callee: other } = &sides;
         if let Err(error) = open.call.update_both(settings(one), settings(other)) {
             return tracing::warn!(%error, "what a call has agreed on cannot be carried");
         }
@@ -115,8 +115,8 @@ fn settings(side: &MediaSide) -> SideSettings {
         (Source::Tunnel(_), false, _) => (Sources::Address(address), Protection::Plain),
     };
     SideSettings {
-        media: side.ports.map(|(media, _)| at(media)),
-        control: side.ports.map(|(_, control)| at(control)),
+        media: side.ports.map(|ports| at(ports.media)),
+        control: side.ports.map(|ports| at(ports.control)),
         mux: side.mux,
         sources,
         protection,

@@ -1,15 +1,22 @@
-//! Session descriptions of one voice stream: SDP (RFC 8866) in offers and answers (RFC 3264).
+//! Session descriptions of one voice stream: SDP (RFC 8866) in offers and answers (RFC 3264). The text is split by
+//! [`guestright_wire::sdp`]; here is what a telephone makes of it.
 //!
 //! Invariants: a text is looked at only up to [`TEXT_MAX`] bytes and [`MEDIA_MAX`] media; what is emitted parses to
 //! the same; keys are never in `Debug` output; a key line with parameters that we do not know is not there
 //! (RFC 4568 section 6.3.7), and so is one that would switch protection off.
 
+pub use guestright_wire::sdp::Direction;
+
+use guestright_wire::sdp::{
+    Attribute, Connection, Family, Field, Limits, LineError, Lines, MediaLine, RtpMap, SessionVersion,
+    TooLong,
+};
 use std::fmt::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// A description has at most so many bytes.
+/// A description has at most so many bytes. Lines are not counted: there cannot be more of them than bytes.
 const TEXT_MAX: usize = 8_192;
 /// A description has at most so many media.
 pub const MEDIA_MAX: usize = 8;
@@ -95,61 +102,6 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Who sends, seen from whom the description is of (RFC 8866 section 6.7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// Both.
-    #[default]
-    SendReceive,
-    /// Only this side: the other one is on hold.
-    SendOnly,
-    /// Only the other side.
-    ReceiveOnly,
-    /// Nobody.
-    Inactive,
-}
-
-impl Direction {
-    fn name(self) -> &'static str {
-        match self {
-            Self::SendReceive => "sendrecv",
-            Self::SendOnly => "sendonly",
-            Self::ReceiveOnly => "recvonly",
-            Self::Inactive => "inactive",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let all = [Self::SendReceive, Self::SendOnly, Self::ReceiveOnly, Self::Inactive];
-        all.into_iter().find(|direction| direction.name() == text)
-    }
-
-    /// Whether this side sends.
-    pub fn sends(self) -> bool {
-        matches!(self, Self::SendReceive | Self::SendOnly)
-    }
-
-    /// Whether this side wants to receive.
-    pub fn receives(self) -> bool {
-        matches!(self, Self::SendReceive | Self::ReceiveOnly)
-    }
-
-    /// The direction of whom sends and receives so.
-    pub fn new(sends: bool, receives: bool) -> Self {
-        match (sends, receives) {
-            (true, true) => Self::SendReceive,
-            (true, false) => Self::SendOnly,
-            (false, true) => Self::ReceiveOnly,
-            (false, false) => Self::Inactive,
-        }
-    }
-
-    /// What is answered by whom wants `wanted` to this offer (RFC 3264 section 6.1).
-    pub fn answered(self, wanted: Self) -> Self {
-        Self::new(wanted.sends() && self.receives(), wanted.receives() && self.sends())
-    }
-}
-
 /// A payload type and what it stands for (RFC 8866 section 6.6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
@@ -191,6 +143,15 @@ pub struct Agreement {
     pub digest: String,
 }
 
+/// A stream that is not the voice of the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherMedia {
+    /// Which of all streams it is, counted from zero.
+    pub index: usize,
+    /// Its `m=` line, refused: on port 0, with one format.
+    pub line: String,
+}
+
 /// One side's description of a session with one voice stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
@@ -216,8 +177,8 @@ pub struct Description {
     pub crypto: Vec<Crypto>,
     /// Keys are agreed on instead.
     pub agreement: Option<Agreement>,
-    /// Media lines of other kinds, by their place; an answer refuses them there (RFC 3264 section 6).
-    pub others: Vec<(usize, String)>,
+    /// Streams of other kinds, in order; an answer refuses them where they are (RFC 3264 section 6).
+    pub others: Vec<OtherMedia>,
 }
 
 impl Description {
@@ -228,18 +189,18 @@ impl Description {
     /// # Errors
     /// It is too long, malformed, or has no such stream.
     pub fn parse(text: &str) -> Result<Self, DescriptionError> {
-        if text.len() > TEXT_MAX {
-            return Err(DescriptionError::TooLong { got: text.len(), max: TEXT_MAX });
-        }
+        let limits = Limits { bytes_max: TEXT_MAX, lines_max: TEXT_MAX, media_max: MEDIA_MAX };
+        let lines = Lines::new(text, &limits)
+            .map_err(|TooLong { got, max }| DescriptionError::TooLong { got, max })?;
         let mut reader = Reader::default();
-        for (index, line) in text.lines().enumerate() {
-            let wrong = |want| DescriptionError::Line { line: index + 1, want };
-            let line = line.trim_end();
-            if line.is_empty() {
-                continue;
-            }
-            let (kind, value) = line.split_once('=').ok_or_else(|| wrong("a letter, `=`, and a value"))?;
-            reader.line(kind, value).map_err(|problem| match problem {
+        // Lines of white space are none to a telephone, and what is at a line's end means nothing.
+        for line in lines.filter(|line| !line.is_blank()) {
+            let wrong = |want| DescriptionError::Line { line: line.number, want };
+            let field = line.field().map_err(|error| match error {
+                LineError::NoEquals => wrong("a letter, `=`, and a value"),
+                LineError::NoLetter => wrong("one letter before `=`"),
+            })?;
+            reader.read_field(field).map_err(|problem| match problem {
                 Problem::Wrong(want) => wrong(want),
                 Problem::TooMany(what, max) => DescriptionError::TooMany { what, max },
             })?;
@@ -256,17 +217,17 @@ impl Description {
     }
 
     fn write(&self, text: &mut String) -> fmt::Result {
-        let family = if self.address.is_ipv4() { "IP4" } else { "IP6" };
         let ip = self.address.ip();
+        let family = Family::of_address(ip);
         let eol = "\r\n";
         write!(text, "v=0{eol}o=- {} {} IN {family} {ip}{eol}s=-{eol}", self.session, self.version)?;
         write!(text, "c=IN {family} {ip}{eol}t=0 0{eol}")?;
-        let places = self.others.len() + 1;
+        let count = self.others.len() + 1;
         let mut others = self.others.iter().peekable();
         let mut is_written = false;
-        for place in 0..places {
-            match others.next_if(|(at, _)| *at == place) {
-                Some((_, media)) => write!(text, "{media}{eol}")?,
+        for index in 0..count {
+            match others.next_if(|other| other.index == index) {
+                Some(other) => write!(text, "{}{eol}", other.line)?,
                 None if !is_written => {
                     is_written = true;
                     self.write_audio(text, eol)?;
@@ -277,7 +238,7 @@ impl Description {
         if !is_written {
             self.write_audio(text, eol)?;
         }
-        others.try_for_each(|(_, media)| write!(text, "{media}{eol}"))
+        others.try_for_each(|other| write!(text, "{}{eol}", other.line))
     }
 
     fn write_audio(&self, text: &mut String, eol: &str) -> fmt::Result {
@@ -329,12 +290,11 @@ enum Problem {
 /// What has been read so far.
 #[derive(Default)]
 struct Reader {
-    session: u64,
-    version: u64,
+    session: SessionVersion,
     address: Option<IpAddr>,
     direction: Option<Direction>,
     media: usize,
-    others: Vec<(usize, String)>,
+    others: Vec<OtherMedia>,
     /// The lines are those of the audio stream that counts.
     in_audio: bool,
     audio: Option<Audio>,
@@ -355,18 +315,35 @@ struct Audio {
     agreement: Option<Agreement>,
 }
 
+impl Audio {
+    fn new(port: u16, profile: Profile, payloads: Vec<u8>) -> Self {
+        Self {
+            port,
+            profile,
+            payloads,
+            maps: Vec::new(),
+            parameters: Vec::new(),
+            address: None,
+            direction: None,
+            ptime_ms: None,
+            control_port: None,
+            multiplex: false,
+            crypto: Vec::new(),
+            agreement: None,
+        }
+    }
+}
+
 impl Reader {
-    fn line(&mut self, kind: &str, value: &str) -> Result<(), Problem> {
-        match kind {
-            "o" => {
-                let mut words = value.split(' ').skip(1);
-                let mut number = || words.next().and_then(|word| word.parse().ok());
-                let numbers = number().zip(number());
+    fn read_field(&mut self, field: Field<'_>) -> Result<(), Problem> {
+        let value = field.value.trim_end();
+        match field.kind {
+            'o' => {
                 let want = "`o=` with a session's number and version (RFC 8866 section 5.2)";
-                (self.session, self.version) = numbers.ok_or(Problem::Wrong(want))?;
+                self.session = SessionVersion::parse(value).ok_or(Problem::Wrong(want))?;
             }
-            "c" => {
-                let address = connection(value)
+            'c' => {
+                let address = unicast(value)
                     .ok_or(Problem::Wrong("`c=IN IP4` or `c=IN IP6` and an address, not a name"))?;
                 match self.audio.as_mut().filter(|_| self.in_audio) {
                     Some(audio) => audio.address = Some(address),
@@ -374,47 +351,31 @@ impl Reader {
                     None => {}
                 }
             }
-            "m" => self.media(value)?,
-            "a" => self.attribute(value)?,
-            _ if kind.len() == 1 => {}
-            _ => return Err(Problem::Wrong("one letter before `=`")),
+            'm' => self.read_media(value)?,
+            'a' => self.read_attribute(Attribute::parse(value))?,
+            _ => {}
         }
         Ok(())
     }
 
-    fn media(&mut self, value: &str) -> Result<(), Problem> {
+    fn read_media(&mut self, value: &str) -> Result<(), Problem> {
         if self.media == MEDIA_MAX {
             return Err(Problem::TooMany("media", MEDIA_MAX));
         }
-        let place = self.media;
+        let index = self.media;
         self.media += 1;
         self.in_audio = false;
         let wrong = || Problem::Wrong("`m=`, a kind, a port, a protocol and formats");
-        let mut words = value.split(' ').filter(|word| !word.is_empty());
-        let mut next = || words.next().ok_or_else(wrong);
-        let (kind, port, protocol) = (next()?, next()?, next()?);
-        let port = port.split('/').next().unwrap_or_default().parse::<u16>().map_err(|_| wrong())?;
-        let payloads: Vec<_> = words.take(FORMATS_MAX).collect();
-        let profile = Profile::parse(protocol);
-        match (kind, profile, &self.audio) {
+        let line = MediaLine::parse(value).ok_or_else(wrong)?;
+        let port = line.port().ok_or_else(wrong)?;
+        let (kind, protocol) = (line.kind, line.protocol);
+        let payloads: Vec<_> = line.formats().take(FORMATS_MAX).collect();
+        match (kind, Profile::parse(protocol), &self.audio) {
             ("audio", Some(profile), None) if port != 0 => {
                 let payloads = payloads.iter().map(|word| word.parse().ok().filter(|payload| *payload < 128));
                 let payloads = payloads.collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
                 self.in_audio = true;
-                self.audio = Some(Audio {
-                    port,
-                    profile,
-                    payloads,
-                    maps: Vec::new(),
-                    parameters: Vec::new(),
-                    address: None,
-                    direction: None,
-                    ptime_ms: None,
-                    control_port: None,
-                    multiplex: false,
-                    crypto: Vec::new(),
-                    agreement: None,
-                });
+                self.audio = Some(Audio::new(port, profile, payloads));
             }
             _ => {
                 let first = payloads.first().copied().unwrap_or("0");
@@ -423,14 +384,14 @@ impl Reader {
                 if ![kind, protocol, first].iter().all(|word| is_token(word)) {
                     return Err(wrong());
                 }
-                self.others.push((place, format!("m={kind} 0 {protocol} {first}")));
+                self.others.push(OtherMedia { index, line: format!("m={kind} 0 {protocol} {first}") });
             }
         }
         Ok(())
     }
 
-    fn attribute(&mut self, value: &str) -> Result<(), Problem> {
-        let (name, value) = value.split_once(':').unwrap_or((value, ""));
+    fn read_attribute(&mut self, attribute: Attribute<'_>) -> Result<(), Problem> {
+        let (name, value) = (attribute.name, attribute.value.unwrap_or_default());
         let direction = Direction::parse(name);
         let Some(audio) = self.audio.as_mut().filter(|_| self.in_audio) else {
             if let (Some(direction), 0) = (direction, self.media) {
@@ -495,8 +456,8 @@ impl Reader {
             direction = Direction::new(direction.sends(), false);
         }
         Ok(Description {
-            session: self.session,
-            version: self.version,
+            session: self.session.id,
+            version: self.session.version,
             address: SocketAddr::new(ip, audio.port),
             control_port: audio.control_port,
             multiplex: audio.multiplex,
@@ -512,20 +473,17 @@ impl Reader {
 }
 
 /// A unicast address; names are not looked up.
-fn connection(value: &str) -> Option<IpAddr> {
-    let mut words = value.split(' ');
-    let (net, family, address) = (words.next()?, words.next()?, words.next()?);
-    let address: IpAddr = address.parse().ok()?;
-    let fits = (family == "IP4" && address.is_ipv4()) || (family == "IP6" && address.is_ipv6());
+fn unicast(value: &str) -> Option<IpAddr> {
+    let connection = Connection::parse(value).filter(|connection| connection.range.is_none())?;
+    let address = connection.ip()?;
+    let fits = connection.family == Family::of_address(address);
     let unicast = !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST);
-    (net == "IN" && fits && unicast).then_some(address)
+    (fits && unicast).then_some(address)
 }
 
 fn rtpmap(value: &str) -> Option<Format> {
-    let (payload, encoding) = value.split_once(' ')?;
-    let mut parts = encoding.trim().split('/');
-    let (name, clock) = (parts.next()?, parts.next()?);
-    let channels = parts.next().map_or(Some(1), |text| text.parse().ok())?;
+    let RtpMap { payload, name, clock, channels } = RtpMap::parse(value)?;
+    let channels = channels.map_or(Some(1), |text| text.parse().ok())?;
     let token = !name.is_empty() && name.len() <= WORD_MAX && name.chars().all(|c| c.is_ascii_graphic());
     let clock_hz = clock.parse().ok().filter(|hz| (1_000..=192_000).contains(hz))?;
     let payload = payload.parse().ok().filter(|payload| *payload < 128)?;
@@ -550,13 +508,8 @@ fn well_known(payload: u8) -> Option<Format> {
 
 /// A key line: one key, no master key identifier, no parameters (RFC 4568 section 9.2).
 fn crypto(value: &str) -> Option<Crypto> {
-    let mut words = value.split(' ').filter(|word| !word.is_empty());
-    let (tag, suite, key) = (words.next()?, words.next()?, words.next()?);
-    if words.next().is_some() || suite.len() > WORD_MAX {
-        return None;
-    }
+    let guestright_wire::sdp::Crypto { tag, suite, key } = guestright_wire::sdp::Crypto::parse(value)?;
     let tag = tag.parse().ok().filter(|tag| (1..=999_999_999).contains(tag))?;
-    let key = key.strip_prefix("inline:")?;
     let mut parts = key.split('|');
     let key = parts.next()?;
     // A lifetime may follow; an identifier, which has a colon, is not for us.
@@ -564,7 +517,7 @@ fn crypto(value: &str) -> Option<Crypto> {
         return None;
     }
     let base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
-    let fits = !key.is_empty() && key.len() <= WORD_MAX && key.chars().all(base64);
+    let fits = !key.is_empty() && key.len() <= WORD_MAX && key.chars().all(base64) && suite.len() <= WORD_MAX;
     let names = suite.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     (fits && names).then(|| Crypto { tag, suite: suite.to_owned(), key: Zeroizing::new(key.to_owned()) })
 }

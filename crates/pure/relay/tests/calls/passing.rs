@@ -139,7 +139,7 @@ fn silence_is_told_once_and_so_is_its_end() {
     let mut near = outward();
     let said = |sequence| rtp(0, sequence, &[0; 160]);
     give(&mut near, A, MEMBER, &said(1), 0).unwrap();
-    assert_eq!(near.poll_event(), Some(Event::Heard { side: Side::A }));
+    assert_eq!(near.poll_event(), Some(Event::Active { side: Side::A }));
     assert_eq!(near.poll_event(), None);
     near.handle_timeout(Time(59_000_000));
     assert_eq!(near.poll_event(), None);
@@ -148,7 +148,7 @@ fn silence_is_told_once_and_so_is_its_end() {
     let events: Vec<_> = std::iter::from_fn(|| near.poll_event()).collect();
     assert_eq!(events, [Event::Silent { side: Side::A }, Event::Silent { side: Side::B }]);
     give(&mut near, A, MEMBER, &said(2), 70_000).unwrap();
-    assert_eq!(near.poll_event(), Some(Event::Heard { side: Side::A }));
+    assert_eq!(near.poll_event(), Some(Event::Active { side: Side::A }));
     assert!(near.poll_timeout() > Time(61_000_000));
 }
 

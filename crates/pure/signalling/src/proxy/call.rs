@@ -1,66 +1,25 @@
-//! Calls: two legs, and what they have agreed on.
+//! One call: its two legs, the telephones that ring for it, and what it has agreed on.
 
-use super::config::{Party, Sides};
-use super::transaction::ServerKey;
-use super::{Event, Peer, Proxy};
-use crate::sdp::{Heard, Keys, Mode, Network, Ports, Secret};
+use super::event::{CallId, CallStatus, Link, Phase, Sides};
+use super::legs::{Legs, Side};
+use super::media::Media;
+use crate::peer::{Party, Peer};
+use crate::sdp::Network;
+use crate::transaction::ServerKey;
 use crate::{NameAddress, Uri};
 use guestright_identity::KeyId;
 use guestright_units::Time;
-use std::fmt;
+use std::collections::BTreeMap;
 
 /// No callee has more dialogs that may become the call (RFC 3261 section 12: one for each telephone that rings).
 const DIALOGS_MAX: usize = 16;
 
-/// A call, for as long as the home runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub u64);
-
-impl fmt::Display for CallId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// How far a call is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// The callee's home is looked for, or it is found out whether the caller's home may speak for it.
-    Finding,
-    /// The media relay is asked for ports.
-    Allocating,
-    /// The callee is asked.
-    Calling,
-    /// They talk.
-    Up,
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Finding => "finding",
-            Self::Allocating => "allocating",
-            Self::Calling => "calling",
-            Self::Up => "up",
-        })
-    }
-}
-
-/// A call, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallStatus {
-    /// Which.
-    pub id: CallId,
-    /// Who calls, and who is called: members by name, others as contacts or by key.
-    pub who: [String; 2],
-    /// Whether it goes to or comes from another home.
-    pub is_between: bool,
-    /// Since when.
-    pub since: Time,
-    /// How far it is.
-    pub phase: Phase,
-    /// How it is protected, once that is agreed on.
-    pub mode: Option<Mode>,
+/// Where a request goes.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub(super) peer: Peer,
+    /// Its request URI.
+    pub(super) target: Uri,
 }
 
 /// One side of a call.
@@ -69,45 +28,36 @@ pub(super) struct Leg {
     pub(super) party: Party,
     pub(super) call_id: String,
     /// Who is on this side, and who on the other, as written on this side.
-    pub(super) near: NameAddress,
-    pub(super) far: NameAddress,
-    pub(super) peer: Peer,
-    /// What requests to this side are for.
-    pub(super) target: Uri,
+    pub(super) local: NameAddress,
+    pub(super) remote: NameAddress,
+    /// Where requests to this side go.
+    pub(super) route: Route,
     /// The largest CSeq sent to this side.
     pub(super) sequence: u32,
+}
+
+impl Leg {
+    pub(super) fn network(&self) -> Network {
+        match self.party {
+            Party::Member(_) => Network::Tunnel,
+            Party::Home(_) => Network::Between,
+        }
+    }
 }
 
 /// What a telephone of the callee has answered from.
 #[derive(Clone, Debug)]
 pub(super) struct Dialog {
     pub(super) tag: String,
-    pub(super) peer: Peer,
-    pub(super) target: Uri,
-}
-
-/// What is agreed on about media.
-#[derive(Debug, Default)]
-pub(super) struct Media {
-    pub(super) ports: Option<[Ports; 2]>,
-    pub(super) mode: Option<Mode>,
-    pub(super) index: Option<usize>,
-    /// An offer without an answer: from which leg, and what.
-    pub(super) offer: Option<(usize, Heard)>,
-    /// Whether the last offer was answered.
-    pub(super) answered: bool,
-    /// What both have agreed on last.
-    pub(super) agreed: [Option<Heard>; 2],
-    /// Our keys on each side.
-    pub(super) ours: [Option<Secret>; 2],
+    pub(super) route: Route,
 }
 
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) legs: [Leg; 2],
+    pub(super) legs: Legs<Leg>,
     pub(super) phase: Phase,
     pub(super) since: Time,
-    /// When something was last heard of it.
+    /// When media or signalling of it came last.
     pub(super) alive: Time,
     pub(super) caller_tag: String,
     /// The callee's; the call is with the one that is confirmed.
@@ -118,7 +68,7 @@ pub(super) struct Call {
     /// Who another home says that calls, until that is known to be so.
     pub(super) claimed: Option<KeyId>,
     /// Telephones to ring.
-    pub(super) targets: Vec<(Peer, Uri)>,
+    pub(super) targets: Vec<Route>,
     pub(super) media: Media,
 }
 
@@ -131,109 +81,84 @@ impl Call {
         })
     }
 
-    pub(super) fn network(&self, leg: usize) -> Network {
-        match self.legs[leg].party {
-            Party::Member(_) => Network::Tunnel,
-            Party::Home(_) => Network::Between,
-        }
-    }
-
-    /// The callee is there.
-    pub(super) fn lead_to(&mut self, peer: Peer, party: Party, near: NameAddress) {
-        self.targets = vec![(peer, near.uri.clone())];
-        self.legs[1].target = near.uri.clone();
-        (self.legs[1].party, self.legs[1].near, self.legs[1].peer) = (party, near, peer);
+    /// The callee is there. Several telephones may ring; the first one stands for them until one accepts.
+    pub(super) fn set_callee(&mut self, peer: Peer, party: Party, local: NameAddress) {
+        let route = Route { peer, target: local.uri.clone() };
+        self.targets = vec![route.clone()];
+        let callee = &mut self.legs.callee;
+        (callee.party, callee.local, callee.route) = (party, local, route);
     }
 
     /// The tag of who is on this side.
-    pub(super) fn tag(&self, leg: usize) -> Option<&str> {
-        if leg == 0 { Some(&self.caller_tag) } else { self.confirmed.as_deref() }
+    pub(super) fn tag(&self, side: Side) -> Option<&str> {
+        match side {
+            Side::Caller => Some(&self.caller_tag),
+            Side::Callee => self.confirmed.as_deref(),
+        }
+    }
+
+    /// Whether a request from `side` with these tags in From and To belongs to this call.
+    pub(super) fn is_dialog(&self, side: Side, from_tag: &str, to_tag: Option<&str>) -> bool {
+        let is_callee = |tag: &str| match &self.confirmed {
+            Some(confirmed) => confirmed == tag,
+            None => self.dialogs.iter().any(|dialog| dialog.tag == tag),
+        };
+        match (side, to_tag) {
+            (Side::Caller, Some(to)) => from_tag == self.caller_tag && is_callee(to),
+            (Side::Callee, Some(to)) => to == self.caller_tag && is_callee(from_tag),
+            (_, None) => false,
+        }
     }
 
     /// A telephone of the callee speaks: from now on requests for it go there.
     pub(super) fn note_dialog(&mut self, tag: &str, peer: Peer, target: Option<Uri>) {
         if let Some(dialog) = self.dialogs.iter_mut().find(|dialog| dialog.tag == tag) {
-            dialog.target = target.unwrap_or_else(|| dialog.target.clone());
+            dialog.route.target = target.unwrap_or_else(|| dialog.route.target.clone());
         } else if self.dialogs.len() < DIALOGS_MAX {
-            let target = target.unwrap_or_else(|| self.legs[1].target.clone());
-            self.dialogs.push(Dialog { tag: tag.to_owned(), peer, target });
+            let target = target.unwrap_or_else(|| self.legs.callee.route.target.clone());
+            self.dialogs.push(Dialog { tag: tag.to_owned(), route: Route { peer, target } });
         }
     }
 
     /// One of the callee's telephones was taken off the hook.
     pub(super) fn confirm(&mut self, tag: &str) {
         if let Some(dialog) = self.dialogs.iter().find(|dialog| dialog.tag == tag) {
-            (self.legs[1].peer, self.legs[1].target) = (dialog.peer, dialog.target.clone());
+            self.legs.callee.route = dialog.route.clone();
             self.confirmed = Some(tag.to_owned());
             self.phase = Phase::Up;
         }
     }
 
     /// Where a request for `tag` on this side goes.
-    pub(super) fn route(&self, leg: usize, tag: Option<&str>) -> (Peer, Uri) {
-        let early = self.dialogs.iter().find(|dialog| leg == 1 && Some(dialog.tag.as_str()) == tag);
-        match early.filter(|_| self.confirmed.as_deref() != tag) {
-            Some(dialog) => (dialog.peer, dialog.target.clone()),
-            None => (self.legs[leg].peer, self.legs[leg].target.clone()),
-        }
+    pub(super) fn route(&self, side: Side, tag: Option<&str>) -> Route {
+        // Before the call is confirmed, each telephone of the callee has a dialog of its own.
+        let is_it = |dialog: &&Dialog| side == Side::Callee && Some(dialog.tag.as_str()) == tag;
+        let early = self.dialogs.iter().find(is_it).filter(|_| self.confirmed.as_deref() != tag);
+        early.map_or_else(|| self.legs[side].route.clone(), |dialog| dialog.route.clone())
     }
 
-    pub(super) fn status(&self, id: CallId) -> CallStatus {
-        let name = |leg: usize| match &self.legs[leg].party {
-            Party::Member(name) => name.clone(),
-            // As the member on the other side sees it.
-            Party::Home(_) => {
-                let seen = &self.legs[1 - leg].far;
-                seen.uri.user.clone().unwrap_or_default()
-            }
-        };
-        CallStatus {
-            id,
-            who: [name(0), name(1)],
-            is_between: self.network(0) == Network::Between || self.network(1) == Network::Between,
-            since: self.since,
-            phase: self.phase,
-            mode: self.media.mode,
-        }
-    }
-
-    /// The keys of one side, if it is one between homes that protect.
-    pub(super) fn keys(&self, leg: usize, heard: &Heard) -> Option<Keys> {
-        let ours = self.media.ours[leg].clone()?;
-        let theirs = heard.key.clone()?;
-        Some(Keys { ours, theirs })
-    }
-}
-
-impl Proxy {
-    /// Asks for ports.
-    pub(super) fn allocate(&mut self, id: CallId) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        call.phase = Phase::Allocating;
-        let links = &self.links;
+    /// Where ports are wanted for its two sides. `None` as long as a side has no link.
+    pub(super) fn sides(&self, links: &BTreeMap<KeyId, Link>) -> Option<Legs<Sides>> {
         let side = |leg: &Leg| match leg.party {
             Party::Member(_) => Some(Sides::Tunnel),
             Party::Home(home) => links.get(&home).map(|link| Sides::Between(link.local)),
         };
-        if let [Some(one), Some(other)] = [side(&call.legs[0]), side(&call.legs[1])] {
-            self.events.push_back(Event::Allocate { call: id, sides: [one, other] });
-        }
+        self.legs.as_ref().map(side).transpose()
     }
 
-    /// Forgets a call. Transactions that are still open go on by themselves.
-    pub(super) fn end_call(&mut self, id: CallId) {
-        let Some(call) = self.calls.remove(&id) else { return };
-        for leg in call.legs {
-            self.by_leg.remove(&(leg.party, leg.call_id));
+    pub(super) fn status(&self, id: CallId) -> CallStatus {
+        let name = |side: Side| match &self.legs[side].party {
+            Party::Member(name) => name.clone(),
+            // As the member on the other side sees it.
+            Party::Home(_) => self.legs[side.other()].remote.uri.user.clone().unwrap_or_default(),
+        };
+        CallStatus {
+            id,
+            who: Legs { caller: name(Side::Caller), callee: name(Side::Callee) },
+            is_between: self.legs.iter().any(|leg| leg.network() == Network::Between),
+            since: self.since,
+            phase: self.phase,
+            mode: self.media.mode,
         }
-        if call.phase != Phase::Finding {
-            self.events.push_back(Event::Release { call: id });
-        }
-    }
-
-    /// Whether one more call of this party fits.
-    pub(super) fn has_room(&self, party: &Party) -> bool {
-        let same = self.calls.values().filter(|call| call.legs.iter().any(|leg| leg.party == *party));
-        same.count() < self.config.calls_each_max
     }
 }

@@ -1,10 +1,15 @@
 //! Offers and answers on their way through a call (RFC 3264).
 
 use super::call::Call;
-use super::config::Source;
-use super::{CallId, Event, MediaSide, Proxy};
-use crate::sdp::{Description, Heard, Local, Mode, Network, SdpError, Secret, hear, say};
-use rand::Rng;
+use super::event::{Link, MediaSide, Source};
+use super::legs::{Legs, Side};
+use crate::peer::Peer;
+use crate::sdp::{
+    Description, Keys, LocalMedia, Mode, Network, Ports, RemoteMedia, SdpError, Secret, read_media,
+    rewrite_description,
+};
+use guestright_identity::KeyId;
+use std::collections::BTreeMap;
 
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,115 +18,129 @@ pub(super) enum Exchange {
     Answer,
 }
 
-impl Proxy {
-    /// Takes in a description from `leg` and writes it for the other one.
+/// An offer, and who has made it.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    pub(super) from: Side,
+    remote: RemoteMedia,
+}
+
+/// What is agreed on about a call's media.
+#[derive(Debug, Default)]
+pub(super) struct Media {
+    pub(super) ports: Option<Legs<Ports>>,
+    pub(super) mode: Option<Mode>,
+    index: Option<usize>,
+    /// The last offer.
+    offer: Option<Offer>,
+    /// Whether the last offer was answered.
+    answered: bool,
+    /// What both have agreed on last.
+    agreed: Legs<Option<RemoteMedia>>,
+    /// Our keys on each side.
+    ours: Legs<Option<Secret>>,
+}
+
+impl Media {
+    /// Who waits for an answer to an offer.
+    pub(super) fn unanswered(&self) -> Option<Side> {
+        self.offer.as_ref().filter(|_| !self.answered).map(|offer| offer.from)
+    }
+}
+
+impl Call {
+    /// Takes in a description from `side` and writes it for the other one. `fresh` becomes our key if one is wanted.
     pub(super) fn exchange(
         &mut self,
-        id: CallId,
-        leg: usize,
+        side: Side,
         kind: Exchange,
-        body: &[u8],
+        description: &Description,
+        fresh: &Secret,
     ) -> Result<Vec<u8>, SdpError> {
-        let description = Description::parse(body)?;
-        let mut fresh = [0; 28];
-        self.rng.fill_bytes(&mut fresh);
-        let Some(call) = self.calls.get_mut(&id) else { return Err(SdpError::NoAudio) };
-        let index = if kind == Exchange::Answer { call.media.index } else { None };
-        let heard = hear(&description, call.network(leg), index)?;
-        if let Some(was) = call.media.mode.filter(|was| *was != heard.mode) {
-            return Err(SdpError::OtherProtection { was, now: heard.mode });
+        let index = if kind == Exchange::Answer { self.media.index } else { None };
+        let remote = read_media(description, self.legs[side].network(), index)?;
+        if let Some(was) = self.media.mode.filter(|was| *was != remote.mode) {
+            return Err(SdpError::OtherProtection { was, now: remote.mode });
         }
-        let far = 1 - leg;
-        if heard.mode == Mode::Homes
-            && call.network(far) == Network::Between
-            && call.media.ours[far].is_none()
-        {
-            call.media.ours[far] = Some(Secret(fresh));
+        // A key for the side that this goes to, and for this one, whose answer will need one.
+        for side in [side.other(), side] {
+            let wants_key = remote.mode == Mode::Homes && self.legs[side].network() == Network::Between;
+            if wants_key && self.media.ours[side].is_none() {
+                self.media.ours[side] = Some(fresh.clone());
+            }
         }
-        if heard.mode == Mode::Homes
-            && call.network(leg) == Network::Between
-            && call.media.ours[leg].is_none()
-        {
-            // The answer will need one.
-            call.media.ours[leg] = Some(Secret(fresh));
-        }
-        zeroize::Zeroize::zeroize(&mut fresh);
-        (call.media.mode, call.media.index) = (Some(heard.mode), Some(heard.index));
-        let said = speak(call, far, kind, &description, &heard).ok_or(SdpError::NoAudio)?;
+        (self.media.mode, self.media.index) = (Some(remote.mode), Some(remote.index));
+        let rewritten = self.rewrite(side.other(), kind, description, &remote).ok_or(SdpError::NoAudio)?;
         match kind {
-            Exchange::Offer => (call.media.offer, call.media.answered) = (Some((leg, heard)), false),
-            Exchange::Answer => self.agree(id, leg, heard),
+            Exchange::Offer => {
+                (self.media.offer, self.media.answered) = (Some(Offer { from: side, remote }), false);
+            }
+            Exchange::Answer => self.agree(side, remote),
         }
-        Ok(said)
+        Ok(rewritten)
     }
 
-    /// An answer has come from `leg`: what it and the offer say holds from now on.
-    fn agree(&mut self, id: CallId, leg: usize, heard: Heard) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        if let Some((from, offer)) = call.media.offer.clone().filter(|(from, _)| *from != leg) {
-            call.media.agreed[from] = Some(offer);
+    /// An answer has come from `side`: what it and the offer say holds from now on.
+    fn agree(&mut self, side: Side, remote: RemoteMedia) {
+        if let Some(offer) = self.media.offer.clone().filter(|offer| offer.from != side) {
+            self.media.agreed[offer.from] = Some(offer.remote);
         }
-        call.media.agreed[leg] = Some(heard);
-        call.media.answered = true;
-        let [Some(one), Some(other)] = &call.media.agreed else { return };
-        let side = |leg: usize, heard: &Heard| {
-            let source = match (call.network(leg), call.legs[leg].peer) {
-                (Network::Tunnel, super::Peer::Udp(address) | super::Peer::Tcp(address)) => {
-                    Source::Tunnel(address.ip())
-                }
-                (_, super::Peer::Home(home)) => Source::Between(self.links.get(&home)?.address),
+        self.media.agreed[side] = Some(remote);
+        self.media.answered = true;
+    }
+
+    /// What both sides have agreed on, for the relay; `None` until they have.
+    pub(super) fn media_sides(&self, links: &BTreeMap<KeyId, Link>) -> Option<Legs<MediaSide>> {
+        let side = |side: Side| {
+            let (leg, remote) = (&self.legs[side], self.media.agreed[side].as_ref()?);
+            let source = match (leg.network(), leg.route.peer) {
+                (Network::Tunnel, Peer::Udp(address) | Peer::Tcp(address)) => Source::Tunnel(address.ip()),
+                (_, Peer::Home(home)) => Source::Between(links.get(&home)?.address),
                 (Network::Between, _) => return None,
             };
             Some(MediaSide {
                 source,
-                ports: heard.ports,
-                mux: heard.mux,
-                is_opaque: heard.mode == Mode::EndToEnd,
-                keys: call.keys(leg, heard),
-                clock_hz: heard.clock_hz,
+                ports: remote.ports,
+                mux: remote.mux,
+                is_opaque: remote.mode == Mode::EndToEnd,
+                keys: self.keys(side, remote),
+                clock_hz: remote.clock_hz,
             })
         };
-        if let (Some(one), Some(other)) = (side(0, one), side(1, other)) {
-            self.events.push_back(Event::Update { call: id, sides: Box::new([one, other]) });
-        }
+        Legs { caller: side(Side::Caller), callee: side(Side::Callee) }.transpose()
     }
-}
 
-/// What a description says, said by the home on leg `far`.
-fn speak(
-    call: &Call,
-    far: usize,
-    kind: Exchange,
-    description: &Description,
-    heard: &Heard,
-) -> Option<Vec<u8>> {
-    let network = call.network(far);
-    // An answer says yes to what was offered on its own side; an offer offers what the other side has.
-    let mux = match (kind, &call.media.offer) {
-        (Exchange::Answer, Some((from, offer))) if *from == far => offer.mux,
-        (Exchange::Answer | Exchange::Offer, _) => heard.mux,
-    };
-    let open = description.streams.get(heard.index).is_some_and(|stream| stream.port != 0);
-    let local = Local {
-        network,
-        ports: call.media.ports?[far],
-        mux: mux || network == Network::Between,
-        mode: heard.mode,
-        key: call.media.ours[far].clone(),
-        index: heard.index,
-        is_answer: kind == Exchange::Answer,
-        open,
-        direction: heard.direction,
-    };
-    Some(say(description, &local))
-}
+    /// The keys of one side, if it is one between homes that protect.
+    fn keys(&self, side: Side, remote: &RemoteMedia) -> Option<Keys> {
+        Some(Keys { ours: self.media.ours[side].clone()?, theirs: remote.key.clone()? })
+    }
 
-/// What goes to a caller whose description was refused, in Warning (RFC 3261 section 20.43).
-pub(super) fn warning(error: &SdpError) -> (&'static str, String) {
-    let code = match error {
-        SdpError::Malformed(_) => 399,
-        SdpError::NoAudio => 304,
-        SdpError::Unprotected | SdpError::NoKey | SdpError::OtherProtection { .. } => 302,
-    };
-    ("Warning", format!("{code} home \"{error}\""))
+    /// The description in the home's own name, for `side`.
+    fn rewrite(
+        &self,
+        side: Side,
+        kind: Exchange,
+        description: &Description,
+        remote: &RemoteMedia,
+    ) -> Option<Vec<u8>> {
+        let network = self.legs[side].network();
+        // An answer says yes to what was offered on its own side; an offer offers what the other side has.
+        let mux = match (kind, &self.media.offer) {
+            (Exchange::Answer, Some(offer)) if offer.from == side => offer.remote.mux,
+            (Exchange::Answer | Exchange::Offer, _) => remote.mux,
+        };
+        let open = description.media.get(remote.index).is_some_and(|stream| stream.port != 0);
+        let local = LocalMedia {
+            network,
+            ports: self.media.ports?[side],
+            mux: mux || network == Network::Between,
+            mode: remote.mode,
+            key: self.media.ours[side].clone(),
+            index: remote.index,
+            is_answer: kind == Exchange::Answer,
+            open,
+            direction: remote.direction,
+        };
+        Some(rewrite_description(description, &local))
+    }
 }

@@ -1,11 +1,15 @@
-//! Answers that come in.
+//! Responses that come in.
 
-use super::forward::{SDP, body_kind, is_carried};
-use super::media::{Exchange, warning};
-use super::transaction::{Client, ClientKey, ServerKey};
-use super::{CallId, Peer, Proxy};
+use super::Proxy;
+use super::calls::LegId;
+use super::context::Branch;
+use super::legs::Side;
+use super::media::Exchange;
+use super::rewrite::{Answer, Outgoing, SDP, body_kind, build_stray, is_carried, rewrite_response};
+use crate::peer::Peer;
 use crate::sdp::SdpError;
-use crate::{Message, Method, NameAddress, Start, Via};
+use crate::transaction::{ClientKey, ServerKey};
+use crate::{Message, Method, NameAddress, Uri};
 use guestright_units::Time;
 
 /// The tag in To.
@@ -13,11 +17,11 @@ fn to_tag(response: &Message) -> Option<String> {
     NameAddress::parse(response.get("To")?).ok()?.tag().filter(|tag| tag.len() <= 128).map(str::to_owned)
 }
 
-fn contact(response: &Message) -> Option<crate::Uri> {
+fn contact(response: &Message) -> Option<Uri> {
     Some(NameAddress::parse(response.list("Contact").next()?).ok()?.uri)
 }
 
-/// Which of two failures the caller is told (RFC 3261 section 16.7, step 6).
+/// Which of two failures the caller gets (RFC 3261 section 16.7, step 6).
 fn is_better(code: u16, than: u16) -> bool {
     let rank = |code: u16| match code {
         600..700 => 0,
@@ -31,233 +35,190 @@ fn is_better(code: u16, than: u16) -> bool {
 }
 
 impl Proxy {
-    pub(super) fn handle_response(&mut self, from: Peer, code: u16, response: &Message, now: Time) {
-        let via = response.list("Via").next().and_then(|text| Via::parse(text).ok());
-        let branch = via.as_ref().and_then(Via::branch).map(str::to_owned);
-        let named =
-            response.get("CSeq").and_then(|text| text.split_once([' ', '\t'])).map(|(_, name)| name.trim());
-        let (Some(branch), Some(named)) = (branch, named) else { return self.refuse("malformed header") };
-        let key = (branch, Method::new(named));
-        let Some(client) = self.clients.get(&key) else {
-            return self.refuse("an answer to nothing");
+    pub(super) fn handle_response(&mut self, from: Peer, response: &Message, now: Time) {
+        let key = match self.transactions.handle_response(from, response, now) {
+            Ok(Some(key)) => key,
+            Ok(None) => return,
+            Err(error) => return self.refuse(error.reason()),
         };
-        if !same_host(client.peer, from) {
-            return self.refuse("an answer from elsewhere");
+        match response.code().unwrap_or_default() {
+            0..200 => self.provisional(&key, response, now),
+            200..300 if key.method == Method::Invite => self.accepted(&key, response, now),
+            _ => {
+                if let Some(branch) = self.contexts.branch(&key).cloned() {
+                    self.finish(&key, &branch, response, now);
+                }
+            }
         }
-        if !self.advance_client(&key, code, response, now) {
-            return;
-        }
-        if code < 200 {
-            return self.provisional(&key, code, response, now);
-        }
-        let Some(client) = self.clients.get(&key) else { return };
-        if key.1 == Method::Invite && code / 100 == 2 {
-            return self.accepted(&key, response, now);
-        }
-        let (server, call, peer) = (client.server.clone(), client.call, client.peer);
-        self.finish(&key, (server, call, peer), code, response, now);
     }
 
     /// Not yet.
-    fn provisional(&mut self, key: &ClientKey, code: u16, response: &Message, now: Time) {
-        let Some(client) = self.clients.get(key) else { return };
-        let (server, call, peer, cancel) = (client.server.clone(), client.call, client.peer, client.cancel);
-        if cancel {
-            return self.cancel(key, now);
+    fn provisional(&mut self, key: &ClientKey, response: &Message, now: Time) {
+        // 100 is for one hop alone (RFC 3261 section 16.7, step 5), and 1xx of the other methods says nothing.
+        if key.method != Method::Invite || response.code() <= Some(100) {
+            return;
         }
-        let (Some(server), true) = (server, code > 100 && key.1 == Method::Invite) else { return };
-        let Some((id, leg)) = self.servers.get(&server).and_then(|server| server.call) else { return };
-        if let (Some(entry), Some(tag)) = (self.calls.get_mut(&id), to_tag(response)) {
-            entry.alive = now;
-            if leg == 0 && entry.confirmed.is_none() {
-                entry.note_dialog(&tag, peer, contact(response));
+        let Some(server) = self.contexts.branch(key).map(|branch| branch.server.clone()) else { return };
+        let Some(peer) = self.transactions.request(key).map(|(peer, _)| peer) else { return };
+        let Some(leg) = self.contexts.get(&server).and_then(|context| context.leg) else { return };
+        if let (Some(call), Some(tag)) = (self.calls.get_mut(leg.call), to_tag(response)) {
+            call.alive = now;
+            if leg.side == Side::Caller && call.confirmed.is_none() {
+                call.note_dialog(&tag, peer, contact(response));
             }
         }
-        debug_assert!(call.is_none_or(|call| call == id), "a request stays in its call");
         // Early media that cannot be are left out; the call may still become one.
         let body = self.answer_body(&server, response).unwrap_or_default();
-        self.pass_on(&server, (id, leg), response, body, now);
+        self.pass_on(&server, response, body, now);
     }
 
     /// A telephone was taken off the hook.
     fn accepted(&mut self, key: &ClientKey, response: &Message, now: Time) {
-        let Some(client) = self.clients.get(key) else { return };
-        let (server, peer) = (client.server.clone(), client.peer);
-        let found = server.and_then(|server| Some((self.servers.get(&server)?.call?, server)));
-        let Some(((id, leg), server)) = found.filter(|((id, _), _)| self.calls.contains_key(id)) else {
+        let Some(server) = self.contexts.branch(key).map(|branch| branch.server.clone()) else { return };
+        let Some(peer) = self.transactions.request(key).map(|(peer, _)| peer) else { return };
+        let leg = self.contexts.get(&server).and_then(|context| context.leg);
+        let Some(leg) = leg.filter(|leg| self.calls.contains(leg.call)) else {
             return self.hang_up_stray(key, response, now);
         };
         let Some(tag) = to_tag(response) else { return self.refuse("malformed header") };
-        if leg == 0
-            && self.calls.get(&id).is_some_and(|call| call.confirmed.as_ref().is_some_and(|own| *own != tag))
-        {
+        let Some(call) = self.calls.get_mut(leg.call) else { return };
+        if leg.side == Side::Caller && call.confirmed.as_ref().is_some_and(|own| *own != tag) {
             // Another one was faster.
             return self.hang_up_stray(key, response, now);
         }
-        let first = self.calls.get(&id).is_some_and(|call| call.confirmed.is_none());
-        if let Some(call) = self.calls.get_mut(&id) {
-            call.alive = now;
-            if leg == 1 {
-                call.legs[0].target = contact(response).unwrap_or_else(|| call.legs[0].target.clone());
-            } else if first {
-                call.note_dialog(&tag, peer, contact(response));
-                call.confirm(&tag);
-            } else {
-                call.legs[1].target = contact(response).unwrap_or_else(|| call.legs[1].target.clone());
-            }
+        let is_first = call.confirmed.is_none();
+        call.alive = now;
+        if leg.side == Side::Caller && is_first {
+            call.note_dialog(&tag, peer, contact(response));
+            call.confirm(&tag);
+        } else if let Some(target) = contact(response) {
+            call.legs[leg.side.other()].route.target = target;
         }
         match self.answer_body(&server, response) {
             Ok(body) => {
-                if first {
+                if is_first {
                     self.cancel_others(&server, key, now);
                 }
-                self.pass_on(&server, (id, leg), response, body, now);
+                self.pass_on(&server, response, body, now);
             }
             Err(error) => {
-                self.reply(&server, 488, "Not Acceptable Here", Some(warning(&error)), now);
+                self.reply(&server, &Answer::not_acceptable(&error), now);
                 self.hang_up_stray(key, response, now);
-                if first {
+                if is_first {
                     self.cancel_others(&server, key, now);
                 } else {
-                    self.send_bye(id, leg, "the answer was refused", now);
+                    self.send_bye(leg, "the answer was refused", now);
                 }
-                self.end_call(id);
+                self.end_call(leg.call);
             }
         }
     }
 
     fn cancel_others(&mut self, server: &ServerKey, but: &ClientKey, now: Time) {
-        let clients = self.servers.get(server).map(|server| server.clients.clone()).unwrap_or_default();
-        clients.iter().filter(|client| *client != but).for_each(|client| self.cancel(client, now));
+        for branch in self.contexts.branches(server).iter().filter(|branch| *branch != but) {
+            self.transactions.cancel(branch, now);
+        }
+    }
+
+    /// Somebody has accepted a call that is none any more, or that somebody else has accepted: it gets an ACK and a BYE.
+    fn hang_up_stray(&mut self, key: &ClientKey, response: &Message, now: Time) {
+        let Some(branch) = self.contexts.branch_mut(key) else { return };
+        let was_hung_up = std::mem::replace(&mut branch.is_hung_up, true);
+        let Some((peer, invite)) = self.transactions.request(key) else { return };
+        let sequence = invite.sequence().unwrap_or_default();
+        let ack = build_stray(invite, response, &Method::Ack, sequence);
+        let bye = build_stray(invite, response, &Method::Bye, sequence.saturating_add(1));
+        let (ack_branch, bye_branch) = (self.branch(), self.branch());
+        let ack = ack.with_top_via(self.rewriter.via(peer, &ack_branch), 0);
+        self.transactions.send_directly(peer, ack.emit());
+        // The 2xx response comes again until its ACK has arrived. Each one gets an ACK, only the first one a BYE.
+        if !was_hung_up {
+            let message = bye.with_top_via(self.rewriter.via(peer, &bye_branch), 0);
+            self.send(Outgoing { peer, message }, now);
+        }
     }
 
     /// The description in an answer, for the other side: an answer if the request had an offer, else an offer.
     fn answer_body(&mut self, server: &ServerKey, response: &Message) -> Result<Vec<u8>, SdpError> {
-        let Some((had_offer, (id, leg))) =
-            self.servers.get(server).and_then(|server| Some((server.had_offer, server.call?)))
-        else {
-            return Ok(Vec::new());
-        };
+        let context = self.contexts.get(server).and_then(|context| Some((context.had_offer, context.leg?)));
+        let Some((had_offer, leg)) = context else { return Ok(Vec::new()) };
         if response.body.is_empty() {
             return Ok(Vec::new());
         }
-        if !is_carried(response, &server.2) || body_kind(response) != SDP {
+        if !is_carried(response, &server.method) || body_kind(response) != SDP {
             return Err(SdpError::Malformed("it is of another kind"));
         }
         let kind = if had_offer { Exchange::Answer } else { Exchange::Offer };
-        self.exchange(id, 1 - leg, kind, &response.body)
+        self.exchange(LegId { side: leg.side.other(), ..leg }, kind, &response.body)
     }
 
     /// Sends an answer upstream, written anew.
-    fn pass_on(
-        &mut self,
-        server: &ServerKey,
-        (id, leg): (CallId, usize),
-        response: &Message,
-        body: Vec<u8>,
-        now: Time,
-    ) {
-        let Some(entry) = self.servers.get(server) else { return };
-        let call = self.calls.get(&id);
-        let names_target = matches!(server.2, Method::Invite | Method::Update);
-        let contact = call.filter(|_| names_target).map(|call| self.contact(&call.legs[leg], server.0));
-        let message = Self::pass_answer(entry, response, contact, Some(body));
-        self.send_response(server, &message, now);
+    fn pass_on(&mut self, server: &ServerKey, response: &Message, body: Vec<u8>, now: Time) {
+        let Some(context) = self.contexts.get(server) else { return };
+        let names_target = matches!(server.method, Method::Invite | Method::Update);
+        let leg = context.leg.filter(|_| names_target);
+        let leg = leg.and_then(|leg| Some(&self.calls.get(leg.call)?.legs[leg.side]));
+        let contact = leg.map(|leg| self.rewriter.contact(leg, server.peer));
+        let message = rewrite_response(context, response, contact, body);
+        self.transactions.respond(server, &message, now);
     }
 
     /// A final answer, other than 2xx to INVITE, or as good as one.
-    pub(super) fn after_final(
-        &mut self,
-        key: &ClientKey,
-        client: &Client,
-        code: u16,
-        response: &Message,
-        now: Time,
-    ) {
-        let about = (client.server.clone(), client.call, client.peer);
-        self.finish(key, about, code, response, now);
-    }
-
-    fn finish(
-        &mut self,
-        key: &ClientKey,
-        (server, call, _peer): (Option<ServerKey>, Option<CallId>, Peer),
-        code: u16,
-        response: &Message,
-        now: Time,
-    ) {
-        let Some(server) = server else { return };
-        if let Some(call) = call.and_then(|call| self.calls.get_mut(&call)) {
+    pub(super) fn finish(&mut self, key: &ClientKey, branch: &Branch, response: &Message, now: Time) {
+        let server = &branch.server;
+        let code = response.code().unwrap_or_default();
+        if let Some(call) = self.calls.get_mut(branch.call) {
             call.alive = now;
         }
-        let about = self.servers.get(&server).and_then(|server| server.call);
-        let begins = about.filter(|(id, leg)| {
-            *leg == 0
-                && self.calls.get(id).is_some_and(|call| call.server == server && call.confirmed.is_none())
-        });
-        if let (Method::Invite, Some((id, _))) = (&key.1, begins) {
-            return self.branch_failed(id, &server, key, code, response, now);
+        let leg = self.contexts.get(server).and_then(|context| context.leg);
+        let call = leg.and_then(|leg| self.calls.get(leg.call));
+        let began = call.is_some_and(|call| call.server == *server);
+        let rings = leg.is_some_and(|leg| leg.side == Side::Caller)
+            && began
+            && call.is_some_and(|call| call.confirmed.is_none());
+        if key.method == Method::Invite && rings {
+            return self.branch_failed(server, key, response, now);
         }
-        let body = if code / 100 == 2 { self.answer_body(&server, response) } else { Ok(Vec::new()) };
-        match (body, about) {
-            (Ok(body), Some(about)) => self.pass_on(&server, about, response, body, now),
+        let body = if code / 100 == 2 { self.answer_body(server, response) } else { Ok(Vec::new()) };
+        match (body, leg) {
+            (Ok(body), Some(_)) => self.pass_on(server, response, body, now),
             (Ok(_), None) => {}
-            (Err(error), _) => self.reply(&server, 488, "Not Acceptable Here", Some(warning(&error)), now),
+            (Err(error), _) => self.reply(server, &Answer::not_acceptable(&error), now),
         }
-        if code == 481 || code == 408 {
-            // The other side knows nothing of the call any more (RFC 3261 section 12.2.1.2).
-            let began =
-                about.is_some_and(|(id, _)| self.calls.get(&id).is_some_and(|call| call.server == server));
-            if let (Some((id, _)), Method::Invite | Method::Update, false) = (about, &key.1, began) {
-                self.hang_up(id, "the other side knows nothing of it", now);
-            }
+        // The other side knows nothing of the call any more (RFC 3261 section 12.2.1.2).
+        let is_unknown = matches!(code, 481 | 408) && matches!(key.method, Method::Invite | Method::Update);
+        if let (Some(leg), true, false) = (leg, is_unknown, began) {
+            self.hang_up_call(leg.call, "the other side knows nothing of it", now);
         }
     }
 
     /// One telephone of the callee does not want.
-    fn branch_failed(
-        &mut self,
-        id: CallId,
-        server: &ServerKey,
-        key: &ClientKey,
-        code: u16,
-        response: &Message,
-        now: Time,
-    ) {
-        let Some(entry) = self.servers.get_mut(server) else { return };
-        let best = entry.best.as_ref().map(|best| match best.start {
-            Start::Response { code, .. } => code,
-            Start::Request { .. } => 0,
-        });
+    fn branch_failed(&mut self, server: &ServerKey, key: &ClientKey, response: &Message, now: Time) {
+        let code = response.code().unwrap_or_default();
+        let Some(context) = self.contexts.get_mut(server) else { return };
+        let best = context.best.as_ref().and_then(Message::code);
         if best.is_none_or(|best| is_better(code, best)) {
-            entry.best = Some(response.clone());
+            context.best = Some(response.clone());
         }
-        let others: Vec<ClientKey> = entry.clients.iter().filter(|each| *each != key).cloned().collect();
-        let open = others.iter().any(|each| self.clients.get(each).is_some_and(Client::waits));
+        let others = self.contexts.branches(server).into_iter().filter(|each| each != key);
+        let waiting: Vec<ClientKey> = others.filter(|each| self.transactions.is_waiting(each)).collect();
         if code >= 600 {
-            others.iter().for_each(|other| self.cancel(other, now));
-        } else if open {
+            // Nobody else is to be asked either (RFC 3261 section 16.7, step 5).
+            waiting.iter().for_each(|other| self.transactions.cancel(other, now));
+        } else if !waiting.is_empty() {
             return;
         }
-        let Some(entry) = self.servers.get(server) else { return };
-        let best = entry.best.clone().unwrap_or_else(|| response.clone());
-        let about = entry.call.unwrap_or((id, 0));
+        let Some(context) = self.contexts.get(server) else { return };
+        let best = context.best.clone().unwrap_or_else(|| response.clone());
+        let leg = context.leg;
         // Elsewhere is for homes to know, not for callers.
-        let is_redirection = matches!(best.start, Start::Response { code: 300..400, .. });
-        if is_redirection {
-            self.reply(server, 480, "Redirected, Not Followed", None, now);
+        if matches!(best.code(), Some(300..400)) {
+            self.reply(server, &Answer::new(480, "Redirected, Not Followed"), now);
         } else {
-            self.pass_on(server, about, &best, Vec::new(), now);
+            self.pass_on(server, &best, Vec::new(), now);
         }
-        self.end_call(id);
-    }
-}
-
-/// Whether an answer comes from where the request went. A telephone may answer from another port.
-fn same_host(asked: Peer, from: Peer) -> bool {
-    match (asked, from) {
-        (Peer::Udp(one) | Peer::Tcp(one), Peer::Udp(other) | Peer::Tcp(other)) => one.ip() == other.ip(),
-        (Peer::Home(one), Peer::Home(other)) => one == other,
-        (Peer::Udp(_) | Peer::Tcp(_), Peer::Home(_)) | (Peer::Home(_), Peer::Udp(_) | Peer::Tcp(_)) => false,
+        if let Some(leg) = leg {
+            self.end_call(leg.call);
+        }
     }
 }

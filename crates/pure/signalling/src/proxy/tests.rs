@@ -201,7 +201,7 @@ impl Town {
         }
     }
 
-    pub(super) fn updates(&mut self, home: usize) -> Vec<[MediaSide; 2]> {
+    pub(super) fn updates(&mut self, home: usize) -> Vec<Legs<MediaSide>> {
         let all = self.events.iter().filter_map(|(at, event)| {
             let Event::Update { sides, .. } = event else { return None };
             (*at == home).then(|| (**sides).clone())
@@ -212,6 +212,10 @@ impl Town {
     pub(super) fn released(&self, home: usize) -> usize {
         self.events.iter().filter(|(at, event)| *at == home && matches!(event, Event::Release { .. })).count()
     }
+}
+
+pub(super) fn ports(media: u16, control: u16) -> Option<crate::sdp::MediaPorts> {
+    Some(crate::sdp::MediaPorts { media, control })
 }
 
 pub(super) fn code(message: &Message) -> u16 {

@@ -1,9 +1,12 @@
 //! What a description says of the one stream that is carried, and how a home says it again on its own behalf.
 
-use super::{Description, SdpError, Stream, connection};
+use super::{SdpError, connection, named_addresses};
 use crate::message::decimal;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use guestright_wire::sdp::{
+    Attribute, Crypto, Description, Direction, Family, Media, Origin, OwnedField, RtpMap,
+};
 use std::fmt;
 use std::net::IpAddr;
 use zeroize::Zeroize;
@@ -65,41 +68,6 @@ pub struct Keys {
     pub theirs: Secret,
 }
 
-/// Who sends and who does not (RFC 3264 section 5.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// Both.
-    #[default]
-    Both,
-    /// Who says so sends.
-    Send,
-    /// Who says so listens.
-    Receive,
-    /// Neither.
-    Neither,
-}
-
-impl Direction {
-    const ALL: [Self; 4] = [Self::Both, Self::Send, Self::Receive, Self::Neither];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Both => "sendrecv",
-            Self::Send => "sendonly",
-            Self::Receive => "recvonly",
-            Self::Neither => "inactive",
-        }
-    }
-
-    /// The same for who wants to hear nothing.
-    fn deaf(self) -> Self {
-        match self {
-            Self::Both | Self::Send => Self::Send,
-            Self::Receive | Self::Neither => Self::Neither,
-        }
-    }
-}
-
 /// A home's own ports for one side of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
@@ -111,13 +79,22 @@ pub struct Ports {
     pub control: u16,
 }
 
+/// Where the other end of a side wants its media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaPorts {
+    /// The port for RTP.
+    pub media: u16,
+    /// The port for RTCP, which may be the same.
+    pub control: u16,
+}
+
 /// What the other end of a side has said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct RemoteMedia {
     /// Which of the streams it is.
     pub index: usize,
-    /// The ports for RTP and RTCP; `None` if it takes nothing.
-    pub ports: Option<(u16, u16)>,
+    /// Its ports; `None` if it takes nothing.
+    pub ports: Option<MediaPorts>,
     /// Whether RTCP comes on the port of RTP (RFC 5761).
     pub mux: bool,
     /// How it is protected.
@@ -132,7 +109,7 @@ pub struct Heard {
 
 /// What a home says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Local {
+pub struct LocalMedia {
     /// Where it says so.
     pub network: Network,
     /// Its ports.
@@ -158,16 +135,20 @@ pub struct Local {
 ///
 /// # Errors
 /// [`SdpError`].
-pub fn hear(description: &Description, network: Network, index: Option<usize>) -> Result<Heard, SdpError> {
-    let carried = |stream: &Stream| stream.kind == "audio" && protection(&stream.protocol).is_some();
+pub fn read_media(
+    description: &Description,
+    network: Network,
+    index: Option<usize>,
+) -> Result<RemoteMedia, SdpError> {
+    let carried = |stream: &Media| stream.kind == "audio" && protection(&stream.protocol).is_some();
     let index = match index {
         Some(index) => index,
         None => {
-            let mut offered = description.streams.iter();
+            let mut offered = description.media.iter();
             offered.position(|stream| carried(stream) && stream.port != 0).ok_or(SdpError::NoAudio)?
         }
     };
-    let stream = description.streams.get(index).ok_or(SdpError::Malformed("the answer lacks a stream"))?;
+    let stream = description.media.get(index).ok_or(SdpError::Malformed("the answer lacks a stream"))?;
     let is_safe = protection(&stream.protocol).filter(|_| stream.kind == "audio").ok_or(SdpError::NoAudio)?;
     let marked = attribute(stream, MARK) == Some("home");
     let (mode, key) = match (network, is_safe, marked) {
@@ -181,50 +162,76 @@ pub fn hear(description: &Description, network: Network, index: Option<usize>) -
     let is_deaf = is_nowhere(description, stream);
     let control = attribute(stream, "rtcp").and_then(|value| decimal(value.split(' ').next()?));
     let control = if mux { Some(stream.port) } else { control.or_else(|| stream.port.checked_add(1)) };
-    let ports = control.filter(|_| stream.port != 0 && !is_deaf).map(|control| (stream.port, control));
+    let ports = control
+        .filter(|_| stream.port != 0 && !is_deaf)
+        .map(|control| MediaPorts { media: stream.port, control });
     let direction = read_direction(description, stream);
-    let direction = if is_deaf { direction.deaf() } else { direction };
-    Ok(Heard { index, ports, mux, mode, key, direction, clock_hz: clock(stream) })
+    let direction = if is_deaf { Direction::new(direction.sends(), false) } else { direction };
+    Ok(RemoteMedia { index, ports, mux, mode, key, direction, clock_hz: clock(stream) })
 }
 
 /// The same description with the home in the place of who wrote it. Streams that are not carried are refused.
 #[must_use]
-pub fn say(description: &Description, local: &Local) -> Vec<u8> {
-    let secrets = description.addresses();
-    let keep = |kind: char, value: &str| {
-        !secrets.iter().any(|address| !address.is_empty() && value.contains(address))
-            && kept(kind, value, local.mode)
+pub fn rewrite_description(description: &Description, local: &LocalMedia) -> Vec<u8> {
+    let secrets = named_addresses(description);
+    let keep = |field: &&OwnedField| {
+        let names_address =
+            secrets.iter().any(|address| !address.is_empty() && field.value.contains(address));
+        !names_address && is_kept(field, local.mode) && Direction::parse(&field.value).is_none()
     };
-    let lines = description.lines.iter().filter(|(kind, value)| keep(*kind, value) && !is_direction(value));
-    let mut said =
-        Description { lines: lines.cloned().collect(), streams: Vec::new(), ..description.clone() };
-    for (index, stream) in description.streams.iter().enumerate() {
-        if index != local.index || !local.open {
-            let formats = stream.formats.iter().take(1).cloned().collect();
-            let protocol =
-                if index == local.index { protocol(stream, local) } else { stream.protocol.clone() };
-            let mark = index == local.index && local.network == Network::Between && local.mode == Mode::Homes;
-            let lines = mark.then(|| ('a', format!("{MARK}:home"))).into_iter().collect();
-            said.streams.push(Stream { port: 0, formats, protocol, lines, kind: stream.kind.clone() });
-            continue;
+    let media = description.media.iter().enumerate().map(|(index, stream)| {
+        if index != local.index {
+            return refuse_stream(stream);
         }
-        let lines = stream.lines.iter().filter(|(kind, value)| keep(*kind, value) && !is_direction(value));
-        let lines = lines.cloned().chain(own_lines(local)).collect();
-        let (port, protocol) = (local.ports.media, protocol(stream, local));
-        said.streams.push(Stream { port, protocol, lines, ..stream.clone() });
+        let protocol = protocol(stream, local);
+        if !local.open {
+            // Whoever reads this still has to know who protects the stream.
+            let mark = local.network == Network::Between && local.mode == Mode::Homes;
+            let mark = mark.then(|| OwnedField::attribute(format!("{MARK}:home")));
+            return Media { protocol, lines: mark.into_iter().collect(), ..refuse_stream(stream) };
+        }
+        let lines = stream.lines.iter().filter(keep).cloned().chain(own_lines(local)).collect();
+        Media { port: local.ports.media, protocol, lines, ..stream.clone() }
+    });
+    let host = local.ports.address;
+    let origin = Origin {
+        username: "-".to_owned(),
+        session: description.origin.session,
+        family: Family::of_address(host),
+        address: host.to_string(),
+    };
+    let mut rewritten = Description { media: media.collect(), lines: Vec::new(), origin };
+    let connection = format!("IN {} {host}", rewritten.origin.family);
+    rewritten.lines.push(OwnedField { kind: 's', value: "-".to_owned() });
+    rewritten.lines.push(OwnedField { kind: 'c', value: connection });
+    rewritten.lines.extend(description.lines.iter().filter(keep).cloned());
+    if rewritten.lines.iter().all(|field| field.kind != 't') {
+        // RFC 8866 section 5.9: there is at least one, and calls have no end that is known.
+        rewritten.lines.push(OwnedField { kind: 't', value: "0 0".to_owned() });
     }
-    said.emit(local.ports.address)
+    rewritten.emit().into_bytes()
+}
+
+/// A stream on port 0, with one format because there has to be one (RFC 3264 section 6).
+fn refuse_stream(stream: &Media) -> Media {
+    Media {
+        kind: stream.kind.clone(),
+        port: 0,
+        protocol: stream.protocol.clone(),
+        formats: stream.formats.iter().take(1).cloned().collect(),
+        lines: Vec::new(),
+    }
 }
 
 /// What the home adds.
-fn own_lines(local: &Local) -> Vec<(char, String)> {
+fn own_lines(local: &LocalMedia) -> Vec<OwnedField> {
     let mut lines = Vec::new();
-    let kind = if local.ports.address.is_ipv4() { "IP4" } else { "IP6" };
     if local.mux {
         lines.push("rtcp-mux".to_owned());
     }
     if local.network == Network::Tunnel && !(local.mux && local.is_answer) {
-        lines.push(format!("rtcp:{} IN {kind} {}", local.ports.control, local.ports.address));
+        let family = Family::of_address(local.ports.address);
+        lines.push(format!("rtcp:{} IN {family} {}", local.ports.control, local.ports.address));
     }
     if local.network == Network::Between && local.mode == Mode::Homes {
         lines.push(format!("{MARK}:home"));
@@ -233,15 +240,15 @@ fn own_lines(local: &Local) -> Vec<(char, String)> {
         );
     }
     lines.push(local.direction.name().to_owned());
-    lines.into_iter().map(|value| ('a', value)).collect()
+    lines.into_iter().map(OwnedField::attribute).collect()
 }
 
 /// Whether a line means the same on the other side of a home.
-fn kept(kind: char, value: &str, mode: Mode) -> bool {
-    match kind {
+fn is_kept(field: &OwnedField, mode: Mode) -> bool {
+    match field.kind {
         'b' | 't' | 'r' => true,
         'a' => {
-            let name = value.split(':').next().unwrap_or_default();
+            let name = Attribute::parse(&field.value).name;
             let ours =
                 ["rtcp", "rtcp-mux", "rtcp-mux-only", MARK, "source-filter", "ssrc", "ssrc-group", "group"];
             let ice = ["candidate", "remote-candidates", "end-of-candidates", "rtcp-rsize"];
@@ -263,7 +270,7 @@ fn protection(protocol: &str) -> Option<bool> {
     }
 }
 
-fn protocol(stream: &Stream, local: &Local) -> String {
+fn protocol(stream: &Media, local: &LocalMedia) -> String {
     let same = &stream.protocol;
     match (local.network, local.mode) {
         (_, Mode::EndToEnd) => same.clone(),
@@ -272,66 +279,51 @@ fn protocol(stream: &Stream, local: &Local) -> String {
     }
 }
 
-fn attribute<'a>(stream: &'a Stream, name: &str) -> Option<&'a str> {
-    let mut values = stream.lines.iter().filter(|(kind, _)| *kind == 'a').map(|(_, value)| value);
-    values.find_map(|value| value.strip_prefix(name)?.strip_prefix(':'))
+fn attribute<'a>(stream: &'a Media, name: &str) -> Option<&'a str> {
+    values(stream, name).next()
 }
 
-fn has_attribute(stream: &Stream, name: &str) -> bool {
-    stream.lines.iter().any(|(kind, value)| *kind == 'a' && value == name)
+/// The values of all attributes of this name.
+fn values<'a>(stream: &'a Media, name: &str) -> impl Iterator<Item = &'a str> {
+    stream
+        .attributes()
+        .map(Attribute::parse)
+        .filter(move |each| each.name == name)
+        .filter_map(|each| each.value)
 }
 
-fn is_direction(value: &str) -> bool {
-    Direction::ALL.into_iter().any(|direction| direction.name() == value)
+fn has_attribute(stream: &Media, name: &str) -> bool {
+    stream.attributes().any(|value| value == name)
 }
 
-fn read_direction(description: &Description, stream: &Stream) -> Direction {
-    let own = stream.lines.iter().chain(&description.lines).filter(|(kind, _)| *kind == 'a');
-    let mut said = own.filter_map(|(_, value)| Direction::ALL.into_iter().find(|each| each.name() == value));
-    said.next().unwrap_or_default()
+fn read_direction(description: &Description, stream: &Media) -> Direction {
+    stream.attributes().chain(description.attributes()).find_map(Direction::parse).unwrap_or_default()
 }
 
 /// The address 0.0.0.0 is the old way to put somebody on hold (RFC 3264 section 8.4).
-fn is_nowhere(description: &Description, stream: &Stream) -> bool {
-    let of = |lines: &[(char, String)]| {
-        let mut lines = lines.iter().filter(|(kind, _)| *kind == 'c');
-        lines.find_map(|(_, value)| connection(value)?.parse::<IpAddr>().ok())
-    };
-    of(&stream.lines).or_else(|| of(&description.lines)).is_some_and(|address| address.is_unspecified())
+fn is_nowhere(description: &Description, stream: &Media) -> bool {
+    let address = |lines: &[OwnedField]| lines.iter().find_map(|field| connection(field)?.ip());
+    address(&stream.lines)
+        .or_else(|| address(&description.lines))
+        .is_some_and(|address| address.is_unspecified())
 }
 
-/// `1 AEAD_AES_128_GCM inline:…` (RFC 4568 section 9.2), without a lifetime or an index: homes write none.
-fn read_key(stream: &Stream) -> Option<Secret> {
-    let lines = stream
-        .lines
-        .iter()
-        .filter(|(kind, _)| *kind == 'a')
-        .filter_map(|(_, value)| value.strip_prefix("crypto:"));
-    let mut keys = lines.filter_map(|value| {
-        let mut words = value.split(' ').filter(|word| !word.is_empty());
-        let (Some(_), Some(SUITE), Some(key), None) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            return None;
-        };
-        let mut bytes = STANDARD.decode(key.strip_prefix("inline:")?).ok()?;
-        let secret = bytes.as_slice().try_into().ok().map(Secret);
-        bytes.zeroize();
-        secret
-    });
-    keys.next()
+/// The key of [`SUITE`] (RFC 4568 section 9.2), without a lifetime or an index: homes write none.
+fn read_key(stream: &Media) -> Option<Secret> {
+    values(stream, "crypto").filter_map(Crypto::parse).filter(|crypto| crypto.suite == SUITE).find_map(
+        |crypto| {
+            let mut bytes = STANDARD.decode(crypto.key).ok()?;
+            let secret = bytes.as_slice().try_into().ok().map(Secret);
+            bytes.zeroize();
+            secret
+        },
+    )
 }
 
-fn clock(stream: &Stream) -> u32 {
+fn clock(stream: &Media) -> u32 {
     let format = stream.formats.first().map(String::as_str).unwrap_or_default();
-    let maps = stream
-        .lines
-        .iter()
-        .filter(|(kind, _)| *kind == 'a')
-        .filter_map(|(_, value)| value.strip_prefix("rtpmap:"));
-    let mut clocks = maps.filter_map(|map| {
-        let (number, codec) = map.split_once(' ')?;
-        if number == format { decimal(codec.split('/').nth(1)?) } else { None }
-    });
+    let maps = values(stream, "rtpmap").filter_map(RtpMap::parse).filter(|map| map.payload == format);
+    let mut clocks = maps.filter_map(|map| decimal(map.clock));
+    // Without a map it is one of RFC 3551's table 4, whose audio formats have this clock, but for a few.
     clocks.next().filter(|hertz| (1..=192_000).contains(hertz)).unwrap_or(8_000)
 }

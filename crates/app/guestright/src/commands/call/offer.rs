@@ -259,7 +259,7 @@ impl Own {
         formats: Vec<Format>,
         crypto: Vec<Crypto>,
         profile: Profile,
-        others: Vec<(usize, String)>,
+        others: Vec<guestright_sip::agent::OtherMedia>,
     ) -> Description {
         self.version += 1;
         let digest = self.digest.clone().filter(|_| self.protection == Protection::EndToEnd);

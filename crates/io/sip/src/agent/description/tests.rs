@@ -39,7 +39,8 @@ fn an_offer_is_read() {
     assert_eq!(names, ["PCMU", "G722", "opus"], "99 has no name, so it is nothing");
     assert_eq!(read.formats[2].channels, 2);
     assert_eq!(read.formats[2].parameters.as_deref(), Some("useinbandfec=1"));
-    assert_eq!(read.others, [(0, "m=video 0 UDP/TLS/RTP/SAVPF 96".to_owned())]);
+    let video = "m=video 0 UDP/TLS/RTP/SAVPF 96".to_owned();
+    assert_eq!(read.others, [OtherMedia { index: 0, line: video }]);
 }
 
 #[test]

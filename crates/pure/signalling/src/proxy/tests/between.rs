@@ -45,10 +45,10 @@ fn homes_protect_what_telephones_do_not() {
         }
     }
     let (at_one, at_two) = (town.updates(0).pop().unwrap(), town.updates(1).pop().unwrap());
-    assert_eq!((at_one[0].keys.clone(), at_two[1].keys.clone()), (None, None));
-    let (here, there) = (keys(&at_one[1]), keys(&at_two[0]));
+    assert_eq!((at_one.caller.keys.clone(), at_two.callee.keys.clone()), (None, None));
+    let (here, there) = (keys(&at_one.callee), keys(&at_two.caller));
     assert!(here.ours == there.theirs && here.theirs == there.ours && here.ours != here.theirs);
-    assert_eq!(at_one[1].source, Source::Between(outer(1)));
+    assert_eq!(at_one.callee.source, Source::Between(outer(1)));
     assert_eq!(town.homes[0].calls().next().unwrap().mode, Some(Mode::Homes));
 }
 
@@ -66,7 +66,11 @@ fn between_homes_people_are_keys_and_networks_are_not_told() {
         assert!(said.contains(&alice) && said.contains(&bob), "{said}");
     }
     let status = [0, 1].map(|home| town.homes[home].calls().next().unwrap().who);
-    assert_eq!(status, [["alice", "bobby"], ["ally", "bob"]].map(|who| who.map(str::to_owned)));
+    assert_eq!(
+        status,
+        [["alice", "bobby"], ["ally", "bob"]]
+            .map(|[caller, callee]| Legs { caller, callee }.map(str::to_owned))
+    );
 }
 
 #[test]
@@ -196,7 +200,7 @@ fn a_change_keeps_the_homes_keys() {
     let (_, answered) = call(&mut town, &sdp(ALICES, 4_000, PLAIN, ""), &sdp(ALICES, 5_000, PLAIN, ""));
     town.send(0, ALICES, &within("ACK", &answered, true, ALICES, 10, ""));
     while town.try_next(1, ALICES).is_some() {}
-    let before = keys(&town.updates(0).pop().unwrap()[1]);
+    let before = keys(&town.updates(0).pop().unwrap().callee);
     town.send(
         0,
         ALICES,
@@ -206,5 +210,5 @@ fn a_change_keeps_the_homes_keys() {
     assert!(text(&asked).contains("a=sendonly"));
     town.send(1, ALICES, &answer(&asked, ALICES, 200, "", &sdp(ALICES, 5_000, PLAIN, "a=recvonly\r\n")));
     let sides = town.updates(0).pop().unwrap();
-    assert_eq!((keys(&sides[1]), sides[0].ports), (before, Some((4_010, 4_011))));
+    assert_eq!((keys(&sides.callee), sides.caller.ports), (before, ports(4_010, 4_011)));
 }

@@ -40,13 +40,13 @@ fn two_members_of_a_home_talk_through_it() {
         "{said}"
     );
     let updates = town.updates(0);
-    let [one, other] = updates.last().unwrap();
-    assert_eq!((one.ports, other.ports), (Some((4_000, 4_001)), Some((5_000, 5_001))));
+    let Legs { caller: one, callee: other } = updates.last().unwrap();
+    assert_eq!((one.ports, other.ports), (ports(4_000, 4_001), ports(5_000, 5_001)));
     assert_eq!(one.source, Source::Tunnel("10.73.5.2".parse().unwrap()));
     let status: Vec<CallStatus> = town.homes[0].calls().collect();
     assert_eq!(
         (status[0].who.clone(), status[0].phase),
-        (["alice".to_owned(), "carol".to_owned()], Phase::Up)
+        (Legs { caller: "alice".to_owned(), callee: "carol".to_owned() }, Phase::Up)
     );
     assert_eq!(status[0].mode, Some(Mode::Homes));
 
@@ -113,7 +113,7 @@ fn hold_and_resume_go_through() {
     town.send(0, ALICES, &answer(&held, ALICES, 200, "", &sdp(ALICES, 4_000, PLAIN, "")));
     assert_eq!(town.code(0, CAROLS), 200);
     let updates = town.updates(0);
-    assert_eq!(updates.last().unwrap()[1].ports, None);
+    assert_eq!(updates.last().unwrap().callee.ports, None);
     assert_eq!(town.homes[0].calls().count(), 1);
 }
 
@@ -167,7 +167,7 @@ fn the_first_telephone_taken_off_the_hook_has_the_call() {
     assert_eq!(method(&town.next(0, CAROLS)), &Method::Bye);
     let codes: Vec<u16> = std::iter::from_fn(|| town.try_next(0, ALICES)).map(|each| code(&each)).collect();
     assert_eq!(codes, [100, 180, 180, 200]);
-    assert_eq!(town.updates(0).last().unwrap()[1].ports, Some((5_004, 5_005)));
+    assert_eq!(town.updates(0).last().unwrap().callee.ports, ports(5_004, 5_005));
 }
 
 #[test]
@@ -201,7 +201,15 @@ fn an_offer_may_come_late() {
     town.send(0, ALICES, &within("ACK", &offered, true, ALICES, 10, &sdp(ALICES, 4_000, PLAIN, "")));
     let ack = town.next(0, CAROLS);
     assert!(String::from_utf8(ack.body.clone()).unwrap().contains("m=audio 20004 RTP/AVP"));
-    assert_eq!(town.updates(0).last().unwrap()[0].ports, Some((4_000, 4_001)));
+    assert_eq!(town.updates(0).last().unwrap().caller.ports, ports(4_000, 4_001));
+}
+
+/// Server and client transactions of the first home.
+fn open_transactions(town: &Town) -> (usize, usize) {
+    let home = &town.homes[0];
+    let counts = (home.transactions.server_count(), home.transactions.client_count());
+    assert!(counts != (0, 0) || home.contexts.is_empty(), "what was kept for them has gone, too");
+    counts
 }
 
 #[test]
@@ -228,7 +236,7 @@ fn lost_messages_are_sent_again_and_answered_once() {
     town.send(0, ALICES, &ack);
     town.pass(Micros::from_seconds(40));
     assert!(town.try_next(0, ALICES).is_none());
-    assert_eq!((town.homes[0].servers.len(), town.homes[0].clients.len()), (0, 0));
+    assert_eq!(open_transactions(&town), (0, 0));
 }
 
 #[test]
@@ -249,7 +257,7 @@ fn whoever_does_not_answer_has_an_end() {
     assert!(got.contains(&180) && got.last() == Some(&408), "{got:?}");
     assert_eq!(town.homes[0].calls().count(), 0);
     town.pass(Micros::from_seconds(300));
-    assert_eq!((town.homes[0].servers.len(), town.homes[0].clients.len()), (0, 0));
+    assert_eq!(open_transactions(&town), (0, 0));
 }
 
 #[test]
@@ -258,7 +266,7 @@ fn a_call_without_media_and_signalling_is_over() {
     talk(&mut town);
     town.pass(Micros::from_seconds(500));
     let (call, now) = (town.homes[0].calls().next().unwrap().id, town.now);
-    town.homes[0].handle_media_heard(call, now);
+    town.homes[0].handle_media_received(call, now);
     town.pass(Micros::from_seconds(590));
     assert_eq!(town.homes[0].calls().count(), 1);
     town.pass(Micros::from_seconds(20));
@@ -296,7 +304,7 @@ fn limits_hold() {
     let refused = town.next(0, ALICES);
     assert_eq!((code(&refused), refused.get("Retry-After")), (503, Some("30")));
     town.has_ports = false;
-    town.homes[0].config.calls_each_max = 9;
+    town.homes[0].calls.calls_each_max = 9;
     town.send(0, ALICES, &invite("alice", ALICES, "carol", "c4", ""));
     assert_eq!(town.code(0, ALICES), 503);
 }

@@ -6,10 +6,10 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use guestright_boat::modern::{Cipher, Config, Modern};
+use guestright_boat::{Audio, Content, Message, Seal as _, Step};
 use guestright_units::{Seed, Time};
 use guestright_voice::agreement::Role;
-use guestright_voice::boat::modern::{Cipher, Config, Modern};
-use guestright_voice::boat::{Audio, Content, Message, Seal as _, Step};
 use std::fmt;
 use zeroize::Zeroizing;
 

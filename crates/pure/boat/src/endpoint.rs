@@ -8,10 +8,10 @@ mod voice;
 pub use config::{Config, Masking, Timing};
 
 use super::{Introduced, Opening, SealError};
-use crate::playout::{Output, Sound};
-use crate::session::{Frame, Heard};
-use crate::tool::{Connected, Ending, Event, Summary, Tool, ToolError, Transmit};
 use guestright_units::{Seed, Time};
+use guestright_voice::playout::{Output, Sound};
+use guestright_voice::session::{Frame, Heard};
+use guestright_voice::tool::{Connected, Ending, Event, Summary, Tool, ToolError, Transmit};
 use line::Line;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;

@@ -9,7 +9,7 @@
 //! - [`Talker`] and [`Listener`]: the phases, and the clock that they set. [`Buffer`]: Table 3.
 //! - [`RateControl`]: how many bytes a second the codec may make.
 //!
-//! - [`Boat`]: all of that as a [`Tool`](crate::tool::Tool).
+//! - [`Boat`]: all of that as a [`Tool`](guestright_voice::tool::Tool).
 //!
 //! Invariants, whatever arrives:
 //!
@@ -31,7 +31,7 @@ mod opening;
 pub mod rate;
 mod seal;
 mod talker;
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;

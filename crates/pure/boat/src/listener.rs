@@ -3,9 +3,9 @@
 use super::clock::{TickRate, difference, wrap};
 use super::talker::InstallRule;
 use super::{Message, Seal, SealError, Step};
-use crate::playout::Handshake;
-use crate::rtp::WidenTimestamp;
 use guestright_units::{Micros, Time};
+use guestright_voice::playout::Handshake;
+use guestright_voice::rtp::WidenTimestamp;
 
 /// What can be chosen about a listener's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@
 //! `d` is 0 from the caller and 1 from the callee; `g` and `s` count generations and epochs modulo 4. These three bytes
 //! are authenticated; everything else, whether a talkspurt begins too, is encrypted. A packet of sound is [`OVERHEAD`]
 //! bytes longer than the codec's bytes. The first byte is 224 to 255: where RTP, STUN, TURN, DTLS and ZRTP begin
-//! otherwise, and key agreements ([`Kind::AGREEMENT`](crate::rtp::Kind::AGREEMENT)) and introductions too. RFC 9443 gives
+//! otherwise, and key agreements ([`Kind::AGREEMENT`](guestright_voice::rtp::Kind::AGREEMENT)) and introductions too. RFC 9443 gives
 //! these values to QUIC, which does not run on a port of BoAT.
 //!
 //! The nonce is salt_i XOR a counter of 64 bits, which rises by one with each datagram of a direction, in all epochs and
@@ -49,10 +49,10 @@ mod listening;
 mod talking;
 
 use super::{Content, Opened, Seal, SealError};
-use crate::agreement::{Agreed, Role};
 use derive::{Chance, Secret};
 pub use encoding::parses;
 use guestright_units::{Micros, Seed, Time};
+use guestright_voice::agreement::{Agreed, Role};
 pub use introduction::{Introduction, Member};
 use key::EpochKey;
 use listening::Listening;

@@ -1,6 +1,6 @@
 use super::Seal;
-use crate::tool::{ToolError, Transmit};
 use guestright_units::Time;
+use guestright_voice::tool::{ToolError, Transmit};
 use std::fmt::Debug;
 use std::net::SocketAddr;
 

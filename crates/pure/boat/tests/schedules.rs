@@ -2,11 +2,11 @@
 //! calls in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+use guestright_boat::modern::{self, Modern};
+use guestright_boat::testing::{NullSeal, Outcome, Ready, Schedule, run};
+use guestright_boat::{Boat, Config, InstallRule, Masking, Seal, Timing};
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::agreement::Role;
-use guestright_voice::boat::modern::{self, Modern};
-use guestright_voice::boat::testing::{NullSeal, Outcome, Ready, Schedule, run};
-use guestright_voice::boat::{Boat, Config, InstallRule, Masking, Seal, Timing};
 use guestright_voice::playout::Histogram;
 use guestright_voice::tool::{Ending, Side};
 use std::net::SocketAddr;

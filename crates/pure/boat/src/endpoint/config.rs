@@ -1,7 +1,7 @@
-use super::super::rate;
-use super::super::{InstallRule, ListenerConfig, TalkerConfig, TickRate};
-use crate::playout::{self, Policy};
+use crate::rate;
+use crate::{InstallRule, ListenerConfig, TalkerConfig, TickRate};
 use guestright_units::Micros;
+use guestright_voice::playout::{self, Policy};
 use std::fmt;
 
 /// How messages are hidden among packets of sound (paper D, section 3.2.1).

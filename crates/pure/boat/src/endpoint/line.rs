@@ -1,16 +1,16 @@
 use super::reception::Reception;
 use super::voice::Voice;
 use super::{Clocks, Config, Masking, Timing, push};
-use crate::boat::buffer::{Buffer, BufferConfig, Packet};
-use crate::boat::clock::wrap;
-use crate::boat::{
+use crate::buffer::{Buffer, BufferConfig, Packet};
+use crate::clock::wrap;
+use crate::{
     Audio, Content, Listener, Message, Opened, PAYLOAD_MAX, RateControl, Seal, SealError, Shutdown, Step,
     Talker, Verdict,
 };
-use crate::playout::{Fate, Incoming, Output, Playout};
-use crate::session::{Delay, DelaySource, Frame, Heard};
-use crate::tool::{Ending, Summary, ToolError, Transmit};
 use guestright_units::{Micros, Time};
+use guestright_voice::playout::{Fate, Incoming, Output, Playout};
+use guestright_voice::session::{Delay, DelaySource, Frame, Heard};
+use guestright_voice::tool::{Ending, Summary, ToolError, Transmit};
 use rand_chacha::ChaCha20Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-use super::super::Report;
+use crate::Report;
 use guestright_units::{Micros, Time};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-use super::super::clock::difference;
-use super::super::{Audio, PAYLOAD_MAX};
-use crate::session::Frame;
+use crate::clock::difference;
+use crate::{Audio, PAYLOAD_MAX};
+use guestright_voice::session::Frame;
 
 /// Gives packets their timestamps: even ones within a talkspurt, by the clock at its start.
 #[derive(Debug, Default)]

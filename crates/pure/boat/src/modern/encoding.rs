@@ -16,7 +16,7 @@
 //! a talkspurt would show in the length. A phase is written in groups of seven bits, the lowest first (LEB128): until
 //! phase 16,384, that is for hours, PROBE and RESPONSE with a key of 32 bytes are no longer than sound of 34 bytes.
 
-use crate::boat::{Audio, Content, KEY_PART_MAX, Message, PAYLOAD_MAX, Report, SealError, Step};
+use crate::{Audio, Content, KEY_PART_MAX, Message, PAYLOAD_MAX, Report, SealError, Step};
 
 /// What is around the codec's bytes in a packet of sound.
 pub(super) const AUDIO_OVERHEAD: usize = 7;
@@ -33,7 +33,7 @@ const REPORT: u8 = 7;
 const COVER: u8 = 8;
 const BYE: u8 = 9;
 
-/// Appends the text for `content`. `room`: see [`Seal::seal`](crate::boat::Seal::seal).
+/// Appends the text for `content`. `room`: see [`Seal::seal`](crate::Seal::seal).
 ///
 /// # Errors
 /// [`SealError::Unsealable`]: it is too long.

@@ -11,8 +11,8 @@
 //! learns no key that protects anything.
 
 use super::derive::{Chance, Secret};
-use crate::agreement::Role;
-use crate::boat::SealError;
+use crate::SealError;
+use guestright_voice::agreement::Role;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use subtle::ConstantTimeEq as _;

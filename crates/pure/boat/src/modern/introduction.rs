@@ -29,15 +29,15 @@
 
 use super::derive::{Chance, Secret};
 use super::{Cipher, Config, Modern};
-use crate::agreement::{Agreed, Agreement, AgreementError, Call, Event, Prepared, Role};
-use crate::boat::{Introduced, Opening};
-use crate::rtp::Kind;
-use crate::srtp::Profile;
-use crate::tool::{Side, ToolError, Transmit};
+use crate::{Introduced, Opening};
 use callee::Waiting;
 use datagram::{Answer, Ask, COOKIE_LEN, Datagram, NONCE_LEN};
 use guestright_identity::{Certificate, KeyId, SecretKey};
 use guestright_units::{Micros, Seed, Time};
+use guestright_voice::agreement::{Agreed, Agreement, AgreementError, Call, Event, Prepared, Role};
+use guestright_voice::rtp::Kind;
+use guestright_voice::srtp::Profile;
+use guestright_voice::tool::{Side, ToolError, Transmit};
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;

@@ -5,10 +5,10 @@ use super::encoding;
 use super::healing::{Confirmation, KeyPair, PUBLIC_LEN, Successor, Transcript};
 use super::key::{Chain, EpochKey};
 use super::{CATCH_UP_MAX, Cipher, GRACE, Sealed, Start};
-use crate::agreement::Role;
-use crate::boat::{Content, Opened, SealError};
-use crate::srtp::index::{Place, Window};
+use crate::{Content, Opened, SealError};
 use guestright_units::Time;
+use guestright_voice::agreement::Role;
+use guestright_voice::srtp::index::{Place, Window};
 use std::collections::VecDeque;
 
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use super::derive::{Chance, Secret};
 use super::healing::{Confirmation, KeyPair, PUBLIC_LEN, Successor, Transcript};
 use super::key::{Chain, EpochKey};
 use super::{Cipher, EPOCH, EPOCH_BYTES_MAX, EPOCH_PACKETS_MAX, Label, Start};
-use crate::agreement::Role;
-use crate::boat::SealError;
+use crate::SealError;
 use guestright_units::Time;
+use guestright_voice::agreement::Role;
 
 /// After so many datagrams nothing is sealed any more. At 25 a second that is 350,000 years.
 pub(super) const COUNTER_MAX: u64 = (1 << 48) - 1;

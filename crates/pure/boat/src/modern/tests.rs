@@ -1,6 +1,6 @@
 use super::*;
-use crate::boat::{Audio, Message, PAYLOAD_MAX, Report, Step};
-use crate::rtp::Kind;
+use crate::{Audio, Message, PAYLOAD_MAX, Report, Step};
+use guestright_voice::rtp::Kind;
 use proptest::prelude::*;
 
 mod network;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::boat::modern;
+use crate::modern;
 use proptest::prelude::*;
 
 const PACKET_US: u64 = 40_000;

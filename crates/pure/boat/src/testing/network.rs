@@ -1,8 +1,8 @@
-use crate::boat::{Boat, Clocks};
-use crate::playout::Sound;
-use crate::session::Frame;
-use crate::tool::{Ending, Event, Summary, Tool, ToolError, Transmit};
+use crate::{Boat, Clocks};
 use guestright_units::{Micros, Time};
+use guestright_voice::playout::Sound;
+use guestright_voice::session::Frame;
+use guestright_voice::tool::{Ending, Event, Summary, Tool, ToolError, Transmit};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;

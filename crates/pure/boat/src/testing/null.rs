@@ -1,7 +1,7 @@
-use crate::boat::{Audio, Content, Introduced, Message, Opened, Opening, Report, Seal, SealError, Step};
-use crate::srtp::index::{Place, Window};
-use crate::tool::{Side, ToolError, Transmit};
+use crate::{Audio, Content, Introduced, Message, Opened, Opening, Report, Seal, SealError, Step};
 use guestright_units::{Micros, Time};
+use guestright_voice::srtp::index::{Place, Window};
+use guestright_voice::tool::{Side, ToolError, Transmit};
 use std::net::SocketAddr;
 
 /// An old key is understood for so long after the new one came into use.

@@ -1,6 +1,6 @@
-use crate::boat::{Buffer, BufferConfig, Packet, TickRate, Verdict};
-use crate::playout::{Output, Sound};
+use crate::{Buffer, BufferConfig, Packet, TickRate, Verdict};
 use guestright_units::{Micros, Time};
+use guestright_voice::playout::{Output, Sound};
 
 const CONFIG: BufferConfig = BufferConfig {
     tick_rate: TickRate::MILLISECONDS,

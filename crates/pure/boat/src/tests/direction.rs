@@ -1,12 +1,12 @@
 //! One direction of a call, a millisecond at a time: a talker, a path, a listener with its buffer.
 
-use crate::boat::testing::NullSeal;
-use crate::boat::{
+use crate::testing::NullSeal;
+use crate::{
     Audio, Buffer, BufferConfig, Content, InstallRule, Listener, ListenerConfig, Message, Packet, Seal as _,
     Talker, TalkerConfig, TickRate, Verdict,
 };
-use crate::playout::Sound;
 use guestright_units::{Micros, Time};
+use guestright_voice::playout::Sound;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;

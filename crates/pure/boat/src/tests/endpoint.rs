@@ -1,10 +1,10 @@
 use super::direction::millis;
-use crate::boat::testing::{NullSeal, Ready, Schedule, run};
-use crate::boat::{Boat, Config, Introduced, Masking, Opening, Timing};
-use crate::playout::{Fixed, Sound};
-use crate::session::Frame;
-use crate::tool::{Ending, Event, Side, Tool as _, ToolError, Transmit};
+use crate::testing::{NullSeal, Ready, Schedule, run};
+use crate::{Boat, Config, Introduced, Masking, Opening, Timing};
 use guestright_units::{Micros, Seed, Time};
+use guestright_voice::playout::{Fixed, Sound};
+use guestright_voice::session::Frame;
+use guestright_voice::tool::{Ending, Event, Side, Tool as _, ToolError, Transmit};
 use std::net::SocketAddr;
 
 fn address(last: u8) -> SocketAddr {

@@ -1,6 +1,6 @@
 use super::direction::millis;
-use crate::boat::testing::NullSeal;
-use crate::boat::{
+use crate::testing::NullSeal;
+use crate::{
     InstallRule, Listener, ListenerConfig, Message, SealError, Shutdown, Step, Talker, TalkerConfig, TickRate,
 };
 use guestright_units::{Micros, Time};

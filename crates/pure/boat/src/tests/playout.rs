@@ -1,5 +1,5 @@
 use super::direction::{Direction, PACKET_MS, Path, random_path};
-use crate::boat::{InstallRule, TalkerConfig, TickRate};
+use crate::{InstallRule, TalkerConfig, TickRate};
 use guestright_units::Micros;
 use proptest::prelude::*;
 

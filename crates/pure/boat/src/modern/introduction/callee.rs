@@ -3,8 +3,8 @@
 use super::datagram::{Answer, Ask, COOKIE_LEN};
 use super::{ATTEMPTS_MAX, ATTEMPTS_PER_HOST_MAX, COOKIE_LIFE};
 use super::{Attempt, Chance, Secret};
-use crate::tool::ToolError;
 use guestright_units::Time;
+use guestright_voice::tool::ToolError;
 use std::net::{IpAddr, SocketAddr};
 use subtle::ConstantTimeEq as _;
 

@@ -1,9 +1,9 @@
 //! Datagrams of the introduction.
 
 use super::INTRODUCTION;
-use crate::agreement::Fingerprint;
-use crate::boat::modern::Cipher;
-use crate::tool::ToolError;
+use crate::modern::Cipher;
+use guestright_voice::agreement::Fingerprint;
+use guestright_voice::tool::ToolError;
 
 pub(super) const NONCE_LEN: usize = 16;
 pub(super) const COOKIE_LEN: usize = 16;

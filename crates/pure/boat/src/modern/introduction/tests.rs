@@ -1,5 +1,5 @@
 use super::*;
-use crate::boat::Content;
+use crate::Content;
 use guestright_identity::{Role as CertifiedRole, Suite};
 use guestright_units::UnixSeconds;
 use rand::{RngExt as _, SeedableRng as _};

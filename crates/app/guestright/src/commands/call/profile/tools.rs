@@ -12,8 +12,8 @@ use guestright_legacy::pgpfone::{self, PgpFone};
 use guestright_legacy::speak_freely::{self, Form, Protocol, SpeakFreely};
 use guestright_quality::Codec as Rated;
 use guestright_units::Time;
-use guestright_voice::boat::modern::{self, Introduction, Member};
-use guestright_voice::boat::{self, Boat, TickRate, Timing, rate};
+use guestright_boat::modern::{self, Introduction, Member};
+use guestright_boat::{self as boat, Boat, TickRate, Timing, rate};
 use guestright_voice::tool::{Side, Tool};
 
 /// What PGPfone calls itself to whoever is there.

@@ -4,7 +4,7 @@ use super::clock::TickRate;
 use super::listener::Gap;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Counts, Output, Sound};
-use guestright_voice::srtp::index::{Place, Window};
+use guestright_voice::srtp::{Place, Window};
 use std::collections::BTreeMap;
 
 /// Packets that are held at most, whatever the round trip.

@@ -8,7 +8,7 @@ use super::{CATCH_UP_MAX, Cipher, GRACE, Sealed, Start};
 use crate::{Content, Opened, SealError};
 use guestright_units::Time;
 use guestright_voice::agreement::Role;
-use guestright_voice::srtp::index::{Place, Window};
+use guestright_voice::srtp::{Place, Window};
 use std::collections::VecDeque;
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 use crate::{Audio, Content, Introduced, Message, Opened, Opening, Report, Seal, SealError, Step};
 use guestright_units::{Micros, Time};
-use guestright_voice::srtp::index::{Place, Window};
+use guestright_voice::srtp::{Place, Window};
 use guestright_voice::tool::{Side, ToolError, Transmit};
 use std::net::SocketAddr;
 

@@ -3,13 +3,11 @@
 //! SIP's voice (`media`) and the tools with a wire format of their own (`profile`) are machines without clock and socket;
 //! this is what drives both.
 
-use super::LineArgs;
-use super::report::Second;
-use super::sound::Sound;
-use super::tape::Tape;
-use anyhow::{Context, anyhow};
+use crate::recording::Recording;
+use crate::report::Second;
+use crate::sound::Sound;
+use crate::{LineSettings, TelephoneError};
 use guestright_audio::AudioError;
-use guestright_cli::failure::Failure;
 use guestright_clock::Clock;
 use guestright_quality::{Analyser, AnalyserConfig, Interval, Packet, Summary};
 use guestright_units::{Micros, Time};
@@ -24,16 +22,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// A datagram has at most so many bytes; the rest is cut, and the packet is then no packet.
-pub(super) const DATAGRAM_MAX: usize = 2_048;
+pub const DATAGRAM_MAX: usize = 2_048;
 /// So many datagrams are read before it is looked at the clock again.
-pub(super) const BATCH_MAX: usize = 64;
+pub const BATCH_MAX: usize = 64;
 /// After a longer pause (the computer slept) the pace begins anew.
 const BEHIND_MAX: Duration = Duration::from_millis(500);
 /// So much news waits until somebody reads it.
 const NEWS_MAX: usize = 64;
 
 /// What is new in a call; `E` is what only its machine has to say.
-pub(super) enum News<E> {
+pub enum News<E> {
     /// The machine's own.
     Event(E),
     /// A second has passed.
@@ -43,7 +41,7 @@ pub(super) enum News<E> {
 }
 
 /// What the thread is told.
-pub(super) enum Order<O> {
+pub enum Order<O> {
     /// Go on in another way.
     Change(O),
     /// End.
@@ -51,29 +49,29 @@ pub(super) enum Order<O> {
 }
 
 /// What a call was like.
-pub(super) struct Outcome {
+pub struct Outcome {
     /// Of what was heard; nothing if nothing was.
-    pub(super) heard: Option<Summary>,
+    pub heard: Option<Summary>,
     /// Seconds that were not told yet.
-    pub(super) seconds: Vec<Second>,
+    pub seconds: Vec<Second>,
     /// For programs.
-    pub(super) facts: Value,
+    pub facts: Value,
 }
 
 /// The thread of a call, as the rest of the program holds it.
-pub(super) struct Voice<O, E> {
+pub struct Voice<O, E> {
     orders: blocking::Sender<Order<O>>,
     news: mpsc::Receiver<News<E>>,
-    thread: JoinHandle<Result<Outcome, Failure>>,
+    thread: JoinHandle<Result<Outcome, TelephoneError>>,
 }
 
 impl<O, E> Voice<O, E> {
     /// Begins to send and to play. `make` opens what there is to open, and gives what the thread runs.
-    pub(super) fn start<F>(
-        make: impl FnOnce(blocking::Receiver<Order<O>>, mpsc::Sender<News<E>>) -> Result<F, Failure>,
-    ) -> Result<Self, Failure>
+    pub fn start<F>(
+        make: impl FnOnce(blocking::Receiver<Order<O>>, mpsc::Sender<News<E>>) -> Result<F, TelephoneError>,
+    ) -> Result<Self, TelephoneError>
     where
-        F: FnOnce() -> Result<Outcome, Failure> + Send + 'static,
+        F: FnOnce() -> Result<Outcome, TelephoneError> + Send + 'static,
     {
         let (orders, ordered) = blocking::channel();
         let (news, heard) = mpsc::channel(NEWS_MAX);
@@ -83,50 +81,50 @@ impl<O, E> Voice<O, E> {
     }
 
     /// Goes on in another way.
-    pub(super) fn change(&self, order: O) {
+    pub fn change(&self, order: O) {
         // If the thread has ended, its news have said why.
         drop(self.orders.send(Order::Change(order)));
     }
 
     /// Waits for what is new; none any more when the thread has ended.
-    pub(super) async fn news(&mut self) -> Option<News<E>> {
+    pub async fn news(&mut self) -> Option<News<E>> {
         self.news.recv().await
     }
 
     /// Stops, and says how it was.
-    pub(super) async fn finish(mut self) -> Result<Outcome, Failure> {
+    pub async fn finish(mut self) -> Result<Outcome, TelephoneError> {
         drop(self.orders.send(Order::Stop));
         // It must not wait for us to read.
         while self.news.recv().await.is_some() {}
-        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await?;
-        joined.map_err(|_| anyhow!("the thread of the voice ended in a panic"))?
+        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        joined.map_err(|_| TelephoneError::Panic)?.map_err(|_| TelephoneError::Panic)?
     }
 }
 
 /// Deadlines that do not drift.
-pub(super) struct Pace {
+pub struct Pace {
     next: Instant,
     period: Duration,
 }
 
 impl Pace {
     /// Due at once, and after each `period`.
-    pub(super) fn new(period: Duration) -> Self {
+    pub fn new(period: Duration) -> Self {
         Self { next: Instant::now(), period }
     }
 
     /// Another period, from the next deadline on.
-    pub(super) fn set_period(&mut self, period: Duration) {
+    pub fn set_period(&mut self, period: Duration) {
         self.period = period;
     }
 
     /// How long it is until it is due.
-    pub(super) fn left(&self) -> Duration {
+    pub fn left(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
     /// Whether it is due; if so, it is waited for the next time.
-    pub(super) fn is_due(&mut self) -> bool {
+    pub fn is_due(&mut self) -> bool {
         let now = Instant::now();
         if now < self.next {
             return false;
@@ -140,10 +138,7 @@ impl Pace {
 }
 
 /// Waits until a datagram is there, or so much time has passed.
-pub(super) fn wait<'s>(
-    sockets: impl IntoIterator<Item = &'s UdpSocket>,
-    at_most: Duration,
-) -> std::io::Result<()> {
+pub fn wait<'s>(sockets: impl IntoIterator<Item = &'s UdpSocket>, at_most: Duration) -> std::io::Result<()> {
     let timeout = Timespec {
         tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(at_most.subsec_nanos()),
@@ -156,21 +151,21 @@ pub(super) fn wait<'s>(
 }
 
 /// Around a machine: all that has nothing to do with which machine it is.
-pub(super) struct Driver<E> {
-    pub(super) clock: Clock,
+pub struct Driver<E> {
+    pub clock: Clock,
     analyser: Analyser,
-    pub(super) round_trip: Option<Micros>,
-    pub(super) buffered: Option<Micros>,
+    pub round_trip: Option<Micros>,
+    pub buffered: Option<Micros>,
     /// Who can hear the call, in a word.
-    pub(super) protection: &'static str,
+    pub protection: &'static str,
     sound: Option<Sound>,
-    tape: Option<Tape>,
+    recording: Option<Recording>,
     news: mpsc::Sender<News<E>>,
 }
 
 impl<E> Driver<E> {
     /// Without sound and capture.
-    pub(super) fn new(
+    pub fn new(
         clock: Clock,
         analyser: AnalyserConfig,
         protection: &'static str,
@@ -183,71 +178,71 @@ impl<E> Driver<E> {
             buffered: None,
             protection,
             sound: None,
-            tape: None,
+            recording: None,
             news,
         }
     }
 
     /// Opens the sound, for a codec of samples at `rate_hz`, unless it is open.
-    pub(super) fn open_sound(&mut self, line: &LineArgs, rate_hz: u32) -> Result<(), Failure> {
+    pub fn open_sound(&mut self, line: &LineSettings, rate_hz: u32) -> Result<(), TelephoneError> {
         if self.sound.is_none() {
-            self.sound = Some(Sound::open(line, rate_hz)?);
+            self.sound = Some(Sound::open(&line.sound, rate_hz)?);
         }
         Ok(())
     }
 
     /// Begins the capture, if one is wanted and it has not begun.
-    pub(super) fn open_tape(&mut self, line: &LineArgs) -> Result<(), Failure> {
-        if self.tape.is_none() {
-            self.tape = line.pcapng.as_deref().map(Tape::create).transpose()?;
+    pub fn open_recording(&mut self, line: &LineSettings) -> Result<(), TelephoneError> {
+        if self.recording.is_none() {
+            self.recording = line.recording.as_deref().map(Recording::create).transpose()?;
         }
         Ok(())
     }
 
     /// Another codec, of another rate.
-    pub(super) fn set_codec_rate(&mut self, codec_hz: u32) {
+    pub fn set_codec_rate(&mut self, codec_hz: u32) {
         if let Some(sound) = &mut self.sound {
             sound.set_codec_rate(codec_hz);
         }
     }
 
     /// So many samples of what is said.
-    pub(super) fn take(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
+    pub fn take(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
         self.sound.as_mut().map_or_else(|| Ok(vec![0; samples]), |sound| sound.take(samples))
     }
 
     /// What is heard.
-    pub(super) fn put(&mut self, samples: &[i16]) -> Result<(), AudioError> {
+    pub fn put(&mut self, samples: &[i16]) -> Result<(), AudioError> {
         self.sound.as_mut().map_or(Ok(()), |sound| sound.put(samples))
     }
 
     /// Passes on what must not be missed. The other end reads until it has stopped us.
-    pub(super) fn tell(&self, event: E) {
+    pub fn tell(&self, event: E) {
         drop(self.news.blocking_send(News::Event(event)));
     }
 
     /// Passes on what may be missed.
-    pub(super) fn trouble(&self, said: String) {
+    pub fn trouble(&self, said: String) {
         drop(self.news.try_send(News::Trouble(said)));
     }
 
     /// A datagram that came or went.
-    pub(super) fn record(&mut self, at: Time, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        if let Some(tape) = &mut self.tape
-            && let Err(error) = tape.packet(at, from, to, bytes)
+    pub fn record(&mut self, at: Time, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        if let Some(recording) = &mut self.recording
+            && let Err(error) = recording.packet(at, from, to, bytes)
         {
-            self.tape = None;
+            self.recording = None;
             self.trouble(format!("the capture ends here: {error}"));
         }
     }
 
     /// A packet of sound that came.
-    pub(super) fn heard(&mut self, heard: &Heard) {
+    pub fn heard(&mut self, heard: &Heard) {
         self.analyser.handle_packet(&packet(heard));
     }
 
     /// Tells the seconds that are over.
-    pub(super) fn tell_seconds(&mut self, now: Time) {
+    pub fn tell_seconds(&mut self, now: Time) {
         self.analyser.handle_timeout(now);
         while let Some(second) = self.second() {
             // If nobody reads, a second is not shown; the summary still counts it.
@@ -266,14 +261,14 @@ impl<E> Driver<E> {
     }
 
     /// Ends everything; `facts` are the machine's, and get the analyser's.
-    pub(super) fn finish(mut self, mut facts: Value) -> Result<Outcome, Failure> {
+    pub fn finish(mut self, mut facts: Value) -> Result<Outcome, TelephoneError> {
         self.analyser.finish();
         let seconds = std::iter::from_fn(|| self.second()).collect();
         let summary = self.analyser.summary();
         facts["heard"] = serde_json::to_value(&summary)?;
         self.sound.map_or(Ok(()), Sound::finish)?;
-        if let Some(tape) = self.tape {
-            tape.finish().context("finish the capture")?;
+        if let Some(recording) = self.recording {
+            recording.finish().map_err(TelephoneError::Recording)?;
         }
         let heard = (summary.counts.received > 0).then_some(summary);
         Ok(Outcome { heard, seconds, facts })
@@ -306,7 +301,7 @@ fn duration(span: Micros) -> Duration {
 }
 
 /// What became of packets of sound.
-pub(super) fn played(counts: &Counts) -> Value {
+pub fn played(counts: &Counts) -> Value {
     json!({
         "packets": counts.played,
         "late": counts.late,

@@ -1,10 +1,8 @@
 //! From packets to samples, and back: the codec on both sides of a session.
 
-use super::Playout;
-use super::offer::Agreed;
-use anyhow::anyhow;
+use crate::offer::Agreed;
+use crate::{Playout, TelephoneError, VoiceSettings};
 use guestright_audio::{Level, VoiceDetector};
-use guestright_cli::failure::Failure;
 use guestright_codec::{
     Activity, Codec, CodecError, Encoded, Kind, Noise, PACKET_SAMPLES_MAX, PAYLOAD_BYTES_MAX, Settings,
 };
@@ -19,7 +17,7 @@ use std::collections::VecDeque;
 const HOLD: Micros = Micros::from_millis(60);
 
 /// What takes frames of the codec, and gives them back in time.
-pub(super) trait Machine {
+pub trait Machine {
     fn handle_frame(&mut self, frame: &Frame<'_>, now: Time);
     fn poll_sound(&mut self, now: Time) -> Output;
     fn hear(&mut self, is_speech: bool);
@@ -54,7 +52,7 @@ impl Machine for Box<dyn Tool> {
 }
 
 /// The codec of a call, what was decoded and not yet heard, and who tells speech from pauses.
-pub(super) struct Ear {
+pub struct Ear {
     /// Samples per second.
     rate: u32,
     codec: Box<dyn Codec>,
@@ -66,13 +64,13 @@ pub(super) struct Ear {
 }
 
 impl Ear {
-    pub(super) fn new(kind: Kind, dtx: bool) -> Result<Self, CodecError> {
+    pub fn new(kind: Kind, dtx: bool) -> Result<Self, CodecError> {
         let settings = Settings { discontinuous: dtx, ..Settings::default() };
         Self::with(kind, &settings, kind.format().sample_rate_hz)
     }
 
     /// For samples at another rate than the codec was made for.
-    pub(super) fn with(kind: Kind, settings: &Settings, rate: u32) -> Result<Self, CodecError> {
+    pub fn with(kind: Kind, settings: &Settings, rate: u32) -> Result<Self, CodecError> {
         Ok(Self {
             rate,
             codec: guestright_codec::open(kind, settings)?,
@@ -85,12 +83,7 @@ impl Ear {
     }
 
     /// Encodes what was said, and hands it to the session.
-    pub(super) fn say(
-        &mut self,
-        spoken: &[i16],
-        machine: &mut impl Machine,
-        at: Time,
-    ) -> Result<(), CodecError> {
+    pub fn say(&mut self, spoken: &[i16], machine: &mut impl Machine, at: Time) -> Result<(), CodecError> {
         let mut payload = [0; PAYLOAD_BYTES_MAX];
         let Encoded { bytes, activity } = self.codec.encode(spoken, &mut payload)?;
         let is_loud = self.said.heard(spoken);
@@ -105,7 +98,7 @@ impl Ear {
     }
 
     /// The next samples to be heard.
-    pub(super) fn hear(&mut self, samples: usize, machine: &mut impl Machine, now: Time) -> Vec<i16> {
+    pub fn hear(&mut self, samples: usize, machine: &mut impl Machine, now: Time) -> Vec<i16> {
         while self.decoded.len() < samples {
             let ahead = self.micros(self.decoded.len());
             let before = self.decoded.len();
@@ -121,12 +114,12 @@ impl Ear {
     }
 
     /// So many bytes may the next packet have; a codec that can be cut anywhere fills them.
-    pub(super) fn set_packet_bytes(&mut self, bytes: usize) {
+    pub fn set_packet_bytes(&mut self, bytes: usize) {
         self.codec.set_packet_bytes(bytes);
     }
 
     /// What was missing, in the order in which it was to be played.
-    pub(super) fn pattern(&self) -> &LossPattern {
+    pub fn pattern(&self) -> &LossPattern {
         &self.pattern
     }
 
@@ -186,7 +179,7 @@ fn noise_level(samples: &[i16]) -> u8 {
 }
 
 /// A codec's payload type as the session wants to know it.
-pub(super) fn accepted(kind: Kind, payload_type: u8) -> Accepted {
+fn accepted(kind: Kind, payload_type: u8) -> Accepted {
     // Codecs whose payload's length says how much sound is in it.
     let (frame_bytes, frame) = match kind {
         Kind::Pcmu | Kind::Pcma | Kind::G722 => (8, Micros::from_millis(1)),
@@ -209,24 +202,18 @@ pub(super) fn accepted(kind: Kind, payload_type: u8) -> Accepted {
 }
 
 /// What is agreed on about the voice, as the session wants to know it.
-pub(super) fn config(
-    terms: &Agreed,
-    playout: Playout,
-    dtx: bool,
-    clock_error_ms: Option<f64>,
-    name: &str,
-) -> guestright_voice::session::Config {
+pub(crate) fn config(terms: &Agreed, voice: &VoiceSettings, name: &str) -> guestright_voice::session::Config {
     let mut config = guestright_voice::session::Config::g711(0, name);
     config.peer = Some(terms.remote);
     config.send = accepted(terms.kind, terms.payload);
     config.receive = vec![accepted(terms.kind, terms.payload_here)];
     config.comfort_noise = terms.has_noise.then_some(guestright_voice::rtp::COMFORT_NOISE);
-    config.discontinuous = dtx;
+    config.discontinuous = voice.dtx;
     config.packet = Micros(terms.kind.format().packet_us());
-    if playout == Playout::Paper {
+    if voice.playout == Playout::Paper {
         config.delay_max = PaperA::LENGTH;
     }
-    config.clock_error = clock_error_ms.map(micros);
+    config.clock_error = voice.clock_error_ms.map(micros);
     config
 }
 
@@ -240,7 +227,7 @@ fn micros(ms: f64) -> Micros {
 }
 
 /// What learns when sound is played.
-pub(super) fn policy(playout: Playout) -> Result<Box<dyn Policy>, Failure> {
+pub fn policy(playout: Playout) -> Result<Box<dyn Policy>, TelephoneError> {
     Ok(match playout {
         Playout::Fixed => Box::new(Fixed::new(HOLD)),
         Playout::Neteq => Box::new(Histogram::default()),
@@ -248,9 +235,7 @@ pub(super) fn policy(playout: Playout) -> Result<Box<dyn Policy>, Failure> {
         Playout::Moon => Box::new(Moon::default()),
         Playout::Paper => Box::new(PaperA),
         Playout::Boat => {
-            return Err(Failure::user(anyhow!("no handshakes set a clock in a call like this")).hint(
-                "--playout boat is for --profile boat; --playout neteq follows the delays that were seen",
-            ));
+            return Err(TelephoneError::NoHandshakes);
         }
     })
 }

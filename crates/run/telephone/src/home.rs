@@ -1,45 +1,64 @@
 //! Where home is, and what we are called there.
 
-use super::LineArgs;
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use crate::TelephoneError;
 use guestright_sip::agent::PORT;
 use guestright_tunnel::wireguard::Config;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::path::Path;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Where we are, and where home is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) user: String,
-    pub(super) own: IpAddr,
-    /// None with --direct.
-    pub(super) home: Option<SocketAddr>,
+/// What is known of the way home before it was looked for.
+#[derive(Clone, Debug)]
+pub struct AccountSettings {
+    /// The member's key: its file's name is the user's, unless one is given.
+    pub key: PathBuf,
+    pub user: Option<String>,
+    /// The home's address inside the tunnel.
+    pub home: Option<SocketAddr>,
+    /// WireGuard's configuration of the way home; without it, the file of the key's name that ends in .conf.
+    pub tunnel: Option<PathBuf>,
+    /// Do without a home.
+    pub direct: bool,
+    /// This computer's own address.
+    pub address: Option<IpAddr>,
 }
 
-impl Place {
-    /// From the arguments; `towards` is where a direct call goes.
-    pub(super) fn find(line: &LineArgs, towards: Option<SocketAddr>) -> Result<Self, Failure> {
-        let home = home(line)?;
-        let user = match &line.user {
+/// Who we are at home, where we are, and where home is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub user: String,
+    pub own: IpAddr,
+    /// None where calls go straight to the address dialled.
+    pub home: Option<SocketAddr>,
+}
+
+impl Account {
+    /// Completes what is known. `callee` is who is to be called: without a home, that address says which of ours is used.
+    ///
+    /// # Errors
+    /// There is no home where one is needed, or no way to it.
+    pub fn find(settings: &AccountSettings, callee: Option<&str>) -> Result<Self, TelephoneError> {
+        let home = home(settings)?;
+        let user = match &settings.user {
             Some(user) => user.clone(),
-            None => line.key.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            None => settings.key.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };
-        let own = match (line.address, home.or(towards)) {
+        let towards = callee.filter(|_| settings.direct).and_then(address_in);
+        let own = match (settings.address, home.or(towards)) {
             (Some(own), _) => own,
-            (None, Some(peer)) => own_address(peer).map_err(Failure::network)?,
-            (None, None) => {
-                return Err(Failure::user(anyhow!("without a home it takes an address to listen on"))
-                    .hint("give --address"));
-            }
+            (None, Some(peer)) => own_address(peer)?,
+            (None, None) => return Err(TelephoneError::NoOwnAddress),
         };
         Ok(Self { user, own, home })
     }
 }
 
 /// `ADDRESS` or `ADDRESS:PORT`.
-pub(super) fn parse_home(text: &str) -> Result<SocketAddr, String> {
+///
+/// # Errors
+/// What was expected.
+pub fn parse_home(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(address);
     }
@@ -47,43 +66,51 @@ pub(super) fn parse_home(text: &str) -> Result<SocketAddr, String> {
     Ok(SocketAddr::new(ip, PORT))
 }
 
-fn home(line: &LineArgs) -> Result<Option<SocketAddr>, Failure> {
-    if line.direct || line.home.is_some() {
-        return Ok(line.home);
+/// The address in `sip:name@address`, if there is one.
+fn address_in(name: &str) -> Option<SocketAddr> {
+    let host = name.rsplit_once('@')?.1.split(';').next()?;
+    parse_home(host).ok()
+}
+
+fn home(settings: &AccountSettings) -> Result<Option<SocketAddr>, TelephoneError> {
+    if settings.direct || settings.home.is_some() {
+        return Ok(settings.home);
     }
-    let file = line.tunnel.clone().unwrap_or_else(|| line.key.with_extension("conf"));
+    let file = settings.tunnel.clone().unwrap_or_else(|| settings.key.with_extension("conf"));
     if !file.exists() {
-        return Err(Failure::config(anyhow!(
-            "it is not known where home is: there is no {}",
-            file.display()
-        ))
-        .hint("name its address inside the tunnel, --home, or the tunnel's configuration, --tunnel"));
+        return Err(TelephoneError::HomeUnknown(file));
     }
     // The gateway is its members' resolver, unless its owner has named another one.
     let config = read_tunnel(&file)?;
     let gateway = config.interface.dns.iter().find(|address| address.is_ipv4());
-    let gateway = gateway.ok_or_else(|| {
-        Failure::config(anyhow!("{} has no `DNS`, so it does not say where home is", file.display()))
-            .hint("name the home's address inside the tunnel: --home")
-    })?;
+    let gateway = gateway.ok_or(TelephoneError::HomeUnnamed(file))?;
     Ok(Some(SocketAddr::new(*gateway, PORT)))
 }
 
 /// Reads WireGuard's configuration.
-pub(super) fn read_tunnel(path: &Path) -> Result<Config, Failure> {
-    let text =
-        Zeroizing::new(guestright_keys::read_to_limit(path, Config::LEN_MAX).map_err(Failure::config)?);
-    let text = std::str::from_utf8(&text);
-    let text = text.map_err(|_| Failure::config(anyhow!("{} is no text", path.display())))?;
-    Config::parse(text).with_context(|| format!("read {}", path.display())).map_err(Failure::config)
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn read_tunnel(path: &Path) -> Result<Config, TelephoneError> {
+    let bytes = guestright_keys::read_to_limit(path, Config::LEN_MAX).map_err(TelephoneError::Unreadable)?;
+    let bytes = Zeroizing::new(bytes);
+    let text = std::str::from_utf8(&bytes).map_err(|_| TelephoneError::NotText(path.to_owned()))?;
+    Config::parse(text).map_err(|source| TelephoneError::Tunnel { path: path.to_owned(), source })
 }
 
 /// The address with which this computer sends to a peer. Nothing is sent.
-pub(super) fn own_address(peer: SocketAddr) -> anyhow::Result<IpAddr> {
-    let any: SocketAddr = if peer.is_ipv4() { "0.0.0.0:0".parse()? } else { "[::]:0".parse()? };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(peer).with_context(|| format!("there is no way to {}; is the tunnel up?", peer.ip()))?;
-    Ok(socket.local_addr()?.ip())
+///
+/// # Errors
+/// There is no route.
+pub fn own_address(peer: SocketAddr) -> Result<IpAddr, TelephoneError> {
+    let any: IpAddr =
+        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let connect = || {
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(peer)?;
+        Ok(socket.local_addr()?.ip())
+    };
+    connect().map_err(|source: io::Error| TelephoneError::NoWay { to: peer.ip(), source })
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! One call, from the first ring to the summary.
 
-use super::driver::News;
-use super::media::{self, Media, MediaSettings, Said, Sockets, Stream};
-use super::offer::{Agreed, Own, Refusal, SUITES};
-use super::phone::{Phone, identity};
-use super::{Protection, offer};
-use anyhow::anyhow;
-use guestright_cli::failure::{Failure, Outcome};
+use crate::contacts::identity;
+use crate::driver::News;
+use crate::media::{self, Media, MediaSettings, Said, Sockets, Stream};
+use crate::offer::{Agreed, Guard, Own, Refusal, SUITES};
+use crate::phone::Phone;
+use crate::{Protection, TelephoneError};
 use guestright_identity::KeyId;
 use guestright_sip::agent::{Call, CallEvent, Change, Description, Direction, Ending};
 use guestright_voice::agreement::{self, Fingerprint, Prepared, Role};
@@ -24,8 +23,8 @@ const PROBE_EVERY: Duration = Duration::from_secs(30);
 const PROBES_MAX: u32 = 2;
 
 /// Our side of one call, before and while there is one.
-pub(super) struct Part {
-    pub(super) own: Own,
+pub(crate) struct Part {
+    pub(crate) own: Own,
     sockets: Option<Sockets>,
     prepared: Option<Prepared>,
     role: Role,
@@ -33,7 +32,7 @@ pub(super) struct Part {
 }
 
 /// How a call was over.
-pub(super) enum Over {
+pub(crate) enum Over {
     /// As the signalling says.
     Ended(Ending),
     /// We hung up, as was wanted.
@@ -43,24 +42,24 @@ pub(super) enum Over {
     /// What the other side wanted was not to be had.
     Refused(Refusal),
     /// For another reason.
-    Broken(Failure),
+    Broken(TelephoneError),
 }
 
 impl Part {
     /// Opens the sockets, and makes keys for this call.
-    pub(super) fn open<W: Write>(
+    pub(crate) fn open<W: Write>(
         phone: &Phone<'_, W>,
         protection: Protection,
         is_caller: bool,
         expected: Option<KeyId>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, TelephoneError> {
         let mut rng = guestright_clock::rng();
-        let sockets = Sockets::open(phone.place.own).map_err(Failure::network)?;
-        let prepared = match (&phone.credentials, protection) {
+        let sockets = Sockets::open(phone.settings.account.own)?;
+        let prepared = match (&phone.settings.credentials, protection) {
             (Some(own), Protection::EndToEnd) => {
                 let seed = guestright_clock::seed();
                 let made = Prepared::new(own.key.clone(), own.certificate.clone(), &seed);
-                Some(made.map_err(Failure::config)?)
+                Some(made.map_err(TelephoneError::OwnCertificate)?)
             }
             (_, Protection::Home | Protection::Sdes | Protection::EndToEnd) => None,
         };
@@ -82,7 +81,7 @@ impl Part {
             version: 0,
             address: sockets.address(),
             control_port: sockets.control_port(),
-            kinds: phone.kinds.clone(),
+            kinds: phone.settings.kinds.clone(),
             protection,
             digest,
             keys,
@@ -100,7 +99,7 @@ fn digits(fingerprint: &Fingerprint) -> String {
 }
 
 /// A call and the voice in it.
-pub(super) struct Conversation<'p, 'a, W> {
+pub(crate) struct Conversation<'p, 'a, W> {
     phone: &'p mut Phone<'a, W>,
     call: Call,
     part: Part,
@@ -116,7 +115,7 @@ pub(super) struct Conversation<'p, 'a, W> {
 }
 
 impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
-    pub(super) fn new(phone: &'p mut Phone<'a, W>, call: Call, part: Part) -> Self {
+    pub(crate) fn new(phone: &'p mut Phone<'a, W>, call: Call, part: Part) -> Self {
         Self {
             phone,
             call,
@@ -132,17 +131,17 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// The call was taken here: there is voice from now on, if the offer was already answered.
-    pub(super) fn begin(&mut self, is_agreed: bool) -> Outcome {
+    pub(crate) fn begin(&mut self, is_agreed: bool) -> Result<(), TelephoneError> {
         self.answered = Some(Instant::now());
         if is_agreed { self.stream() } else { Ok(()) }
     }
 
-    pub(super) fn accept(&self, answer: &str) {
+    pub(crate) fn accept(&self, answer: &str) {
         self.call.accept(answer);
     }
 
     /// Runs the call to its end, and says how it was.
-    pub(super) async fn run(mut self, who: String) -> Result<Over, Failure> {
+    pub(crate) async fn run(mut self, who: String) -> Result<Over, TelephoneError> {
         let outcome = self.events(&who).await;
         let over = match outcome {
             Ok(over) => over,
@@ -151,8 +150,8 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         self.finish(&who, over).await
     }
 
-    async fn events(&mut self, who: &str) -> Result<Over, Failure> {
-        let rings_until = Instant::now() + Duration::from_secs(self.phone.line.ring_seconds);
+    async fn events(&mut self, who: &str) -> Result<Over, TelephoneError> {
+        let rings_until = Instant::now() + self.phone.settings.line.ring_max;
         let mut probe = tokio::time::interval_at(Instant::now() + PROBE_EVERY, PROBE_EVERY);
         probe.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -160,8 +159,8 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             let over = tokio::select! {
                 event = self.call.event() => self.handle_call(event, who).await?,
                 Some(news) = news(&mut self.media) => self.handle_media(news, who)?,
-                () = self.phone.signals.recv() => Some(Over::Here),
-                Some(command) = self.phone.commands.recv() => self.command(&command)?,
+                _ = self.phone.controls.stop.recv() => Some(Over::Here),
+                Some(command) = self.phone.controls.commands.recv() => self.command(&command)?,
                 () = until(hang_up_at) => Some(Over::Here),
                 () = tokio::time::sleep_until(rings_until), if self.answered.is_none() => Some(Over::Unanswered),
                 _ = tick(&mut probe), if self.answered.is_some() => {
@@ -176,11 +175,10 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     fn hang_up_at(&self) -> Option<Instant> {
-        let seconds = self.phone.line.seconds?;
-        Some(self.talking? + Duration::from_secs(seconds))
+        Some(self.talking? + self.phone.settings.line.talk_max?)
     }
 
-    async fn handle_call(&mut self, event: CallEvent, who: &str) -> Result<Option<Over>, Failure> {
+    async fn handle_call(&mut self, event: CallEvent, who: &str) -> Result<Option<Over>, TelephoneError> {
         match event {
             CallEvent::Trying => {}
             CallEvent::Ringing => {
@@ -212,8 +210,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             CallEvent::Probed { is_alive: false } => {
                 self.probes += 1;
                 if self.probes > PROBES_MAX {
-                    let gone = Failure::network(anyhow!("{who} is gone: nothing answers any more"));
-                    return Ok(Some(Over::Broken(gone.hint("call again"))));
+                    return Ok(Some(Over::Broken(TelephoneError::Gone { who: who.to_owned() })));
                 }
             }
             CallEvent::Ended(ending) => return Ok(Some(Over::Ended(ending))),
@@ -222,7 +219,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// Looks at the other side's answer to our offer.
-    fn judged(&mut self, answer: Option<String>) -> Result<Option<Over>, Failure> {
+    fn judged(&mut self, answer: Option<String>) -> Result<Option<Over>, TelephoneError> {
         let judged = answer
             .ok_or(Refusal::Nothing)
             .and_then(|text| Ok(Description::parse(&text)?))
@@ -237,7 +234,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// The other side wants a change.
-    async fn changed(&mut self, change: Change) -> Result<Option<Over>, Failure> {
+    async fn changed(&mut self, change: Change) -> Result<Option<Over>, TelephoneError> {
         let Some(text) = &change.offer else {
             // Our side as it is; or nothing, where only a sign of life was wanted.
             let same = change.wants_offer.then(|| self.part.own.offer(self.wanted));
@@ -272,7 +269,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         }
     }
 
-    fn say_hold(&mut self) -> anyhow::Result<()> {
+    fn say_hold(&mut self) -> Result<(), TelephoneError> {
         let Some(agreed) = &self.part.own.agreed else { return Ok(()) };
         let held = agreed.direction != Direction::SendReceive;
         if std::mem::replace(&mut self.held, held) != held {
@@ -283,16 +280,20 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// Brings the voice in line with what was agreed on.
-    fn stream(&mut self) -> Outcome {
+    fn stream(&mut self) -> Result<(), TelephoneError> {
         let Some(agreed) = self.part.own.agreed.clone() else { return Ok(()) };
         let codec = agreed.kind.to_string();
         if let Some(media) = &self.media {
             media.change(Box::new(self.as_stream(agreed)?));
             return Ok(());
         }
-        let sockets = self.part.sockets.take().ok_or_else(|| anyhow!("the sockets of this call are gone"))?;
+        let sockets = self.part.sockets.take().ok_or(TelephoneError::NoSockets)?;
         let stream = self.as_stream(agreed)?;
-        let settings = MediaSettings { line: self.phone.line.clone(), protection: self.part.own.protection };
+        let settings = MediaSettings {
+            line: self.phone.settings.line.clone(),
+            voice: self.phone.settings.voice,
+            protection: self.part.own.protection,
+        };
         self.media = Some(media::start(settings, sockets, stream)?);
         let protection = self.part.own.protection;
         let facts = json!({ "codec": codec, "protection": protection.name() });
@@ -316,12 +317,12 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         Ok(())
     }
 
-    fn as_stream(&self, agreed: Agreed) -> Result<Stream, Failure> {
+    fn as_stream(&self, agreed: Agreed) -> Result<Stream, TelephoneError> {
         let agreement = match &agreed.guard {
-            offer::Guard::EndToEnd { digest } => {
-                let peer: Fingerprint = format!("1 {digest}").parse().map_err(Failure::network)?;
+            Guard::EndToEnd { digest } => {
+                let peer: Fingerprint = format!("1 {digest}").parse().map_err(TelephoneError::Promise)?;
                 let prepared = self.part.prepared.clone();
-                let prepared = prepared.ok_or_else(|| anyhow!("there is no key of ours for this call"))?;
+                let prepared = prepared.ok_or(TelephoneError::NoOwnKey)?;
                 let call = agreement::Call {
                     role: self.part.role,
                     profile: SUITES[0],
@@ -330,17 +331,18 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                 };
                 Some((prepared, call))
             }
-            offer::Guard::Home | offer::Guard::Sdes { .. } => None,
+            Guard::Home | Guard::Sdes { .. } => None,
         };
         Ok(Stream { agreed, agreement })
     }
 
-    fn handle_media(&mut self, news: News<Said>, who: &str) -> Result<Option<Over>, Failure> {
+    fn handle_media(&mut self, news: News<Said>, who: &str) -> Result<Option<Over>, TelephoneError> {
         match news {
             News::Event(Said::Agreed(agreed)) => {
                 self.talking = Some(Instant::now());
                 let key = agreed.peer.subject_id();
-                let contact = self.phone.contacts.of_member(key).next().map(|contact| contact.name.clone());
+                let contact =
+                    self.phone.settings.contacts.of_member(key).next().map(|contact| contact.name.clone());
                 let facts = json!({
                     "protection": Protection::EndToEnd.name(),
                     "words": agreed.words.words(),
@@ -350,13 +352,16 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                 });
                 let said = format!(
                     "you speak with {}; {}\n  read to each other: {}",
-                    identity(&self.phone.contacts, key),
+                    identity(&self.phone.settings.contacts, key),
                     Protection::EndToEnd.who_hears(),
                     agreed.words.words().join(" ")
                 );
                 self.phone.report.say("protected", &said, facts)?;
             }
-            News::Event(Said::NotAgreed(error)) => return Ok(Some(Over::Broken(not_agreed(&error, who)))),
+            News::Event(Said::NotAgreed(error)) => {
+                let failed = TelephoneError::NoKeys { who: who.to_owned(), error };
+                return Ok(Some(Over::Broken(failed)));
+            }
             News::Second(second) => self.phone.report.second(&second)?,
             News::Trouble(said) => self.phone.report.say("trouble", &said, json!({}))?,
         }
@@ -364,20 +369,18 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// What the person at the telephone types.
-    fn command(&mut self, command: &str) -> Result<Option<Over>, Failure> {
+    fn command(&mut self, command: &str) -> Result<Option<Over>, TelephoneError> {
         match command.split_once(' ').unwrap_or((command, "")) {
             ("q" | "quit", _) => return Ok(Some(Over::Here)),
             ("h" | "hold", _) => self.modify(Direction::SendOnly),
             ("r" | "resume", _) => self.modify(Direction::SendReceive),
-            ("codec", name) => match super::parse_codec(name) {
+            ("codec", name) => match crate::codec(name) {
                 Ok(kind) => {
                     self.part.own.kinds.retain(|other| *other != kind);
                     self.part.own.kinds.insert(0, kind);
                     self.modify(self.wanted);
                 }
-                Err(unknown) => {
-                    self.phone.report.say("trouble", unknown.to_string().trim_end(), json!({}))?
-                }
+                Err(unknown) => self.phone.report.say("trouble", &unknown.explained(), json!({}))?,
             },
             ("", _) => {}
             _ => self.phone.report.say(
@@ -398,7 +401,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// Hangs up, and says how it was.
-    async fn finish(self, who: &str, over: Over) -> Result<Over, Failure> {
+    async fn finish(self, who: &str, over: Over) -> Result<Over, TelephoneError> {
         let Self { phone, call, media, talking, part, .. } = self;
         call.hang_up().await;
         let outcome = match media {
@@ -414,7 +417,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             }
             Over::Ended(Ending::Silence) | Over::Unanswered => ("no answer".to_owned(), "no-answer"),
             Over::Refused(refusal) => (format!("the call was ended: {refusal}"), "protection"),
-            Over::Broken(failure) => (failure.to_string().trim_end().to_owned(), "broken"),
+            Over::Broken(failure) => (failure.explained(), "broken"),
         };
         phone.report.say("ended", &said, json!({ "reason": reason, "said": said }))?;
         if let Some(outcome) = outcome {
@@ -427,28 +430,6 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         }
         Ok(over)
     }
-}
-
-fn not_agreed(error: &agreement::AgreementError, who: &str) -> Failure {
-    use agreement::AgreementError as E;
-    let hint = match error {
-        E::OtherPeer { .. } => {
-            "somebody else answers for this contact, or the contact has a new key: ask by another way for a new card"
-        }
-        E::Timeout { .. } => "the other side's telephone did not take part: is it `guestright call` too?",
-        E::TooLong { .. } => {
-            "your own certificate does not fit into a datagram: ask your team for another one"
-        }
-        E::Malformed(_)
-        | E::OtherCall
-        | E::OutOfTurn
-        | E::Forged
-        | E::TooMany
-        | E::Commitment
-        | E::Fingerprint
-        | E::Identity(_) => "somebody on the way may have interfered; call again, and compare the four words",
-    };
-    Failure::network(anyhow!("the call with {who} was ended: {error}")).hint(hint)
 }
 
 /// What is new in the voice; never, without any.

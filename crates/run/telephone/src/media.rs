@@ -3,12 +3,10 @@
 //! In: what is agreed on, datagrams, what is said. Out: datagrams, what is heard, [`News`]. The machine is
 //! [`Session`]; this is its sockets, its clock and its pace. Packets leave by deadlines that do not drift.
 
-use super::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice};
-use super::ear::{self, Ear};
-use super::offer::{Agreed as Terms, Guard};
-use super::{LineArgs, Protection};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use crate::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice};
+use crate::ear::{self, Ear};
+use crate::offer::{Agreed as Terms, Guard};
+use crate::{LineSettings, Protection, TelephoneError, VoiceSettings};
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig, Codec as Rated};
 use guestright_units::Time;
@@ -26,57 +24,59 @@ use tokio::sync::mpsc;
 /// So many pairs of ports are tried.
 const PORT_ATTEMPTS: usize = 64;
 /// Two sockets on ports that follow each other, the first one even (RFC 3550 section 11).
-pub(super) struct Sockets {
+pub(crate) struct Sockets {
     rtp: UdpSocket,
     control: UdpSocket,
     address: SocketAddr,
 }
 
 impl Sockets {
-    pub(super) fn open(own: IpAddr) -> anyhow::Result<Self> {
+    pub(crate) fn open(own: IpAddr) -> Result<Self, TelephoneError> {
+        let closed = |source| TelephoneError::Port { own, source };
         let mut last = None;
         for _ in 0..PORT_ATTEMPTS {
-            let rtp = UdpSocket::bind((own, 0)).with_context(|| format!("open a port on {own}"))?;
-            let address = rtp.local_addr()?;
+            let rtp = UdpSocket::bind((own, 0)).map_err(closed)?;
+            let address = rtp.local_addr().map_err(closed)?;
             if address.port() % 2 == 1 || address.port() == u16::MAX - 1 {
                 continue;
             }
             match UdpSocket::bind((own, address.port() + 1)) {
                 Ok(control) => {
-                    rtp.set_nonblocking(true)?;
-                    control.set_nonblocking(true)?;
+                    rtp.set_nonblocking(true).map_err(closed)?;
+                    control.set_nonblocking(true).map_err(closed)?;
                     return Ok(Self { rtp, control, address });
                 }
                 Err(error) => last = Some(error),
             }
         }
         let reason = last.map_or_else(String::new, |error| format!(": {error}"));
-        Err(anyhow!("there are no two free ports in a row on {own}{reason}"))
+        Err(TelephoneError::NoPorts { own, reason })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(super) fn control_port(&self) -> u16 {
+    pub(crate) fn control_port(&self) -> u16 {
         self.address.port() + 1
     }
 }
 
 /// What is agreed on, and what has to be agreed on still.
-pub(super) struct Stream {
-    pub(super) agreed: Terms,
-    pub(super) agreement: Option<(Prepared, agreement::Call)>,
+pub(crate) struct Stream {
+    pub(crate) agreed: Terms,
+    pub(crate) agreement: Option<(Prepared, agreement::Call)>,
 }
 
 /// What does not change during a call.
-pub(super) struct MediaSettings {
-    pub(super) line: LineArgs,
-    pub(super) protection: Protection,
+pub(crate) struct MediaSettings {
+    pub(crate) line: LineSettings,
+    pub(crate) voice: VoiceSettings,
+    pub(crate) protection: Protection,
 }
 
 /// What the voice has to say.
-pub(super) enum Said {
+pub(crate) enum Said {
     /// Keys are agreed on, and this is with whom.
     Agreed(Box<Agreed>),
     /// There will be none.
@@ -84,10 +84,14 @@ pub(super) enum Said {
 }
 
 /// The voice of a call; it is changed when something was agreed on anew.
-pub(super) type Media = Voice<Box<Stream>, Said>;
+pub(crate) type Media = Voice<Box<Stream>, Said>;
 
 /// Begins to send and to play.
-pub(super) fn start(settings: MediaSettings, sockets: Sockets, stream: Stream) -> Result<Media, Failure> {
+pub(crate) fn start(
+    settings: MediaSettings,
+    sockets: Sockets,
+    stream: Stream,
+) -> Result<Media, TelephoneError> {
     Voice::start(|orders, news| {
         let engine = Engine::new(settings, sockets, stream, orders, news)?;
         Ok(move || engine.run())
@@ -118,16 +122,17 @@ impl Engine {
         stream: Stream,
         orders: blocking::Receiver<Order<Box<Stream>>>,
         news: mpsc::Sender<News<Said>>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, TelephoneError> {
         let Stream { agreed: terms, agreement } = stream;
         let line = &settings.line;
         let rate = terms.kind.format().sample_rate_hz;
         let protection = settings.protection.name();
         let mut driver = Driver::new(Clock::start(), analyser_config(&terms), protection, news);
         driver.open_sound(line, rate)?;
-        driver.open_tape(line)?;
+        driver.open_recording(line)?;
         let now = driver.clock.now();
-        let ear = Ear::new(terms.kind, line.dtx).map_err(Failure::config)?;
+        let voice = settings.voice;
+        let ear = Ear::new(terms.kind, voice.dtx).map_err(TelephoneError::CodecAbsent)?;
         let keys = terms.guard.keys();
         let protection = match (agreement, &keys) {
             (Some((prepared, call)), _) => {
@@ -140,15 +145,15 @@ impl Engine {
         };
         // A name that tells nobody anything (RFC 7022 section 4.2).
         let name = format!("{:08x}", guestright_clock::rng().next_u32());
-        let config = ear::config(&terms, line.playout(), line.dtx, line.clock_error_ms, &name);
-        let policy = ear::policy(line.playout())?;
+        let config = ear::config(&terms, &voice, &name);
+        let policy = ear::policy(voice.playout)?;
         let mut session = Session::new(config, protection, policy, &guestright_clock::seed(), now);
         session.set_direction(direction(&terms));
         let pace = Pace::new(period(&terms));
         Ok(Self { sockets, settings, terms, session, name, keys, ear, driver, orders, pace, sent: 0 })
     }
 
-    fn run(mut self) -> Result<Outcome, Failure> {
+    fn run(mut self) -> Result<Outcome, TelephoneError> {
         loop {
             match self.orders.try_recv() {
                 Ok(Order::Change(stream)) => self.change(*stream)?,
@@ -196,7 +201,7 @@ impl Engine {
     }
 
     /// Sends and plays what is due.
-    fn pace(&mut self) -> Result<(), Failure> {
+    fn pace(&mut self) -> Result<(), TelephoneError> {
         if !self.pace.is_due() {
             return Ok(());
         }
@@ -256,16 +261,15 @@ impl Engine {
     }
 
     /// Something was agreed on anew: a direction, a codec, an address, a key.
-    fn change(&mut self, stream: Stream) -> Result<(), Failure> {
+    fn change(&mut self, stream: Stream) -> Result<(), TelephoneError> {
         let terms = stream.agreed;
-        let line = &self.settings.line;
+        let voice = self.settings.voice;
         if terms.kind != self.terms.kind {
-            self.ear = Ear::new(terms.kind, line.dtx).map_err(Failure::config)?;
+            self.ear = Ear::new(terms.kind, voice.dtx).map_err(TelephoneError::CodecAbsent)?;
             self.driver.set_codec_rate(terms.kind.format().sample_rate_hz);
             self.pace.set_period(period(&terms));
         }
-        let playout = line.playout();
-        self.session.set_config(ear::config(&terms, playout, line.dtx, line.clock_error_ms, &self.name));
+        self.session.set_config(ear::config(&terms, &voice, &self.name));
         self.session.set_direction(direction(&terms));
         let keys = terms.guard.keys();
         // Keys that stay go on with their counters.
@@ -279,7 +283,7 @@ impl Engine {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Outcome, Failure> {
+    fn finish(mut self) -> Result<Outcome, TelephoneError> {
         let now = self.driver.clock.now();
         self.session.finish(now);
         self.drain();
@@ -296,7 +300,7 @@ impl Engine {
             "round_trip_ms": counted.round_trip.map(|way| way.as_seconds() * 1e3),
             "round_trip_least_ms": counted.round_trip_min.map(|way| way.as_seconds() * 1e3),
             "clock_contradictions": counted.contradictions,
-            "clock_error_ms": self.settings.line.clock_error_ms,
+            "clock_error_ms": self.settings.voice.clock_error_ms,
         });
         self.driver.finish(facts)
     }
@@ -322,7 +326,7 @@ fn direction(terms: &Terms) -> session::Direction {
 
 impl Guard {
     /// The keys that are there from the beginning: ours and theirs.
-    pub(super) fn keys(&self) -> Option<(MasterKey, MasterKey)> {
+    pub(crate) fn keys(&self) -> Option<(MasterKey, MasterKey)> {
         match self {
             Self::Sdes { ours, theirs } => Some((ours.clone(), theirs.clone())),
             Self::Home | Self::EndToEnd { .. } => None,

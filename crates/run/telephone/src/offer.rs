@@ -4,7 +4,7 @@
 //! is protected from end to end the other side's promise (its digest) stays the same from the first description to
 //! the last.
 
-use super::Protection;
+use crate::Protection;
 use guestright_codec::Kind;
 use guestright_sip::agent::{Agreement, Crypto, Description, DescriptionError, Direction, Format, Profile};
 use guestright_voice::srtp::{CryptoLine, MasterKey, Profile as Suite};
@@ -19,12 +19,12 @@ const DYNAMIC: u8 = 96;
 /// The clock for which comfort noise has a payload type of its own.
 const NOISE_HZ: u32 = 8_000;
 /// The suites that we offer and take, the best first. Checks of 4 bytes are none of them.
-pub(super) const SUITES: [Suite; 3] =
+pub(crate) const SUITES: [Suite; 3] =
     [Suite::AeadAes128Gcm, Suite::AesCm128HmacSha1_80, Suite::AeadAes256Gcm];
 
 /// Why a description is not for us.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub enum Refusal {
     #[error("the other side's description of the call cannot be used: {0}")]
     Malformed(#[from] DescriptionError),
     #[error("the other side said nothing about the voice stream")]
@@ -45,10 +45,11 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// The status code that says it (RFC 3261 section 21.4.26).
-    pub(super) const CODE: u16 = 488;
+    pub const CODE: u16 = 488;
 
     /// What can be done about it.
-    pub(super) fn hint(&self) -> &'static str {
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Protection { .. } => {
                 "a stock softphone cannot protect a call from end to end; if both homes may hear it, say \
@@ -63,7 +64,7 @@ impl Refusal {
 
 /// What a call is protected with.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Guard {
+pub(crate) enum Guard {
     /// Nothing of ours.
     Home,
     /// Keys that were in the descriptions.
@@ -74,47 +75,47 @@ pub(super) enum Guard {
 
 /// What both sides have agreed on about the voice stream.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Agreed {
+pub(crate) struct Agreed {
     /// Where it goes.
-    pub(super) remote: SocketAddr,
+    pub(crate) remote: SocketAddr,
     /// Where RTCP goes.
-    pub(super) control: SocketAddr,
+    pub(crate) control: SocketAddr,
     /// The codec, both ways.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Its payload type, as the other side wants to receive it.
-    pub(super) payload: u8,
+    pub(crate) payload: u8,
     /// Its payload type, as we want to receive it.
-    pub(super) payload_here: u8,
+    pub(crate) payload_here: u8,
     /// Who speaks, seen from here.
-    pub(super) direction: Direction,
+    pub(crate) direction: Direction,
     /// Whether the other side understands comfort noise (RFC 3389).
-    pub(super) has_noise: bool,
-    pub(super) guard: Guard,
+    pub(crate) has_noise: bool,
+    pub(crate) guard: Guard,
 }
 
 /// One side of the offers and answers of one call: ours.
-pub(super) struct Own {
+pub(crate) struct Own {
     /// The session's number.
-    pub(super) session: u64,
-    pub(super) version: u64,
+    pub(crate) session: u64,
+    pub(crate) version: u64,
     /// Where we receive RTP; RTCP comes to the port after it, or to the same.
-    pub(super) address: SocketAddr,
-    pub(super) control_port: u16,
+    pub(crate) address: SocketAddr,
+    pub(crate) control_port: u16,
     /// Codecs, the best first.
-    pub(super) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
     /// Of the call: what is offered, or what the caller has offered.
-    pub(super) protection: Protection,
+    pub(crate) protection: Protection,
     /// Our promise of a key, with end-to-end protection.
-    pub(super) digest: Option<String>,
+    pub(crate) digest: Option<String>,
     /// Our keys for SDES, one for each of [`SUITES`]. They stay the same for the whole call.
-    pub(super) keys: Vec<MasterKey>,
+    pub(crate) keys: Vec<MasterKey>,
     /// What has been agreed on so far.
-    pub(super) agreed: Option<Agreed>,
+    pub(crate) agreed: Option<Agreed>,
 }
 
 impl Own {
     /// What we offer, at first or again.
-    pub(super) fn offer(&mut self, direction: Direction) -> Zeroizing<String> {
+    pub(crate) fn offer(&mut self, direction: Direction) -> Zeroizing<String> {
         let crypto = match (self.protection, &self.agreed) {
             (Protection::Home | Protection::EndToEnd, _) => Vec::new(),
             // The key in use stays in use, and its counters with it.
@@ -131,7 +132,7 @@ impl Own {
     }
 
     /// What we answer to an offer, and what is agreed by that.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         offer: &Description,
         wanted: Direction,
@@ -169,7 +170,7 @@ impl Own {
     }
 
     /// What is agreed by the other side's answer to our offer.
-    pub(super) fn judge(&mut self, answer: &Description) -> Result<(), Refusal> {
+    pub(crate) fn judge(&mut self, answer: &Description) -> Result<(), Refusal> {
         self.check(answer)?;
         let (format, kind) = self.codec(answer)?;
         let guard = match self.protection {
@@ -281,7 +282,7 @@ impl Own {
 }
 
 /// What protection a description asks for; none if it is none of ours.
-pub(super) fn protection_of(description: &Description) -> Option<Protection> {
+pub(crate) fn protection_of(description: &Description) -> Option<Protection> {
     match (description.profile, &description.agreement, description.crypto.is_empty()) {
         (Profile::Secure { .. }, Some(agreement), _) if agreement.version == AGREEMENT => {
             Some(Protection::EndToEnd)

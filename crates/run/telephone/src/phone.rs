@@ -1,150 +1,62 @@
 //! The telephone: dialling, waiting for calls, and the people on either side of it.
 
-use super::contacts::{self, Callee};
-use super::ear;
-use super::line::{Conversation, Over, Part};
-use super::offer::{Refusal, protection_of};
-use super::place::Place;
-use super::report::Report;
-use super::{Answer, LineArgs, Protection};
-use anyhow::anyhow;
-use guestright_channel::Credentials;
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::signals::Signals;
-use guestright_codec::Kind;
-use guestright_directory::Contacts;
-use guestright_identity::KeyId;
+use crate::contacts::{self, Callee};
+use crate::line::{Conversation, Over, Part};
+use crate::offer::{Refusal, protection_of};
+use crate::report::Report;
+use crate::{Answer, Controls, Protection, Task, TelephoneError, TelephoneSettings, Waiting};
 use guestright_sip::agent::{
     Agent, AgentError, AgentEvent, AgentSettings, Call, CallEvent, Description, Direction, Ending,
 };
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::time::Duration;
-use tokio::sync::mpsc;
-
-/// A command on standard input has at most so many bytes.
-const COMMAND_MAX: u64 = 256;
-
-/// What the telephone is for this time.
-pub(super) enum Task {
-    Dial(String),
-    Listen(Waiting),
-}
-
-/// How calls are waited for.
-pub(super) struct Waiting {
-    pub(super) answer: Answer,
-    pub(super) accept: Protection,
-    pub(super) calls: Option<u32>,
-    /// A registration is asked for, for so many seconds.
-    pub(super) expires_s: u32,
-}
 
 /// Everything that outlives a single call.
-pub(super) struct Phone<'a, W> {
-    pub(super) line: &'a LineArgs,
-    /// Codecs, the best first.
-    pub(super) kinds: Vec<Kind>,
-    pub(super) place: Place,
-    pub(super) credentials: Option<Credentials>,
-    pub(super) contacts: Contacts,
-    pub(super) signals: Signals,
-    pub(super) commands: mpsc::Receiver<String>,
-    pub(super) report: Report<'a, W>,
+pub(crate) struct Phone<'a, W> {
+    pub(crate) settings: TelephoneSettings,
+    pub(crate) controls: Controls,
+    pub(crate) report: Report<'a, W>,
 }
 
-pub(super) async fn run<W: Write>(line: &LineArgs, task: Task, out: &mut W) -> Outcome {
-    let kinds = line.kinds()?;
-    drop(ear::policy(line.playout())?);
-    let signals = Signals::take()?;
-    let contacts = contacts::load(line.contacts.as_deref())?;
-    let least = match &task {
-        Task::Dial(_) => line.protection,
-        // Whoever calls may want more than the least.
-        Task::Listen(_) => Protection::EndToEnd,
-    };
-    let credentials = match least {
-        Protection::EndToEnd => credentials(line, &task)?,
-        Protection::Home | Protection::Sdes => None,
-    };
-    let towards = match &task {
-        Task::Dial(name) if line.direct => address_in(name),
-        Task::Dial(_) | Task::Listen(_) => None,
-    };
-    let place = Place::find(line, towards)?;
-    let settings = AgentSettings {
-        user: place.user.clone(),
-        bind: SocketAddr::new(place.own, line.port),
-        transport: line.transport.into(),
-        home: place.home,
+/// Calls, or waits for calls, and writes what happens to `out`.
+///
+/// # Errors
+/// The call came to nothing, or nobody could call. What goes wrong in one of the calls that are waited for is only
+/// written.
+pub async fn run<W: Write>(
+    settings: TelephoneSettings,
+    task: Task,
+    controls: Controls,
+    out: &mut W,
+) -> Result<(), TelephoneError> {
+    let agent = AgentSettings {
+        user: settings.account.user.clone(),
+        bind: SocketAddr::new(settings.account.own, settings.port),
+        transport: settings.transport,
+        home: settings.account.home,
         expires_s: match &task {
             Task::Listen(waiting) => waiting.expires_s,
             // Whoever calls does not register.
             Task::Dial(_) => 0,
         },
     };
-    let agent = Agent::start(settings).await.map_err(|error| {
-        Failure::network(error)
-            .hint("is the tunnel up? `guestright visit status` says; --address names your own address")
-    })?;
-    let waits = matches!(&task, Task::Listen(waiting) if waiting.answer == Answer::Ask);
-    let commands = commands(line.control || waits || std::io::stdin().is_terminal());
-    let report = Report::new(line, out)?;
-    let mut phone = Phone { line, kinds, place, credentials, contacts, signals, commands, report };
+    let agent = Agent::start(agent).await.map_err(TelephoneError::NotStarted)?;
+    let report = Report::new(&settings.line.report, out)?;
+    let mut phone = Phone { settings, controls, report };
     match task {
         Task::Dial(name) => phone.dial(agent, &name).await,
         Task::Listen(waiting) => phone.listen(agent, &waiting).await,
     }
 }
 
-/// The member's own; with `listen` at less than end to end it may do without.
-fn credentials(line: &LineArgs, task: &Task) -> Result<Option<Credentials>, Failure> {
-    let needed = match task {
-        Task::Dial(_) => true,
-        Task::Listen(waiting) => waiting.accept == Protection::EndToEnd,
-    };
-    if !needed && !line.key.exists() {
-        return Ok(None);
-    }
-    line.passphrase.credentials(&line.key, &line.certificate).map(Some).map_err(|failure| {
-        failure.hint("name your files with --key and --certificate; `guestright team member add` makes them")
-    })
-}
-
-/// The address in `sip:name@address`, if there is one.
-fn address_in(name: &str) -> Option<SocketAddr> {
-    let host = name.rsplit_once('@')?.1.split(';').next()?;
-    super::place::parse_home(host).ok()
-}
-
-/// Lines of standard input, if they are wanted.
-pub(super) fn commands(wanted: bool) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel(4);
-    if wanted {
-        // A thread that may wait for ever; it ends with the program.
-        std::thread::spawn(move || {
-            let mut input = std::io::stdin().lock();
-            loop {
-                let mut text = String::new();
-                match std::io::Read::take(&mut input, COMMAND_MAX).read_line(&mut text) {
-                    Ok(0) | Err(_) => return,
-                    Ok(_) if sender.blocking_send(text.trim().to_lowercase()).is_err() => return,
-                    Ok(_) => {}
-                }
-            }
-        });
-    }
-    receiver
-}
-
 impl<W: Write> Phone<'_, W> {
-    async fn dial(&mut self, agent: Agent, name: &str) -> Outcome {
-        let home = self.place.home.map(|home| home.to_string());
-        let callee = contacts::resolve(name, &self.contacts, home.as_deref())?;
-        let protection = self.line.protection;
+    async fn dial(&mut self, agent: Agent, name: &str) -> Result<(), TelephoneError> {
+        let home = self.settings.account.home.map(|home| home.to_string());
+        let callee = contacts::resolve(name, &self.settings.contacts, home.as_deref())?;
+        let protection = self.settings.protection;
         let mut part = Part::open(self, protection, true, callee.expected)?;
         let offer = part.own.offer(Direction::SendReceive);
-        let card = home.and_then(|_| contacts::card(&self.contacts, callee.expected?));
+        let card = home.and_then(|_| contacts::card(&self.settings.contacts, callee.expected?));
         let card = card.as_deref().map(|card| (contacts::CARD_HEADER, card));
         let call = agent.dial_with(&callee.address, &offer, card);
         let call = call.map_err(|error| not_dialled(error, &callee))?;
@@ -155,9 +67,9 @@ impl<W: Write> Phone<'_, W> {
         over?.outcome(&callee.shown)
     }
 
-    async fn listen(&mut self, mut agent: Agent, waiting: &Waiting) -> Outcome {
+    async fn listen(&mut self, mut agent: Agent, waiting: &Waiting) -> Result<(), TelephoneError> {
         let at = agent.address().to_string();
-        let facts = serde_json::json!({ "address": at, "user": self.place.user });
+        let facts = serde_json::json!({ "address": at, "user": self.settings.account.user });
         self.report.say("listening", &format!("listening for calls on {at}"), facts)?;
         agent.register();
         let mut taken = 0;
@@ -168,8 +80,8 @@ impl<W: Write> Phone<'_, W> {
             }
             let event = tokio::select! {
                 event = agent.event() => event,
-                () = self.signals.recv() => break Ok(()),
-                Some(command) = self.commands.recv() => {
+                _ = self.controls.stop.recv() => break Ok(()),
+                Some(command) = self.controls.commands.recv() => {
                     if command == "quit" {
                         break Ok(());
                     }
@@ -192,7 +104,7 @@ impl<W: Write> Phone<'_, W> {
     }
 
     /// Says when it begins or ceases that calls come through, not each time that it is refreshed.
-    fn registration(&mut self, event: &AgentEvent, before: &mut Option<bool>) -> Outcome {
+    fn registration(&mut self, event: &AgentEvent, before: &mut Option<bool>) -> Result<(), TelephoneError> {
         match event {
             AgentEvent::Registered { seconds } if *before != Some(true) => {
                 *before = Some(true);
@@ -216,7 +128,7 @@ impl<W: Write> Phone<'_, W> {
     }
 
     /// Takes a call, or not; true if it was taken.
-    async fn incoming(&mut self, mut call: Call, waiting: &Waiting) -> Result<bool, Failure> {
+    async fn incoming(&mut self, mut call: Call, waiting: &Waiting) -> Result<bool, TelephoneError> {
         let peer = call.peer();
         let (offer, protection) = match self.look_at(&call, waiting) {
             Ok(seen) => seen,
@@ -271,7 +183,7 @@ impl<W: Write> Phone<'_, W> {
             want: want.name(),
             got: offered.map_or("one that we do not know", Protection::name),
         })?;
-        if protection == Protection::EndToEnd && self.credentials.is_none() {
+        if protection == Protection::EndToEnd && self.settings.credentials.is_none() {
             return Err(Refusal::Protection {
                 want: want.name(),
                 got: "end-to-end, for which there is no key here",
@@ -281,13 +193,13 @@ impl<W: Write> Phone<'_, W> {
     }
 
     /// Asks the person. The caller may give up meanwhile.
-    async fn ask(&mut self, call: &mut Call) -> Result<bool, Failure> {
+    async fn ask(&mut self, call: &mut Call) -> Result<bool, TelephoneError> {
         self.report.say("asking", "take the call? [yes/no]", serde_json::json!({}))?;
-        let limit = tokio::time::sleep(Duration::from_secs(self.line.ring_seconds));
+        let limit = tokio::time::sleep(self.settings.line.ring_max);
         tokio::pin!(limit);
         let (code, reason) = loop {
             tokio::select! {
-                Some(command) = self.commands.recv() => match command.as_str() {
+                Some(command) = self.controls.commands.recv() => match command.as_str() {
                     "y" | "yes" => return Ok(true),
                     _ => break (603, "declined"),
                 },
@@ -297,7 +209,7 @@ impl<W: Write> Phone<'_, W> {
                     return Ok(false);
                 },
                 () = &mut limit => break (480, "nobody answers"),
-                () = self.signals.recv() => break (480, "nobody answers"),
+                _ = self.controls.stop.recv() => break (480, "nobody answers"),
             }
         };
         call.reject(code, reason);
@@ -306,70 +218,28 @@ impl<W: Write> Phone<'_, W> {
     }
 }
 
-fn not_dialled(error: AgentError, callee: &Callee) -> Failure {
+fn not_dialled(error: AgentError, callee: &Callee) -> TelephoneError {
     match error {
-        AgentError::Address { .. } => {
-            Failure::user(error).hint("dial a contact, a name that your home knows, or sip:name@address")
-        }
+        AgentError::Address { .. } => TelephoneError::NotAnAddress(error),
         AgentError::Bind { .. } | AgentError::Busy | AgentError::Send { .. } => {
-            Failure::network(anyhow!(error).context(format!("call {}", callee.shown)))
+            TelephoneError::NotDialled { who: callee.shown.clone(), source: error }
         }
     }
-}
-
-/// A call that came to nothing, in words (RFC 3261 section 21).
-pub(super) fn refused(code: u16, reason: &str, who: &str) -> Failure {
-    let (said, hint) = match code {
-        401 | 403 | 407 => (
-            format!("your home does not let you call {who} ({reason})"),
-            "calls have to come out of the tunnel: is `guestright visit` running?",
-        ),
-        404 | 604 => (
-            format!("nobody knows {who} ({reason})"),
-            "`guestright call contact list` lists your contacts; a card from the other person brings a new one",
-        ),
-        410 => (format!("{who} is not there any more ({reason})"), "ask the other person for a new card"),
-        480 => (
-            format!("{who} cannot be reached at the moment ({reason})"),
-            "the other person's telephone has to be on: `guestright call listen`, or a softphone at the home",
-        ),
-        486 | 600 => (format!("{who} is busy"), "try again later"),
-        488 | 606 | 406 | 415 => (
-            format!("{who} did not take the call as it was offered: {reason}"),
-            "other codecs (--codec) may do; a stock softphone needs --protection home, and then both homes can hear",
-        ),
-        603 | 607 => (format!("{who} declined"), "try again when it suits"),
-        408 | 504 => (format!("no answer from {who} ({reason})"), "try again later"),
-        500..=599 => (format!("a home on the way failed ({code} {reason})"), "try again later"),
-        _ => (format!("the call to {who} failed ({code} {reason})"), "try again later"),
-    };
-    Failure::network(anyhow!(said)).hint(hint)
 }
 
 impl Over {
     /// What the program says in the end of a call that it made.
-    fn outcome(self, who: &str) -> Outcome {
+    fn outcome(self, who: &str) -> Result<(), TelephoneError> {
+        let who = who.to_owned();
         match self {
-            Self::Ended(Ending::Refused { code, reason }) => Err(refused(code, &reason, who)),
-            Self::Ended(Ending::Silence) => {
-                Err(Failure::network(anyhow!("no answer from {who}")).hint("try again later"))
+            Self::Ended(Ending::Refused { code, reason }) => {
+                Err(TelephoneError::Refused { code, reason, who })
             }
-            Self::Unanswered => {
-                Err(Failure::network(anyhow!("{who} did not answer")).hint("try again later"))
-            }
-            Self::Refused(refusal) => {
-                Err(Failure::network(anyhow!("the call was ended: {refusal}")).hint(refusal.hint()))
-            }
-            Self::Broken(failure) => Err(failure),
+            Self::Ended(Ending::Silence) => Err(TelephoneError::Silence { who }),
+            Self::Unanswered => Err(TelephoneError::Unanswered { who }),
+            Self::Refused(refusal) => Err(TelephoneError::NotAgreeable(refusal)),
+            Self::Broken(error) => Err(error),
             Self::Ended(Ending::HungUp | Ending::HungUpHere | Ending::Cancelled) | Self::Here => Ok(()),
         }
-    }
-}
-
-/// Who the other side has proven to be.
-pub(super) fn identity(contacts: &Contacts, key: KeyId) -> String {
-    match contacts.of_member(key).next() {
-        Some(contact) => format!("{}, as your contacts have it", contact.name),
-        None => format!("somebody who is not among your contacts, with the key {key}"),
     }
 }

@@ -1,8 +1,7 @@
 //! A capture of the call's own packets, as they were on the wire.
 
-use anyhow::Context;
+use crate::TelephoneError;
 use guestright_capture::Writer;
-use guestright_cli::failure::Failure;
 use guestright_units::Time;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,26 +9,26 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 /// A pcapng file that grows with the call. What cannot be written ends it, not the call.
-pub(super) struct Tape {
+pub(crate) struct Recording {
     writer: Writer,
     file: BufWriter<File>,
     buffer: Vec<u8>,
 }
 
-impl Tape {
-    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+impl Recording {
+    pub(crate) fn create(path: &Path) -> Result<Self, TelephoneError> {
         let create = || {
             let mut buffer = Vec::new();
             let writer = Writer::new("guestright call", "call", &mut buffer);
-            let mut tape = Self { writer, file: BufWriter::new(File::create(path)?), buffer };
-            tape.flush()?;
-            Ok::<_, std::io::Error>(tape)
+            let mut recording = Self { writer, file: BufWriter::new(File::create(path)?), buffer };
+            recording.flush()?;
+            Ok::<_, std::io::Error>(recording)
         };
-        create().with_context(|| format!("write {}", path.display())).map_err(Failure::config)
+        create().map_err(|source| TelephoneError::Unwritable { path: path.to_owned(), source })
     }
 
     /// Writes a datagram.
-    pub(super) fn packet(
+    pub(crate) fn packet(
         &mut self,
         at: Time,
         from: SocketAddr,
@@ -48,7 +47,7 @@ impl Tape {
     }
 
     /// The call is over.
-    pub(super) fn finish(mut self) -> std::io::Result<()> {
+    pub(crate) fn finish(mut self) -> std::io::Result<()> {
         self.file.flush()
     }
 }

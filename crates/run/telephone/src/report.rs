@@ -1,13 +1,11 @@
 //! What the person, a program that reads our lines, and a table get to know.
 
-use super::LineArgs;
-use anyhow::Context;
-use guestright_cli::failure::Failure;
+use crate::{ReportSettings, TelephoneError};
 use guestright_clock::Clock;
 use guestright_quality::{Interval, Judgement, Row, Summary};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::time::Duration;
 
 /// The table's columns. A field stays empty where there is no figure.
@@ -15,11 +13,11 @@ const COLUMNS: &str = "start_s,received,expected,lost,loss,heard_loss,late,overf
     delay_high_ms,round_trip_ms,playout_ms,r_low,r_high,mos_low,mos_high,mos_listening,protection";
 
 /// What is said, and where.
-pub(super) struct Report<'a, W> {
+pub struct Report<'a, W> {
     out: &'a mut W,
     json: bool,
     /// Somebody watches: one line changes in place.
-    lives: bool,
+    live: bool,
     is_live_shown: bool,
     csv: Option<BufWriter<File>>,
     clock: Clock,
@@ -27,32 +25,31 @@ pub(super) struct Report<'a, W> {
 
 /// A second of a call, as it is shown.
 #[derive(Clone, Debug)]
-pub(super) struct Second {
+pub struct Second {
     /// What arrived; nothing while nothing came yet.
-    pub(super) row: Row,
+    pub row: Row,
     /// The way there and back, as RTCP tells.
-    pub(super) round_trip: Option<Duration>,
+    pub round_trip: Option<Duration>,
     /// How long what arrived waits before it is played.
-    pub(super) playout: Option<Duration>,
+    pub playout: Option<Duration>,
     /// Who can hear it.
-    pub(super) protection: &'static str,
+    pub protection: &'static str,
 }
 
 impl<'a, W: Write> Report<'a, W> {
-    pub(super) fn new(line: &LineArgs, out: &'a mut W) -> Result<Self, Failure> {
-        let csv = line.csv.as_ref().map(|path| {
+    pub fn new(settings: &ReportSettings, out: &'a mut W) -> Result<Self, TelephoneError> {
+        let csv = settings.csv.as_ref().map(|path| {
             let create = || {
                 let mut csv = BufWriter::new(File::create(path)?);
                 writeln!(csv, "{COLUMNS}")?;
                 Ok::<_, std::io::Error>(csv)
             };
-            create().with_context(|| format!("write {}", path.display())).map_err(Failure::config)
+            create().map_err(|source| TelephoneError::Unwritable { path: path.clone(), source })
         });
-        let lives = !line.json && std::io::stdout().is_terminal();
         Ok(Self {
             out,
-            json: line.json,
-            lives,
+            json: settings.json,
+            live: settings.live && !settings.json,
             is_live_shown: false,
             csv: csv.transpose()?,
             clock: Clock::start(),
@@ -60,7 +57,7 @@ impl<'a, W: Write> Report<'a, W> {
     }
 
     /// Says something: a sentence for a person, facts for a program.
-    pub(super) fn say(&mut self, event: &str, said: &str, mut facts: Value) -> anyhow::Result<()> {
+    pub fn say(&mut self, event: &str, said: &str, mut facts: Value) -> Result<(), TelephoneError> {
         if self.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);
@@ -80,12 +77,12 @@ impl<'a, W: Write> Report<'a, W> {
     }
 
     /// A second has passed.
-    pub(super) fn second(&mut self, second: &Second) -> anyhow::Result<()> {
+    pub fn second(&mut self, second: &Second) -> Result<(), TelephoneError> {
         if let Some(csv) = &mut self.csv {
             writeln!(csv, "{}", columns(second))?;
             csv.flush()?;
         }
-        if self.lives {
+        if self.live {
             // To the beginning of the line, and away with what is there (ECMA-48, "erase in line").
             write!(self.out, "\r\x1b[K{}", live(second))?;
             self.is_live_shown = true;
@@ -95,7 +92,7 @@ impl<'a, W: Write> Report<'a, W> {
     }
 
     /// The same second for a program.
-    pub(super) fn second_in_json(&mut self, second: &Second) -> anyhow::Result<()> {
+    pub fn second_in_json(&mut self, second: &Second) -> Result<(), TelephoneError> {
         if !self.json {
             return Ok(());
         }
@@ -107,12 +104,12 @@ impl<'a, W: Write> Report<'a, W> {
     }
 
     /// The end of a call: what it was like.
-    pub(super) fn summary(&mut self, facts: Value, summary: Option<&Summary>) -> anyhow::Result<()> {
+    pub fn summary(&mut self, facts: Value, summary: Option<&Summary>) -> Result<(), TelephoneError> {
         self.end(facts, &summary.map(in_words).unwrap_or_default())
     }
 
     /// The end of a call: facts for a program, sentences for a person.
-    pub(super) fn end(&mut self, facts: Value, lines: &[String]) -> anyhow::Result<()> {
+    pub fn end(&mut self, facts: Value, lines: &[String]) -> Result<(), TelephoneError> {
         if let Some(csv) = &mut self.csv {
             csv.flush()?;
         }

@@ -1,14 +1,13 @@
 //! What is said, and where it goes: a file, the sound card, or nothing.
 
-use super::LineArgs;
+use crate::{SoundSettings, TelephoneError};
 #[cfg(feature = "sound-card")]
 use guestright_audio::card::{Loudspeaker, Microphone};
 use guestright_audio::{AudioError, Sink, Source, WavSink, WavSource};
-use guestright_cli::failure::Failure;
 use std::path::PathBuf;
 
 /// Both ends of the sound, at the rate of the first codec; other codecs' samples are converted.
-pub(super) struct Sound {
+pub(crate) struct Sound {
     source: Option<Box<dyn Source>>,
     sink: Option<Box<dyn Sink>>,
     /// The file that is said again and again.
@@ -24,34 +23,30 @@ pub(super) struct Sound {
 
 impl Sound {
     /// Opens both ends for samples at `rate_hz`.
-    pub(super) fn open(line: &LineArgs, rate_hz: u32) -> Result<Self, Failure> {
-        let named = |what: &'static str| {
-            move |error: AudioError| {
-                Failure::config(error)
-                    .hint(format!("name a sound file with {what}, or do without a sound card: --no-sound"))
+    pub(crate) fn open(settings: &SoundSettings, rate_hz: u32) -> Result<Self, TelephoneError> {
+        let source: Option<Box<dyn Source>> = match &settings.play {
+            Some(path) => {
+                Some(Box::new(WavSource::open(path, rate_hz).map_err(TelephoneError::SoundSource)?))
             }
+            None if settings.no_card => None,
+            None => Some(microphone(rate_hz).map_err(TelephoneError::SoundSource)?),
         };
-        let source: Option<Box<dyn Source>> = match &line.play {
-            Some(path) => Some(Box::new(WavSource::open(path, rate_hz).map_err(named("--play"))?)),
-            None if line.no_sound => None,
-            None => Some(microphone(rate_hz).map_err(named("--play"))?),
+        let sink: Option<Box<dyn Sink>> = match &settings.record {
+            Some(path) => Some(Box::new(WavSink::create(path, rate_hz).map_err(TelephoneError::SoundSink)?)),
+            None if settings.no_card => None,
+            None => Some(loudspeaker(rate_hz).map_err(TelephoneError::SoundSink)?),
         };
-        let sink: Option<Box<dyn Sink>> = match &line.record {
-            Some(path) => Some(Box::new(WavSink::create(path, rate_hz).map_err(named("--record"))?)),
-            None if line.no_sound => None,
-            None => Some(loudspeaker(rate_hz).map_err(named("--record"))?),
-        };
-        let again = line.play.clone().filter(|_| line.again);
+        let again = settings.play.clone().filter(|_| settings.again);
         Ok(Self { source, sink, again, rate_hz, codec_hz: rate_hz, said: 0, heard: 0 })
     }
 
     /// Another codec, of another rate.
-    pub(super) fn set_codec_rate(&mut self, codec_hz: u32) {
+    pub(crate) fn set_codec_rate(&mut self, codec_hz: u32) {
         self.codec_hz = codec_hz;
     }
 
     /// So many samples of what is said; silence when there is no more.
-    pub(super) fn take(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
+    pub(crate) fn take(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
         let mut here = vec![0; scaled(samples, self.codec_hz, self.rate_hz)];
         if let Some(source) = &mut self.source {
             let count = source.read(&mut here)?;
@@ -67,13 +62,13 @@ impl Sound {
     }
 
     /// What is heard.
-    pub(super) fn put(&mut self, samples: &[i16]) -> Result<(), AudioError> {
+    pub(crate) fn put(&mut self, samples: &[i16]) -> Result<(), AudioError> {
         let there = convert(samples, scaled(samples.len(), self.rate_hz, self.codec_hz), &mut self.heard);
         self.sink.as_mut().map_or(Ok(()), |sink| sink.write(&there))
     }
 
     /// Ends the file.
-    pub(super) fn finish(self) -> Result<(), AudioError> {
+    pub(crate) fn finish(self) -> Result<(), AudioError> {
         self.sink.map_or(Ok(()), Sink::finish)
     }
 }

@@ -1,15 +1,13 @@
 //! What a person can choose of each tool, and the tool that comes of it.
 
-use super::super::{LineArgs, Playout};
-use anyhow::{Context, anyhow};
+use crate::{StudyError, StudySettings};
 use guestright_audio::WavSource;
 use guestright_channel::Credentials;
-use guestright_cli::address;
-use guestright_cli::failure::Failure;
 use guestright_codec::{Kind, Settings};
 use guestright_directory::Contacts;
 use guestright_identity::KeyId;
 use guestright_quality::Codec as Rated;
+use guestright_telephone::Playout;
 use guestright_units::TeamId;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,8 +17,8 @@ use zeroize::Zeroizing;
 const PHRASE_MAX: usize = 4_096;
 
 /// A tool with a wire format of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(in super::super) enum Name {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
     /// Protected from end to end by the members' keys; handshakes measure the way and heal the keys
     Boat,
     /// As paper D prints it: RC4 and MD5 under a pass phrase. Insecure
@@ -35,27 +33,32 @@ pub(in super::super) enum Name {
 
 /// A codec that a tool has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CodecChoice {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
+pub struct CodecChoice {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     /// Samples per second; not always those that the codec was made for.
-    pub(super) rate_hz: u32,
+    pub(crate) rate_hz: u32,
     /// Samples in a packet.
-    pub(super) packet_samples: usize,
+    pub(crate) packet_samples: usize,
     /// Ticks per second of the tool's timestamps.
-    pub(super) ticks_hz: u32,
+    pub(crate) ticks_hz: u32,
     /// What has been published on it.
-    pub(super) rated: Option<Rated>,
+    pub(crate) rated: Option<Rated>,
 }
 
 impl CodecChoice {
-    pub(super) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         Settings::default()
     }
 }
 
-impl Name {
-    pub(super) fn text(self) -> &'static str {
+impl Profile {
+    pub const ALL: [Self; 5] =
+        [Self::Boat, Self::BoatLegacy, Self::Nautilus, Self::SpeakFreely, Self::Pgpfone];
+
+    /// Its name on the command line and in what is said.
+    #[must_use]
+    pub fn text(self) -> &'static str {
         match self {
             Self::Boat => "boat",
             Self::BoatLegacy => "boat-legacy",
@@ -66,7 +69,8 @@ impl Name {
     }
 
     /// Where it listens: the tool's own port where it is known (PGPfone 2.1, Speak Freely 7.6), else ours.
-    pub(super) fn port(self) -> u16 {
+    #[must_use]
+    pub fn port(self) -> u16 {
         match self {
             Self::Boat => 7_278,
             Self::BoatLegacy => 7_279,
@@ -77,7 +81,8 @@ impl Name {
     }
 
     /// Why nobody should rely on it; nothing of the one that can be relied on.
-    pub(super) fn insecure(self) -> Option<&'static str> {
+    #[must_use]
+    pub fn insecure(self) -> Option<&'static str> {
         match self {
             Self::Boat => None,
             Self::BoatLegacy => Some(guestright_legacy::boat::INSECURE),
@@ -89,56 +94,66 @@ impl Name {
 }
 
 /// What was chosen, and found to be possible.
-pub(super) struct Choice {
-    pub(super) name: Name,
-    /// Who is called.
-    pub(super) peer: Option<SocketAddr>,
-    pub(super) codec: CodecChoice,
-    pub(super) cipher: &'static str,
-    pub(super) playout: Playout,
-    pub(super) phrase: Option<Zeroizing<String>>,
-    pub(super) credentials: Option<Credentials>,
-    pub(super) expected: Option<KeyId>,
+#[derive(Debug)]
+pub struct Choice {
+    pub(crate) profile: Profile,
+    place: Option<String>,
+    /// Where whoever is called is; found by the program, which looks names up: see [`Choice::place`].
+    pub peer: Option<SocketAddr>,
+    pub(crate) codec: CodecChoice,
+    pub(crate) cipher: &'static str,
+    pub(crate) playout: Playout,
+    pub(crate) phrase: Option<Zeroizing<String>>,
+    /// The member's own, which the program reads: see [`Choice::needs_credentials`].
+    pub credentials: Option<Credentials>,
+    pub(crate) expected: Option<KeyId>,
 }
 
 impl Choice {
     /// Looks at everything before anything is opened or sent. `whom` is called, or anybody is waited for.
-    pub(super) fn make(
-        name: Name,
-        line: &LineArgs,
-        whom: Option<&str>,
-        contacts: &Contacts,
-    ) -> Result<Self, Failure> {
-        let arguments = &line.profile;
-        if name.insecure().is_some() && !arguments.insecure_for_study {
-            return Err(refused_as_insecure(name));
+    ///
+    /// # Errors
+    /// The tool does not have what was asked for, is insecure and was not asked for as such, or a file is not as it
+    /// should be.
+    pub fn make(settings: &StudySettings, whom: Option<&str>) -> Result<Self, StudyError> {
+        let (profile, tool, contacts) = (settings.profile, &settings.tool, &settings.contacts);
+        if let Some(why) = profile.insecure()
+            && !tool.insecure_for_study
+        {
+            return Err(StudyError::Insecure { tool: profile.text(), why });
         }
-        only_with_boat(name, line)?;
-        let codec = codec(name, &line.codec)?;
-        let cipher = cipher(name, arguments.cipher.as_deref())?;
-        if let Some(path) = &line.play {
-            WavSource::open(path, codec.rate_hz).map_err(Failure::config)?;
+        only_with_boat(settings)?;
+        let codec = codec(profile, &tool.codecs)?;
+        let cipher = cipher(profile, tool.cipher.as_deref())?;
+        if let Some(path) = &settings.line.sound.play {
+            WavSource::open(path, codec.rate_hz).map_err(StudyError::SoundFile)?;
         }
-        let expected = match (&arguments.expect, &arguments.at, whom) {
+        let expected = match (&tool.expect, &tool.at, whom) {
             (Some(expected), ..) => Some(key_of(expected, contacts)?),
-            (None, Some(_), Some(whom)) if name == Name::Boat => Some(key_of(whom, contacts)?),
+            (None, Some(_), Some(whom)) if profile == Profile::Boat => Some(key_of(whom, contacts)?),
             (None, ..) => None,
         };
-        let place = whom.map(|whom| arguments.at.as_deref().unwrap_or(whom));
-        let peer = place.map(|place| address::resolve(place, name.port())).transpose()?;
-        let phrase = phrase(name, cipher, arguments.pass_phrase_file.as_deref())?;
-        let credentials = match name {
-            Name::Boat => Some(line.passphrase.credentials(&line.key, &line.certificate).map_err(|failure| {
-                failure.hint("name your files with --key and --certificate; `guestright team member add` makes them")
-            })?),
-            Name::BoatLegacy | Name::Nautilus | Name::SpeakFreely | Name::Pgpfone => None,
-        };
-        Ok(Self { name, peer, codec, cipher, playout: line.playout(), phrase, credentials, expected })
+        let place = whom.map(|whom| tool.at.as_deref().unwrap_or(whom).to_owned());
+        let phrase = phrase(profile, cipher, tool.pass_phrase_file.as_deref())?;
+        let playout = tool.playout.unwrap_or(Playout::Neteq);
+        Ok(Self { profile, place, peer: None, codec, cipher, playout, phrase, credentials: None, expected })
+    }
+
+    /// Where whoever is called is, as a person says it: `HOST`, at the tool's own port, or `HOST:PORT`.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    /// Whether it takes a key of our own and its certificate.
+    #[must_use]
+    pub fn needs_credentials(&self) -> bool {
+        self.profile == Profile::Boat
     }
 
     /// What may be the matter when the answer is not of this call.
-    pub(super) fn when_refused(&self) -> String {
-        let name = self.name.text();
+    pub(crate) fn when_refused(&self) -> String {
+        let name = self.profile.text();
         match self.phrase {
             Some(_) => format!("both sides have to say --profile {name} and to have the same pass phrase"),
             None => format!("both sides have to say --profile {name}"),
@@ -146,110 +161,95 @@ impl Choice {
     }
 
     /// What may be the matter when nothing comes.
-    pub(super) fn when_unanswered(&self) -> String {
-        let name = self.name.text();
+    pub(crate) fn when_unanswered(&self) -> String {
+        let name = self.profile.text();
         let phrase = if self.phrase.is_some() { " with the same pass phrase" } else { "" };
         format!(
             "`guestright call listen --profile {name}` has to run there{phrase}, and its port, {}, has to be open; \
              a tool says nothing to whom it does not understand",
-            self.peer.map_or(self.name.port(), |peer| peer.port())
+            self.peer.map_or(self.profile.port(), |peer| peer.port())
         )
     }
 }
 
-fn refused_as_insecure(name: Name) -> Failure {
-    let why = name.insecure().unwrap_or_default();
-    Failure::user(anyhow!("{} is insecure: {why}", name.text())).hint(
-        "use --profile boat, which is not; or, to study it, say --insecure-for-study on both sides, and say nothing \
-         that others may not hear",
-    )
-}
-
-fn only_with_boat(name: Name, line: &LineArgs) -> Result<(), Failure> {
-    if name == Name::Boat {
+fn only_with_boat(settings: &StudySettings) -> Result<(), StudyError> {
+    if settings.profile == Profile::Boat {
         return Ok(());
     }
+    let tool = settings.profile.text();
     let given = [
-        ("--expect", line.profile.expect.is_some(), "it cannot prove who speaks"),
-        ("--playout", line.playout.is_some(), "it plays as it always did"),
+        ("--expect", settings.tool.expect.is_some(), "it cannot prove who speaks"),
+        ("--playout", settings.tool.playout.is_some(), "it plays as it always did"),
     ];
-    for (argument, is_given, why) in given {
-        if is_given {
-            let error = anyhow!("{argument} is not for {}: {why}", name.text());
-            return Err(Failure::user(error).hint(format!("leave {argument} out, or use --profile boat")));
-        }
+    match given.into_iter().find(|(_, is_given, _)| *is_given) {
+        Some((argument, _, why)) => Err(StudyError::OnlyForBoat { argument, tool, why }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-fn codec(name: Name, wanted: &[String]) -> Result<CodecChoice, Failure> {
-    let known = name.codecs();
-    let names = || known.iter().map(|codec| codec.name).collect::<Vec<_>>().join(", ");
+fn codec(profile: Profile, wanted: &[String]) -> Result<CodecChoice, StudyError> {
+    let tool = profile.text();
+    let codecs = profile.codecs();
+    let known = || codecs.iter().map(|codec| codec.name).collect::<Vec<_>>().join(", ");
     let chosen = match wanted {
-        [] => known.first(),
-        [one] => known.iter().find(|codec| codec.name == one),
-        _ => {
-            return Err(Failure::user(anyhow!("{} has one codec in a call", name.text()))
-                .hint(format!("name one of {}", names())));
-        }
+        [] => codecs.first(),
+        [one] => codecs.iter().find(|codec| codec.name == one),
+        _ => return Err(StudyError::ManyCodecs { tool, known: known() }),
     };
-    let chosen = *chosen.ok_or_else(|| {
-        Failure::user(anyhow!("{} has no codec {}", name.text(), wanted.join(",")))
-            .hint(format!("its codecs are {}", names()))
-    })?;
-    chosen.kind.is_available().map_err(Failure::config)?;
+    let chosen =
+        *chosen.ok_or_else(|| StudyError::NoCodec { tool, wanted: wanted.join(","), known: known() })?;
+    chosen.kind.is_available().map_err(StudyError::CodecAbsent)?;
     Ok(chosen)
 }
 
-fn cipher(name: Name, wanted: Option<&str>) -> Result<&'static str, Failure> {
-    let known = name.ciphers();
+fn cipher(profile: Profile, wanted: Option<&str>) -> Result<&'static str, StudyError> {
+    let known = profile.ciphers();
     let Some(wanted) = wanted else { return Ok(known[0]) };
-    known.iter().copied().find(|cipher| *cipher == wanted).ok_or_else(|| {
-        Failure::user(anyhow!("{} has no cipher {wanted}", name.text()))
-            .hint(format!("its ciphers are {}", known.join(", ")))
+    known.iter().copied().find(|cipher| *cipher == wanted).ok_or_else(|| StudyError::NoCipher {
+        tool: profile.text(),
+        wanted: wanted.to_owned(),
+        known: known.join(", "),
     })
 }
 
 /// The phrase, where the tool has one.
-fn phrase(name: Name, cipher: &str, file: Option<&Path>) -> Result<Option<Zeroizing<String>>, Failure> {
-    let is_needed = match name {
-        Name::BoatLegacy => true,
-        Name::SpeakFreely => cipher != "none",
-        Name::Nautilus | Name::Boat | Name::Pgpfone => false,
+fn phrase(
+    profile: Profile,
+    cipher: &str,
+    file: Option<&Path>,
+) -> Result<Option<Zeroizing<String>>, StudyError> {
+    let tool = profile.text();
+    let is_needed = match profile {
+        Profile::BoatLegacy => true,
+        Profile::SpeakFreely => cipher != "none",
+        Profile::Nautilus | Profile::Boat | Profile::Pgpfone => false,
     };
-    let is_taken = is_needed || name == Name::Nautilus;
+    let is_taken = is_needed || profile == Profile::Nautilus;
     match file {
-        None if is_needed => Err(Failure::user(anyhow!("{} makes its keys of a pass phrase", name.text()))
-            .hint("write a phrase that both sides know into a file: --pass-phrase-file FILE")),
+        None if is_needed => Err(StudyError::NoPhrase { tool }),
         None => Ok(None),
-        Some(_) if !is_taken => Err(Failure::user(anyhow!("{} has no use for a pass phrase", name.text()))
-            .hint("leave --pass-phrase-file out")),
+        Some(_) if !is_taken => Err(StudyError::UselessPhrase { tool }),
         Some(path) => read_phrase(path).map(Some),
     }
 }
 
-fn read_phrase(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let bytes = guestright_keys::read_to_limit(path, PHRASE_MAX).map_err(Failure::config)?;
+fn read_phrase(path: &Path) -> Result<Zeroizing<String>, StudyError> {
+    let bytes = guestright_keys::read_to_limit(path, PHRASE_MAX).map_err(StudyError::Unreadable)?;
     let bytes = Zeroizing::new(bytes);
     let text = std::str::from_utf8(&bytes)
-        .with_context(|| format!("{} is no text", path.display()))
-        .map_err(Failure::config)?;
+        .map_err(|source| StudyError::NotText { path: path.to_owned(), source })?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
-        return Err(Failure::config(anyhow!("{} has no pass phrase on its first line", path.display())));
+        return Err(StudyError::EmptyPhrase(path.to_owned()));
     }
     Ok(Zeroizing::new(line.to_owned()))
 }
 
 /// The key of a contact, or one that is named itself.
-fn key_of(text: &str, contacts: &Contacts) -> Result<KeyId, Failure> {
+fn key_of(text: &str, contacts: &Contacts) -> Result<KeyId, StudyError> {
     if let Some(contact) = contacts.get(text) {
         return Ok(contact.member);
     }
     let key: Result<TeamId, _> = text.parse();
-    key.map(|key| KeyId(key.0)).map_err(|_| {
-        Failure::user(anyhow!("{text:?} is no contact, and no name of a key")).hint(
-            "`guestright call contact list` lists contacts; the name of a key has 48 hexadecimal digits",
-        )
-    })
+    key.map(|key| KeyId(key.0)).map_err(|_| StudyError::UnknownKey(text.to_owned()))
 }

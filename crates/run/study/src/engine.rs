@@ -3,17 +3,16 @@
 //! In: datagrams, what is said, the time. Out: datagrams, what is heard, [`Said`]. The machine is a
 //! [`Tool`]; this is its socket, its clock, its codec and its pace.
 
-use super::super::LineArgs;
-use super::super::driver::{
-    self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice, played,
-};
-use super::super::ear::Ear;
-use super::super::place::own_address;
-use super::choice::CodecChoice;
-use super::rating::{self, Mean};
-use guestright_cli::failure::Failure;
+use crate::CodecChoice;
+use crate::rating::{self, Mean};
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig};
+use guestright_telephone::driver::{
+    self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice, played,
+};
+use guestright_telephone::ear::Ear;
+use guestright_telephone::home::own_address;
+use guestright_telephone::{LineSettings, TelephoneError};
 use guestright_units::{Micros, Time};
 use guestright_voice::tool::{Connected, Ending, Event, Summary, Tool, ToolError};
 use serde_json::{Value, json};
@@ -30,14 +29,12 @@ const IDLE: Duration = Duration::from_millis(50);
 const PLAYED_PER_SECOND: usize = 50;
 
 /// What a call with a profile has to say.
-pub(super) enum Said {
+pub(crate) enum Said {
     /// There is somebody.
     Connected(Box<Connected>),
     /// A datagram was refused; so many are by now.
     Refused {
-        /// Whence.
         from: SocketAddr,
-        /// Why.
         why: ToolError,
         /// How many were refused so far.
         count: u64,
@@ -47,29 +44,29 @@ pub(super) enum Said {
 }
 
 /// The person has taken the call.
-pub(super) struct Accept;
+pub(crate) struct Accept;
 
 /// A call's thread.
-pub(super) type Call = Voice<Accept, Said>;
+pub(crate) type Call = Voice<Accept, Said>;
 
 /// What a call is made with.
-pub(super) struct Parts {
-    pub(super) line: LineArgs,
-    pub(super) profile: &'static str,
-    pub(super) cipher: &'static str,
-    pub(super) codec: CodecChoice,
-    pub(super) socket: Arc<UdpSocket>,
-    pub(super) clock: Clock,
-    pub(super) tool: Box<dyn Tool>,
+pub(crate) struct Parts {
+    pub(crate) line: LineSettings,
+    pub(crate) profile: &'static str,
+    pub(crate) cipher: &'static str,
+    pub(crate) codec: CodecChoice,
+    pub(crate) socket: Arc<UdpSocket>,
+    pub(crate) clock: Clock,
+    pub(crate) tool: Box<dyn Tool>,
     /// Whether sound flows as soon as there is somebody, without asking the person.
-    pub(super) is_accepted: bool,
+    pub(crate) is_accepted: bool,
     /// Whether sound and capture are opened at once, and not when somebody calls: a recording of the last call stays
     /// until there is another one.
-    pub(super) opens_at_once: bool,
+    pub(crate) opens_at_once: bool,
 }
 
 /// Begins to call, or to wait for a call.
-pub(super) fn start(parts: Parts) -> Result<Call, Failure> {
+pub(crate) fn start(parts: Parts) -> Result<Call, TelephoneError> {
     Voice::start(|orders, news| {
         let engine = Engine::new(parts, orders, news)?;
         Ok(move || engine.run())
@@ -97,14 +94,14 @@ impl Engine {
         parts: Parts,
         orders: blocking::Receiver<Order<Accept>>,
         news: mpsc::Sender<News<Said>>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, TelephoneError> {
         let own = parts.socket.local_addr()?;
         let ear = Ear::with(parts.codec.kind, &parts.codec.settings(), parts.codec.rate_hz)
-            .map_err(Failure::config)?;
+            .map_err(TelephoneError::CodecAbsent)?;
         let mut driver = Driver::new(parts.clock.clone(), analyser(&parts.codec), parts.profile, news);
         if parts.opens_at_once {
             driver.open_sound(&parts.line, parts.codec.rate_hz)?;
-            driver.open_tape(&parts.line)?;
+            driver.open_recording(&parts.line)?;
         }
         Ok(Self {
             parts,
@@ -121,7 +118,7 @@ impl Engine {
         })
     }
 
-    fn run(mut self) -> Result<Outcome, Failure> {
+    fn run(mut self) -> Result<Outcome, TelephoneError> {
         loop {
             match self.orders.try_recv() {
                 Ok(Order::Change(Accept)) => self.parts.is_accepted = true,
@@ -146,7 +143,7 @@ impl Engine {
         timer.into_iter().chain(sound).fold(IDLE, Duration::min)
     }
 
-    fn read(&mut self) -> Result<(), Failure> {
+    fn read(&mut self) -> Result<(), TelephoneError> {
         let mut buffer = [0; DATAGRAM_MAX];
         for _ in 0..BATCH_MAX {
             match self.parts.socket.recv_from(&mut buffer) {
@@ -162,11 +159,11 @@ impl Engine {
         Ok(())
     }
 
-    fn datagram(&mut self, bytes: &[u8], from: SocketAddr, at: Time) -> Result<(), Failure> {
+    fn datagram(&mut self, bytes: &[u8], from: SocketAddr, at: Time) -> Result<(), TelephoneError> {
         self.find_own(from);
         self.driver.record(at, from, self.own, bytes);
         match self.parts.tool.handle_datagram(bytes, from, at) {
-            Ok(()) => self.driver.open_tape(&self.parts.line)?,
+            Ok(()) => self.driver.open_recording(&self.parts.line)?,
             Err(why) => self.refuse(from, why),
         }
         while let Some(heard) = self.parts.tool.poll_heard() {
@@ -198,7 +195,7 @@ impl Engine {
 
     /// Says and plays what is due. A tool that has somebody and no key yet is handed silence: it may need packets of
     /// sound to hide its messages among.
-    fn pace(&mut self) -> Result<(), Failure> {
+    fn pace(&mut self) -> Result<(), TelephoneError> {
         let is_ready = self.parts.tool.is_ready();
         if !is_ready && !self.is_connected {
             return Ok(());
@@ -237,7 +234,7 @@ impl Engine {
     }
 
     /// Sends what is to be sent, and passes on what happened.
-    fn drain(&mut self) -> Result<(), Failure> {
+    fn drain(&mut self) -> Result<(), TelephoneError> {
         while let Some(transmit) = self.parts.tool.poll_transmit() {
             let at = self.driver.clock.now();
             self.find_own(transmit.to);
@@ -260,7 +257,7 @@ impl Engine {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Outcome, Failure> {
+    fn finish(mut self) -> Result<Outcome, TelephoneError> {
         let now = self.driver.clock.now();
         self.parts.tool.leave(now);
         self.drain()?;
@@ -329,7 +326,7 @@ impl CodecChoice {
     }
 
     /// Sound in a packet.
-    pub(super) fn packet(&self) -> Micros {
+    pub(crate) fn packet(&self) -> Micros {
         self.span(self.packet_samples)
     }
 

@@ -10,40 +10,40 @@ use serde_json::{Value, json};
 
 /// A mean over the call of what is known only at times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
+pub(crate) struct Mean {
     sum_us: u64,
     count: u64,
 }
 
 impl Mean {
-    pub(super) fn add(&mut self, span: Option<Micros>) {
+    pub(crate) fn add(&mut self, span: Option<Micros>) {
         if let Some(span) = span {
             self.sum_us = self.sum_us.saturating_add(span.0);
             self.count += 1;
         }
     }
 
-    pub(super) fn ms(&self) -> Option<f64> {
+    pub(crate) fn ms(&self) -> Option<f64> {
         (self.count > 0).then(|| Micros(self.sum_us / self.count).as_seconds() * 1e3)
     }
 }
 
 /// What a call was like at the ear.
 #[derive(Debug)]
-pub(super) struct Ear<'a> {
+pub(crate) struct Ear<'a> {
     /// The codec, where somebody has published what it does to speech.
-    pub(super) codec: Option<Codec>,
-    pub(super) packet: Micros,
-    pub(super) counts: &'a Counts,
+    pub(crate) codec: Option<Codec>,
+    pub(crate) packet: Micros,
+    pub(crate) counts: &'a Counts,
     /// In the order in which it was played: whether each packet was missing.
-    pub(super) pattern: &'a LossPattern,
+    pub(crate) pattern: &'a LossPattern,
     /// What the buffer added.
-    pub(super) buffered: Mean,
-    pub(super) round_trip: Mean,
+    pub(crate) buffered: Mean,
+    pub(crate) round_trip: Mean,
 }
 
 impl Ear<'_> {
-    pub(super) fn judge(&self) -> Judgement {
+    pub(crate) fn judge(&self) -> Judgement {
         let counts = self.counts;
         let useless = counts.late + counts.overflow;
         let arrived = counts.played + useless + counts.skipped;
@@ -68,7 +68,7 @@ impl Ear<'_> {
     }
 
     /// For programs.
-    pub(super) fn facts(&self) -> Value {
+    pub(crate) fn facts(&self) -> Value {
         let judgement = self.judge();
         let mos = judgement.conversation.as_ref().map(|opinion| opinion.mos.middle());
         let listening = judgement.listening.as_ref().map(|opinion| opinion.mos.middle());
@@ -87,7 +87,7 @@ impl Ear<'_> {
     }
 
     /// For a person.
-    pub(super) fn in_words(&self) -> Vec<String> {
+    pub(crate) fn in_words(&self) -> Vec<String> {
         let judgement = self.judge();
         let ms = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{value:.0} ms"));
         let counts = self.counts;

@@ -1,14 +1,13 @@
 //! One call with a profile, from the first datagram to the summary, and the people on either side.
 
-use super::super::Answer;
-use super::super::driver::News;
-use super::super::phone::{Waiting, identity};
-use super::Straight;
-use super::engine::{self, Accept, Call, Parts, Said};
-use anyhow::anyhow;
-use guestright_cli::failure::{Failure, Outcome};
+use crate::engine::{self, Accept, Call, Parts, Said};
+use crate::profile::Straight;
+use crate::{StudyError, Waiting};
 use guestright_clock::Clock;
 use guestright_identity::KeyId;
+use guestright_telephone::Answer;
+use guestright_telephone::contacts::identity;
+use guestright_telephone::driver::News;
 use guestright_units::TeamId;
 use guestright_voice::tool::{Connected, Ending, Side, ToolError};
 use serde_json::json;
@@ -46,20 +45,20 @@ struct State {
 }
 
 impl<W: Write> Straight<'_, W> {
-    pub(super) async fn dial(mut self, whom: &str, peer: SocketAddr) -> Outcome {
-        let facts = json!({ "to": peer.to_string(), "profile": self.choice.name.text() });
-        let said = format!("calling {whom} at {peer} with {}", self.choice.name.text());
+    pub(crate) async fn dial(mut self, whom: &str, peer: SocketAddr) -> Result<(), StudyError> {
+        let facts = json!({ "to": peer.to_string(), "profile": self.choice.profile.text() });
+        let said = format!("calling {whom} at {peer} with {}", self.choice.profile.text());
         self.report.say("calling", &said, facts)?;
         let call = self.start(Side::Caller { to: peer }, true)?;
-        let ring = Instant::now() + Duration::from_secs(self.line.ring_seconds);
+        let ring = Instant::now() + self.settings.line.ring_max;
         let state = State::new(call, Some(ring));
         let (over, _) = self.talk(state, Answer::Auto).await?;
         self.outcome(over, whom)
     }
 
-    pub(super) async fn listen(mut self, waiting: &Waiting) -> Outcome {
+    pub(crate) async fn listen(mut self, waiting: &Waiting) -> Result<(), StudyError> {
         let at = self.socket.local_addr()?.to_string();
-        let name = self.choice.name.text();
+        let name = self.choice.profile.text();
         let facts = json!({ "address": at, "profile": name });
         self.report.say("listening", &format!("listening for calls with {name} on {at}"), facts)?;
         let mut taken = 0;
@@ -75,12 +74,12 @@ impl<W: Write> Straight<'_, W> {
         Ok(())
     }
 
-    fn start(&self, side: Side, is_accepted: bool) -> Result<Call, Failure> {
+    fn start(&self, side: Side, is_accepted: bool) -> Result<Call, StudyError> {
         let mut clock = Clock::start();
         let tool = self.choice.tool(side, clock.now())?;
         engine::start(Parts {
-            line: self.line.clone(),
-            profile: self.choice.name.text(),
+            line: self.settings.line.clone(),
+            profile: self.choice.profile.text(),
             cipher: self.choice.cipher,
             codec: self.choice.codec,
             socket: self.socket.clone(),
@@ -89,10 +88,11 @@ impl<W: Write> Straight<'_, W> {
             is_accepted,
             opens_at_once: side != Side::Callee,
         })
+        .map_err(StudyError::from)
     }
 
     /// Goes on until the call is over. Whether there was somebody.
-    async fn talk(&mut self, mut state: State, answer: Answer) -> Result<(Over, bool), Failure> {
+    async fn talk(&mut self, mut state: State, answer: Answer) -> Result<(Over, bool), StudyError> {
         let over = loop {
             tokio::select! {
                 news = state.call.news() => match news {
@@ -101,8 +101,8 @@ impl<W: Write> Straight<'_, W> {
                     },
                     None => break Over::Broken,
                 },
-                () = self.signals.recv() => break if state.connected.is_some() { Over::Here } else { Over::Quit },
-                Some(command) = self.commands.recv() => {
+                _ = self.controls.stop.recv() => break if state.connected.is_some() { Over::Here } else { Over::Quit },
+                Some(command) = self.controls.commands.recv() => {
                     if let Some(over) = self.command(&mut state, &command)? {
                         break over;
                     }
@@ -118,7 +118,7 @@ impl<W: Write> Straight<'_, W> {
         state: &mut State,
         news: News<Said>,
         answer: Answer,
-    ) -> Result<Option<Over>, Failure> {
+    ) -> Result<Option<Over>, StudyError> {
         match news {
             News::Event(Said::Connected(connected)) => self.connected(state, *connected, answer)?,
             News::Event(Said::Refused { from, why, count }) => {
@@ -137,10 +137,15 @@ impl<W: Write> Straight<'_, W> {
         Ok(None)
     }
 
-    fn connected(&mut self, state: &mut State, connected: Connected, answer: Answer) -> Outcome {
+    fn connected(
+        &mut self,
+        state: &mut State,
+        connected: Connected,
+        answer: Answer,
+    ) -> Result<(), StudyError> {
         let who = self.who(&connected);
         let facts = json!({
-            "profile": self.choice.name.text(),
+            "profile": self.choice.profile.text(),
             "codec": self.choice.codec.name,
             "cipher": self.choice.cipher,
             "peer": connected.peer.to_string(),
@@ -161,10 +166,10 @@ impl<W: Write> Straight<'_, W> {
         state.connected = Some(connected);
         if answer == Answer::Ask {
             state.is_asking = true;
-            state.deadline = Some(Instant::now() + Duration::from_secs(self.line.ring_seconds));
+            state.deadline = Some(Instant::now() + self.settings.line.ring_max);
             self.report.say("asking", "take the call? [yes/no]", json!({}))?;
         } else {
-            state.begin(self.line.seconds);
+            state.begin(self.settings.line.talk_max);
         }
         Ok(())
     }
@@ -172,19 +177,19 @@ impl<W: Write> Straight<'_, W> {
     fn who(&self, connected: &Connected) -> String {
         let key = connected.name.as_deref().and_then(|name| name.parse::<TeamId>().ok());
         match (key, &connected.name, connected.is_verified) {
-            (Some(key), _, true) => identity(&self.contacts, KeyId(key.0)),
+            (Some(key), _, true) => identity(&self.settings.contacts, KeyId(key.0)),
             (_, Some(name), true) => name.clone(),
             (_, Some(name), false) => format!("somebody who says to be {name:?}, unproven"),
             (_, None, _) => "somebody without a name".to_owned(),
         }
     }
 
-    fn command(&mut self, state: &mut State, command: &str) -> Result<Option<Over>, Failure> {
+    fn command(&mut self, state: &mut State, command: &str) -> Result<Option<Over>, StudyError> {
         match command {
             "y" | "yes" if state.is_asking => {
                 state.is_asking = false;
                 state.call.change(Accept);
-                state.begin(self.line.seconds);
+                state.begin(self.settings.line.talk_max);
             }
             "" => {}
             "q" | "quit" if state.connected.is_some() => return Ok(Some(Over::Here)),
@@ -196,7 +201,7 @@ impl<W: Write> Straight<'_, W> {
     }
 
     /// Hangs up, and says how it was.
-    async fn finish(&mut self, state: State, over: Over) -> Result<(Over, bool), Failure> {
+    async fn finish(&mut self, state: State, over: Over) -> Result<(Over, bool), StudyError> {
         let was_connected = state.connected.is_some();
         let outcome = state.call.finish().await?;
         if was_connected || !matches!(over, Over::Quit) {
@@ -221,23 +226,20 @@ impl<W: Write> Straight<'_, W> {
     }
 
     /// What the program says in the end of a call that it made.
-    fn outcome(&self, over: Over, whom: &str) -> Outcome {
-        let name = self.choice.name.text();
-        let failure = match over {
-            Over::Here | Over::Quit | Over::Declined | Over::Ended(Ending::PeerLeft) => return Ok(()),
-            Over::Ended(Ending::Silence) => anyhow!("nothing came from {whom} any more"),
-            Over::Ended(Ending::Failed(said)) => anyhow!("the call to {whom} was ended: {said}"),
-            Over::Broken => anyhow!("the call to {whom} ended by itself"),
+    fn outcome(&self, over: Over, whom: &str) -> Result<(), StudyError> {
+        let (whom, tool) = (whom.to_owned(), self.choice.profile.text());
+        match over {
+            Over::Here | Over::Quit | Over::Declined | Over::Ended(Ending::PeerLeft) => Ok(()),
+            Over::Ended(Ending::Silence) => Err(StudyError::Silence { whom, tool }),
+            Over::Ended(Ending::Failed(said)) => Err(StudyError::Failed { whom, said, tool }),
+            Over::Broken => Err(StudyError::Broken { whom, tool }),
             Over::Unanswered(Some(why)) => {
-                let error = anyhow!("what {whom} answered is not of this call: {why}");
-                return Err(Failure::network(error).hint(self.choice.when_refused()));
+                Err(StudyError::OtherAnswer { whom, why, hint: self.choice.when_refused() })
             }
             Over::Unanswered(None) => {
-                let error = anyhow!("{whom} did not answer");
-                return Err(Failure::network(error).hint(self.choice.when_unanswered()));
+                Err(StudyError::Unanswered { whom, hint: self.choice.when_unanswered() })
             }
-        };
-        Err(Failure::network(failure).hint(format!("call again; both sides have to say --profile {name}")))
+        }
     }
 }
 
@@ -247,10 +249,10 @@ impl State {
     }
 
     /// Both can hear each other.
-    fn begin(&mut self, seconds: Option<u64>) {
+    fn begin(&mut self, talk_max: Option<Duration>) {
         let now = Instant::now();
         self.talking = Some(now);
-        self.deadline = seconds.map(|seconds| now + Duration::from_secs(seconds));
+        self.deadline = talk_max.map(|talk_max| now + talk_max);
     }
 
     fn too_long(&mut self) -> Over {

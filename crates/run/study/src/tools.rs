@@ -1,9 +1,8 @@
 //! The machines themselves, and the codecs of each.
 
-use super::super::{Playout, ear};
-use super::choice::{Choice, CodecChoice, Name};
-use anyhow::anyhow;
-use guestright_cli::failure::Failure;
+use crate::{Choice, CodecChoice, Profile, StudyError};
+use guestright_boat::modern::{self, Introduction, Member};
+use guestright_boat::{self as boat, Boat, TickRate, Timing, rate};
 use guestright_codec::Kind;
 use guestright_legacy::boat::{Keystream, Mac};
 use guestright_legacy::diffie_hellman::Prime;
@@ -11,9 +10,8 @@ use guestright_legacy::nautilus::{self, KeyAgreement, Nautilus};
 use guestright_legacy::pgpfone::{self, PgpFone};
 use guestright_legacy::speak_freely::{self, Form, Protocol, SpeakFreely};
 use guestright_quality::Codec as Rated;
+use guestright_telephone::{Playout, ear};
 use guestright_units::Time;
-use guestright_boat::modern::{self, Introduction, Member};
-use guestright_boat::{self as boat, Boat, TickRate, Timing, rate};
 use guestright_voice::tool::{Side, Tool};
 
 /// What PGPfone calls itself to whoever is there.
@@ -23,9 +21,10 @@ const PRIME: Prime = Prime::Oakley2048;
 /// LPC-10 and Speak Freely have samples at this rate, and ticks too.
 const RATE_HZ: u32 = 8_000;
 
-impl Name {
+impl Profile {
     /// The first is taken where nothing is said.
-    pub(super) fn codecs(self) -> Vec<CodecChoice> {
+    #[must_use]
+    pub fn codecs(self) -> Vec<CodecChoice> {
         match self {
             Self::Boat => vec![
                 usual(Kind::Opus16, Some(Rated::Opus)),
@@ -48,7 +47,8 @@ impl Name {
         }
     }
 
-    pub(super) fn ciphers(self) -> &'static [&'static str] {
+    #[must_use]
+    pub fn ciphers(self) -> &'static [&'static str] {
         match self {
             Self::Boat => &["aes-128-gcm", "chacha20-poly1305"],
             // How packets come to their part of the keystream: design note 0007.
@@ -117,18 +117,18 @@ fn pgpfone_codecs() -> [(CodecChoice, pgpfone::Codec); 11] {
 
 impl Choice {
     /// The machine for one call.
-    pub(super) fn tool(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, Failure> {
-        match self.name {
-            Name::Boat => self.boat(side, now),
-            Name::BoatLegacy => self.boat_legacy(side, now),
-            Name::Nautilus => self.nautilus(side, now),
-            Name::SpeakFreely => self.speak_freely(side, now),
-            Name::Pgpfone => self.pgpfone(side, now),
+    pub(crate) fn tool(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, StudyError> {
+        match self.profile {
+            Profile::Boat => self.boat(side, now),
+            Profile::BoatLegacy => self.boat_legacy(side, now),
+            Profile::Nautilus => self.nautilus(side, now),
+            Profile::SpeakFreely => self.speak_freely(side, now),
+            Profile::Pgpfone => self.pgpfone(side, now),
         }
     }
 
-    fn boat(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, Failure> {
-        let credentials = self.credentials.as_ref().ok_or_else(|| anyhow!("there is no key of ours"))?;
+    fn boat(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, StudyError> {
+        let credentials = self.credentials.as_ref().ok_or(StudyError::NoOwnKey)?;
         let member = Member {
             key: credentials.key.clone(),
             certificate: credentials.certificate.clone(),
@@ -140,7 +140,7 @@ impl Choice {
         };
         let config = modern::Config { cipher, ..modern::Config::default() };
         let opening = Introduction::new(side, member, config, &guestright_clock::seed());
-        let opening = Box::new(opening.map_err(Failure::config)?);
+        let opening = Box::new(opening.map_err(unfit)?);
         let timing = match self.playout {
             Playout::Boat => Timing::Boat,
             Playout::Fixed | Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Paper => {
@@ -154,7 +154,7 @@ impl Choice {
         Ok(Box::new(Boat::new(config, timing, opening, &guestright_clock::seed(), now)))
     }
 
-    fn boat_legacy(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, Failure> {
+    fn boat_legacy(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, StudyError> {
         let keystream = match self.cipher {
             "rc4-running" => Keystream::Running,
             "rc4-per-packet" => Keystream::PerPacket,
@@ -167,7 +167,7 @@ impl Choice {
         Ok(Box::new(guestright_legacy::boat::tool(config, printed, side, phrase, &seed, now)))
     }
 
-    fn nautilus(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, Failure> {
+    fn nautilus(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, StudyError> {
         let agreement = match &self.phrase {
             Some(phrase) => KeyAgreement::PassPhrase(phrase.clone()),
             None => KeyAgreement::DiffieHellman(PRIME),
@@ -178,11 +178,11 @@ impl Choice {
             "3des" => nautilus::Cipher::TripleDes,
             _ => nautilus::Cipher::Blowfish,
         };
-        let tool = Nautilus::new(config, &guestright_clock::seed(), now).map_err(Failure::config)?;
+        let tool = Nautilus::new(config, &guestright_clock::seed(), now).map_err(unfit)?;
         Ok(Box::new(tool))
     }
 
-    fn speak_freely(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, Failure> {
+    fn speak_freely(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, StudyError> {
         let forms = speak_freely_codecs();
         let form = forms.into_iter().find(|(codec, _)| *codec == self.codec).map(|(_, form)| form);
         let mut config = speak_freely::Config::new(side, form.unwrap_or(Form::Gsm), Protocol::Own);
@@ -195,11 +195,11 @@ impl Choice {
         if config.cipher != speak_freely::Cipher::None {
             self.phrase()?.clone_into(&mut config.phrase);
         }
-        let tool = SpeakFreely::new(config, &guestright_clock::seed(), now).map_err(Failure::config)?;
+        let tool = SpeakFreely::new(config, &guestright_clock::seed(), now).map_err(unfit)?;
         Ok(Box::new(tool))
     }
 
-    fn pgpfone(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, Failure> {
+    fn pgpfone(&self, side: Side, now: Time) -> Result<Box<dyn Tool>, StudyError> {
         let mut config = pgpfone::Config::new(side);
         config.name = Some(OWN_NAME.to_owned());
         let codecs = pgpfone_codecs();
@@ -208,33 +208,36 @@ impl Choice {
         }
         // No other than what was asked for.
         config.ciphers.retain(|cipher| cipher.name() == self.cipher);
-        let tool = PgpFone::new(config, &guestright_clock::seed(), now).map_err(Failure::config)?;
+        let tool = PgpFone::new(config, &guestright_clock::seed(), now).map_err(unfit)?;
         Ok(Box::new(tool))
     }
 
-    fn phrase(&self) -> Result<&str, Failure> {
+    fn phrase(&self) -> Result<&str, StudyError> {
         let phrase = self.phrase.as_ref();
-        Ok(phrase.map(|phrase| phrase.as_str()).ok_or_else(|| anyhow!("there is no pass phrase"))?)
+        phrase.map(|phrase| phrase.as_str()).ok_or(StudyError::NoOwnPhrase)
     }
+}
+
+fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> StudyError {
+    StudyError::Tool(Box::new(error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum as _;
 
     /// Table 5 of paper D: packets a second. Speak Freely's ADPCM is printed as 8.4; its own source says 972 samples.
     #[test]
     fn packets_are_as_many_as_in_table_5() {
         #[rustfmt::skip]
         let cases = [
-            (Name::Nautilus,    "lpc10",   5.55),
-            (Name::SpeakFreely, "gsm",     5.0),
-            (Name::SpeakFreely, "adpcm",   8.23),
-            (Name::Pgpfone,     "gsm-4.4", 13.8),
-            (Name::Pgpfone,     "adpcm",   12.5),
-            (Name::BoatLegacy,  "w1",      25.0),
-            (Name::Boat,        "pcmu",    50.0),
+            (Profile::Nautilus,    "lpc10",   5.55),
+            (Profile::SpeakFreely, "gsm",     5.0),
+            (Profile::SpeakFreely, "adpcm",   8.23),
+            (Profile::Pgpfone,     "gsm-4.4", 13.8),
+            (Profile::Pgpfone,     "adpcm",   12.5),
+            (Profile::BoatLegacy,  "w1",      25.0),
+            (Profile::Boat,        "pcmu",    50.0),
         ];
         for (profile, name, want) in cases {
             let codecs = profile.codecs();
@@ -246,15 +249,17 @@ mod tests {
 
     #[test]
     fn what_can_be_chosen_has_names_of_its_own() {
-        for profile in Name::value_variants() {
-            assert_eq!(profile.to_possible_value().unwrap().get_name(), profile.text());
+        let tools: std::collections::BTreeSet<_> =
+            Profile::ALL.iter().map(|profile| profile.text()).collect();
+        assert_eq!(tools.len(), Profile::ALL.len());
+        for profile in Profile::ALL {
             let codecs = profile.codecs();
             let names: std::collections::BTreeSet<_> = codecs.iter().map(|codec| codec.name).collect();
             assert!(names.len() == codecs.len() && !names.is_empty(), "{names:?}");
             assert!(!profile.ciphers().is_empty());
         }
         let ports: std::collections::BTreeSet<_> =
-            Name::value_variants().iter().map(|profile| profile.port()).collect();
-        assert_eq!(ports.len(), Name::value_variants().len());
+            Profile::ALL.iter().map(|profile| profile.port()).collect();
+        assert_eq!(ports.len(), Profile::ALL.len());
     }
 }

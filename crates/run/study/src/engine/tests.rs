@@ -1,13 +1,12 @@
 //! Two calls' threads with a tool that does next to nothing.
 
 use super::*;
-use clap::Parser as _;
 use guestright_codec::Kind;
 use guestright_quality::Codec as Rated;
+use guestright_telephone::SoundSettings;
 use guestright_voice::playout::{Config, Counts, Fixed, Incoming, Output, Playout};
 use guestright_voice::session::{Frame, Heard};
 use guestright_voice::tool::{Side, Transmit};
-use std::path::Path;
 
 /// `0 | number | payload`, in clear; a caller says hello, which is a packet without payload.
 #[derive(Debug)]
@@ -141,19 +140,13 @@ impl Tool for Plain {
     }
 }
 
-#[derive(clap::Parser)]
-struct Line {
-    #[command(flatten)]
-    line: LineArgs,
-}
-
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
     socket
 }
 
-fn begin(side: Side, socket: UdpSocket, arguments: &[&str]) -> Call {
+fn begin(side: Side, socket: UdpSocket, mut line: LineSettings) -> Call {
     let codec = CodecChoice {
         name: "pcmu",
         kind: Kind::Pcmu,
@@ -162,9 +155,9 @@ fn begin(side: Side, socket: UdpSocket, arguments: &[&str]) -> Call {
         ticks_hz: 8_000,
         rated: Some(Rated::G711uPlc),
     };
-    let line = ["line", "--no-sound"].iter().chain(arguments);
+    line.sound.no_card = true;
     start(Parts {
-        line: Line::parse_from(line).line,
+        line,
         profile: "plain",
         cipher: "none",
         codec,
@@ -187,26 +180,38 @@ async fn until(call: &mut Call, wanted: impl Fn(&News<Said>) -> bool) {
     panic!("the call ended before");
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_says_the_other_hears_and_the_figures_agree() {
     let folder = tempfile::tempdir().unwrap();
-    let [said, heard, tape] = ["said.wav", "heard.wav", "call.pcapng"].map(|name| folder.path().join(name));
+    let [said, heard, packets] =
+        ["said.wav", "heard.wav", "call.pcapng"].map(|name| folder.path().join(name));
     std::fs::write(&said, guestright_audio::SPEECH).unwrap();
     let (here, there) = (socket(), socket());
     let to = there.local_addr().unwrap();
-    let mut callee = begin(Side::Callee, there, &["--record", text(&heard), "--pcapng", text(&tape)]);
+    let mut callee = begin(
+        Side::Callee,
+        there,
+        LineSettings {
+            sound: SoundSettings { record: Some(heard.clone()), ..SoundSettings::default() },
+            recording: Some(packets.clone()),
+            ..LineSettings::default()
+        },
+    );
     // Somebody else speaks another language.
     socket().send_to(b"GET / HTTP/1.0", to).unwrap();
     until(&mut callee, |news| {
         matches!(news, News::Event(Said::Refused { why: ToolError::Malformed(_), count: 1, .. }))
     })
     .await;
-    assert!(!heard.exists() && !tape.exists(), "nobody has called yet, and an older recording is kept");
-    let mut caller = begin(Side::Caller { to }, here, &["--play", text(&said)]);
+    assert!(!heard.exists() && !packets.exists(), "nobody has called yet, and an older recording is kept");
+    let mut caller = begin(
+        Side::Caller { to },
+        here,
+        LineSettings {
+            sound: SoundSettings { play: Some(said), ..SoundSettings::default() },
+            ..LineSettings::default()
+        },
+    );
     for call in [&mut caller, &mut callee] {
         until(call, |news| matches!(news, News::Event(Said::Connected(_)))).await;
     }
@@ -227,5 +232,5 @@ async fn what_one_says_the_other_hears_and_the_figures_agree() {
     assert_eq!((&rating["round_trip_mean_ms"], &rating["packet_ms"]), (&json!(30.0), &json!(20.0)));
     assert!(number(rating, "buffered_ms") >= 30.0, "it holds for 40 ms: {rating}");
     assert!((1.0..4.5).contains(&number(rating, "mos")), "{rating}");
-    assert!(heard.metadata().unwrap().len() > 16_000 && tape.metadata().unwrap().len() > 8_000);
+    assert!(heard.metadata().unwrap().len() > 16_000 && packets.metadata().unwrap().len() > 8_000);
 }

@@ -15,6 +15,7 @@ use guestright_voice::playout::Counts;
 use guestright_voice::session::{Delay, DelaySource, Heard};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
+use std::fmt;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
@@ -31,6 +32,7 @@ const BEHIND_MAX: Duration = Duration::from_millis(500);
 const NEWS_MAX: usize = 64;
 
 /// What is new in a call; `E` is what only its machine has to say.
+#[derive(Debug)]
 pub enum News<E> {
     /// The machine's own.
     Event(E),
@@ -41,6 +43,7 @@ pub enum News<E> {
 }
 
 /// What the thread is told.
+#[derive(Debug)]
 pub enum Order<O> {
     /// Go on in another way.
     Change(O),
@@ -49,6 +52,7 @@ pub enum Order<O> {
 }
 
 /// What a call was like.
+#[derive(Debug)]
 pub struct Outcome {
     /// Of what was heard; nothing if nothing was.
     pub heard: Option<Summary>,
@@ -59,6 +63,7 @@ pub struct Outcome {
 }
 
 /// The thread of a call, as the rest of the program holds it.
+#[derive(Debug)]
 pub struct Voice<O, E> {
     orders: blocking::Sender<Order<O>>,
     news: mpsc::Receiver<News<E>>,
@@ -102,6 +107,7 @@ impl<O, E> Voice<O, E> {
 }
 
 /// Deadlines that do not drift.
+#[derive(Debug)]
 pub struct Pace {
     next: Instant,
     period: Duration,
@@ -161,6 +167,12 @@ pub struct Driver<E> {
     sound: Option<Sound>,
     recording: Option<Recording>,
     news: mpsc::Sender<News<E>>,
+}
+
+impl<E> fmt::Debug for Driver<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("protection", &self.protection).finish_non_exhaustive()
+    }
 }
 
 impl<E> Driver<E> {

@@ -12,6 +12,7 @@ use guestright_voice::playout::{Fixed, Histogram, Moon, Output, PaperA, Policy, 
 use guestright_voice::session::{Accepted, Frame, Session};
 use guestright_voice::tool::Tool;
 use std::collections::VecDeque;
+use std::fmt;
 
 /// What the fixed policy holds back, as paper A's buffer does.
 const HOLD: Micros = Micros::from_millis(60);
@@ -61,6 +62,12 @@ pub struct Ear {
     pattern: LossPattern,
     heard: VoiceDetector,
     said: VoiceDetector,
+}
+
+impl fmt::Debug for Ear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ear").field("rate", &self.rate).finish_non_exhaustive()
+    }
 }
 
 impl Ear {

@@ -4,6 +4,7 @@ use crate::{ReportSettings, TelephoneError};
 use guestright_clock::Clock;
 use guestright_quality::{Interval, Judgement, Row, Summary};
 use serde_json::{Value, json};
+use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::Duration;
@@ -34,6 +35,12 @@ pub struct Second {
     pub playout: Option<Duration>,
     /// Who can hear it.
     pub protection: &'static str,
+}
+
+impl<W> fmt::Debug for Report<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report").field("json", &self.json).finish_non_exhaustive()
+    }
 }
 
 impl<'a, W: Write> Report<'a, W> {

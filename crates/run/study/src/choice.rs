@@ -97,8 +97,8 @@ impl Profile {
 #[derive(Debug)]
 pub struct Choice {
     pub(crate) profile: Profile,
-    place: Option<String>,
-    /// Where whoever is called is; found by the program, which looks names up: see [`Choice::place`].
+    destination: Option<String>,
+    /// Where whoever is called is; found by the program, which looks names up: see [`Choice::destination`].
     pub peer: Option<SocketAddr>,
     pub(crate) codec: CodecChoice,
     pub(crate) cipher: &'static str,
@@ -133,16 +133,26 @@ impl Choice {
             (None, Some(_), Some(whom)) if profile == Profile::Boat => Some(key_of(whom, contacts)?),
             (None, ..) => None,
         };
-        let place = whom.map(|whom| tool.at.as_deref().unwrap_or(whom).to_owned());
+        let destination = whom.map(|whom| tool.at.as_deref().unwrap_or(whom).to_owned());
         let phrase = phrase(profile, cipher, tool.pass_phrase_file.as_deref())?;
         let playout = tool.playout.unwrap_or(Playout::Neteq);
-        Ok(Self { profile, place, peer: None, codec, cipher, playout, phrase, credentials: None, expected })
+        Ok(Self {
+            profile,
+            destination,
+            peer: None,
+            codec,
+            cipher,
+            playout,
+            phrase,
+            credentials: None,
+            expected,
+        })
     }
 
     /// Where whoever is called is, as a person says it: `HOST`, at the tool's own port, or `HOST:PORT`.
     #[must_use]
-    pub fn place(&self) -> Option<&str> {
-        self.place.as_deref()
+    pub fn destination(&self) -> Option<&str> {
+        self.destination.as_deref()
     }
 
     /// Whether it takes a key of our own and its certificate.

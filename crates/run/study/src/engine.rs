@@ -1,6 +1,6 @@
 //! The voice of one call with a profile: a thread with one socket, which sends and plays in time.
 //!
-//! In: datagrams, what is said, the time. Out: datagrams, what is heard, [`Said`]. The machine is a
+//! In: datagrams, what is said, the time. Out: datagrams, sound to play, [`Said`]. The machine is a
 //! [`Tool`]; this is its socket, its clock, its codec and its pace.
 
 use crate::CodecChoice;
@@ -85,7 +85,7 @@ struct Engine {
     refused: u64,
     buffered: Mean,
     round_trip: Mean,
-    /// Samples that were said and heard.
+    /// Samples that were encoded since both could hear each other.
     said: u64,
 }
 
@@ -132,7 +132,7 @@ impl Engine {
             let now = self.driver.clock.now();
             self.parts.tool.handle_timeout(now);
             self.drain()?;
-            self.driver.tell_seconds(now);
+            self.driver.report_seconds(now);
         }
     }
 
@@ -166,8 +166,8 @@ impl Engine {
             Ok(()) => self.driver.open_recording(&self.parts.line)?,
             Err(why) => self.refuse(from, why),
         }
-        while let Some(heard) = self.parts.tool.poll_heard() {
-            self.driver.heard(&heard);
+        while let Some(received) = self.parts.tool.poll_heard() {
+            self.driver.handle_received(&received);
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Engine {
         }
         self.refused += 1;
         if self.refused.ilog10() > (self.refused - 1).checked_ilog10().unwrap_or(0) || self.refused == 1 {
-            self.driver.tell(Said::Refused { from, why, count: self.refused });
+            self.driver.report(Said::Refused { from, why, count: self.refused });
         }
     }
 
@@ -211,19 +211,19 @@ impl Engine {
         if is_saying {
             // While the person is asked, nothing is said: a file begins when it can be heard.
             let is_heard = is_ready && self.parts.is_accepted;
-            let spoken = if is_heard { self.driver.take(packet)? } else { vec![0; packet] };
+            let spoken = if is_heard { self.driver.capture(packet)? } else { vec![0; packet] };
             if let Some(bytes) = self.parts.tool.frame_bytes() {
                 self.ear.set_packet_bytes(bytes);
             }
-            self.ear.say(&spoken, &mut self.parts.tool, at)?;
+            self.ear.encode(&spoken, &mut self.parts.tool, at)?;
             if is_ready {
                 self.said += spoken.len() as u64;
             }
         }
         if is_hearing {
-            let heard = self.ear.hear(piece, &mut self.parts.tool, at);
+            let decoded = self.ear.decode(piece, &mut self.parts.tool, at);
             if self.parts.is_accepted {
-                self.driver.put(&heard)?;
+                self.driver.play(&decoded)?;
             }
             let summary = self.parts.tool.summary();
             (self.driver.round_trip, self.driver.buffered) = (summary.round_trip, summary.buffered);
@@ -248,10 +248,10 @@ impl Engine {
                 Event::Connected(connected) => {
                     self.is_connected = true;
                     self.driver.open_sound(&self.parts.line, self.parts.codec.rate_hz)?;
-                    self.driver.tell(Said::Connected(Box::new(connected)));
+                    self.driver.report(Said::Connected(Box::new(connected)));
                 }
                 Event::Trouble(said) => self.driver.trouble(said),
-                Event::Ended(ending) => self.driver.tell(Said::Ended(ending)),
+                Event::Ended(ending) => self.driver.report(Said::Ended(ending)),
             }
         }
         Ok(())

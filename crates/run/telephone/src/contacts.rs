@@ -110,7 +110,7 @@ pub fn resolve(name: &str, contacts: &Contacts, home: Option<&str>) -> Result<Ca
     Ok(Callee { shown, address: at_home(name)?, expected: None })
 }
 
-/// The header in which our own home is told where to ask for somebody (design note 0004, section 4).
+/// The header that says to our own home where to ask for somebody (design note 0004, section 4).
 pub(crate) const CARD_HEADER: &str = "Guestright-Contact";
 
 /// What our own home has to know of a contact: where to ask, and not what the person calls it.

@@ -1,6 +1,6 @@
-//! What the thread of any call has around its machine: clock and pace, sound, capture, analyser, and whom it tells.
+//! What the thread of any call has around its machine: clock and pace, sound, recording, analyser, and who reads its news.
 //!
-//! SIP's voice (`media`) and the tools with a wire format of their own (`profile`) are machines without clock and socket;
+//! SIP's voice (`media`) and the tools with a wire format of their own (`guestright-study`) are machines without clock and socket;
 //! this is what drives both.
 
 use crate::recording::Recording;
@@ -42,7 +42,7 @@ pub enum News<E> {
     Trouble(String),
 }
 
-/// What the thread is told.
+/// What the thread is to do.
 #[derive(Debug)]
 pub enum Order<O> {
     /// Go on in another way.
@@ -54,9 +54,9 @@ pub enum Order<O> {
 /// What a call was like.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Of what was heard; nothing if nothing was.
-    pub heard: Option<Summary>,
-    /// Seconds that were not told yet.
+    /// Of the packets that were received; none if none were.
+    pub received: Option<Summary>,
+    /// Seconds that were not reported yet.
     pub seconds: Vec<Second>,
     /// For programs.
     pub facts: Value,
@@ -79,10 +79,10 @@ impl<O, E> Voice<O, E> {
         F: FnOnce() -> Result<Outcome, TelephoneError> + Send + 'static,
     {
         let (orders, ordered) = blocking::channel();
-        let (news, heard) = mpsc::channel(NEWS_MAX);
-        let run = make(ordered, news)?;
+        let (sender, news) = mpsc::channel(NEWS_MAX);
+        let run = make(ordered, sender)?;
         let thread = std::thread::Builder::new().name("voice".to_owned()).spawn(run)?;
-        Ok(Self { orders, news: heard, thread })
+        Ok(Self { orders, news, thread })
     }
 
     /// Goes on in another way.
@@ -218,18 +218,18 @@ impl<E> Driver<E> {
         }
     }
 
-    /// So many samples of what is said.
-    pub fn take(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
-        self.sound.as_mut().map_or_else(|| Ok(vec![0; samples]), |sound| sound.take(samples))
+    /// The next samples of the microphone or the file in its place.
+    pub fn capture(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
+        self.sound.as_mut().map_or_else(|| Ok(vec![0; samples]), |sound| sound.capture(samples))
     }
 
-    /// What is heard.
-    pub fn put(&mut self, samples: &[i16]) -> Result<(), AudioError> {
-        self.sound.as_mut().map_or(Ok(()), |sound| sound.put(samples))
+    /// Plays samples.
+    pub fn play(&mut self, samples: &[i16]) -> Result<(), AudioError> {
+        self.sound.as_mut().map_or(Ok(()), |sound| sound.play(samples))
     }
 
     /// Passes on what must not be missed. The other end reads until it has stopped us.
-    pub fn tell(&self, event: E) {
+    pub fn report(&self, event: E) {
         drop(self.news.blocking_send(News::Event(event)));
     }
 
@@ -248,13 +248,13 @@ impl<E> Driver<E> {
         }
     }
 
-    /// A packet of sound that came.
-    pub fn heard(&mut self, heard: &Heard) {
-        self.analyser.handle_packet(&packet(heard));
+    /// A packet of sound was received.
+    pub fn handle_received(&mut self, received: &Heard) {
+        self.analyser.handle_packet(&packet(received));
     }
 
-    /// Tells the seconds that are over.
-    pub fn tell_seconds(&mut self, now: Time) {
+    /// Reports the seconds that are over.
+    pub fn report_seconds(&mut self, now: Time) {
         self.analyser.handle_timeout(now);
         while let Some(second) = self.second() {
             // If nobody reads, a second is not shown; the summary still counts it.
@@ -282,20 +282,20 @@ impl<E> Driver<E> {
         if let Some(recording) = self.recording {
             recording.finish().map_err(TelephoneError::Recording)?;
         }
-        let heard = (summary.counts.received > 0).then_some(summary);
-        Ok(Outcome { heard, seconds, facts })
+        let received = (summary.counts.received > 0).then_some(summary);
+        Ok(Outcome { received, seconds, facts })
     }
 }
 
 /// A packet as the analyser wants it. A delay that only the round trip bounds is an interval too.
-fn packet(heard: &Heard) -> Packet {
+fn packet(received: &Heard) -> Packet {
     Packet {
-        sequence: heard.sequence,
-        timestamp: heard.timestamp,
-        marker: heard.marker,
-        payload_bytes: heard.payload_bytes,
-        arrival: heard.arrival,
-        delay_ms: heard.delay.and_then(interval),
+        sequence: received.sequence,
+        timestamp: received.timestamp,
+        marker: received.marker,
+        payload_bytes: received.payload_bytes,
+        arrival: received.arrival,
+        delay_ms: received.delay.and_then(interval),
     }
 }
 

@@ -52,7 +52,7 @@ impl Machine for Box<dyn Tool> {
     }
 }
 
-/// The codec of a call, what was decoded and not yet heard, and who tells speech from pauses.
+/// The codec of a call, what was decoded and not yet played, and what tells speech from pauses in both directions.
 pub struct Ear {
     /// Samples per second.
     rate: u32,
@@ -60,8 +60,8 @@ pub struct Ear {
     decoded: VecDeque<i16>,
     noise: Noise,
     pattern: LossPattern,
-    heard: VoiceDetector,
-    said: VoiceDetector,
+    incoming: VoiceDetector,
+    outgoing: VoiceDetector,
 }
 
 impl fmt::Debug for Ear {
@@ -84,16 +84,16 @@ impl Ear {
             decoded: VecDeque::new(),
             noise: Noise::new(1),
             pattern: LossPattern::default(),
-            heard: VoiceDetector::new(rate),
-            said: VoiceDetector::new(rate),
+            incoming: VoiceDetector::new(rate),
+            outgoing: VoiceDetector::new(rate),
         })
     }
 
-    /// Encodes what was said, and hands it to the session.
-    pub fn say(&mut self, spoken: &[i16], machine: &mut impl Machine, at: Time) -> Result<(), CodecError> {
+    /// Encodes what was captured, and hands it to the machine.
+    pub fn encode(&mut self, spoken: &[i16], machine: &mut impl Machine, at: Time) -> Result<(), CodecError> {
         let mut payload = [0; PAYLOAD_BYTES_MAX];
         let Encoded { bytes, activity } = self.codec.encode(spoken, &mut payload)?;
-        let is_loud = self.said.heard(spoken);
+        let is_loud = self.outgoing.heard(spoken);
         let frame = Frame {
             payload: &payload[..bytes],
             duration: self.micros(spoken.len()),
@@ -104,8 +104,8 @@ impl Ear {
         Ok(())
     }
 
-    /// The next samples to be heard.
-    pub fn hear(&mut self, samples: usize, machine: &mut impl Machine, now: Time) -> Vec<i16> {
+    /// Decodes the next samples to be played.
+    pub fn decode(&mut self, samples: usize, machine: &mut impl Machine, now: Time) -> Vec<i16> {
         while self.decoded.len() < samples {
             let ahead = self.micros(self.decoded.len());
             let before = self.decoded.len();
@@ -115,9 +115,9 @@ impl Ear {
                 self.decoded.resize(samples, 0);
             }
         }
-        let heard: Vec<i16> = self.decoded.drain(..samples).collect();
-        machine.hear(self.heard.heard(&heard));
-        heard
+        let played: Vec<i16> = self.decoded.drain(..samples).collect();
+        machine.hear(self.incoming.heard(&played));
+        played
     }
 
     /// So many bytes may the next packet have; a codec that can be cut anywhere fills them.

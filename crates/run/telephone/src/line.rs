@@ -426,7 +426,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             let mut facts = outcome.facts;
             facts["protection"] = json!(part.own.protection.name());
             facts["seconds"] = json!(seconds);
-            phone.report.summary(facts, outcome.heard.as_ref())?;
+            phone.report.summary(facts, outcome.received.as_ref())?;
         }
         Ok(over)
     }

@@ -1,6 +1,6 @@
 //! The voice of one call: a thread of its own, which sends and plays in time.
 //!
-//! In: what is agreed on, datagrams, what is said. Out: datagrams, what is heard, [`News`]. The machine is
+//! In: what is agreed on, datagrams, what is said. Out: datagrams, sound to play, [`News`]. The machine is
 //! [`Session`]; this is its sockets, its clock and its pace. Packets leave by deadlines that do not drift.
 
 use crate::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice};
@@ -167,7 +167,7 @@ impl Engine {
             let now = self.driver.clock.now();
             self.session.handle_timeout(now);
             self.drain();
-            self.tell(now);
+            self.report(now);
         }
     }
 
@@ -195,8 +195,8 @@ impl Engine {
         if let Err(error) = self.session.handle_datagram(bytes, from, at) {
             tracing::trace!(%error, "dropped a datagram");
         }
-        while let Some(heard) = self.session.poll_heard() {
-            self.driver.heard(&heard);
+        while let Some(received) = self.session.poll_heard() {
+            self.driver.handle_received(&received);
         }
     }
 
@@ -209,10 +209,10 @@ impl Engine {
         let samples = self.terms.kind.format().packet_samples;
         // What is said before there are keys is not said at all: the file begins when it can be heard.
         if self.session.is_ready() {
-            let spoken = self.driver.take(samples)?;
-            self.ear.say(&spoken, &mut self.session, at)?;
-            let heard = self.ear.hear(samples, &mut self.session, at);
-            self.driver.put(&heard)?;
+            let spoken = self.driver.capture(samples)?;
+            self.ear.encode(&spoken, &mut self.session, at)?;
+            let decoded = self.ear.decode(samples, &mut self.session, at);
+            self.driver.play(&decoded)?;
         }
         Ok(())
     }
@@ -239,8 +239,8 @@ impl Engine {
         }
         while let Some(event) = self.session.poll_event() {
             match event {
-                Event::Agreed(agreed) => self.driver.tell(Said::Agreed(agreed)),
-                Event::NotAgreed(error) => self.driver.tell(Said::NotAgreed(error)),
+                Event::Agreed(agreed) => self.driver.report(Said::Agreed(agreed)),
+                Event::NotAgreed(error) => self.driver.report(Said::NotAgreed(error)),
                 Event::PeerMoved { to } => {
                     self.driver.trouble(format!("the other side's voice comes from {to} now"));
                 }
@@ -253,11 +253,11 @@ impl Engine {
     }
 
     /// The seconds that are over.
-    fn tell(&mut self, now: Time) {
+    fn report(&mut self, now: Time) {
         while let Some(row) = self.session.poll_row() {
             (self.driver.round_trip, self.driver.buffered) = (row.round_trip, row.buffered);
         }
-        self.driver.tell_seconds(now);
+        self.driver.report_seconds(now);
     }
 
     /// Something was agreed on anew: a direction, a codec, an address, a key.

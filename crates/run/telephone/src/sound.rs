@@ -17,8 +17,8 @@ pub(crate) struct Sound {
     /// Of the codec, in Hz.
     codec_hz: u32,
     /// The last sample in either direction, to go on from.
-    said: i16,
-    heard: i16,
+    captured: i16,
+    played: i16,
 }
 
 impl Sound {
@@ -37,7 +37,7 @@ impl Sound {
             None => Some(loudspeaker(rate_hz).map_err(TelephoneError::SoundSink)?),
         };
         let again = settings.play.clone().filter(|_| settings.again);
-        Ok(Self { source, sink, again, rate_hz, codec_hz: rate_hz, said: 0, heard: 0 })
+        Ok(Self { source, sink, again, rate_hz, codec_hz: rate_hz, captured: 0, played: 0 })
     }
 
     /// Another codec, of another rate.
@@ -45,8 +45,8 @@ impl Sound {
         self.codec_hz = codec_hz;
     }
 
-    /// So many samples of what is said; silence when there is no more.
-    pub(crate) fn take(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
+    /// The next samples of the source; silence when there are no more.
+    pub(crate) fn capture(&mut self, samples: usize) -> Result<Vec<i16>, AudioError> {
         let mut here = vec![0; scaled(samples, self.codec_hz, self.rate_hz)];
         if let Some(source) = &mut self.source {
             let count = source.read(&mut here)?;
@@ -58,12 +58,12 @@ impl Sound {
                 *source = Box::new(begun);
             }
         }
-        Ok(convert(&here, samples, &mut self.said))
+        Ok(convert(&here, samples, &mut self.captured))
     }
 
-    /// What is heard.
-    pub(crate) fn put(&mut self, samples: &[i16]) -> Result<(), AudioError> {
-        let there = convert(samples, scaled(samples.len(), self.rate_hz, self.codec_hz), &mut self.heard);
+    /// Plays samples, or keeps them in the file.
+    pub(crate) fn play(&mut self, samples: &[i16]) -> Result<(), AudioError> {
+        let there = convert(samples, scaled(samples.len(), self.rate_hz, self.codec_hz), &mut self.played);
         self.sink.as_mut().map_or(Ok(()), |sink| sink.write(&there))
     }
 

@@ -98,7 +98,10 @@ fn choose(line: &LineArgs, settings: &StudySettings, task: &Task) -> Result<Choi
         Task::Listen(_) => None,
     };
     let mut choice = Choice::make(settings, whom).map_err(failure)?;
-    choice.peer = choice.place().map(|place| address::resolve(place, settings.profile.port())).transpose()?;
+    choice.peer = choice
+        .destination()
+        .map(|destination| address::resolve(destination, settings.profile.port()))
+        .transpose()?;
     if choice.needs_credentials() {
         choice.credentials = Some(line.credentials()?);
     }

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
+use guestright_boat::modern::{self, Introduction, Member, Modern, introduction};
+use guestright_boat::{Content, Opening, Seal as _, SealError};
 use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, Seed as Chance, Time, UnixSeconds};
 use guestright_voice::agreement::{self, Agreement, Call, Event, Fingerprint, Prepared, Role};
-use guestright_voice::boat::modern::{self, Introduction, Member, Modern, introduction};
-use guestright_voice::boat::{Content, Opening, Seal as _, SealError};
 use guestright_voice::playout::Fixed;
 use guestright_voice::rtcp::{self, BLOCKS_MAX, Part};
 use guestright_voice::rtp::{HEADER_LEN, Header, Kind, Packet};

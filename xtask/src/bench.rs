@@ -9,7 +9,7 @@ use crate::steps::{self, Done, Steps, cargo, execute};
 use crate::workspace;
 
 /// The packages whose cost we watch, and the features that their benchmarks take.
-const PACKAGES: [(&str, &str); 15] = [
+const PACKAGES: [(&str, &str); 16] = [
     ("guestright-receipt", "legacy-suites"),
     ("guestright-reciprocity", ""),
     ("guestright-store", ""),
@@ -17,6 +17,7 @@ const PACKAGES: [(&str, &str); 15] = [
     ("guestright-quality", ""),
     ("guestright-capture", ""),
     ("guestright-voice", ""),
+    ("guestright-boat", ""),
     ("guestright-codec", ""),
     ("guestright-media", ""),
     ("guestright-engine", ""),

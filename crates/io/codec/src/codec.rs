@@ -1,4 +1,4 @@
-use crate::{CodecError, Format, Kind, g711, g722, gsm_lite, ima, wavelet};
+use crate::{CodecError, Format, Kind, g711, g722, gsm_lite, ima};
 use std::fmt::Debug;
 
 /// Both directions of one codec, with the state that each has.
@@ -150,7 +150,8 @@ pub fn open(kind: Kind, settings: &Settings) -> Result<Box<dyn Codec>, CodecErro
         Kind::AdpcmSpeakFreely => Ok(Box::new(ima::speak_freely())),
         Kind::AdpcmPgpfone => Ok(Box::new(ima::pgpfone())),
         Kind::GsmLite => Ok(Box::new(gsm_lite::gsm_lite())),
-        Kind::W1 | Kind::W2 => Ok(Box::new(wavelet::Wavelet::new(kind, settings))),
+        #[cfg(feature = "wavelet")]
+        Kind::W1 | Kind::W2 => Ok(Box::new(crate::wavelet::Wavelet::new(kind, settings))),
         #[cfg(feature = "gsm")]
         Kind::Gsm => Ok(Box::new(crate::gsm::gsm()?)),
         #[cfg(feature = "lpc10")]
@@ -171,10 +172,19 @@ pub fn open(kind: Kind, settings: &Settings) -> Result<Box<dyn Codec>, CodecErro
         Kind::Amr => Err(not_built(kind)),
         #[cfg(not(feature = "g729"))]
         Kind::G729 => Err(not_built(kind)),
+        #[cfg(not(feature = "wavelet"))]
+        Kind::W1 | Kind::W2 => Err(not_built(kind)),
     }
 }
 
-#[cfg(not(all(feature = "amr", feature = "g729", feature = "gsm", feature = "lpc10", feature = "opus")))]
+#[cfg(not(all(
+    feature = "amr",
+    feature = "g729",
+    feature = "gsm",
+    feature = "lpc10",
+    feature = "opus",
+    feature = "wavelet"
+)))]
 fn not_built(kind: Kind) -> CodecError {
     CodecError::NotBuilt { codec: kind.format().name, feature: kind.feature() }
 }

@@ -1,5 +1,4 @@
 use crate::{CodecError, Settings, open};
-use guestright_wavelet::{FRAME_BYTES_MAX, FRAME_SAMPLES};
 use std::fmt;
 use std::str::FromStr;
 
@@ -155,11 +154,15 @@ static ADPCM_PGPFONE: Format = Format {
     ..narrow("adpcm-pgpfone", "X-ADPCM-PGPFONE", None)
 };
 
+/// Samples in a frame of `w1` and `w2`, and the most bytes that one takes.
+pub(crate) const WAVELET_SAMPLES: usize = 320;
+pub(crate) const WAVELET_BYTES_MAX: usize = 320;
+
 const fn wavelet(name: &'static str, encoding_name: &'static str) -> Format {
     Format {
-        frame_samples: FRAME_SAMPLES,
-        packet_samples: FRAME_SAMPLES,
-        packet_bytes_max: FRAME_BYTES_MAX,
+        frame_samples: WAVELET_SAMPLES,
+        packet_samples: WAVELET_SAMPLES,
+        packet_bytes_max: WAVELET_BYTES_MAX,
         ..narrow(name, encoding_name, None)
     }
 }
@@ -230,7 +233,8 @@ impl Kind {
     pub const fn feature(self) -> &'static str {
         match self {
             Self::Pcmu | Self::Pcma | Self::G722 | Self::Dvi4 | Self::Ima => "",
-            Self::W1 | Self::W2 | Self::GsmLite | Self::AdpcmSpeakFreely | Self::AdpcmPgpfone => "",
+            Self::GsmLite | Self::AdpcmSpeakFreely | Self::AdpcmPgpfone => "",
+            Self::W1 | Self::W2 => "wavelet",
             Self::Gsm => "gsm",
             Self::Lpc10 => "lpc10",
             Self::Opus8 | Self::Opus16 | Self::Opus48 => "opus",

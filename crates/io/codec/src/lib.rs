@@ -13,7 +13,7 @@
 //! | G.711, IMA ADPCM | `audio-codec-algorithms`, linked | 0BSD or Apache-2.0 |
 //! | G.722 | our own, from the Recommendation | ours |
 //! | GSM lite | our own, from the standard and PGPfone's layout | ours |
-//! | `w1`, `w2` | `guestright-wavelet` | ours |
+//! | `w1`, `w2` | `guestright-wavelet` (feature `wavelet`) | ours |
 //! | Opus | libopus from source, linked (feature `opus`) | BSD-3-Clause |
 //! | GSM 06.10 | `libgsm.so.1`, opened at run time (`gsm`) | TU-Berlin-2.0 |
 //! | LPC-10 | `libspandsp.so.2`, opened at run time (`lpc10`) | LGPL-2.1 |
@@ -34,7 +34,6 @@ mod gsm_lite;
 mod ima;
 mod noise;
 mod sample;
-mod wavelet;
 
 #[cfg(feature = "amr")]
 mod amr;
@@ -48,6 +47,8 @@ mod lpc10;
 mod opus;
 #[cfg(any(feature = "amr", feature = "g729", feature = "gsm", feature = "lpc10"))]
 mod shared;
+#[cfg(feature = "wavelet")]
+mod wavelet;
 
 pub use codec::{Activity, AmrPacking, Codec, Encoded, Recovered, Settings, open};
 pub use concealment::Concealment;

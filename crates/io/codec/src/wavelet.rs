@@ -1,7 +1,10 @@
 //! `w1` and `w2`, by `guestright-wavelet`.
 
+use crate::format::{WAVELET_BYTES_MAX, WAVELET_SAMPLES};
 use crate::{Activity, Codec, CodecError, Encoded, Format, Kind, Settings};
 use guestright_wavelet::{Decoder, Encoder, FRAME_BYTES_MAX, FRAME_BYTES_MIN, FRAME_SAMPLES};
+
+const _: () = assert!(FRAME_SAMPLES == WAVELET_SAMPLES && FRAME_BYTES_MAX == WAVELET_BYTES_MAX);
 
 /// Packets in a second.
 const PACKETS_PER_SECOND: usize = 25;

@@ -1,7 +1,7 @@
 //! BoAT as paper D prints it (section 3.2): RC4 and MD5 under keys that a Blowfish handshake brings, one a second.
 //!
-//! [`Legacy`] is the [`Seal`](guestright_voice::boat::Seal) of the shared machine
-//! [`guestright_voice::boat::Boat`]; [`PassPhrase`] is how two sides come to it; [`tool`] puts both together. What the
+//! [`Legacy`] is the [`Seal`](guestright_boat::Seal) of the shared machine
+//! [`guestright_boat::Boat`]; [`PassPhrase`] is how two sides come to it; [`tool`] puts both together. What the
 //! paper leaves open is ours, and said so where it is; as printed it cannot lose a packet ([`Keystream::Running`]).
 //!
 //! A datagram, after the first contact:
@@ -34,17 +34,17 @@ pub use pass_phrase::{K0_ROUNDS, PassPhrase, SharedKey};
 pub use seal::Legacy;
 pub use survival::{Survival, survival};
 
+use guestright_boat::{Boat, Timing};
 use guestright_units::{Micros, Seed, Time};
-use guestright_voice::boat::{self, Boat, Timing};
 use guestright_voice::tool::Side;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 
 /// One side of a call with BoAT as printed; `config` is its protection, `boat` everything else
-/// ([`boat::Config::printed`]). `pass_phrase` is what both sides know, `seed` what nobody else does.
+/// ([`guestright_boat::Config::printed`]). `pass_phrase` is what both sides know, `seed` what nobody else does.
 pub fn tool(
     config: Config,
-    boat: boat::Config,
+    boat: guestright_boat::Config,
     side: Side,
     pass_phrase: &str,
     seed: &Seed,

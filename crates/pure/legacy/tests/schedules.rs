@@ -1,15 +1,19 @@
 //! BoAT with its printed protection over thousands of random networks: both sides end with a common key or both end the
 //! call, nothing is played twice, and no honest datagram is called forged.
 
+use guestright_boat::Boat;
+use guestright_boat::testing::{Outcome, Schedule, run};
 use guestright_legacy::boat::{Config, Keystream, Mac, tool};
 use guestright_units::{Micros, Seed};
-use guestright_voice::boat::testing::{Outcome, Schedule, run};
-use guestright_voice::boat::{self, Boat};
 use guestright_voice::tool::Side;
 
 fn play(config: Config, schedule: &Schedule) -> Outcome {
     run(schedule, |side, _, peer, now| -> Boat {
-        let boat = boat::Config { packet: schedule.packet, rate: None, ..boat::Config::printed() };
+        let boat = guestright_boat::Config {
+            packet: schedule.packet,
+            rate: None,
+            ..guestright_boat::Config::printed()
+        };
         let role = if side == 0 { Side::Caller { to: peer } } else { Side::Callee };
         let seed = Seed::from_number(schedule.seed * 2 + side as u64);
         tool(config, boat, role, "a pass phrase", &seed, now)

@@ -10,7 +10,7 @@
 //!   certificates; four words to read to each other.
 //! - [`playout`]: a buffer of bounded delay, and policies for it behind one trait.
 //! - [`session`]: all of that put together as one side of a call.
-//! - [`tool`]: what telephone tools with a wire format of their own have in common; [`boat`]: BoAT, one of them.
+//! - [`tool`]: what telephone tools with a wire format of their own have in common; `guestright-boat` has one of them.
 //!
 //! ```
 //! use guestright_units::{Micros, Seed, Time};
@@ -37,7 +37,6 @@
 //! Why it is so: `docs/design/0004-voice.md`.
 
 pub mod agreement;
-pub mod boat;
 pub mod playout;
 pub mod rtcp;
 pub mod rtp;

@@ -19,7 +19,7 @@
 
 mod crypto_line;
 mod derive;
-pub(crate) mod index;
+mod index;
 mod key;
 mod profile;
 mod protect;
@@ -27,7 +27,7 @@ mod session_key;
 mod unprotect;
 
 pub use crypto_line::{CryptoLine, CryptoLineError, CryptoLineHidden};
-pub use index::WINDOW;
+pub use index::{Place, WINDOW, Window};
 pub use key::MasterKey;
 pub use profile::Profile;
 pub use protect::Protect;

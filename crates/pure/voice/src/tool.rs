@@ -4,7 +4,7 @@
 //! ([`Tool::poll_transmit`]), what to play ([`Tool::poll_sound`], whenever what it gave last is used up), what has happened
 //! ([`Tool::poll_event`]), each packet of sound that came ([`Tool::poll_heard`]), and figures ([`Tool::summary`]).
 //!
-//! BoAT is one ([`boat`](crate::boat)); the tools of 2003 that paper D compares with it are others (`guestright-legacy`).
+//! BoAT is one (`guestright-boat`); the tools of 2003 that paper D compares with it are others (`guestright-legacy`).
 //! A program that runs one runs all: it has the socket, the clock, the codec and the sound.
 //!
 //! Invariants of every tool, whatever arrives:

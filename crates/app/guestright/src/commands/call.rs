@@ -1,26 +1,19 @@
 //! `guestright call`: a member's own telephone.
 
 mod contacts;
-mod driver;
-mod ear;
-mod line;
-mod media;
-mod offer;
-mod phone;
-mod place;
-mod profile;
-mod report;
-mod sound;
-mod tape;
 
 use anyhow::anyhow;
+use guestright_channel::Credentials;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
-use guestright_codec::Kind;
-use guestright_sip::agent::Transport as SipTransport;
-use std::io::Write;
+use guestright_cli::signals::Signals;
+use guestright_telephone::home::{Account, AccountSettings, parse_home};
+use guestright_telephone::{self as telephone, Task, TelephoneError, Waiting};
+use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Call another member, through both homes
 ///
@@ -32,7 +25,8 @@ use std::path::PathBuf;
 /// What you ask for is what you get: a call is never less protected than it was asked for, it ends instead.
 ///
 /// With --profile a call goes straight to a computer, without homes and SIP, by a tool with a wire format of its own:
-/// boat, or one of four old ones whose protection is broken.
+/// boat, or one of four old ones whose protection is broken. The program guestright-lab does that, if it is installed:
+/// see `guestright-lab call --help`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Example:
@@ -40,10 +34,9 @@ use std::path::PathBuf;
   guestright call bea --key alice.key --certificate alice.cert
   guestright call bea --play question.wav --record answer.wav --seconds 10 --json
   guestright call listen --key alice.key --certificate alice.cert --answer auto
-  guestright call 192.0.2.7 --profile boat --expect bea --key alice.key --certificate alice.cert
-  guestright call 192.0.2.7 --profile pgpfone --insecure-for-study")]
+  guestright call 192.0.2.7 --profile boat --expect bea --key alice.key --certificate alice.cert")]
 pub(crate) struct Call {
-    /// Whom; with --profile and without --at, where: HOST or HOST:PORT
+    /// Whom
     #[arg(required = true)]
     name: Option<String>,
     #[command(flatten)]
@@ -66,8 +59,7 @@ enum CallCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright call listen --key bob.key --certificate bob.cert --answer auto --record heard.wav
-  guestright call listen --profile boat --key bob.key --certificate bob.cert
-  guestright call listen --profile speak-freely --pass-phrase-file phrase --insecure-for-study --answer auto")]
+  guestright call listen --profile boat --key bob.key --certificate bob.cert")]
 struct Listen {
     #[command(flatten)]
     line: LineArgs,
@@ -75,14 +67,13 @@ struct Listen {
     #[arg(long, value_enum, default_value = "ask")]
     answer: Answer,
     /// The least protection that a call is taken with; otherwise that of --protection
-    #[arg(long, value_enum, conflicts_with = "profile")]
+    #[arg(long, value_enum)]
     accept: Option<Protection>,
     /// End after so many calls
     #[arg(long, value_name = "N")]
     calls: Option<u32>,
     /// Be known at home for so many seconds, and say so again before they are over
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(30..=3_600))]
-    #[arg(conflicts_with = "profile")]
     expires: u32,
 }
 
@@ -117,7 +108,7 @@ struct LineArgs {
     #[command(flatten)]
     passphrase: PassphraseArgs,
     /// Your home's address inside the tunnel; otherwise the resolver that --tunnel names
-    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = place::parse_home)]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_home)]
     home: Option<SocketAddr>,
     /// WireGuard's configuration of the way home; otherwise the file of your key's name that ends in .conf
     #[arg(long, value_name = "FILE", conflicts_with = "home")]
@@ -128,7 +119,7 @@ struct LineArgs {
     /// This computer's own address; otherwise the one that the way home begins with
     #[arg(long, value_name = "ADDRESS")]
     address: Option<IpAddr>,
-    /// The port for SIP, or that of --profile; 0 takes any, and whoever listens with --profile has that of the tool
+    /// The port for SIP; 0 takes any
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// What SIP goes over
@@ -143,7 +134,7 @@ struct LineArgs {
     /// Who may be able to hear the call
     #[arg(long, value_enum, default_value = "end-to-end")]
     protection: Protection,
-    /// Codecs, the best first [default: pcmu,pcma]; with --profile one of the tool's own
+    /// Codecs, the best first [default: pcmu,pcma]
     #[arg(long, value_delimiter = ',')]
     codec: Vec<String>,
     /// When what arrives is played [default: neteq]
@@ -186,8 +177,6 @@ struct LineArgs {
     /// Take commands from standard input even if it is no terminal: hold, resume, codec NAME, quit
     #[arg(long)]
     control: bool,
-    #[command(flatten)]
-    profile: profile::ProfileArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -221,35 +210,137 @@ impl Call {
             (Some(CallCommand::Card(card)), _) => card.run(out),
             (Some(CallCommand::Contact(command)), _) => command.run(out),
             (Some(CallCommand::Listen(listen)), _) => {
-                let accept = listen.accept.unwrap_or(listen.line.protection);
-                let waiting = phone::Waiting {
-                    answer: listen.answer,
-                    accept,
+                let waiting = Waiting {
+                    answer: listen.answer.into(),
+                    accept: listen.accept.unwrap_or(listen.line.protection).into(),
                     calls: listen.calls,
                     expires_s: listen.expires,
                 };
-                start(&listen.line, phone::Task::Listen(waiting), out)
+                start(&listen.line, Task::Listen(waiting), out)
             }
-            (None, Some(name)) => start(&self.line, phone::Task::Dial(name), out),
+            (None, Some(name)) => start(&self.line, Task::Dial(name), out),
             (None, None) => Err(Failure::user(anyhow!("nobody was named to call"))),
         }
     }
 }
 
-fn start(line: &LineArgs, task: phone::Task, out: &mut impl Write) -> Outcome {
+fn start(line: &LineArgs, task: Task, out: &mut impl Write) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
-        match line.profile.name() {
-            Some(profile) => profile::run(profile, line, task, out).await,
-            None => phone::run(line, task, out).await,
-        }
+        // Everything is checked before a port is opened; signals wait from now on.
+        let kinds = telephone::codecs(&line.codec).map_err(failure)?;
+        let voice = line.voice();
+        drop(telephone::ear::policy(voice.playout).map_err(failure)?);
+        let stop = Signals::take()?.into_channel();
+        let contacts = telephone::contacts::load(line.contacts.as_deref()).map_err(failure)?;
+        let credentials = line.credentials(&task)?;
+        let callee = match &task {
+            Task::Dial(name) => Some(name.as_str()),
+            Task::Listen(_) => None,
+        };
+        let settings = telephone::TelephoneSettings {
+            line: line.settings(),
+            account: Account::find(&line.account(), callee).map_err(failure)?,
+            port: line.port,
+            transport: line.transport.into(),
+            protection: line.protection.into(),
+            kinds,
+            voice,
+            credentials,
+            contacts,
+        };
+        let asks = matches!(&task, Task::Listen(waiting) if waiting.answer == telephone::Answer::Ask);
+        let controls = telephone::Controls { commands: commands(line.control || asks), stop };
+        telephone::run(settings, task, controls, out).await.map_err(failure)
     });
     // A goodbye that the stack still wants to repeat must not hold us.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
 }
 
-impl From<Transport> for SipTransport {
+/// Lines of standard input, if they are wanted or a person types them; else none ever come.
+fn commands(wanted: bool) -> mpsc::Receiver<String> {
+    if wanted || std::io::stdin().is_terminal() {
+        telephone::read_commands(std::io::stdin())
+    } else {
+        mpsc::channel(1).1
+    }
+}
+
+fn failure(error: TelephoneError) -> Failure {
+    use telephone::ErrorKind;
+    let hint = error.hint();
+    let failure = match (error.kind(), error) {
+        // As it is: whether the reader of our output has gone is asked of it.
+        (_, TelephoneError::Io(error)) => Failure::user(error),
+        (ErrorKind::User | ErrorKind::Bug, error) => Failure::user(error),
+        (ErrorKind::Config, error) => Failure::config(error),
+        (ErrorKind::Network, error) => Failure::network(error),
+    };
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+impl LineArgs {
+    fn settings(&self) -> telephone::LineSettings {
+        telephone::LineSettings {
+            sound: telephone::SoundSettings {
+                play: self.play.clone(),
+                again: self.again,
+                record: self.record.clone(),
+                no_card: self.no_sound,
+            },
+            recording: self.pcapng.clone(),
+            report: telephone::ReportSettings {
+                json: self.json,
+                live: std::io::stdout().is_terminal(),
+                csv: self.csv.clone(),
+            },
+            talk_max: self.seconds.map(Duration::from_secs),
+            ring_max: Duration::from_secs(self.ring_seconds),
+        }
+    }
+
+    fn voice(&self) -> telephone::VoiceSettings {
+        telephone::VoiceSettings {
+            playout: self.playout.unwrap_or(Playout::Neteq).into(),
+            dtx: self.dtx,
+            clock_error_ms: self.clock_error_ms,
+        }
+    }
+
+    fn account(&self) -> AccountSettings {
+        AccountSettings {
+            key: self.key.clone(),
+            user: self.user.clone(),
+            home: self.home,
+            tunnel: self.tunnel.clone(),
+            direct: self.direct,
+            address: self.address,
+        }
+    }
+
+    /// The member's own. Where no call has to be protected from end to end it may do without.
+    fn credentials(&self, task: &Task) -> Result<Option<Credentials>, Failure> {
+        let end_to_end = telephone::Protection::EndToEnd;
+        let (is_of_use, is_needed) = match task {
+            Task::Dial(_) => (telephone::Protection::from(self.protection) == end_to_end, true),
+            // Whoever calls may want more than the least.
+            Task::Listen(waiting) => (true, waiting.accept == end_to_end),
+        };
+        if !is_of_use || (!is_needed && !self.key.exists()) {
+            return Ok(None);
+        }
+        self.passphrase.credentials(&self.key, &self.certificate).map(Some).map_err(|failure| {
+            failure
+                .hint("name your files with --key and --certificate; `guestright team member add` makes them")
+        })
+    }
+}
+
+impl From<Transport> for telephone::Transport {
     fn from(transport: Transport) -> Self {
         match transport {
             Transport::Udp => Self::Udp,
@@ -258,48 +349,34 @@ impl From<Transport> for SipTransport {
     }
 }
 
-impl Protection {
-    /// Who can hear a call so protected, for the person at the telephone.
-    fn who_hears(self) -> &'static str {
-        match self {
-            Self::EndToEnd => "protected from end to end: nobody but you two can hear it",
-            Self::Sdes => "protected by keys that went through both homes: they could hear it",
-            Self::Home => "protected from home to home only: both homes can hear it",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::EndToEnd => "end-to-end",
-            Self::Sdes => "sdes",
-            Self::Home => "home",
+impl From<Answer> for telephone::Answer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Auto => Self::Auto,
+            Answer::Ask => Self::Ask,
         }
     }
 }
 
-impl LineArgs {
-    /// When what arrives is played.
-    fn playout(&self) -> Playout {
-        self.playout.unwrap_or(Playout::Neteq)
-    }
-
-    /// The codecs for SIP, the best first.
-    fn kinds(&self) -> Result<Vec<Kind>, Failure> {
-        if self.codec.is_empty() {
-            return Ok(vec![Kind::Pcmu, Kind::Pcma]);
+impl From<Protection> for telephone::Protection {
+    fn from(protection: Protection) -> Self {
+        match protection {
+            Protection::Home => Self::Home,
+            Protection::Sdes => Self::Sdes,
+            Protection::EndToEnd => Self::EndToEnd,
         }
-        self.codec.iter().map(|name| parse_codec(name)).collect()
     }
 }
 
-fn parse_codec(text: &str) -> Result<Kind, Failure> {
-    let name = match text {
-        "g711" | "g711u" => "pcmu",
-        "g711a" => "pcma",
-        "opus" => "opus48",
-        other => other,
-    };
-    let kind: Kind = name.parse().map_err(Failure::user)?;
-    kind.is_available().map_err(Failure::config)?;
-    Ok(kind)
+impl From<Playout> for telephone::Playout {
+    fn from(playout: Playout) -> Self {
+        match playout {
+            Playout::Fixed => Self::Fixed,
+            Playout::Neteq => Self::Neteq,
+            Playout::Ramjee => Self::Ramjee,
+            Playout::Moon => Self::Moon,
+            Playout::Paper => Self::Paper,
+            Playout::Boat => Self::Boat,
+        }
+    }
 }

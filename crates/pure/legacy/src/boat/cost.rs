@@ -3,7 +3,7 @@ use super::keystream::Writing;
 use super::session_key::{KEY_BYTES, Receiving, Sending, SessionKeyBytes, TAG};
 use super::{Config, Keystream, Mac, SharedKey, plain};
 use crate::cost::{End, Work, digest};
-use guestright_voice::boat::{Audio, Content, Message, Step};
+use guestright_boat::{Audio, Content, Message, Step};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::{Digest as _, Md5};
 use rand::SeedableRng as _;

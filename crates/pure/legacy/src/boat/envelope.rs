@@ -3,7 +3,7 @@ use super::session_key::{KEY_BYTES, SessionKeyBytes};
 use super::{Chaining, Config};
 use blowfish::Blowfish;
 use blowfish::cipher::{Block, BlockCipherDecrypt as _, BlockCipherEncrypt as _, KeyInit as _};
-use guestright_voice::boat::{Message, SealError, Step};
+use guestright_boat::{Message, SealError, Step};
 use hmac::{Hmac, Mac as _};
 use md5::Md5;
 use rand::Rng;

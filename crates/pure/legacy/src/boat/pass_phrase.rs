@@ -1,8 +1,8 @@
 use super::envelope::Envelope;
 use super::seal::Legacy;
 use super::{Config, PROTECTION};
+use guestright_boat::{Content, Introduced, Opening, Seal as _};
 use guestright_units::{Micros, Seed, Time};
-use guestright_voice::boat::{Content, Introduced, Opening, Seal as _};
 use guestright_voice::tool::{Side, ToolError, Transmit};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::Md5;

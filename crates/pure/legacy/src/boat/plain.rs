@@ -1,7 +1,7 @@
 //! What a datagram says, before RC4: `P` of Algorithm 1 with a byte in front, the "additional field" of section 3.2.1.
 
 use super::envelope::{ENVELOPE, Envelope, Kind, Letter};
-use guestright_voice::boat::{Audio, Content, PAYLOAD_MAX, Report, SealError};
+use guestright_boat::{Audio, Content, PAYLOAD_MAX, Report, SealError};
 use rand::Rng;
 
 const AUDIO: u8 = 0;

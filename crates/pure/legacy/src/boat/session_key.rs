@@ -1,6 +1,6 @@
 use super::keystream::{Reading, Writing};
 use super::{Config, Keystream, Mac};
-use guestright_voice::boat::SealError;
+use guestright_boat::SealError;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::{Digest as _, Md5};
 use std::fmt;

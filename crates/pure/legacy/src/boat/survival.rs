@@ -1,6 +1,6 @@
 use super::{Config, Legacy, SharedKey};
+use guestright_boat::{Audio, Content, Message, Seal as _, Step};
 use guestright_units::{Seed, Time};
-use guestright_voice::boat::{Audio, Content, Message, Seal as _, Step};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 

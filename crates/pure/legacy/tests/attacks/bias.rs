@@ -2,9 +2,9 @@
 //! new key shows it again: short lives of keys make RC4 worse.
 
 use crate::pair::{self, Pair, sound};
+use guestright_boat::Seal;
+use guestright_boat::modern::Cipher;
 use guestright_legacy::boat::{Config, Keystream, Mac};
-use guestright_voice::boat::Seal;
-use guestright_voice::boat::modern::Cipher;
 
 /// Datagrams that the attacker waits for: 22 minutes of speech.
 const DATAGRAMS: u64 = 32_768;

@@ -2,10 +2,10 @@
 
 use crate::pair;
 use crate::wire::{Recorded, legacy_call};
+use guestright_boat::modern::Cipher;
+use guestright_boat::{Content, Message, Seal as _, Step};
 use guestright_legacy::boat::{Chaining, Config, Keystream, Mac};
 use guestright_units::Micros;
-use guestright_voice::boat::modern::Cipher;
-use guestright_voice::boat::{Content, Message, Seal as _, Step};
 use std::collections::BTreeSet;
 
 /// Header and kind in clear, then eight random bytes, then four blocks.

@@ -1,9 +1,9 @@
 //! a. A MAC that is an encrypted hash: who knows what was said can say something else.
 
 use crate::pair::{self, Pair, sound};
+use guestright_boat::modern::Cipher;
+use guestright_boat::{Content, Seal, SealError};
 use guestright_legacy::boat::{Config, Keystream, Mac};
-use guestright_voice::boat::modern::Cipher;
-use guestright_voice::boat::{Content, Seal, SealError};
 use md5::{Digest as _, Md5};
 
 const SILENCE: [u8; 34] = [0xd5; 34];

@@ -2,10 +2,10 @@
 
 use crate::pair::{self, sound};
 use crate::wire::{Sent, Wire, attacker, legacy_call, modern_call};
+use guestright_boat::modern::Cipher;
+use guestright_boat::{Content, SealError};
 use guestright_legacy::boat::{Config, Keystream, Mac};
 use guestright_units::Micros;
-use guestright_voice::boat::modern::Cipher;
-use guestright_voice::boat::{Content, SealError};
 
 const KEY_BIT: u8 = 0b0001_0000;
 

@@ -1,10 +1,10 @@
 //! One direction of a call without a clock or a wire: a seal that talks, and one that listens.
 
+use guestright_boat::modern::{self, Cipher, Modern};
+use guestright_boat::{Audio, Content, Message, Opened, Seal, SealError, Step};
 use guestright_legacy::boat::{Config, Legacy, SharedKey};
 use guestright_units::{Seed, Time};
 use guestright_voice::agreement::Role;
-use guestright_voice::boat::modern::{self, Cipher, Modern};
-use guestright_voice::boat::{Audio, Content, Message, Opened, Seal, SealError, Step};
 use zeroize::Zeroizing;
 
 /// Both ends of a direction, whatever protects it.

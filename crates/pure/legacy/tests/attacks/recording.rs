@@ -3,11 +3,11 @@
 
 use crate::pair::{SHARED, modern};
 use crate::wire::{PASS_PHRASE, START, Sent, Wire, address, legacy_call, modern_call, modern_side};
+use guestright_boat::modern::{self, Cipher, Modern};
+use guestright_boat::{Content, Message, Seal, Step};
 use guestright_legacy::boat::{Config, Keystream, Legacy, Mac, SharedKey};
 use guestright_units::{Micros, Seed};
 use guestright_voice::agreement::Role;
-use guestright_voice::boat::modern::{self, Cipher, Modern};
-use guestright_voice::boat::{Content, Message, Seal, Step};
 use zeroize::Zeroizing;
 
 /// Reads a recording with nothing but a pass phrase. It sends nothing, and nobody answers it.

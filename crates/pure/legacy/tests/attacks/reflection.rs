@@ -1,9 +1,9 @@
 //! f. One key for both directions, and no word in a message about who sent it: a mirror can answer a call.
 
 use crate::wire::{Sent, Wire, address, legacy_side, modern_side};
+use guestright_boat::Boat;
 use guestright_legacy::boat::{Config, Keystream, Mac};
 use guestright_units::Micros;
-use guestright_voice::boat::Boat;
 
 /// What is sent back for a datagram.
 type Mirror = fn(&[u8]) -> Vec<u8>;

@@ -4,10 +4,10 @@ use crate::pair::{self, sound};
 use crate::wire::{
     ONE_WAY, Played, START, Sent, Wire, address, attacker, legacy_call, legacy_side, modern_call, modern_side,
 };
+use guestright_boat::modern::Cipher;
+use guestright_boat::{Content, Report, SealError};
 use guestright_legacy::boat::{Config, Keystream, Mac};
 use guestright_units::Micros;
-use guestright_voice::boat::modern::Cipher;
-use guestright_voice::boat::{Content, Report, SealError};
 use guestright_voice::tool::Tool as _;
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ fn the_floor_keeps_repeated_sound_from_being_played_twice() {
 }
 
 /// Gives what a new callee, with the same secrets, played of another call's recording.
-fn play_back(recording: &Wire, callee: guestright_voice::boat::Boat) -> Wire {
+fn play_back(recording: &Wire, callee: guestright_boat::Boat) -> Wire {
     let mut wire = Wire::new(vec![callee]);
     // It is alone, and sides are numbered: what goes to it goes to 0.
     wire.meddle = Box::new(|_, _, _| Vec::new());

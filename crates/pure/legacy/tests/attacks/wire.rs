@@ -1,10 +1,10 @@
 //! Two sides of a call in virtual time, and everything between them in the hands of an attacker.
 
+use guestright_boat::modern::{self, Introduction, Member};
+use guestright_boat::{Boat, Config, Timing};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_legacy::boat as legacy;
 use guestright_units::{Micros, Seed, Time, UnixSeconds};
-use guestright_voice::boat::modern::{self, Introduction, Member};
-use guestright_voice::boat::{Boat, Config, Timing};
 use guestright_voice::playout::{Fixed, Sound};
 use guestright_voice::session::Frame;
 use guestright_voice::tool::{Event, Side, Tool as _};

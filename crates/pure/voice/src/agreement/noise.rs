@@ -204,7 +204,9 @@ impl Noise {
 }
 
 impl Role {
-    pub(crate) fn other(self) -> Self {
+    /// The one of the other side.
+    #[must_use]
+    pub fn other(self) -> Self {
         match self {
             Self::Caller => Self::Callee,
             Self::Callee => Self::Caller,

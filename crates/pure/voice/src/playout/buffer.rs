@@ -1,6 +1,6 @@
 use super::policy::{Arrival, BASE_SPAN, Policy, WindowMinimum};
 use super::{Config, Counts, Fate, Incoming, Output, Sound};
-use crate::srtp::index::{Place, Window};
+use crate::srtp::{Place, Window};
 use guestright_units::{Micros, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

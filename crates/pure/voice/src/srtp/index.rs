@@ -8,31 +8,41 @@ pub const WINDOW: u64 = 1024;
 const WORDS: usize = 16;
 
 /// The indices that have been used, in a ring of bits as of RFC 6479.
-#[derive(Clone, Debug)]
-pub(crate) struct Window {
+///
+/// Ask [`Window::place`] first, check the packet, and only then [`Window::accept`] its index.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
     highest: Option<u64>,
     words: [u64; WORDS + 1],
 }
 
-/// Where an index lies.
+/// Where an index lies in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
+    /// Not used yet.
     Fresh,
+    /// Used before.
     Used,
+    /// [`WINDOW`] or more behind the highest: nobody knows.
     TooOld,
 }
 
 impl Window {
-    pub(crate) fn new() -> Self {
-        Self { highest: None, words: [0; WORDS + 1] }
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    pub(crate) fn highest(&self) -> Option<u64> {
+    /// The highest index that was accepted.
+    #[must_use]
+    pub fn highest(&self) -> Option<u64> {
         self.highest
     }
 
+    /// Whether an index may be accepted.
     #[inline]
-    pub(crate) fn place(&self, index: u64) -> Place {
+    #[must_use]
+    pub fn place(&self, index: u64) -> Place {
         match self.highest {
             None => Place::Fresh,
             Some(highest) if index > highest => Place::Fresh,
@@ -44,7 +54,7 @@ impl Window {
 
     /// Remembers an index that [`Window::place`] called fresh.
     #[inline]
-    pub(crate) fn accept(&mut self, index: u64) {
+    pub fn accept(&mut self, index: u64) {
         match self.highest {
             Some(highest) if index <= highest => {}
             before => {

@@ -1,19 +1,14 @@
 //! Contacts: whom a person calls by names of the person's own, in one file; and the person's own card.
 
-use super::place;
+use super::failure;
 use crate::gateway_files;
 use crate::qr::Code;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
-use guestright_directory::{Address, Contact, Contacts, HomeHint};
-use guestright_identity::KeyId;
-use std::fs::{self, OpenOptions};
+use guestright_directory::{Address, Contact, HomeHint};
+use guestright_telephone::{contacts, home};
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// A list of contacts has at most so many bytes: as many cards as it may have, of the longest.
-const FILE_MAX: usize = Contacts::LEN_MAX * Contact::CARD_MAX * 4;
 
 /// Print your own contact card, for others to call you
 #[derive(Debug, clap::Args)]
@@ -119,7 +114,7 @@ impl Card {
 
 /// Where other homes find the home at which a tunnel ends: the same computer, another port.
 fn endpoint(tunnel: &Path) -> Result<Address, Failure> {
-    let config = place::read_tunnel(tunnel)?;
+    let config = home::read_tunnel(tunnel).map_err(failure)?;
     let endpoint = config.peers.first().and_then(|peer| peer.endpoint.as_ref());
     let endpoint = endpoint.ok_or_else(|| {
         Failure::config(anyhow!("{} does not say where the home is", tunnel.display()))
@@ -156,26 +151,27 @@ impl Add {
         }
         // Also checks the name.
         contact.card().map_err(Failure::user)?;
-        let path = path(self.contacts.as_deref())?;
-        let mut contacts = read(&path)?;
-        if let Some(there) = contacts.get(&contact.name)
+        let path = contacts::path(self.contacts.as_deref()).map_err(failure)?;
+        let mut list = contacts::read(&path).map_err(failure)?;
+        if let Some(there) = list.get(&contact.name)
             && !self.replace
         {
             return Err(Failure::user(anyhow!("{} is among your contacts already", there.name))
                 .hint("give another name with --name, or --replace the contact"));
         }
         let said = format!("{} is {}", contact.name, contact.member);
-        contacts.insert(contact);
-        write(&path, &contacts)?;
+        list.insert(contact);
+        contacts::write(&path, &list).map_err(failure)?;
         Ok(writeln!(out, "{said}")?)
     }
 }
 
 impl List {
     fn run(self, out: &mut impl Write) -> Outcome {
-        let contacts = read(&path(self.contacts.as_deref())?)?;
+        let path = contacts::path(self.contacts.as_deref()).map_err(failure)?;
+        let list = contacts::read(&path).map_err(failure)?;
         if self.json {
-            let list: Vec<_> = contacts
+            let list: Vec<_> = list
                 .iter()
                 .map(|contact| {
                     let homes: Vec<_> = contact.homes.iter().map(|home| home.address.to_string()).collect();
@@ -184,161 +180,20 @@ impl List {
                 .collect();
             return Ok(writeln!(out, "{}", serde_json::Value::Array(list))?);
         }
-        contacts.iter().try_for_each(|contact| writeln!(out, "{}  {}", contact.member, contact.name))?;
+        list.iter().try_for_each(|contact| writeln!(out, "{}  {}", contact.member, contact.name))?;
         Ok(())
     }
 }
 
 impl Remove {
     fn run(self, out: &mut impl Write) -> Outcome {
-        let path = path(self.contacts.as_deref())?;
-        let mut contacts = read(&path)?;
-        let gone = contacts.remove(&self.name).ok_or_else(|| {
+        let path = contacts::path(self.contacts.as_deref()).map_err(failure)?;
+        let mut list = contacts::read(&path).map_err(failure)?;
+        let gone = list.remove(&self.name).ok_or_else(|| {
             Failure::user(anyhow!("there is no contact {}", self.name))
                 .hint("see `guestright call contact list`")
         })?;
-        write(&path, &contacts)?;
+        contacts::write(&path, &list).map_err(failure)?;
         Ok(writeln!(out, "{} is no contact any more", gone.name)?)
-    }
-}
-
-/// The list's file: as told, or among the person's settings.
-fn path(told: Option<&Path>) -> Result<PathBuf, Failure> {
-    if let Some(told) = told {
-        return Ok(told.to_owned());
-    }
-    let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-    let settings = settings.or_else(home).ok_or_else(|| {
-        Failure::config(anyhow!("there is no place for settings: HOME is not set"))
-            .hint("name a file: --contacts")
-    })?;
-    Ok(settings.join("guestright").join("contacts"))
-}
-
-/// The contacts; none if there is no file.
-pub(super) fn load(told: Option<&Path>) -> Result<Contacts, Failure> {
-    match told {
-        // A file that was named has to be there.
-        Some(path) => parse(path),
-        None => path(None).map_or_else(|_| Ok(Contacts::default()), |path| read(&path)),
-    }
-}
-
-fn read(path: &Path) -> Result<Contacts, Failure> {
-    if path.exists() { parse(path) } else { Ok(Contacts::default()) }
-}
-
-fn parse(path: &Path) -> Result<Contacts, Failure> {
-    let bytes = guestright_keys::read_to_limit(path, FILE_MAX).map_err(Failure::config)?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Failure::config(anyhow!("{} is no text", path.display())))?;
-    Contacts::parse(&text).map_err(|error| Failure::config(anyhow!("{}: {error}", path.display())))
-}
-
-/// Replaces the file as a whole; who is called is nobody else's business.
-fn write(path: &Path, contacts: &Contacts) -> Outcome {
-    let text = contacts.emit().map_err(Failure::user)?;
-    let replace = || {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory)?;
-        }
-        let mut new = path.as_os_str().to_owned();
-        new.push(".new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    };
-    replace().with_context(|| format!("write {}", path.display())).map_err(Failure::config)
-}
-
-/// Whom a name stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Callee {
-    /// What the person typed, or the contact's name.
-    pub(super) shown: String,
-    /// The SIP address to dial.
-    pub(super) address: String,
-    /// The key that has to be shown.
-    pub(super) expected: Option<KeyId>,
-}
-
-/// Finds out whom a name stands for: a contact, a key, an address, or else a name that the home knows.
-pub(super) fn resolve(name: &str, contacts: &Contacts, home: Option<&str>) -> Result<Callee, Failure> {
-    let at_home = |user: &str| {
-        home.map(|home| format!("sip:{}@{home}", escape(user))).ok_or_else(|| {
-            Failure::user(anyhow!("without a home only an address can be called"))
-                .hint("dial sip:name@address:port")
-        })
-    };
-    let shown = name.to_owned();
-    if name.len() >= 4 && name[..4].eq_ignore_ascii_case("sip:") {
-        let address = name.to_owned();
-        // sip:CONTACT@address calls there and wants the contact's key.
-        let user = name[4..].split('@').next().unwrap_or_default();
-        let expected = contacts.get(user).map(|contact| contact.member).or_else(|| key(user));
-        return Ok(Callee { shown, address, expected });
-    }
-    if let Some(contact) = contacts.get(name) {
-        let address = at_home(&contact.member.to_string())?;
-        return Ok(Callee { shown: contact.name.clone(), address, expected: Some(contact.member) });
-    }
-    if let Some(key) = key(name) {
-        return Ok(Callee { shown, address: at_home(&key.to_string())?, expected: Some(key) });
-    }
-    if name.is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Failure::user(anyhow!("there is no contact {name:?}"))
-            .hint("`guestright call contact list` lists them; `guestright call contact add` takes one in"));
-    }
-    Ok(Callee { shown, address: at_home(name)?, expected: None })
-}
-
-/// The header in which our own home is told where to ask for somebody (design note 0004, section 4).
-pub(super) const CARD_HEADER: &str = "Guestright-Contact";
-
-/// What our own home has to know of a contact: where to ask, and not what the person calls it.
-pub(super) fn card(contacts: &Contacts, member: KeyId) -> Option<String> {
-    let contact = contacts.of_member(member).next()?;
-    Contact { name: "contact".to_owned(), ..contact.clone() }.card().ok()
-}
-
-/// A key's name: 48 hexadecimal digits.
-fn key(text: &str) -> Option<KeyId> {
-    let id: guestright_units::TeamId = text.parse().ok()?;
-    Some(KeyId(id.0))
-}
-
-/// The user part of a SIP address (RFC 3261 section 25.1: all but unreserved characters as `%` and two digits).
-fn escape(user: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!~*'()+".contains(&byte);
-    user.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_a_contact_before_it_is_anything_else() {
-        let id = "ab".repeat(24);
-        let other = "cd".repeat(24);
-        let contacts = Contacts::parse(&format!("guestright:contact?name=Bea&id={id}\n")).unwrap();
-        let find = |name: &str| resolve(name, &contacts, Some("10.9.0.1")).unwrap();
-        let callee = |shown: &str, address: String, expected: Option<u8>| Callee {
-            shown: shown.to_owned(),
-            address,
-            expected: expected.map(|byte| KeyId([byte; 24])),
-        };
-        assert_eq!(find("bea"), callee("Bea", format!("sip:{id}@10.9.0.1"), Some(0xab)));
-        assert_eq!(find(&other), callee(&other, format!("sip:{other}@10.9.0.1"), Some(0xcd)));
-        assert_eq!(find("carlo"), callee("carlo", "sip:carlo@10.9.0.1".to_owned(), None));
-        assert_eq!(find("jo&co"), callee("jo&co", "sip:jo%26co@10.9.0.1".to_owned(), None));
-        let there = "sip:bea@127.0.0.1:5070";
-        assert_eq!(find(there), callee(there, there.to_owned(), Some(0xab)));
-        assert!(resolve("carlo", &contacts, None).is_err());
-        assert!(resolve("two words", &contacts, Some("10.9.0.1")).is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! What the protection of `boat` costs: both ends of one direction, with everything that a second has.
 
 use super::super::stopwatch::time_us;
+use guestright_boat::modern::{Cipher, Config, Modern};
+use guestright_boat::{Audio, Content, Message, Seal, Step};
 use guestright_experiment::SettingError;
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::agreement::Role;
-use guestright_voice::boat::modern::{Cipher, Config, Modern};
-use guestright_voice::boat::{Audio, Content, Message, Seal, Step};
 use std::hint::black_box;
 use std::str::FromStr;
 use zeroize::Zeroizing;

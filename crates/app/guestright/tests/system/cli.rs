@@ -1,13 +1,14 @@
 //! The command line: help, errors that say what to do, teams, receipts, and secrets that stay secret.
 
-use crate::desk::Desk;
+use crate::town::Program;
 use crate::town::client::{Client, Member, Transport, now};
-use crate::town::program::Program;
+use crate::town::desk;
 use crate::town::services::Heard;
 use crate::town::{Rules, Town, inside, session};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use guestright_receipt::{Bundle, Receipt};
+use guestright_testbed::Desk;
 use guestright_units::Bytes;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -27,7 +28,7 @@ fn subcommands(help: &str) -> Vec<String> {
 
 #[test]
 fn every_command_has_a_help_with_an_example() {
-    let desk = Desk::new();
+    let desk = desk();
     let mut waiting = vec![String::new()];
     let mut seen = Vec::new();
     while let Some(path) = waiting.pop() {
@@ -50,7 +51,7 @@ fn every_command_has_a_help_with_an_example() {
 
 /// A team with a router, a home and a member, and settings for both programs.
 fn household() -> Desk {
-    let desk = Desk::new();
+    let desk = desk();
     desk.run("team init --dir family");
     for (name, role) in [("router", "access-point"), ("home", "home"), ("alice", "member")] {
         desk.run(&format!("team member add {name} --role {role} --dir family"));
@@ -134,7 +135,7 @@ fn settings_are_shown_with_their_defaults() {
 
 #[test]
 fn a_team_goes_through_its_whole_life() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.write("passphrase", "correct horse\n");
     desk.write("wrong", "battery staple\n");
     let made = desk.json("team init --dir family --encrypt --passphrase-file passphrase --json");
@@ -199,7 +200,7 @@ fn a_team_goes_through_its_whole_life() {
 
 #[test]
 fn an_encrypted_team_can_be_backed_up_with_its_passphrase() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.write("passphrase", "correct horse\n");
     desk.run("team init --dir family --encrypt --passphrase-file passphrase");
     desk.run("team backup copy.key --dir family --passphrase-file passphrase");
@@ -246,7 +247,7 @@ fn certificate(path: &Path) -> guestright_identity::Certificate {
 #[test]
 fn receipts_go_round_and_a_tampered_one_is_named_and_left_out() {
     const SESSIONS: usize = 150;
-    let desk = Desk::new();
+    let desk = desk();
     let (member, provider) = (Member::new(1, 2), Member::new(3, 4).certificate.team_id());
     let receipt = |number: usize| {
         let weight = Bytes(1_000 + number as u64);
@@ -297,7 +298,7 @@ fn receipts_go_round_and_a_tampered_one_is_named_and_left_out() {
 
 #[test]
 fn doctor_completions_and_manual_are_for_programs_too() {
-    let desk = Desk::new();
+    let desk = desk();
     let findings = desk.json("doctor --json");
     let findings = findings.as_array().unwrap();
     assert!(findings.len() >= 5);
@@ -334,7 +335,7 @@ fn doctor_completions_and_manual_are_for_programs_too() {
 
 #[test]
 fn a_directory_for_the_manual_that_is_not_there_is_named() {
-    let (_, said) = Desk::new().fail("manual nowhere");
+    let (_, said) = desk().fail("manual nowhere");
     assert!(said.contains("nowhere"), "{said}");
 }
 

@@ -3,12 +3,13 @@
 mod advise;
 mod check;
 mod compare;
-mod cost;
+mod failure;
 #[cfg(test)]
+#[path = "../../../run/bench/src/fake.rs"]
 mod fake;
 mod files;
 mod list;
-mod netns;
+mod netns_worker;
 mod out;
 mod overhead;
 mod plans;
@@ -31,9 +32,9 @@ pub(crate) enum Command {
     Report(report::Report),
     Compare(compare::Compare),
     Advise(advise::Advise),
-    /// Hidden: see [`netns::Worker`].
+    /// Hidden: see [`netns_worker::Worker`].
     #[command(hide = true, name = "netns-worker")]
-    NetnsWorker(netns::Worker),
+    NetnsWorker(netns_worker::Worker),
     Overhead(overhead::Overhead),
     Traffic(traffic::Traffic),
     Tunnel(tunnel::Tunnel),

@@ -1,35 +1,24 @@
 //! `guestright-lab advise`: tries the transports on a live path, and says which voice should take.
 
-mod leg;
-mod listener;
-mod protocol;
-
+use super::failure::failure;
 use anyhow::{Context, anyhow};
+use guestright_bench::advise::{
+    self as bench, Caller, CarrierName, Leg, LegResult, ListenerConfig, ListenerEvent,
+};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_emulator::tcp;
 use guestright_quality::{Advice, Heard, Trial, advise};
 use guestright_units::Micros;
-use leg::Way;
-use protocol::{Answer, Ask, CarrierName, Leg, Report, Talk, VERSION};
 use serde_json::json;
-use std::io::{self, Write};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::io::Write;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The port of a listener, TCP and UDP.
 const PORT: u16 = 7277;
-/// A connection has to come about within this.
-const CONNECT: Duration = Duration::from_secs(5);
-/// Datagrams that open the way for voice; one is enough.
-const GREETINGS: usize = 5;
-/// Round trips that are timed before and after the trials; the fastest counts.
-const PINGS: usize = 20;
 /// Speech in a packet: 20 ms of G.711.
 const PACKET: (u32, u16) = (20_000, 160);
 /// As the experiments have it.
 const SEND_BUFFER: u16 = 15;
-/// QUIC's usual congestion control today.
-const QUIC_CONGESTION: &str = "quinn-cubic";
 
 /// Say which transport voice should take to another computer, and why: tries each on the live path
 ///
@@ -73,17 +62,12 @@ pub(crate) struct Advise {
 impl Advise {
     pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
         let Some(peer) = &self.peer else {
-            let config = listener::Config {
-                bind: self.bind,
-                from: self.from.map(|address| address.to_canonical()),
-                runs: self.runs,
-            };
-            return listener::listen(&config, out);
+            return self.listen(out);
         };
         let peer = guestright_cli::address::resolve(peer, PORT)?;
-        let mut caller = Caller::connect(peer)?;
-        let transports = self.transports(&caller.offered)?;
-        let before = caller.round_trip()?;
+        let mut caller = Caller::connect(peer).map_err(failure)?;
+        let transports = self.transports(caller.offered())?;
+        let before = caller.round_trip().map_err(failure)?;
         let mut tried = Vec::new();
         for (name, carrier, congestion) in transports {
             if !self.json {
@@ -96,7 +80,7 @@ impl Advise {
             }
             tried.push(Tried { name, carrier, legs });
         }
-        let round_trip = before.min(caller.round_trip()?);
+        let round_trip = before.min(caller.round_trip().map_err(failure)?);
         let trials = rate(tried, round_trip);
         let advice = advise(&trials);
         print(&trials, &advice, round_trip, self.json, out)?;
@@ -104,6 +88,19 @@ impl Advise {
             return Err(Failure::network(anyhow!("no transport works between here and {peer}")));
         }
         Ok(())
+    }
+
+    fn listen(&self, out: &mut impl Write) -> Outcome {
+        let from = self.from.map(|address| address.to_canonical());
+        let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
+        let tell = |event| {
+            match event {
+                ListenerEvent::Listening(local) => writeln!(out, "listening at {local}, TCP and UDP")?,
+                ListenerEvent::Measured(peer) => writeln!(out, "{peer} measures")?,
+            }
+            out.flush()
+        };
+        bench::listen(&config, tell).map_err(failure)
     }
 
     fn leg(&self, carrier: CarrierName, congestion: Option<String>, back: bool) -> Leg {
@@ -117,7 +114,7 @@ impl Advise {
         let ours = tcp::offered().context("ask the kernel what its TCP can do")?;
         let both: Vec<&String> = ours.iter().filter(|name| theirs.contains(name)).collect();
         let tcp = |name: &String| (format!("tcp-{name}"), CarrierName::Tcp, Some(name.clone()));
-        let quic = |name: &str, carrier| (name.to_owned(), carrier, Some(QUIC_CONGESTION.to_owned()));
+        let quic = |name: &str, carrier| (name.to_owned(), carrier, Some(bench::QUIC_CONGESTION.to_owned()));
         let plain = [
             ("udp".to_owned(), CarrierName::Udp, None),
             quic("quic-datagrams", CarrierName::QuicDatagrams),
@@ -140,127 +137,11 @@ impl Advise {
     }
 }
 
-/// What one leg gave: how long each packet took by the two clocks, in µs; or why there was nothing.
-type LegResult = Result<(Leg, Vec<i64>), String>;
-
 /// A transport that was tried there and back.
 struct Tried {
     name: String,
     carrier: CarrierName,
     legs: [LegResult; 2],
-}
-
-/// The caller's end of a measurement.
-struct Caller {
-    peer: SocketAddr,
-    talk: Talk,
-    offered: Vec<String>,
-    clock: Instant,
-}
-
-impl Caller {
-    fn connect(peer: SocketAddr) -> Result<Self, Failure> {
-        let unreachable = |error: io::Error| {
-            Failure::network(anyhow!(error).context(format!("talk to TCP {peer}")))
-                .hint("start `guestright-lab advise --listen` there, and let TCP and UDP through to it")
-        };
-        let stream = TcpStream::connect_timeout(&peer, CONNECT).map_err(unreachable)?;
-        let mut talk = Talk::new(stream).map_err(unreachable)?;
-        talk.say(&Ask::Hello { version: VERSION }).map_err(unreachable)?;
-        let answer = talk.hear(Duration::ZERO).map_err(unreachable)?;
-        if answer == Answer::Busy {
-            return Err(
-                Failure::network(anyhow!("{peer} is measuring with somebody else")).hint("try again later")
-            );
-        }
-        let Answer::Welcome { version, congestion } = answer else { return Err(out_of_turn(&answer)) };
-        if version != VERSION {
-            return Err(listener::other_version(version));
-        }
-        Ok(Self { peer, talk, offered: congestion, clock: Instant::now() })
-    }
-
-    /// The fastest of some round trips.
-    fn round_trip(&mut self) -> Result<Micros, Failure> {
-        let mut fastest = Duration::MAX;
-        for _ in 0..PINGS {
-            let sent = Instant::now();
-            self.talk.say(&Ask::Ping).context("ask the other end")?;
-            let answer = self.talk.hear(Duration::ZERO).context("wait for the other end")?;
-            if answer != Answer::Pong {
-                return Err(out_of_turn(&answer));
-            }
-            fastest = fastest.min(sent.elapsed());
-        }
-        Ok(Micros(u64::try_from(fastest.as_micros()).unwrap_or(u64::MAX)))
-    }
-
-    /// One transport in one direction.
-    fn leg(&mut self, leg: &Leg) -> LegResult {
-        let words = |error: io::Error| error.to_string();
-        self.talk.say(&Ask::Try(leg.clone())).map_err(words)?;
-        let answer = self.hear(Duration::ZERO)?;
-        let Answer::Ready { token } = answer else { return Err(out_of_turn(&answer).what()) };
-        let (way, key) = self.open(leg, token)?;
-        self.talk.say(&Ask::Begin { key: way.key() }).map_err(words)?;
-        let answer = self.hear(Duration::ZERO)?;
-        if answer != Answer::Begun {
-            return Err(out_of_turn(&answer).what());
-        }
-        let own = way.take_part(leg, !leg.back, self.clock, key.as_deref());
-        let answer = self.hear(leg.lasts() + leg::AFTERWARDS)?;
-        let Answer::Report(theirs) = answer else { return Err(out_of_turn(&answer).what()) };
-        let own = own?;
-        let (spoke, listened): (&Report, &Report) = if leg.back { (&theirs, &own) } else { (&own, &theirs) };
-        let differences = leg::differences(leg, spoke.first_us, &listened.heard);
-        if differences.is_empty() {
-            return Err("nothing was heard".to_owned());
-        }
-        Ok((leg.clone(), differences))
-    }
-
-    /// The way for voice. When this returns the other end has it too, and has told its key if it listens to QUIC.
-    fn open(&mut self, leg: &Leg, token: u64) -> Result<(Way, Option<String>), String> {
-        let words = |error: io::Error| error.to_string();
-        if leg.carrier == CarrierName::Tcp {
-            let stream = TcpStream::connect_timeout(&self.peer, CONNECT).map_err(words)?;
-            let mut talk = Talk::new(stream).map_err(words)?;
-            talk.say(&Ask::Join { token }).map_err(words)?;
-            let key = self.opened()?;
-            return Ok((Way::stream(leg, talk.into_stream())?, key));
-        }
-        let any: IpAddr = if self.peer.is_ipv4() {
-            std::net::Ipv4Addr::UNSPECIFIED.into()
-        } else {
-            Ipv6Addr::UNSPECIFIED.into()
-        };
-        let socket = UdpSocket::bind((any, 0)).map_err(words)?;
-        // Some may be lost; the other end answers on the connection.
-        for _ in 0..GREETINGS {
-            let _ = socket.send_to(&token.to_be_bytes(), self.peer);
-        }
-        let key = self.opened()?;
-        Ok((Way::datagrams(leg, (socket, self.peer), !leg.back, self.clock)?, key))
-    }
-
-    fn opened(&mut self) -> Result<Option<String>, String> {
-        let answer = self.hear(Duration::ZERO)?;
-        let Answer::Open { key } = answer else { return Err(out_of_turn(&answer).what()) };
-        Ok(key)
-    }
-
-    fn hear(&mut self, longer: Duration) -> Result<Answer, String> {
-        let answer = self.talk.hear(longer).map_err(|error| format!("the other end: {error}"))?;
-        if let Answer::Refused { why } = answer {
-            return Err(why);
-        }
-        Ok(answer)
-    }
-}
-
-fn out_of_turn(answer: &Answer) -> Failure {
-    Failure::network(anyhow!("the other end said {answer:?} out of turn"))
-        .hint("run the same version of guestright at both ends")
 }
 
 /// What can be said of a transport at once.
@@ -280,8 +161,9 @@ fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
     };
     let (least, base) = ([least(0), least(1)], Micros(round_trip.0 / 2));
     let rate = |tried: Tried| {
-        let heard =
-            |(leg, least): (LegResult, i64)| leg.and_then(|(leg, took)| leg::heard(&leg, &took, least, base));
+        let heard = |(leg, least): (LegResult, i64)| {
+            leg.and_then(|(leg, took)| bench::rate(&leg, &took, least, base))
+        };
         let result: Result<Vec<Heard>, String> = tried.legs.into_iter().zip(least).map(heard).collect();
         Trial { name: tried.name, carrier: tried.carrier.carrier(), result }
     };

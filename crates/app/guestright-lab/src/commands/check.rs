@@ -13,7 +13,7 @@ use std::io::Write;
 #[command(after_help = "Example:
   guestright-lab check my-plan.toml
   guestright-lab check experiments")]
-pub(super) struct Check {
+pub(crate) struct Check {
     /// Files, folders, or names of built-in plans
     #[arg(required = true, value_name = "PLAN")]
     words: Vec<String>,

@@ -23,7 +23,7 @@ const BYTES_MAX: u64 = 256 << 20;
 #[command(after_help = "Example:
   guestright-lab compare results-of-monday results-of-tuesday
   guestright-lab compare before after --json")]
-pub(super) struct Compare {
+pub(crate) struct Compare {
     /// A folder that `guestright-lab run` wrote
     #[arg(value_name = "DIR_A")]
     first: PathBuf,

@@ -19,7 +19,7 @@ const WIDTH: usize = 110;
   guestright-lab list paper-a
   guestright-lab list --testbeds
   guestright-lab list --testbeds voice --json")]
-pub(super) struct List {
+pub(crate) struct List {
     /// Files, folders, or names of built-in plans; with --testbeds the names of testbeds
     #[arg(value_name = "PLAN")]
     words: Vec<String>,

@@ -18,7 +18,7 @@ use std::io::Write;
 #[command(after_help = "Example:
   guestright-lab overhead
   guestright-lab overhead --packet 60 --packet 200 --packet 1420 --json")]
-pub(super) struct Overhead {
+pub(crate) struct Overhead {
     /// The length of an IPv4 packet before the tunnel, in bytes; as often as wanted. 60 is a packet of G.729, 200 one
     /// of G.711
     #[arg(long = "packet", value_name = "BYTES", default_values_t = [60, 200],

@@ -33,7 +33,7 @@ pub(super) struct Source {
 /// Every testbed, by the name that plans use: the simulator's, and what measures this computer.
 pub(super) fn testbeds() -> &'static [&'static dyn Testbed] {
     static ALL: LazyLock<Vec<&'static dyn Testbed>> = LazyLock::new(|| {
-        let own: &dyn Testbed = &super::cost::Cost;
+        let own: &dyn Testbed = &guestright_bench::cost::Cost;
         guestright_world::testbeds().iter().copied().chain([own]).collect()
     });
     &ALL

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
   guestright-lab report lab-results
   guestright-lab report results-of-paper-a results-of-paper-b --out both
   guestright-lab report lab-results --with my-plan.toml")]
-pub(super) struct Report {
+pub(crate) struct Report {
     /// Folders that `guestright-lab run` wrote, or a plan's folder within one
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,

@@ -1,25 +1,25 @@
 //! `guestright-lab run`: plans become rows, figures, and a report.
 
-mod kept;
-mod pool;
 mod progress;
 
-use super::cost;
 use super::counted;
+use super::failure::failure;
 use super::files::{self, Finished, Printing};
-use super::netns::{self, Sockets};
+use super::netns_worker;
 use super::plans::{self, Source};
 use super::record::{HostRecord, PlanRecord, Program, Record};
 use super::report::plan_folders;
 use super::table::hexadecimal;
 use anyhow::anyhow;
+use guestright_bench::kept::{KeptRows, Looked, ProgramId};
+use guestright_bench::netns::{self, Sockets};
+use guestright_bench::pool::{self, Done};
+use guestright_bench::{BenchError, cost};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
 use guestright_experiment::{self as experiment, Plan, Platform, Row, SettingError, evaluate};
 use guestright_results::file;
-use kept::{KeptRows, Looked};
-use pool::Done;
 use progress::{Progress, scaled};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ const JOURNAL: &str = "partial.csv";
   guestright-lab run my-plan.toml --seeds 40 --out results --threads 4
   guestright-lab run today/netns --on sim --on netns --quick
   guestright-lab run operator --json")]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// Files, folders, or names of built-in plans (`guestright-lab list`)
     #[arg(required = true, value_name = "PLAN")]
     words: Vec<String>,
@@ -105,7 +105,7 @@ impl On {
 #[derive(Debug)]
 enum Broken {
     Setting(SettingError),
-    Sockets(Failure),
+    Sockets(BenchError),
 }
 
 /// What the threads and the signals tell.
@@ -207,8 +207,8 @@ impl Run {
         for (_, plan, platform) in &plans {
             session.check_replaced(plan, *platform)?;
             match platform {
-                Platform::Netns => netns::check(plan)?,
-                Platform::Sim | Platform::Real => cost::check(plan, *platform)?,
+                Platform::Netns => netns::check_plan(plan).map_err(failure)?,
+                Platform::Sim | Platform::Real => cost::check_platform(plan, *platform).map_err(failure)?,
             }
         }
         // All are opened before the first is run: whoever writes there too is noticed at once. Nothing is changed until
@@ -216,7 +216,7 @@ impl Run {
         let of = plans.len();
         let tasks = plans.into_iter().zip(1..).map(|((source, plan, platform), number)| {
             let path = self.out.join(files::folder_name(plan.name(), platform)).join(JOURNAL);
-            let looked = KeptRows::look(&path, &plan, &session.program, self.fresh)?;
+            let looked = KeptRows::look(&path, &plan, session.program_id(), self.fresh).map_err(failure)?;
             Ok(Task { source, plan, platform, looked, place: (number, of) })
         });
         let tasks: Vec<Task> = tasks.collect::<Result<_, Failure>>()?;
@@ -230,7 +230,7 @@ impl Run {
         session.check_stopped(|| "before the report was written; all runs are kept".to_owned())?;
         files::write_report(&self.out, &finished)?;
         // Only now: until here an interruption could have wanted them.
-        journals.into_iter().try_for_each(KeptRows::finish)?;
+        journals.into_iter().try_for_each(KeptRows::finish).map_err(failure)?;
         let shown = files::show(&self.out, &finished, self.printing, out);
         if self.printing.is_text() {
             self.show_others(&finished, out)?;
@@ -253,6 +253,10 @@ impl Run {
 }
 
 impl Session<'_> {
+    fn program_id(&self) -> ProgramId<'_> {
+        ProgramId { version: &self.program.version, sha256: &self.program.sha256 }
+    }
+
     /// Finished results of a whole plan are not replaced by fewer without a word.
     fn check_replaced(&self, plan: &Plan, platform: Platform) -> Outcome {
         let folder = self.options.out.join(files::folder_name(plan.name(), platform));
@@ -306,14 +310,16 @@ impl Session<'_> {
             self.announce(&task, out)?;
         }
         let Task { source, plan, platform, looked, place: (number, of) } = task;
-        let (mut kept, mut results) = looked.begin()?;
+        let (mut kept, mut results) = looked.begin().map_err(failure)?;
         let (all, missing) = (plan.run_count(), results.missing());
         let name = files::folder_name(plan.name(), platform);
         let label = if of > 1 { format!("{number} of {of}, {name}") } else { name.clone() };
         let folder = self.options.out.join(&name);
         // From this thread, which outlives it: the kernel ends it with the thread that started it.
         let sockets = match platform {
-            Platform::Netns if missing > 0 => Some(Arc::new(Sockets::start(&folder)?)),
+            Platform::Netns if missing > 0 => {
+                Some(Arc::new(Sockets::start(&folder, &netns_worker::WORDS).map_err(failure)?))
+            }
             Platform::Sim | Platform::Netns | Platform::Real => None,
         };
         let mut progress = Progress::new(&label, all, all - missing);
@@ -392,7 +398,10 @@ impl Session<'_> {
         let how = match platform {
             Platform::Sim => format!("{} at a time", self.threads),
             Platform::Real => "one after the other, on this computer".to_owned(),
-            Platform::Netns => netns::takes(plan, &looked.results),
+            Platform::Netns => {
+                let seconds = netns::seconds_missing(plan, &looked.results).ceil();
+                format!("on real sockets, one after the other: about {seconds:.0} s")
+            }
         };
         writeln!(out, "{name}: {which}{} to make, {how}", counted(missing, "run"))?;
         Ok(out.flush()?)
@@ -426,7 +435,7 @@ impl Session<'_> {
             match self.told.recv() {
                 Ok(Told::Done(place, done)) => {
                     let row = row(plan, &runs[place], done)?;
-                    kept.add(plan, &runs[place], &row)?;
+                    kept.add(plan, &runs[place], &row).map_err(failure)?;
                     progress.done(row.packets);
                     results.insert(runs[place].index, row)?;
                 }
@@ -456,7 +465,7 @@ fn row(
     match done {
         Done::Well(Ok(outcome)) => Ok(Row::new(plan, &outcome)?),
         Done::Well(Err(Broken::Setting(error))) => Err(Failure::config(anyhow!(error).context(which()))),
-        Done::Well(Err(Broken::Sockets(failure))) => Err(failure.within(which())),
+        Done::Well(Err(Broken::Sockets(error))) => Err(failure(error).within(which())),
         Done::Broken => Err(Failure::user(anyhow!("{} ended in a panic", which()))
             .hint("this is a mistake of the simulator: please report it with the plan")),
     }

@@ -2,11 +2,13 @@
 
 mod figures;
 mod show;
-mod wire;
 
+use super::failure::failure;
 use anyhow::{Context, anyhow};
+use guestright_bench::wire::{Input, Stop, Wire};
 use guestright_cli::address::resolve;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::signals::Signals;
 use guestright_traffic::{
     Caller, CallerEvent, ClockSource, Ended, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Refusal,
     Traffic as Kind,
@@ -16,8 +18,8 @@ use show::{Show, ShowOptions};
 use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
-use wire::{Input, Wire};
 
 /// The port of a listener.
 const PORT: u16 = 7276;
@@ -180,9 +182,11 @@ impl Listen {
         };
         let mut listener = Listener::new(config, self.common.source()?, &guestright_clock::seed());
         let mut show = self.common.show()?;
-        let mut wire = Wire::listen(self.bind)?;
+        let mut wire =
+            Wire::listen(self.bind).map_err(|error| failure(error).hint("another address with --bind"))?;
+        stop_at_signals(wire.stop_handle())?;
         if !self.common.json {
-            writeln!(out, "listening at {}", wire.address()?)?;
+            writeln!(out, "listening at {}", wire.address().map_err(failure)?)?;
             out.flush()?;
         }
         while !listener.is_done() {
@@ -230,7 +234,8 @@ impl Send {
             .context("this cannot be carried out")?;
         let peer = resolve(&self.peer, PORT)?;
         let mut show = self.common.show()?;
-        let mut wire = Wire::connect(peer)?;
+        let mut wire = Wire::connect(peer).map_err(failure)?;
+        stop_at_signals(wire.stop_handle())?;
         // The run's number must be new even when phases are to be the same.
         let seed = self.seed.map_or_else(guestright_clock::seed, Seed::from_number);
         let mut caller = Caller::new(plan, self.common.source()?, &seed, wire.now());
@@ -266,6 +271,24 @@ impl Send {
             }
         }
     }
+}
+
+/// Turns signals into inputs, on a thread of its own that ends with the program.
+fn stop_at_signals(stop: Stop) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Taken over before anything is printed, so that whoever waits for that may send one.
+    let mut signals = runtime.block_on(async { Signals::take() })?;
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(async {
+            loop {
+                signals.recv().await;
+                if !stop.stop() {
+                    return;
+                }
+            }
+        });
+    })?;
+    Ok(())
 }
 
 /// A run that fell silent is a failure of the network; one that somebody stopped is none.

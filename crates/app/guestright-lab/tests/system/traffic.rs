@@ -5,10 +5,6 @@
 //!        sends                  listens
 //! ```
 
-mod advise;
-mod netns;
-mod plans;
-
 use crate::guestright_lab;
 use guestright_netns::{LinkOptions, World};
 use guestright_testbed::{Program, inside};

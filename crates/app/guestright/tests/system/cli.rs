@@ -15,7 +15,8 @@ use rand::rngs::StdRng;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The names of the subcommands that a help text lists.
 fn subcommands(help: &str) -> Vec<String> {
@@ -32,6 +33,10 @@ fn every_command_has_a_help_with_an_example() {
     let mut waiting = vec![String::new()];
     let mut seen = Vec::new();
     while let Some(path) = waiting.pop() {
+        // Their help is that of guestright-lab, and looked at in its tests.
+        if [" lab", " tunnel"].contains(&path.as_str()) {
+            continue;
+        }
         let long = desk.run(&format!("{path} --help"));
         assert!(long.contains("Usage: guestright") && long.contains("guestright "), "{path}: {long}");
         assert!(long.contains("Example"), "{path} has no example: {long}");
@@ -47,6 +52,70 @@ fn every_command_has_a_help_with_an_example() {
     assert!(desk.run("--version").starts_with("guestright "));
     let (code, words) = desk.fail("no-such-command");
     assert!(code == 2 && words.contains("no-such-command"), "{code} {words}");
+}
+
+/// A program in a folder of its own: a second name of the one under test, so that nothing else is beside it.
+fn alone() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("guestright");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_guestright"), &program).unwrap();
+    (folder, program)
+}
+
+/// A guestright-lab that says where it is and what it was told, and ends with 7.
+fn put_lab(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let path = folder.join("guestright-lab");
+    std::fs::write(&path, "#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn run_with_path(program: &Path, path: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let path = format!("{}:/usr/bin:/bin", path.display());
+    let output = Command::new(program).args(arguments).env("PATH", path).output().unwrap();
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), stdout, stderr)
+}
+
+#[test]
+fn lab_and_tunnel_are_handed_over_with_their_arguments_unchanged() {
+    let (folder, program) = alone();
+    let elsewhere = folder.path().join("elsewhere");
+    put_lab(&elsewhere);
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["lab"], &[]),
+        (&["lab", "--help"], &["--help"]),
+        (&["lab", "run", "a b", "--quick", "--", "-x", ""], &["run", "a b", "--quick", "--", "-x", ""]),
+        (&["tunnel", "esp", "--config", "one.toml"], &["tunnel", "esp", "--config", "one.toml"]),
+        (&["tunnel", "--help"], &["tunnel", "--help"]),
+        (&["--log", "debug", "lab", "list"], &["--log", "debug", "list"]),
+        (&["lab", "list", "--log", "debug"], &["list", "--log", "debug"]),
+    ];
+    let check = |place: &Path| {
+        for (arguments, want) in &cases {
+            let mut told = format!("<{}>", place.join("guestright-lab").display());
+            told.extend(want.iter().map(|word| format!("<{word}>")));
+            let got = run_with_path(&program, &elsewhere, arguments);
+            assert_eq!(got, (Some(7), told, String::new()), "{arguments:?}");
+        }
+    };
+    check(&elsewhere);
+    // Whoever installed both together means that one.
+    put_lab(folder.path());
+    check(folder.path());
+}
+
+#[test]
+fn where_guestright_lab_is_not_installed_that_is_said() {
+    let (folder, program) = alone();
+    for command in ["lab", "tunnel"] {
+        let (code, stdout, stderr) = run_with_path(&program, folder.path(), &[command, "list"]);
+        assert_eq!((code, stdout.as_str()), (Some(69), ""), "{stderr}");
+        assert!(stderr.starts_with("guestright: the program guestright-lab"), "{stderr}");
+        assert!(stderr.contains("is not installed\n  what to do: put guestright-lab beside"), "{stderr}");
+    }
+    let (code, help, _) = run_with_path(&program, folder.path(), &["help"]);
+    assert!(code == Some(0) && help.contains("\n  lab ") && help.contains("\n  tunnel "), "{help}");
 }
 
 /// A team with a router, a home and a member, and settings for both programs.

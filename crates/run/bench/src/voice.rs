@@ -5,13 +5,16 @@
 //! own (`MSG_EOR`), so that a segment is a packet as in the simulator, and the kernel is given one when it has sent all
 //! before: what waits, waits here, and the oldest is thrown away when there are too many.
 
-use super::ledger::LABEL_BYTES;
-use super::sockets::Pair;
+use crate::virtual_time::instant;
 use guestright_emulator::{Lateness, Ready, Urgency, Wait, make_urgent, tcp};
 use guestright_engine::Instant as Moment;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+
+/// Octets in front of speech on UDP: a number and a time, as long as a header of RTP (RFC 3550, section 5.1).
+pub(crate) const LABEL_BYTES: usize = 12;
 
 /// Below the emulator's.
 const PRIORITY: u8 = 20;
@@ -23,9 +26,16 @@ const READ_MAX: usize = 16 << 10;
 /// The token of a near socket is so much above that of its far one.
 const NEAR: u64 = 1 << 32;
 
+/// Both ends of a flow.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) near: OwnedFd,
+    pub(crate) far: OwnedFd,
+}
+
 /// Which ends of the calls are here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Ends {
+pub(crate) enum Ends {
     /// Both.
     Both,
     /// The near one, which speaks.
@@ -36,50 +46,50 @@ pub(in super::super) enum Ends {
 
 /// What speaks over what.
 #[derive(Debug)]
-pub(in super::super) struct Voice {
-    pub(in super::super) pairs: Vec<Pair>,
-    pub(in super::super) ends: Ends,
+pub(crate) struct Voice {
+    pub(crate) pairs: Vec<Pair>,
+    pub(crate) ends: Ends,
     /// Whether they are streams.
-    pub(in super::super) is_stream: bool,
-    pub(in super::super) packet_bytes: usize,
-    pub(in super::super) send_buffer: usize,
+    pub(crate) is_stream: bool,
+    pub(crate) packet_bytes: usize,
+    pub(crate) send_buffer: usize,
     /// When each call speaks, from the beginning of the run.
-    pub(in super::super) arrivals: Vec<Vec<Moment>>,
+    pub(crate) arrivals: Vec<Vec<Moment>>,
 }
 
 /// When a run is.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Span {
-    pub(in super::super) begin: Instant,
-    pub(in super::super) end: Instant,
+pub(crate) struct Span {
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
 }
 
 /// A packet was heard; times are from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Heard {
-    pub(in super::super) flow: u32,
-    pub(in super::super) number: u32,
-    pub(in super::super) at: Moment,
+pub(crate) struct Heard {
+    pub(crate) flow: u32,
+    pub(crate) number: u32,
+    pub(crate) at: Moment,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub(in super::super) struct Spoken {
+pub(crate) struct Spoken {
     /// In the order in which they were heard.
-    pub(in super::super) heard: Vec<Heard>,
+    pub(crate) heard: Vec<Heard>,
     /// Of each call: packets that were thrown away unsent.
-    pub(super) thrown: Vec<u64>,
+    pub(crate) thrown: Vec<u64>,
     /// Of each call: packets that waited to be sent at the end.
-    pub(super) waiting: Vec<u64>,
+    pub(crate) waiting: Vec<u64>,
     /// Of each call, what its TCP tells of itself at the end.
-    pub(super) tcp: Vec<Option<tcp::Info>>,
+    pub(crate) tcp: Vec<Option<tcp::Info>>,
     /// Packets that were not what had been sent.
-    pub(super) garbled: u64,
+    pub(crate) garbled: u64,
     /// How late packets were made.
-    pub(in super::super) lateness: Lateness,
-    pub(super) urgency: Urgency,
+    pub(crate) lateness: Lateness,
+    pub(crate) urgency: Urgency,
     /// The congestion control of the first call, as the kernel names it.
-    pub(super) congestion: Option<String>,
+    pub(crate) congestion: Option<String>,
 }
 
 /// One call.
@@ -111,7 +121,7 @@ impl Voice {
     ///
     /// # Errors
     /// If the kernel refuses to wait, or a socket fails for good.
-    pub(in super::super) fn run(mut self, span: Span) -> io::Result<Spoken> {
+    pub(crate) fn run(mut self, span: Span) -> io::Result<Spoken> {
         let urgency = make_urgent(PRIORITY);
         let wait = Wait::new()?;
         if self.ends != Ends::Speaking {
@@ -295,7 +305,7 @@ impl Desk<'_> {
             self.garbled += 1;
             return;
         };
-        let at = super::path::instant(now.saturating_duration_since(self.span.begin));
+        let at = instant(now.saturating_duration_since(self.span.begin));
         self.heard.push(Heard { flow: u32::try_from(flow).unwrap_or(u32::MAX), number, at });
     }
 

@@ -1,7 +1,6 @@
 //! What a run asks for, in the words of real sockets. What has no meaning there is refused by its name.
 
-use super::path::FLOWS_MAX;
-use super::quic::Quic;
+use super::addresses::FLOWS_MAX;
 use guestright_experiment::{SettingError, Settings};
 use guestright_quic_io::{Algorithm, Carriage};
 use guestright_world::transports::Setup;
@@ -35,6 +34,15 @@ pub(super) enum Carrier {
         congestion: String,
     },
     Quic(Quic),
+}
+
+/// How calls are carried over QUIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Quic {
+    pub(super) carriage: Carriage,
+    pub(super) algorithm: Algorithm,
+    pub(super) ack_every: u32,
+    pub(super) mtu_discovery: bool,
 }
 
 /// What is asked of the kernel's TCP.

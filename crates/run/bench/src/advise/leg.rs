@@ -1,9 +1,7 @@
 //! One leg: voice in one direction, and what was heard.
 
-use super::super::netns::ledger::LABEL_BYTES;
-use super::super::netns::sockets::Pair;
-use super::super::netns::voice::{Ends, Span, Voice};
 use super::protocol::{CarrierName, Leg, Report};
+use crate::voice::{Ends, LABEL_BYTES, Pair, Span, Voice};
 use guestright_emulator::tcp;
 use guestright_engine::Instant as Moment;
 use guestright_quality::{Heard, Playout, PlayoutCounts};
@@ -186,8 +184,11 @@ pub(super) fn differences(leg: &Leg, first_us: u64, heard: &[(u32, u64)]) -> Vec
 }
 
 /// The rating of a leg. `least` is the least difference of all legs in this direction, and that packet took `base`.
+///
+/// # Errors
+/// In words, if nothing was spoken.
 #[expect(clippy::cast_precision_loss, reason = "counts and delays of a few minutes")]
-pub(super) fn heard(leg: &Leg, differences: &[i64], least: i64, base: Micros) -> Result<Heard, String> {
+pub fn heard(leg: &Leg, differences: &[i64], least: i64, base: Micros) -> Result<Heard, String> {
     let packet_ms = f64::from(leg.interval_us) / 1e3;
     let playout = Playout::g711(packet_ms).map_err(words)?;
     let mut counts = PlayoutCounts::default();

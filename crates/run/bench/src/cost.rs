@@ -7,10 +7,10 @@ mod codecs;
 mod protection;
 mod stopwatch;
 
-use anyhow::anyhow;
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_experiment as experiment;
-use guestright_experiment::{MetricInfo, Plan, Platform, SettingError, SettingInfo, Settings, Testbed};
+use crate::error::BenchError;
+use guestright_experiment::{
+    MetricInfo, Outcome, Plan, Platform, SettingError, SettingInfo, Settings, Testbed,
+};
 use guestright_units::Seed;
 
 /// Its name in plans.
@@ -18,7 +18,7 @@ const NAME: &str = "cost";
 
 /// One run: speech is coded and decoded, protected and opened, and the time is taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cost;
+pub struct Cost;
 
 const SETTINGS: [SettingInfo; 7] = [
     SettingInfo::text(
@@ -77,17 +77,19 @@ const METRICS: [MetricInfo; 15] = [
 ];
 
 /// Whether the platform fits: what is measured is no simulation, and what is simulated needs no measuring.
-pub(super) fn check(plan: &Plan, platform: Platform) -> Outcome {
+///
+/// # Errors
+/// [`BenchError::Platform`] with the one that fits.
+pub fn check_platform(plan: &Plan, platform: Platform) -> Result<(), BenchError> {
     let testbed = plan.testbed().name();
-    let (fits, wanted) = match platform {
+    let (fits, want) = match platform {
         Platform::Real => (testbed == NAME, "sim"),
         Platform::Sim | Platform::Netns => (testbed != NAME, "real"),
     };
     if fits {
         return Ok(());
     }
-    let error = anyhow!("{}: the testbed {testbed} is not for --on {}", plan.name(), platform.name());
-    Err(Failure::config(error).hint(format!("say --on {wanted}, and `on = [\"{wanted}\"]` in the plan")))
+    Err(BenchError::Platform { plan: plan.name().to_owned(), testbed, platform: platform.name(), want })
 }
 
 impl Testbed for Cost {
@@ -114,8 +116,8 @@ impl Testbed for Cost {
         Ok(())
     }
 
-    fn run(&self, settings: &Settings, seed: Seed) -> Result<experiment::Outcome, SettingError> {
-        let mut outcome = experiment::Outcome::default();
+    fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
+        let mut outcome = Outcome::default();
         let coding = codecs::Coding::read(settings)?;
         let coding_us = coding.map(|coding| coding.measure(&mut outcome)).transpose()?;
         let protection = protection::Protection::read(settings)?;

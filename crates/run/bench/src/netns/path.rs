@@ -8,11 +8,13 @@
 //! Whose a packet is, its addresses and ports say; the way back is the same. Between [`Path::new`] and [`Path::begin`]
 //! nothing is lost by errors, so that connections are there when a run begins.
 
+use super::addresses::{BULK_SINK, BULK_SOURCE, SINK, SINK_PORT, SOURCE, SOURCE_PORT};
 use super::ledger::{Crossing, Entry, Ledger, Loss};
 use super::packet::{Headers, mark};
 use super::request::Request;
+use crate::virtual_time::instant;
 use guestright_emulator::{Network, Side};
-use guestright_engine::{Instant, Key, Nanos, Part, Pool, Queue, Streams};
+use guestright_engine::{Instant, Key, Part, Pool, Queue, Streams};
 use guestright_transport::path::{Bottleneck, FlowReport, PathConfig};
 use guestright_transport::{
     AnyLink, Discipline, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, Packet,
@@ -20,23 +22,8 @@ use guestright_transport::{
 };
 use guestright_units::Seed;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// Where the calls' sources are; the network behind it is for measurements (RFC 2544, appendix C.2.2).
-pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// Where the file transfers' sources are.
-pub(super) const BULK_SOURCE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
-/// Where the calls' sinks are.
-pub(super) const SINK: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
-/// Where the file transfers' sinks are.
-pub(super) const BULK_SINK: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 2);
-/// The port of the first flow at its source; the next flow has the next one.
-pub(super) const SOURCE_PORT: u16 = 20_000;
-/// The same at its sink.
-pub(super) const SINK_PORT: u16 = 30_000;
-/// The most flows of a kind.
-pub(super) const FLOWS_MAX: u32 = 1_000;
 /// What waits before a host's link, if there is no limit.
 const ENDLESS: QueueLimit = QueueLimit::Packets(1 << 20);
 /// The places of the routers' links: there, and behind it back.
@@ -337,11 +324,6 @@ impl Network for Path {
     }
 }
 
-/// Virtual time is time since the emulator's start.
-pub(super) fn instant(since: Duration) -> Instant {
-    Instant(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
 /// Where a link's queue drops.
 const fn loss_of(link: usize) -> Loss {
     match link {
@@ -349,11 +331,6 @@ const fn loss_of(link: usize) -> Loss {
         2 | 3 => Loss::Second,
         _ => Loss::Access,
     }
-}
-
-/// The same span of time, as the engine has it.
-pub(super) fn span(duration: Duration) -> Nanos {
-    Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The number of the link at a place, and back.

@@ -2,11 +2,9 @@
 
 use super::request::Request;
 use super::worker::{Answer, Late, Note, Order};
-use crate::commands::table::hexadecimal;
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::{Failure, Outcome};
+use crate::error::{BenchError, Doing};
 use guestright_emulator::tcp;
-use guestright_experiment::{self as experiment, Plan, Results, Run, Testbed};
+use guestright_experiment::{Outcome, Plan, Results, Run, Testbed};
 use guestright_netns::Sandbox;
 use guestright_results::Journal;
 use guestright_world::transports;
@@ -29,7 +27,7 @@ const LATE_US: u64 = 2_000;
 
 /// Makes runs on real sockets, one after the other.
 #[derive(Debug)]
-pub(in crate::commands) struct Sockets {
+pub struct Sockets {
     worker: Mutex<Led>,
 }
 
@@ -43,17 +41,15 @@ struct Led {
 }
 
 /// Whether every run of a plan can be made on real sockets of this computer.
-pub(in crate::commands) fn check(plan: &Plan) -> Outcome {
-    if plan.testbed().name() != transports::NAME {
-        let error = anyhow!(
-            "{}: the testbed {} is not on real sockets; only {} is",
-            plan.name(),
-            plan.testbed().name(),
-            transports::NAME
-        );
-        return Err(Failure::config(error).hint("run it on the simulator"));
+///
+/// # Errors
+/// [`BenchError::NotOnSockets`] for another testbed, and [`BenchError::Refused`] with everything that is not to be had.
+pub fn check_plan(plan: &Plan) -> Result<(), BenchError> {
+    let (got, want) = (plan.testbed().name(), transports::NAME);
+    if got != want {
+        return Err(BenchError::NotOnSockets { plan: plan.name().to_owned(), got, want });
     }
-    let offered = tcp::offered().map_err(Failure::network)?;
+    let offered = tcp::offered()?;
     let mut refusals = BTreeSet::new();
     for run in plan.runs() {
         if let Err(error) = Request::read(&run.settings, &offered) {
@@ -63,58 +59,56 @@ pub(in crate::commands) fn check(plan: &Plan) -> Outcome {
     if refusals.is_empty() {
         return Ok(());
     }
-    let refusals: Vec<String> = refusals.into_iter().collect();
-    let error = anyhow!("{} cannot be run on real sockets here\n{}", plan.name(), refusals.join("\n"));
-    Err(Failure::config(error).hint("change these settings, or run it on the simulator"))
+    Err(BenchError::Refused { plan: plan.name().to_owned(), refusals: refusals.into_iter().collect() })
 }
 
-/// How long the runs that are missing will take, in words.
-pub(in crate::commands) fn takes(plan: &Plan, results: &Results) -> String {
+/// About how many seconds the runs that are missing will take.
+#[must_use]
+pub fn seconds_missing(plan: &Plan, results: &Results) -> f64 {
     let missing = plan.runs().into_iter().filter(|run| results.get(run.index).is_none());
     let seconds = missing.map(|run| {
         let is_quic = run.settings.text("transport").is_ok_and(|transport| transport.starts_with("quic"));
         let around = if is_quic { AROUND_QUIC_S } else { AROUND_S };
         run.settings.float("duration_s").unwrap_or(0.0) + around
     });
-    let seconds: f64 = seconds.sum();
-    format!("on real sockets, one after the other: about {:.0} s", seconds.ceil())
+    seconds.sum()
 }
 
 impl Sockets {
-    /// Starts the worker. It ends with the thread that calls this; what is told of runs goes into the folder.
-    pub(in crate::commands) fn start(folder: &Path) -> Result<Self, Failure> {
-        let mode = Sandbox::probe().map_err(|error| {
-            Failure::network(error).hint("`guestright doctor` says what else this computer needs")
-        })?;
+    /// Starts the worker, which is this program with these arguments; there it calls [`serve`](super::serve). It ends with
+    /// the thread that calls this. What is told of runs goes into the folder.
+    ///
+    /// # Errors
+    /// If this computer makes no sandboxes, the worker cannot be started, or the folder cannot be written to.
+    pub fn start(folder: &Path, worker: &[&str]) -> Result<Self, BenchError> {
+        let mode = Sandbox::probe().map_err(BenchError::NoSandbox)?;
         let program = std::env::current_exe()?;
-        let mut command = Sandbox::command(mode, &program, ["netns-worker"]);
+        let mut command = Sandbox::command(mode, &program, worker);
         // Ctrl-C is for us.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("start the process that makes runs on real sockets")?;
+        let mut child = command.spawn().doing("start the process that makes runs on real sockets")?;
         let orders = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().context("its answers")?);
-        let (mut notes, kept) = Journal::open(&folder.join(NOTES)).map_err(Failure::config)?;
+        let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));
+        let (mut notes, kept) = Journal::open(&folder.join(NOTES))?;
         match kept.head {
             Some(_) => notes.go_on(kept.lines.len()),
             None => notes.begin(&json!({ "notes": "one line for each run" }).to_string()),
-        }
-        .map_err(Failure::config)?;
+        }?;
         Ok(Self { worker: Mutex::new(Led { child, orders, answers, notes, made: Vec::new() }) })
     }
 
     /// Makes a run.
-    pub(in crate::commands) fn run(
-        &self,
-        run: &Run,
-        testbed: &dyn Testbed,
-    ) -> Result<experiment::Outcome, Failure> {
+    ///
+    /// # Errors
+    /// If the run fails, the worker has ended, or the notes cannot be written.
+    pub fn run(&self, run: &Run, testbed: &dyn Testbed) -> Result<Outcome, BenchError> {
         let mut led = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         let order = Order { settings: (*run.settings).clone(), seed: run.seed.0 };
         let row = match led.ask(&order)? {
             Answer::Measured(row) => row,
-            Answer::Failed(what) => return Err(Failure::network(anyhow!(what))),
+            Answer::Failed(what) => return Err(BenchError::Run(what)),
         };
-        let mut outcome = experiment::Outcome::default();
+        let mut outcome = Outcome::default();
         for metric in testbed.metrics() {
             outcome.set(metric.name, row.metrics.get(metric.name).copied().flatten());
         }
@@ -122,16 +116,17 @@ impl Sockets {
         let line = json!({
             "run": run.index,
             "case": run.case,
-            "seed": hexadecimal(&run.seed.0),
+            "seed": run.seed.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
             "note": row.note,
         });
-        led.notes.add(&line.to_string()).map_err(Failure::config)?;
+        led.notes.add(&line.to_string())?;
         led.made.push(row.note);
         Ok(outcome)
     }
 
     /// How late packets were, and what could not be had.
-    pub(in crate::commands) fn accuracy(&self) -> String {
+    #[must_use]
+    pub fn accuracy(&self) -> String {
         let led = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         said(&led.made)
     }
@@ -164,11 +159,10 @@ fn said(notes: &[Note]) -> String {
 }
 
 impl Led {
-    fn ask(&mut self, order: &Order) -> Result<Answer, Failure> {
+    fn ask(&mut self, order: &Order) -> Result<Answer, BenchError> {
         let ended = |child: &mut Child| {
             let status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-            Failure::network(anyhow!("the process that makes runs on real sockets has ended ({status})"))
-                .hint("its last words are above; the same command goes on from here")
+            BenchError::WorkerEnded { status }
         };
         let Some(orders) = &mut self.orders else { return Err(ended(&mut self.child)) };
         let text = serde_json::to_string(order)? + "\n";
@@ -177,12 +171,12 @@ impl Led {
             return Err(ended(&mut self.child));
         }
         let mut line = String::new();
-        self.answers.read_line(&mut line).context("read what the run gave")?;
+        self.answers.read_line(&mut line).doing("read what the run gave")?;
         if line.is_empty() {
             self.orders = None;
             return Err(ended(&mut self.child));
         }
-        Ok(serde_json::from_str(&line).context("understand what the run gave")?)
+        serde_json::from_str(&line).doing("understand what the run gave")
     }
 }
 

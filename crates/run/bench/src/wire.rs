@@ -1,11 +1,9 @@
-//! The socket and the clock of `guestright-lab traffic`.
+//! A UDP socket and a clock, for voice between two computers.
 //!
 //! One thread only receives, so that each datagram gets its time at once. The other sends, and sleeps until the next
 //! packet is due: on a channel, whose timeout the kernel keeps within some 0.1 ms.
 
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
-use guestright_cli::signals::Signals;
+use crate::error::BenchError;
 use guestright_clock::Clock;
 use guestright_units::Time;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
@@ -29,7 +27,8 @@ const BATCH_MAX: usize = 64;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What comes in.
-pub(super) enum Input {
+#[derive(Debug)]
+pub enum Input {
     Datagram {
         bytes: Vec<u8>,
         from: SocketAddr,
@@ -40,13 +39,27 @@ pub(super) enum Input {
 }
 
 /// A UDP socket with a thread that receives.
-pub(super) struct Wire {
+#[derive(Debug)]
+pub struct Wire {
     socket: Arc<UdpSocket>,
     clock: Clock,
     inputs: Receiver<Input>,
+    stop: Stop,
     over: Arc<AtomicBool>,
     /// Datagrams that this program lost: arrived and not waited for, or not let out.
     dropped: Arc<AtomicU64>,
+}
+
+/// With it another thread says that a wire's owner is to end.
+#[derive(Clone, Debug)]
+pub struct Stop(SyncSender<Input>);
+
+impl Stop {
+    /// Puts [`Input::Stop`] behind what has come in. Whether the wire is still there.
+    #[must_use]
+    pub fn stop(&self) -> bool {
+        self.0.send(Input::Stop).is_ok()
+    }
 }
 
 impl Drop for Wire {
@@ -57,24 +70,23 @@ impl Drop for Wire {
 
 impl Wire {
     /// A socket that takes datagrams from anybody.
-    pub(super) fn listen(address: SocketAddr) -> Result<Self, Failure> {
-        let socket = UdpSocket::bind(address).map_err(|error| {
-            Failure::network(anyhow!("listen at UDP {address}: {error}")).hint("another address with --bind")
-        })?;
+    pub fn listen(address: SocketAddr) -> Result<Self, BenchError> {
+        let socket = UdpSocket::bind(address)
+            .map_err(|source| BenchError::Listen { address: format!("UDP {address}"), source })?;
         Self::start(socket)
     }
 
     /// A socket that takes datagrams from one peer only.
-    pub(super) fn connect(peer: SocketAddr) -> Result<Self, Failure> {
+    pub fn connect(peer: SocketAddr) -> Result<Self, BenchError> {
         let any: IpAddr =
             if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = UdpSocket::bind((any, 0)).context("open a UDP socket").map_err(Failure::network)?;
+        let socket = UdpSocket::bind((any, 0)).map_err(BenchError::Socket)?;
         let connected = socket.connect(peer);
-        connected.map_err(|error| Failure::network(anyhow!("there is no way to {peer}: {error}")))?;
+        connected.map_err(|source| BenchError::NoWay { peer, source })?;
         Self::start(socket)
     }
 
-    fn start(socket: UdpSocket) -> Result<Self, Failure> {
+    fn start(socket: UdpSocket) -> Result<Self, BenchError> {
         socket.set_read_timeout(Some(LOOK))?;
         if let Err(error) = set_socket_recv_buffer_size(&socket, KERNEL_BYTES) {
             tracing::warn!(%error, "the kernel's buffer for datagrams stays small");
@@ -83,6 +95,7 @@ impl Wire {
         let wire = Self {
             socket: Arc::new(socket),
             clock: Clock::start(),
+            stop: Stop(sender.clone()),
             inputs,
             over: Arc::default(),
             dropped: Arc::default(),
@@ -92,29 +105,34 @@ impl Wire {
             clock: wire.clock.clone(),
             over: Arc::clone(&wire.over),
             dropped: Arc::clone(&wire.dropped),
-            inputs: sender.clone(),
+            inputs: sender,
         };
         thread::Builder::new().name("receive".into()).spawn(move || receiving.run())?;
-        watch_signals(sender)?;
         Ok(wire)
     }
 
+    /// For the thread that hears signals.
+    #[must_use]
+    pub fn stop_handle(&self) -> Stop {
+        self.stop.clone()
+    }
+
     /// The address that it listens at.
-    pub(super) fn address(&self) -> Result<SocketAddr, Failure> {
+    pub fn address(&self) -> Result<SocketAddr, BenchError> {
         Ok(self.socket.local_addr()?)
     }
 
-    pub(super) fn now(&mut self) -> Time {
+    pub fn now(&mut self) -> Time {
         self.clock.now()
     }
 
     /// Sends to the peer.
-    pub(super) fn send(&self, bytes: &[u8]) {
+    pub fn send(&self, bytes: &[u8]) {
         self.sent(self.socket.send(bytes));
     }
 
     /// Sends to somebody.
-    pub(super) fn send_to(&self, bytes: &[u8], to: SocketAddr) {
+    pub fn send_to(&self, bytes: &[u8], to: SocketAddr) {
         self.sent(self.socket.send_to(bytes, to));
     }
 
@@ -131,12 +149,12 @@ impl Wire {
     }
 
     /// Datagrams that were lost in this computer.
-    pub(super) fn dropped(&self) -> u64 {
+    pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
     /// Waits until a time, or for what comes before it.
-    pub(super) fn wait(&mut self, until: Option<Time>, idle: Duration) -> Vec<Input> {
+    pub fn wait(&mut self, until: Option<Time>, idle: Duration) -> Vec<Input> {
         let longest = until.map_or(idle, |time| self.clock.until(time).min(idle));
         let first = self.inputs.recv_timeout(longest).ok();
         first.into_iter().chain(self.inputs.try_iter().take(BATCH_MAX - 1)).collect()
@@ -170,22 +188,4 @@ impl Receiving {
             }
         }
     }
-}
-
-/// Turns signals into inputs, on a thread of its own that ends with the program.
-fn watch_signals(inputs: SyncSender<Input>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Taken over before anything is printed, so that whoever waits for that may send one.
-    let mut signals = runtime.block_on(async { Signals::take() })?;
-    thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(async {
-            loop {
-                signals.recv().await;
-                if inputs.send(Input::Stop).is_err() {
-                    return;
-                }
-            }
-        });
-    })?;
-    Ok(())
 }

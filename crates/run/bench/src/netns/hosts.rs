@@ -1,16 +1,12 @@
 //! The two hosts of a run: the sources' and the sinks', with the emulated network between them.
 
-use super::path::{BULK_SINK, BULK_SOURCE, SINK, SOURCE};
+use super::addresses::{BULK_SINK, BULK_SOURCE, FAR, NEAR, SINK, SOURCE};
 use super::request::Request;
-use guestright_cli::failure::Failure;
+use crate::error::BenchError;
 use guestright_emulator::Device;
 use guestright_netns::{NetnsError, World};
 use std::net::Ipv4Addr;
 
-/// Where the sources are.
-pub(super) const NEAR: &str = "near";
-/// Where the sinks are.
-pub(super) const FAR: &str = "far";
 /// The interface to the network, on either host.
 const INTERFACE: &str = "path0";
 /// Packets that the kernel holds for the emulator. It takes them at once; there is no queue but those of the path.
@@ -37,7 +33,7 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// Makes both.
-    pub(super) fn build(request: &Request) -> Result<Self, Failure> {
+    pub(super) fn build(request: &Request) -> Result<Self, BenchError> {
         let mut world = World::new("lab-")?;
         let mut open = |host: &str| {
             world.add_host(host)?;
@@ -49,7 +45,7 @@ impl Hosts {
             world.sysctl(host, "net.ipv4.tcp_sack", if request.tcp.sack { "1" } else { "0" })?;
             world.sysctl(host, "net.ipv4.tcp_ecn", if request.tcp.ecn { "1" } else { "0" })?;
             let device = world.within(host, || Device::open(INTERFACE))??;
-            Ok::<Device, Failure>(device)
+            Ok::<Device, BenchError>(device)
         };
         let (near, far) = (open(NEAR)?, open(FAR)?);
         let hosts = Self { world, near, far };

@@ -3,15 +3,14 @@
 //! Connections are made before a run begins, as TCP's are. All calls share a thread; each has a socket of its own at
 //! either end, so that the path knows whose a packet is.
 
-use super::ledger::LABEL_BYTES;
-use super::path::instant;
-use super::sockets::{self, Pair};
-use super::voice::{Heard, Span, Spoken};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use super::addresses::addresses;
+use super::request::Quic;
+use crate::error::BenchError;
+use crate::virtual_time::instant;
+use crate::voice::{Heard, LABEL_BYTES, Pair, Span, Spoken};
 use guestright_emulator::{Lateness, make_urgent};
 use guestright_engine::Instant as Moment;
-use guestright_quic_io::{Algorithm, Carriage, Clock, SentReport, VoiceReceiver, VoiceSender, VoiceSettings};
+use guestright_quic_io::{Carriage, Clock, SentReport, VoiceReceiver, VoiceSender, VoiceSettings};
 use guestright_units::Time;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, mpsc};
@@ -26,19 +25,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// After how much silence of the other a connection is given up.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How calls are carried over QUIC.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Quic {
-    pub(super) carriage: Carriage,
-    pub(super) algorithm: Algorithm,
-    pub(super) ack_every: u32,
-    pub(super) mtu_discovery: bool,
-}
-
 /// Calls that are connected, on their thread.
 pub(super) struct Calls {
     begin: oneshot::Sender<Span>,
-    thread: JoinHandle<Result<Spoken, Failure>>,
+    thread: JoinHandle<Result<Spoken, BenchError>>,
 }
 
 /// What the thread is told.
@@ -59,7 +49,7 @@ impl Calls {
         (packet_bytes, send_buffer): (u32, usize),
         arrivals: Vec<Vec<Moment>>,
         started: Instant,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BenchError> {
         let settings = VoiceSettings {
             send_buffer: u32::try_from(send_buffer).unwrap_or(u32::MAX),
             ack_every: quic.ack_every,
@@ -80,16 +70,18 @@ impl Calls {
             // It has given up, and says why.
             Err(_) => match thread.join() {
                 Ok(Err(failure)) => Err(failure),
-                Ok(Ok(_)) | Err(_) => Err(Failure::user(anyhow!("QUIC's thread ended before it was ready"))),
+                Ok(Ok(_)) | Err(_) => {
+                    Err(BenchError::Panicked { what: "QUIC's thread ended before it was ready" })
+                }
             },
         }
     }
 
     /// Speaks and listens until the end.
-    pub(super) fn run(self, span: Span) -> Result<Spoken, Failure> {
+    pub(super) fn run(self, span: Span) -> Result<Spoken, BenchError> {
         // If nobody listens any more, it has ended, and says why.
         let _ = self.begin.send(span);
-        self.thread.join().map_err(|_| Failure::user(anyhow!("QUIC's thread ended in a panic")))?
+        self.thread.join().map_err(|_| BenchError::Panicked { what: "QUIC's thread ended in a panic" })?
     }
 }
 
@@ -97,7 +89,7 @@ async fn speak(
     plan: Plan,
     ready: mpsc::Sender<()>,
     begun: oneshot::Receiver<Span>,
-) -> Result<Spoken, Failure> {
+) -> Result<Spoken, BenchError> {
     let urgency = make_urgent(PRIORITY);
     let started = plan.started;
     let clock: Clock = Arc::new(move || time(started.elapsed()));
@@ -109,13 +101,13 @@ async fn speak(
         let (end, ended) = oneshot::channel::<()>();
         ends.push(end);
         receivers.push(tokio::spawn(receiver.run(async { drop(ended.await) })));
-        let peer = SocketAddr::V4(sockets::addresses(plan.between, flow).1);
+        let peer = SocketAddr::V4(addresses(plan.between, flow).1);
         senders.push(VoiceSender::connect(near, peer, key, &plan.settings, Arc::clone(&clock), flow).await?);
     }
     if ready.send(()).is_err() {
-        return Err(Failure::user(anyhow!("nobody waits for the calls")));
+        return Err(BenchError::Panicked { what: "nobody waits for the calls" });
     }
-    let span = begun.await.context("the run did not begin")?;
+    let span = begun.await.map_err(|_| BenchError::Panicked { what: "the run did not begin" })?;
     let begin = span.begin.saturating_duration_since(started);
     let label = if plan.settings.carriage == Carriage::Datagrams { LABEL_BYTES } else { 0 };
     let bytes = plan.packet_bytes + u32::try_from(label).unwrap_or_default();
@@ -132,7 +124,8 @@ async fn speak(
     let mut lateness = Lateness::default();
     let mut thrown = Vec::new();
     for call in calls {
-        let (report, spoken) = call.await.context("a call ended in a panic")?;
+        let (report, spoken) =
+            call.await.map_err(|_| BenchError::Panicked { what: "a call ended in a panic" })?;
         if let Some(reason) = &report.lost {
             tracing::warn!(reason, "a call over QUIC was cut off");
         }
@@ -142,7 +135,9 @@ async fn speak(
     drop(ends);
     let mut heard = Vec::new();
     for receiver in receivers {
-        heard.extend(receiver.await.context("a listener ended in a panic")?);
+        heard.extend(
+            receiver.await.map_err(|_| BenchError::Panicked { what: "a listener ended in a panic" })?,
+        );
     }
     heard.sort_unstable_by_key(|heard| (heard.at, heard.call, heard.number));
     let until = span.end.saturating_duration_since(started);

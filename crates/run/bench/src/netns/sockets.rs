@@ -1,9 +1,8 @@
 //! Sockets at both ends of the path, each pair with the ports of its flow.
 
-use super::hosts::{FAR, NEAR};
-use super::path::{SINK_PORT, SOURCE_PORT};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use super::addresses::{FAR, NEAR, addresses};
+use crate::error::{BenchError, Doing};
+use crate::voice::Pair;
 use guestright_emulator::tcp;
 use guestright_netns::World;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,13 +17,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// Both ends of a flow.
-#[derive(Debug)]
-pub(in super::super) struct Pair {
-    pub(in super::super) near: OwnedFd,
-    pub(in super::super) far: OwnedFd,
-}
-
 /// What a TCP socket is to be.
 #[derive(Clone, Debug)]
 pub(super) struct TcpOptions {
@@ -36,20 +28,13 @@ pub(super) struct TcpOptions {
     pub(super) thin: bool,
 }
 
-/// The addresses of the flow of this number.
-pub(super) fn addresses((near, far): (Ipv4Addr, Ipv4Addr), flow: u32) -> (SocketAddrV4, SocketAddrV4) {
-    let flow = u16::try_from(flow).unwrap_or(u16::MAX);
-    let port = |first: u16| first.saturating_add(flow);
-    (SocketAddrV4::new(near, port(SOURCE_PORT)), SocketAddrV4::new(far, port(SINK_PORT)))
-}
-
 /// Sockets of UDP, bound at both ends and, unless somebody else says where packets go, connected.
 pub(super) fn udp(
     world: &World,
     between: (Ipv4Addr, Ipv4Addr),
     flows: u32,
     is_connected: bool,
-) -> Result<Vec<Pair>, Failure> {
+) -> Result<Vec<Pair>, BenchError> {
     let make = |is_near: bool| {
         move || {
             (0..flows)
@@ -66,8 +51,8 @@ pub(super) fn udp(
                 .collect::<rustix::io::Result<Vec<OwnedFd>>>()
         }
     };
-    let near = world.within(NEAR, make(true))?.context("make sockets of UDP")?;
-    let far = world.within(FAR, make(false))?.context("make sockets of UDP")?;
+    let near = world.within(NEAR, make(true))?.doing("make sockets of UDP")?;
+    let far = world.within(FAR, make(false))?.doing("make sockets of UDP")?;
     Ok(near.into_iter().zip(far).map(|(near, far)| Pair { near, far }).collect())
 }
 
@@ -77,7 +62,7 @@ pub(super) fn tcp(
     between: (Ipv4Addr, Ipv4Addr),
     flows: u32,
     options: &TcpOptions,
-) -> Result<Vec<Pair>, Failure> {
+) -> Result<Vec<Pair>, BenchError> {
     let listeners = world.within(FAR, || {
         let listener = |flow| {
             let socket = socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, None)?;
@@ -88,28 +73,27 @@ pub(super) fn tcp(
             listen(&socket, 1)?;
             Ok(socket)
         };
-        (0..flows).map(listener).collect::<Result<Vec<OwnedFd>, Failure>>()
+        (0..flows).map(listener).collect::<Result<Vec<OwnedFd>, BenchError>>()
     })??;
     let near = world.within(NEAR, || {
         (0..flows)
             .map(|flow| caller(addresses(between, flow), options))
-            .collect::<Result<Vec<OwnedFd>, Failure>>()
+            .collect::<Result<Vec<OwnedFd>, BenchError>>()
     })??;
     let until = Instant::now() + PATIENCE;
     let pair = |(near, listener): (OwnedFd, OwnedFd)| {
         wait_for(&listener, PollFlags::IN, until)?;
-        let far = accept_with(&listener, FLAGS).context("accept a connection")?;
+        let far = accept_with(&listener, FLAGS).doing("accept a connection")?;
         wait_for(&near, PollFlags::OUT, until)?;
-        sockopt::socket_error(&near).context("read a socket's error")?.context("connect through the path")?;
+        sockopt::socket_error(&near).doing("read a socket's error")?.doing("connect through the path")?;
         Ok(Pair { near, far })
     };
     near.into_iter().zip(listeners).map(pair).collect()
 }
 
 /// A socket of TCP that is being connected.
-fn caller((near, far): (SocketAddrV4, SocketAddrV4), options: &TcpOptions) -> Result<OwnedFd, Failure> {
-    let socket =
-        socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, None).context("make a socket")?;
+fn caller((near, far): (SocketAddrV4, SocketAddrV4), options: &TcpOptions) -> Result<OwnedFd, BenchError> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, None).doing("make a socket")?;
     tcp::set_congestion(&socket, &options.congestion)?;
     tcp::set_nodelay(&socket, !options.nagle)?;
     if let Some(bytes) = options.segment_bytes {
@@ -118,26 +102,24 @@ fn caller((near, far): (SocketAddrV4, SocketAddrV4), options: &TcpOptions) -> Re
     if options.thin {
         tcp::set_unsent_max(&socket, 1)?;
     }
-    bind(&socket, &near).with_context(|| format!("bind {near}"))?;
+    bind(&socket, &near).doing(format!("bind {near}"))?;
     match connect(&socket, &far) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
-        Err(error) => Err(Failure::network(anyhow!(error).context(format!("connect to {far}")))),
+        Err(error) => Err(error).doing(format!("connect to {far}")),
     }
 }
 
-fn wait_for(socket: &OwnedFd, flags: PollFlags, until: Instant) -> Result<(), Failure> {
+fn wait_for(socket: &OwnedFd, flags: PollFlags, until: Instant) -> Result<(), BenchError> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: i64::from(left.subsec_nanos()) };
         match poll(&mut [PollFd::new(socket, flags)], Some(&left)) {
             Ok(0) => {
-                return Err(Failure::network(anyhow!(
-                    "no connection came about through the path in {PATIENCE:?}"
-                )));
+                return Err(BenchError::NoConnection { within: PATIENCE });
             }
             Ok(_) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Failure::network(anyhow!(error).context("wait for a connection"))),
+            Err(error) => return Err(error).doing("wait for a connection"),
         }
     }
 }

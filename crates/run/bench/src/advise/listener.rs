@@ -2,11 +2,10 @@
 
 use super::leg::Way;
 use super::protocol::{Answer, Ask, CarrierName, Leg, PATIENCE, Talk, VERSION};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::{Failure, Outcome};
+use crate::error::{BenchError, Doing};
 use guestright_emulator::tcp;
 use rand::Rng;
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -19,26 +18,39 @@ const SESSION_MAX: Duration = Duration::from_secs(1_800);
 
 /// Whom it listens to, and how often.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Config {
-    pub(super) bind: SocketAddr,
-    pub(super) from: Option<IpAddr>,
-    pub(super) runs: Option<u32>,
+pub struct ListenerConfig {
+    pub bind: SocketAddr,
+    pub from: Option<IpAddr>,
+    pub runs: Option<u32>,
 }
 
 /// A connection that carries voice, with its token.
 type Joined = (u64, TcpStream);
 
-pub(super) fn listen(config: &Config, out: &mut impl Write) -> Outcome {
-    let listener =
-        TcpListener::bind(config.bind)
-            .with_context(|| format!("listen at TCP {}", config.bind))
-            .map_err(|error| Failure::network(error).hint("another --bind, or end what listens there"))?;
-    let local = listener.local_addr().context("read the own address")?;
-    writeln!(out, "listening at {local}, TCP and UDP")?;
-    out.flush()?;
+/// What a listener does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenerEvent {
+    /// It waits for callers at this address, TCP and UDP.
+    Listening(SocketAddr),
+    /// Somebody there has begun to measure.
+    Measured(IpAddr),
+}
+
+/// Lets others measure until so many have; `tell` hears of it, and its error ends the listener.
+///
+/// # Errors
+/// If the address cannot be listened at, or connections cannot be accepted.
+pub fn listen(
+    config: &ListenerConfig,
+    mut tell: impl FnMut(ListenerEvent) -> io::Result<()>,
+) -> Result<(), BenchError> {
+    let listener = TcpListener::bind(config.bind)
+        .map_err(|source| BenchError::Listen { address: format!("TCP {}", config.bind), source })?;
+    let local = listener.local_addr().doing("read the own address")?;
+    tell(ListenerEvent::Listening(local))?;
     let (mut left, mut session) = (config.runs, None::<Session>);
     loop {
-        let (stream, peer) = listener.accept().context("accept a connection")?;
+        let (stream, peer) = listener.accept().doing("accept a connection")?;
         let Some(first) = first_line(stream, peer, config.from) else { continue };
         let is_busy = session.as_ref().is_some_and(|session| !session.thread.is_finished());
         match first {
@@ -54,8 +66,7 @@ pub(super) fn listen(config: &Config, out: &mut impl Write) -> Outcome {
             (Ask::Hello { version }, talk) => {
                 let (joined, coming) = sync_channel(1);
                 let thread = thread::spawn(move || serve(talk, version, local, peer.ip(), &coming));
-                writeln!(out, "{} measures", peer.ip())?;
-                out.flush()?;
+                tell(ListenerEvent::Measured(peer.ip()))?;
                 if left == Some(1) {
                     return last(&listener, thread, &joined, (peer.ip(), config.from));
                 }
@@ -79,16 +90,16 @@ fn last(
     thread: thread::JoinHandle<()>,
     joined: &SyncSender<Joined>,
     (peer, from): (IpAddr, Option<IpAddr>),
-) -> Outcome {
+) -> Result<(), BenchError> {
     thread::scope(|scope| {
-        let own = listener.local_addr().context("read the own address")?;
+        let own = listener.local_addr().doing("read the own address")?;
         let waker = scope.spawn(move || {
             let _ = thread.join();
             // Somebody has to come for `accept` to return.
             let _ = TcpStream::connect_timeout(&reachable(own), FIRST_LINE);
         });
         while !waker.is_finished() {
-            let (stream, other) = listener.accept().context("accept a connection")?;
+            let (stream, other) = listener.accept().doing("accept a connection")?;
             match first_line(stream, other, from) {
                 Some((Ask::Join { token }, talk)) if other.ip() == peer => {
                     let _ = joined.try_send((token, talk.into_stream()));
@@ -239,10 +250,4 @@ fn greeted(socket: &UdpSocket, peer: IpAddr, token: u64) -> io::Result<SocketAdd
             Err(error) => return Err(error),
         }
     }
-}
-
-/// A version that does not fit.
-pub(super) fn other_version(theirs: u32) -> Failure {
-    Failure::user(anyhow!("the other end speaks version {theirs} of this measurement, this one {VERSION}"))
-        .hint("run the same version of guestright at both ends")
 }

@@ -1,15 +1,16 @@
 //! One run on real sockets.
 
+use super::addresses::{BULK_SINK, BULK_SOURCE, SINK, SOURCE};
 use super::bulk::Transfers;
 use super::hosts::Hosts;
 use super::ledger::Crossing;
-use super::path::{BULK_SINK, BULK_SOURCE, Carriage, Path, SINK, SOURCE, instant, span};
+use super::path::{Carriage, Path};
 use super::quic::Calls;
 use super::request::{Carrier, Request};
 use super::sockets::{self, TcpOptions};
-use super::voice::{Ends, Heard, Span, Spoken, Voice};
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use crate::error::{BenchError, Doing};
+use crate::virtual_time::{instant, span};
+use crate::voice::{Ends, Heard, Span, Spoken, Voice};
 use guestright_emulator::{Account, Emulator};
 use guestright_engine::{Instant as Moment, Nanos, Streams};
 use guestright_netns::World;
@@ -49,7 +50,7 @@ pub(super) struct VoiceNotes {
 }
 
 /// Makes one run: it takes as long as it lasts.
-pub(super) fn run(request: &Request, seed: &Seed) -> Result<Measured, Failure> {
+pub(super) fn run(request: &Request, seed: &Seed) -> Result<Measured, BenchError> {
     let streams = Streams::new(seed.clone());
     let arrivals = request.setup.arrivals(&streams)?;
     let starts = request.setup.starts(&streams);
@@ -79,7 +80,7 @@ pub(super) fn run(request: &Request, seed: &Seed) -> Result<Measured, Failure> {
         let bulk = thread::Builder::new()
             .name("bulk".to_owned())
             .spawn_scoped(scope, || transfers.run(span_of_run))?;
-        Ok::<_, Failure>((joined(voice)??, joined(bulk)?.context("file transfers")?))
+        Ok::<_, BenchError>((joined(voice)??, joined(bulk)?.doing("file transfers")?))
     })?;
     let (path, account) = emulator.stop()?;
     let begin = instant(begin);
@@ -93,9 +94,9 @@ enum Speech {
 }
 
 impl Speech {
-    fn run(self, span: Span) -> Result<Spoken, Failure> {
+    fn run(self, span: Span) -> Result<Spoken, BenchError> {
         match self {
-            Self::Sockets(voice) => Ok(voice.run(span).context("speak and listen on sockets")?),
+            Self::Sockets(voice) => voice.run(span).doing("speak and listen on sockets"),
             Self::Quic(calls) => calls.run(span),
         }
     }
@@ -106,7 +107,7 @@ fn connect(
     world: &World,
     arrivals: &[Vec<Moment>],
     started: Instant,
-) -> Result<Speech, Failure> {
+) -> Result<Speech, BenchError> {
     let (between, flows) = ((SOURCE, SINK), request.setup.flows());
     let arrivals = arrivals.to_vec();
     let pairs = match &request.carrier {
@@ -136,18 +137,16 @@ fn connect(
     }))
 }
 
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, Failure> {
-    thread.join().map_err(|_| {
-        Failure::user(anyhow!("a thread ended in a panic")).hint("please report it with the plan")
-    })
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, BenchError> {
+    thread.join().map_err(|_| BenchError::Panicked { what: "a thread ended in a panic" })
 }
 
 /// Until the last acknowledgement of what made connections has crossed.
-fn wait_until_quiet(emulator: &Emulator<Path>) -> Result<(), Failure> {
+fn wait_until_quiet(emulator: &Emulator<Path>) -> Result<(), BenchError> {
     let until = Instant::now() + QUIET_MAX;
     while !emulator.with(|path, _| path.is_quiet()) {
         if Instant::now() > until {
-            return Err(Failure::network(anyhow!("the path did not fall quiet within {QUIET_MAX:?}")));
+            return Err(BenchError::NotQuiet { within: QUIET_MAX });
         }
         thread::sleep(QUIET_EVERY);
     }

@@ -1,7 +1,6 @@
 //! File transfers without end, beside the calls.
 
-use super::sockets::Pair;
-use super::voice::Span;
+use crate::voice::{Pair, Span};
 use guestright_emulator::{Ready, Wait};
 use guestright_engine::Instant as Moment;
 use rustix::net::SendFlags;

@@ -49,10 +49,10 @@ impl Testbed for Fake {
 }
 
 /// All testbeds of tests.
-pub(super) const TESTBEDS: &[&dyn Testbed] = &[&Fake];
+pub(crate) const TESTBEDS: &[&dyn Testbed] = &[&Fake];
 
 /// The text of a plan: two cases, five points, four seeds, and whatever is added.
-pub(super) fn text(more: &str) -> String {
+pub(crate) fn text(more: &str) -> String {
     format!(
         r#"
 name = "fake-plan"
@@ -80,6 +80,6 @@ settings = {{ share = 0.07 }}
 }
 
 /// That plan.
-pub(super) fn plan(more: &str) -> Plan {
+pub(crate) fn plan(more: &str) -> Plan {
     Plan::parse(&text(more), TESTBEDS).unwrap_or_else(|error| panic!("{error}"))
 }

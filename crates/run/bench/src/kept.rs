@@ -4,12 +4,19 @@
 //! interruption, and a change of the plan's texts, claims and sweep too. They do not survive another program, since it
 //! may simulate differently; a program is known by the digest of its file.
 
-use super::super::record::Program;
-use guestright_cli::failure::Failure;
+use crate::error::BenchError;
 use guestright_experiment::{Adopted, Plan, Results, ResultsError, Row, Run};
 use guestright_results::Journal;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// Which program makes rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramId<'a> {
+    pub version: &'a str,
+    /// Of its file, in hexadecimal digits.
+    pub sha256: &'a str,
+}
 
 /// The first line of a journal. The others are rows as comma-separated values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,39 +29,42 @@ struct Head {
 
 /// The rows of a plan's finished runs.
 #[derive(Debug)]
-pub(super) struct KeptRows {
+pub struct KeptRows {
     journal: Journal,
     strangers: usize,
 }
 
 /// What was kept before. Nothing of it is changed yet.
 #[derive(Debug)]
-pub(super) struct Looked {
+pub struct Looked {
     journal: Journal,
     head: Head,
     /// How many lines are good; nothing if the journal has to begin afresh.
     good: Option<usize>,
-    pub(super) results: Results,
+    pub results: Results,
     /// Why what was there is of no use, if so.
-    pub(super) afresh: Option<String>,
+    pub afresh: Option<String>,
     /// Rows of runs that the plan does not have as it is run now: those of the whole plan, when it is run quickly.
-    pub(super) strangers: usize,
+    pub strangers: usize,
     /// Lines that do not count, because the first of them is no row.
-    pub(super) damaged: usize,
+    pub damaged: usize,
 }
 
 impl KeptRows {
     /// Opens the journal of a plan and leaves what is in it as it is.
-    pub(super) fn look(
+    ///
+    /// # Errors
+    /// If another program writes to it, or it cannot be read.
+    pub fn look(
         path: &Path,
         plan: &Plan,
-        program: &Program,
+        program: ProgramId<'_>,
         is_fresh: bool,
-    ) -> Result<Looked, Failure> {
-        let (journal, found) = Journal::open(path).map_err(Failure::config)?;
+    ) -> Result<Looked, BenchError> {
+        let (journal, found) = Journal::open(path)?;
         let head = Head {
-            version: program.version.clone(),
-            program_sha256: program.sha256.clone(),
+            version: program.version.to_owned(),
+            program_sha256: program.sha256.to_owned(),
             columns: Results::csv_header(plan).trim_end().to_owned(),
         };
         let usable = match &found.head {
@@ -76,29 +86,37 @@ impl KeptRows {
     }
 
     /// Keeps a row.
-    pub(super) fn add(&mut self, plan: &Plan, run: &Run, row: &Row) -> Result<(), Failure> {
-        self.journal.add(Results::csv_row(plan, run, row).trim_end()).map_err(Failure::config)
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, plan: &Plan, run: &Run, row: &Row) -> Result<(), BenchError> {
+        Ok(self.journal.add(Results::csv_row(plan, run, row).trim_end())?)
     }
 
     /// The plan is done. Unless there are rows of other runs, nothing has to be kept any more.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If the journal cannot be taken away.
+    pub fn finish(self) -> Result<(), BenchError> {
         if self.strangers > 0 {
             // All of them: those that were made now are of use to the whole plan too.
             return Ok(());
         }
-        self.journal.remove().map_err(Failure::config)
+        Ok(self.journal.remove()?)
     }
 }
 
 impl Looked {
     /// Takes away what is of no use, and is ready for rows.
-    pub(super) fn begin(self) -> Result<(KeptRows, Results), Failure> {
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn begin(self) -> Result<(KeptRows, Results), BenchError> {
         let Self { mut journal, head, good, results, strangers, .. } = self;
         match good {
             Some(good) => journal.go_on(good),
             None => journal.begin(&serde_json::to_string(&head)?),
-        }
-        .map_err(Failure::config)?;
+        }?;
         Ok((KeptRows { journal, strangers }, results))
     }
 }
@@ -137,10 +155,10 @@ fn read(plan: &Plan, lines: &[String]) -> Result<(Adopted, usize), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::fake;
+    use crate::fake;
 
-    fn program(version: &str, sha256: &str) -> Program {
-        Program { version: version.to_owned(), commit: None, sha256: sha256.to_owned() }
+    fn program<'a>(version: &'a str, sha256: &'a str) -> ProgramId<'a> {
+        ProgramId { version, sha256 }
     }
 
     fn row(loss: f64) -> Row {
@@ -160,7 +178,7 @@ mod tests {
     }
 
     fn look(path: &Path, plan: &Plan, is_fresh: bool) -> Looked {
-        KeptRows::look(path, plan, &program("1", "aa"), is_fresh).unwrap()
+        KeptRows::look(path, plan, program("1", "aa"), is_fresh).unwrap()
     }
 
     fn rows(results: &Results) -> Vec<bool> {
@@ -194,7 +212,7 @@ mod tests {
         for (program, is_fresh, words) in cases {
             let plan = filled(&path);
             let before = std::fs::read(&path).unwrap();
-            let looked = KeptRows::look(&path, &plan, &program, is_fresh).unwrap();
+            let looked = KeptRows::look(&path, &plan, program, is_fresh).unwrap();
             let afresh = looked.afresh.as_ref().unwrap();
             assert!(afresh.contains(words), "{afresh}");
             assert_eq!(rows(&looked.results), [false; 6]);

@@ -3,19 +3,19 @@
 //! `io` knows devices and waits ([`guestright_emulator`]), `sim` knows links and queues ([`guestright_transport`]), and
 //! neither knows the other: here they are joined.
 
+mod addresses;
 mod bulk;
 mod emulated;
 mod figures;
 mod hand;
 mod hosts;
-pub(super) mod ledger;
+mod ledger;
 mod packet;
 mod path;
 mod quic;
 mod request;
-pub(super) mod sockets;
-pub(super) mod voice;
+mod sockets;
 mod worker;
 
-pub(super) use hand::{Sockets, check, takes};
-pub(super) use worker::Worker;
+pub use hand::{Sockets, check_plan, seconds_missing};
+pub use worker::serve;

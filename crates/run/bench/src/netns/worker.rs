@@ -3,8 +3,7 @@
 use super::emulated::{self, Measured};
 use super::figures;
 use super::request::Request;
-use anyhow::anyhow;
-use guestright_cli::failure::{Failure, Outcome};
+use crate::error::BenchError;
 use guestright_emulator::{Lateness, Urgency, tcp};
 use guestright_experiment::Settings;
 use guestright_netns::Sandbox;
@@ -14,10 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Duration;
-
-/// Makes runs on real sockets (`guestright-lab run --on netns` calls this itself)
-#[derive(Debug, clap::Args)]
-pub(in crate::commands) struct Worker {}
 
 /// A run that is wanted.
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,27 +85,28 @@ pub(super) struct Totals {
     pub(super) heard: u64,
 }
 
-impl Worker {
-    pub(in crate::commands) fn run(&self, out: &mut impl Write) -> Outcome {
-        if !Sandbox::inside() {
-            let error = anyhow!("this is a part of `guestright-lab run --on netns`, which calls it");
-            return Err(Failure::user(error).hint("run a plan with `--on netns`"));
-        }
-        Sandbox::prepare()?;
-        for line in std::io::stdin().lock().lines() {
-            let order: Order = serde_json::from_str(&line?)?;
-            let answer = match make(&order) {
-                Ok(row) => Answer::Measured(Box::new(row)),
-                Err(failure) => Answer::Failed(failure.what()),
-            };
-            writeln!(out, "{}", serde_json::to_string(&answer)?)?;
-            out.flush()?;
-        }
-        Ok(())
+/// The worker: makes the runs that are ordered, line by line, until no more orders come. Only in a sandbox.
+///
+/// # Errors
+/// [`BenchError::OutsideSandbox`], or if orders cannot be read or answers not be written.
+pub fn serve(orders: impl BufRead, answers: &mut impl Write) -> Result<(), BenchError> {
+    if !Sandbox::inside() {
+        return Err(BenchError::OutsideSandbox);
     }
+    Sandbox::prepare()?;
+    for line in orders.lines() {
+        let order: Order = serde_json::from_str(&line?)?;
+        let answer = match make(&order) {
+            Ok(row) => Answer::Measured(Box::new(row)),
+            Err(error) => Answer::Failed(error.to_string()),
+        };
+        writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
+        answers.flush()?;
+    }
+    Ok(())
 }
 
-fn make(order: &Order) -> Result<Row, Failure> {
+fn make(order: &Order) -> Result<Row, BenchError> {
     let request = Request::read(&order.settings, &tcp::offered()?)?;
     let measured = emulated::run(&request, &Seed(order.seed))?;
     let outcome = figures::outcome(&request, &measured)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What became of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Done<R> {
+pub enum Done<R> {
     Well(R),
     /// The work panicked: a mistake of ours.
     Broken,
@@ -14,7 +14,10 @@ pub(super) enum Done<R> {
 
 /// Does `work` for each job on so many threads, and tells of each by its place among the jobs, in whatever order they
 /// end. Returns at once. The threads end when no job is left, or when `tell` says that nobody listens any more.
-pub(super) fn start<J, R>(
+///
+/// # Errors
+/// If a thread cannot be started.
+pub fn start<J, R>(
     jobs: Vec<J>,
     threads: usize,
     work: impl Fn(&J) -> R + Clone + Send + 'static,

@@ -15,23 +15,23 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A trial of one transport in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Leg {
-    pub(super) carrier: CarrierName,
+pub struct Leg {
+    pub carrier: CarrierName,
     /// The congestion control: the kernel's name for TCP, ours for QUIC.
-    pub(super) congestion: Option<String>,
+    pub congestion: Option<String>,
     /// Whether the listener speaks.
-    pub(super) back: bool,
-    pub(super) packets: u32,
-    pub(super) interval_us: u32,
-    pub(super) bytes: u16,
+    pub back: bool,
+    pub packets: u32,
+    pub interval_us: u32,
+    pub bytes: u16,
     /// Packets that may wait to be sent.
-    pub(super) send_buffer: u16,
+    pub send_buffer: u16,
 }
 
 /// The carriers that are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum CarrierName {
+pub enum CarrierName {
     Udp,
     QuicDatagrams,
     QuicStream,
@@ -39,7 +39,9 @@ pub(super) enum CarrierName {
 }
 
 impl CarrierName {
-    pub(super) const fn carrier(self) -> Carrier {
+    /// As the E-model's advice has it.
+    #[must_use]
+    pub const fn carrier(self) -> Carrier {
         match self {
             Self::Udp => Carrier::Udp,
             Self::QuicDatagrams => Carrier::QuicDatagrams,
@@ -122,6 +124,7 @@ pub(super) struct Report {
 }
 
 /// A connection on which lines go both ways.
+#[derive(Debug)]
 pub(super) struct Talk {
     reader: BufReader<TcpStream>,
 }

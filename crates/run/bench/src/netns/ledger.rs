@@ -3,14 +3,12 @@
 
 use super::packet::{Headers, What};
 use super::request::{Carrier, Request};
+use crate::voice::LABEL_BYTES;
 use guestright_engine::Instant;
 use guestright_transport::path::FlowReport;
 
 /// The most packets of a flow whose arrival is remembered.
 const NUMBERS_MAX: usize = 1 << 20;
-/// Octets in front of speech on UDP: a number and a time, as long as a header of RTP (RFC 3550, section 5.1).
-pub(in super::super) const LABEL_BYTES: usize = 12;
-
 /// All flows, calls first.
 #[derive(Debug)]
 pub(super) struct Ledger {

@@ -54,10 +54,10 @@ ours_meets_kernel() { # suite in our words, `udp` or `raw`, further words for `t
     clear_xfrm
     router_hides no
     rm -f one.* two.* /guest/out/ours.txt
-    "$STAGE/guestright" tunnel esp-keys --suite "$suite" --encapsulation "$encapsulation" "$@" \
+    "$STAGE/guestright-lab" tunnel esp-keys --suite "$suite" --encapsulation "$encapsulation" "$@" \
         --one 10.10.0.2:4500 --two "$HOME_ADDRESS:4500" --inner-one $VISITOR_INSIDE/32 --inner-two $HOME_INSIDE/32 \
         one.toml two.toml
-    "$STAGE/guestright" tunnel esp --config two.toml --kernel-commands >two.commands
+    "$STAGE/guestright-lab" tunnel esp --config two.toml --kernel-commands >two.commands
     in_host home sh -e two.commands
     ip -n home address add $HOME_INSIDE/32 dev lo
     ip -n home route add $VISITOR_INSIDE via 198.51.100.1 src $HOME_INSIDE
@@ -88,7 +88,7 @@ finds_no_fault() {
 
 run_ours() {
     rm -f /guest/out/ours.txt
-    start ours visitor "$STAGE/guestright" tunnel esp --config one.toml
+    start ours visitor "$STAGE/guestright-lab" tunnel esp --config one.toml
     within 20 grep -q 'is up' /guest/out/ours.txt
     ip -n visitor route replace $HOME_INSIDE dev esp0
 }

@@ -85,7 +85,7 @@ CONF
     in_host left wg setconf wg0 left.conf
     ip -n left address add 10.21.0.1/24 dev wg0
     ip -n left link set wg0 up
-    start ours right "$STAGE/guestright" tunnel wireguard --config right.conf --interface wg0
+    start ours right "$STAGE/guestright-lab" tunnel wireguard --config right.conf --interface wg0
     within 20 grep -q 'is up' /guest/out/ours.txt
     can_ping right 10.21.0.1
     can_ping left 10.21.0.2

@@ -97,7 +97,7 @@ fn target_directory() -> Result<PathBuf> {
 }
 
 fn build(target: &Path) -> Result<PathBuf> {
-    execute(&mut cargo(&["build", "--release", "--package", "guestright"]))?;
+    execute(&mut cargo(&["build", "--release", "--package", "guestright", "--package", "guestright-lab"]))?;
     Ok(target.join("release/guestright"))
 }
 

@@ -25,7 +25,7 @@ const PACKAGES: [(&str, &str); 16] = [
     ("guestright-transport", ""),
     ("guestright-quic", ""),
     ("guestright-world", ""),
-    ("guestright", ""),
+    ("guestright-lab", ""),
 ];
 
 /// Leading arguments that name packages choose them; the rest goes to the benchmarks.
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         }
         let package = packages.iter().find(|package| package.name == name);
         let package = package.with_context(|| format!("no package {name} in the workspace"))?;
-        if name == "guestright" {
+        if name == "guestright-lab" {
             fetch_peers()?;
         }
         steps.run(name, || {

@@ -2,6 +2,9 @@
 //!
 //! `base` <- `pure` <- `sim`, and `base` <- `pure` <- `io`; `run` on all of these; `app` on all but `bindings`; `bindings`
 //! on all but `io`, `run` and `app`. `sim` and `io` meet only in `run`. Tests may point anywhere but at `app`.
+//! What a program may not link stands in [`linked`].
+
+mod linked;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,6 +50,7 @@ pub(crate) fn run() -> Result<()> {
     let mut problems: Vec<String> = packages.iter().flat_map(check_arrows).collect();
     problems.extend(packages.iter().filter_map(check_name));
     problems.extend(check_members(&packages, &files));
+    problems.extend(linked::check()?);
     for file in files.iter().filter(|file| Room::of(file).is_sealed()) {
         if file.ends_with("clippy.toml") {
             problems.push(format!("{file}: takes the place of the root's, which holds this room's ban"));

@@ -25,12 +25,12 @@ usage: cargo xtask COMMAND [ARGUMENTS]
 
   ci               lint, then test
   lint             rustfmt, clippy, rustdoc, layers, tidy, licences, wasm32, shellcheck
-  layers           who may depend on whom, and no waiting below io
+  layers           who may depend on whom, what programs link, and no waiting below io
   tidy             sizes, names, links, unsafe code, loose ends
   licences         what all that we link against is licensed under
   test [ARGS]      every test; ARGS go to `cargo test`
   acceptance [uml] [qemu] [--program PATH]
-                   the program beside other people's, in virtual machines with kernels of Debian's
+                   the programs beside other people's, in virtual machines with kernels of Debian's
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";

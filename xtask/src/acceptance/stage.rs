@@ -18,7 +18,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Collects the scripts, the program, and what else the machines need besides Debian's files.
+    /// Collects the scripts, the program with guestright-lab from beside it, and what else the machines need besides Debian's files.
     pub(super) fn new(cache: &Path, program: &Path) -> Result<Self> {
         // The checkout may be where only its owner looks; the folder for temporary files is everybody's.
         let path = std::env::temp_dir().join(format!("guestright-acceptance-{}", std::process::id()));
@@ -30,6 +30,7 @@ impl Stage {
             stage.put(&script)?;
         }
         stage.put_as(program, "guestright")?;
+        stage.put(&program.with_file_name("guestright-lab"))?;
         stage.put(&pppd(cache)?)?;
         let library = stage.path.join("xstate.so");
         let mut compile = Command::new("cc");

@@ -55,6 +55,12 @@ impl Failure {
         }
     }
 
+    /// What a person reads: which program failed, what happened, and what to do about it.
+    pub fn message(&self, program: &str) -> String {
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("  what to do: {hint}\n"));
+        format!("{program}: {:#}\n{hint}", self.error)
+    }
+
     /// What happened, without what to do about it.
     pub fn what(&self) -> String {
         format!("{:#}", self.error)
@@ -86,8 +92,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "guestright: {:#}", self.error)?;
-        self.hint.iter().try_for_each(|hint| writeln!(f, "  what to do: {hint}"))
+        f.write_str(&self.message("guestright"))
     }
 }
 

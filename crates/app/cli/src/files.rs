@@ -75,6 +75,11 @@ impl PassphraseArgs {
     }
 }
 
+/// `path` as seen from the directory of the settings file.
+pub fn beside(settings: &Path, path: &Path) -> PathBuf {
+    settings.parent().unwrap_or(Path::new(".")).join(path)
+}
+
 /// Makes a directory that only its owner may enter, unless it is there.
 pub fn state_directory(path: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);

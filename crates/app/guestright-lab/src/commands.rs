@@ -1,3 +1,71 @@
 //! The subcommands.
 
-pub(crate) mod call;
+mod advise;
+mod call;
+mod check;
+mod compare;
+mod failure;
+#[cfg(test)]
+#[path = "../../../run/bench/src/fake.rs"]
+mod fake;
+mod files;
+mod list;
+mod netns_worker;
+mod out;
+mod overhead;
+mod plans;
+mod record;
+mod report;
+mod run;
+mod table;
+mod traffic;
+mod tunnel;
+
+use guestright_cli::completions::{Completions, Manual};
+use guestright_cli::failure::Outcome;
+use std::io::Write;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    List(list::List),
+    Check(check::Check),
+    Run(run::Run),
+    Report(report::Report),
+    Compare(compare::Compare),
+    Advise(advise::Advise),
+    /// Hidden: see [`netns_worker::Worker`].
+    #[command(hide = true, name = "netns-worker")]
+    NetnsWorker(netns_worker::Worker),
+    Overhead(overhead::Overhead),
+    Traffic(traffic::Traffic),
+    Tunnel(tunnel::Tunnel),
+    Call(Box<call::Call>),
+    Completions(Completions),
+    Manual(Manual),
+}
+
+impl Command {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        let out = &mut out::StandardOutput(out);
+        match self {
+            Self::List(command) => command.run(out),
+            Self::Check(command) => command.run(out),
+            Self::Run(command) => command.run(out),
+            Self::Report(command) => command.run(out),
+            Self::Compare(command) => command.run(out),
+            Self::Advise(command) => command.run(out),
+            Self::NetnsWorker(command) => command.run(out),
+            Self::Overhead(command) => command.run(out),
+            Self::Traffic(command) => command.run(out),
+            Self::Tunnel(command) => command.run(out),
+            Self::Call(command) => command.run(out),
+            Self::Completions(command) => command.run(crate::command_line(), out),
+            Self::Manual(command) => command.run(crate::command_line(), out),
+        }
+    }
+}
+
+/// "1 run", "2 runs".
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

@@ -2,7 +2,6 @@
 
 mod ap;
 mod call;
-mod completions;
 mod demo;
 mod doctor;
 mod home;
@@ -13,8 +12,11 @@ mod team;
 mod tunnel;
 mod visit;
 
+use guestright_cli::completions::{Completions, Manual};
 use guestright_cli::failure::Outcome;
+use std::ffi::OsString;
 use std::io::Write;
+use tracing::level_filters::LevelFilter;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -29,12 +31,13 @@ pub(crate) enum Command {
     Mos(mos::Mos),
     Lab(lab::Lab),
     Doctor(doctor::Doctor),
-    Completions(completions::Completions),
-    Manual(completions::Manual),
+    Completions(Completions),
+    Manual(Manual),
 }
 
 impl Command {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    /// `log` is how much this program logs.
+    pub(crate) fn run(self, log: LevelFilter, out: &mut impl Write) -> Outcome {
         match self {
             Self::Demo(command) => command.run(out),
             Self::Team(command) => command.run(out),
@@ -43,12 +46,23 @@ impl Command {
             Self::Visit(command) => command.run(out),
             Self::Call(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
-            Self::Tunnel(command) => command.run(out),
+            Self::Tunnel(command) => command.run(log_arguments(log)),
             Self::Mos(command) => command.run(out),
-            Self::Lab(command) => command.run(out),
+            Self::Lab(command) => command.run(log_arguments(log)),
             Self::Doctor(command) => command.run(out),
-            Self::Completions(command) => command.run(out),
-            Self::Manual(command) => command.run(out),
+            Self::Completions(command) => command.run(crate::command_line(), out),
+            Self::Manual(command) => command.run(pages(), out),
         }
     }
+}
+
+/// The same log for a program that takes over; both log warnings unless they are told otherwise.
+fn log_arguments(log: LevelFilter) -> Vec<OsString> {
+    if log == LevelFilter::WARN { vec![] } else { vec!["--log".into(), log.to_string().into()] }
+}
+
+/// What has a manual page here. `guestright-lab` writes those of what is handed over to it, the first under the same name.
+fn pages() -> clap::Command {
+    let hide = |command: clap::Command| command.hide(true);
+    crate::command_line().mut_subcommand("lab", hide).mut_subcommand("tunnel", hide)
 }

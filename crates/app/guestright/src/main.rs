@@ -9,19 +9,16 @@ mod settings;
 mod study_program;
 
 use clap::{CommandFactory, Parser};
-use guestright_cli::failure::Failure;
+use guestright_cli::program;
 use guestright_host::{control, gateway_files, ike_files};
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::filter_fn;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 /// Share your Wi-Fi with passers-by, and be a guest on everybody else's.
 ///
 /// No company, no coin, no account: whoever is served signs receipts, and each access point decides from the receipts
-/// that it knows whom to serve and how well.
+/// that it knows whom to serve and how well. Experiments and single ends of tunnels are in a second program,
+/// guestright-lab, which `guestright lab` and `guestright tunnel` start.
 #[derive(Debug, Parser)]
 #[command(name = "guestright", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
@@ -41,35 +38,11 @@ const EXAMPLES: &str = "Examples:
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if study_program::is_profile_call(&arguments) {
-        return report(&study_program::hand_over(&arguments));
+        return program::exit_code("guestright", Err(study_program::hand_over(arguments)));
     }
     let cli = Cli::parse();
-    // The WireGuard library calls a member that has gone away an error; we say what matters ourselves.
-    let all = cli.log == LevelFilter::TRACE;
-    // The SIP library logs messages as they are, and keys are in some (RFC 4568): never.
-    let ours = filter_fn(move |about| {
-        let target = about.target();
-        (all || !target.starts_with("boringtun")) && !target.starts_with("rsipstack")
-    });
-    tracing_subscriber::fmt()
-        .with_max_level(cli.log)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .finish()
-        .with(ours)
-        .init();
-    let mut out = std::io::stdout();
-    match cli.command.run(&mut out) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(failure) => report(&failure),
-    }
-}
-
-fn report(failure: &Failure) -> ExitCode {
-    // If standard error is gone there is nobody left to tell.
-    let _ = write!(std::io::stderr(), "{failure}");
-    failure.exit_code()
+    program::start_log(cli.log);
+    program::exit_code("guestright", cli.command.run(cli.log, &mut std::io::stdout()))
 }
 
 /// The command line as data, for completions and manual pages.

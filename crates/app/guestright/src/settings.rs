@@ -3,6 +3,7 @@
 mod ikev2;
 mod voice;
 
+pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use voice::VoiceSettings;
 
@@ -263,11 +264,6 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
         Failure::config(error)
             .hint("give the file with --config; `guestright help ap` and `guestright help home` show one")
     })
-}
-
-/// `path` as seen from the directory of the settings file.
-pub(crate) fn beside(settings: &Path, path: &Path) -> PathBuf {
-    settings.parent().unwrap_or(Path::new(".")).join(path)
 }
 
 impl ApSettings {

@@ -13,13 +13,13 @@ const PROGRAM: &str = "guestright-lab";
 
 /// Becomes that program, with these arguments; comes back only with the reason why it could not. The one beside our own
 /// file comes first, so that a folder with both programs works wherever it is; then PATH is searched.
-pub(crate) fn hand_over(arguments: &[OsString]) -> Failure {
+pub(crate) fn hand_over(arguments: impl IntoIterator<Item = OsString>) -> Failure {
     let beside = env::current_exe().ok().map(|own| own.with_file_name(PROGRAM)).filter(|file| file.is_file());
     let program = beside.as_deref().map_or(OsStr::new(PROGRAM), |file| file.as_os_str());
     let error = Command::new(program).args(arguments).exec();
     if error.kind() == ErrorKind::NotFound {
-        let missing = anyhow!("this needs the program {PROGRAM}, which is not installed");
-        return Failure::user(missing).hint(format!(
+        let missing = anyhow!("the program {PROGRAM}, which has this command, is not installed");
+        return Failure::network(missing).hint(format!(
             "install the package {PROGRAM}; or build it from the sources, `cargo build --release --package {PROGRAM}`, \
              and put it beside this program or on PATH"
         ));

@@ -1,1 +1,26 @@
-//! Experiments on real sockets, and many of them at once
+//! What `guestright-lab` measures with: it joins sockets and clocks with simulated links.
+//!
+//! In: settings of runs, sockets' addresses, and how many threads there are. Out: rows of runs ([`experiment::Outcome`]),
+//! what became of voice on a live path ([`advise`]), datagrams with their times ([`wire`]), or a [`BenchError`].
+//!
+//! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
+//! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
+//! - [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
+//!
+//! Nothing here reads arguments or prints.
+//!
+//! [`experiment::Outcome`]: guestright_experiment::Outcome
+
+pub mod advise;
+pub mod cost;
+mod error;
+#[cfg(test)]
+mod fake;
+pub mod kept;
+pub mod netns;
+pub mod pool;
+mod virtual_time;
+mod voice;
+pub mod wire;
+
+pub use error::{BenchError, Kind};

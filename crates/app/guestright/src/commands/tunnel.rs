@@ -1,36 +1,24 @@
-//! One end of a tunnel by itself, for measuring and for computers whose kernel has none.
-
-mod esp;
-mod esp_keys;
-mod wireguard;
-
+use crate::study_program;
 use guestright_cli::failure::Outcome;
-use std::io::Write;
+use std::ffi::OsString;
 
-/// Run one end of a tunnel by itself
+/// Run one end of a tunnel by itself (program guestright-lab)
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  guestright tunnel esp-keys --suite aes-128-gcm one.toml two.toml
-  guestright tunnel esp --config one.toml
-  guestright tunnel wireguard --config home.conf --interface wg0")]
+#[command(
+    disable_help_flag = true,
+    after_help = "Example:
+  guestright tunnel --help
+  guestright tunnel wireguard --config home.conf --interface wg0"
+)]
 pub(crate) struct Tunnel {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    Esp(esp::Esp),
-    EspKeys(esp_keys::EspKeys),
-    Wireguard(wireguard::Wireguard),
+    /// What `guestright-lab tunnel` is told
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
 }
 
 impl Tunnel {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
-        match self.command {
-            Command::Esp(command) => command.run(out),
-            Command::EspKeys(command) => command.run(out),
-            Command::Wireguard(command) => command.run(out),
-        }
+    /// `log`: what this program was told about its log, for the other one.
+    pub(crate) fn run(self, log: Vec<OsString>) -> Outcome {
+        Err(study_program::hand_over(log.into_iter().chain(["tunnel".into()]).chain(self.arguments)))
     }
 }

@@ -1,6 +1,6 @@
 //! An access point and its home: what they leave behind, what they keep, and how one does without the other.
 
-use crate::town::program::Program;
+use crate::town::Program;
 use crate::town::services::Heard;
 use crate::town::{Rules, Town, closed, inside, session, succeeded, until};
 use rustix::process::Signal;

@@ -3,8 +3,8 @@
 mod peer;
 pub(crate) mod wav;
 
+use crate::town::Program;
 use crate::town::baresip::{TONE_HZ, share_of_tone};
-use crate::town::program::Program;
 use crate::town::{guestright, inside, succeeded, until};
 use guestright_netns::{LinkOptions, World};
 use peer::{PHONE, Stranger, phone};

@@ -1,20 +1,22 @@
 //! The command line: help, errors that say what to do, teams, receipts, and secrets that stay secret.
 
-use crate::desk::Desk;
+use crate::town::Program;
 use crate::town::client::{Client, Member, Transport, now};
-use crate::town::program::Program;
+use crate::town::desk;
 use crate::town::services::Heard;
 use crate::town::{Rules, Town, inside, session};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use guestright_receipt::{Bundle, Receipt};
+use guestright_testbed::Desk;
 use guestright_units::Bytes;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The names of the subcommands that a help text lists.
 fn subcommands(help: &str) -> Vec<String> {
@@ -27,10 +29,14 @@ fn subcommands(help: &str) -> Vec<String> {
 
 #[test]
 fn every_command_has_a_help_with_an_example() {
-    let desk = Desk::new();
+    let desk = desk();
     let mut waiting = vec![String::new()];
     let mut seen = Vec::new();
     while let Some(path) = waiting.pop() {
+        // Their help is that of guestright-lab, and looked at in its tests.
+        if [" lab", " tunnel"].contains(&path.as_str()) {
+            continue;
+        }
         let long = desk.run(&format!("{path} --help"));
         assert!(long.contains("Usage: guestright") && long.contains("guestright "), "{path}: {long}");
         assert!(long.contains("Example"), "{path} has no example: {long}");
@@ -48,9 +54,73 @@ fn every_command_has_a_help_with_an_example() {
     assert!(code == 2 && words.contains("no-such-command"), "{code} {words}");
 }
 
+/// A program in a folder of its own: a second name of the one under test, so that nothing else is beside it.
+fn alone() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("guestright");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_guestright"), &program).unwrap();
+    (folder, program)
+}
+
+/// A guestright-lab that says where it is and what it was told, and ends with 7.
+fn put_lab(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let path = folder.join("guestright-lab");
+    std::fs::write(&path, "#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn run_with_path(program: &Path, path: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let path = format!("{}:/usr/bin:/bin", path.display());
+    let output = Command::new(program).args(arguments).env("PATH", path).output().unwrap();
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), stdout, stderr)
+}
+
+#[test]
+fn lab_and_tunnel_are_handed_over_with_their_arguments_unchanged() {
+    let (folder, program) = alone();
+    let elsewhere = folder.path().join("elsewhere");
+    put_lab(&elsewhere);
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["lab"], &[]),
+        (&["lab", "--help"], &["--help"]),
+        (&["lab", "run", "a b", "--quick", "--", "-x", ""], &["run", "a b", "--quick", "--", "-x", ""]),
+        (&["tunnel", "esp", "--config", "one.toml"], &["tunnel", "esp", "--config", "one.toml"]),
+        (&["tunnel", "--help"], &["tunnel", "--help"]),
+        (&["--log", "debug", "lab", "list"], &["--log", "debug", "list"]),
+        (&["lab", "list", "--log", "debug"], &["list", "--log", "debug"]),
+    ];
+    let check = |place: &Path| {
+        for (arguments, want) in &cases {
+            let mut told = format!("<{}>", place.join("guestright-lab").display());
+            told.extend(want.iter().map(|word| format!("<{word}>")));
+            let got = run_with_path(&program, &elsewhere, arguments);
+            assert_eq!(got, (Some(7), told, String::new()), "{arguments:?}");
+        }
+    };
+    check(&elsewhere);
+    // Whoever installed both together means that one.
+    put_lab(folder.path());
+    check(folder.path());
+}
+
+#[test]
+fn where_guestright_lab_is_not_installed_that_is_said() {
+    let (folder, program) = alone();
+    for command in ["lab", "tunnel"] {
+        let (code, stdout, stderr) = run_with_path(&program, folder.path(), &[command, "list"]);
+        assert_eq!((code, stdout.as_str()), (Some(69), ""), "{stderr}");
+        assert!(stderr.starts_with("guestright: the program guestright-lab"), "{stderr}");
+        assert!(stderr.contains("is not installed\n  what to do: install the package guestright-lab"), "{stderr}");
+    }
+    let (code, help, _) = run_with_path(&program, folder.path(), &["help"]);
+    assert!(code == Some(0) && help.contains("\n  lab ") && help.contains("\n  tunnel "), "{help}");
+}
+
 /// A team with a router, a home and a member, and settings for both programs.
 fn household() -> Desk {
-    let desk = Desk::new();
+    let desk = desk();
     desk.run("team init --dir family");
     for (name, role) in [("router", "access-point"), ("home", "home"), ("alice", "member")] {
         desk.run(&format!("team member add {name} --role {role} --dir family"));
@@ -134,7 +204,7 @@ fn settings_are_shown_with_their_defaults() {
 
 #[test]
 fn a_team_goes_through_its_whole_life() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.write("passphrase", "correct horse\n");
     desk.write("wrong", "battery staple\n");
     let made = desk.json("team init --dir family --encrypt --passphrase-file passphrase --json");
@@ -199,7 +269,7 @@ fn a_team_goes_through_its_whole_life() {
 
 #[test]
 fn an_encrypted_team_can_be_backed_up_with_its_passphrase() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.write("passphrase", "correct horse\n");
     desk.run("team init --dir family --encrypt --passphrase-file passphrase");
     desk.run("team backup copy.key --dir family --passphrase-file passphrase");
@@ -246,7 +316,7 @@ fn certificate(path: &Path) -> guestright_identity::Certificate {
 #[test]
 fn receipts_go_round_and_a_tampered_one_is_named_and_left_out() {
     const SESSIONS: usize = 150;
-    let desk = Desk::new();
+    let desk = desk();
     let (member, provider) = (Member::new(1, 2), Member::new(3, 4).certificate.team_id());
     let receipt = |number: usize| {
         let weight = Bytes(1_000 + number as u64);
@@ -307,7 +377,7 @@ fn a_wrong_file_is_the_configurations_fault_and_a_database_that_cannot_be_opened
 
 #[test]
 fn doctor_completions_and_manual_are_for_programs_too() {
-    let desk = Desk::new();
+    let desk = desk();
     let findings = desk.json("doctor --json");
     let findings = findings.as_array().unwrap();
     assert!(findings.len() >= 5);
@@ -344,7 +414,7 @@ fn doctor_completions_and_manual_are_for_programs_too() {
 
 #[test]
 fn a_directory_for_the_manual_that_is_not_there_is_named() {
-    let (_, said) = Desk::new().fail("manual nowhere");
+    let (_, said) = desk().fail("manual nowhere");
     assert!(said.contains("nowhere"), "{said}");
 }
 

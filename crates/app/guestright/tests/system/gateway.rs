@@ -6,7 +6,7 @@
 //!              └── bob
 //! ```
 
-use super::town::program::Program;
+use super::town::Program;
 use super::town::services::{Heard, Way};
 use super::town::{PATIENCE, Rules, Town, inside, succeeded, until};
 use guestright_netns::LinkOptions;

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::stock::{Client, ClientSettings};
-use crate::town::program::Program;
+use crate::town::Program;
 use crate::town::services::Heard;
 use crate::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
 use guestright_netns::LinkOptions;

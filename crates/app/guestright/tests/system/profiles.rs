@@ -6,7 +6,7 @@ mod middle;
 mod path;
 
 use crate::call::{Household, event, wav};
-use crate::town::program::Program;
+use crate::town::Program;
 use crate::town::{guestright, inside};
 use ear::{likeness, measured, predicted_mos, print_pesq, recording};
 use guestright_emulator::Side;

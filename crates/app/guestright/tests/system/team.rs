@@ -1,8 +1,9 @@
 //! Members that get a way home: configuration, QR code, addresses, and what the gateway is told.
 
-use crate::desk::Desk;
+use crate::town::desk;
 use crate::town::succeeded;
 use guestright_identity::{AccessPoints, Delegation};
+use guestright_testbed::Desk;
 use guestright_tunnel::wireguard::{Config, PublicKey};
 use guestright_units::Bytes;
 use std::fs;
@@ -12,7 +13,7 @@ use std::process::Command;
 
 /// A folder with a team and a gateway in it.
 fn founded(network: &str) -> Desk {
-    let desk = Desk::new();
+    let desk = desk();
     desk.run("team init --dir family");
     desk.run(&format!("team gateway init --dir family --endpoint home.example.org:4711 {network}"));
     desk

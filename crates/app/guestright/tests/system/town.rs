@@ -9,11 +9,12 @@
 
 pub(crate) mod baresip;
 pub(crate) mod client;
-pub(crate) mod program;
 pub(crate) mod services;
 
-use guestright_netns::{LinkOptions, Sandbox, World};
-use program::Program;
+pub(crate) use guestright_testbed::{PATIENCE, Program, inside, inside_for_sandboxes, succeeded, until};
+
+use guestright_netns::{LinkOptions, World};
+use guestright_testbed::Desk;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,11 +23,6 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken. How long things take is
-/// printed, and never judged: that is what `docs/measurements.md` is for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// No test in a sandbox goes on for longer.
-const LIFE_MAX: Duration = Duration::from_secs(300);
 /// Where visitors speak to the access point.
 pub(crate) const ACCESS_POINT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 11, 0, 1)), 7_273);
@@ -42,64 +38,9 @@ pub(crate) fn guestright() -> Command {
     command
 }
 
-/// Outside: runs the test of this name in a sandbox and returns false. Inside: returns true, with the sandbox ready
-/// to be filled.
-pub(crate) fn inside(test: &str) -> bool {
-    let inside = is_inside(test);
-    if inside {
-        Sandbox::prepare().unwrap();
-    }
-    inside
-}
-
-/// The same, for a test that starts sandboxes of its own: here is what they find around them, an empty `/run` that
-/// is none of theirs.
-pub(crate) fn inside_for_sandboxes(test: &str) -> bool {
-    let inside = is_inside(test);
-    if inside {
-        let mount = ["-t", "tmpfs", "-o", "mode=755,size=16m", "around", "/run"];
-        assert!(Command::new("mount").args(mount).status().unwrap().success());
-        // mount(8) makes its own directory where there is none.
-        std::fs::create_dir_all("/run/mount").unwrap();
-    }
-    inside
-}
-
-fn is_inside(test: &str) -> bool {
-    if Sandbox::inside() {
-        // When process 1 of the sandbox ends, so does everything in it.
-        thread::spawn(|| {
-            thread::sleep(LIFE_MAX);
-            eprintln!("the test took more than {LIFE_MAX:?}");
-            std::process::exit(1);
-        });
-        return true;
-    }
-    let mode = Sandbox::probe().expect("this computer can make sandboxes");
-    let program = std::env::current_exe().unwrap();
-    let mut command = Sandbox::command(mode, &program, ["--exact", test, "--nocapture", "--include-ignored"]);
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    print!("{text}");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
-    false
-}
-
-pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// What a program printed, which must have succeeded.
-pub(crate) fn succeeded(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}: {stdout}{stderr}", output.status);
-    stdout
+/// A folder in which the program is run, without a network.
+pub(crate) fn desk() -> Desk {
+    Desk::new(env!("CARGO_BIN_EXE_guestright"))
 }
 
 /// The settings that tests differ in.

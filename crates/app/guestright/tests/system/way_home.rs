@@ -10,7 +10,7 @@ mod moving;
 mod place;
 mod talking;
 
-use super::town::program::Program;
+use super::town::Program;
 use super::town::services::Way;
 use super::town::{inside, succeeded, until};
 use capture::Frame;

@@ -5,7 +5,7 @@
 //!                                                                     └──── plain (a tunnel without a home)
 //! ```
 
-use super::town::program::Program;
+use super::town::Program;
 use super::town::services::Heard;
 use super::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
 use guestright_netns::LinkOptions;

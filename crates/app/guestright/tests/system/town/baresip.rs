@@ -1,6 +1,6 @@
 //! Debian's baresip, without a sound card and without a screen.
 
-use super::program::Program;
+use super::Program;
 use super::{PATIENCE, until};
 use crate::call::wav;
 use guestright_netns::World;

@@ -1,6 +1,6 @@
 //! Two homes, two access points that are strangers', and a member behind each.
 
-use crate::town::program::Program;
+use crate::town::Program;
 use crate::town::{PATIENCE, Rules, Town, guestright, succeeded, until};
 use guestright_netns::{LinkOptions, World};
 use rustix::process::Signal;

@@ -1,8 +1,8 @@
 //! Debian's baresip and sipp, without a sound card and without a screen.
 
 use super::exchange::Exchange;
+use crate::town::Program;
 use crate::town::baresip::{self, Wanted, tone};
-use crate::town::program::Program;
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -9,7 +9,7 @@ use super::call;
 use super::exchange::{BOB_HOME, Exchange, HOME};
 use super::softphone::Baresip;
 use super::telephone::{Telephone, Who};
-use crate::town::program::Program;
+use crate::town::Program;
 use crate::town::{inside, succeeded, until};
 use serde_json::json;
 use smsc::{Behaviour, Smsc};

@@ -2,7 +2,7 @@
 
 use super::capture::Capture;
 use super::is_up;
-use crate::town::program::Program;
+use crate::town::Program;
 use crate::town::services::Heard;
 use crate::town::{PATIENCE, Rules, Town, guestright, session, succeeded, until};
 use base64::Engine as _;

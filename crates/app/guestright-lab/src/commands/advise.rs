@@ -1,0 +1,210 @@
+//! `guestright-lab advise`: tries the transports on a live path, and says which voice should take.
+
+use super::failure::failure;
+use anyhow::{Context, anyhow};
+use guestright_bench::advise::{
+    self as bench, Caller, CarrierName, Leg, LegResult, ListenerConfig, ListenerEvent,
+};
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_emulator::tcp;
+use guestright_quality::{Advice, Heard, Trial, advise};
+use guestright_units::Micros;
+use serde_json::json;
+use std::io::Write;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// The port of a listener, TCP and UDP.
+const PORT: u16 = 7277;
+/// Speech in a packet: 20 ms of G.711.
+const PACKET: (u32, u16) = (20_000, 160);
+/// As the experiments have it.
+const SEND_BUFFER: u16 = 15;
+
+/// Say which transport voice should take to another computer, and why: tries each on the live path
+///
+/// The other end runs `guestright-lab advise --listen`. Voice of 64 kb/s goes there and back over UDP, over QUIC in
+/// datagrams and as a stream, and over TCP with each congestion control that both kernels offer, one after the other.
+/// Each is rated by the E-model at the playout delay that suits it best; the one whose worse direction is best is
+/// advised, with reasons.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright-lab advise --listen            # on one computer
+  guestright-lab advise 192.0.2.7           # on the other: some 15 s for each transport
+  guestright-lab advise 192.0.2.7 --seconds 30 --transport udp --transport cubic --json")]
+pub(crate) struct Advise {
+    /// Who listens: a name or an address, with a port if it is not 7277
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "listen", conflicts_with = "listen")]
+    peer: Option<String>,
+    /// Let others measure the way to this computer
+    #[arg(long)]
+    listen: bool,
+    /// With --listen: the address, TCP and UDP
+    #[arg(long, value_name = "ADDRESS", requires = "listen", default_value_t = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT))]
+    bind: SocketAddr,
+    /// With --listen: the only address that may measure
+    #[arg(long, value_name = "ADDRESS", requires = "listen")]
+    from: Option<IpAddr>,
+    /// With --listen: end after so many measurements
+    #[arg(long, value_name = "N", requires = "listen", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// How long each transport speaks in each direction, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=300))]
+    seconds: u32,
+    /// What to try: udp, quic-datagrams, quic-stream, or the name of a congestion control of TCP; everything that both
+    /// ends have if not given
+    #[arg(long, value_name = "NAME")]
+    transport: Vec<String>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Advise {
+    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+        let Some(peer) = &self.peer else {
+            return self.listen(out);
+        };
+        let peer = guestright_cli::address::resolve(peer, PORT)?;
+        let mut caller = Caller::connect(peer).map_err(failure)?;
+        let transports = self.transports(caller.offered())?;
+        let before = caller.round_trip().map_err(failure)?;
+        let mut tried = Vec::new();
+        for (name, carrier, congestion) in transports {
+            if !self.json {
+                write!(out, "{name} …")?;
+                out.flush()?;
+            }
+            let legs = [false, true].map(|back| caller.leg(&self.leg(carrier, congestion.clone(), back)));
+            if !self.json {
+                writeln!(out, " {}", words(&legs))?;
+            }
+            tried.push(Tried { name, carrier, legs });
+        }
+        let round_trip = before.min(caller.round_trip().map_err(failure)?);
+        let trials = rate(tried, round_trip);
+        let advice = advise(&trials);
+        print(&trials, &advice, round_trip, self.json, out)?;
+        if advice.take.is_none() {
+            return Err(Failure::network(anyhow!("no transport works between here and {peer}")));
+        }
+        Ok(())
+    }
+
+    fn listen(&self, out: &mut impl Write) -> Outcome {
+        let from = self.from.map(|address| address.to_canonical());
+        let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
+        let tell = |event| {
+            match event {
+                ListenerEvent::Listening(local) => writeln!(out, "listening at {local}, TCP and UDP")?,
+                ListenerEvent::Measured(peer) => writeln!(out, "{peer} measures")?,
+            }
+            out.flush()
+        };
+        bench::listen(&config, tell).map_err(failure)
+    }
+
+    fn leg(&self, carrier: CarrierName, congestion: Option<String>, back: bool) -> Leg {
+        let (interval_us, bytes) = PACKET;
+        let packets = self.seconds * (1_000_000 / interval_us);
+        Leg { carrier, congestion, back, packets, interval_us, bytes, send_buffer: SEND_BUFFER }
+    }
+
+    /// What is tried: name, carrier, congestion control.
+    fn transports(&self, theirs: &[String]) -> Result<Vec<(String, CarrierName, Option<String>)>, Failure> {
+        let ours = tcp::offered().context("ask the kernel what its TCP can do")?;
+        let both: Vec<&String> = ours.iter().filter(|name| theirs.contains(name)).collect();
+        let tcp = |name: &String| (format!("tcp-{name}"), CarrierName::Tcp, Some(name.clone()));
+        let quic = |name: &str, carrier| (name.to_owned(), carrier, Some(bench::QUIC_CONGESTION.to_owned()));
+        let plain = [
+            ("udp".to_owned(), CarrierName::Udp, None),
+            quic("quic-datagrams", CarrierName::QuicDatagrams),
+            quic("quic-stream", CarrierName::QuicStream),
+        ];
+        if self.transport.is_empty() {
+            return Ok(plain.into_iter().chain(both.into_iter().map(tcp)).collect());
+        }
+        let named = |name: &String| {
+            if let Some(found) = plain.iter().find(|(plain, ..)| plain == name) {
+                return Ok(found.clone());
+            }
+            both.iter().find(|offered| **offered == name).map(|name| tcp(name)).ok_or_else(|| {
+                let offers = both.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+                Failure::user(anyhow!("--transport {name}: not both kernels have it"))
+                    .hint(format!("one of udp, quic-datagrams, quic-stream, {offers}; what a kernel has is in net.ipv4.tcp_available_congestion_control"))
+            })
+        };
+        self.transport.iter().map(named).collect()
+    }
+}
+
+/// A transport that was tried there and back.
+struct Tried {
+    name: String,
+    carrier: CarrierName,
+    legs: [LegResult; 2],
+}
+
+/// What can be said of a transport at once.
+fn words(legs: &[LegResult; 2]) -> String {
+    let one = |result: &LegResult| match result {
+        Ok((leg, differences)) => format!("{} of {}", differences.len(), leg.packets),
+        Err(why) => why.clone(),
+    };
+    format!("heard there {}, back {}", one(&legs[0]), one(&legs[1]))
+}
+
+/// Ratings. The fastest packet of a direction, whatever carried it, took half of the fastest round trip.
+fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
+    let least = |direction: usize| {
+        let all = tried.iter().filter_map(|tried| tried.legs[direction].as_ref().ok());
+        all.flat_map(|(_, differences)| differences).copied().min().unwrap_or_default()
+    };
+    let (least, base) = ([least(0), least(1)], Micros(round_trip.0 / 2));
+    let rate = |tried: Tried| {
+        let heard = |(leg, least): (LegResult, i64)| {
+            leg.and_then(|(leg, took)| bench::rate(&leg, &took, least, base))
+        };
+        let result: Result<Vec<Heard>, String> = tried.legs.into_iter().zip(least).map(heard).collect();
+        Trial { name: tried.name, carrier: tried.carrier.carrier(), result }
+    };
+    tried.into_iter().map(rate).collect()
+}
+
+fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out: &mut impl Write) -> Outcome {
+    let round_trip_ms = round_trip.0 as f64 / 1e3;
+    if json {
+        writeln!(out, "{}", json!({ "round_trip_ms": round_trip_ms, "trials": trials, "advice": advice }))?;
+        return Ok(());
+    }
+    writeln!(out, "\nround trip: {round_trip_ms:.1} ms at least\n")?;
+    writeln!(
+        out,
+        "{:<16} {:<6} {:>7} {:>7} {:>10} {:>10} {:>5} {:>5}",
+        "transport", "", "lost %", "late %", "playout ms", "longest ms", "R", "MOS"
+    )?;
+    for trial in trials {
+        match &trial.result {
+            Err(why) => writeln!(out, "{:<16} {why}", trial.name)?,
+            Ok(directions) => {
+                for (heard, direction) in directions.iter().zip(["there", "back"]) {
+                    let Heard { lost, late, playout_ms, longest_ms, r, mos, .. } = heard;
+                    let longest = longest_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0}"));
+                    let (lost, late) = (lost * 100.0, late * 100.0);
+                    writeln!(
+                        out,
+                        "{:<16} {direction:<6} {lost:>7.2} {late:>7.2} {playout_ms:>10.0} {longest:>10} {r:>5.0} {mos:>5.1}",
+                        trial.name
+                    )?;
+                }
+            }
+        }
+    }
+    writeln!(out)?;
+    if let Some(name) = &advice.take {
+        writeln!(out, "Voice should take {name}:")?;
+    }
+    for reason in &advice.reasons {
+        writeln!(out, "  - {reason}")?;
+    }
+    Ok(())
+}

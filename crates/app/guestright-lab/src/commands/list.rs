@@ -1,0 +1,167 @@
+//! `guestright-lab list`: plans, and testbeds with what can be set and what is measured.
+
+use super::counted;
+use super::plans::{self, Source};
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_experiment::{Plan, SettingInfo, Testbed};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// How long a line of text gets, in characters.
+const WIDTH: usize = 110;
+
+/// Show the experiments that there are, or the testbeds that experiments are made with
+///
+/// Without a PLAN it shows those that are built into this program: the repository's folder `experiments`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright-lab list
+  guestright-lab list paper-a
+  guestright-lab list --testbeds
+  guestright-lab list --testbeds voice --json")]
+pub(crate) struct List {
+    /// Files, folders, or names of built-in plans; with --testbeds the names of testbeds
+    #[arg(value_name = "PLAN")]
+    words: Vec<String>,
+    /// Show testbeds: every setting with its default and its limits, every metric with its unit
+    #[arg(long)]
+    testbeds: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+        if self.testbeds { self.list_testbeds(out) } else { self.list_plans(out) }
+    }
+
+    fn list_plans(&self, out: &mut impl Write) -> Outcome {
+        let sources = if self.words.is_empty() { plans::built_in() } else { plans::find(&self.words)? };
+        let plans: Vec<(Source, Plan)> = sources
+            .into_iter()
+            .map(|source| source.parse().map(|plan| (source, plan)))
+            .collect::<Result<_, _>>()?;
+        if self.json {
+            let plans: Vec<Value> = plans.iter().map(|(source, plan)| plan_json(source, plan)).collect();
+            writeln!(out, "{}", Value::from(plans))?;
+            return Ok(());
+        }
+        for (source, plan) in &plans {
+            let (quick, full) = (plan.quick().run_count(), plan.run_count());
+            writeln!(out, "{}: {}", source.name, plan.title())?;
+            paragraph(plan.question(), out)?;
+            let (testbed, full, claims) =
+                (plan.testbed().name(), counted(full, "run"), counted(plan.claims(), "claim"));
+            writeln!(out, "    testbed {testbed}, {full}, {quick} with --quick, {claims}\n")?;
+        }
+        writeln!(out, "{}; `guestright-lab run PLAN --quick` runs one", counted(plans.len(), "plan"))?;
+        Ok(())
+    }
+
+    fn list_testbeds(&self, out: &mut impl Write) -> Outcome {
+        let all = plans::testbeds();
+        if let Some(unknown) =
+            self.words.iter().find(|word| all.iter().all(|testbed| testbed.name() != *word))
+        {
+            let names: Vec<&str> = all.iter().map(|testbed| testbed.name()).collect();
+            let error = anyhow::anyhow!("there is no testbed {unknown}");
+            return Err(Failure::user(error).hint(format!("there are {}", names.join(", "))));
+        }
+        let wanted = |testbed: &&&dyn Testbed| {
+            self.words.is_empty() || self.words.iter().any(|word| word == testbed.name())
+        };
+        let testbeds = all.iter().filter(wanted);
+        if self.json {
+            let testbeds: Vec<Value> = testbeds.map(|testbed| testbed_json(*testbed)).collect();
+            writeln!(out, "{}", Value::from(testbeds))?;
+            return Ok(());
+        }
+        for testbed in testbeds {
+            writeln!(out, "{}", testbed.name())?;
+            paragraph(testbed.describe(), out)?;
+            writeln!(out, "  settings")?;
+            for info in testbed.settings() {
+                writeln!(out, "    {} = {}{}", info.name, default(info), unit(info.unit))?;
+                writeln!(out, "        {} ({})", info.about, info.wanted())?;
+            }
+            writeln!(out, "  metrics")?;
+            for metric in testbed.metrics() {
+                writeln!(out, "    {}{}\n        {}", metric.name, unit(metric.unit), metric.about)?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// The default as a plan would have it.
+fn default(info: &SettingInfo) -> String {
+    let value = info.default();
+    match value.kind() {
+        "text" => format!("{:?}", value.to_string()),
+        _ => value.to_string(),
+    }
+}
+
+fn unit(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!(" [{unit}]") }
+}
+
+/// Text in lines of a length that can be read, with a margin.
+fn paragraph(text: &str, out: &mut impl Write) -> std::io::Result<()> {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + word.chars().count() + 5 > WIDTH {
+            writeln!(out, "   {line}")?;
+            line.clear();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    if line.is_empty() { Ok(()) } else { writeln!(out, "   {line}") }
+}
+
+fn plan_json(source: &Source, plan: &Plan) -> Value {
+    let named = |(id, title)| json!({ "id": id, "title": title });
+    let figures: Vec<Value> = plan.figures().map(named).collect();
+    let maps: Vec<Value> = plan.maps().map(named).collect();
+    json!({
+        "plan": source.name,
+        "name": plan.name(),
+        "title": plan.title(),
+        "question": plan.question(),
+        "source": plan.source(),
+        "testbed": plan.testbed().name(),
+        "cases": plan.cases().collect::<Vec<_>>(),
+        "axes": plan.axes().collect::<Vec<_>>(),
+        "runs": plan.run_count(),
+        "quick_runs": plan.quick().run_count(),
+        "claims": plan.claims(),
+        "figures": figures,
+        "maps": maps,
+    })
+}
+
+fn testbed_json(testbed: &dyn Testbed) -> Value {
+    let setting = |info: &SettingInfo| {
+        json!({
+            "name": info.name,
+            "unit": info.unit,
+            "default": info.default(),
+            "wanted": info.wanted(),
+            "about": info.about,
+        })
+    };
+    let metrics: Vec<Value> = testbed
+        .metrics()
+        .iter()
+        .map(|metric| json!({ "name": metric.name, "unit": metric.unit, "about": metric.about }))
+        .collect();
+    json!({
+        "name": testbed.name(),
+        "about": testbed.describe(),
+        "settings": testbed.settings().iter().map(setting).collect::<Vec<_>>(),
+        "metrics": metrics,
+    })
+}

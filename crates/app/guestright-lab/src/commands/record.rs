@@ -1,0 +1,162 @@
+//! `run.json`: how rows came about, so that they explain themselves.
+
+use super::plans::Source;
+use super::table::hexadecimal;
+use anyhow::Context;
+use guestright_cli::failure::Failure;
+use guestright_experiment::{Plan, Platform};
+use guestright_results::{Host, file};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// The most bytes of a record.
+const BYTES_MAX: u64 = 8 << 20;
+/// How much of the program's file is read at once.
+const PIECE: usize = 1 << 18;
+/// The name of its file.
+pub(super) const FILE: &str = "run.json";
+
+/// How the rows of a plan came about. Times stand here and nowhere else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) plan: PlanRecord,
+    /// Where it ran.
+    #[serde(default = "simulator")]
+    pub(super) platform: Platform,
+    /// Whether `[quick]` was asked for.
+    pub(super) quick: bool,
+    /// How often each point was run, and with which chance: hexadecimal digits, replication by replication.
+    pub(super) seeds: Vec<String>,
+    pub(super) runs: usize,
+    /// Runs that had been made before an interruption.
+    pub(super) runs_kept: usize,
+    pub(super) packets: u64,
+    pub(super) events: u64,
+    pub(super) program: Program,
+    pub(super) host: HostRecord,
+    pub(super) threads: usize,
+    /// In UTC.
+    pub(super) started: String,
+    pub(super) ended: String,
+    pub(super) seconds: f64,
+    /// SHA-256 of the files beside it.
+    pub(super) digests: Digests,
+}
+
+/// Records had no platform when there was only one.
+const fn simulator() -> Platform {
+    Platform::Sim
+}
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PlanRecord {
+    pub(super) name: String,
+    /// Where its text was.
+    pub(super) source: String,
+    pub(super) text: String,
+    /// Of the text.
+    pub(super) text_sha256: String,
+    /// Of everything that the runs depend on.
+    pub(super) runs_digest: String,
+}
+
+/// Who simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Program {
+    pub(super) version: String,
+    /// The commit that it was built from, if whoever built it said so in `GUESTRIGHT_COMMIT`.
+    pub(super) commit: Option<String>,
+    /// Of the program's file.
+    pub(super) sha256: String,
+}
+
+/// Where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HostRecord {
+    pub(super) system: String,
+    pub(super) processor: Option<String>,
+    pub(super) cores: usize,
+}
+
+/// What the files beside it have to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Digests {
+    pub(super) rows_parquet: String,
+    pub(super) rows_csv: String,
+}
+
+impl PlanRecord {
+    pub(super) fn new(source: &Source, plan: &Plan) -> Self {
+        Self {
+            name: plan.name().to_owned(),
+            source: source.name.clone(),
+            text: source.text.clone(),
+            text_sha256: sha256(source.text.as_bytes()),
+            runs_digest: plan.digest(),
+        }
+    }
+}
+
+impl Program {
+    /// This program. It is read from the disk, as it runs even if another was put in its place meanwhile.
+    pub(super) fn this() -> Result<Self, Failure> {
+        let digest = || {
+            let mut file = BufReader::with_capacity(PIECE, File::open("/proc/self/exe")?);
+            let mut digest = Sha256::new();
+            loop {
+                let piece = file.fill_buf()?;
+                let length = piece.len();
+                if length == 0 {
+                    return Ok::<_, std::io::Error>(digest.finalize());
+                }
+                digest.update(piece);
+                file.consume(length);
+            }
+        };
+        let digest = digest().context("read this program's own file, /proc/self/exe")?;
+        Ok(Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("GUESTRIGHT_COMMIT").map(str::to_owned),
+            sha256: hexadecimal(&digest),
+        })
+    }
+}
+
+impl HostRecord {
+    pub(super) fn this() -> Self {
+        let Host { system, processor, cores } = Host::look();
+        Self { system, processor, cores }
+    }
+}
+
+impl Record {
+    /// Writes it into a folder.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        file::write(&folder.join(FILE), text.as_bytes()).map_err(Failure::config)
+    }
+
+    /// Reads that of a folder.
+    pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join(FILE);
+        let bytes = file::read(&path, BYTES_MAX).map_err(Failure::config)?;
+        let record = serde_json::from_slice(&bytes).with_context(|| format!("read {}", path.display()));
+        record.map_err(|error| {
+            Failure::config(error).hint("it is not what `guestright-lab run` wrote; run the plan again")
+        })
+    }
+
+    /// The plan as it was run, by its text here.
+    pub(super) fn source(&self, folder: &Path) -> Source {
+        Source { name: format!("the plan in {}", folder.join(FILE).display()), text: self.plan.text.clone() }
+    }
+}
+
+/// SHA-256 in hexadecimal digits.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}

@@ -1,0 +1,111 @@
+//! `guestright-lab report`: figures and report again, from rows that are there.
+
+use super::files::{self, Finished, Printing};
+use super::plans;
+use super::record::{self, Record};
+use anyhow::{Context, anyhow};
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_experiment::{Plan, evaluate};
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Make the report of finished experiments again, without running them
+///
+/// It takes the plans as they were run, from run.json. With --with it takes those given instead, where they have the
+/// same name: for another figure, table or claim over the same rows.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright-lab report lab-results
+  guestright-lab report results-of-paper-a results-of-paper-b --out both
+  guestright-lab report lab-results --with my-plan.toml")]
+pub(crate) struct Report {
+    /// Folders that `guestright-lab run` wrote, or a plan's folder within one
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Where the report goes; into the first folder, if not given
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Take these plans, by name, instead of those in the folders
+    #[arg(long, value_name = "PLAN")]
+    with: Vec<String>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Report {
+    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+        let others = if self.with.is_empty() { vec![] } else { plans::find(&self.with)? };
+        let others: Vec<Plan> = others.iter().map(plans::Source::parse).collect::<Result<_, _>>()?;
+        let mut finished = Vec::new();
+        for folder in &self.folders {
+            for folder in plan_folders(folder)? {
+                finished.push(again(&folder, &others)?);
+            }
+        }
+        check_with(&others, &finished)?;
+        let mut names = BTreeSet::new();
+        if let Some(twice) = finished.iter().find(|one| !names.insert(files::name_of(&one.evaluation))) {
+            let error = anyhow!("the plan {} has results in two of the folders", twice.record.plan.name);
+            return Err(Failure::user(error).hint("`guestright-lab compare` puts two results side by side"));
+        }
+        let folder = self.out.as_ref().unwrap_or(&self.folders[0]);
+        files::write_report(folder, &finished)?;
+        files::show(folder, &finished, self.printing, out)
+    }
+}
+
+/// The folder itself, or those within it: where records are.
+pub(super) fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if folder.join(record::FILE).is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let hint = "name a folder that `guestright-lab run` wrote";
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        let (kind, folder) = (error.kind(), folder.display());
+        let words = if kind == ErrorKind::NotFound {
+            anyhow!("there is no folder {folder}")
+        } else if kind == ErrorKind::NotADirectory {
+            anyhow!("{folder} is a file, not a folder")
+        } else {
+            anyhow!("cannot look into {folder}: {error}")
+        };
+        Failure::config(words).hint(hint)
+    })?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.join(record::FILE).is_file() {
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        let error = anyhow!("{} has no results: no {} in it", folder.display(), record::FILE);
+        return Err(Failure::config(error).hint(hint));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whoever names a plan means some of the rows.
+fn check_with(others: &[Plan], finished: &[Finished]) -> Outcome {
+    let names: BTreeSet<&str> = finished.iter().map(|one| one.record.plan.name.as_str()).collect();
+    let Some(unused) = others.iter().find(|plan| !names.contains(plan.name())) else { return Ok(()) };
+    let error = anyhow!("the folders have no results of the plan {}, which --with names", unused.name());
+    let names: Vec<&str> = names.into_iter().collect();
+    Err(Failure::user(error).hint(format!("they have results of {}", names.join(", "))))
+}
+
+fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {
+    let record = Record::read(folder)?;
+    let plan = match others.iter().find(|plan| plan.name() == record.plan.name) {
+        Some(plan) => plan.clone(),
+        None => record.source(folder).parse()?,
+    };
+    let plan = if record.quick { plan.quick() } else { plan };
+    let seeds = u32::try_from(record.seeds.len()).unwrap_or(u32::MAX);
+    let plan = plan.with_seeds(seeds).with_context(|| format!("{} has too many seeds", folder.display()))?;
+    let results = files::read_rows(folder, &plan, &record.digests)?;
+    let evaluation = evaluate(&plan, &results, record.platform);
+    Ok(Finished { evaluation, record, folder: folder.to_owned() })
+}

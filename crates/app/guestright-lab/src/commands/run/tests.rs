@@ -1,0 +1,346 @@
+use super::*;
+use crate::commands::fake;
+use clap::Parser;
+use guestright_results::{Cells, Journal, parquet};
+use serde_json::Value;
+use std::path::Path;
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    run: Run,
+}
+
+/// What the program would do with this command line.
+fn options(out: &Path, more: &str) -> Run {
+    let out = out.to_str().unwrap();
+    let words = ["run", "plan", "--out", out].into_iter().chain(more.split_whitespace());
+    Line::parse_from(words).run
+}
+
+const MORE: &str = r#"
+[[measure]]
+id = "capacity"
+title = "Calls without much loss"
+unit = "calls"
+kind = "largest"
+of = "loss"
+over = "calls"
+at_most = 0.2
+otherwise = 0
+
+[[figure]]
+id = "loss"
+title = "Loss"
+x = "calls"
+y = "loss"
+"#;
+
+fn source(text: &str) -> Source {
+    Source { name: "plan.toml".to_owned(), text: text.to_owned() }
+}
+
+/// Runs the plan; what it prints, or how it fails.
+fn run(folder: &Path, more: &str, text: &str) -> Result<String, Failure> {
+    let (options, lane) = (options(folder, more), channel());
+    let (source, plan) = (source(text), Plan::parse(text, fake::TESTBEDS).unwrap());
+    let plan = options.adapted(&source, plan)?;
+    let mut out = Vec::new();
+    options.run_plans(vec![(source, plan)], lane, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+    std::fs::read(folder.join("fake-plan").join(name)).unwrap()
+}
+
+#[test]
+fn the_same_bytes_come_out_again_and_with_any_number_of_threads() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text(MORE);
+    let rows = |name: &str, more: &str| {
+        let folder = home.path().join(name);
+        run(&folder, more, &text).unwrap();
+        (bytes(&folder, "rows.parquet"), bytes(&folder, "rows.csv"), bytes(&folder, "figures/loss.png"))
+    };
+    let first = rows("one", "--threads 1");
+    assert!(first.0.starts_with(b"PAR1") && !first.1.is_empty());
+    for (name, more) in
+        [("again", "--threads 1"), ("two", "--threads 2"), ("many", "--threads 16"), ("cores", "")]
+    {
+        assert_eq!(rows(name, more), first, "{name}");
+    }
+    let other = rows("seeds", "--seeds 5");
+    assert_ne!(other.0, first.0, "another number of seeds gives other rows");
+}
+
+#[test]
+fn the_columns_are_the_runs_their_seeds_and_their_metrics() {
+    let home = tempfile::tempdir().unwrap();
+    run(home.path(), "", &fake::text("")).unwrap();
+    let table = parquet::parse(bytes(home.path(), "rows.parquet")).unwrap();
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    let want = [
+        "run",
+        "case",
+        "calls",
+        "replication",
+        "seed",
+        "key",
+        "loss",
+        "delay",
+        "simulated_packets",
+        "simulated_events",
+    ];
+    assert_eq!(names, want);
+    assert_eq!(
+        (table.rows(), table.about("plan"), table.about("quick")),
+        (40, Some("fake-plan"), Some("false"))
+    );
+    let Some(Cells::Integer(calls)) = table.cells("calls") else { panic!("{table:?}") };
+    assert_eq!(calls[..5], [Some(1), Some(1), Some(1), Some(1), Some(2)], "in the order of the runs");
+    let (Some(Cells::Float(delay)), Some(Cells::Text(seeds))) = (table.cells("delay"), table.cells("seed"))
+    else {
+        panic!("{table:?}")
+    };
+    assert!(delay[0].is_some() && delay[19].is_none(), "what was not measured is empty");
+    assert!(seeds[0] == seeds[4] && seeds[0] != seeds[1], "a replication has one seed at every point");
+    let csv = String::from_utf8(bytes(home.path(), "rows.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 41);
+}
+
+#[test]
+fn the_record_tells_how_the_rows_came_about() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text(MORE);
+    let said = run(home.path(), "--quick --threads 3", &text).unwrap();
+    assert!(said.contains("fake-plan: 20 runs in ") && said.contains("report.html"), "{said}");
+    let record: Value = serde_json::from_slice(&bytes(home.path(), "run.json")).unwrap();
+    assert_eq!(
+        (&record["quick"], &record["runs"], &record["threads"]),
+        (&true.into(), &20.into(), &3.into())
+    );
+    assert_eq!((&record["plan"]["text"], record["seeds"].as_array().unwrap().len()), (&text.into(), 2));
+    assert_eq!(record["packets"], 2 * 2 * 10 * (1 + 2 + 3 + 4 + 5));
+    assert!(
+        record["host"]["cores"].as_u64() >= Some(1) && record["started"].as_str().unwrap().ends_with('Z')
+    );
+    let digest = crate::commands::record::sha256(&bytes(home.path(), "rows.parquet"));
+    assert_eq!(record["digests"]["rows_parquet"], digest);
+    let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(html.contains("fake-plan/rows.csv") && !html.contains("<script"), "the report links to the rows");
+    assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing has to be kept");
+    let evaluations: Value =
+        serde_json::from_slice(&std::fs::read(home.path().join("evaluation.json")).unwrap()).unwrap();
+    assert_eq!(evaluations[0]["name"], "fake-plan");
+}
+
+/// A stop in the middle, and on: what comes out is as if nothing had happened, and finished runs are not made again.
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text(MORE);
+    run(&whole, "", &text).unwrap();
+
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let (options, plan) = (options(&torn, "--threads 1"), fake::plan(MORE));
+    let stopped = options.run_plans(vec![(source(&text), plan.clone())], (tell, told), &mut Vec::new());
+    let words = stopped.unwrap_err().to_string();
+    assert!(words.contains("stopped: 0 of 40 runs") && words.contains("goes on from there"), "{words}");
+
+    // Seven rows as the program would have kept them, and a line that it did not finish.
+    let journal = torn.join("fake-plan/partial.csv");
+    let rows = String::from_utf8(bytes(&whole, "rows.csv")).unwrap();
+    let mut kept = std::fs::read_to_string(&journal).unwrap().lines().next().unwrap().to_owned() + "\n";
+    kept.extend(rows.lines().skip(20).take(7).map(|row| format!("{row}\n")));
+    std::fs::write(&journal, kept + "33,bad,3,1,12ab").unwrap();
+    let said = run(&torn, "--resume", &text).unwrap();
+    assert!(said.contains("goes on; 7 of 40 runs are there") && said.contains("33 runs in"), "{said}");
+    for name in ["rows.parquet", "rows.csv", "figures/loss.svg"] {
+        assert_eq!(bytes(&torn, name), bytes(&whole, name), "{name}");
+    }
+    let record: Value = serde_json::from_slice(&bytes(&torn, "run.json")).unwrap();
+    assert_eq!(record["runs_kept"], 7);
+}
+
+#[test]
+fn resume_refuses_to_make_all_runs_again() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("");
+    let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
+    assert!(refused.contains("no finished runs to go on with"), "{refused}");
+    let path = home.path().join("fake-plan/partial.csv");
+    std::fs::write(&path, "{}\n").unwrap();
+    let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
+    assert!(refused.contains("fake-plan cannot go on: what is there was not written by"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n", "what is refused stays as it was");
+    let said = run(home.path(), "", &text).unwrap();
+    assert!(
+        said.contains("fake-plan: begins afresh; what is there was not written by this program"),
+        "{said}"
+    );
+}
+
+#[test]
+fn two_programs_do_not_share_a_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("fake-plan/partial.csv");
+    let (_journal, _) = Journal::open(&path).unwrap();
+    let refused = run(home.path(), "", &fake::text("")).unwrap_err().to_string();
+    assert!(refused.contains("another program writes to"), "{refused}");
+}
+
+#[test]
+fn a_run_that_panics_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("").replace("[1, 2, 3, 4, 5]", "[1, 99]");
+    let broken = run(home.path(), "", &text).unwrap_err().to_string();
+    assert!(broken.contains("(case ") && broken.contains("calls = 99) ended in a panic"), "{broken}");
+}
+
+#[test]
+fn too_many_runs_are_refused_before_the_first_one() {
+    let home = tempfile::tempdir().unwrap();
+    let values: Vec<String> = (1..=100).filter(|calls| *calls != 13).map(|calls| calls.to_string()).collect();
+    let text = fake::text("").replace("[1, 2, 3, 4, 5]", &format!("[{}]", values.join(", ")));
+    let text =
+        text.replace("calls = ", "share = [0.1, 0.2]\ncalls = ").replace("settings = { share = 0.01 }", "");
+    let text = text.replace("settings = { share = 0.07 }", "");
+    let refused = run(home.path(), "--seeds 1000", &text).unwrap_err().to_string();
+    assert!(refused.contains("more than 200000 runs") && refused.contains("--seeds"), "{refused}");
+}
+
+/// Two plans, of which the first cannot go on: the second one's rows stay.
+#[test]
+fn resume_touches_no_plan_unless_all_can_go_on() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("");
+    let named = |name: &str| text.replace("fake-plan", name);
+    let plan = |name: &str| (source(&named(name)), Plan::parse(&named(name), fake::TESTBEDS).unwrap());
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let plans = vec![plan("one"), plan("two")];
+    options(home.path(), "").run_plans(plans, (tell, told), &mut Vec::new()).unwrap_err();
+    let (one, two) = (home.path().join("one/partial.csv"), home.path().join("two/partial.csv"));
+    std::fs::write(&two, "{}\n").unwrap();
+    let before = std::fs::read(&one).unwrap();
+    let plans = vec![plan("one"), plan("two")];
+    let refused = options(home.path(), "--resume").run_plans(plans, channel(), &mut Vec::new());
+    assert!(refused.unwrap_err().to_string().contains("two cannot go on"));
+    assert_eq!((std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap()), (before, b"{}\n".to_vec()));
+}
+
+/// Puts rows of a finished run into a journal, as an interrupted run would have left them.
+fn interrupt(folder: &Path, whole: &Path, text: &str, rows: impl Iterator<Item = usize>) {
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let plan = Plan::parse(text, fake::TESTBEDS).unwrap();
+    options(folder, "").run_plans(vec![(source(text), plan)], (tell, told), &mut Vec::new()).unwrap_err();
+    let path = folder.join("fake-plan/partial.csv");
+    let csv = String::from_utf8(bytes(whole, "rows.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    let head = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
+    let kept: Vec<&str> = std::iter::once(head.as_str()).chain(rows.map(|row| lines[row + 1])).collect();
+    std::fs::write(&path, kept.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn a_smaller_run_leaves_the_rows_of_an_interrupted_one() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text(MORE);
+    run(&whole, "", &text).unwrap();
+    interrupt(&torn, &whole, &text, 0..12);
+    // Replications 0 and 1 of three points are the quick run's too.
+    let said = run(&torn, "--quick", &text).unwrap();
+    assert!(said.contains("goes on; 6 of 20 runs are there"), "{said}");
+    assert!(said.contains("6 kept rows of other runs of this plan stay in"), "{said}");
+    let said = run(&torn, "--seeds 1", &text).unwrap();
+    assert!(said.contains("goes on; 10 of 10 runs"), "what the quick run made is of use: {said}");
+    let said = run(&torn, "", &text).unwrap();
+    assert!(said.contains("goes on; 26 of 40 runs are there") && said.contains("14 runs in"), "{said}");
+    assert_eq!(bytes(&torn, "rows.parquet"), bytes(&whole, "rows.parquet"));
+    assert!(!torn.join("fake-plan/partial.csv").exists(), "nothing has to be kept any more");
+}
+
+#[test]
+fn fewer_runs_replace_finished_ones_only_if_told_to() {
+    let home = tempfile::tempdir().unwrap();
+    let text = fake::text("");
+    run(home.path(), "--quick", &text).unwrap();
+    run(home.path(), "", &text).unwrap();
+    let before = (bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json"));
+    for (more, words) in [("--quick", "a quick run would"), ("--seeds 3", "3 seeds would")] {
+        let refused = run(home.path(), more, &text).unwrap_err().to_string();
+        assert!(refused.contains("whole plan, with 4 seeds") && refused.contains(words), "{refused}");
+        assert!(refused.contains("--out") && refused.contains("--fresh"), "{refused}");
+        assert_eq!((bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json")), before);
+        assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing was begun");
+    }
+    let said = run(home.path(), "", &text).unwrap();
+    assert!(said.contains("the same runs were made before; `guestright-lab report "), "{said}");
+    let said = run(home.path(), "--seeds 5", &text).unwrap();
+    assert!(!said.contains("made before"), "{said}");
+    run(home.path(), "--quick --fresh", &text).unwrap();
+    assert_ne!(bytes(home.path(), "rows.parquet"), before.0);
+}
+
+/// Nobody waits for a run when the signal comes: every row is there.
+#[test]
+fn a_signal_after_the_last_run_is_heard() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text("");
+    run(&whole, "", &text).unwrap();
+    interrupt(&torn, &whole, &text, 0..40);
+    let (tell, told) = channel();
+    tell.send(Told::Stop).unwrap();
+    let plans = vec![(source(&text), fake::plan(""))];
+    let stopped = options(&torn, "").run_plans(plans, (tell, told), &mut Vec::new());
+    let words = stopped.unwrap_err().to_string();
+    assert!(words.contains("stopped before the report was written; all runs are kept"), "{words}");
+    assert!(!torn.join("report.html").exists());
+    let said = run(&torn, "", &text).unwrap();
+    assert!(said.contains("goes on; 40 of 40 runs") && torn.join("report.html").exists(), "{said}");
+}
+
+#[test]
+fn damaged_lines_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
+    let text = fake::text("");
+    run(&whole, "", &text).unwrap();
+    interrupt(&torn, &whole, &text, 0..12);
+    let path = torn.join("fake-plan/partial.csv");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = kept.lines().collect();
+    lines[11] = "damaged";
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let said = run(&torn, "--resume", &text).unwrap();
+    assert!(said.contains("goes on; 10 of 40 runs") && said.contains("2 damaged lines at the end"), "{said}");
+    assert_eq!(bytes(&torn, "rows.csv"), bytes(&whole, "rows.csv"));
+}
+
+#[test]
+fn the_answer_of_a_prediction_is_printed_however_long_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let cases = (0..8).map(|number| format!("[[case]]\nname = \"more-{number}\"\nsettings.share = 0.02\n"));
+    let claim = cases.collect::<String>()
+        + r#"
+[[claim]]
+id = "answer"
+text = "So much is lost."
+of = "loss"
+at = { calls = 2 }
+"#;
+    let prediction = claim.clone() + "prediction = true\n";
+    let said = run(&home.path().join("prediction"), "", &fake::text(&prediction)).unwrap();
+    let parts = |said: &str| said.lines().filter(|line| line.contains("calls = 2: ")).count();
+    assert_eq!(parts(&said), 10, "{said}");
+    assert!(!said.contains("--details"), "{said}");
+    let judged = claim + "between = [0, 1]\n";
+    let said = run(&home.path().join("between"), "", &fake::text(&judged)).unwrap();
+    assert!(parts(&said) == 0 && said.contains("10 numbers; --details shows them"), "{said}");
+}

@@ -1,0 +1,53 @@
+//! The command line: help with examples, completions, and manual pages.
+
+use guestright_testbed::Desk;
+
+/// The names of the subcommands that a help text lists.
+fn subcommands(help: &str) -> Vec<String> {
+    let list =
+        help.split("\nCommands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
+    let first = |line: &str| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned);
+    let names = list.lines().filter(|line| !line.starts_with("   ")).filter_map(first);
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_command_has_a_help_with_an_example() {
+    let desk = Desk::new(crate::PROGRAM);
+    let mut waiting = vec![String::new()];
+    let mut seen = Vec::new();
+    while let Some(path) = waiting.pop() {
+        let long = desk.run(&format!("{path} --help"));
+        assert!(long.contains("Usage: guestright-lab"), "{path}: {long}");
+        assert!(long.contains("Example"), "{path} has no example: {long}");
+        assert!(!desk.run(&format!("{path} -h")).is_empty());
+        waiting.extend(subcommands(&long).into_iter().map(|name| format!("{path} {name}")));
+        seen.push(path.trim().to_owned());
+    }
+    for wanted in ["run", "advise", "traffic listen", "tunnel esp-keys", "tunnel wireguard", "manual"] {
+        assert!(seen.iter().any(|path| path == wanted), "{wanted} is missing among {seen:?}");
+    }
+    assert!(desk.run("--version").starts_with("guestright-lab "));
+    let (code, words) = desk.fail("no-such-command");
+    assert!(code == 2 && words.contains("no-such-command"), "{code} {words}");
+}
+
+#[test]
+fn a_failure_is_told_by_the_name_of_the_program() {
+    let (code, words) = Desk::new(crate::PROGRAM).fail("run no-such-plan");
+    assert!(code == 1 && words.starts_with("guestright-lab: there is no plan no-such-plan\n"), "{words}");
+}
+
+#[test]
+fn completions_and_manual_are_those_of_this_program() {
+    let desk = Desk::new(crate::PROGRAM);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = desk.run(&format!("completions {shell}"));
+        assert!(script.contains("guestright-lab") && script.contains("esp-keys"), "{shell}");
+    }
+    std::fs::create_dir(desk.path("man")).unwrap();
+    desk.run("manual man");
+    for wanted in ["guestright-lab.1", "guestright-lab-run.1", "guestright-lab-tunnel-esp.1"] {
+        assert!(desk.read(&format!("man/{wanted}")).contains(".TH "), "{wanted}");
+    }
+}

@@ -1,0 +1,349 @@
+//! `guestright-lab list`, `check`, `run`, `report`, `compare` and `overhead`: plans in, results out.
+
+use crate::guestright_lab;
+use guestright_testbed::Program;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A folder in which `guestright-lab` is run. What succeeds there has nothing to complain of.
+struct Desk(guestright_testbed::Desk);
+
+impl Desk {
+    fn new() -> Self {
+        Self(guestright_testbed::Desk::new(crate::PROGRAM))
+    }
+
+    /// Runs a command line that must succeed.
+    fn run(&self, line: &str) -> String {
+        let output = self.try_run(line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {stderr}");
+        assert!(stderr.is_empty(), "nothing to complain of, and no terminal for a bar: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.run(line)).unwrap()
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+impl std::ops::Deref for Desk {
+    type Target = guestright_testbed::Desk;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+/// What tunnels add: a plan of the repository's simplest testbed.
+const PLAN: &str = r#"
+name = "tunnels"
+title = "What tunnels add"
+question = "How long do packets leave WireGuard?"
+testbed = "overhead"
+seeds = 2
+
+[sweep]
+packet_bytes = [60, 200]
+
+[[case]]
+name = "tunnel"
+settings.tunnel = "wireguard"
+
+[[figure]]
+id = "length"
+title = "Length"
+x = "packet_bytes"
+y = "wire_bytes"
+
+[[claim]]
+id = "voice"
+text = "Voice leaves as 124 bytes."
+of = "wire_bytes"
+case = "tunnel"
+at = { packet_bytes = 60 }
+published = 124
+within = 0
+"#;
+
+#[test]
+fn every_plan_of_the_repository_is_built_in_and_good() {
+    let desk = Desk::new();
+    let plans = desk.json("list --json");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../experiments");
+    let mut files = Vec::new();
+    for folder in
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
+        let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let plans = names.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        let parent = folder.file_name().unwrap().to_string_lossy().into_owned();
+        files.extend(plans.map(|path| format!("{parent}/{}", path.file_stem().unwrap().to_string_lossy())));
+    }
+    files.sort();
+    let listed: Vec<&str> =
+        plans.as_array().unwrap().iter().map(|plan| plan["plan"].as_str().unwrap()).collect();
+    assert_eq!(listed, files);
+    assert!(files.len() >= 6 && files.iter().any(|name| name == "paper-a/table-2"), "{files:?}");
+    for plan in plans.as_array().unwrap() {
+        assert!(
+            plan["runs"].as_u64() >= plan["quick_runs"].as_u64() && plan["quick_runs"].as_u64() > Some(0),
+            "{plan}"
+        );
+        assert!(plan["question"].as_str().unwrap().len() > 10 && plan["testbed"].is_string(), "{plan}");
+    }
+    assert!(desk.run("list paper-a/overhead").starts_with("paper-a/overhead: "));
+    let checked = desk.run("check experiments");
+    assert_eq!(checked.lines().filter(|line| line.contains(": good, ")).count(), files.len(), "{checked}");
+}
+
+#[test]
+fn testbeds_say_what_can_be_set_and_what_is_measured() {
+    let desk = Desk::new();
+    let testbeds = desk.json("list --testbeds --json");
+    let names: Vec<&str> =
+        testbeds.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let text = desk.run("list --testbeds");
+    for (testbed, name) in testbeds.as_array().unwrap().iter().zip(&names) {
+        assert!(text.contains(&format!("{name}\n")), "{name}");
+        let (settings, metrics) =
+            (testbed["settings"].as_array().unwrap(), testbed["metrics"].as_array().unwrap());
+        assert!(
+            !metrics.is_empty() && settings.iter().all(|setting| !setting["default"].is_null()),
+            "{testbed}"
+        );
+        for one in settings.iter().chain(metrics) {
+            assert!(text.contains(one["name"].as_str().unwrap()) && one["about"] != "", "{one}");
+        }
+    }
+    let overhead = desk.run("list --testbeds overhead");
+    assert!(overhead.contains("wire_bytes [bytes]") && !overhead.contains("voice\n"), "{overhead}");
+    let (code, said) = desk.fail("list --testbeds nowhere");
+    assert!(code == 1 && said.contains("there is no testbed nowhere") && said.contains("overhead"), "{said}");
+}
+
+#[test]
+fn a_mistake_is_refused_with_its_place_its_line_and_the_reason() {
+    let desk = Desk::new();
+    desk.write("good.toml", PLAN);
+    desk.write("typo.toml", &PLAN.replace("packet_bytes = [60", "paket_bytes = [60"));
+    desk.write("range.toml", &PLAN.replace("60, 200", "60, -7"));
+    desk.write("broken.toml", &PLAN.replace("seeds = 2", "seeds = = 2"));
+    assert!(desk.run("check good.toml").contains("good.toml: good, 4 runs"));
+    let lines = PLAN.lines().count();
+    for (name, line, words) in
+        [("typo.toml", 9, "packet_bytes"), ("range.toml", 9, "-7"), ("broken.toml", 6, "not TOML")]
+    {
+        let (code, said) = desk.fail(&format!("check {name}"));
+        assert_eq!(code, 78, "{said}");
+        assert!(said.contains(&format!("\n{name}:{line}:")) && said.contains(words), "{said}");
+        let shown =
+            said.lines().find(|shown| shown.contains(&format!("  {line} | "))).expect("the line is shown");
+        assert!(
+            shown.len() < 100 && said.lines().any(|line| line.trim_start_matches([' ', '|']) == "^"),
+            "{said}"
+        );
+        assert!(said.contains("what to do: ") && line < lines, "{said}");
+        let (code, refused) = desk.fail(&format!("run {name}"));
+        assert!(code == 78 && refused.contains(&format!("{name}:{line}:")), "{refused}");
+    }
+    assert!(!desk.path("lab-results").exists(), "nothing was run");
+    let (code, said) = desk.fail("check .");
+    assert!(code == 78 && said.contains("3 of 4 plans have mistakes"), "{said}");
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    let (code, said) = desk.fail("check empty");
+    assert!(code == 78 && said.contains("the folder empty has no .toml files"), "{said}");
+    let (code, said) = desk.fail("check nothing-here.toml");
+    assert!(code == 78 && said.contains("there is no file nothing-here.toml"), "{said}");
+    for name in ["report.html", "evaluation.json"] {
+        desk.write("taken.toml", &PLAN.replace("\"tunnels\"", &format!("{name:?}")));
+        for command in ["check", "run"] {
+            let (code, said) = desk.fail(&format!("{command} taken.toml"));
+            assert!(code == 78 && said.contains(&format!("`name` cannot be {name}")), "{said}");
+        }
+    }
+    let (code, said) = desk.fail("check nothing-here");
+    assert!(code == 1 && said.contains("no plan nothing-here") && said.contains("lab list"), "{said}");
+}
+
+#[test]
+fn a_run_leaves_rows_figures_and_a_report_and_can_be_reported_again() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    let said = desk.run("run plan.toml --threads 1");
+    assert!(
+        said.contains("tunnels: 4 runs to make, 1 at a time") && said.contains("lab-results/report.html"),
+        "{said}"
+    );
+    desk.run("run plan.toml --threads 2 --out again");
+    for name in ["rows.parquet", "rows.csv", "figures/length.svg", "figures/length.png"] {
+        let (first, second) =
+            (desk.read(&format!("lab-results/tunnels/{name}")), desk.read(&format!("again/tunnels/{name}")));
+        assert!(!first.is_empty() && first == second, "{name}");
+    }
+    let found = desk.json("run plan.toml --json --out json");
+    assert_eq!(found["report"], "json/report.html");
+    assert_eq!(found["evaluations"][0]["claims"][0]["id"], "voice");
+
+    // The report again: the same, from either file of rows.
+    let report = |name: &str| String::from_utf8(desk.read(&format!("{name}/report.html"))).unwrap();
+    let (before, evaluation) = (report("lab-results"), desk.read("lab-results/evaluation.json"));
+    for missing in ["evaluation.json", "report.html", "tunnels/figures/length.svg", "tunnels/rows.csv"] {
+        std::fs::remove_file(desk.path("lab-results").join(missing)).unwrap();
+        desk.run("report lab-results");
+        assert_eq!(desk.read("lab-results/evaluation.json"), evaluation, "without {missing}");
+        assert_eq!(report("lab-results"), before, "without {missing}");
+    }
+    assert!(
+        before.contains("What tunnels add")
+            && before.contains("tunnels/rows.csv")
+            && !before.contains("http://192")
+    );
+
+    // With another plan of the same name: other texts over the same rows.
+    desk.write("newer.toml", &PLAN.replace("What tunnels add", "What WireGuard adds"));
+    desk.run("report again --with newer.toml --out newer");
+    assert!(report("newer").contains("What WireGuard adds"));
+    let (code, said) = desk.fail("report lab-results again --out both");
+    assert!(code == 1 && said.contains("the plan tunnels has results in two"), "{said}");
+
+    // Rows that somebody has changed are no rows.
+    let mut rows = desk.read("again/tunnels/rows.csv");
+    let last = rows.len() - 2;
+    rows[last] ^= 1;
+    std::fs::write(desk.path("again/tunnels/rows.csv"), rows).unwrap();
+    let (code, said) = desk.fail("report again");
+    assert!(code == 78 && said.contains("has changed since it was written"), "{said}");
+    let (code, said) = desk.fail("report .");
+    assert!(code == 78 && said.contains("has no results"), "{said}");
+}
+
+#[test]
+fn a_report_lies_anywhere_and_leads_to_the_rows() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    desk.write("other.toml", &PLAN.replace("\"tunnels\"", "\"others\""));
+    let said = desk.run("run plan.toml --out op");
+    assert!(!said.contains("also here") && !said.contains("plan 1 of"), "{said}");
+    let said = desk.run("run other.toml --out op");
+    assert!(said.contains("also here: tunnels; `guestright-lab report op` makes one page of all"), "{said}");
+    let page = |name: &str| String::from_utf8(desk.read(name)).unwrap();
+    desk.run("report op --out deep/er");
+    let text = page("deep/er/report.html");
+    for name in ["tunnels", "others"] {
+        assert!(text.contains(&format!("href=\"../../op/{name}/rows.csv\"")), "{text}");
+        assert!(desk.path(&format!("deep/er/{name}/figures/length.svg")).is_file());
+    }
+    std::fs::remove_dir_all(desk.path("op/tunnels/figures")).unwrap();
+    desk.run("report op/tunnels");
+    assert!(
+        desk.path("op/tunnels/figures/length.svg").is_file() && !desk.path("op/tunnels/tunnels").exists()
+    );
+    assert!(page("op/tunnels/report.html").contains("href=\"rows.csv\""));
+
+    let said = desk.run("run plan.toml other.toml --out both");
+    assert!(said.contains("tunnels: plan 1 of 2, 4 runs") && said.contains("others: plan 2 of 2"), "{said}");
+    let said = desk.run("run plan.toml --out both");
+    assert!(said.contains("`guestright-lab report both --with plan.toml` makes figures anew"), "{said}");
+}
+
+#[test]
+fn places_that_cannot_be_are_named() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    desk.write("other.toml", &PLAN.replace("\"tunnels\"", "\"others\""));
+    desk.write("afile", "");
+    let (code, said) = desk.fail("run plan.toml --out afile");
+    assert!(code == 78 && said.contains("afile is a file"), "{said}");
+    desk.run("run plan.toml --out op");
+    let (code, said) = desk.fail("report op --with other.toml");
+    assert!(
+        code == 1 && said.contains("no results of the plan others") && said.contains("of tunnels"),
+        "{said}"
+    );
+    let (code, said) = desk.fail("report nowhere");
+    assert!(code == 78 && said.contains("there is no folder nowhere") && said.contains("lab run"), "{said}");
+    let (code, said) = desk.fail("report afile");
+    assert!(code == 78 && said.contains("afile is a file, not a folder"), "{said}");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = guestright_lab().args(["list"]).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("cannot write to standard output: "), "{said}");
+}
+
+#[test]
+fn a_verdict_that_is_bad_is_a_verdict_and_one_that_is_missing_is_a_failure() {
+    let desk = Desk::new();
+    desk.write("wrong.toml", &PLAN.replace("published = 124", "published = 60"));
+    let said = desk.run("run wrong.toml");
+    assert!(said.contains("does not reproduce"), "{said}");
+}
+
+#[test]
+fn comparing_tells_what_differs_and_ends_as_diff_does() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    desk.write("other.toml", &PLAN.replace("\"wireguard\"", "\"none\""));
+    desk.run("run plan.toml --out a");
+    desk.run("run plan.toml --out b");
+    desk.run("run other.toml --out c");
+    assert!(desk.run("compare a b").contains("0 of "));
+    assert_eq!(desk.json("compare a b --json")["differ"], 0);
+    let output = desk.try_run("compare a c --json");
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["differ"], 1);
+    let claims = found["comparisons"][0]["claims"].as_array().unwrap();
+    assert_eq!((claims.len(), claims[0]["id"].as_str()), (1, Some("voice")), "{found}");
+    let (code, said) = desk.fail("compare a nowhere");
+    assert!(code == 78 && said.contains("nowhere/evaluation.json"), "{said}");
+}
+
+/// A signal in the middle: at once, in order, and with a word on how to go on.
+#[test]
+fn a_signal_ends_a_run_in_order() {
+    let desk = Desk::new();
+    let mut command = desk.command("run paper-a/table-2 --threads 1 --seeds 200 --out results");
+    let mut program = Program::start(&mut command, &desk.path("log"));
+    program.hear_line("to begin", |line| line.contains(" runs to make, 1 at a time"));
+    program.signal(Signal::INT);
+    let status = program.wait();
+    assert_eq!(status.code(), Some(1), "{}", program.log());
+    assert!(
+        program.log().contains("stopped: ") && program.log().contains("goes on from there"),
+        "{}",
+        program.log()
+    );
+    assert!(!desk.path("results/report.html").exists());
+    let kept = std::fs::read_dir(desk.path("results"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("partial.csv"));
+    assert_eq!(kept.filter(|path| path.is_file()).count(), 1);
+}
+
+#[test]
+fn the_papers_packets_are_counted_part_by_part() {
+    let desk = Desk::new();
+    let found = desk.json("overhead --json");
+    assert_eq!(found["packets"], serde_json::json!([60, 200]));
+    let rows = found["rows"].as_array().unwrap();
+    let row = |suite: &str, mode: &str, encapsulation: &str| {
+        let fits = |row: &&Value| {
+            row["suite"] == suite && row["mode"] == mode && row["encapsulation"] == encapsulation
+        };
+        rows.iter().find(fits).unwrap()["wire"].clone()
+    };
+    assert_eq!(row("aes-128-cbc+hmac-md5-96", "l2tp", "raw")[0], 152);
+    assert_eq!(row("3des-cbc+hmac-sha1-96", "tunnel", "raw"), serde_json::json!([112, 256]));
+    assert_eq!(row("wireguard", "tunnel", "udp")[0], 124);
+    let totals: Vec<u64> =
+        found["papers"].as_array().unwrap().iter().map(|paper| paper["total"].as_u64().unwrap()).collect();
+    assert_eq!(totals, [152, 112, 256, 104, 248]);
+    let text = desk.run("overhead --packet 1420");
+    assert!(text.contains("aes-256-gcm") && text.contains("paper A, 60 bytes become 152"), "{text}");
+    assert!(!desk.try_run("overhead --packet 19").status.success());
+}

@@ -1,0 +1,91 @@
+//! What the system tests of `guestright` and `guestright-lab` share.
+//!
+//! In: the path of a program that Cargo built, and the name of a test. Out: the test again inside a sandbox of namespaces
+//! ([`inside`]), a running program whose lines are waited for ([`Program`]), or a folder in which command lines are tried
+//! ([`Desk`]).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test says what broke by panicking, and prints what it measured"
+)]
+
+mod desk;
+mod program;
+
+pub use desk::Desk;
+pub use program::Program;
+
+use guestright_netns::Sandbox;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Long enough for a crowded computer; nothing waits for it unless something is broken. How long things take is
+/// printed, and never judged: that is what `docs/measurements.md` is for.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// No test in a sandbox goes on for longer.
+const LIFE_MAX: Duration = Duration::from_secs(300);
+/// Outside: runs the test of this name in a sandbox and returns false. Inside: returns true, with the sandbox ready
+/// to be filled.
+#[must_use]
+pub fn inside(test: &str) -> bool {
+    let inside = is_inside(test);
+    if inside {
+        Sandbox::prepare().unwrap();
+    }
+    inside
+}
+
+/// The same, for a test that starts sandboxes of its own: here is what they find around them, an empty `/run` that
+/// is none of theirs.
+#[must_use]
+pub fn inside_for_sandboxes(test: &str) -> bool {
+    let inside = is_inside(test);
+    if inside {
+        let mount = ["-t", "tmpfs", "-o", "mode=755,size=16m", "around", "/run"];
+        assert!(Command::new("mount").args(mount).status().unwrap().success());
+        // mount(8) makes its own directory where there is none.
+        std::fs::create_dir_all("/run/mount").unwrap();
+    }
+    inside
+}
+
+fn is_inside(test: &str) -> bool {
+    if Sandbox::inside() {
+        // When process 1 of the sandbox ends, so does everything in it.
+        thread::spawn(|| {
+            thread::sleep(LIFE_MAX);
+            eprintln!("the test took more than {LIFE_MAX:?}");
+            std::process::exit(1);
+        });
+        return true;
+    }
+    let mode = Sandbox::probe().expect("this computer can make sandboxes");
+    let program = std::env::current_exe().unwrap();
+    let mut command = Sandbox::command(mode, &program, ["--exact", test, "--nocapture", "--include-ignored"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
+    false
+}
+
+/// Waits until something is done; panics with `what` after [`PATIENCE`].
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What a program printed, which must have succeeded.
+pub fn succeeded(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}: {stdout}{stderr}", output.status);
+    stdout
+}

@@ -35,3 +35,6 @@ use guestright_experiment::Testbed;
 pub fn testbeds() -> &'static [&'static dyn Testbed] {
     &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout]
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,6 @@
 
 mod bound;
 mod cpu;
-mod joined;
 mod meter;
 mod overhead;
 mod playout;

@@ -1,5 +1,5 @@
 use super::testbeds;
-use guestright_experiment::{SettingInfo, Testbed};
+use guestright_experiment::SettingInfo;
 use std::collections::BTreeSet;
 
 fn line(info: &SettingInfo) -> String {

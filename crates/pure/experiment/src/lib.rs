@@ -49,6 +49,8 @@ pub use evaluate::{
 pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
 pub use report::{Provenance, report_html};
 pub use results::{Adopted, Results, ResultsError, Row};
+#[doc(hidden)]
+pub use settings::declared;
 pub use settings::{Kind, SettingError, SettingInfo, Settings};
 pub use statistics::{Bound, Estimate, student_95};
 pub use testbed::{MetricInfo, Outcome, Testbed};

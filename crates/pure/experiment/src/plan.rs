@@ -1,7 +1,6 @@
 //! What an experiment is, and how its text becomes one.
 
 mod assumption;
-mod base;
 mod claim;
 mod error;
 mod figure;
@@ -103,14 +102,14 @@ impl Plan {
     ///
     /// Every mistake that was found, with its line and column.
     pub fn parse(text: &str, testbeds: &[&'static dyn Testbed]) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(text);
-        let plan = Self::read(text, testbeds, &mut reader);
+        let reader = Reader::new(text);
+        let plan = Self::read(text, testbeds, &reader);
         reader.finish()?;
         // Whatever makes `read` give up has been told to the reader.
         plan.ok_or_else(|| PlanError { mistakes: Vec::new() })
     }
 
-    fn read(text: &str, testbeds: &[&'static dyn Testbed], reader: &mut Reader<'_>) -> Option<Self> {
+    fn read(text: &str, testbeds: &[&'static dyn Testbed], reader: &Reader<'_>) -> Option<Self> {
         if text.len() > Self::TEXT_MAX {
             let problem = Problem::TooMany { what: "bytes", got: text.len(), max: Self::TEXT_MAX };
             reader.mistake(0, problem);
@@ -125,26 +124,23 @@ impl Plan {
                 return None;
             }
         };
-        let mut head = Table::new(tree.get_ref(), 0, "the plan");
-        let plan = Self::read_head(&mut head, testbeds, reader);
-        head.close(reader);
+        let mut head = Table::new(reader, tree.get_ref(), 0, "the plan");
+        let plan = Self::read_head(&mut head, testbeds);
+        head.close();
         plan
     }
 
-    fn read_head(
-        head: &mut Table<'_>,
-        testbeds: &[&'static dyn Testbed],
-        reader: &mut Reader<'_>,
-    ) -> Option<Self> {
-        let name = head.want_name(reader, "name");
-        let title = head.want_text(reader, "title", 200);
-        let question = head.want_text(reader, "question", 4_000);
-        let source = head.text(reader, "source", 1_000);
-        let chance = head.whole(reader, "chance", (0, i64::from(u32::MAX)));
-        let on = read_on(head, reader);
-        let testbed = head.want_text(reader, "testbed", 100);
-        let found = testbed
-            .and_then(|name| reader.find("testbed", &name, testbeds.iter().map(|testbed| testbed.name())));
+    fn read_head(head: &mut Table<'_>, testbeds: &[&'static dyn Testbed]) -> Option<Self> {
+        let name = head.want_name("name");
+        let title = head.want_text("title", 200);
+        let question = head.want_text("question", 4_000);
+        let source = head.text("source", 1_000);
+        let chance = head.whole("chance", (0, i64::from(u32::MAX)));
+        let on = read_on(head);
+        let testbed = head.want_text("testbed", 100);
+        let found = testbed.and_then(|name| {
+            head.reader.find("testbed", &name, testbeds.iter().map(|testbed| testbed.name()))
+        });
         let Some(testbed) = found.map(|index| testbeds[index]) else {
             // Nothing else can be checked; that it is there is all that is asked.
             for key in ["seeds", "settings", "sweep", "case", "quick", "measure", "figure", "table", "claim"]
@@ -156,23 +152,23 @@ impl Plan {
             }
             return None;
         };
-        let grids = grid::read(head, testbed, reader);
+        let grids = grid::read(head, testbed);
         let Some(grids) = grids else {
             for key in ["base", "measure", "figure", "table", "claim", "map", "assumption", "fit", "note"] {
                 head.node(key);
             }
             return None;
         };
-        let mut scope = Scope::new(testbed, &grids);
-        measure::read(head, &mut scope, reader);
-        scope.base = base::read(head, &scope, reader);
-        let figures = figure::read(head, &scope, reader);
-        let tables = table::read(head, &scope, reader);
-        let mut claims = claim::read(head, &scope, reader);
-        let maps = map::read(head, &scope, &claims, &figures, reader);
-        let assumptions = assumption::read(head, &scope, &claims, reader);
-        let fits = note::read_fits(head, &scope, &mut claims, reader);
-        let notes = note::read_notes(head, &scope, reader);
+        let mut scope = Scope::new(testbed, &grids, head.reader);
+        measure::read(head, &mut scope);
+        scope.base = scope.read_base(head);
+        let figures = figure::read(head, &scope);
+        let tables = table::read(head, &scope);
+        let mut claims = claim::read(head, &scope);
+        let maps = map::read(head, &scope, &claims, &figures);
+        let assumptions = assumption::read(head, &scope, &claims);
+        let fits = note::read_fits(head, &scope, &mut claims);
+        let notes = note::read_notes(head, &scope);
         let measures = scope.measures;
         let grid::Grids { axes, full, quick } = grids;
         Some(Self {
@@ -286,10 +282,11 @@ impl Plan {
     }
 }
 
-fn read_on(head: &mut Table<'_>, reader: &mut Reader<'_>) -> Vec<Platform> {
+fn read_on(head: &mut Table<'_>) -> Vec<Platform> {
     let all = [Platform::Sim, Platform::Netns, Platform::Real];
-    let names = head.names(reader, "on", all.len()).unwrap_or_default();
-    let find = |name| reader.find("platform", &name, all.iter().map(|on| on.name())).map(|index| all[index]);
+    let names = head.names("on", all.len()).unwrap_or_default();
+    let find =
+        |name| head.reader.find("platform", &name, all.iter().map(|on| on.name())).map(|index| all[index]);
     let mut on: Vec<Platform> = names.into_iter().filter_map(find).collect();
     on.sort();
     on.dedup();

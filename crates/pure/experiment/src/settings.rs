@@ -1,3 +1,5 @@
+pub mod declared;
+
 use crate::near::nearest;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
@@ -212,6 +214,18 @@ impl Settings {
         if let Value::Text(value) = value { Ok(value) } else { Err(wrong(name, value, "text")) }
     }
 
+    /// What the word chosen stands for in `words`.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given, of another kind, or none of the words.
+    pub fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, SettingError> {
+        let want = || one_of(words.iter().map(|(word, _)| *word));
+        let value = self.get(name).ok_or_else(|| missing(name, want()))?;
+        let chosen = words.iter().find(|(word, _)| matches!(value, Value::Text(text) if text == word));
+        chosen.map(|(_, meaning)| *meaning).ok_or_else(|| wrong(name, value, &want()))
+    }
+
     /// These settings with the defaults of all that are not given.
     ///
     /// # Errors
@@ -231,8 +245,7 @@ impl Settings {
     }
 
     fn value(&self, name: &str, want: &str) -> Result<&Value, SettingError> {
-        let missing = || SettingError::Missing { setting: name.to_owned(), want: want.to_owned() };
-        self.get(name).ok_or_else(missing)
+        self.get(name).ok_or_else(|| missing(name, want.to_owned()))
     }
 }
 
@@ -248,7 +261,7 @@ impl SettingInfo {
         Self { name, unit: "", kind: Kind::Bool { default }, about }
     }
 
-    /// A setting that is a whole number from `min` to `max`.
+    /// A setting that is a whole number from `min` to `max`; so must the default be.
     pub const fn integer(
         name: &'static str,
         unit: &'static str,
@@ -256,10 +269,11 @@ impl SettingInfo {
         (min, max): (i64, i64),
         about: &'static str,
     ) -> Self {
+        assert!(min <= default && default <= max, "the default is outside the range");
         Self { name, unit, kind: Kind::Integer { default, min, max }, about }
     }
 
-    /// A setting that is a number from `min` to `max`.
+    /// A setting that is a number from `min` to `max`; so must the default be.
     pub const fn float(
         name: &'static str,
         unit: &'static str,
@@ -267,6 +281,7 @@ impl SettingInfo {
         (min, max): (f64, f64),
         about: &'static str,
     ) -> Self {
+        assert!(min <= default && default <= max, "the default is outside the range");
         Self { name, unit, kind: Kind::Float { default, min, max }, about }
     }
 
@@ -301,10 +316,7 @@ impl SettingInfo {
             Kind::Bool { .. } => "true or false".to_owned(),
             Kind::Integer { min, max, .. } => format!("a whole number from {min} to {max}"),
             Kind::Float { min, max, .. } => format!("a number from {min} to {max}"),
-            Kind::Choice { of, .. } => {
-                let words: Vec<String> = of.iter().map(|word| format!("\"{word}\"")).collect();
-                format!("one of {}", words.join(", "))
-            }
+            Kind::Choice { of, .. } => one_of(of.iter().copied()),
             Kind::Text { .. } => format!("text of at most {} bytes", Settings::TEXT_MAX),
         }
     }
@@ -337,6 +349,16 @@ impl SettingInfo {
 
 fn wrong(setting: &str, got: &Value, want: &str) -> SettingError {
     SettingError::Wrong { setting: setting.to_owned(), got: got.clone(), want: want.to_owned() }
+}
+
+fn missing(setting: &str, want: String) -> SettingError {
+    SettingError::Missing { setting: setting.to_owned(), want }
+}
+
+/// `one of "a", "b"`
+fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.map(|word| format!("\"{word}\"")).collect();
+    format!("one of {}", words.join(", "))
 }
 
 fn said(value: &Value) -> String {

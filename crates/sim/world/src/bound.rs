@@ -1,8 +1,7 @@
 //! How many voice streams fit by counting the time of each packet: the `bound` testbed (paper B, Table 2).
 
-use crate::joined::joined;
-use crate::overhead::{WRAPPING, Wrapping};
-use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
+use crate::overhead::{Wrapping, WrappingSettings};
+use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_units::Seed;
 use guestright_wlan::bound::{Exchange, PAPER_B, cut};
 
@@ -10,64 +9,37 @@ use guestright_wlan::bound::{Exchange, PAPER_B, cut};
 #[derive(Clone, Copy, Debug)]
 pub struct Bound;
 
-const OWN: [SettingInfo; 12] = [
-    SettingInfo::integer(
-        "packet_bytes",
-        "bytes",
-        60,
-        (20, 9_000),
-        "Length of an IP packet: 60 is G.729 with two frames of 10 ms, 200 is G.711 with 20 ms.",
-    ),
-    SettingInfo::float("interval_ms", "ms", 20.0, (1.0, 1_000.0), "Time between two packets of a stream."),
-    SettingInfo::float("difs_us", "µs", PAPER_B.difs_us, (0.0, 10_000.0), "DIFS."),
-    SettingInfo::float(
-        "backoff_slots",
-        "",
-        PAPER_B.backoff_slots,
-        (0.0, 1_023.0),
-        "The mean backoff, in slots.",
-    ),
-    SettingInfo::float("slot_us", "µs", PAPER_B.slot_us, (0.0, 1_000.0), "A slot."),
-    SettingInfo::float(
-        "preamble_us",
-        "µs",
-        PAPER_B.preamble_us,
-        (0.0, 1_000.0),
-        "Preamble and header of a data frame.",
-    ),
-    SettingInfo::integer(
-        "overhead_bytes",
-        "bytes",
-        PAPER_B.overhead_bytes as i64,
-        (0, 256),
-        "What a data frame has beside the IP packet: header 24, check sequence 4, and LLC and SNAP 8 if they count.",
-    ),
-    SettingInfo::float("rate_mbps", "Mb/s", PAPER_B.rate_mbps, (0.1, 1_000.0), "Rate of data."),
-    SettingInfo::float("sifs_us", "µs", PAPER_B.sifs_us, (0.0, 1_000.0), "SIFS."),
-    SettingInfo::float(
-        "ack_preamble_us",
-        "µs",
-        PAPER_B.ack_preamble_us,
-        (0.0, 1_000.0),
-        "Preamble and header of an acknowledgement.",
-    ),
-    SettingInfo::float(
-        "ack_rate_mbps",
-        "Mb/s",
-        PAPER_B.ack_rate_mbps,
-        (0.1, 1_000.0),
-        "Rate of an acknowledgement.",
-    ),
-    SettingInfo::float(
-        "gap_us",
-        "µs",
-        0.0,
-        (0.0, 10_000.0),
-        "What a sender needs after each frame; 0 in the literature.",
-    ),
-];
-
-const SETTINGS: [SettingInfo; OWN.len() + WRAPPING.len()] = joined(&[&OWN, &WRAPPING]);
+settings! {
+    /// The settings of the testbed.
+    struct BoundSettings {
+        /// Length of an IP packet: 60 is G.729 with two frames of 10 ms, 200 is G.711 with 20 ms.
+        packet_bytes: usize = integer("packet_bytes", "bytes", 60, (20, 9_000)),
+        /// Time between two packets of a stream.
+        interval_ms: f64 = float("interval_ms", "ms", 20.0, (1.0, 1_000.0)),
+        /// DIFS.
+        difs_us: f64 = float("difs_us", "µs", PAPER_B.difs_us, (0.0, 10_000.0)),
+        /// The mean backoff, in slots.
+        backoff_slots: f64 = float("backoff_slots", "", PAPER_B.backoff_slots, (0.0, 1_023.0)),
+        /// A slot.
+        slot_us: f64 = float("slot_us", "µs", PAPER_B.slot_us, (0.0, 1_000.0)),
+        /// Preamble and header of a data frame.
+        preamble_us: f64 = float("preamble_us", "µs", PAPER_B.preamble_us, (0.0, 1_000.0)),
+        /// What a data frame has beside the IP packet: header 24, check sequence 4, and LLC and SNAP 8 if they
+        /// count.
+        overhead_bytes: u32 = integer("overhead_bytes", "bytes", PAPER_B.overhead_bytes as i64, (0, 256)),
+        /// Rate of data.
+        rate_mbps: f64 = float("rate_mbps", "Mb/s", PAPER_B.rate_mbps, (0.1, 1_000.0)),
+        /// SIFS.
+        sifs_us: f64 = float("sifs_us", "µs", PAPER_B.sifs_us, (0.0, 1_000.0)),
+        /// Preamble and header of an acknowledgement.
+        ack_preamble_us: f64 = float("ack_preamble_us", "µs", PAPER_B.ack_preamble_us, (0.0, 1_000.0)),
+        /// Rate of an acknowledgement.
+        ack_rate_mbps: f64 = float("ack_rate_mbps", "Mb/s", PAPER_B.ack_rate_mbps, (0.1, 1_000.0)),
+        /// What a sender needs after each frame; 0 in the literature.
+        gap_us: f64 = float("gap_us", "µs", 0.0, (0.0, 10_000.0)),
+        wrapping: WrappingSettings,
+    }
+}
 
 const METRICS: [MetricInfo; 8] = [
     MetricInfo::new("streams", "", "One-way streams that fit."),
@@ -95,7 +67,7 @@ impl Testbed for Bound {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &SETTINGS
+        BoundSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -103,15 +75,15 @@ impl Testbed for Bound {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        Wrapping::from_settings(settings).map(drop)
+        Wrapping::from_settings(&BoundSettings::read(settings)?.wrapping).map(drop)
     }
 
     fn run(&self, settings: &Settings, _seed: Seed) -> Result<Outcome, SettingError> {
-        let packet_len = settings.whole("packet_bytes")?;
-        let wire_len = Wrapping::from_settings(settings)?.wire_len(packet_len);
+        let settings = BoundSettings::read(settings)?;
+        let wire_len = Wrapping::from_settings(&settings.wrapping)?.wire_len(settings.packet_bytes);
         let bytes = u32::try_from(wire_len).expect("the setting has limits, and a tunnel adds little");
-        let frame_us = exchange(settings)?.time_us(bytes) + settings.float("gap_us")?;
-        let packets_per_second = 1e3 / settings.float("interval_ms")?;
+        let frame_us = exchange(&settings).time_us(bytes) + settings.gap_us;
+        let packets_per_second = 1e3 / settings.interval_ms;
         let streams = 1e6 / (packets_per_second * frame_us);
         let (whole, calls) = (streams.floor(), streams / 2.0);
         Ok(Outcome { packets: 1, ..Outcome::default() }
@@ -126,18 +98,18 @@ impl Testbed for Bound {
     }
 }
 
-fn exchange(settings: &Settings) -> Result<Exchange, SettingError> {
-    Ok(Exchange {
-        difs_us: settings.float("difs_us")?,
-        backoff_slots: settings.float("backoff_slots")?,
-        slot_us: settings.float("slot_us")?,
-        preamble_us: settings.float("preamble_us")?,
-        overhead_bytes: settings.whole("overhead_bytes")?,
-        rate_mbps: settings.float("rate_mbps")?,
-        sifs_us: settings.float("sifs_us")?,
-        ack_preamble_us: settings.float("ack_preamble_us")?,
-        ack_rate_mbps: settings.float("ack_rate_mbps")?,
-    })
+fn exchange(settings: &BoundSettings) -> Exchange {
+    Exchange {
+        difs_us: settings.difs_us,
+        backoff_slots: settings.backoff_slots,
+        slot_us: settings.slot_us,
+        preamble_us: settings.preamble_us,
+        overhead_bytes: settings.overhead_bytes,
+        rate_mbps: settings.rate_mbps,
+        sifs_us: settings.sifs_us,
+        ack_preamble_us: settings.ack_preamble_us,
+        ack_rate_mbps: settings.ack_rate_mbps,
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +117,7 @@ mod tests {
     use super::*;
 
     fn metric(settings: Settings, name: &str) -> f64 {
-        let settings = settings.complete(&SETTINGS).unwrap();
+        let settings = settings.complete(BoundSettings::SETTINGS).unwrap();
         Bound.check(&settings).unwrap();
         Bound.run(&settings, Seed::from_number(0)).unwrap().metrics[name].unwrap()
     }

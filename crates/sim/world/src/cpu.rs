@@ -6,8 +6,7 @@
 mod profile;
 mod settings;
 
-pub(crate) use profile::Profile;
-pub(crate) use settings::{Costs, SETTINGS as CPU, config_from_settings};
+pub(crate) use settings::{Costs, CpuSettings, config_from_settings};
 
 use guestright_engine::{Agenda, Instant, Key, Nanos};
 use std::collections::VecDeque;

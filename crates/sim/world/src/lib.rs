@@ -5,7 +5,6 @@
 
 mod bound;
 mod cpu;
-mod joined;
 mod meter;
 mod overhead;
 mod playout;
@@ -35,3 +34,6 @@ use guestright_experiment::Testbed;
 pub fn testbeds() -> &'static [&'static dyn Testbed] {
     &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout]
 }
+
+#[cfg(test)]
+mod tests;

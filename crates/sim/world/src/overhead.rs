@@ -2,10 +2,9 @@
 
 mod wrapping;
 
-pub(crate) use wrapping::{SETTINGS as WRAPPING, Wrapping};
+pub(crate) use wrapping::{Wrapping, WrappingSettings};
 
-use crate::joined::joined;
-use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
+use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_tunnel::overhead::{Layer, total};
 use guestright_units::Seed;
 
@@ -16,24 +15,16 @@ const UDP_IP_LEN: usize = 28;
 #[derive(Clone, Copy, Debug)]
 pub struct Overhead;
 
-const OWN: [SettingInfo; 2] = [
-    SettingInfo::integer(
-        "packet_bytes",
-        "bytes",
-        60,
-        (20, 9_000),
-        "Length of the IPv4 packet that goes into the tunnel; 60 is G.729 with two frames, 200 is G.711.",
-    ),
-    SettingInfo::float(
-        "rate_mbps",
-        "Mb/s",
-        11.0,
-        (0.1, 100_000.0),
-        "The rate at which the added bytes are sent, for what they cost in time.",
-    ),
-];
-
-const SETTINGS: [SettingInfo; OWN.len() + WRAPPING.len()] = joined(&[&OWN, &WRAPPING]);
+settings! {
+    /// The settings of the testbed.
+    struct OverheadSettings {
+        /// Length of the IPv4 packet that goes into the tunnel; 60 is G.729 with two frames, 200 is G.711.
+        packet_bytes: usize = integer("packet_bytes", "bytes", 60, (20, 9_000)),
+        /// The rate at which the added bytes are sent, for what they cost in time.
+        rate_mbps: f64 = float("rate_mbps", "Mb/s", 11.0, (0.1, 100_000.0)),
+        wrapping: WrappingSettings,
+    }
+}
 
 const METRICS: [MetricInfo; 12] = [
     MetricInfo::new("wire_bytes", "bytes", "Length of the IPv4 packet that leaves."),
@@ -65,7 +56,7 @@ impl Testbed for Overhead {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &SETTINGS
+        OverheadSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -73,13 +64,14 @@ impl Testbed for Overhead {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        Wrapping::from_settings(settings).map(drop)
+        Wrapping::from_settings(&OverheadSettings::read(settings)?.wrapping).map(drop)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "packets have far fewer than 2^52 bytes")]
     fn run(&self, settings: &Settings, _seed: Seed) -> Result<Outcome, SettingError> {
-        let packet_len: usize = settings.whole("packet_bytes")?;
-        let layers = Wrapping::from_settings(settings)?.layers(packet_len);
+        let settings = OverheadSettings::read(settings)?;
+        let packet_len = settings.packet_bytes;
+        let layers = Wrapping::from_settings(&settings.wrapping)?.layers(packet_len);
         let wire = total(&layers);
         let added = (wire - packet_len) as f64;
         let mut outcome = Outcome { packets: 1, ..Outcome::default() }
@@ -87,7 +79,7 @@ impl Testbed for Overhead {
             .with("added_bytes", added)
             .with("added_share", added / packet_len as f64)
             .with("added_over_speech", added / packet_len.saturating_sub(UDP_IP_LEN) as f64)
-            .with("added_us", added * 8.0 / settings.float("rate_mbps")?);
+            .with("added_us", added * 8.0 / settings.rate_mbps);
         for metric in &METRICS[5..] {
             let len: usize =
                 layers.iter().filter(|layer| part(layer) == metric.name).map(|layer| layer.len).sum();
@@ -121,7 +113,7 @@ mod tests {
     use super::*;
 
     fn run(settings: Settings) -> Outcome {
-        let settings = settings.complete(&SETTINGS).unwrap();
+        let settings = settings.complete(OverheadSettings::SETTINGS).unwrap();
         Overhead.check(&settings).unwrap();
         Overhead.run(&settings, Seed::from_number(0)).unwrap()
     }
@@ -164,7 +156,7 @@ mod tests {
             assert_eq!(metric(&outcome, "added_bytes"), added);
             assert_eq!(metric(&outcome, "added_over_speech"), added / speech as f64);
         }
-        let tunnel = settings.with("esp.mode", "tunnel").complete(&SETTINGS).unwrap();
+        let tunnel = settings.with("esp.mode", "tunnel").complete(OverheadSettings::SETTINGS).unwrap();
         assert_eq!(Overhead.check(&tunnel).unwrap_err().setting(), "esp.sizes");
     }
 
@@ -189,7 +181,8 @@ mod tests {
     #[test]
     fn lengths_as_computed_are_paper_b_s_alone() {
         let settings = Settings::new().with("tunnel", "esp").with("esp.sizes", "as-computed");
-        let settings = settings.with("esp.suite", "aes-128-gcm").complete(&SETTINGS).unwrap();
+        let settings =
+            settings.with("esp.suite", "aes-128-gcm").complete(OverheadSettings::SETTINGS).unwrap();
         let error = Overhead.check(&settings).unwrap_err();
         assert_eq!(error.setting(), "esp.sizes");
     }

@@ -2,7 +2,7 @@
 
 mod measured;
 
-use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
+use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_playout::{Algorithm, Call, Family, Rules, Talk};
 use guestright_units::{Micros, Seed};
 use measured::{Config, METRICS, Over};
@@ -14,81 +14,75 @@ pub struct Playout;
 /// The value of `knob` that stands for the authors' own.
 const AS_PUBLISHED: f64 = -1.0;
 
-const SETTINGS: [SettingInfo; 15] = [
-    SettingInfo::choice(
-        "algorithm",
-        "histogram",
-        &["fixed", "ramjee-1", "ramjee-4", "moon", "histogram", "paper-a", "boat", "pgpfone", "bound"],
-        "Which policy; `bound` is the least mean delay in hindsight.",
-    ),
-    SettingInfo::float(
-        "knob",
-        "",
-        AS_PUBLISHED,
-        (AS_PUBLISHED, 10_000.0),
-        "The policy's one number: fixed: hold in ms; ramjee: deviations; moon and histogram: quantile; boat: round trips \
-         above t0; pgpfone: times its own hold; bound: late packets in %. -1 is the authors' own.",
-    ),
-    SettingInfo::choice(
-        "family",
-        "gamma",
-        &[
-            "clean",
-            "gamma",
-            "spikes",
-            "steps",
-            "moderate",
-            "international",
-            "spiky-loss",
-            "bursty-loss",
-            "simple-loss",
-            "limited-bandwidth",
-            "all",
-        ],
-        "What the network does; from moderate on, Signal's network profiles. `all`: each of the ten, and the mean.",
-    ),
-    SettingInfo::float(
-        "round_trip_ms",
-        "ms",
-        80.0,
-        (0.0, 2_000.0),
-        "The shortest time there and back. moderate, international and spiky-loss have their own.",
-    ),
-    SettingInfo::float("jitter_ms", "ms", 10.0, (0.0, 500.0), "The mean jitter, in gamma, spikes and steps."),
-    SettingInfo::integer("length_s", "s", 120, (1, 3_600), "How long the call lasts."),
-    SettingInfo::integer("packet_ms", "ms", 20, (5, 100), "Sound in a packet."),
-    SettingInfo::float("talkspurt_s", "s", 1.004, (0.02, 60.0), "The mean talkspurt; 1.004 in ITU-T P.59."),
-    SettingInfo::float("pause_s", "s", 1.587, (0.04, 60.0), "The mean pause; 1.587 in ITU-T P.59."),
-    SettingInfo::integer("skew_ppm", "ppm", 0, (-1_000, 1_000), "How much faster the sender's clock runs."),
-    SettingInfo::integer(
-        "delay_max_ms",
-        "ms",
-        1_000,
-        (20, 5_000),
-        "The longest that may be added to the delay of the fastest packet of the last 10 s.",
-    ),
-    SettingInfo::choice(
-        "first",
-        "waits",
-        &["waits", "drops"],
-        "A first packet too late for the policy's wish is played when it comes, and the talkspurt after it; or dropped.",
-    ),
-    SettingInfo::float(
-        "late_percent",
-        "%",
-        1.0,
-        (0.0, 50.0),
-        "The late loss at which `delay_at_ms` is taken: the knob is chosen in hindsight. 0: not looked for.",
-    ),
-    SettingInfo::bool("compare", true, "Whether the bound for as many late packets is computed."),
-    SettingInfo::integer(
-        "handshake_bytes",
-        "bytes",
-        82,
-        (28, 1_500),
-        "A message of BoAT's handshake with IP and UDP headers: looks like sound at 850 B/s (34 + 4 + 16 bytes, section 3.2).",
-    ),
+const ALGORITHMS: [(&str, Over); 9] = [
+    ("fixed", Over::Policy(Algorithm::Fixed)),
+    ("ramjee-1", Over::Policy(Algorithm::Ramjee1)),
+    ("ramjee-4", Over::Policy(Algorithm::Ramjee4)),
+    ("moon", Over::Policy(Algorithm::Moon)),
+    ("histogram", Over::Policy(Algorithm::Histogram)),
+    ("paper-a", Over::Policy(Algorithm::PaperA)),
+    ("boat", Over::Policy(Algorithm::Boat)),
+    ("pgpfone", Over::Policy(Algorithm::PgpFone)),
+    ("bound", Over::Bound),
 ];
+
+/// `None`: each of them.
+const FAMILIES: [(&str, Option<Family>); 11] = [
+    ("clean", Some(Family::Clean)),
+    ("gamma", Some(Family::Gamma)),
+    ("spikes", Some(Family::Spikes)),
+    ("steps", Some(Family::Steps)),
+    ("moderate", Some(Family::Moderate)),
+    ("international", Some(Family::International)),
+    ("spiky-loss", Some(Family::SpikyLoss)),
+    ("bursty-loss", Some(Family::BurstyLoss)),
+    ("simple-loss", Some(Family::SimpleLoss)),
+    ("limited-bandwidth", Some(Family::LimitedBandwidth)),
+    ("all", None),
+];
+
+/// Whether playing waits for a first packet that comes too late.
+const FIRST: [(&str, bool); 2] = [("waits", true), ("drops", false)];
+
+settings! {
+    /// The settings of the testbed.
+    struct PlayoutSettings {
+        /// Which policy; `bound` is the least mean delay in hindsight.
+        algorithm: Over = choice("algorithm", "histogram", ALGORITHMS),
+        /// The policy's one number: fixed: hold in ms; ramjee: deviations; moon and histogram: quantile; boat:
+        /// round trips above t0; pgpfone: times its own hold; bound: late packets in %. -1 is the authors' own.
+        knob: f64 = float("knob", "", AS_PUBLISHED, (AS_PUBLISHED, 10_000.0)),
+        /// What the network does; from moderate on, Signal's network profiles. `all`: each of the ten, and the
+        /// mean.
+        family: Option<Family> = choice("family", "gamma", FAMILIES),
+        /// The shortest time there and back. moderate, international and spiky-loss have their own.
+        round_trip_ms: f64 = float("round_trip_ms", "ms", 80.0, (0.0, 2_000.0)),
+        /// The mean jitter, in gamma, spikes and steps.
+        jitter_ms: f64 = float("jitter_ms", "ms", 10.0, (0.0, 500.0)),
+        /// How long the call lasts.
+        length_s: u64 = integer("length_s", "s", 120, (1, 3_600)),
+        /// Sound in a packet.
+        packet_ms: u64 = integer("packet_ms", "ms", 20, (5, 100)),
+        /// The mean talkspurt; 1.004 in ITU-T P.59.
+        talkspurt_s: f64 = float("talkspurt_s", "s", 1.004, (0.02, 60.0)),
+        /// The mean pause; 1.587 in ITU-T P.59.
+        pause_s: f64 = float("pause_s", "s", 1.587, (0.04, 60.0)),
+        /// How much faster the sender's clock runs.
+        skew_ppm: i32 = integer("skew_ppm", "ppm", 0, (-1_000, 1_000)),
+        /// The longest that may be added to the delay of the fastest packet of the last 10 s.
+        delay_max_ms: u64 = integer("delay_max_ms", "ms", 1_000, (20, 5_000)),
+        /// A first packet too late for the policy's wish is played when it comes, and the talkspurt after it; or
+        /// dropped.
+        waits_for_first: bool = choice("first", "waits", FIRST),
+        /// The late loss at which `delay_at_ms` is taken: the knob is chosen in hindsight. 0: not looked for.
+        late_percent: f64 = float("late_percent", "%", 1.0, (0.0, 50.0)),
+        /// Whether the bound for as many late packets is computed.
+        compare: bool = bool("compare", true),
+        /// A message of BoAT's handshake with IP and UDP headers: looks like sound at 850 B/s (34 + 4 + 16 bytes,
+        /// section 3.2).
+        handshake_bytes: u32 = integer("handshake_bytes", "bytes", 82, (28, 1_500)),
+    }
+}
 
 impl Testbed for Playout {
     fn name(&self) -> &'static str {
@@ -101,7 +95,7 @@ impl Testbed for Playout {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &SETTINGS
+        PlayoutSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -109,45 +103,37 @@ impl Testbed for Playout {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        config(settings).map(drop)
+        config(&PlayoutSettings::read(settings)?).map(drop)
     }
 
     fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
-        Ok(measured::run(&config(settings)?, seed))
+        Ok(measured::run(&config(&PlayoutSettings::read(settings)?)?, seed))
     }
 }
 
-fn config(settings: &Settings) -> Result<Config, SettingError> {
-    let over = match Algorithm::from_name(settings.text("algorithm")?) {
-        Some(algorithm) => Over::Policy(algorithm),
-        None => Over::Bound,
-    };
-    let knob = knob(over, settings.float("knob")?)?;
-    let families = match Family::from_name(settings.text("family")?) {
-        Some(family) => vec![family],
-        None => Family::ALL.to_vec(),
-    };
-    let waits_for_first = settings.text("first")? == "waits";
-    let delay_max = Micros::from_millis(settings.whole("delay_max_ms")?);
-    let span = |name| settings.float(name).map(|value| micros(value * 1e3));
-    let talk = |name| settings.float(name).map(|value| micros(value * 1e6));
+fn config(settings: &PlayoutSettings) -> Result<Config, SettingError> {
+    let span = |ms: f64| micros(ms * 1e3);
+    let talk = |seconds: f64| micros(seconds * 1e6);
     Ok(Config {
-        over,
-        knob,
-        families,
+        over: settings.algorithm,
+        knob: knob(settings.algorithm, settings.knob)?,
+        families: settings.family.map_or_else(|| Family::ALL.to_vec(), |family| vec![family]),
         call: Call {
             family: Family::Clean,
-            round_trip: span("round_trip_ms")?,
-            jitter: span("jitter_ms")?,
-            length: Micros::from_seconds(settings.whole("length_s")?),
-            interval: Micros::from_millis(settings.whole("packet_ms")?),
-            talk: Talk { talkspurt: talk("talkspurt_s")?, pause: talk("pause_s")? },
-            skew_ppm: settings.whole("skew_ppm")?,
+            round_trip: span(settings.round_trip_ms),
+            jitter: span(settings.jitter_ms),
+            length: Micros::from_seconds(settings.length_s),
+            interval: Micros::from_millis(settings.packet_ms),
+            talk: Talk { talkspurt: talk(settings.talkspurt_s), pause: talk(settings.pause_s) },
+            skew_ppm: settings.skew_ppm,
         },
-        rules: Rules { delay_max, waits_for_first },
-        late_percent: settings.float("late_percent")?,
-        compares: settings.bool("compare")?,
-        handshake_bytes: settings.whole("handshake_bytes")?,
+        rules: Rules {
+            delay_max: Micros::from_millis(settings.delay_max_ms),
+            waits_for_first: settings.waits_for_first,
+        },
+        late_percent: settings.late_percent,
+        compares: settings.compare,
+        handshake_bytes: settings.handshake_bytes,
     })
 }
 
@@ -184,13 +170,24 @@ mod tests {
     use super::*;
 
     fn run(settings: Settings, seed: u64) -> Outcome {
-        let settings = settings.complete(&SETTINGS).unwrap();
+        let settings = settings.complete(PlayoutSettings::SETTINGS).unwrap();
         Playout.check(&settings).unwrap();
         Playout.run(&settings, Seed::from_number(seed)).unwrap()
     }
 
     fn metric(outcome: &Outcome, name: &str) -> f64 {
         outcome.metrics[name].unwrap_or_else(|| panic!("{name} was not measured"))
+    }
+
+    #[test]
+    fn policies_and_families_have_the_names_of_their_settings() {
+        let policies = ALGORITHMS.iter().filter_map(|(word, over)| match over {
+            Over::Policy(algorithm) => Some((*word, *algorithm)),
+            Over::Bound => None,
+        });
+        assert!(policies.eq(Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm))));
+        let families = FAMILIES.iter().filter_map(|(word, family)| Some((*word, (*family)?)));
+        assert!(families.eq(Family::ALL.map(|family| (family.name(), family))));
     }
 
     #[test]
@@ -242,7 +239,7 @@ mod tests {
     fn a_number_that_is_none_is_refused() {
         for (algorithm, knob) in [("moon", 2.0), ("paper-a", 1.0), ("bound", 51.0), ("ramjee-1", 301.0)] {
             let settings = Settings::new().with("algorithm", algorithm).with("knob", knob);
-            let error = Playout.check(&settings.complete(&SETTINGS).unwrap()).unwrap_err();
+            let error = Playout.check(&settings.complete(PlayoutSettings::SETTINGS).unwrap()).unwrap_err();
             assert_eq!(error.setting(), "knob");
         }
     }

@@ -2,86 +2,69 @@
 
 use crate::whole::nanos;
 use guestright_engine::{Nanos, Streams};
-use guestright_experiment::{SettingError, SettingInfo, Settings};
+use guestright_experiment::{SettingError, settings};
 use guestright_wlan::{
     Beacons, Cell, Config, Eifs, IdleAccess, Mac, Phy, Preamble, Rate, Station, StationId, Wlan,
 };
 
-/// The settings of the radios.
-pub(crate) const RADIO: [SettingInfo; 14] = [
-    SettingInfo::choice(
-        "radio.standard",
-        "b",
-        &["a", "b", "g", "g-beside-b"],
-        "IEEE 802.11a, b or g; the last is g with long slots and CTS to oneself, because 802.11b stations are near.",
-    ),
-    SettingInfo::float("radio.rate_mbps", "Mb/s", 11.0, (1.0, 54.0), "Rate of data frames."),
-    SettingInfo::float(
-        "radio.ack_rate_mbps",
-        "Mb/s",
-        11.0,
-        (0.0, 54.0),
-        "Rate of acknowledgements; 0 is the highest basic rate that is not above the data frame's.",
-    ),
-    SettingInfo::choice("radio.preamble", "long", &["long", "short"], "Preamble of 802.11b: 192 or 96 µs."),
-    SettingInfo::integer(
-        "radio.overhead_bytes",
-        "bytes",
-        28,
-        (0, 256),
-        "What a data frame has beside the IP packet: header 24, check sequence 4, and LLC and SNAP 8, which printed bounds \
-         leave out.",
-    ),
-    SettingInfo::integer(
-        "radio.queue_max",
-        "packets",
-        100,
-        (1, 100_000),
-        "What a station keeps, the packet in service included.",
-    ),
-    SettingInfo::integer("radio.attempts_max", "", 7, (1, 255), "How often a frame is sent at most."),
-    SettingInfo::integer(
-        "radio.rts_threshold",
-        "bytes",
-        0,
-        (0, 4_096),
-        "Frames longer than this are announced by RTS and CTS; 0 is off, as in the papers.",
-    ),
-    SettingInfo::integer(
-        "radio.fragmentation_threshold",
-        "bytes",
-        0,
-        (0, 4_096),
-        "Frames longer than this are sent in pieces; 0 is off, as in the papers.",
-    ),
-    SettingInfo::choice(
-        "radio.eifs",
-        "off",
-        &["off", "errors", "errors-and-collisions"],
-        "After which frames bystanders wait an EIFS.",
-    ),
-    SettingInfo::choice(
-        "radio.idle_access",
-        "after-difs",
-        &["after-difs", "at-once"],
-        "When a packet that finds the medium idle is sent.",
-    ),
-    SettingInfo::float(
-        "radio.gap_us",
-        "µs",
-        0.0,
-        (0.0, 10_000.0),
-        "What a sender does after each frame before it contends again.",
-    ),
-    SettingInfo::float(
-        "radio.beacon_ms",
-        "ms",
-        0.0,
-        (0.0, 10_000.0),
-        "From one beacon to the next; 0 is none.",
-    ),
-    SettingInfo::float("radio.bit_error_rate", "", 0.0, (0.0, 0.01), "Share of wrong bits."),
+/// Which amendment of IEEE 802.11 the cells follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amendment {
+    A,
+    B,
+    G,
+    GBesideB,
+}
+
+const STANDARDS: [(&str, Amendment); 4] =
+    [("a", Amendment::A), ("b", Amendment::B), ("g", Amendment::G), ("g-beside-b", Amendment::GBesideB)];
+
+const PREAMBLES: [(&str, Preamble); 2] = [("long", Preamble::Long), ("short", Preamble::Short)];
+
+const EIFS: [(&str, Eifs); 3] = [
+    ("off", Eifs::Off),
+    ("errors", Eifs::AfterErrors),
+    ("errors-and-collisions", Eifs::AfterErrorsAndCollisions),
 ];
+
+const IDLE_ACCESS: [(&str, IdleAccess); 2] =
+    [("after-difs", IdleAccess::AfterDifs), ("at-once", IdleAccess::AtOnce)];
+
+settings! {
+    /// The settings of the radios.
+    pub(crate) struct RadioSettings {
+        /// IEEE 802.11a, b or g; the last is g with long slots and CTS to oneself, because 802.11b stations are
+        /// near.
+        standard: Amendment = choice("radio.standard", "b", STANDARDS),
+        /// Rate of data frames.
+        rate_mbps: f64 = float("radio.rate_mbps", "Mb/s", 11.0, (1.0, 54.0)),
+        /// Rate of acknowledgements; 0 is the highest basic rate that is not above the data frame's.
+        ack_rate_mbps: f64 = float("radio.ack_rate_mbps", "Mb/s", 11.0, (0.0, 54.0)),
+        /// Preamble of 802.11b: 192 or 96 µs.
+        preamble: Preamble = choice("radio.preamble", "long", PREAMBLES),
+        /// What a data frame has beside the IP packet: header 24, check sequence 4, and LLC and SNAP 8, which
+        /// printed bounds leave out.
+        overhead_bytes: u32 = integer("radio.overhead_bytes", "bytes", 28, (0, 256)),
+        /// What a station keeps, the packet in service included.
+        queue_max: usize = integer("radio.queue_max", "packets", 100, (1, 100_000)),
+        /// How often a frame is sent at most.
+        attempts_max: u8 = integer("radio.attempts_max", "", 7, (1, 255)),
+        /// Frames longer than this are announced by RTS and CTS; 0 is off, as in the papers.
+        rts_threshold: u32 = integer("radio.rts_threshold", "bytes", 0, (0, 4_096)),
+        /// Frames longer than this are sent in pieces; 0 is off, as in the papers.
+        fragmentation_threshold: u32 = integer("radio.fragmentation_threshold", "bytes", 0, (0, 4_096)),
+        /// After which frames bystanders wait an EIFS.
+        eifs: Eifs = choice("radio.eifs", "off", EIFS),
+        /// When a packet that finds the medium idle is sent.
+        idle_access: IdleAccess = choice("radio.idle_access", "after-difs", IDLE_ACCESS),
+        /// What a sender does after each frame before it contends again.
+        gap_us: f64 = float("radio.gap_us", "µs", 0.0, (0.0, 10_000.0)),
+        /// From one beacon to the next; 0 is none.
+        beacon_ms: f64 = float("radio.beacon_ms", "ms", 0.0, (0.0, 10_000.0)),
+        /// Share of wrong bits.
+        bit_error_rate: f64 = float("radio.bit_error_rate", "", 0.0, (0.0, 0.01)),
+    }
+}
 
 /// Radios, without the stations.
 #[derive(Clone, Debug)]
@@ -123,29 +106,22 @@ pub(crate) struct Usage {
 
 impl Radio {
     /// What the settings say.
-    pub(crate) fn from_settings(settings: &Settings) -> Result<Self, SettingError> {
-        let threshold = |name| settings.whole::<u32>(name).map(|bytes| (bytes > 0).then_some(bytes));
-        let attempts = settings.whole("radio.attempts_max")?;
-        let beacon = settings.float("radio.beacon_ms")?;
-        let at_once = settings.text("radio.idle_access")? == "at-once";
+    pub(crate) fn from_settings(settings: &RadioSettings) -> Result<Self, SettingError> {
+        let threshold = |bytes: u32| (bytes > 0).then_some(bytes);
+        let beacon = settings.beacon_ms;
         let mac = Mac {
-            overhead_bytes: settings.whole("radio.overhead_bytes")?,
-            retry_limit_short: attempts,
-            retry_limit_long: attempts,
-            rts_threshold: threshold("radio.rts_threshold")?,
-            fragmentation_threshold: threshold("radio.fragmentation_threshold")?,
-            eifs: match settings.text("radio.eifs")? {
-                "errors" => Eifs::AfterErrors,
-                "errors-and-collisions" => Eifs::AfterErrorsAndCollisions,
-                _ => Eifs::Off,
-            },
-            idle_access: if at_once { IdleAccess::AtOnce } else { IdleAccess::AfterDifs },
-            driver_gap: nanos(settings.float("radio.gap_us")? * 1e3),
+            overhead_bytes: settings.overhead_bytes,
+            retry_limit_short: settings.attempts_max,
+            retry_limit_long: settings.attempts_max,
+            rts_threshold: threshold(settings.rts_threshold),
+            fragmentation_threshold: threshold(settings.fragmentation_threshold),
+            eifs: settings.eifs,
+            idle_access: settings.idle_access,
+            driver_gap: nanos(settings.gap_us * 1e3),
             beacons: (beacon > 0.0).then(|| Beacons { interval: nanos(beacon * 1e6), ..Beacons::default() }),
             ..Mac::default()
         };
-        let (queue_max, bit_error_rate) =
-            (settings.whole("radio.queue_max")?, settings.float("radio.bit_error_rate")?);
+        let &RadioSettings { queue_max, bit_error_rate, .. } = settings;
         Ok(Self { phy: phy(settings)?, mac, queue_max, bit_error_rate })
     }
 
@@ -207,23 +183,24 @@ pub(crate) fn usage<'a>(wlan: &Wlan, cells: impl Iterator<Item = &'a RadioCell>)
     usage
 }
 
-fn phy(settings: &Settings) -> Result<Phy, SettingError> {
-    let base = match settings.text("radio.standard")? {
-        "a" => Phy::a(),
-        "g" => Phy::g(),
-        "g-beside-b" => Phy::g_beside_b(),
-        _ => Phy::b(),
+fn phy(settings: &RadioSettings) -> Result<Phy, SettingError> {
+    let base = match settings.standard {
+        Amendment::A => Phy::a(),
+        Amendment::B => Phy::b(),
+        Amendment::G => Phy::g(),
+        Amendment::GBesideB => Phy::g_beside_b(),
     };
-    let rate = |name: &str| {
-        let mbps = settings.float(name)?;
+    let rate = |name: &str, mbps: f64| {
         let unknown = || SettingError::unfit(name, format!("IEEE 802.11 has no rate of {mbps} Mb/s"));
         Rate::from_kbps(kbps(mbps)).ok_or_else(unknown)
     };
-    let ack_rate =
-        if settings.float("radio.ack_rate_mbps")? > 0.0 { Some(rate("radio.ack_rate_mbps")?) } else { None };
-    let short = settings.text("radio.preamble")? == "short";
-    let preamble = if short { Preamble::Short } else { Preamble::Long };
-    Ok(Phy { preamble, data_rate: rate("radio.rate_mbps")?, ack_rate, ..base })
+    let ack_rate = if settings.ack_rate_mbps > 0.0 {
+        Some(rate("radio.ack_rate_mbps", settings.ack_rate_mbps)?)
+    } else {
+        None
+    };
+    let data_rate = rate("radio.rate_mbps", settings.rate_mbps)?;
+    Ok(Phy { preamble: settings.preamble, data_rate, ack_rate, ..base })
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the setting has limits")]

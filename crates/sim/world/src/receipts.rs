@@ -6,7 +6,7 @@ mod settings;
 pub(crate) use protocol::{
     Action, Event as ProtocolEvent, Household, ProtocolConfig, ProtocolStats, packet_bytes, processor_ms,
 };
-pub(crate) use settings::{Mode, Receipts, SETTINGS as RECEIPTS, cost};
+pub(crate) use settings::{Mode, Receipts, ReceiptsSettings, SuiteSettings, VerificationSettings, cost};
 
 use guestright_engine::{Instant, Nanos, Streams};
 use rand::RngExt;
@@ -34,15 +34,6 @@ pub(crate) struct SuiteCost {
 }
 
 impl Suite {
-    pub(crate) const NAMES: [(&'static str, Self); 6] = [
-        ("rsa-1024", Self::Rsa1024),
-        ("rsa-2048", Self::Rsa2048),
-        ("ecdsa-160", Self::Ecdsa160),
-        ("ecdsa-224", Self::Ecdsa224),
-        ("ed25519", Self::Ed25519),
-        ("p256", Self::P256),
-    ];
-
     /// RSA and ECDSA on secp160r1 and secp224r1: paper A, Table 1, measured on the router.
     ///
     /// Ed25519 and P-256 were never measured there. Theirs are estimates: verification and generation take so many times

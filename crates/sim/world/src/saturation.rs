@@ -1,11 +1,10 @@
 //! Stations that always have something to send, beside Bianchi's model: the `saturation` testbed.
 
-use crate::joined::joined;
-use crate::radio::{RADIO, Radio};
+use crate::radio::{Amendment, Radio, RadioSettings};
 use crate::sums::jain;
 use crate::whole::nanos;
 use guestright_engine::{Instant, Nanos, Pool, Queue, Streams};
-use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
+use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_units::Seed;
 use guestright_wlan::bianchi::{Prediction, Saturation as Cell};
 use guestright_wlan::{Msdu, Output, StationId, Stats, Wlan};
@@ -14,14 +13,20 @@ use guestright_wlan::{Msdu, Output, StationId, Stats, Wlan};
 #[derive(Clone, Copy, Debug)]
 pub struct Saturation;
 
-const OWN: [SettingInfo; 4] = [
-    SettingInfo::integer("stations", "", 2, (1, 200), "Stations that send; the access point only receives."),
-    SettingInfo::integer("packet_bytes", "bytes", 60, (1, 2_296), "Length of an IP packet."),
-    SettingInfo::float("length_s", "s", 20.0, (0.1, 3_600.0), "How long is measured."),
-    SettingInfo::float("warmup_s", "s", 1.0, (0.0, 600.0), "How long before that the stations send."),
-];
-
-const SETTINGS: [SettingInfo; OWN.len() + RADIO.len()] = joined(&[&OWN, &RADIO]);
+settings! {
+    /// The settings of the testbed.
+    struct SaturationSettings {
+        /// Stations that send; the access point only receives.
+        stations: u16 = integer("stations", "", 2, (1, 200)),
+        /// Length of an IP packet.
+        packet_bytes: u32 = integer("packet_bytes", "bytes", 60, (1, 2_296)),
+        /// How long is measured.
+        length_s: f64 = float("length_s", "s", 20.0, (0.1, 3_600.0)),
+        /// How long before that the stations send.
+        warmup_s: f64 = float("warmup_s", "s", 1.0, (0.0, 600.0)),
+        radio: RadioSettings,
+    }
+}
 
 const METRICS: [MetricInfo; 9] = [
     MetricInfo::new("frames_per_s", "1/s", "Packets that were delivered, of all stations together."),
@@ -57,7 +62,7 @@ impl Testbed for Saturation {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &SETTINGS
+        SaturationSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -65,24 +70,26 @@ impl Testbed for Saturation {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        if settings.integer("radio.queue_max")? < 2 {
+        let settings = SaturationSettings::read(settings)?;
+        if settings.radio.queue_max < 2 {
             let reason = "a station keeps two packets, so that it never runs out of them; make it 2 or more";
             return Err(SettingError::unfit("radio.queue_max", reason));
         }
-        Network::new(settings, Seed::from_number(0)).map(drop)
+        Network::new(&settings, Seed::from_number(0)).map(drop)
     }
 
     fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
-        let mut network = Network::new(settings, seed)?;
-        let warmup = Instant::START + nanos(settings.float("warmup_s")? * 1e9);
-        let length = nanos(settings.float("length_s")? * 1e9);
+        let settings = SaturationSettings::read(settings)?;
+        let mut network = Network::new(&settings, seed)?;
+        let warmup = Instant::START + nanos(settings.warmup_s * 1e9);
+        let length = nanos(settings.length_s * 1e9);
         network.run(warmup);
         let before = network.stats();
         network.run(warmup + length);
         let counts = network.since(&before);
         let mut outcome = Outcome { packets: network.packets, events: network.events, ..Outcome::default() };
-        note(&mut outcome, &counts, length, settings.whole("packet_bytes")?);
-        let predicted = predicted(settings)?;
+        note(&mut outcome, &counts, length, settings.packet_bytes);
+        let predicted = predicted(&settings)?;
         outcome.set("bianchi_frames_per_s", predicted.map(|predicted| predicted.frames_per_second));
         outcome.set("bianchi_collision_share", predicted.map(|predicted| predicted.collision));
         let measured = outcome.metrics["frames_per_s"];
@@ -106,23 +113,17 @@ fn note(outcome: &mut Outcome, counts: &[Counts], length: Nanos, packet_bytes: u
 }
 
 /// What the model says, where it holds: basic access, no errors, no gaps, no beacons.
-fn predicted(settings: &Settings) -> Result<Option<Prediction>, SettingError> {
-    let radio = Radio::from_settings(settings)?;
-    for other in ["radio.gap_us", "radio.beacon_ms", "radio.bit_error_rate"] {
-        if settings.float(other)? > 0.0 {
-            return Ok(None);
-        }
-    }
-    for other in ["radio.rts_threshold", "radio.fragmentation_threshold"] {
-        if settings.integer(other)? > 0 {
-            return Ok(None);
-        }
-    }
-    if settings.text("radio.standard")? == "g-beside-b" {
+fn predicted(settings: &SaturationSettings) -> Result<Option<Prediction>, SettingError> {
+    let radio = Radio::from_settings(&settings.radio)?;
+    let RadioSettings { gap_us, beacon_ms, bit_error_rate, .. } = settings.radio;
+    let RadioSettings { rts_threshold, fragmentation_threshold, standard, .. } = settings.radio;
+    let is_plain = gap_us <= 0.0 && beacon_ms <= 0.0 && bit_error_rate <= 0.0;
+    let is_basic = rts_threshold == 0 && fragmentation_threshold == 0 && standard != Amendment::GBesideB;
+    if !is_plain || !is_basic {
         return Ok(None);
     }
     let (phy, mac) = radio.rules();
-    let cell = Cell::new(phy, mac, settings.whole("stations")?, settings.whole("packet_bytes")?);
+    let cell = Cell::new(phy, mac, settings.stations.into(), settings.packet_bytes);
     Ok(Some(cell.predict()))
 }
 
@@ -147,8 +148,8 @@ struct Network {
 }
 
 impl Network {
-    fn new(settings: &Settings, seed: Seed) -> Result<Self, SettingError> {
-        let layout = Radio::from_settings(settings)?.layout(1, false, settings.whole("stations")?);
+    fn new(settings: &SaturationSettings, seed: Seed) -> Result<Self, SettingError> {
+        let layout = Radio::from_settings(&settings.radio)?.layout(1, false, settings.stations);
         let cell = &layout.cells()[0];
         let mut network = Self {
             wlan: layout.wlan(&Streams::new(seed))?,
@@ -156,7 +157,7 @@ impl Network {
             pool: Pool::new(),
             stations: cell.laptops.clone(),
             access_point: cell.access_point,
-            packet_bytes: settings.whole("packet_bytes")?,
+            packet_bytes: settings.packet_bytes,
             packets: 0,
             events: 0,
         };
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     fn run(settings: Settings, seed: u64) -> Outcome {
-        let settings = settings.complete(&SETTINGS).unwrap();
+        let settings = settings.complete(SaturationSettings::SETTINGS).unwrap();
         Saturation.check(&settings).unwrap();
         Saturation.run(&settings, Seed::from_number(seed)).unwrap()
     }
@@ -265,7 +266,8 @@ mod tests {
 
     #[test]
     fn a_station_needs_room_for_the_next_packet() {
-        let settings = Settings::new().with("radio.queue_max", 1).complete(&SETTINGS).unwrap();
+        let settings =
+            Settings::new().with("radio.queue_max", 1).complete(SaturationSettings::SETTINGS).unwrap();
         assert_eq!(Saturation.check(&settings).unwrap_err().setting(), "radio.queue_max");
     }
 }

@@ -3,14 +3,13 @@
 mod measured;
 mod network;
 
-use crate::cpu::{CPU, config_from_settings};
-use crate::joined::joined;
-use crate::overhead::{WRAPPING, Wrapping};
-use crate::receipts::{Offsets, RECEIPTS, cost};
+use crate::cpu::{CpuSettings, config_from_settings};
+use crate::overhead::{Wrapping, WrappingSettings};
+use crate::receipts::{SuiteSettings, VerificationSettings, cost};
 use crate::whole::{millionfold, nanos};
 use guestright_congestion::{RecoveryKind, RecoverySettings, RenoSettings};
 use guestright_engine::{Instant, Streams};
-use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
+use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, SenderSettings};
 use guestright_units::Seed;
 use network::{Between, Config, Network, Receipts};
@@ -20,101 +19,64 @@ use rand::RngExt;
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp;
 
-const OWN: [SettingInfo; 17] = [
-    SettingInfo::integer(
-        "flows",
-        "",
-        7,
-        (1, 64),
-        "Parallel transfers, each with hosts of its own; 1 to 7 in the paper.",
-    ),
-    SettingInfo::integer(
-        "bytes",
-        "bytes",
-        100_000_000,
-        (1_000, 100_000_000_000),
-        "How much each transfer carries; 100 MB in the paper.",
-    ),
-    SettingInfo::choice(
-        "between",
-        "router",
-        &["router", "one-switch", "two-switches"],
-        "What is between the hosts: the router, with a switch on each side; one switch that blocks nothing; or two \
-         switches and a cable that all flows share. The paper does not say which of the two its reference is.",
-    ),
-    RECEIPTS[0], // Suite.
-    RECEIPTS[2], // Interval.
-    RECEIPTS[3], // Offsets.
-    RECEIPTS[4], // Verification.
-    SettingInfo::integer(
-        "tunnel_mtu",
-        "bytes",
-        1_410,
-        (576, 1_500),
-        "The longest IP packet that goes into a tunnel; 1410 is common for L2TP in IPsec. The paper does not say.",
-    ),
-    SettingInfo::float("link.rate_mbps", "Mb/s", 100.0, (0.1, 10_000.0), "Rate of every cable."),
-    SettingInfo::float(
-        "link.delay_us",
-        "µs",
-        0.5,
-        (0.0, 1e6),
-        "Propagation delay of every cable; 0.5 µs are 100 m.",
-    ),
-    SettingInfo::integer(
-        "link.queue_max",
-        "packets",
-        1_000,
-        (1, 100_000),
-        "What waits for a cable, in hosts and in ports of switches; more is dropped.",
-    ),
-    SettingInfo::choice(
-        "tcp.recovery",
-        "newreno",
-        &["reno", "newreno"],
-        "How losses are repaired. Linux 2.6.8 also had selective acknowledgements, which are not modelled.",
-    ),
-    SettingInfo::integer(
-        "tcp.window_bytes",
-        "bytes",
-        65_535,
-        (1_460, 1 << 30),
-        "The receiver's window; 64 KiB is the most without window scaling.",
-    ),
-    SettingInfo::float(
-        "tcp.ack_delay_ms",
-        "ms",
-        40.0,
-        (0.0, 500.0),
-        "How long a receiver waits for a second segment before it acknowledges one; Linux has 40.",
-    ),
-    SettingInfo::float(
-        "start.spread_ms",
-        "ms",
-        100.0,
-        (0.0, 60_000.0),
-        "Each transfer starts at random within this.",
-    ),
-    SettingInfo::float(
-        "until_s",
-        "s",
-        50_000.0,
-        (1.0, 1e6),
-        "When a run is broken off; what is not finished then counts with what it has carried.",
-    ),
-    SettingInfo::bool(
-        "tcp.linux",
-        true,
-        "Timers and first window of Linux 2.6.8; otherwise those of the RFCs.",
-    ),
+/// A [`Between`] without the router's processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BetweenKind {
+    Router,
+    OneSwitch,
+    TwoSwitches,
+}
+
+const BETWEEN: [(&str, BetweenKind); 3] = [
+    ("router", BetweenKind::Router),
+    ("one-switch", BetweenKind::OneSwitch),
+    ("two-switches", BetweenKind::TwoSwitches),
 ];
 
-const SETTINGS: [SettingInfo; OWN.len() + WRAPPING.len() + CPU.len()] = joined(&[&OWN, &WRAPPING, &CPU]);
+const RECOVERIES: [(&str, RecoveryKind); 2] =
+    [("reno", RecoveryKind::Reno), ("newreno", RecoveryKind::NewReno)];
+
+settings! {
+    /// The settings of the testbed.
+    struct TcpSettings {
+        /// Parallel transfers, each with hosts of its own; 1 to 7 in the paper.
+        flows: u16 = integer("flows", "", 7, (1, 64)),
+        /// How much each transfer carries; 100 MB in the paper.
+        bytes: u64 = integer("bytes", "bytes", 100_000_000, (1_000, 100_000_000_000)),
+        /// What is between the hosts: the router, with a switch on each side; one switch that blocks nothing; or
+        /// two switches and a cable that all flows share. The paper does not say which of the two its reference is.
+        between: BetweenKind = choice("between", "router", BETWEEN),
+        signing: SuiteSettings,
+        verification: VerificationSettings,
+        /// The longest IP packet that goes into a tunnel; 1410 is common for L2TP in IPsec. The paper does not say.
+        tunnel_mtu: u32 = integer("tunnel_mtu", "bytes", 1_410, (576, 1_500)),
+        /// Rate of every cable.
+        link_rate_mbps: f64 = float("link.rate_mbps", "Mb/s", 100.0, (0.1, 10_000.0)),
+        /// Propagation delay of every cable; 0.5 µs are 100 m.
+        link_delay_us: f64 = float("link.delay_us", "µs", 0.5, (0.0, 1e6)),
+        /// What waits for a cable, in hosts and in ports of switches; more is dropped.
+        link_queue_max: u32 = integer("link.queue_max", "packets", 1_000, (1, 100_000)),
+        /// How losses are repaired. Linux 2.6.8 also had selective acknowledgements, which are not modelled.
+        tcp_recovery: RecoveryKind = choice("tcp.recovery", "newreno", RECOVERIES),
+        /// The receiver's window; 64 KiB is the most without window scaling.
+        tcp_window_bytes: u32 = integer("tcp.window_bytes", "bytes", 65_535, (1_460, 1 << 30)),
+        /// How long a receiver waits for a second segment before it acknowledges one; Linux has 40.
+        tcp_ack_delay_ms: f64 = float("tcp.ack_delay_ms", "ms", 40.0, (0.0, 500.0)),
+        /// Each transfer starts at random within this.
+        start_spread_ms: f64 = float("start.spread_ms", "ms", 100.0, (0.0, 60_000.0)),
+        /// When a run is broken off; what is not finished then counts with what it has carried.
+        until_s: f64 = float("until_s", "s", 50_000.0, (1.0, 1e6)),
+        /// Timers and first window of Linux 2.6.8; otherwise those of the RFCs.
+        tcp_linux: bool = bool("tcp.linux", true),
+        wrapping: WrappingSettings,
+        cpu: CpuSettings,
+    }
+}
 
 /// Header bytes of IPv4 and TCP, and those of timestamps (RFC 7323).
-const HEADERS: i64 = 40;
-const TIMESTAMPS: i64 = 12;
-const ETHERNET_MTU: i64 = 1_500;
+const HEADERS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+const ETHERNET_MTU: u32 = 1_500;
 
 impl Testbed for Tcp {
     fn name(&self) -> &'static str {
@@ -127,7 +89,7 @@ impl Testbed for Tcp {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &SETTINGS
+        TcpSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -135,35 +97,33 @@ impl Testbed for Tcp {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        let config = config(settings, &[(Instant::START, Instant::START)])?;
+        let config = config(&TcpSettings::read(settings)?, &[(Instant::START, Instant::START)])?;
         Network::new(&config).map(drop)
     }
 
     fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
-        let starts = starts(settings, seed)?;
-        let config = config(settings, &starts)?;
+        let settings = TcpSettings::read(settings)?;
+        let config = config(&settings, &starts(&settings, seed))?;
         Ok(measured::outcome(&Network::new(&config)?.run()))
     }
 }
 
 /// When each flow starts, and when its first receipt is due.
-fn starts(settings: &Settings, seed: Seed) -> Result<Vec<(Instant, Instant)>, SettingError> {
+fn starts(settings: &TcpSettings, seed: Seed) -> Vec<(Instant, Instant)> {
     let streams = Streams::new(seed);
-    let spread = nanos(settings.float("start.spread_ms")? * 1e6);
-    let interval = nanos(settings.float("receipts.interval_s")? * 1e9);
-    let offsets = if settings.text("receipts.offsets")? == "even" { Offsets::Even } else { Offsets::Random };
-    let flows: u16 = settings.whole("flows")?;
-    let receipts = offsets.first(interval, flows, 0, &streams);
+    let spread = nanos(settings.start_spread_ms * 1e6);
+    let VerificationSettings { interval_s, offsets, .. } = settings.verification;
+    let receipts = offsets.first(nanos(interval_s * 1e9), settings.flows, 0, &streams);
     let start = |flow: u16| Instant(streams.stream("start", u64::from(flow)).random_range(0..=spread.0));
-    Ok((0..flows).map(start).zip(receipts).collect())
+    (0..settings.flows).map(start).zip(receipts).collect()
 }
 
-fn config(settings: &Settings, starts: &[(Instant, Instant)]) -> Result<Config, SettingError> {
-    let wrapping = Wrapping::from_settings(settings)?;
-    let between = match settings.text("between")? {
-        "one-switch" => Between::OneSwitch,
-        "two-switches" => Between::TwoSwitches,
-        _ => Between::Router(config_from_settings(settings)?),
+fn config(settings: &TcpSettings, starts: &[(Instant, Instant)]) -> Result<Config, SettingError> {
+    let wrapping = Wrapping::from_settings(&settings.wrapping)?;
+    let between = match settings.between {
+        BetweenKind::OneSwitch => Between::OneSwitch,
+        BetweenKind::TwoSwitches => Between::TwoSwitches,
+        BetweenKind::Router => Between::Router(config_from_settings(&settings.cpu)),
     };
     if !matches!(between, Between::Router(_)) && wrapping != Wrapping::None {
         let reason =
@@ -171,15 +131,15 @@ fn config(settings: &Settings, starts: &[(Instant, Instant)]) -> Result<Config, 
         return Err(SettingError::unfit("tunnel", reason));
     }
     let segment = segment(settings, wrapping)?;
-    let (sender, reno, receiver) = tcp(settings, segment)?;
-    let ethernet = LinkSettings::ethernet(millionfold(settings.float("link.rate_mbps")?));
+    let (sender, reno, receiver) = tcp(settings, segment);
+    let ethernet = LinkSettings::ethernet(millionfold(settings.link_rate_mbps));
     let link = LinkSettings {
-        delay: nanos(settings.float("link.delay_us")? * 1e3),
-        queue_max: QueueLimit::Packets(settings.whole("link.queue_max")?),
+        delay: nanos(settings.link_delay_us * 1e3),
+        queue_max: QueueLimit::Packets(settings.link_queue_max),
         ..ethernet
     };
     Ok(Config {
-        bytes: settings.whole("bytes")?,
+        bytes: settings.bytes,
         between,
         wrapping,
         receipts: receipts(settings, between)?,
@@ -188,53 +148,51 @@ fn config(settings: &Settings, starts: &[(Instant, Instant)]) -> Result<Config, 
         reno,
         receiver,
         starts: starts.to_vec(),
-        until: Instant::START + nanos(settings.float("until_s")? * 1e9),
+        until: Instant::START + nanos(settings.until_s * 1e9),
     })
 }
 
 /// Payload of a full segment: what the tunnel, or Ethernet, leaves room for.
-fn segment(settings: &Settings, wrapping: Wrapping) -> Result<u32, SettingError> {
-    let mtu = if wrapping == Wrapping::None { ETHERNET_MTU } else { settings.integer("tunnel_mtu")? };
+fn segment(settings: &TcpSettings, wrapping: Wrapping) -> Result<u32, SettingError> {
+    let mtu = if wrapping == Wrapping::None { ETHERNET_MTU } else { settings.tunnel_mtu };
     let wire = wrapping.wire_len(usize::try_from(mtu).expect("the setting has limits"));
-    if i64::try_from(wire).is_ok_and(|wire| wire > ETHERNET_MTU) {
+    if u32::try_from(wire).is_ok_and(|wire| wire > ETHERNET_MTU) {
         let reason = format!(
             "packets of {mtu} bytes leave the tunnel with {wire}, and Ethernet carries {ETHERNET_MTU}; make it smaller"
         );
         return Err(SettingError::unfit("tunnel_mtu", reason));
     }
-    Ok(u32::try_from(mtu - HEADERS - TIMESTAMPS).expect("the setting has limits"))
+    Ok(mtu - HEADERS - TIMESTAMPS)
 }
 
-fn tcp(
-    settings: &Settings,
-    segment: u32,
-) -> Result<(SenderSettings, RenoSettings, ReceiverSettings), SettingError> {
-    let linux = settings.bool("tcp.linux")?;
-    let kind =
-        if settings.text("tcp.recovery")? == "reno" { RecoveryKind::Reno } else { RecoveryKind::NewReno };
-    let (sender, reno) = if linux {
-        (SenderSettings::linux_2_6_8(segment), RenoSettings::linux_2_6_8(segment))
+fn tcp(settings: &TcpSettings, segment: u32) -> (SenderSettings, RenoSettings, ReceiverSettings) {
+    let (sender, reno, receiver) = if settings.tcp_linux {
+        (
+            SenderSettings::linux_2_6_8(segment),
+            RenoSettings::linux_2_6_8(segment),
+            ReceiverSettings::linux_2_6_8(),
+        )
     } else {
-        (SenderSettings { timestamps: true, ..SenderSettings::rfc(segment) }, RenoSettings::rfc5681(segment))
+        (
+            SenderSettings { timestamps: true, ..SenderSettings::rfc(segment) },
+            RenoSettings::rfc5681(segment),
+            ReceiverSettings { timestamps: true, ..ReceiverSettings::rfc5681() },
+        )
     };
-    let sender = SenderSettings { recovery: RecoverySettings::new(kind, segment), ..sender };
-    let receiver = if linux {
-        ReceiverSettings::linux_2_6_8()
-    } else {
-        ReceiverSettings { timestamps: true, ..ReceiverSettings::rfc5681() }
-    };
-    let delay = nanos(settings.float("tcp.ack_delay_ms")? * 1e6);
-    Ok((sender, reno, ReceiverSettings { window: settings.whole("tcp.window_bytes")?, delay, ..receiver }))
+    let recovery = RecoverySettings::new(settings.tcp_recovery, segment);
+    let delay = nanos(settings.tcp_ack_delay_ms * 1e6);
+    let receiver = ReceiverSettings { window: settings.tcp_window_bytes, delay, ..receiver };
+    (SenderSettings { recovery, ..sender }, reno, receiver)
 }
 
 /// What the router verifies, and how often for each host.
-fn receipts(settings: &Settings, between: Between) -> Result<Option<Receipts>, SettingError> {
-    let Some(cost) = cost(settings)? else { return Ok(None) };
+fn receipts(settings: &TcpSettings, between: Between) -> Result<Option<Receipts>, SettingError> {
+    let Some(cost) = cost(&settings.signing, &settings.verification) else { return Ok(None) };
     let Between::Router(cpu) = between else {
         let reason = "there is no router that could verify receipts; set `between` to \"router\", or the suite to \"none\"";
         return Err(SettingError::unfit("receipts.suite", reason));
     };
-    let interval = nanos(settings.float("receipts.interval_s")? * 1e9);
+    let interval = nanos(settings.verification.interval_s * 1e9);
     Ok(cpu.map(|(_, costs)| Receipts { cost: costs.verification(cost.verify_ms), interval }))
 }
 

@@ -5,11 +5,10 @@ mod config;
 mod metrics;
 #[cfg(feature = "quic")]
 mod quic;
-mod settings;
+pub mod settings;
 mod setup;
 
 pub use metrics::METRICS;
-pub use settings::{BULK_TRANSPORTS, INDICES, PROFILES, QUEUES, QUIC_CONGESTION, SETTINGS, TRANSPORTS};
 pub use setup::{Setup, Watched};
 
 use crate::whole::millionfold;
@@ -18,6 +17,7 @@ use guestright_engine::{Instant, Nanos, Streams};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
 use guestright_units::{Micros, Seed};
 use metrics::{Measured, Meter};
+use settings::TransportsSettings;
 
 /// Calls over one transport cross two bottlenecks and a link with errors, with file transfers beside them.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Testbed for Transports {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &SETTINGS
+        TransportsSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -45,7 +45,7 @@ impl Testbed for Transports {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        let config = Config::new(settings)?;
+        let config = Config::new(&TransportsSettings::read(settings)?)?;
         // One flow of each kind, to see whether they can be.
         Config { flows: 1, bulk: config.bulk.min(1), duration: Nanos(1), ..config }
             .build(&Streams::new(Seed::from_number(0)), ())
@@ -53,35 +53,23 @@ impl Testbed for Transports {
     }
 
     fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
-        let config = Config::new(settings)?;
-        let threshold = Micros(millionfold(settings.float("threshold_ms")?) / 1_000);
+        let settings = TransportsSettings::read(settings)?;
+        let config = Config::new(&settings)?;
+        let threshold = Micros(millionfold(settings.threshold_ms) / 1_000);
         let mut path = config.build(&Streams::new(seed), Meter::new(config.flows, threshold))?;
         path.run(Instant::START + config.duration);
         let report = path.report();
         Ok(metrics::outcome(&Measured {
             report: &report,
             meter: path.into_watch(),
-            index: index(settings)?,
+            index: settings.real_time_index(),
             packet_bytes: config.source.packet_bytes,
             packet_ms: config.source.packets_last(1).as_millis(),
             duration: config.duration,
-            model: model_of(settings)?,
-            ack_every: settings.float("tcp.ack_every")?,
+            model: model_of(&settings),
+            ack_every: f64::from(settings.tcp_ack_every),
         }))
     }
-}
-
-/// The index that is `index`: what the setting says, or what the profile has.
-///
-/// # Errors
-///
-/// When a setting is missing.
-pub fn index(settings: &Settings) -> Result<&str, SettingError> {
-    Ok(match settings.text("index")? {
-        "profile" if settings.text("profile")? == "ns2-2006" => "sent",
-        "profile" => "deadline",
-        other => other,
-    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod network;
 #[cfg(test)]
 mod tests;
 
+use config::{Config, VoiceSettings};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed};
 use guestright_units::Seed;
 use network::Network;
@@ -26,7 +27,7 @@ impl Testbed for Voice {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        &config::SETTINGS
+        VoiceSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -34,12 +35,12 @@ impl Testbed for Voice {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        let config = config::Config::from_settings(settings)?;
+        let config = Config::from_settings(&VoiceSettings::read(settings)?)?;
         Network::new(config, Seed::from_number(0)).map(drop)
     }
 
     fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
-        let config = config::Config::from_settings(settings)?;
+        let config = Config::from_settings(&VoiceSettings::read(settings)?)?;
         Ok(measured::outcome(Network::new(config, seed)?.run()))
     }
 }

@@ -3,6 +3,7 @@
 use super::error::Problem;
 use super::read::{At, Reader, Table};
 use super::scope::{Coordinates, Quantity, Scope};
+use crate::value::Value;
 use toml::de::DeValue;
 
 const CLAIMS_MAX: usize = 300;
@@ -90,55 +91,75 @@ pub(crate) enum By {
     Every,
 }
 
-pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Claim> {
+impl Claim {
+    /// Whether it can be judged with another value of an axis, or why not.
+    pub(super) fn can_move(&self, axis: usize, scope: &Scope<'_>) -> Result<(), String> {
+        let (id, name) = (&self.id, scope.axes()[axis].info.name);
+        if self.along.is_some_and(|along| along.axis == axis) {
+            return Err(format!("the claim `{id}` goes along `{name}`; it cannot be moved on it"));
+        }
+        let values: Vec<&Option<Value>> = self
+            .terms
+            .iter()
+            .filter(|term| scope.dimensions(term.of)[axis])
+            .map(|term| &term.at[axis])
+            .collect();
+        if values.is_empty() {
+            return Err(format!("no number of the claim `{id}` depends on `{name}`"));
+        }
+        if values.windows(2).any(|two| two[0] != two[1]) {
+            return Err(format!(
+                "the claim `{id}` is about several values of `{name}`; it cannot be moved on it"
+            ));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>) -> Vec<Claim> {
     let mut claims = Vec::new();
     let mut ids: Vec<At<String>> = Vec::new();
-    for mut table in head.tables(reader, "claim", ("claims", CLAIMS_MAX)) {
-        let id = table.want_name(reader, "id");
-        let claim = read_one(&mut table, id.as_ref(), scope, reader);
-        table.close(reader);
+    for mut table in head.tables("claim", ("claims", CLAIMS_MAX)) {
+        let id = table.want_name("id");
+        let claim = read_one(&mut table, id.as_ref(), scope);
+        table.close();
         let Some(id) = id else { continue };
         if claim.is_none() {
-            reader.spoil(&id.value);
+            scope.reader.spoil(&id.value);
         }
-        reader.is_new("claim", &mut ids, id);
+        scope.reader.is_new("claim", &mut ids, id);
         claims.extend(claim);
     }
     claims
 }
 
-fn read_one(
-    table: &mut Table<'_>,
-    id: Option<&At<String>>,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<Claim> {
-    let text = table.want_text(reader, "text", 1_000);
-    let source = table.text(reader, "source", 400).map(|source| source.value).unwrap_or_default();
-    let fitted = table.flag(reader, "fitted").is_some_and(|flag| flag.value);
-    let along = read_along(table, scope, reader);
-    let (mut terms, lists) = read_terms(table, along, scope, reader).unzip();
-    let published = read_published(table, reader);
+fn read_one(table: &mut Table<'_>, id: Option<&At<String>>, scope: &Scope<'_>) -> Option<Claim> {
+    let text = table.want_text("text", 1_000);
+    let source = table.text("source", 400).map(|source| source.value).unwrap_or_default();
+    let fitted = table.flag("fitted").is_some_and(|flag| flag.value);
+    let along = read_along(table, scope);
+    let (mut terms, lists) = read_terms(table, along, scope).unzip();
+    let published = read_published(table);
     let by = [By::Mean, By::Curve, By::Median, By::Mode, By::Every];
     let words = ["mean", "curve", "median", "mode", "every"];
-    let by = table.choice(reader, "by", &words).map(|word| by[word.value]);
-    let test = read_test(table, published.as_ref().map(|published| published.at), reader);
+    let by = table.choice("by", &words).map(|word| by[word.value]);
+    let test = read_test(table, published.as_ref().map(|published| published.at));
     let (id, text, test) = (id?, text?, test?);
     let terms = terms.as_mut()?;
     if let Some(published) = published {
-        set_published(terms, &published, along.is_some(), reader)?;
+        set_published(terms, &published, along.is_some(), scope.reader)?;
     }
     if let Test::Order(..) = test
         && along.is_none()
     {
         if terms.len() < 2 {
-            reader.unfit(
+            scope.reader.unfit(
                 table.at,
                 "an order is one of several numbers; give `cases`, `along`, `terms`, or a list in `at`",
             );
         }
         if lists.is_some_and(|lists| lists > 1) {
-            reader.unfit(table.at, "an order is along one list; two of them have no order");
+            scope.reader.unfit(table.at, "an order is along one list; two of them have no order");
         }
     }
     let usual = if scope.is_place(terms.first()?.of) { By::Curve } else { By::Mean };
@@ -158,7 +179,7 @@ fn set_published(
     terms: &mut [Term],
     published: &At<Vec<f64>>,
     along: bool,
-    reader: &mut Reader<'_>,
+    reader: &Reader<'_>,
 ) -> Option<()> {
     if let [one] = published.value.as_slice() {
         terms.iter_mut().for_each(|term| term.published = Some(*one));
@@ -179,17 +200,17 @@ fn set_published(
     Some(())
 }
 
-fn read_along(table: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Option<Along> {
-    let name = table.text(reader, "along", 100);
-    let (from, to) = (table.number(reader, "from"), table.number(reader, "to"));
+fn read_along(table: &mut Table<'_>, scope: &Scope<'_>) -> Option<Along> {
+    let name = table.text("along", 100);
+    let (from, to) = (table.number("from"), table.number("to"));
     let Some(name) = name else {
         if let Some(end) = from.or(to) {
-            reader.unfit(end.at, "`from` and `to` are ends of `along`, which is not there");
+            scope.reader.unfit(end.at, "`from` and `to` are ends of `along`, which is not there");
         }
         return None;
     };
-    let axis = scope.axis(&name, reader)?;
-    if !scope.check_numeric(axis, name.at, reader) {
+    let axis = scope.axis(&name)?;
+    if !scope.check_numeric(axis, name.at) {
         return None;
     }
     let from = from.map_or(f64::NEG_INFINITY, |end| end.value);
@@ -198,7 +219,7 @@ fn read_along(table: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>)
         case.values[axis].iter().any(|value| value.number().is_some_and(|x| (from..=to).contains(&x)))
     };
     if let Some(sweep) = scope.absent(|grid| grid.cases.iter().all(inside)) {
-        reader.unfit(name.at, format!("{sweep} has no point between `from` and `to`"));
+        scope.reader.unfit(name.at, format!("{sweep} has no point between `from` and `to`"));
         return None;
     }
     Some(Along { axis, from, to })
@@ -208,16 +229,15 @@ fn read_terms(
     table: &mut Table<'_>,
     along: Option<Along>,
     scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
 ) -> Option<(Vec<Term>, usize)> {
     let mut terms = Vec::new();
-    let tables = table.tables(reader, "terms", ("terms", TERMS_MAX));
+    let tables = table.tables("terms", ("terms", TERMS_MAX));
     if tables.is_empty() {
-        return read_term(table, along, scope, reader);
+        return read_term(table, along, scope);
     }
     for mut term in tables {
-        let read = read_term(&mut term, along, scope, reader);
-        term.close(reader);
+        let read = read_term(&mut term, along, scope);
+        term.close();
         terms.push(read);
     }
     let terms: Option<Vec<(Vec<Term>, usize)>> = terms.into_iter().collect();
@@ -231,20 +251,19 @@ fn read_term(
     table: &mut Table<'_>,
     along: Option<Along>,
     scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
 ) -> Option<(Vec<Term>, usize)> {
-    let name = table.want_text(reader, "of", 100);
-    let of = name.as_ref().and_then(|name| scope.quantity(name, reader));
-    let case = table.text(reader, "case", 100);
-    let cases = scope.read_cases(table, reader);
-    let places = scope.read_places(table, reader);
+    let name = table.want_text("of", 100);
+    let of = name.as_ref().and_then(|name| scope.quantity(name));
+    let case = table.text("case", 100);
+    let cases = scope.read_cases(table);
+    let places = scope.read_places(table);
     let (name, of, (mut places, lists)) = (name?, of?, places?);
     let says_cases = case.is_some() || cases.is_some();
     let cases = match (case, cases) {
-        (Some(case), None) => vec![scope.case(&case, reader)?],
+        (Some(case), None) => vec![scope.case(&case)?],
         (None, Some(cases)) => cases,
         (Some(case), Some(_)) => {
-            reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
+            scope.reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
             return None;
         }
         (None, None) => match scope.base.case.filter(|case| scope.has_case(of, *case)) {
@@ -267,29 +286,29 @@ fn read_term(
         return None;
     }
     let fixed = |axis: usize| at[axis].is_some() || along.is_some_and(|along| along.axis == axis);
-    if !scope.check_closed(of, fixed, name.at, reader) {
+    if !scope.check_closed(of, fixed, name.at) {
         return None;
     }
     if let Some(Along { axis, .. }) = along
         && !scope.dimensions(of)[axis]
     {
         let axis = scope.axes()[axis].info.name;
-        reader.unfit(name.at, format!("it has no curve along `{axis}`: it was made from one"));
+        scope.reader.unfit(name.at, format!("it has no curve along `{axis}`: it was made from one"));
         return None;
     }
     for case in &cases {
         if !scope.has_case(of, *case) {
             let case = &scope.cases()[*case].name;
-            reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
+            scope.reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
             return None;
         }
-        if !places.iter().all(|at| scope.check_place(*case, at, name.at, reader)) {
+        if !places.iter().all(|at| scope.check_place(*case, at, name.at)) {
             return None;
         }
     }
     let got = cases.len().saturating_mul(places.len());
     if got > TERMS_MAX {
-        reader.mistake(name.at, Problem::TooMany { what: "terms", got, max: TERMS_MAX });
+        scope.reader.mistake(name.at, Problem::TooMany { what: "terms", got, max: TERMS_MAX });
         return None;
     }
     let term = |case: usize, at: &Coordinates| Term { of, case, at: at.clone(), published: None };
@@ -298,48 +317,48 @@ fn read_term(
 }
 
 /// A number, or a list of them.
-fn read_published(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<At<Vec<f64>>> {
+fn read_published(table: &mut Table<'_>) -> Option<At<Vec<f64>>> {
     let node = table.node("published")?;
     let at = node.span().start;
     if let DeValue::Array(_) = node.get_ref() {
-        let value = reader.list("published", node, ("numbers", TERMS_MAX), |reader, node| {
-            reader.number("published", node).map(|number| number.value)
+        let value = table.reader.list("published", node, ("numbers", TERMS_MAX), |node| {
+            table.reader.number("published", node).map(|number| number.value)
         })?;
         if value.is_empty() {
-            reader.unfit(at, "`published` is an empty list");
+            table.reader.unfit(at, "`published` is an empty list");
             return None;
         }
         return Some(At { value, at });
     }
-    reader.number("published", node).map(|number| At { value: vec![number.value], at })
+    table.reader.number("published", node).map(|number| At { value: vec![number.value], at })
 }
 
 /// Exactly one way to judge.
-fn read_test(table: &mut Table<'_>, published: Option<usize>, reader: &mut Reader<'_>) -> Option<Test> {
-    let before = reader.count();
-    let within = table.number(reader, "within");
-    let percent = table.number(reader, "within_percent");
+fn read_test(table: &mut Table<'_>, published: Option<usize>) -> Option<Test> {
+    let before = table.reader.count();
+    let within = table.number("within");
+    let percent = table.number("within_percent");
     for tolerance in [&within, &percent].into_iter().flatten() {
         if tolerance.value < 0.0 {
-            reader.unfit(tolerance.at, "a tolerance is not below 0");
+            table.reader.unfit(tolerance.at, "a tolerance is not below 0");
             return None;
         }
         if published.is_none() {
-            reader.unfit(tolerance.at, "near what? `published` is not there");
+            table.reader.unfit(tolerance.at, "near what? `published` is not there");
             return None;
         }
     }
-    let band = read_band(table, reader);
+    let band = read_band(table);
     let words = ["increasing", "decreasing", "non-decreasing", "non-increasing"];
     let orders = [Order::Increasing, Order::Decreasing, Order::NonDecreasing, Order::NonIncreasing];
-    let order = table.choice(reader, "order", &words).map(|word| orders[word.value]);
-    let slack = table.number(reader, "slack");
+    let order = table.choice("order", &words).map(|word| orders[word.value]);
+    let slack = table.number("slack");
     if let Some(slack) = &slack
         && (slack.value < 0.0 || order.is_none())
     {
-        reader.unfit(slack.at, "`slack` goes with `order` and is not below 0");
+        table.reader.unfit(slack.at, "`slack` goes with `order` and is not below 0");
     }
-    let prediction = table.flag(reader, "prediction").is_some_and(|flag| flag.value);
+    let prediction = table.flag("prediction").is_some_and(|flag| flag.value);
     let ways = [
         within.map(|number| Test::Within(number.value)),
         percent.map(|number| Test::WithinPercent(number.value)),
@@ -351,43 +370,44 @@ fn read_test(table: &mut Table<'_>, published: Option<usize>, reader: &mut Reade
     match (ways.next(), ways.next()) {
         (Some(test), None) => Some(test),
         (Some(_), Some(_)) => {
-            reader.unfit(table.at, "the claim is judged in two ways; make it two claims");
+            table.reader.unfit(table.at, "the claim is judged in two ways; make it two claims");
             None
         }
-        (None, _) if before < reader.count() => None,
+        (None, _) if before < table.reader.count() => None,
         (None, _) => {
             let ways = "`within`, `within_percent`, `between`, `at_least`, `at_most`, `above`, `below`, `order` or `prediction = true`";
-            table.missing(reader, "within", format!("a way to judge it ({ways})"));
+            table.missing("within", format!("a way to judge it ({ways})"));
             None
         }
     }
 }
 
-fn read_band(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Band> {
+fn read_band(table: &mut Table<'_>) -> Option<Band> {
     let between = table.node("between").and_then(|node| {
-        let ends =
-            reader.list("between", node, ("numbers", 2), |reader, node| reader.number("between", node))?;
+        let ends = table
+            .reader
+            .list("between", node, ("numbers", 2), |node| table.reader.number("between", node))?;
         if let [low, high] = ends.as_slice()
             && low.value <= high.value
         {
             return Some(Band::closed(low.value, high.value));
         }
-        reader.unfit(node.span().start, "`between` is [low, high]");
+        table.reader.unfit(node.span().start, "`between` is [low, high]");
         None
     });
-    let mut end = |inside, outside, reader: &mut Reader<'_>| {
-        let (inside, outside) = (table.number(reader, inside), table.number(reader, outside));
+    let mut end = |inside, outside| {
+        let (inside, outside) = (table.number(inside), table.number(outside));
         if let (Some(_), Some(outside)) = (&inside, &outside) {
-            reader.unfit(outside.at, "there are two ends on the same side; leave one of them out");
+            table.reader.unfit(outside.at, "there are two ends on the same side; leave one of them out");
         }
         let end = |is_open| move |end: At<f64>| End { value: end.value, is_open };
         inside.map(end(false)).or(outside.map(end(true)))
     };
-    let band = Band { low: end("at_least", "above", reader), high: end("at_most", "below", reader) };
+    let band = Band { low: end("at_least", "above"), high: end("at_most", "below") };
     match between {
         Some(between) => {
             if band != Band::default() {
-                reader.unfit(table.at, "`between` has both ends already; leave the others out");
+                table.reader.unfit(table.at, "`between` has both ends already; leave the others out");
             }
             Some(between)
         }

@@ -1,6 +1,6 @@
 //! What is drawn.
 
-use super::read::{At, Reader, Table};
+use super::read::{At, Table};
 use super::scope::{Coordinates, Quantity, Scope};
 use super::table::Dimension;
 use guestright_figure::Chart;
@@ -54,54 +54,49 @@ pub(crate) struct Published {
     pub(crate) line: bool,
 }
 
-pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Figure> {
+pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut ids: Vec<At<String>> = Vec::new();
-    for mut table in head.tables(reader, "figure", ("figures", FIGURES_MAX)) {
-        let id = table.want_name(reader, "id");
-        let figure = read_one(&mut table, id.as_ref(), scope, reader);
-        table.close(reader);
+    for mut table in head.tables("figure", ("figures", FIGURES_MAX)) {
+        let id = table.want_name("id");
+        let figure = read_one(&mut table, id.as_ref(), scope);
+        table.close();
         let Some(id) = id else { continue };
-        reader.is_new("figure", &mut ids, id);
+        scope.reader.is_new("figure", &mut ids, id);
         figures.extend(figure);
     }
     figures
 }
 
-fn read_one(
-    table: &mut Table<'_>,
-    id: Option<&At<String>>,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<Figure> {
-    let title = table.want_text(reader, "title", 200);
-    let x_name = table.want_text(reader, "x", 100);
-    let x = x_name.as_ref().and_then(|name| Dimension::find(name, scope, reader));
-    let x_of_name = table.text(reader, "x_of", 100);
-    let x_of = x_of_name.as_ref().and_then(|name| scope.quantity(name, reader));
+fn read_one(table: &mut Table<'_>, id: Option<&At<String>>, scope: &Scope<'_>) -> Option<Figure> {
+    let title = table.want_text("title", 200);
+    let x_name = table.want_text("x", 100);
+    let x = x_name.as_ref().and_then(|name| Dimension::find(name, scope));
+    let x_of_name = table.text("x_of", 100);
+    let x_of = x_of_name.as_ref().and_then(|name| scope.quantity(name));
     if table.node("y").is_none() {
-        table.missing(reader, "y", "a metric, a measure, or a list of them");
+        table.missing("y", "a metric, a measure, or a list of them");
     }
-    let y_names = table.names(reader, "y", Chart::SERIES_MAX);
+    let y_names = table.names("y", Chart::SERIES_MAX);
     let y: Option<Vec<Quantity>> =
-        y_names.as_ref().and_then(|names| names.iter().map(|name| scope.quantity(name, reader)).collect());
-    let cases = scope.read_cases(table, reader);
-    let at = scope.read_at(table, reader);
-    let x_label = table.text(reader, "x_label", 200);
-    let y_label = table.text(reader, "y_label", 200);
+        y_names.as_ref().and_then(|names| names.iter().map(|name| scope.quantity(name)).collect());
+    let cases = scope.read_cases(table);
+    let at = scope.read_at(table);
+    let x_label = table.text("x_label", 200);
+    let y_label = table.text("y_label", 200);
     let scales = ["linear", "log"];
-    let x_log = table.choice(reader, "x_scale", &scales).is_some_and(|scale| scale.value == 1);
-    let y_log = table.choice(reader, "y_scale", &scales).is_some_and(|scale| scale.value == 1);
-    let x_range = read_range(table, ("x_from", "x_to"), x_log, reader);
-    let y_range = read_range(table, ("y_from", "y_to"), y_log, reader);
+    let x_log = table.choice("x_scale", &scales).is_some_and(|scale| scale.value == 1);
+    let y_log = table.choice("y_scale", &scales).is_some_and(|scale| scale.value == 1);
+    let x_range = read_range(table, ("x_from", "x_to"), x_log);
+    let y_range = read_range(table, ("y_from", "y_to"), y_log);
     let bands = [Shown::Interval, Shown::Range, Shown::Nothing];
-    let band = table.choice(reader, "band", &["interval", "range", "none"]);
-    let thresholds = read_thresholds(table, reader);
-    let published = read_published(table, scope, reader);
-    let note = table.text(reader, "note", 4_000).map(|note| note.value).unwrap_or_default();
+    let band = table.choice("band", &["interval", "range", "none"]);
+    let thresholds = read_thresholds(table);
+    let published = read_published(table, scope);
+    let note = table.text("note", 4_000).map(|note| note.value).unwrap_or_default();
     let (x_name, y_names, x, y, at) = (x_name?, y_names?, x?, y?, at?);
     if y.is_empty() {
-        reader.unfit(table.at, "`y` is an empty list; name what is drawn");
+        scope.reader.unfit(table.at, "`y` is an empty list; name what is drawn");
         return None;
     }
     let figure = Figure {
@@ -128,53 +123,42 @@ fn read_one(
         published,
         note,
     };
-    let is_curve = check_x_of(&figure, x_of_name.as_ref(), scope, reader);
-    (is_curve && check(&figure, &x_name, &y_names, scope, reader)).then_some(figure)
+    let is_curve = check_x_of(&figure, x_of_name.as_ref(), scope);
+    (is_curve && check(&figure, &x_name, &y_names, scope)).then_some(figure)
 }
 
 /// What is drawn to the right has a value at every point that is drawn.
-fn check_x_of(
-    figure: &Figure,
-    name: Option<&At<String>>,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> bool {
+fn check_x_of(figure: &Figure, name: Option<&At<String>>, scope: &Scope<'_>) -> bool {
     let (Some(of), Some(name)) = (figure.x_of, name) else { return name.is_none() };
     let Dimension::Axis(axis) = figure.x else {
-        reader.unfit(name.at, "`x_of` needs an axis as `x`, along which its curve goes");
+        scope.reader.unfit(name.at, "`x_of` needs an axis as `x`, along which its curve goes");
         return false;
     };
     if let Some(case) = figure.cases.iter().find(|case| !scope.has_case(of, **case)) {
         let case = &scope.cases()[*case].name;
-        reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
+        scope.reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
         return false;
     }
     let dimensions = scope.dimensions(of);
     let fits = |y: &Quantity| scope.dimensions(*y) == dimensions;
     if !dimensions[axis] || !figure.y.iter().all(fits) {
-        reader.unfit(name.at, format!("`{}` has not the same axes as `y`", name.value));
+        scope.reader.unfit(name.at, format!("`{}` has not the same axes as `y`", name.value));
         return false;
     }
     true
 }
 
-fn check(
-    figure: &Figure,
-    x: &At<String>,
-    y: &[At<String>],
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> bool {
+fn check(figure: &Figure, x: &At<String>, y: &[At<String>], scope: &Scope<'_>) -> bool {
     for (quantity, name) in figure.y.iter().zip(y) {
         if let Some(case) = figure.cases.iter().find(|case| !scope.has_case(*quantity, **case)) {
             let case = &scope.cases()[*case].name;
-            reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
+            scope.reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
             return false;
         }
         if let Dimension::Axis(axis) = figure.x
             && !scope.dimensions(*quantity)[axis]
         {
-            reader.unfit(
+            scope.reader.unfit(
                 x.at,
                 format!("`{}` has no curve along `{}`: it was made from one", name.value, x.value),
             );
@@ -182,7 +166,7 @@ fn check(
         }
     }
     for case in &figure.cases {
-        if !scope.check_place(*case, &figure.at, x.at, reader) {
+        if !scope.check_place(*case, &figure.at, x.at) {
             return false;
         }
     }
@@ -209,7 +193,7 @@ fn check(
             "the figure has {got} series; more than {} cannot be told apart: name `cases`, or hold an axis with `at`",
             Chart::SERIES_MAX
         );
-        reader.unfit(x.at, reason);
+        scope.reader.unfit(x.at, reason);
     }
     got <= Chart::SERIES_MAX
 }
@@ -231,61 +215,60 @@ fn read_range(
     table: &mut Table<'_>,
     (from, to): (&'static str, &'static str),
     log: bool,
-    reader: &mut Reader<'_>,
 ) -> (Option<f64>, Option<f64>) {
-    let (low, high) = (table.number(reader, from), table.number(reader, to));
+    let (low, high) = (table.number(from), table.number(to));
     if let (Some(low), Some(high)) = (&low, &high)
         && low.value >= high.value
     {
-        reader.unfit(high.at, format!("`{to}` is not above `{from}`"));
+        table.reader.unfit(high.at, format!("`{to}` is not above `{from}`"));
     }
     for end in [&low, &high].into_iter().flatten() {
         if log && end.value <= 0.0 {
-            reader.unfit(end.at, "a logarithmic axis begins above 0");
+            table.reader.unfit(end.at, "a logarithmic axis begins above 0");
         }
     }
     (low.map(|low| low.value), high.map(|high| high.value))
 }
 
-fn read_thresholds(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Vec<Limit> {
+fn read_thresholds(table: &mut Table<'_>) -> Vec<Limit> {
     let mut limits = Vec::new();
-    for mut table in table.tables(reader, "thresholds", ("thresholds", PUBLISHED_MAX)) {
-        let name = table.text(reader, "name", 100).map(|name| name.value).unwrap_or_default();
+    for mut table in table.tables("thresholds", ("thresholds", PUBLISHED_MAX)) {
+        let name = table.text("name", 100).map(|name| name.value).unwrap_or_default();
         if table.node("y").is_none() {
-            table.missing(reader, "y", "its height");
+            table.missing("y", "its height");
         }
-        let y = table.number(reader, "y");
-        table.close(reader);
+        let y = table.number("y");
+        table.close();
         limits.extend(y.map(|y| Limit { name, y: y.value }));
     }
     limits
 }
 
-fn read_published(table: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Published> {
+fn read_published(table: &mut Table<'_>, scope: &Scope<'_>) -> Vec<Published> {
     let mut all = Vec::new();
-    for mut table in table.tables(reader, "published", ("published series", PUBLISHED_MAX)) {
-        let name = table.want_text(reader, "name", 200);
-        let case = table.text(reader, "case", 100);
-        let case = case.and_then(|name| scope.case(&name, reader));
-        let line = table.flag(reader, "line").is_some_and(|line| line.value);
+    for mut table in table.tables("published", ("published series", PUBLISHED_MAX)) {
+        let name = table.want_text("name", 200);
+        let case = table.text("case", 100);
+        let case = case.and_then(|name| scope.case(&name));
+        let line = table.flag("line").is_some_and(|line| line.value);
         let node = table.node("points");
         if node.is_none() {
-            table.missing(reader, "points", "a list of [x, y] or [x, y, low, high]");
+            table.missing("points", "a list of [x, y] or [x, y, low, high]");
         }
         let points = node.and_then(|node| {
-            reader.list("points", node, ("points", POINTS_MAX), |reader, node| {
+            scope.reader.list("points", node, ("points", POINTS_MAX), |node| {
                 let is_list = matches!(node.get_ref(), DeValue::Array(_));
-                let point = reader.list("points", node, ("numbers", 4), |reader, node| {
-                    reader.number("points", node).map(|number| number.value)
+                let point = scope.reader.list("points", node, ("numbers", 4), |node| {
+                    scope.reader.number("points", node).map(|number| number.value)
                 })?;
                 if is_list && point.len() != 2 && point.len() != 4 {
-                    reader.unfit(node.span().start, "a point is [x, y] or [x, y, low, high]");
+                    scope.reader.unfit(node.span().start, "a point is [x, y] or [x, y, low, high]");
                     return None;
                 }
                 Some(point)
             })
         });
-        table.close(reader);
+        table.close();
         if let (Some(name), Some(points)) = (name, points) {
             all.push(Published { name: name.value, case, points, line });
         }

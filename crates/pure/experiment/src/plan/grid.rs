@@ -80,26 +80,22 @@ struct RawQuick {
     sweep: Sweep,
 }
 
-pub(super) fn read(
-    head: &mut Table<'_>,
-    testbed: &'static dyn Testbed,
-    reader: &mut Reader<'_>,
-) -> Option<Grids> {
+pub(super) fn read(head: &mut Table<'_>, testbed: &'static dyn Testbed) -> Option<Grids> {
     let infos = testbed.settings();
-    let seeds = read_seeds(head, reader);
+    let seeds = read_seeds(head);
     if seeds.is_none() && head.node("seeds").is_none() {
-        head.missing(reader, "seeds", format!("how often each point is run, from 1 to {}", Plan::SEEDS_MAX));
+        head.missing("seeds", format!("how often each point is run, from 1 to {}", Plan::SEEDS_MAX));
     }
-    let start = reader.count();
-    let shared = read_settings(head, infos, reader);
-    let before = reader.count();
-    let sweep = read_sweep(head, infos, reader);
-    let sweep_is_well = before == reader.count();
-    let cases = read_cases(head, infos, reader);
-    let quick = read_quick(head, infos, reader);
+    let start = head.reader.count();
+    let shared = read_settings(head, infos);
+    let before = head.reader.count();
+    let sweep = read_sweep(head, infos);
+    let sweep_is_well = before == head.reader.count();
+    let cases = read_cases(head, infos);
+    let quick = read_quick(head, infos);
     if sweep.len() > Plan::AXES_MAX {
         let problem = Problem::TooMany { what: "axes", got: sweep.len(), max: Plan::AXES_MAX };
-        reader.mistake(sweep[Plan::AXES_MAX].0.at, problem);
+        head.reader.mistake(sweep[Plan::AXES_MAX].0.at, problem);
     }
     for (part, of) in cases.iter().map(|case| (&case.sweep, "a case")).chain([(&quick.sweep, "[quick]")]) {
         for (name, _) in part {
@@ -107,14 +103,14 @@ pub(super) fn read(
             if missing && sweep_is_well {
                 let reason =
                     format!("{of} sweeps `{}`, which [sweep] does not have; add it there", name.value);
-                reader.unfit(name.at, reason);
+                head.reader.unfit(name.at, reason);
             }
         }
     }
-    refuse_both(&sweep, shared.iter().chain(quick.settings.iter()), reader);
-    refuse_both(&sweep, cases.iter().flat_map(|case| case.settings.iter()), reader);
+    refuse_both(&sweep, shared.iter().chain(quick.settings.iter()), head.reader);
+    refuse_both(&sweep, cases.iter().flat_map(|case| case.settings.iter()), head.reader);
     // Mistakes further up do not hide those further down.
-    if reader.count() > start {
+    if head.reader.count() > start {
         return None;
     }
     let seeds = seeds.unwrap_or(1);
@@ -125,20 +121,20 @@ pub(super) fn read(
     let full = Layers { shared: &shared, sweep: &sweep, cases: &cases, quick: None };
     let fast = Layers { quick: Some(&quick), ..full };
     let (full_grid, quick_grid) = (full.grid(seeds), fast.grid(quick.seeds.unwrap_or(seeds)));
-    let fine =
-        full.check(&full_grid, &axes, testbed, reader) && fast.check(&quick_grid, &axes, testbed, reader);
+    let fine = full.check(&full_grid, &axes, testbed, head.reader)
+        && fast.check(&quick_grid, &axes, testbed, head.reader);
     fine.then_some(Grids { axes, full: full_grid, quick: quick_grid })
 }
 
-fn read_seeds(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<u32> {
-    let seeds = table.whole(reader, "seeds", (1, i64::from(Plan::SEEDS_MAX)))?;
+fn read_seeds(table: &mut Table<'_>) -> Option<u32> {
+    let seeds = table.whole("seeds", (1, i64::from(Plan::SEEDS_MAX)))?;
     u32::try_from(seeds.value).ok()
 }
 
 fn refuse_both<'a>(
     sweep: &Sweep,
     settings: impl Iterator<Item = (&'a String, &'a At<Value>)>,
-    reader: &mut Reader<'_>,
+    reader: &Reader<'_>,
 ) {
     for (name, value) in settings {
         if sweep.iter().any(|(axis, _)| axis.value == *name) {
@@ -148,20 +144,22 @@ fn refuse_both<'a>(
 }
 
 /// `settings`, tables in it joined with dots.
-fn read_settings(table: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<'_>) -> Given {
+fn read_settings(table: &mut Table<'_>, infos: &[SettingInfo]) -> Given {
     let mut given = Given::new();
-    if let Some(table) = table.table(reader, "settings") {
+    if let Some(table) = table.table("settings") {
         let mut leaves = Vec::new();
         flatten(&table, "", &mut leaves);
         for (name, node) in leaves {
-            let Some(value) = reader.value(&name.value, node) else { continue };
+            let Some(value) = table.reader.value(&name.value, node) else { continue };
             match accept(&name.value, &value.value, infos) {
                 Ok(accepted) => {
                     given.insert(name.value, At { value: accepted, at: name.at });
                 }
                 // A wrong name is where the name is, a wrong value where the value is.
-                Err(error @ SettingError::Unknown { .. }) => reader.mistake(name.at, Problem::Setting(error)),
-                Err(error) => reader.mistake(value.at, Problem::Setting(error)),
+                Err(error @ SettingError::Unknown { .. }) => {
+                    table.reader.mistake(name.at, Problem::Setting(error))
+                }
+                Err(error) => table.reader.mistake(value.at, Problem::Setting(error)),
             }
         }
     }
@@ -177,7 +175,7 @@ pub(super) fn flatten<'a>(table: &Table<'a>, before: &str, leaves: &mut Vec<Leaf
         if let DeValue::Table(below) = node.get_ref()
             && !is_range(below)
         {
-            flatten(&Table::new(below, key.at, ""), &format!("{name}."), leaves);
+            flatten(&Table::new(table.reader, below, key.at, ""), &format!("{name}."), leaves);
         } else {
             leaves.push((At { value: name, at: key.at }, node));
         }
@@ -192,16 +190,17 @@ fn accept(name: &str, value: &Value, infos: &[SettingInfo]) -> Result<Value, Set
     info.accept(value)
 }
 
-fn read_sweep(table: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<'_>) -> Sweep {
+fn read_sweep(table: &mut Table<'_>, infos: &[SettingInfo]) -> Sweep {
     let mut sweep = Sweep::new();
-    let Some(table) = table.table(reader, "sweep") else { return sweep };
+    let Some(table) = table.table("sweep") else { return sweep };
     let mut leaves = Vec::new();
     flatten(&table, "", &mut leaves);
     leaves.sort_by_key(|(name, _)| name.at);
     for (name, node) in leaves {
-        let Some(values) = read_values(&name.value, node, reader) else { continue };
+        let Some(values) = read_values(&name.value, node, table.reader) else { continue };
         if values.is_empty() {
-            reader
+            table
+                .reader
                 .unfit(node.span().start, format!("the sweep of `{}` is empty; give it values", name.value));
             continue;
         }
@@ -210,13 +209,13 @@ fn read_sweep(table: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<
         for value in values {
             match accept(&name.value, &value.value, infos) {
                 Ok(fit) if accepted.contains(&fit) => {
-                    reader.unfit(value.at, format!("the sweep of `{}` has {fit} twice", name.value));
+                    table.reader.unfit(value.at, format!("the sweep of `{}` has {fit} twice", name.value));
                     fine = false;
                 }
                 Ok(fit) => accepted.push(fit),
                 Err(error) => {
                     let unknown = matches!(error, SettingError::Unknown { .. });
-                    reader.mistake(if unknown { name.at } else { value.at }, Problem::Setting(error));
+                    table.reader.mistake(if unknown { name.at } else { value.at }, Problem::Setting(error));
                     fine = false;
                     break;
                 }
@@ -230,20 +229,20 @@ fn read_sweep(table: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<
 }
 
 /// A list, or a range.
-fn read_values(
+fn read_values<'a>(
     name: &str,
-    node: &toml::Spanned<DeValue<'_>>,
-    reader: &mut Reader<'_>,
+    node: &'a toml::Spanned<DeValue<'a>>,
+    reader: &'a Reader<'a>,
 ) -> Option<Vec<At<Value>>> {
     if let DeValue::Table(range) = node.get_ref() {
         let at = node.span().start;
-        let mut range = Table::new(range, at, format!("the range of `{name}`"));
-        let mut end = |key, reader: &mut Reader<'_>| range.node(key).map(|node| reader.value(key, node));
-        let (from, to, step) = (end("from", reader), end("to", reader), end("step", reader));
+        let mut range = Table::new(reader, range, at, format!("the range of `{name}`"));
+        let mut end = |key| range.node(key).map(|node| reader.value(key, node));
+        let (from, to, step) = (end("from"), end("to"), end("step"));
         if to.is_none() {
-            range.missing(reader, "to", "the last value");
+            range.missing("to", "the last value");
         }
-        range.close(reader);
+        range.close();
         let step = step.map_or(Some(Value::Integer(1)), |step| step.map(|step| step.value));
         let values = range_values(&from??.value, &to??.value, &step?);
         return match values {
@@ -254,7 +253,7 @@ fn read_values(
             }
         };
     }
-    reader.list(name, node, ("values", Plan::VALUES_MAX), |reader, node| reader.value(name, node))
+    reader.list(name, node, ("values", Plan::VALUES_MAX), |node| reader.value(name, node))
 }
 
 fn range_values(from: &Value, to: &Value, step: &Value) -> Result<Vec<Value>, String> {
@@ -290,19 +289,19 @@ fn range_values(from: &Value, to: &Value, step: &Value) -> Result<Vec<Value>, St
     if values.len() > max { Err(many()) } else { Ok(values) }
 }
 
-fn read_cases(head: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<'_>) -> Vec<RawCase> {
+fn read_cases(head: &mut Table<'_>, infos: &[SettingInfo]) -> Vec<RawCase> {
     let mut cases: Vec<RawCase> = Vec::new();
-    for mut table in head.tables(reader, "case", ("cases", Plan::CASES_MAX)) {
-        let name = table.want_name(reader, "name");
-        let title = table.text(reader, "title", 200).map(|title| title.value);
-        let about = table.text(reader, "about", 1_000).map(|about| about.value).unwrap_or_default();
-        let settings = read_settings(&mut table, infos, reader);
-        let sweep = read_sweep(&mut table, infos, reader);
-        table.close(reader);
+    for mut table in head.tables("case", ("cases", Plan::CASES_MAX)) {
+        let name = table.want_name("name");
+        let title = table.text("title", 200).map(|title| title.value);
+        let about = table.text("about", 1_000).map(|about| about.value).unwrap_or_default();
+        let settings = read_settings(&mut table, infos);
+        let sweep = read_sweep(&mut table, infos);
+        table.close();
         let Some(name) = name else { continue };
         if let Some(first) = cases.iter().find(|case| case.name.value == name.value) {
-            let line = reader.place(first.name.at).0;
-            reader.mistake(name.at, Problem::Twice { what: "case", name: name.value.clone(), line });
+            let line = head.reader.place(first.name.at).0;
+            head.reader.mistake(name.at, Problem::Twice { what: "case", name: name.value.clone(), line });
         }
         let title = title.unwrap_or_else(|| name.value.clone());
         cases.push(RawCase { name, title, about, settings, sweep });
@@ -315,12 +314,12 @@ fn read_cases(head: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<'
     cases
 }
 
-fn read_quick(head: &mut Table<'_>, infos: &[SettingInfo], reader: &mut Reader<'_>) -> RawQuick {
-    let Some(mut table) = head.table(reader, "quick") else { return RawQuick::default() };
-    let seeds = read_seeds(&mut table, reader);
-    let settings = read_settings(&mut table, infos, reader);
-    let sweep = read_sweep(&mut table, infos, reader);
-    table.close(reader);
+fn read_quick(head: &mut Table<'_>, infos: &[SettingInfo]) -> RawQuick {
+    let Some(mut table) = head.table("quick") else { return RawQuick::default() };
+    let seeds = read_seeds(&mut table);
+    let settings = read_settings(&mut table, infos);
+    let sweep = read_sweep(&mut table, infos);
+    table.close();
     RawQuick { seeds, settings, sweep }
 }
 
@@ -372,13 +371,7 @@ impl Layers<'_> {
     }
 
     /// Asks the testbed about every point.
-    fn check(
-        &self,
-        grid: &Grid,
-        axes: &[Axis],
-        testbed: &'static dyn Testbed,
-        reader: &mut Reader<'_>,
-    ) -> bool {
+    fn check(&self, grid: &Grid, axes: &[Axis], testbed: &'static dyn Testbed, reader: &Reader<'_>) -> bool {
         let points = grid.cases.iter().map(Case::points).fold(0, usize::saturating_add);
         let runs = points.saturating_mul(usize::try_from(grid.seeds).unwrap_or(usize::MAX));
         if runs > Plan::RUNS_MAX {

@@ -2,7 +2,7 @@
 
 use super::claim::Claim;
 use super::error::Problem;
-use super::read::{At, Reader, Table};
+use super::read::{At, Table};
 use super::scope::{Coordinates, Quantity, Scope};
 use super::table::Dimension;
 use guestright_figure::HeatMap;
@@ -38,18 +38,18 @@ pub(super) fn read(
     scope: &Scope<'_>,
     claims: &[Claim],
     figures: &[super::Figure],
-    reader: &mut Reader<'_>,
 ) -> Vec<Map> {
     let mut maps = Vec::new();
     let mut ids: Vec<At<String>> = Vec::new();
-    for mut table in head.tables(reader, "map", ("maps", MAPS_MAX)) {
-        let id = table.want_name(reader, "id");
-        let map = read_one(&mut table, id.as_ref(), scope, claims, reader);
-        table.close(reader);
+    for mut table in head.tables("map", ("maps", MAPS_MAX)) {
+        let id = table.want_name("id");
+        let map = read_one(&mut table, id.as_ref(), scope, claims);
+        table.close();
         let Some(id) = id else { continue };
         let (at, name) = (id.at, id.value.clone());
-        if reader.is_new("map", &mut ids, id) && figures.iter().any(|figure| figure.id == name) {
-            reader
+        if scope.reader.is_new("map", &mut ids, id) && figures.iter().any(|figure| figure.id == name) {
+            scope
+                .reader
                 .unfit(at, format!("`{name}` is a figure's id, and both name a file; give the map another"));
         }
         maps.extend(map);
@@ -62,22 +62,20 @@ fn read_one(
     id: Option<&At<String>>,
     scope: &Scope<'_>,
     claims: &[Claim],
-    reader: &mut Reader<'_>,
 ) -> Option<Map> {
-    let title = table.want_text(reader, "title", 400);
-    let (x, y) = (table.want_text(reader, "x", 100), table.want_text(reader, "y", 100));
-    let x_axis = x.as_ref().and_then(|name| scope.axis(name, reader));
-    let y_axis = y.as_ref().and_then(|name| scope.axis(name, reader));
+    let title = table.want_text("title", 400);
+    let (x, y) = (table.want_text("x", 100), table.want_text("y", 100));
+    let x_axis = x.as_ref().and_then(|name| scope.axis(name));
+    let y_axis = y.as_ref().and_then(|name| scope.axis(name));
     let is_there = table.node("panel").is_some();
-    let names = table.names(reader, "panel", PANELS_MAX);
+    let names = table.names("panel", PANELS_MAX);
     let lost = is_there && names.is_none();
     let names = names.unwrap_or_default();
-    let panels: Option<Vec<Dimension>> =
-        names.iter().map(|name| Dimension::find(name, scope, reader)).collect();
-    let x_label = table.text(reader, "x_label", 200);
-    let y_label = table.text(reader, "y_label", 200);
-    let note = table.text(reader, "note", 4_000).map(|note| note.value).unwrap_or_default();
-    let mapped = read_mapped(table, scope, claims, reader);
+    let panels: Option<Vec<Dimension>> = names.iter().map(|name| Dimension::find(name, scope)).collect();
+    let x_label = table.text("x_label", 200);
+    let y_label = table.text("y_label", 200);
+    let note = table.text("note", 4_000).map(|note| note.value).unwrap_or_default();
+    let mapped = read_mapped(table, scope, claims);
     let (x, y, x_axis, y_axis, panels) = (x?, y?, x_axis?, y_axis?, panels?);
     let mut open = vec![(Dimension::Axis(x_axis), x.at), (Dimension::Axis(y_axis), y.at)];
     for (dimension, at) in panels.iter().zip(&names).map(|(panel, name)| (*panel, name.at)) {
@@ -85,14 +83,14 @@ fn read_one(
     }
     for (index, (dimension, at)) in open.iter().enumerate() {
         if open[..index].iter().any(|(other, _)| other == dimension) {
-            reader.unfit(*at, "it is drawn already; name another axis");
+            scope.reader.unfit(*at, "it is drawn already; name another axis");
             return None;
         }
     }
     let (of, place) = mapped.filter(|_| !lost)?;
-    let of = complete(of, place, &open, scope, reader)?;
-    check(&of, &open, claims, scope, reader)?;
-    check_size(&of, &open, claims, scope, reader)?;
+    let of = complete(of, place, &open, scope)?;
+    check(&of, &open, claims, scope)?;
+    check_size(&of, &open, claims, scope)?;
     Some(Map {
         id: id?.value.clone(),
         title: title?.value,
@@ -107,25 +105,20 @@ fn read_one(
 }
 
 /// `of` with `case` or `cases` and `at`, or `claim`; and where it stands.
-fn read_mapped(
-    table: &mut Table<'_>,
-    scope: &Scope<'_>,
-    claims: &[Claim],
-    reader: &mut Reader<'_>,
-) -> Option<(Mapped, usize)> {
-    let (of, claim) = (table.text(reader, "of", 100), table.text(reader, "claim", 100));
-    let case = table.text(reader, "case", 100);
-    let cases = scope.read_cases(table, reader);
+fn read_mapped(table: &mut Table<'_>, scope: &Scope<'_>, claims: &[Claim]) -> Option<(Mapped, usize)> {
+    let (of, claim) = (table.text("of", 100), table.text("claim", 100));
+    let case = table.text("case", 100);
+    let cases = scope.read_cases(table);
     let at_is_there = table.node("at").map(|node| node.span().start);
-    let at = scope.read_at(table, reader);
+    let at = scope.read_at(table);
     match (of, claim) {
         (Some(of), None) => {
-            let quantity = scope.quantity(&of, reader)?;
+            let quantity = scope.quantity(&of)?;
             let cases = match (case, cases) {
-                (Some(case), None) => vec![scope.case(&case, reader)?],
+                (Some(case), None) => vec![scope.case(&case)?],
                 (None, Some(cases)) => cases,
                 (Some(case), Some(_)) => {
-                    reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
+                    scope.reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
                     return None;
                 }
                 (None, None) => Vec::new(),
@@ -135,31 +128,25 @@ fn read_mapped(
         (None, Some(claim)) => {
             let own = [case.map(|case| case.at), at_is_there].into_iter().flatten().next();
             if let Some(at) = own {
-                reader.unfit(at, "the claim says where it is; `case`, `cases` and `at` go with `of`");
+                scope.reader.unfit(at, "the claim says where it is; `case`, `cases` and `at` go with `of`");
                 return None;
             }
-            let index = reader.find("claim", &claim, claims.iter().map(|claim| claim.id.as_str()))?;
+            let index = scope.reader.find("claim", &claim, claims.iter().map(|claim| claim.id.as_str()))?;
             Some((Mapped::Claim(index), claim.at))
         }
         (Some(_), Some(claim)) => {
-            reader.unfit(claim.at, "`of` and `claim` are both there; make it two maps");
+            scope.reader.unfit(claim.at, "`of` and `claim` are both there; make it two maps");
             None
         }
         (None, None) => {
-            table.missing(reader, "of", "`of` (a metric or a measure) or `claim` (the id of one)");
+            table.missing("of", "`of` (a metric or a measure) or `claim` (the id of one)");
             None
         }
     }
 }
 
 /// Fills in what a number's map does not say: the base, or the only case.
-fn complete(
-    of: Mapped,
-    place: usize,
-    open: &[(Dimension, usize)],
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<Mapped> {
+fn complete(of: Mapped, place: usize, open: &[(Dimension, usize)], scope: &Scope<'_>) -> Option<Mapped> {
     let Mapped::Number { of, mut cases, mut at } = of else { return Some(of) };
     let by_case = open.iter().any(|(dimension, _)| *dimension == Dimension::Case);
     if cases.is_empty() {
@@ -171,11 +158,11 @@ fn complete(
         };
     }
     if !by_case && cases.len() != 1 {
-        reader.unfit(place, "which case? Name one with `case`, or make `case` a panel");
+        scope.reader.unfit(place, "which case? Name one with `case`, or make `case` a panel");
         return None;
     }
     if let Some(case) = cases.iter().find(|case| !scope.has_case(of, **case)) {
-        reader.unfit(place, format!("it does not exist in the case `{}`", scope.cases()[*case].name));
+        scope.reader.unfit(place, format!("it does not exist in the case `{}`", scope.cases()[*case].name));
         return None;
     }
     let dimensions = scope.dimensions(of);
@@ -183,7 +170,7 @@ fn complete(
         let drawn = open.iter().any(|(dimension, _)| *dimension == Dimension::Axis(axis));
         if drawn && value.is_some() {
             let name = scope.axes()[axis].info.name;
-            reader.unfit(place, format!("`{name}` is drawn; it cannot be held as well"));
+            scope.reader.unfit(place, format!("`{name}` is drawn; it cannot be held as well"));
             return None;
         }
         if !drawn && dimensions[axis] && value.is_none() {
@@ -193,38 +180,34 @@ fn complete(
     let closed = |axis: usize| {
         at[axis].is_some() || open.iter().any(|(dimension, _)| *dimension == Dimension::Axis(axis))
     };
-    scope.check_closed(of, closed, place, reader).then_some(())?;
+    scope.check_closed(of, closed, place).then_some(())?;
     for case in &cases {
-        scope.check_place(*case, &at, place, reader).then_some(())?;
+        scope.check_place(*case, &at, place).then_some(())?;
     }
     Some(Mapped::Number { of, cases, at })
 }
 
 /// Whether what is drawn has values for the axes that are drawn.
-fn check(
-    of: &Mapped,
-    open: &[(Dimension, usize)],
-    claims: &[Claim],
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<()> {
+fn check(of: &Mapped, open: &[(Dimension, usize)], claims: &[Claim], scope: &Scope<'_>) -> Option<()> {
     for (dimension, at) in open {
         match (of, dimension) {
             (Mapped::Number { of, .. }, Dimension::Axis(axis)) => {
                 if !scope.dimensions(*of)[*axis] {
                     let name = scope.axes()[*axis].info.name;
-                    reader.unfit(*at, format!("it has no values along `{name}`: it was made from them"));
+                    scope
+                        .reader
+                        .unfit(*at, format!("it has no values along `{name}`: it was made from them"));
                     return None;
                 }
             }
             (Mapped::Number { .. }, Dimension::Case) => {}
             (Mapped::Claim(_), Dimension::Case) => {
-                reader.unfit(*at, "a claim says which cases it is about; they cannot be panels");
+                scope.reader.unfit(*at, "a claim says which cases it is about; they cannot be panels");
                 return None;
             }
             (Mapped::Claim(index), Dimension::Axis(axis)) => {
-                if let Err(reason) = scope.can_move(&claims[*index], *axis) {
-                    reader.unfit(*at, reason);
+                if let Err(reason) = claims[*index].can_move(*axis, scope) {
+                    scope.reader.unfit(*at, reason);
                     return None;
                 }
             }
@@ -233,13 +216,7 @@ fn check(
     Some(())
 }
 
-fn check_size(
-    of: &Mapped,
-    open: &[(Dimension, usize)],
-    claims: &[Claim],
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<()> {
+fn check_size(of: &Mapped, open: &[(Dimension, usize)], claims: &[Claim], scope: &Scope<'_>) -> Option<()> {
     let cases = match of {
         Mapped::Number { cases, .. } => cases.clone(),
         Mapped::Claim(index) => claims[*index].terms.iter().map(|term| term.case).collect(),
@@ -252,7 +229,7 @@ fn check_size(
     };
     let got = open.iter().map(|(dimension, _)| length(dimension)).fold(1, usize::saturating_mul);
     if got > HeatMap::CELLS_MAX {
-        reader.mistake(open[0].1, Problem::TooMany { what: "cells", got, max: HeatMap::CELLS_MAX });
+        scope.reader.mistake(open[0].1, Problem::TooMany { what: "cells", got, max: HeatMap::CELLS_MAX });
         return None;
     }
     Some(())

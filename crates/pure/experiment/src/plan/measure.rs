@@ -1,7 +1,7 @@
 //! Numbers made from curves.
 
 use super::error::Problem;
-use super::read::{At, Reader, Table};
+use super::read::{At, Table};
 use super::scope::{Coordinates, Quantity, Scope};
 use crate::value::Value;
 
@@ -102,24 +102,24 @@ pub(crate) enum Relation {
 }
 
 /// Reads `[[measure]]` into the scope; each may use those before it.
-pub(super) fn read(head: &mut Table<'_>, scope: &mut Scope<'_>, reader: &mut Reader<'_>) {
+pub(super) fn read(head: &mut Table<'_>, scope: &mut Scope<'_>) {
     let mut ids: Vec<At<String>> = Vec::new();
-    for mut table in head.tables(reader, "measure", ("measures", MEASURES_MAX)) {
-        let id = table.want_name(reader, "id");
-        let measure = read_one(&mut table, id.as_ref(), scope, reader);
-        table.close(reader);
+    for mut table in head.tables("measure", ("measures", MEASURES_MAX)) {
+        let id = table.want_name("id");
+        let measure = read_one(&mut table, id.as_ref(), scope);
+        table.close();
         let Some(id) = id else { continue };
         let Some(measure) = measure else {
-            reader.spoil(&id.value);
+            scope.reader.spoil(&id.value);
             continue;
         };
         if let Some(first) = ids.iter().find(|other| other.value == id.value) {
-            let line = reader.place(first.at).0;
-            reader.mistake(id.at, Problem::Twice { what: "measure", name: id.value, line });
+            let line = scope.reader.place(first.at).0;
+            scope.reader.mistake(id.at, Problem::Twice { what: "measure", name: id.value, line });
             continue;
         }
         if scope.testbed.metrics().iter().any(|metric| metric.name == id.value) {
-            reader.unfit(
+            scope.reader.unfit(
                 id.at,
                 format!("`{}` is a metric of the testbed; give the measure another id", id.value),
             );
@@ -130,24 +130,19 @@ pub(super) fn read(head: &mut Table<'_>, scope: &mut Scope<'_>, reader: &mut Rea
     }
 }
 
-fn read_one(
-    table: &mut Table<'_>,
-    id: Option<&At<String>>,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<Measure> {
-    let title = table.text(reader, "title", 200);
-    let unit = table.text(reader, "unit", 40);
-    let about = table.text(reader, "about", 1_000);
-    let cases = scope.read_cases(table, reader);
-    let of = table.want_text(reader, "of", 100).and_then(|name| {
-        let quantity = scope.quantity(&name, reader)?;
+fn read_one(table: &mut Table<'_>, id: Option<&At<String>>, scope: &Scope<'_>) -> Option<Measure> {
+    let title = table.text("title", 200);
+    let unit = table.text("unit", 40);
+    let about = table.text("about", 1_000);
+    let cases = scope.read_cases(table);
+    let of = table.want_text("of", 100).and_then(|name| {
+        let quantity = scope.quantity(&name)?;
         Some(At { value: quantity, at: name.at })
     });
     if table.node("kind").is_none() {
-        table.missing(reader, "kind", format!("one of {}", KINDS.join(", ")));
+        table.missing("kind", format!("one of {}", KINDS.join(", ")));
     }
-    let Some(kind) = table.choice(reader, "kind", &KINDS) else {
+    let Some(kind) = table.choice("kind", &KINDS) else {
         // Without a kind nobody knows which of these belong.
         for key in
             ["over", "at_least", "at_most", "otherwise", "level", "x", "from", "to", "to_case", "to_at"]
@@ -157,16 +152,16 @@ fn read_one(
         return None;
     };
     let (kind, dimensions, usual_unit) = match KINDS[kind.value] {
-        "ratio" => read_relation(table, Relation::Ratio, of.as_ref(), scope, reader)?,
-        "difference" => read_relation(table, Relation::Difference, of.as_ref(), scope, reader)?,
-        "change" => read_relation(table, Relation::Change, of.as_ref(), scope, reader)?,
-        kind => read_along(table, kind, of.as_ref(), scope, reader)?,
+        "ratio" => read_relation(table, Relation::Ratio, of.as_ref(), scope)?,
+        "difference" => read_relation(table, Relation::Difference, of.as_ref(), scope)?,
+        "change" => read_relation(table, Relation::Change, of.as_ref(), scope)?,
+        kind => read_along(table, kind, of.as_ref(), scope)?,
     };
     let of = of?;
     let all = (0..scope.cases().len()).filter(|case| scope.has_case(of.value, *case)).collect();
     let cases: Vec<usize> = cases.unwrap_or(all);
     if let Some(case) = cases.iter().find(|case| !scope.has_case(of.value, **case)) {
-        reader.unfit(
+        scope.reader.unfit(
             of.at,
             format!("what it is made of does not exist in the case `{}`", scope.cases()[*case].name),
         );
@@ -190,33 +185,32 @@ fn read_along(
     kind: &str,
     of: Option<&At<Quantity>>,
     scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
 ) -> Option<Read> {
-    let name = table.text(reader, "over", 100);
+    let name = table.text("over", 100);
     let over = match &name {
-        Some(name) => scope.axis(name, reader),
+        Some(name) => scope.axis(name),
         None if scope.axes().len() == 1 => Some(0),
         None => {
-            table.missing(reader, "over", "the axis along which the curve goes");
+            table.missing("over", "the axis along which the curve goes");
             None
         }
     };
     let curve = match kind {
-        "largest" => read_condition(table, reader).map(|(holds, or)| Curve::Largest(holds, or)),
-        "smallest" => read_condition(table, reader).map(|(holds, or)| Curve::Smallest(holds, or)),
+        "largest" => read_condition(table).map(|(holds, or)| Curve::Largest(holds, or)),
+        "smallest" => read_condition(table).map(|(holds, or)| Curve::Smallest(holds, or)),
         "crossing" => {
             if table.node("level").is_none() {
-                table.missing(reader, "level", "the height that is crossed");
+                table.missing("level", "the height that is crossed");
             }
-            table.number(reader, "level").map(|level| Curve::Crossing(level.value))
+            table.number("level").map(|level| Curve::Crossing(level.value))
         }
         "at" => {
             let node = table.node("x");
             if node.is_none() {
-                table.missing(reader, "x", "a value of the axis");
+                table.missing("x", "a value of the axis");
             }
-            let value = node.and_then(|node| reader.value("x", node));
-            value.and_then(|value| scope.axis_value(over?, &value, reader)).map(Curve::At)
+            let value = node.and_then(|node| scope.reader.value("x", node));
+            value.and_then(|value| scope.axis_value(over?, &value)).map(Curve::At)
         }
         kind => {
             let pick = match kind {
@@ -226,7 +220,7 @@ fn read_along(
                 "argmax" => Pick::ArgMax,
                 _ => Pick::ArgMin,
             };
-            let (from, to) = (table.number(reader, "from"), table.number(reader, "to"));
+            let (from, to) = (table.number("from"), table.number("to"));
             let from = from.map_or(f64::NEG_INFINITY, |from| from.value);
             let to = to.map_or(f64::INFINITY, |to| to.value);
             Some(Curve::Over { pick, from, to })
@@ -234,7 +228,7 @@ fn read_along(
     };
     let (of, over, curve) = (of?, over?, curve?);
     let at = name.map_or(table.at, |name| name.at);
-    if !matches!(curve, Curve::At(_)) && !scope.check_numeric(over, at, reader) {
+    if !matches!(curve, Curve::At(_)) && !scope.check_numeric(over, at) {
         return None;
     }
     if let Curve::Over { from, to, .. } = curve {
@@ -242,14 +236,14 @@ fn read_along(
         if let Some(sweep) =
             scope.absent(|grid| grid.cases.iter().all(|case| case.values[over].iter().any(some)))
         {
-            reader.unfit(at, format!("{sweep} has no point between `from` and `to`"));
+            scope.reader.unfit(at, format!("{sweep} has no point between `from` and `to`"));
             return None;
         }
     }
     let mut dimensions = scope.dimensions(of.value);
     if !dimensions[over] {
         let name = scope.axes()[over].info.name;
-        reader.unfit(of.at, format!("it has no curve along `{name}`: it was made from one"));
+        scope.reader.unfit(of.at, format!("it has no curve along `{name}`: it was made from one"));
         return None;
     }
     dimensions[over] = false;
@@ -257,21 +251,21 @@ fn read_along(
     Some((MeasureKind::Along { of: of.value, over, curve }, dimensions, unit.to_owned()))
 }
 
-fn read_condition(table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<(Condition, Option<f64>)> {
+fn read_condition(table: &mut Table<'_>) -> Option<(Condition, Option<f64>)> {
     let is_there = table.node("at_least").is_some() || table.node("at_most").is_some();
-    let (least, most) = (table.number(reader, "at_least"), table.number(reader, "at_most"));
-    let otherwise = table.number(reader, "otherwise").map(|number| number.value);
+    let (least, most) = (table.number("at_least"), table.number("at_most"));
+    let otherwise = table.number("otherwise").map(|number| number.value);
     match (least, most) {
         (Some(least), None) => Some((Condition::AtLeast(least.value), otherwise)),
         (None, Some(most)) => Some((Condition::AtMost(most.value), otherwise)),
         (Some(_), Some(most)) => {
-            reader.unfit(most.at, "`at_least` and `at_most` are both there; leave one of them out");
+            table.reader.unfit(most.at, "`at_least` and `at_most` are both there; leave one of them out");
             None
         }
         // One that is there and wrong has been told.
         (None, None) => {
             if !is_there {
-                table.missing(reader, "at_least", "`at_least` or `at_most`");
+                table.missing("at_least", "`at_least` or `at_most`");
             }
             None
         }
@@ -283,13 +277,11 @@ fn read_relation(
     how: Relation,
     of: Option<&At<Quantity>>,
     scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
 ) -> Option<Read> {
-    let name = table.want_text(reader, "to", 100);
-    let to = name.as_ref().and_then(|name| scope.quantity(name, reader));
-    let to_case =
-        table.text(reader, "to_case", 100).map(|name| scope.case(&name, reader).map(|case| (case, name.at)));
-    let to_at = scope.read_at_key(table, "to_at", reader);
+    let name = table.want_text("to", 100);
+    let to = name.as_ref().and_then(|name| scope.quantity(name));
+    let to_case = table.text("to_case", 100).map(|name| scope.case(&name).map(|case| (case, name.at)));
+    let to_at = scope.read_at_key(table, "to_at");
     let (of, name, to, to_at) = (of?, name?, to?, to_at?);
     let to_case = match to_case {
         Some(case) => Some(case?),
@@ -297,19 +289,20 @@ fn read_relation(
     };
     let dimensions = scope.dimensions(of.value);
     if dimensions != scope.dimensions(to) {
-        reader.unfit(name.at, "`of` and `to` do not have values for the same axes");
+        scope.reader.unfit(name.at, "`of` and `to` do not have values for the same axes");
         return None;
     }
     if let Some((case, at)) = to_case
         && !scope.has_case(to, case)
     {
-        reader.unfit(at, format!("`{}` does not exist in this case", name.value));
+        scope.reader.unfit(at, format!("`{}` does not exist in this case", name.value));
         return None;
     }
     let foreign = to_at.iter().zip(&dimensions).position(|(value, has)| value.is_some() && !has);
     if let Some(axis) = foreign {
         let axis = scope.axes()[axis].info.name;
-        reader
+        scope
+            .reader
             .unfit(name.at, format!("`{}` has no values along `{axis}`: it was made from them", name.value));
         return None;
     }

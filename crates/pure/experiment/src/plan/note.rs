@@ -1,7 +1,7 @@
 //! What was fitted, and what is said in words.
 
 use super::claim::Claim;
-use super::read::{At, Reader, Table, shown};
+use super::read::{At, Table, shown};
 use super::scope::{Coordinates, Quantity, Scope};
 
 const NOTES_MAX: usize = 60;
@@ -29,26 +29,23 @@ pub(crate) enum Piece {
 }
 
 /// Reads `[[fit]]`; the claims that were used become fitted.
-pub(super) fn read_fits(
-    head: &mut Table<'_>,
-    scope: &Scope<'_>,
-    claims: &mut [Claim],
-    reader: &mut Reader<'_>,
-) -> Vec<Fit> {
+pub(super) fn read_fits(head: &mut Table<'_>, scope: &Scope<'_>, claims: &mut [Claim]) -> Vec<Fit> {
     let mut fits = Vec::new();
-    for mut table in head.tables(reader, "fit", ("fits", NOTES_MAX)) {
+    for mut table in head.tables("fit", ("fits", NOTES_MAX)) {
         if table.node("settings").is_none() {
-            table.missing(reader, "settings", "the settings that were chosen");
+            table.missing("settings", "the settings that were chosen");
         }
-        let settings = table.names(reader, "settings", 60).unwrap_or_default();
-        let how = table.want_text(reader, "how", TEXT_MAX);
-        let on = table.names(reader, "on", 100).unwrap_or_default();
-        table.close(reader);
+        let settings = table.names("settings", 60).unwrap_or_default();
+        let how = table.want_text("how", TEXT_MAX);
+        let on = table.names("on", 100).unwrap_or_default();
+        table.close();
         for name in &settings {
-            reader.find("setting", name, scope.testbed.settings().iter().map(|info| info.name));
+            scope.reader.find("setting", name, scope.testbed.settings().iter().map(|info| info.name));
         }
         for name in &on {
-            if let Some(index) = reader.find("claim", name, claims.iter().map(|claim| claim.id.as_str())) {
+            if let Some(index) =
+                scope.reader.find("claim", name, claims.iter().map(|claim| claim.id.as_str()))
+            {
                 claims[index].fitted = true;
             }
         }
@@ -59,13 +56,13 @@ pub(super) fn read_fits(
     fits
 }
 
-pub(super) fn read_notes(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Note> {
+pub(super) fn read_notes(head: &mut Table<'_>, scope: &Scope<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
-    for mut table in head.tables(reader, "note", ("notes", NOTES_MAX)) {
-        let title = table.want_text(reader, "title", 200);
-        let text = table.want_text(reader, "text", TEXT_MAX);
-        table.close(reader);
-        let pieces = text.and_then(|text| read_pieces(&text, scope, reader));
+    for mut table in head.tables("note", ("notes", NOTES_MAX)) {
+        let title = table.want_text("title", 200);
+        let text = table.want_text("text", TEXT_MAX);
+        table.close();
+        let pieces = text.and_then(|text| read_pieces(&text, scope));
         if let (Some(title), Some(pieces)) = (title, pieces) {
             notes.push(Note { title: title.value, pieces });
         }
@@ -74,16 +71,16 @@ pub(super) fn read_notes(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut R
 }
 
 /// Splits a text at `{…}`.
-fn read_pieces(text: &At<String>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Option<Vec<Piece>> {
+fn read_pieces(text: &At<String>, scope: &Scope<'_>) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut rest = text.value.as_str();
     while let Some((before, after)) = rest.split_once('{') {
         let Some((inside, after)) = after.split_once('}') else {
-            reader.unfit(text.at, "the text has a `{` without a `}`");
+            scope.reader.unfit(text.at, "the text has a `{` without a `}`");
             return None;
         };
         pieces.push(Piece::Text(before.to_owned()));
-        pieces.push(read_number(inside, text.at, scope, reader)?);
+        pieces.push(read_number(inside, text.at, scope)?);
         rest = after;
     }
     pieces.push(Piece::Text(rest.to_owned()));
@@ -91,38 +88,38 @@ fn read_pieces(text: &At<String>, scope: &Scope<'_>, reader: &mut Reader<'_>) ->
 }
 
 /// `of case=NAME axis=VALUE`
-fn read_number(inside: &str, at: usize, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Option<Piece> {
-    let at = reader.where_said(&format!("{{{inside}}}"), at);
+fn read_number(inside: &str, at: usize, scope: &Scope<'_>) -> Option<Piece> {
+    let at = scope.reader.where_said(&format!("{{{inside}}}"), at);
     let form = shown(&format!("{{{inside}}}"));
     let place = |value: &str| At { value: value.to_owned(), at };
     let mut words = inside.split_whitespace();
-    let of = scope.quantity(&place(words.next().unwrap_or_default()), reader)?;
+    let of = scope.quantity(&place(words.next().unwrap_or_default()))?;
     let mut case = if scope.cases().len() == 1 { Some(0) } else { scope.base.case };
     let base = scope.dimensions(of).into_iter().zip(&scope.base.at);
     let mut coordinates: Coordinates = base.map(|(has, value)| value.clone().filter(|_| has)).collect();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            reader.unfit(at, format!("`{form}` is not of the form {{of case=NAME axis=VALUE}}"));
+            scope.reader.unfit(at, format!("`{form}` is not of the form {{of case=NAME axis=VALUE}}"));
             return None;
         };
         if key == "case" {
-            case = Some(scope.case(&place(value), reader)?);
+            case = Some(scope.case(&place(value))?);
             continue;
         }
-        let axis = scope.axis(&place(key), reader)?;
+        let axis = scope.axis(&place(key))?;
         let value = At { value: parse(value), at };
-        coordinates[axis] = Some(scope.axis_value(axis, &value, reader)?);
+        coordinates[axis] = Some(scope.axis_value(axis, &value)?);
     }
     let Some(case) = case else {
-        reader.unfit(at, format!("`{form}` does not say which case"));
+        scope.reader.unfit(at, format!("`{form}` does not say which case"));
         return None;
     };
     if !scope.has_case(of, case) {
-        reader.unfit(at, format!("`{form}` does not exist in this case"));
+        scope.reader.unfit(at, format!("`{form}` does not exist in this case"));
         return None;
     }
-    let closed = scope.check_closed(of, |axis| coordinates[axis].is_some(), at, reader);
-    (closed && scope.check_place(case, &coordinates, at, reader)).then_some(Piece::Number {
+    let closed = scope.check_closed(of, |axis| coordinates[axis].is_some(), at);
+    (closed && scope.check_place(case, &coordinates, at)).then_some(Piece::Number {
         of,
         case,
         at: coordinates,

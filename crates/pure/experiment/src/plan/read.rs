@@ -4,6 +4,7 @@ use super::error::{Mistake, PlanError, Problem};
 use crate::near::nearest;
 use crate::settings::Settings;
 use crate::value::Value;
+use std::cell::RefCell;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -21,18 +22,20 @@ pub(super) struct At<T> {
     pub(super) at: usize,
 }
 
-/// Collects mistakes and knows their lines.
+/// Collects mistakes and knows their lines. Tables and the scope share it, so that what reads a part of a plan gets
+/// nothing but that part and returns nothing but what it made of it.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     text: &'a str,
-    mistakes: Vec<Mistake>,
+    mistakes: RefCell<Vec<Mistake>>,
     /// Names of things that are there, but wrong: who uses them is not to blame.
-    spoiled: Vec<String>,
+    spoiled: RefCell<Vec<String>>,
 }
 
 /// A table that is being read; what nobody asked for is a mistake in the end.
 #[derive(Debug)]
 pub(super) struct Table<'a> {
+    pub(super) reader: &'a Reader<'a>,
     table: &'a DeTable<'a>,
     pub(super) at: usize,
     name: String,
@@ -40,8 +43,8 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(text: &'a str) -> Self {
-        Self { text, mistakes: Vec::new(), spoiled: Vec::new() }
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, mistakes: RefCell::default(), spoiled: RefCell::default() }
     }
 
     /// Line and column of a byte, both from 1; the column counts characters.
@@ -56,18 +59,13 @@ impl<'a> Reader<'a> {
         (line, column)
     }
 
-    pub(super) fn mistake(&mut self, at: usize, problem: Problem) {
+    pub(super) fn mistake(&self, at: usize, problem: Problem) {
         let (line, column) = self.place(at);
-        self.mistakes.push(Mistake { line, column, problem });
+        self.mistakes.borrow_mut().push(Mistake { line, column, problem });
     }
 
     /// Whether no other has this name; it is kept among the others. If one has, that is a mistake.
-    pub(super) fn is_new(
-        &mut self,
-        what: &'static str,
-        others: &mut Vec<At<String>>,
-        name: At<String>,
-    ) -> bool {
+    pub(super) fn is_new(&self, what: &'static str, others: &mut Vec<At<String>>, name: At<String>) -> bool {
         let first = others.iter().find(|other| other.value == name.value).map(|first| first.at);
         if let Some(first) = first {
             let line = self.place(first).0;
@@ -77,13 +75,13 @@ impl<'a> Reader<'a> {
         first.is_none()
     }
 
-    pub(super) fn unfit(&mut self, at: usize, reason: impl Into<String>) {
+    pub(super) fn unfit(&self, at: usize, reason: impl Into<String>) {
         self.mistake(at, Problem::Unfit(reason.into()));
     }
 
     /// Finds a name in a list; a mistake if it is not there.
     pub(super) fn find<'n>(
-        &mut self,
+        &self,
         what: &'static str,
         name: &At<String>,
         names: impl IntoIterator<Item = &'n str> + Clone,
@@ -97,21 +95,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes that something of this name is there, but wrong.
-    pub(super) fn spoil(&mut self, name: &str) {
-        self.spoiled.push(name.to_owned());
+    pub(super) fn spoil(&self, name: &str) {
+        self.spoiled.borrow_mut().push(name.to_owned());
     }
 
     pub(super) fn is_spoiled(&self, name: &str) -> bool {
-        self.spoiled.iter().any(|other| other == name)
+        self.spoiled.borrow().iter().any(|other| other == name)
     }
 
     /// Takes back that a table has no such key, or none of several that would do: it is there, misspelt, which is told
     /// instead.
-    fn not_missing(&mut self, table: usize, meant: Option<&str>) {
+    fn not_missing(&self, table: usize, meant: Option<&str>) {
         let Some(meant) = meant else { return };
         let (line, column) = self.place(table);
         let quoted = format!("`{meant}`");
-        self.mistakes.retain(|mistake| {
+        self.mistakes.borrow_mut().retain(|mistake| {
             let here = (mistake.line, mistake.column) == (line, column);
             let Problem::MissingKey { key, want, .. } = &mistake.problem else { return true };
             !(here && (*key == meant || want.contains(&quoted)))
@@ -119,8 +117,8 @@ impl<'a> Reader<'a> {
     }
 
     /// How many mistakes there are so far.
-    pub(super) const fn count(&self) -> usize {
-        self.mistakes.len()
+    pub(super) fn count(&self) -> usize {
+        self.mistakes.borrow().len()
     }
 
     /// Where a text is said, from a place on; that place if it is not found, because it is written with escapes.
@@ -128,27 +126,28 @@ impl<'a> Reader<'a> {
         self.text.get(from..).and_then(|rest| rest.find(text)).map_or(from, |at| from + at)
     }
 
-    pub(super) const fn is_well(&self) -> bool {
-        self.mistakes.is_empty()
+    pub(super) fn is_well(&self) -> bool {
+        self.mistakes.borrow().is_empty()
     }
 
-    pub(super) fn finish(mut self) -> Result<(), PlanError> {
-        if self.mistakes.is_empty() {
+    pub(super) fn finish(self) -> Result<(), PlanError> {
+        let mut mistakes = self.mistakes.into_inner();
+        if mistakes.is_empty() {
             return Ok(());
         }
-        self.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
-        self.mistakes.dedup();
-        self.mistakes.truncate(MISTAKES_MAX);
-        Err(PlanError { mistakes: self.mistakes })
+        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+        mistakes.dedup();
+        mistakes.truncate(MISTAKES_MAX);
+        Err(PlanError { mistakes })
     }
 
-    fn wrong(&mut self, key: &str, node: &Node<'_>, want: impl Into<String>) {
+    fn wrong(&self, key: &str, node: &Node<'_>, want: impl Into<String>) {
         let problem = Problem::Wrong { key: shown(key), got: got(node.get_ref()), want: want.into() };
         self.mistake(node.span().start, problem);
     }
 
     /// A plain value: neither a date, nor a list, nor a table.
-    pub(super) fn value(&mut self, key: &str, node: &Node<'_>) -> Option<At<Value>> {
+    pub(super) fn value(&self, key: &str, node: &Node<'_>) -> Option<At<Value>> {
         let value = match node.get_ref() {
             DeValue::Boolean(value) => Some(Value::Bool(*value)),
             DeValue::String(text) if text.len() <= Settings::TEXT_MAX => Some(Value::Text(text.to_string())),
@@ -167,11 +166,11 @@ impl<'a> Reader<'a> {
 
     /// A list of something.
     pub(super) fn list<T>(
-        &mut self,
+        &self,
         key: &str,
         node: &Node<'_>,
         (want, max): (&'static str, usize),
-        mut each: impl FnMut(&mut Self, &Node<'_>) -> Option<T>,
+        each: impl FnMut(&Node<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let DeValue::Array(nodes) = node.get_ref() else {
             self.wrong(key, node, format!("a list of {want}"));
@@ -181,15 +180,13 @@ impl<'a> Reader<'a> {
             self.mistake(node.span().start, Problem::TooMany { what: want, got: nodes.len(), max });
             return None;
         }
-        let mut items = Vec::new();
-        for node in nodes.iter() {
-            items.push(each(self, node));
-        }
+        // Every item is read, so that the first mistake does not hide the others.
+        let items: Vec<Option<T>> = nodes.iter().map(each).collect();
         items.into_iter().collect()
     }
 
     /// A finite number.
-    pub(super) fn number(&mut self, key: &str, node: &Node<'_>) -> Option<At<f64>> {
+    pub(super) fn number(&self, key: &str, node: &Node<'_>) -> Option<At<f64>> {
         let number = float(node.get_ref());
         if number.is_none() {
             let number = matches!(node.get_ref(), DeValue::Float(_));
@@ -199,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text of at most so many bytes.
-    pub(super) fn text(&mut self, key: &str, node: &Node<'_>, max: usize) -> Option<At<String>> {
+    pub(super) fn text(&self, key: &str, node: &Node<'_>, max: usize) -> Option<At<String>> {
         if let DeValue::String(text) = node.get_ref()
             && text.len() <= max
         {
@@ -211,8 +208,13 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(table: &'a DeTable<'a>, at: usize, name: impl Into<String>) -> Self {
-        Self { table, at, name: name.into(), asked: Vec::new() }
+    pub(super) fn new(
+        reader: &'a Reader<'a>,
+        table: &'a DeTable<'a>,
+        at: usize,
+        name: impl Into<String>,
+    ) -> Self {
+        Self { reader, table, at, name: name.into(), asked: Vec::new() }
     }
 
     /// Its keys with their places and values, in the order of the text.
@@ -232,151 +234,121 @@ impl<'a> Table<'a> {
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, node)| node)
     }
 
-    pub(super) fn text(
-        &mut self,
-        reader: &mut Reader<'_>,
-        key: &'static str,
-        max: usize,
-    ) -> Option<At<String>> {
+    pub(super) fn text(&mut self, key: &'static str, max: usize) -> Option<At<String>> {
         let node = self.node(key)?;
-        reader.text(key, node, max)
+        self.reader.text(key, node, max)
     }
 
     /// A text that has to be there and is not empty.
-    pub(super) fn want_text(
-        &mut self,
-        reader: &mut Reader<'_>,
-        key: &'static str,
-        max: usize,
-    ) -> Option<At<String>> {
+    pub(super) fn want_text(&mut self, key: &'static str, max: usize) -> Option<At<String>> {
         let Some(node) = self.node(key) else {
-            self.missing(reader, key, "text");
+            self.missing(key, "text");
             return None;
         };
-        let text = reader.text(key, node, max)?;
+        let text = self.reader.text(key, node, max)?;
         if text.value.trim().is_empty() {
-            reader.wrong(key, node, "text that is not empty");
+            self.reader.wrong(key, node, "text that is not empty");
             return None;
         }
         Some(text)
     }
 
     /// A name: letters, digits, `-`, `_` and `.`, at most 60 of them.
-    pub(super) fn want_name(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<At<String>> {
-        let name = self.want_text(reader, key, 4_000)?;
+    pub(super) fn want_name(&mut self, key: &'static str) -> Option<At<String>> {
+        let name = self.want_text(key, 4_000)?;
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.value.len() > 60 || !name.value.chars().all(fine) || name.value.starts_with('.') {
             let want = "at most 60 letters, digits, `-`, `_` and `.`, without a `.` in front".to_owned();
             let got = format!("\"{}\"", shown(&name.value));
-            reader.mistake(name.at, Problem::Wrong { key: key.to_owned(), got, want });
+            self.reader.mistake(name.at, Problem::Wrong { key: key.to_owned(), got, want });
             return None;
         }
         Some(name)
     }
 
-    pub(super) fn number(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<At<f64>> {
+    pub(super) fn number(&mut self, key: &'static str) -> Option<At<f64>> {
         let node = self.node(key)?;
-        reader.number(key, node)
+        self.reader.number(key, node)
     }
 
-    pub(super) fn whole(
-        &mut self,
-        reader: &mut Reader<'_>,
-        key: &'static str,
-        (min, max): (i64, i64),
-    ) -> Option<At<i64>> {
+    pub(super) fn whole(&mut self, key: &'static str, (min, max): (i64, i64)) -> Option<At<i64>> {
         let node = self.node(key)?;
         match whole(node.get_ref()).filter(|number| (min..=max).contains(number)) {
             Some(value) => Some(At { value, at: node.span().start }),
             None => {
-                reader.wrong(key, node, format!("a whole number from {min} to {max}"));
+                self.reader.wrong(key, node, format!("a whole number from {min} to {max}"));
                 None
             }
         }
     }
 
-    pub(super) fn flag(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<At<bool>> {
+    pub(super) fn flag(&mut self, key: &'static str) -> Option<At<bool>> {
         let node = self.node(key)?;
         if let DeValue::Boolean(value) = node.get_ref() {
             return Some(At { value: *value, at: node.span().start });
         }
-        reader.wrong(key, node, "true or false");
+        self.reader.wrong(key, node, "true or false");
         None
     }
 
     /// One of some words, as its place among them.
-    pub(super) fn choice(
-        &mut self,
-        reader: &mut Reader<'_>,
-        key: &'static str,
-        words: &[&str],
-    ) -> Option<At<usize>> {
+    pub(super) fn choice(&mut self, key: &'static str, words: &[&str]) -> Option<At<usize>> {
         let node = self.node(key)?;
         let word = if let DeValue::String(text) = node.get_ref() { text.as_ref() } else { "" };
         let Some(value) = words.iter().position(|other| *other == word) else {
             let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             let meant = nearest(word, words.iter().copied());
             let hint = meant.map_or_else(String::new, |word| format!(" (did you mean \"{word}\"?)"));
-            reader.wrong(key, node, format!("one of {}{hint}", quoted.join(", ")));
+            self.reader.wrong(key, node, format!("one of {}{hint}", quoted.join(", ")));
             return None;
         };
         Some(At { value, at: node.span().start })
     }
 
     /// A list of texts; one text alone is a list of one.
-    pub(super) fn names(
-        &mut self,
-        reader: &mut Reader<'_>,
-        key: &'static str,
-        max: usize,
-    ) -> Option<Vec<At<String>>> {
+    pub(super) fn names(&mut self, key: &'static str, max: usize) -> Option<Vec<At<String>>> {
         let node = self.node(key)?;
         if matches!(node.get_ref(), DeValue::String(_)) {
-            return reader.text(key, node, 200).map(|name| vec![name]);
+            return self.reader.text(key, node, 200).map(|name| vec![name]);
         }
-        reader.list(key, node, ("names", max), |reader, node| reader.text(key, node, 200))
+        self.reader.list(key, node, ("names", max), |node| self.reader.text(key, node, 200))
     }
 
     /// A table below this one.
-    pub(super) fn table(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<Self> {
+    pub(super) fn table(&mut self, key: &'static str) -> Option<Self> {
         let node = self.node(key)?;
         let name = self.below(key);
-        as_table(reader, key, node, name)
+        as_table(self.reader, key, node, name)
     }
 
     /// A list of tables below this one: `[[key]]`, or `key = [{ … }]`.
-    pub(super) fn tables(
-        &mut self,
-        reader: &mut Reader<'_>,
-        key: &'static str,
-        (want, max): (&'static str, usize),
-    ) -> Vec<Self> {
+    pub(super) fn tables(&mut self, key: &'static str, (want, max): (&'static str, usize)) -> Vec<Self> {
         let Some(node) = self.node(key) else { return Vec::new() };
         let DeValue::Array(nodes) = node.get_ref() else {
-            reader.wrong(key, node, format!("a list of tables, `[[{key}]]`"));
+            self.reader.wrong(key, node, format!("a list of tables, `[[{key}]]`"));
             return Vec::new();
         };
         if nodes.len() > max {
-            reader.mistake(node.span().start, Problem::TooMany { what: want, got: nodes.len(), max });
+            self.reader.mistake(node.span().start, Problem::TooMany { what: want, got: nodes.len(), max });
             return Vec::new();
         }
         let name = format!("[{}]", self.below(key));
-        nodes.iter().filter_map(|node| as_table(reader, key, node, name.clone())).collect()
+        nodes.iter().filter_map(|node| as_table(self.reader, key, node, name.clone())).collect()
     }
 
-    pub(super) fn missing(&self, reader: &mut Reader<'_>, key: &'static str, want: impl Into<String>) {
+    pub(super) fn missing(&self, key: &'static str, want: impl Into<String>) {
         let (place, want) = (self.name.clone(), want.into());
-        reader.mistake(self.at, Problem::MissingKey { place, key, want });
+        self.reader.mistake(self.at, Problem::MissingKey { place, key, want });
     }
 
     /// Complains of every key that nobody asked for.
-    pub(super) fn close(self, reader: &mut Reader<'_>) {
+    pub(super) fn close(self) {
         for (key, _) in self.entries() {
             if !self.asked.contains(&key.value.as_str()) {
                 let meant = nearest(&key.value, self.asked.iter().copied()).map(str::to_owned);
-                reader.not_missing(self.at, meant.as_deref());
+                self.reader.not_missing(self.at, meant.as_deref());
                 let problem = Problem::UnknownKey { place: self.name.clone(), key: shown(&key.value), meant };
-                reader.mistake(key.at, problem);
+                self.reader.mistake(key.at, problem);
             }
         }
     }
@@ -387,9 +359,9 @@ impl<'a> Table<'a> {
     }
 }
 
-fn as_table<'a>(reader: &mut Reader<'_>, key: &str, node: &'a Node<'a>, name: String) -> Option<Table<'a>> {
+fn as_table<'a>(reader: &'a Reader<'a>, key: &str, node: &'a Node<'a>, name: String) -> Option<Table<'a>> {
     if let DeValue::Table(table) = node.get_ref() {
-        return Some(Table::new(table, node.span().start, name));
+        return Some(Table::new(reader, table, node.span().start, name));
     }
     reader.wrong(key, node, "a table");
     None

@@ -1,7 +1,5 @@
 //! The names that the later parts of a plan may use.
 
-use super::base::Base;
-use super::claim::Claim;
 use super::error::Problem;
 use super::grid::{Axis, Case, Grid, Grids};
 use super::measure::{Measure, MeasureKind};
@@ -25,19 +23,40 @@ pub(crate) enum Quantity {
 /// For each axis its value, or nothing if it is not fixed.
 pub(crate) type Coordinates = Vec<Option<Value>>;
 
+/// Where claims are judged that do not say otherwise: a case, and values of axes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Base {
+    pub(super) case: Option<usize>,
+    pub(super) at: Coordinates,
+    /// Whether it was wrong: who relies on it is not to blame.
+    pub(super) spoiled: bool,
+}
+
 #[derive(Debug)]
 pub(super) struct Scope<'g> {
+    pub(super) reader: &'g Reader<'g>,
     pub(super) testbed: &'static dyn Testbed,
     pub(super) grids: &'g Grids,
     pub(super) measures: Vec<Measure>,
-    /// Where claims are that do not say otherwise.
     pub(super) base: Base,
 }
 
 impl<'g> Scope<'g> {
-    pub(super) fn new(testbed: &'static dyn Testbed, grids: &'g Grids) -> Self {
+    pub(super) fn new(testbed: &'static dyn Testbed, grids: &'g Grids, reader: &'g Reader<'g>) -> Self {
         let base = Base { at: vec![None; grids.axes.len()], ..Base::default() };
-        Self { testbed, grids, measures: Vec::new(), base }
+        Self { reader, testbed, grids, measures: Vec::new(), base }
+    }
+
+    /// Reads `[base]`.
+    pub(super) fn read_base(&self, head: &mut Table<'_>) -> Base {
+        let before = self.reader.count();
+        let Some(mut table) = head.table("base") else {
+            return Base { case: None, at: self.nowhere(), spoiled: before < self.reader.count() };
+        };
+        let case = table.text("case", 100).and_then(|name| self.case(&name));
+        let at = self.read_at(&mut table).unwrap_or_else(|| self.nowhere());
+        table.close();
+        Base { case, at, spoiled: before < self.reader.count() }
     }
 
     pub(super) fn axes(&self) -> &'g [Axis] {
@@ -52,7 +71,7 @@ impl<'g> Scope<'g> {
         vec![None; self.axes().len()]
     }
 
-    pub(super) fn quantity(&self, name: &At<String>, reader: &mut Reader<'_>) -> Option<Quantity> {
+    pub(super) fn quantity(&self, name: &At<String>) -> Option<Quantity> {
         if let Some(index) = self.measures.iter().position(|measure| measure.id == name.value) {
             return Some(Quantity::Measure(index));
         }
@@ -60,14 +79,14 @@ impl<'g> Scope<'g> {
         if let Some(index) = metrics.iter().position(|metric| metric.name == name.value) {
             return Some(Quantity::Metric(index));
         }
-        if reader.is_spoiled(&name.value) {
+        if self.reader.is_spoiled(&name.value) {
             return None;
         }
         let names = metrics.iter().map(|metric| metric.name);
         let names = names.chain(self.measures.iter().map(|measure| measure.id.as_str()));
         let meant = nearest(&name.value, names).map(str::to_owned);
         let what = "metric or measure";
-        reader.mistake(name.at, Problem::UnknownName { what, name: shown(&name.value), meant });
+        self.reader.mistake(name.at, Problem::UnknownName { what, name: shown(&name.value), meant });
         None
     }
 
@@ -102,22 +121,22 @@ impl<'g> Scope<'g> {
         }
     }
 
-    pub(super) fn axis(&self, name: &At<String>, reader: &mut Reader<'_>) -> Option<usize> {
-        reader.find("axis", name, self.axes().iter().map(|axis| axis.info.name))
+    pub(super) fn axis(&self, name: &At<String>) -> Option<usize> {
+        self.reader.find("axis", name, self.axes().iter().map(|axis| axis.info.name))
     }
 
-    pub(super) fn case(&self, name: &At<String>, reader: &mut Reader<'_>) -> Option<usize> {
-        reader.find("case", name, self.cases().iter().map(|case| case.name.as_str()))
+    pub(super) fn case(&self, name: &At<String>) -> Option<usize> {
+        self.reader.find("case", name, self.cases().iter().map(|case| case.name.as_str()))
     }
 
     /// `cases`, if they are given and all exist.
-    pub(super) fn read_cases(&self, table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Vec<usize>> {
-        let names = table.names(reader, "cases", super::Plan::CASES_MAX)?;
+    pub(super) fn read_cases(&self, table: &mut Table<'_>) -> Option<Vec<usize>> {
+        let names = table.names("cases", super::Plan::CASES_MAX)?;
         let mut cases = Vec::new();
         for name in &names {
-            if let Some(case) = self.case(name, reader) {
+            if let Some(case) = self.case(name) {
                 if cases.contains(&case) {
-                    reader.unfit(name.at, format!("the case `{}` is named twice", name.value));
+                    self.reader.unfit(name.at, format!("the case `{}` is named twice", name.value));
                 }
                 cases.push(case);
             }
@@ -126,57 +145,48 @@ impl<'g> Scope<'g> {
     }
 
     /// `at`: axes with the values at which they are held; nothing if it is wrong.
-    pub(super) fn read_at(&self, table: &mut Table<'_>, reader: &mut Reader<'_>) -> Option<Coordinates> {
-        self.read_at_key(table, "at", reader)
+    pub(super) fn read_at(&self, table: &mut Table<'_>) -> Option<Coordinates> {
+        self.read_at_key(table, "at")
     }
 
     /// The same under another name.
-    pub(super) fn read_at_key(
-        &self,
-        table: &mut Table<'_>,
-        key: &'static str,
-        reader: &mut Reader<'_>,
-    ) -> Option<Coordinates> {
+    pub(super) fn read_at_key(&self, table: &mut Table<'_>, key: &'static str) -> Option<Coordinates> {
         let mut at = self.nowhere();
-        let before = reader.count();
-        let Some(table) = table.table(reader, key) else { return (before == reader.count()).then_some(at) };
+        let before = self.reader.count();
+        let Some(table) = table.table(key) else { return (before == self.reader.count()).then_some(at) };
         for (name, node) in flat(&table) {
-            let Some(axis) = self.axis(&name, reader) else { continue };
-            let Some(value) = reader.value(&name.value, node) else { continue };
-            at[axis] = self.axis_value(axis, &value, reader);
+            let Some(axis) = self.axis(&name) else { continue };
+            let Some(value) = self.reader.value(&name.value, node) else { continue };
+            at[axis] = self.axis_value(axis, &value);
         }
-        (before == reader.count()).then_some(at)
+        (before == self.reader.count()).then_some(at)
     }
 
     /// `at` whose values may be lists: every combination of them, the first axis varying slowest; and how many of them
     /// are lists of several.
-    pub(super) fn read_places(
-        &self,
-        table: &mut Table<'_>,
-        reader: &mut Reader<'_>,
-    ) -> Option<(Vec<Coordinates>, usize)> {
+    pub(super) fn read_places(&self, table: &mut Table<'_>) -> Option<(Vec<Coordinates>, usize)> {
         let mut places = vec![self.nowhere()];
         let mut lists = 0;
-        let before = reader.count();
-        let Some(table) = table.table(reader, "at") else {
-            return (before == reader.count()).then_some((places, lists));
+        let before = self.reader.count();
+        let Some(table) = table.table("at") else {
+            return (before == self.reader.count()).then_some((places, lists));
         };
         for (name, node) in flat(&table) {
-            let Some(axis) = self.axis(&name, reader) else { continue };
+            let Some(axis) = self.axis(&name) else { continue };
             let values = if matches!(node.get_ref(), toml::de::DeValue::Array(_)) {
-                reader.list(&name.value, node, ("values", super::Plan::VALUES_MAX), |reader, node| {
-                    reader.value(&name.value, node)
+                self.reader.list(&name.value, node, ("values", super::Plan::VALUES_MAX), |node| {
+                    self.reader.value(&name.value, node)
                 })
             } else {
-                reader.value(&name.value, node).map(|value| vec![value])
+                self.reader.value(&name.value, node).map(|value| vec![value])
             };
             let Some(values) = values else { continue };
             if values.is_empty() {
-                reader.unfit(node.span().start, format!("`{}` is an empty list; give it values", name.value));
+                self.reader
+                    .unfit(node.span().start, format!("`{}` is an empty list; give it values", name.value));
             }
             lists += usize::from(values.len() > 1);
-            let values: Vec<Value> =
-                values.iter().filter_map(|value| self.axis_value(axis, value, reader)).collect();
+            let values: Vec<Value> = values.iter().filter_map(|value| self.axis_value(axis, value)).collect();
             let at_value = |place: &Coordinates, value: &Value| {
                 let mut place = place.clone();
                 place[axis] = Some(value.clone());
@@ -185,57 +195,29 @@ impl<'g> Scope<'g> {
             let got = places.len().saturating_mul(values.len());
             if got > PLACES_MAX {
                 let problem = Problem::TooMany { what: "places", got, max: PLACES_MAX };
-                reader.mistake(node.span().start, problem);
+                self.reader.mistake(node.span().start, problem);
                 return None;
             }
             places =
                 places.iter().flat_map(|place| values.iter().map(|value| at_value(place, value))).collect();
         }
-        (before == reader.count()).then_some((places, lists))
-    }
-
-    /// Whether a claim can be judged with another value of an axis, or why not.
-    pub(super) fn can_move(&self, claim: &Claim, axis: usize) -> Result<(), String> {
-        let (id, name) = (&claim.id, self.axes()[axis].info.name);
-        if claim.along.is_some_and(|along| along.axis == axis) {
-            return Err(format!("the claim `{id}` goes along `{name}`; it cannot be moved on it"));
-        }
-        let values: Vec<&Option<Value>> = claim
-            .terms
-            .iter()
-            .filter(|term| self.dimensions(term.of)[axis])
-            .map(|term| &term.at[axis])
-            .collect();
-        if values.is_empty() {
-            return Err(format!("no number of the claim `{id}` depends on `{name}`"));
-        }
-        if values.windows(2).any(|two| two[0] != two[1]) {
-            return Err(format!(
-                "the claim `{id}` is about several values of `{name}`; it cannot be moved on it"
-            ));
-        }
-        Ok(())
+        (before == self.reader.count()).then_some((places, lists))
     }
 
     /// A value as the axis has it; a mistake if no case has it.
-    pub(super) fn axis_value(
-        &self,
-        axis: usize,
-        value: &At<Value>,
-        reader: &mut Reader<'_>,
-    ) -> Option<Value> {
+    pub(super) fn axis_value(&self, axis: usize, value: &At<Value>) -> Option<Value> {
         let info = self.axes()[axis].info;
         let accepted = match info.accept(&value.value) {
             Ok(accepted) => accepted,
             Err(error) => {
-                reader.mistake(value.at, Problem::Setting(error));
+                self.reader.mistake(value.at, Problem::Setting(error));
                 return None;
             }
         };
         let swept = |grid: &Grid| grid.cases.iter().any(|case| case.values[axis].contains(&accepted));
         if let Some(of) = self.absent(swept) {
             let reason = format!("{of} has no point with {} = {accepted}", info.name);
-            reader.unfit(value.at, reason);
+            self.reader.unfit(value.at, reason);
             return None;
         }
         Some(accepted)
@@ -250,18 +232,13 @@ impl<'g> Scope<'g> {
     }
 
     /// A mistake if a case has no point there, in full or quickly.
-    pub(super) fn check_place(
-        &self,
-        case: usize,
-        coordinates: &Coordinates,
-        at: usize,
-        reader: &mut Reader<'_>,
-    ) -> bool {
+    pub(super) fn check_place(&self, case: usize, coordinates: &Coordinates, at: usize) -> bool {
         for (axis, value) in coordinates.iter().enumerate() {
             let Some(value) = value else { continue };
             if let Some(of) = self.absent(|grid| grid.cases[case].values[axis].contains(value)) {
                 let (case, name) = (&self.cases()[case].name, self.axes()[axis].info.name);
-                reader.unfit(at, format!("in the case `{case}` {of} has no point with {name} = {value}"));
+                self.reader
+                    .unfit(at, format!("in the case `{case}` {of} has no point with {name} = {value}"));
                 return false;
             }
         }
@@ -269,10 +246,10 @@ impl<'g> Scope<'g> {
     }
 
     /// A mistake if an axis has values that are not numbers.
-    pub(super) fn check_numeric(&self, axis: usize, at: usize, reader: &mut Reader<'_>) -> bool {
+    pub(super) fn check_numeric(&self, axis: usize, at: usize) -> bool {
         let numeric = self.is_numeric(axis);
         if !numeric {
-            reader.unfit(at, format!("the values of `{}` are not numbers", self.axes()[axis].info.name));
+            self.reader.unfit(at, format!("the values of `{}` are not numbers", self.axes()[axis].info.name));
         }
         numeric
     }
@@ -284,20 +261,14 @@ impl<'g> Scope<'g> {
     }
 
     /// Names the axes of a quantity that are still open; a mistake if there are any.
-    pub(super) fn check_closed(
-        &self,
-        of: Quantity,
-        closed: impl Fn(usize) -> bool,
-        at: usize,
-        reader: &mut Reader<'_>,
-    ) -> bool {
+    pub(super) fn check_closed(&self, of: Quantity, closed: impl Fn(usize) -> bool, at: usize) -> bool {
         let open = self.dimensions(of).into_iter().enumerate().filter(|(axis, has)| *has && !closed(*axis));
         let names: Vec<_> = open.map(|(axis, _)| format!("`{}`", self.axes()[axis].info.name)).collect();
         if names.is_empty() {
             return true;
         }
         let reason = format!("it has a value for every value of {}; say which with `at`", names.join(", "));
-        reader.unfit(at, reason);
+        self.reader.unfit(at, reason);
         false
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::Problem;
 use super::figure::with_unit;
-use super::read::{At, Reader, Table};
+use super::read::{At, Table};
 use super::scope::{Coordinates, Quantity, Scope};
 use crate::value::Value;
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ pub(crate) enum Dimension {
 }
 
 impl Dimension {
-    pub(super) fn find(name: &At<String>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn find(name: &At<String>, scope: &Scope<'_>) -> Option<Self> {
         let axes = scope.axes().iter().map(|axis| axis.info.name);
-        match reader.find("axis", name, ["case"].into_iter().chain(axes))? {
+        match scope.reader.find("axis", name, ["case"].into_iter().chain(axes))? {
             0 => Some(Self::Case),
             index => Some(Self::Axis(index - 1)),
         }
@@ -76,38 +76,32 @@ pub(crate) enum Show {
     Spread,
 }
 
-pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<TableLayout> {
+pub(super) fn read(head: &mut Table<'_>, scope: &Scope<'_>) -> Vec<TableLayout> {
     let mut tables = Vec::new();
     let mut ids: Vec<At<String>> = Vec::new();
-    for mut table in head.tables(reader, "table", ("tables", TABLES_MAX)) {
-        let id = table.want_name(reader, "id");
-        let layout = read_one(&mut table, id.as_ref(), scope, reader);
-        table.close(reader);
+    for mut table in head.tables("table", ("tables", TABLES_MAX)) {
+        let id = table.want_name("id");
+        let layout = read_one(&mut table, id.as_ref(), scope);
+        table.close();
         let Some(id) = id else { continue };
-        reader.is_new("table", &mut ids, id);
+        scope.reader.is_new("table", &mut ids, id);
         tables.extend(layout);
     }
     tables
 }
 
-fn read_one(
-    table: &mut Table<'_>,
-    id: Option<&At<String>>,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<TableLayout> {
-    let title = table.want_text(reader, "title", 200);
+fn read_one(table: &mut Table<'_>, id: Option<&At<String>>, scope: &Scope<'_>) -> Option<TableLayout> {
+    let title = table.want_text("title", 200);
     if table.node("rows").is_none() {
-        table.missing(reader, "rows", "\"case\", an axis, or a list of them");
+        table.missing("rows", "\"case\", an axis, or a list of them");
     }
-    let names = table.names(reader, "rows", 5).unwrap_or_default();
-    let rows: Option<Vec<Dimension>> =
-        names.iter().map(|name| Dimension::find(name, scope, reader)).collect();
-    let by = table.text(reader, "columns", 100);
-    let columns_by = by.as_ref().and_then(|name| Dimension::find(name, scope, reader));
-    let cases = scope.read_cases(table, reader);
-    let at = scope.read_at(table, reader);
-    let note = table.text(reader, "note", 4_000).map(|note| note.value).unwrap_or_default();
+    let names = table.names("rows", 5).unwrap_or_default();
+    let rows: Option<Vec<Dimension>> = names.iter().map(|name| Dimension::find(name, scope)).collect();
+    let by = table.text("columns", 100);
+    let columns_by = by.as_ref().and_then(|name| Dimension::find(name, scope));
+    let cases = scope.read_cases(table);
+    let at = scope.read_at(table);
+    let note = table.text("note", 4_000).map(|note| note.value).unwrap_or_default();
     let (Some(rows), Some(at)) = (rows.filter(|rows| !rows.is_empty()), at) else {
         table.node("column");
         return None;
@@ -123,38 +117,33 @@ fn read_one(
         note,
     };
     for case in &layout.cases {
-        scope.check_place(*case, &layout.at, table.at, reader);
+        scope.check_place(*case, &layout.at, table.at);
     }
-    for mut column in table.tables(reader, "column", ("columns", COLUMNS_MAX)) {
-        let read = read_column(&mut column, &layout, scope, reader);
-        column.close(reader);
+    for mut column in table.tables("column", ("columns", COLUMNS_MAX)) {
+        let read = read_column(&mut column, &layout, scope);
+        column.close();
         layout.columns.extend(read);
     }
-    if layout.columns.is_empty() && reader.is_well() {
-        table.missing(reader, "column", "at least one [[table.column]]");
+    if layout.columns.is_empty() && scope.reader.is_well() {
+        table.missing("column", "at least one [[table.column]]");
     }
     Some(TableLayout { id: id?.value.clone(), title: title?.value, ..layout })
 }
 
-fn read_column(
-    table: &mut Table<'_>,
-    layout: &TableLayout,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> Option<Column> {
-    let title = table.text(reader, "title", 200).map(|title| title.value);
-    let of = table.text(reader, "of", 100);
-    let setting = table.text(reader, "setting", 100);
+fn read_column(table: &mut Table<'_>, layout: &TableLayout, scope: &Scope<'_>) -> Option<Column> {
+    let title = table.text("title", 200).map(|title| title.value);
+    let of = table.text("of", 100);
+    let setting = table.text("setting", 100);
     let shows = [Show::Value, Show::Interval, Show::Spread];
-    let show = table.choice(reader, "show", &["value", "interval", "spread"]);
-    let decimals = table.whole(reader, "decimals", (0, 9));
-    let at = scope.read_at(table, reader).unwrap_or_else(|| layout.at.clone());
-    let case = table.text(reader, "case", 100);
-    let case = case.and_then(|name| scope.case(&name, reader));
-    let published = read_published(table, layout, scope, reader);
+    let show = table.choice("show", &["value", "interval", "spread"]);
+    let decimals = table.whole("decimals", (0, 9));
+    let at = scope.read_at(table).unwrap_or_else(|| layout.at.clone());
+    let case = table.text("case", 100);
+    let case = case.and_then(|name| scope.case(&name));
+    let published = read_published(table, layout, scope);
     let (what, usual) = match (of, setting) {
         (Some(name), None) => {
-            let of = scope.quantity(&name, reader)?;
+            let of = scope.quantity(&name)?;
             let fixed = |axis: usize| {
                 let by = Dimension::Axis(axis);
                 layout.rows.contains(&by)
@@ -162,25 +151,25 @@ fn read_column(
                     || at[axis].is_some()
                     || layout.at[axis].is_some()
             };
-            scope.check_closed(of, fixed, name.at, reader);
+            scope.check_closed(of, fixed, name.at);
             let by_case =
                 layout.rows.contains(&Dimension::Case) || layout.columns_by == Some(Dimension::Case);
             if !by_case && case.is_none() && layout.cases.len() != 1 {
-                reader.unfit(name.at, "it has a value for every case; say which with `case`");
+                scope.reader.unfit(name.at, "it has a value for every case; say which with `case`");
             }
             (What::Of(of), name.value)
         }
         (None, Some(name)) => {
             let names = scope.testbed.settings().iter().map(|info| info.name);
-            reader.find("setting", &name, names)?;
+            scope.reader.find("setting", &name, names)?;
             (What::Setting(name.value.clone()), name.value)
         }
         (Some(_), Some(name)) => {
-            reader.unfit(name.at, "`of` and `setting` are both there; leave one of them out");
+            scope.reader.unfit(name.at, "`of` and `setting` are both there; leave one of them out");
             return None;
         }
         (None, None) => {
-            table.missing(reader, "of", "a metric or a measure (or `setting`, a setting)");
+            table.missing("of", "a metric or a measure (or `setting`, a setting)");
             return None;
         }
     };
@@ -196,36 +185,33 @@ fn read_column(
 }
 
 /// A table from names of rows to numbers, or a list of pairs.
-fn read_published(
-    table: &mut Table<'_>,
-    layout: &TableLayout,
-    scope: &Scope<'_>,
-    reader: &mut Reader<'_>,
-) -> BTreeMap<String, f64> {
+fn read_published(table: &mut Table<'_>, layout: &TableLayout, scope: &Scope<'_>) -> BTreeMap<String, f64> {
     let mut published = BTreeMap::new();
     let Some(node) = table.node("published") else { return published };
     let at = node.span().start;
     if layout.columns_by.is_some() {
-        reader
+        scope
+            .reader
             .unfit(at, "a table with `columns` has several numbers in a row; published ones go into a claim");
         return published;
     }
     let mut pairs: Vec<(At<String>, f64)> = Vec::new();
     if let DeValue::Table(_) = node.get_ref() {
-        let Some(below) = table.table(reader, "published") else { return published };
+        let Some(below) = table.table("published") else { return published };
         for (name, node) in below.entries() {
-            pairs.extend(reader.number(&name.value, node).map(|number| (name, number.value)));
+            pairs.extend(scope.reader.number(&name.value, node).map(|number| (name, number.value)));
         }
     } else {
-        let read = reader.list("published", node, ("pairs", super::Plan::VALUES_MAX), |reader, node| {
+        let read = scope.reader.list("published", node, ("pairs", super::Plan::VALUES_MAX), |node| {
             let at = node.span().start;
-            let pair = reader
-                .list("published", node, ("two values", 2), |reader, node| reader.value("published", node))?;
+            let pair = scope
+                .reader
+                .list("published", node, ("two values", 2), |node| scope.reader.value("published", node))?;
             let number = pair.get(1).and_then(|value| value.value.number());
             if let ([name, _], Some(number)) = (pair.as_slice(), number) {
                 return Some((At { value: name.value.to_string(), at: name.at }, number));
             }
-            reader.unfit(at, "a published number is a pair [row, number]");
+            scope.reader.unfit(at, "a published number is a pair [row, number]");
             None
         });
         pairs.extend(read.unwrap_or_default());
@@ -235,7 +221,7 @@ fn read_published(
         if !names.contains(&name.value) {
             let meant =
                 crate::near::nearest(&name.value, names.iter().map(String::as_str)).map(str::to_owned);
-            reader.mistake(name.at, Problem::UnknownName { what: "row", name: name.value, meant });
+            scope.reader.mistake(name.at, Problem::UnknownName { what: "row", name: name.value, meant });
             continue;
         }
         published.insert(name.value, number);

@@ -8,5 +8,6 @@ mod mistakes;
 mod plans;
 mod properties;
 mod report;
+mod settings;
 mod testbed;
 mod verdicts;

@@ -183,3 +183,178 @@ fn more_than_the_limits_is_refused() {
         assert!(error.contains(want), "{want}: {error}");
     }
 }
+
+/// A plan with a little of everything, two cases and two axes, one of words.
+const OF_EVERYTHING: &str = r#"name = "all"
+title = "All"
+question = "What is said?"
+testbed = "voice"
+seeds = 2
+
+[sweep]
+calls = [1, 2, 4]
+receipts.suite = ["none", "rsa-1024"]
+
+[[case]]
+name = "slow"
+settings = { cpu.nat_us = 900.0 }
+
+[[case]]
+name = "fast"
+settings = { cpu.nat_us = 10.0 }
+
+[[measure]]
+id = "most"
+kind = "max"
+of = "mos_mean"
+over = "calls"
+
+[[measure]]
+id = "ratio"
+kind = "ratio"
+of = "load"
+to = "load"
+to_case = "slow"
+
+[[figure]]
+id = "curve"
+title = "A curve"
+x = "calls"
+y = ["mos_mean"]
+at = { receipts.suite = "none" }
+
+[[table]]
+id = "table"
+title = "A table"
+rows = ["case"]
+at = { receipts.suite = "none" }
+[[table.column]]
+of = "most"
+
+[[claim]]
+id = "near"
+text = "It is near."
+of = "most"
+at = { receipts.suite = "none" }
+published = [4.0, 4.1]
+within = 1
+
+[[claim]]
+id = "order"
+text = "It falls."
+of = "mos_mean"
+case = "fast"
+at = { receipts.suite = "none" }
+along = "calls"
+order = "non-increasing"
+
+[[note]]
+title = "A note"
+text = "It was {most case=fast receipts.suite=none}."
+"#;
+
+/// Mistakes in it.
+#[rustfmt::skip]
+const REPLACED_IN_EVERYTHING: &[(&str, &str, &str)] = &[
+    ("a date",                      "title = \"All\"", "title = 2006-11-29"),
+    ("an empty title",              "title = \"All\"", "title = \" \""),
+    ("a long name",                 "name = \"all\"", "name = \"a-name-of-more-than-sixty-letters-which-is-more-than-a-file-can-do-with\""),
+    ("a hidden name",               "name = \"all\"", "name = \".all\""),
+    ("a key that moves the cursor", "seeds = 2", "seeds = 2\n\"a\\nb\" = 1"),
+    ("a key of a hundred letters",  "seeds = 2", "seeds = 2\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx = 1"),
+    ("no testbed",                  "testbed = \"voice\"\n", ""),
+    ("a sweep by steps of 0",       "calls = [1, 2, 4]", "calls = { from = 1, to = 4, step = 0 }"),
+    ("a sweep between words",       "calls = [1, 2, 4]", "calls = { from = \"one\", to = \"four\" }"),
+    ("a range that is too fine",    "calls = [1, 2, 4]", "calls = [1, 2]\ncpu.spread = { from = 0.0, to = 1.0, step = 0.0001 }"),
+    ("a list in a list",            "calls = [1, 2, 4]", "calls = [[1], 2, 4]"),
+    ("a table in place of a list",  "[[claim]]\nid = \"order\"", "[claim.order]\nid = \"order\""),
+    ("a case without a name",       "name = \"slow\"\n", ""),
+    ("a case named twice",          "rows = [\"case\"]", "rows = [\"case\"]\ncases = [\"fast\", \"fast\"]"),
+    ("max along words",             "over = \"calls\"", "over = \"receipts.suite\""),
+    ("max between no points",       "over = \"calls\"", "over = \"calls\"\nfrom = 10"),
+    ("a curve that is left open",   "over = \"calls\"\n", ""),
+    ("a measure of one kind and a key of another", "over = \"calls\"", "over = \"calls\"\nlevel = 3"),
+    ("no height to cross",          "kind = \"max\"", "kind = \"crossing\""),
+    ("no x to be at",               "kind = \"max\"", "kind = \"at\""),
+    ("two of other axes",           "to = \"load\"", "to = \"most\""),
+    ("a relation that holds what is gone", "of = \"load\"\nto = \"load\"", "of = \"most\"\nto = \"most\"\nto_at = { calls = 1 }"),
+    ("a measure of a case that is none", "kind = \"ratio\"", "kind = \"ratio\"\ncases = [\"slw\"]"),
+    ("an empty figure",             "y = [\"mos_mean\"]", "y = []"),
+    ("a figure of nothing",         "y = [\"mos_mean\"]\n", ""),
+    ("too many curves",             "y = [\"mos_mean\"]\nat = { receipts.suite = \"none\" }", "y = [\"mos_mean\", \"delay_ms\", \"load\", \"ratio\"]"),
+    ("a curve over cases",          "y = [\"mos_mean\"]", "y = [\"mos_mean\"]\nx_of = \"load\"\ny_from = 5\ny_to = 5"),
+    ("what is drawn over the cases", "x = \"calls\"", "x = \"case\"\nx_of = \"load\""),
+    ("a figure over what is gone",  "y = [\"mos_mean\"]", "y = [\"most\"]"),
+    ("a logarithm of 0",            "x = \"calls\"", "x = \"calls\"\nx_scale = \"log\"\nx_from = 0"),
+    ("a scale that is none",        "x = \"calls\"", "x = \"calls\"\nx_scale = \"logarithmic\""),
+    ("a threshold without height",  "x = \"calls\"", "x = \"calls\"\nthresholds = [{ name = \"here\" }]"),
+    ("a published series without points", "[[table]]\nid", "[[figure.published]]\nname = \"theirs\"\n[[table]]\nid"),
+    ("a table without rows",        "rows = [\"case\"]\n", ""),
+    ("a table without columns",     "[[table.column]]\nof = \"most\"\n", ""),
+    ("a column of two things",      "[[table.column]]\nof = \"most\"", "[[table.column]]\nof = \"most\"\nsetting = \"cpu.nat_us\""),
+    ("a column of nothing",         "[[table.column]]\nof = \"most\"", "[[table.column]]\ntitle = \"Most\""),
+    ("a column of no setting",      "[[table.column]]\nof = \"most\"", "[[table.column]]\nsetting = \"cpu.nat_ms\""),
+    ("too many decimals",           "[[table.column]]\nof = \"most\"", "[[table.column]]\nof = \"most\"\ndecimals = 10"),
+    ("a number for each case in one row", "rows = [\"case\"]", "rows = [\"calls\"]"),
+    ("a published pair of three",   "[[table.column]]\nof = \"most\"", "[[table.column]]\nof = \"most\"\npublished = [[\"slow\", 1, 2]]"),
+    ("a published pair of words",   "[[table.column]]\nof = \"most\"", "[[table.column]]\nof = \"most\"\npublished = [[\"slow\", \"much\"]]"),
+    ("published in a row of several", "rows = [\"case\"]\nat = { receipts.suite = \"none\" }\n[[table.column]]\nof = \"most\"", "rows = [\"case\"]\ncolumns = \"receipts.suite\"\n[[table.column]]\nof = \"most\"\npublished = { slow = 1 }"),
+    ("`case` and `cases`",          "case = \"fast\"\nat", "case = \"fast\"\ncases = [\"slow\"]\nat"),
+    ("ends of nothing",             "published = [4.0, 4.1]", "from = 1\npublished = [4.0, 4.1]"),
+    ("along what is gone",          "of = \"mos_mean\"\ncase", "of = \"most\"\ncase"),
+    ("along words",                 "at = { receipts.suite = \"none\" }\nalong = \"calls\"", "at = { calls = 1 }\nalong = \"receipts.suite\""),
+    ("along no points",             "along = \"calls\"", "along = \"calls\"\nfrom = 5\nto = 9"),
+    ("published for each along",    "order = \"non-increasing\"", "published = [1, 2]\nwithin = 1"),
+    ("an empty list of published",  "published = [4.0, 4.1]", "published = []"),
+    ("a tolerance below 0",         "within = 1", "within = -1"),
+    ("percent of nothing",          "published = [4.0, 4.1]\nwithin = 1", "within_percent = 1"),
+    ("slack without an order",      "within = 1", "within = 1\nslack = 1"),
+    ("slack below 0",               "order = \"non-increasing\"", "order = \"non-increasing\"\nslack = -0.1"),
+    ("between three",               "within = 1", "between = [1, 2, 3]"),
+    ("between the wrong way round", "within = 1", "between = [2, 1]"),
+    ("between and another end",     "within = 1", "between = [1, 2]\nabove = 0"),
+    ("two lower ends",              "within = 1", "at_least = 1\nabove = 0"),
+    ("two upper ends",              "within = 1", "at_most = 1\nbelow = 0"),
+    ("a flag that is a number",     "text = \"It is near.\"", "text = \"It is near.\"\nfitted = 1"),
+    ("a claim without a text",      "text = \"It is near.\"\n", ""),
+    ("a claim twice",               "id = \"order\"", "id = \"near\""),
+    ("a claim by no number",        "within = 1", "within = 1\nby = \"average\""),
+    ("a point without a value",     "at = { receipts.suite = \"none\" }\npublished", "published"),
+    ("a note with a word alone",    "{most case=fast receipts.suite=none}", "{most fast}"),
+    ("a note that leaves an axis",  "{most case=fast receipts.suite=none}", "{most case=fast}"),
+    ("a note about nothing",        "{most case=fast receipts.suite=none}", "{}"),
+    ("a note with no such axis",    "{most case=fast receipts.suite=none}", "{most case=fast receipts.suit=none}"),
+    ("a note without a title",      "title = \"A note\"\n", ""),
+    ("a fit of nothing",            "[[note]]", "[[fit]]\nhow = \"By eye.\"\n[[note]]"),
+    ("a fit without a way",         "[[note]]", "[[fit]]\nsettings = [\"cpu.nat_us\"]\non = [\"near\"]\n[[note]]"),
+];
+
+#[test]
+fn every_mistake_in_a_plan_of_everything() {
+    assert!(Plan::parse(OF_EVERYTHING, TESTBEDS).is_ok());
+    insta::assert_snapshot!("mistakes_in_everything", told(OF_EVERYTHING, REPLACED_IN_EVERYTHING));
+}
+
+/// Fifteen slips at once are fifteen lines, each with its own remedy.
+#[test]
+fn many_mistakes_are_told_in_one_go() {
+    let slips = [
+        ("name = \"all\"", "name = \"a b\""),
+        ("title = \"All\"", "titel = \"All\""),
+        ("question = ", "questoin = "),
+        ("seeds = 2", "seeds = 0"),
+        ("[[measure]]\nid = \"most\"\n", "[[measure]]\nid = \"most\"\nunitt = \"x\"\n"),
+        ("to_case = \"slow\"", "to_case = \"slwo\""),
+        ("x = \"calls\"", "x = \"cals\""),
+        ("title = \"A table\"", "title = 1"),
+        ("rows = [\"case\"]", "rows = [\"caes\"]"),
+        ("within = 1", "witin = 1"),
+        ("text = \"It is near.\"", "text = \"\""),
+        ("case = \"fast\"\nat", "case = \"fats\"\nat"),
+        ("order = \"non-increasing\"", "order = \"nonincreasing\""),
+        ("title = \"A note\"", "ttile = \"A note\""),
+        ("{most case", "{mots case"),
+    ];
+    let text = slips.iter().fold(OF_EVERYTHING.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
+    insta::assert_snapshot!("many_mistakes", Plan::parse(&text, TESTBEDS).unwrap_err().to_string());
+}

@@ -1,7 +1,7 @@
 //! What holds for any text.
 
 use crate::maps;
-use crate::testbed::{TESTBEDS, example, plan, small, where_example};
+use crate::testbed::{FormulaSettings, TESTBEDS, example, plan, small, where_example};
 use guestright_experiment::{Judged, Plan, Results};
 use proptest::prelude::*;
 
@@ -47,6 +47,53 @@ proptest! {
         }
         let second = plan(&small(&format!("[settings]\n{}", settings.join("\n"))));
         prop_assert_eq!(first.digest(), second.digest());
+    }
+
+    /// A plan may be written with dots, with tables or in quotes, and a list as a range: the runs are the same, and they are
+    /// every point of every axis, in order.
+    #[test]
+    fn however_a_plan_is_written_its_runs_are_the_same(
+        (first, count) in (1..50_i64, 1..9_i64),
+        nat_us in proptest::collection::btree_set(0..1_000_u32, 1..4),
+        duration_s in 1..100_u32,
+        seeds in 1..4_i64,
+        suites in proptest::sample::subsequence(vec!["none", "rsa-1024"], 1..=2),
+    ) {
+        let calls: Vec<i64> = (first..first + count).collect();
+        let nat_us: Vec<u32> = nat_us.into_iter().collect();
+        let head = format!("name = \"n\"\ntitle = \"t\"\nquestion = \"q\"\ntestbed = \"voice\"\nseeds = {seeds}\n");
+        let with_cases = |each: fn(&str) -> String| {
+            suites.iter().map(|suite| format!("[[case]]\nname = \"{suite}\"\n{}\n", each(suite))).collect::<String>()
+        };
+        let dotted = format!(
+            "{head}settings = {{ duration_s = {duration_s} }}\nsweep.calls = {calls:?}\nsweep.cpu.nat_us = {nat_us:?}\n{}",
+            with_cases(|suite| format!("settings.receipts.suite = \"{suite}\"")),
+        );
+        let tables = format!(
+            "{head}{}[settings]\nduration_s = {duration_s}.0\n[sweep]\ncalls = {{ from = {first}, to = {} }}\n\
+             \"cpu.nat_us\" = {nat_us:?}\n",
+            with_cases(|suite| format!("[case.settings.receipts]\nsuite = \"{suite}\"")),
+            first + count - 1,
+        );
+        let (one, other) = (plan(&dotted), plan(&tables));
+        prop_assert_eq!(one.digest(), other.digest());
+        let runs = one.runs();
+        prop_assert_eq!(runs.len(), suites.len() * calls.len() * nat_us.len() * usize::try_from(seeds).unwrap());
+        let mut expected = Vec::new();
+        for suite in &suites {
+            for calls in &calls {
+                for nat_us in &nat_us {
+                    expected.extend((0..seeds).map(|_| (*suite, *calls, f64::from(*nat_us))));
+                }
+            }
+        }
+        for ((run, again), (suite, calls, nat_us)) in runs.iter().zip(other.runs()).zip(expected) {
+            prop_assert_eq!(&run.settings, &again.settings);
+            prop_assert_eq!(&run.seed, &again.seed);
+            let read = FormulaSettings::read(&run.settings).unwrap();
+            prop_assert_eq!((i64::from(read.calls), read.cpu.nat_us, read.duration_s), (calls, nat_us, f64::from(duration_s)));
+            prop_assert_eq!(run.settings.text("receipts.suite"), Ok(suite));
+        }
     }
 
     #[test]

@@ -2,12 +2,42 @@
 
 use guestright_experiment::{
     Evaluation, MetricInfo, Outcome, Plan, Platform, Results, Row, SettingError, SettingInfo, Settings,
-    Testbed, Value, evaluate,
+    Testbed, Value, evaluate, settings,
 };
 use guestright_units::Seed;
 
 /// 20 ms between packets of a call, there and back: this many calls fit if a packet takes 1 ms.
 const PACKETS_PER_CALL: f64 = 100.0;
+
+/// Verification of a receipt, in ms.
+const SUITES: [(&str, f64); 3] = [("none", 0.0), ("rsa-1024", 12.3), ("ecdsa-160", 114.7)];
+
+settings! {
+    /// The settings of the testbed.
+    pub(crate) struct FormulaSettings {
+        /// Calls at once.
+        calls: u32 = integer("calls", "", 1, (1, 60)),
+        /// How long a call lasts.
+        duration_s: f64 = float("duration_s", "s", 90.0, (0.1, 100_000.0)),
+        /// What receipts are signed with.
+        verify_ms: f64 = choice("receipts.suite", "none", SUITES),
+        cpu: CpuSettings,
+        /// Says nothing.
+        remark: String = text("remark", ""),
+        /// Whether the score cannot be measured.
+        broken: bool = bool("broken", false),
+    }
+}
+
+settings! {
+    /// A group.
+    pub(crate) struct CpuSettings {
+        /// Forwarding one packet.
+        nat_us: f64 = float("cpu.nat_us", "µs", 100.0, (0.0, 100_000.0)),
+        /// How far runs differ.
+        spread: f64 = float("cpu.spread", "", 0.1, (0.0, 10.0)),
+    }
+}
 
 pub(crate) struct Formula;
 
@@ -61,22 +91,7 @@ impl Testbed for Formula {
     }
 
     fn settings(&self) -> &'static [SettingInfo] {
-        const {
-            &[
-                SettingInfo::integer("calls", "", 1, (1, 60), "Calls at once."),
-                SettingInfo::float("duration_s", "s", 90.0, (0.1, 100_000.0), "How long a call lasts."),
-                SettingInfo::choice(
-                    "receipts.suite",
-                    "none",
-                    &["none", "rsa-1024", "ecdsa-160"],
-                    "What receipts are signed with.",
-                ),
-                SettingInfo::float("cpu.nat_us", "µs", 100.0, (0.0, 100_000.0), "Forwarding one packet."),
-                SettingInfo::float("cpu.spread", "", 0.1, (0.0, 10.0), "How far runs differ."),
-                SettingInfo::text("remark", "", "Says nothing."),
-                SettingInfo::bool("broken", false, "Whether the score cannot be measured."),
-            ]
-        }
+        FormulaSettings::SETTINGS
     }
 
     fn metrics(&self) -> &'static [MetricInfo] {
@@ -90,28 +105,23 @@ impl Testbed for Formula {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SettingError> {
-        let suite = settings.text("receipts.suite")?;
-        if settings.integer("calls")? > 8 && suite == "ecdsa-160" {
+        let settings = FormulaSettings::read(settings)?;
+        if settings.calls > 8 && settings.verify_ms > 100.0 {
             return Err(SettingError::unfit("calls", "with ecdsa-160 at most 8 calls are possible"));
         }
         Ok(())
     }
 
     fn run(&self, settings: &Settings, seed: Seed) -> Result<Outcome, SettingError> {
-        let calls = settings.whole::<u32>("calls")?;
-        let verify_ms = match settings.text("receipts.suite")? {
-            "rsa-1024" => 12.3,
-            "ecdsa-160" => 114.7,
-            _ => 0.0,
-        };
+        let FormulaSettings { calls, verify_ms, cpu, broken, .. } = FormulaSettings::read(settings)?;
         // A number from 0 to 1 that is the seed's.
         let chance = seed.0[..4].iter().rev().fold(0.0, |sum, byte| (sum + f64::from(*byte)) / 256.0);
-        let noise = (chance - 0.5) * settings.float("cpu.spread")?;
-        let packet_s = (settings.float("cpu.nat_us")? + 1_240.0) * 1e-6;
+        let noise = (chance - 0.5) * cpu.spread;
+        let packet_s = (cpu.nat_us + 1_240.0) * 1e-6;
         let one = PACKETS_PER_CALL * packet_s + verify_ms * 1e-3 / 5.0;
         let load = f64::from(calls) * one + noise;
         let mos = if load < 1.0 { 4.07 - 0.2 * load } else { (3.87 - 6.0 * (load - 1.0)).max(1.0) };
-        let measured = (!settings.bool("broken")?).then_some(mos);
+        let measured = (!broken).then_some(mos);
         let outcome = Outcome {
             packets: u64::from(calls) * 9_000,
             events: u64::from(calls) * 40_000,

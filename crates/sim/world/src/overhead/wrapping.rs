@@ -1,4 +1,4 @@
-use guestright_experiment::{SettingError, SettingInfo, Settings};
+use guestright_experiment::{SettingError, settings};
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::l2tp::HEADER_LEN_SHORT;
@@ -28,84 +28,85 @@ pub(crate) enum Wrapping {
     WireGuard,
 }
 
-/// The settings that make a [`Wrapping`].
-pub(crate) const SETTINGS: [SettingInfo; 6] = [
-    SettingInfo::choice("tunnel", "none", &["none", "esp", "wireguard"], "What packets are put into."),
-    SettingInfo::choice(
-        "esp.suite",
-        "3des-cbc+hmac-sha1-96",
-        &[
-            "3des-cbc+hmac-sha1-96",
-            "aes-128-cbc+hmac-md5-96",
-            "aes-128-cbc+hmac-sha1-96",
-            "aes-128-gcm",
-            "aes-256-gcm",
-            "chacha20-poly1305",
-        ],
-        "ESP's suite; the first is paper B's, the second paper A's.",
-    ),
-    SettingInfo::choice(
-        "esp.mode",
-        "tunnel",
-        &["tunnel", "transport", "l2tp"],
-        "ESP around the whole packet, behind its IP header, or around PPP in L2TP in UDP as in paper A.",
-    ),
-    SettingInfo::choice(
-        "esp.encapsulation",
-        "raw",
-        &["raw", "udp"],
-        "ESP right behind the IP header, or in UDP to pass NAT (RFC 3948).",
-    ),
-    SettingInfo::choice(
-        "esp.sizes",
-        "rfc",
-        &["rfc", "as-computed", "paper-d"],
-        "Lengths of RFC 4303; or those that give paper B's Table 2: 8 bytes less, as if there were no vector; or those that \
-         give paper D's Table 1: blocks of 32 bytes and a header of 10, in transport mode.",
-    ),
-    SettingInfo::bool(
-        "l2tp.length",
-        true,
-        "Whether L2TP's header has the optional length field; paper A's 152 bytes need it.",
-    ),
+/// What tunnel there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tunnel {
+    None,
+    Esp,
+    WireGuard,
+}
+
+const TUNNELS: [(&str, Tunnel); 3] =
+    [("none", Tunnel::None), ("esp", Tunnel::Esp), ("wireguard", Tunnel::WireGuard)];
+
+const SUITES: [(&str, Suite); 6] = [
+    ("3des-cbc+hmac-sha1-96", Suite::TripleDesCbcHmacSha1),
+    ("aes-128-cbc+hmac-md5-96", Suite::Aes128CbcHmacMd5),
+    ("aes-128-cbc+hmac-sha1-96", Suite::Aes128CbcHmacSha1),
+    ("aes-128-gcm", Suite::Aes128Gcm),
+    ("aes-256-gcm", Suite::Aes256Gcm),
+    ("chacha20-poly1305", Suite::ChaCha20Poly1305),
 ];
+
+const MODES: [(&str, Mode); 3] =
+    [("tunnel", Mode::Tunnel), ("transport", Mode::Transport), ("l2tp", Mode::L2tp)];
+
+const ENCAPSULATIONS: [(&str, Encapsulation); 2] = [("raw", Encapsulation::Raw), ("udp", Encapsulation::Udp)];
+
+/// By whose lengths ESP is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    Rfc,
+    PaperB,
+    PaperD,
+}
+
+const SIZES: [(&str, Sizes); 3] =
+    [("rfc", Sizes::Rfc), ("as-computed", Sizes::PaperB), ("paper-d", Sizes::PaperD)];
+
+settings! {
+    /// The settings that make a [`Wrapping`].
+    pub(crate) struct WrappingSettings {
+        /// What packets are put into.
+        tunnel: Tunnel = choice("tunnel", "none", TUNNELS),
+        /// ESP's suite; the first is paper B's, the second paper A's.
+        esp_suite: Suite = choice("esp.suite", "3des-cbc+hmac-sha1-96", SUITES),
+        /// ESP around the whole packet, behind its IP header, or around PPP in L2TP in UDP as in paper A.
+        esp_mode: Mode = choice("esp.mode", "tunnel", MODES),
+        /// ESP right behind the IP header, or in UDP to pass NAT (RFC 3948).
+        esp_encapsulation: Encapsulation = choice("esp.encapsulation", "raw", ENCAPSULATIONS),
+        /// Lengths of RFC 4303; or those that give paper B's Table 2: 8 bytes less, as if there were no vector; or
+        /// those that give paper D's Table 1: blocks of 32 bytes and a header of 10, in transport mode.
+        esp_sizes: Sizes = choice("esp.sizes", "rfc", SIZES),
+        /// Whether L2TP's header has the optional length field; paper A's 152 bytes need it.
+        l2tp_length: bool = bool("l2tp.length", true),
+    }
+}
 
 impl Wrapping {
     /// What the settings say.
-    pub(crate) fn from_settings(settings: &Settings) -> Result<Self, SettingError> {
-        match settings.text("tunnel")? {
-            "none" => return Ok(Self::None),
-            "wireguard" => return Ok(Self::WireGuard),
-            _ => {}
+    pub(crate) fn from_settings(settings: &WrappingSettings) -> Result<Self, SettingError> {
+        match settings.tunnel {
+            Tunnel::None => return Ok(Self::None),
+            Tunnel::WireGuard => return Ok(Self::WireGuard),
+            Tunnel::Esp => {}
         }
-        let suite = settings.text("esp.suite")?;
-        let suite = suite.parse().map_err(|error| SettingError::unfit("esp.suite", format!("{error}")))?;
-        let mode = match settings.text("esp.mode")? {
-            "tunnel" => Mode::Tunnel,
-            "transport" => Mode::Transport,
-            _ => Mode::L2tp,
-        };
-        let encapsulation = if settings.text("esp.encapsulation")? == "udp" {
-            Encapsulation::Udp
-        } else {
-            Encapsulation::Raw
-        };
-        let sizes = settings.text("esp.sizes")?;
-        let reason = match (sizes, suite, mode, encapsulation) {
-            ("rfc", ..) => {
-                let l2tp_length = settings.bool("l2tp.length")?;
-                return Ok(Self::Esp { suite, mode, encapsulation, l2tp_length });
+        let (suite, mode, encapsulation) =
+            (settings.esp_suite, settings.esp_mode, settings.esp_encapsulation);
+        let reason = match (settings.esp_sizes, suite, mode, encapsulation) {
+            (Sizes::Rfc, ..) => {
+                return Ok(Self::Esp { suite, mode, encapsulation, l2tp_length: settings.l2tp_length });
             }
-            ("as-computed", Suite::TripleDesCbcHmacSha1, Mode::Tunnel, Encapsulation::Raw) => {
+            (Sizes::PaperB, Suite::TripleDesCbcHmacSha1, Mode::Tunnel, Encapsulation::Raw) => {
                 return Ok(Self::EspAsComputed);
             }
-            ("paper-d", Suite::Aes128CbcHmacMd5, Mode::Transport, Encapsulation::Raw) => {
+            (Sizes::PaperD, Suite::Aes128CbcHmacMd5, Mode::Transport, Encapsulation::Raw) => {
                 return Ok(Self::EspOfPaperD);
             }
-            ("paper-d", ..) => {
+            (Sizes::PaperD, ..) => {
                 "paper D's lengths are known for an HMAC-MD5 suite in transport mode, raw, only; use \"rfc\""
             }
-            _ => {
+            (Sizes::PaperB, ..) => {
                 "paper B's lengths are known for 3des-cbc+hmac-sha1-96 in tunnel mode, raw, only; use \"rfc\""
             }
         };
@@ -147,5 +148,16 @@ fn shorten(layers: &mut Vec<Layer>, suite: Suite) {
     let trailer = layers.iter().position(|layer| layer.name == "ESP trailer").unwrap_or(layers.len());
     if padding.len > 0 {
         layers.insert(trailer, padding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_has_the_name_of_its_setting() {
+        assert_eq!(SUITES.map(|(word, _)| word), Suite::ALL.map(Suite::name));
+        assert_eq!(SUITES.map(|(_, suite)| suite), Suite::ALL);
     }
 }

@@ -1,63 +1,67 @@
 use crate::receipts::{Offsets, Suite, SuiteCost};
 use guestright_engine::Nanos;
-use guestright_experiment::{SettingError, SettingInfo, Settings};
+use guestright_experiment::{SettingError, settings};
 
-/// The settings of receipts.
-pub(crate) const SETTINGS: [SettingInfo; 8] = [
-    SettingInfo::choice(
-        "receipts.suite",
-        "none",
-        &["none", "rsa-1024", "rsa-2048", "ecdsa-160", "ecdsa-224", "ed25519", "p256"],
-        "How receipts are signed, with the times of paper A's Table 1; those of ed25519 and p256 are estimates.",
-    ),
-    SettingInfo::choice(
-        "receipts.mode",
-        "emulated",
-        &["emulated", "protocol"],
-        "Verifications at regular intervals, as paper A emulated them, or the real machines with their messages.",
-    ),
-    SettingInfo::float(
-        "receipts.interval_s",
-        "s",
-        5.0,
-        (0.1, 3_600.0),
-        "How often each session signs a receipt.",
-    ),
-    SettingInfo::choice(
-        "receipts.offsets",
-        "random",
-        &["random", "even"],
-        "When a session's first verification is due in mode `emulated`: at random, or evenly spread over the interval.",
-    ),
-    SettingInfo::float(
-        "receipts.verify_ms",
-        "ms",
-        0.0,
-        (0.0, 100_000.0),
-        "What a verification takes on the access point's processor; 0 is what the suite takes.",
-    ),
-    SettingInfo::float(
-        "receipts.sign_ms",
-        "ms",
-        0.0,
-        (0.0, 100_000.0),
-        "What signing the terms takes on the access point's processor in mode `protocol`; 0 is what the suite takes.",
-    ),
-    SettingInfo::float(
-        "receipts.visitor_sign_ms",
-        "ms",
-        0.0,
-        (0.0, 100_000.0),
-        "How long a visitor takes to sign a receipt, in mode `protocol`.",
-    ),
-    SettingInfo::float(
-        "receipts.deadline_s",
-        "s",
-        2.5,
-        (0.01, 3_600.0),
-        "How long a visitor has to sign in mode `protocol`; never more than half of the interval.",
-    ),
+const SUITES: [(&str, Option<Suite>); 7] = [
+    ("none", None),
+    ("rsa-1024", Some(Suite::Rsa1024)),
+    ("rsa-2048", Some(Suite::Rsa2048)),
+    ("ecdsa-160", Some(Suite::Ecdsa160)),
+    ("ecdsa-224", Some(Suite::Ecdsa224)),
+    ("ed25519", Some(Suite::Ed25519)),
+    ("p256", Some(Suite::P256)),
 ];
+
+/// A [`Mode`] without its offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModeKind {
+    Emulated,
+    Protocol,
+}
+
+const MODES: [(&str, ModeKind); 2] = [("emulated", ModeKind::Emulated), ("protocol", ModeKind::Protocol)];
+
+const OFFSETS: [(&str, Offsets); 2] = [("random", Offsets::Random), ("even", Offsets::Even)];
+
+// Three groups, because `lab list` shows `receipts.mode` in their midst and the testbed `tcp` has no such setting.
+
+settings! {
+    /// How receipts are signed.
+    pub(crate) struct SuiteSettings {
+        /// How receipts are signed, with the times of paper A's Table 1; those of ed25519 and p256 are estimates.
+        suite: Option<Suite> = choice("receipts.suite", "none", SUITES),
+    }
+}
+
+settings! {
+    /// When receipts are verified, and how long that takes.
+    pub(crate) struct VerificationSettings {
+        /// How often each session signs a receipt.
+        interval_s: f64 = float("receipts.interval_s", "s", 5.0, (0.1, 3_600.0)),
+        /// When a session's first verification is due in mode `emulated`: at random, or evenly spread over the
+        /// interval.
+        offsets: Offsets = choice("receipts.offsets", "random", OFFSETS),
+        /// What a verification takes on the access point's processor; 0 is what the suite takes.
+        verify_ms: f64 = float("receipts.verify_ms", "ms", 0.0, (0.0, 100_000.0)),
+    }
+}
+
+settings! {
+    /// The settings of receipts.
+    pub(crate) struct ReceiptsSettings {
+        signing: SuiteSettings,
+        /// Verifications at regular intervals, as paper A emulated them, or the real machines with their messages.
+        mode: ModeKind = choice("receipts.mode", "emulated", MODES),
+        verification: VerificationSettings,
+        /// What signing the terms takes on the access point's processor in mode `protocol`; 0 is what the suite
+        /// takes.
+        sign_ms: f64 = float("receipts.sign_ms", "ms", 0.0, (0.0, 100_000.0)),
+        /// How long a visitor takes to sign a receipt, in mode `protocol`.
+        visitor_sign_ms: f64 = float("receipts.visitor_sign_ms", "ms", 0.0, (0.0, 100_000.0)),
+        /// How long a visitor has to sign in mode `protocol`; never more than half of the interval.
+        deadline_s: f64 = float("receipts.deadline_s", "s", 2.5, (0.01, 3_600.0)),
+    }
+}
 
 /// Who asks for receipts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,41 +89,37 @@ pub(crate) struct Receipts {
 
 impl Receipts {
     /// What the settings say; `None` if there are no receipts.
-    pub(crate) fn from_settings(settings: &Settings) -> Result<Option<Self>, SettingError> {
-        let Some(mut cost) = cost(settings)? else {
-            return if settings.text("receipts.mode")? == "protocol" {
+    pub(crate) fn from_settings(settings: &ReceiptsSettings) -> Result<Option<Self>, SettingError> {
+        let ReceiptsSettings { signing, verification, .. } = settings;
+        let Some(mut cost) = cost(signing, verification) else {
+            return if settings.mode == ModeKind::Protocol {
                 Err(SettingError::unfit("receipts.suite", "mode `protocol` needs a suite"))
             } else {
                 Ok(None)
             };
         };
-        let sign_ms = settings.float("receipts.sign_ms")?;
-        if sign_ms > 0.0 {
-            cost.sign_ms = sign_ms;
+        if settings.sign_ms > 0.0 {
+            cost.sign_ms = settings.sign_ms;
         }
-        let offsets =
-            if settings.text("receipts.offsets")? == "even" { Offsets::Even } else { Offsets::Random };
-        let is_protocol = settings.text("receipts.mode")? == "protocol";
-        let interval = seconds(settings.float("receipts.interval_s")?);
+        let interval = seconds(verification.interval_s);
         Ok(Some(Self {
-            mode: if is_protocol { Mode::Protocol } else { Mode::Emulated(offsets) },
+            mode: match settings.mode {
+                ModeKind::Emulated => Mode::Emulated(verification.offsets),
+                ModeKind::Protocol => Mode::Protocol,
+            },
             interval,
             cost,
-            visitor_sign: seconds(settings.float("receipts.visitor_sign_ms")? / 1e3),
-            deadline: seconds(settings.float("receipts.deadline_s")?).min(Nanos(interval.0 / 2)),
+            visitor_sign: seconds(settings.visitor_sign_ms / 1e3),
+            deadline: seconds(settings.deadline_s).min(Nanos(interval.0 / 2)),
         }))
     }
 }
 
 /// What the suite takes, with the verification's time as it is set; `None` if there are no receipts.
-pub(crate) fn cost(settings: &Settings) -> Result<Option<SuiteCost>, SettingError> {
-    let name = settings.text("receipts.suite")?;
-    let verify_ms = settings.float("receipts.verify_ms")?;
-    let suite = Suite::NAMES.iter().find(|(known, _)| *known == name);
-    Ok(suite.map(|(_, suite)| {
-        let cost = suite.cost();
-        if verify_ms > 0.0 { SuiteCost { verify_ms, ..cost } } else { cost }
-    }))
+pub(crate) fn cost(signing: &SuiteSettings, verification: &VerificationSettings) -> Option<SuiteCost> {
+    let cost = signing.suite?.cost();
+    let verify_ms = verification.verify_ms;
+    Some(if verify_ms > 0.0 { SuiteCost { verify_ms, ..cost } } else { cost })
 }
 
 /// Whole microseconds, as the machines count, in nanoseconds.
@@ -131,9 +131,11 @@ fn seconds(seconds: f64) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use guestright_experiment::Settings;
 
     fn receipts(settings: Settings) -> Result<Option<Receipts>, SettingError> {
-        Receipts::from_settings(&settings.complete(&SETTINGS).unwrap())
+        let settings = settings.complete(ReceiptsSettings::SETTINGS).unwrap();
+        Receipts::from_settings(&ReceiptsSettings::read(&settings).unwrap())
     }
 
     #[test]

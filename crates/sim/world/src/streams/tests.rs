@@ -2,7 +2,7 @@ use super::*;
 use guestright_wlan::bound::{Exchange, PAPER_B};
 
 fn complete(settings: Settings) -> Settings {
-    let settings = settings.complete(&SETTINGS).unwrap();
+    let settings = settings.complete(StreamsSettings::SETTINGS).unwrap();
     Streams.check(&settings).unwrap();
     settings
 }
@@ -148,7 +148,7 @@ fn what_does_not_fit_is_refused_by_name() {
         (paper_b().with("radio.rate_mbps", 10.0), "radio.rate_mbps"),
     ];
     for (settings, want) in cases {
-        let settings = settings.complete(&SETTINGS).unwrap();
+        let settings = settings.complete(StreamsSettings::SETTINGS).unwrap();
         assert_eq!(Streams.check(&settings).unwrap_err().setting(), want, "{settings:?}");
     }
 }

@@ -3,7 +3,7 @@ use crate::cpu::Costs;
 use guestright_engine::Nanos;
 
 fn complete(settings: Settings) -> Settings {
-    let settings = settings.complete(&SETTINGS).unwrap();
+    let settings = settings.complete(TcpSettings::SETTINGS).unwrap();
     Tcp.check(&settings).unwrap();
     settings
 }
@@ -20,8 +20,8 @@ fn near(got: f64, want: f64, percent: f64) {
     assert!((got - want).abs() <= want * percent / 100.0, "{got}, not {want}");
 }
 
-fn costs(settings: &Settings) -> Costs {
-    config_from_settings(settings).unwrap().unwrap().1
+fn costs(settings: &TcpSettings) -> Costs {
+    config_from_settings(&settings.cpu).unwrap().1
 }
 
 fn paper_a_tunnel() -> Settings {
@@ -51,9 +51,10 @@ fn ethernet_alone_carries_what_frames_leave_room_for() {
 fn the_router_s_processor_is_the_bound() {
     for tunnel in [Settings::new(), paper_a_tunnel()] {
         let settings = complete(tunnel.with("bytes", 10_000_000).with("flows", 1));
-        let wrapping = Wrapping::from_settings(&settings).unwrap();
-        let segment = segment(&settings, wrapping).unwrap();
-        let costs = costs(&settings);
+        let read = TcpSettings::read(&settings).unwrap();
+        let wrapping = Wrapping::from_settings(&read.wrapping).unwrap();
+        let segment = segment(&read, wrapping).unwrap();
+        let costs = costs(&read);
         let cost = |bytes: u32| {
             let wire = u32::try_from(wrapping.wire_len(bytes as usize)).unwrap();
             costs.nat(bytes) + if wrapping == Wrapping::None { Nanos(0) } else { costs.esp(wire) }
@@ -84,7 +85,8 @@ fn every_packet_is_somewhere() {
     // A short backlog, so that packets are dropped and sent again.
     let settings = paper_a_tunnel().with("cpu.backlog_max", 20).with("receipts.suite", "rsa-1024");
     let settings = complete(settings.with("bytes", 1_000_000).with("flows", 5));
-    let starts = starts(&settings, Seed::from_number(3)).unwrap();
+    let settings = TcpSettings::read(&settings).unwrap();
+    let starts = starts(&settings, Seed::from_number(3));
     let report = Network::new(&config(&settings, &starts).unwrap()).unwrap().run();
     let cpu = report.cpu.unwrap();
     assert!(cpu.backlog_drops > 0);
@@ -134,18 +136,18 @@ fn what_does_not_fit_is_refused_by_name() {
         (Settings::new().with("between", "two-switches").with("receipts.suite", "rsa-1024"), "receipts.suite"),
     ];
     for (settings, want) in cases {
-        let settings = settings.complete(&SETTINGS).unwrap();
+        let settings = settings.complete(TcpSettings::SETTINGS).unwrap();
         assert_eq!(Tcp.check(&settings).unwrap_err().setting(), want, "{settings:?}");
     }
     // 1418 bytes are the most that L2TP in ESP leaves of Ethernet's 1500.
-    Tcp.check(&paper_a_tunnel().with("tunnel_mtu", 1_418).complete(&SETTINGS).unwrap()).unwrap();
-    let more = paper_a_tunnel().with("tunnel_mtu", 1_419).complete(&SETTINGS).unwrap();
+    Tcp.check(&paper_a_tunnel().with("tunnel_mtu", 1_418).complete(TcpSettings::SETTINGS).unwrap()).unwrap();
+    let more = paper_a_tunnel().with("tunnel_mtu", 1_419).complete(TcpSettings::SETTINGS).unwrap();
     assert_eq!(Tcp.check(&more).unwrap_err().setting(), "tunnel_mtu");
 }
 
 #[test]
 fn the_settings_that_are_borrowed_are_those_that_are_meant() {
     for name in ["receipts.suite", "receipts.interval_s", "receipts.offsets", "receipts.verify_ms"] {
-        assert_eq!(SETTINGS.iter().filter(|info| info.name == name).count(), 1, "{name}");
+        assert_eq!(TcpSettings::SETTINGS.iter().filter(|info| info.name == name).count(), 1, "{name}");
     }
 }

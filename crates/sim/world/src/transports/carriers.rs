@@ -1,6 +1,7 @@
 //! What carries calls and file transfers.
 
 use super::config::misfit;
+use super::settings::{Profile, Stream, Transport, TransportsSettings};
 use crate::whole::millionfold;
 use guestright_congestion::{
     Aimd, AimdSettings, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, InitialWindow, Millionths,
@@ -8,7 +9,7 @@ use guestright_congestion::{
     Vegas, VegasSettings, Westwood, WestwoodSettings,
 };
 use guestright_engine::{Instant, Streams};
-use guestright_experiment::{SettingError, Settings};
+use guestright_experiment::SettingError;
 use guestright_transport::path::{Carrier, TcpCarrier};
 use guestright_transport::{Flow, ReceiverSettings, SenderSettings, TfrcEnds, TfrcEndsSettings};
 use guestright_units::Micros;
@@ -22,36 +23,6 @@ const TCP_HEADER_BYTES: u32 = 40;
 
 /// ns-2's clock.
 const TICK: Micros = Micros(10_000);
-
-/// What a TCP does, apart from its sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
-    Reno,
-    NewReno,
-    Aimd,
-    Vegas,
-    Westwood,
-    WestwoodPlus,
-    Real,
-    Cubic,
-    Bbr,
-}
-
-/// The TCP that a transport is; `None`: it is none.
-pub(super) fn stream_of(transport: &str) -> Option<Stream> {
-    Some(match transport {
-        "reno" => Stream::Reno,
-        "newreno" => Stream::NewReno,
-        "aimd" => Stream::Aimd,
-        "vegas" => Stream::Vegas,
-        "westwood" => Stream::Westwood,
-        "westwood-plus" => Stream::WestwoodPlus,
-        "real" => Stream::Real,
-        "cubic" => Stream::Cubic,
-        "bbr" => Stream::Bbr,
-        _ => return None,
-    })
-}
 
 /// What ns-2 does otherwise than the documents.
 #[derive(Clone, Copy, Debug)]
@@ -68,80 +39,65 @@ struct Switches {
 }
 
 impl Switches {
-    fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let ns2 = settings.text("profile")? == "ns2-2006";
-        let switch = |name: &str| {
-            Ok(match settings.text(name)? {
-                "on" => true,
-                "off" => false,
-                _ => ns2,
-            })
-        };
-        let unbounded = switch("switch.send_buffer")?;
-        Ok(Self {
-            senders: switch("switch.senders")?,
-            headers: switch("switch.headers")?,
-            syn: switch("switch.syn")?,
-            idle_timer: switch("switch.idle_timer")?,
-            tick: switch("switch.tick")?,
-            vegas_unsent: switch("switch.vegas_unsent")?,
-            send_buffer: if unbounded { None } else { Some(settings.whole("send_buffer")?) },
-        })
+    fn new(settings: &TransportsSettings) -> Self {
+        let switch = |said: Option<bool>| said.unwrap_or(settings.profile == Profile::Ns2);
+        Self {
+            senders: switch(settings.switch_senders),
+            headers: switch(settings.switch_headers),
+            syn: switch(settings.switch_syn),
+            idle_timer: switch(settings.switch_idle_timer),
+            tick: switch(settings.switch_tick),
+            vegas_unsent: switch(settings.switch_vegas_unsent),
+            send_buffer: (!switch(settings.switch_send_buffer)).then_some(settings.send_buffer),
+        }
     }
 }
 
 /// How each flow is carried.
 #[derive(Clone, Debug)]
 pub(super) struct Carriers {
-    settings: Settings,
+    settings: TransportsSettings,
     switches: Switches,
-    transport: String,
-    bulk: Stream,
 }
 
 impl Carriers {
-    pub(super) fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let bulk = stream_of(settings.text("bulk.transport")?).unwrap_or(Stream::Reno);
-        if settings.float("vegas.alpha")? > settings.float("vegas.beta")? {
+    pub(super) fn new(settings: &TransportsSettings) -> Result<Self, SettingError> {
+        if settings.vegas_alpha > settings.vegas_beta {
             let reason =
                 "Vegas keeps at least alpha and at most beta in queues; make it no more than `vegas.beta`";
             return Err(SettingError::unfit("vegas.alpha", reason));
         }
-        Ok(Self {
-            settings: settings.clone(),
-            switches: Switches::new(settings)?,
-            transport: settings.text("transport")?.to_owned(),
-            bulk,
-        })
+        Ok(Self { settings: settings.clone(), switches: Switches::new(settings) })
     }
 
     /// What carries call `flow`.
     pub(super) fn call(&self, flow: u32, streams: &Streams) -> Result<Carrier<AnyController>, SettingError> {
-        let packet_bytes: u32 = self.settings.whole("packet_bytes")?;
-        if let Some(stream) = stream_of(&self.transport) {
-            let window = self.settings.whole("tcp.window")?;
-            let mut tcp = self.tcp(stream, packet_bytes, window, flow, streams)?;
-            tcp.send_buffer = self.switches.send_buffer;
-            return Ok(Carrier::Tcp(tcp));
-        }
-        match self.transport.as_str() {
-            "tfrc" => {
+        let packet_bytes = self.settings.packet_bytes;
+        match self.settings.transport {
+            Transport::Tcp(stream) => {
+                let mut tcp = self.tcp(stream, packet_bytes, self.settings.tcp_window, flow, streams)?;
+                tcp.send_buffer = self.switches.send_buffer;
+                Ok(Carrier::Tcp(tcp))
+            }
+            Transport::Tfrc => {
                 let ends = TfrcEndsSettings {
-                    waiting_max: self.settings.whole("send_buffer")?,
+                    waiting_max: self.settings.send_buffer,
                     ..TfrcEndsSettings::rfc5348(packet_bytes)
                 };
                 let ends = TfrcEnds::new(Flow(flow), ends, Instant::START).map_err(|error| misfit(&error))?;
                 Ok(Carrier::Foreign(Box::new(ends)))
             }
-            "quic-datagram" | "quic-stream" => self.quic(flow, streams),
-            _ => Ok(Carrier::Udp { header_bytes: if self.switches.headers { 0 } else { UDP_HEADER_BYTES } }),
+            Transport::QuicDatagram | Transport::QuicStream => self.quic(flow, streams),
+            Transport::Udp => {
+                Ok(Carrier::Udp { header_bytes: if self.switches.headers { 0 } else { UDP_HEADER_BYTES } })
+            }
         }
     }
 
     /// The ends of QUIC, which open their connection with the first packet.
     #[cfg(feature = "quic")]
     fn quic(&self, flow: u32, streams: &Streams) -> Result<Carrier<AnyController>, SettingError> {
-        let quic = super::quic::settings(&self.settings, self.switches.send_buffer, self.switches.headers)?;
+        let quic = super::quic::settings(&self.settings, self.switches.send_buffer, self.switches.headers);
         let ends = guestright_quic::QuicEnds::new(&quic, streams, flow.into());
         let ends = ends.map_err(|error| SettingError::unfit("transport", error.to_string()))?;
         Ok(Carrier::Foreign(Box::new(ends)))
@@ -149,7 +105,9 @@ impl Carriers {
 
     #[cfg(not(feature = "quic"))]
     fn quic(&self, _flow: u32, _streams: &Streams) -> Result<Carrier<AnyController>, SettingError> {
-        let reason = format!("{} is not part of this simulator; build it with `quic`", self.transport);
+        let is_datagram = self.settings.transport == Transport::QuicDatagram;
+        let name = if is_datagram { "quic-datagram" } else { "quic-stream" };
+        let reason = format!("{name} is not part of this simulator; build it with `quic`");
         Err(SettingError::unfit("transport", reason))
     }
 
@@ -159,8 +117,8 @@ impl Carriers {
         flow: u32,
         streams: &Streams,
     ) -> Result<TcpCarrier<AnyController>, SettingError> {
-        let segment = self.settings.whole("bulk.segment_bytes")?;
-        self.tcp(self.bulk, segment, self.settings.whole("bulk.window")?, flow, streams)
+        let settings = &self.settings;
+        self.tcp(settings.bulk_transport, settings.bulk_segment_bytes, settings.bulk_window, flow, streams)
     }
 
     fn tcp(
@@ -174,13 +132,13 @@ impl Carriers {
         let controller = self.controller(stream, segment, window, flow)?;
         let receiver = ReceiverSettings {
             window: window * segment,
-            acknowledge_every: self.settings.whole("tcp.ack_every")?,
-            sack: self.settings.bool("tcp.sack")?,
+            acknowledge_every: self.settings.tcp_ack_every,
+            sack: self.settings.tcp_sack,
             syn_packet: self.switches.syn,
             header_bytes: TCP_HEADER_BYTES,
             ..ReceiverSettings::rfc5681()
         };
-        let sender = self.sender(stream, segment, window, flow, streams)?;
+        let sender = self.sender(stream, segment, window, flow, streams);
         Ok(TcpCarrier { sender, receiver, controller, send_buffer: None })
     }
 
@@ -191,12 +149,12 @@ impl Carriers {
         window: u32,
         flow: u32,
         streams: &Streams,
-    ) -> Result<SenderSettings, SettingError> {
+    ) -> SenderSettings {
         let (switches, settings) = (self.switches, &self.settings);
         let is_vegas = stream == Stream::Vegas;
         let kind = match stream {
             Stream::Vegas => RecoveryKind::Vegas,
-            _ if settings.bool("tcp.sack")? => RecoveryKind::Sack,
+            _ if settings.tcp_sack => RecoveryKind::Sack,
             Stream::Reno => RecoveryKind::Reno,
             Stream::NewReno
             | Stream::Aimd
@@ -213,8 +171,8 @@ impl Carriers {
             0
         };
         let rules = if ns2 { TimeoutSettings::ns2() } else { TimeoutSettings::rfc6298() };
-        let min = Micros(millionfold(settings.float("tcp.min_rto_ms")?) / 1_000);
-        Ok(SenderSettings {
+        let min = Micros(millionfold(settings.tcp_min_rto_ms) / 1_000);
+        SenderSettings {
             recovery: if ns2 {
                 RecoverySettings::ns2(kind, segment)
             } else {
@@ -231,13 +189,13 @@ impl Carriers {
             syn_packet: switches.syn,
             idle_timer: switches.idle_timer,
             unsent_expires: is_vegas && switches.vegas_unsent,
-            nagle: settings.bool("tcp.nagle")?,
-            ecn: settings.bool("ecn")?,
+            nagle: settings.tcp_nagle,
+            ecn: settings.ecn,
             window: window * segment,
             retries_max: u32::MAX,
             header_bytes: if switches.headers && is_vegas { 0 } else { TCP_HEADER_BYTES },
             ..SenderSettings::rfc(segment)
-        })
+        }
     }
 
     fn controller(
@@ -248,12 +206,12 @@ impl Carriers {
         flow: u32,
     ) -> Result<AnyController, SettingError> {
         let settings = &self.settings;
-        let factor = |name: &str| {
+        let factor = |name: &str, value: f64| {
             let unfit = || SettingError::unfit(name, "it must be a number from 0 to 4294");
-            Millionths::from_f64(settings.float(name)?).ok_or_else(unfit)
+            Millionths::from_f64(value).ok_or_else(unfit)
         };
         let ns2 = self.switches.senders;
-        let initial: u32 = settings.whole("tcp.initial_window")?;
+        let initial = settings.tcp_initial_window;
         let base = if ns2 { RenoSettings::ns2(segment, window) } else { RenoSettings::rfc5681(segment) };
         let reno = RenoSettings { initial_window: InitialWindow::Segments(initial), ..base };
         let controller: Result<AnyController, SettingsError> = match stream {
@@ -261,16 +219,16 @@ impl Carriers {
             Stream::Aimd => {
                 let aimd = AimdSettings {
                     reno,
-                    alpha: factor("aimd.alpha")?,
-                    beta: factor("aimd.beta")?,
+                    alpha: factor("aimd.alpha", settings.aimd_alpha)?,
+                    beta: factor("aimd.beta", settings.aimd_beta)?,
                     halve_in_slow_start: ns2,
                 };
                 Aimd::new(aimd).map(AnyController::Aimd)
             }
             Stream::Vegas => Vegas::new(VegasSettings {
-                alpha: factor("vegas.alpha")?,
-                beta: factor("vegas.beta")?,
-                gamma: factor("vegas.gamma")?,
+                alpha: factor("vegas.alpha", settings.vegas_alpha)?,
+                beta: factor("vegas.beta", settings.vegas_beta)?,
+                gamma: factor("vegas.gamma", settings.vegas_gamma)?,
                 initial_window: initial,
                 late_window: ns2,
                 ..VegasSettings::ns2(segment, window.max(2))
@@ -286,12 +244,12 @@ impl Carriers {
             }
             Stream::WestwoodPlus => Westwood::new(WestwoodSettings::plus(reno)).map(AnyController::Westwood),
             Stream::Real => Real::new(RealSettings {
-                gamma: factor("real.gamma")?,
-                beta: factor("real.beta")?,
-                delta: factor("real.delta")?,
-                classifier: settings.bool("real.classifier")?,
-                waves: settings.bool("real.waves")?,
-                timeout: settings.bool("real.timeout")?,
+                gamma: factor("real.gamma", settings.real_gamma)?,
+                beta: factor("real.beta", settings.real_beta)?,
+                delta: factor("real.delta", settings.real_delta)?,
+                classifier: settings.real_classifier,
+                waves: settings.real_waves,
+                timeout: settings.real_timeout,
                 ..RealSettings::new(reno)
             })
             .map(AnyController::Real),

@@ -1,14 +1,15 @@
 //! From settings to a path with its flows.
 
-use super::carriers::{Carriers, stream_of};
+use super::carriers::Carriers;
+use super::settings::{ErrorModel, QueueKind, Speech, Stream, Transport, TransportsSettings};
 use crate::whole::{millionfold, nanos};
 use guestright_congestion::AnyController;
+use guestright_congestion::model::AimdModel;
 use guestright_engine::{Instant, Nanos, Streams};
-use guestright_experiment::{SettingError, Settings};
+use guestright_experiment::SettingError;
 use guestright_transport::path::{Access, Bottleneck, Call, Path, PathConfig, Transfer, Watch};
 use guestright_transport::{
-    CoDelSettings, Discipline, Errors, FqCoDelSettings, Reading, RedSettings, Source, SourceKind,
-    SourceSettings,
+    CoDelSettings, Discipline, Errors, FqCoDelSettings, RedSettings, Source, SourceKind, SourceSettings,
 };
 use rand::RngExt;
 
@@ -28,15 +29,15 @@ pub(super) struct Config {
 }
 
 impl Config {
-    pub(super) fn new(settings: &Settings) -> Result<Self, SettingError> {
+    pub(super) fn new(settings: &TransportsSettings) -> Result<Self, SettingError> {
         let config = Self {
             path: path(settings)?,
             carriers: Carriers::new(settings)?,
-            source: source(settings)?,
-            flows: settings.whole("flows")?,
-            bulk: settings.whole("bulk.flows")?,
-            duration: nanos(settings.float("duration_s")? * 1e9),
-            spread: nanos(settings.float("start.spread_s")? * 1e9),
+            source: source(settings),
+            flows: settings.flows,
+            bulk: settings.bulk_flows,
+            duration: nanos(settings.duration_s * 1e9),
+            spread: nanos(settings.start_spread_s * 1e9),
         };
         let packet = config.source.packets_last(1).as_seconds();
         if f64::from(config.flows) * config.duration.as_seconds() / packet > PACKETS_MAX {
@@ -94,18 +95,14 @@ pub(super) fn misfit(error: &guestright_transport::SettingsError) -> SettingErro
     SettingError::unfit("transport", error.to_string())
 }
 
-fn path(settings: &Settings) -> Result<PathConfig, SettingError> {
-    let ecn = settings.bool("ecn")?;
-    let queue = settings.text("queue")?;
-    if ecn && queue == "droptail" {
+fn path(settings: &TransportsSettings) -> Result<PathConfig, SettingError> {
+    let (ecn, queue) = (settings.ecn, settings.queue);
+    if ecn && queue == QueueKind::DropTail {
         let reason = "a drop-tail queue marks nothing; choose another `queue`, or set it to false";
         return Err(SettingError::unfit("ecn", reason));
     }
-    let link = |rate: f64, delay: &str, buffer: &str| {
-        let buffer = match settings.whole(buffer)? {
-            0 => settings.whole("first.buffer")?,
-            packets => packets,
-        };
+    let link = |rate: f64, delay_ms: f64, buffer: u32| {
+        let buffer = if buffer == 0 { settings.first_buffer } else { buffer };
         if buffer < 2 {
             return Err(SettingError::unfit(
                 "second.buffer",
@@ -114,19 +111,19 @@ fn path(settings: &Settings) -> Result<PathConfig, SettingError> {
         }
         Ok(Bottleneck {
             rate: millionfold(rate),
-            delay: nanos(settings.float(delay)? * 1e6),
+            delay: nanos(delay_ms * 1e6),
             buffer,
             discipline: discipline(queue, buffer, ecn),
         })
     };
-    let rate = settings.float("first.rate_mbps")?;
+    let rate = settings.first_rate_mbps;
     let [errors, reverse_errors] = errors(settings)?;
     Ok(PathConfig {
-        first: link(rate, "first.delay_ms", "first.buffer")?,
-        second: link(rate * settings.float("second.ratio")?, "second.delay_ms", "second.buffer")?,
+        first: link(rate, settings.first_delay_ms, settings.first_buffer)?,
+        second: link(rate * settings.second_ratio, settings.second_delay_ms, settings.second_buffer)?,
         access: Access {
-            rate: millionfold(settings.float("access.rate_mbps")?),
-            delay: nanos(settings.float("access.delay_ms")? * 1e6),
+            rate: millionfold(settings.access_rate_mbps),
+            delay: nanos(settings.access_delay_ms * 1e6),
             buffer: None,
         },
         errors,
@@ -136,26 +133,26 @@ fn path(settings: &Settings) -> Result<PathConfig, SettingError> {
     })
 }
 
-fn discipline(queue: &str, buffer: u32, ecn: bool) -> Discipline {
+fn discipline(queue: QueueKind, buffer: u32, ecn: bool) -> Discipline {
     match queue {
-        "red" => Discipline::Red(RedSettings { setbit: ecn, ..RedSettings::for_buffer(buffer) }),
-        "codel" => Discipline::CoDel(CoDelSettings { ecn, ..CoDelSettings::rfc8289() }),
-        "fq_codel" => {
+        QueueKind::Red => Discipline::Red(RedSettings { setbit: ecn, ..RedSettings::for_buffer(buffer) }),
+        QueueKind::CoDel => Discipline::CoDel(CoDelSettings { ecn, ..CoDelSettings::rfc8289() }),
+        QueueKind::FqCoDel => {
             let rfc = FqCoDelSettings::rfc8290();
             Discipline::FqCoDel(FqCoDelSettings { codel: CoDelSettings { ecn, ..rfc.codel }, ..rfc })
         }
-        _ => Discipline::DropTail,
+        QueueKind::DropTail => Discipline::DropTail,
     }
 }
 
 /// There, and back.
-fn errors(settings: &Settings) -> Result<[Errors; 2], SettingError> {
-    let share = settings.float("errors.per")?;
+fn errors(settings: &TransportsSettings) -> Result<[Errors; 2], SettingError> {
+    let share = settings.errors_per;
     let per_million = u32::try_from(millionfold(share)).expect("the setting has limits");
-    let errors = match settings.text("errors.model")? {
-        "bernoulli" => Errors::Bernoulli { per_million },
-        "gilbert" if per_million > 0 => {
-            let burst = settings.float("errors.burst")?;
+    let errors = match settings.errors_model {
+        ErrorModel::Bernoulli => Errors::Bernoulli { per_million },
+        ErrorModel::Gilbert if per_million > 0 => {
+            let burst = settings.errors_burst;
             if burst < share / (1.0 - share) {
                 let reason = format!("a share of {share} cannot come in bursts that short; make it longer");
                 return Err(SettingError::unfit("errors.burst", reason));
@@ -164,45 +161,38 @@ fn errors(settings: &Settings) -> Result<[Errors; 2], SettingError> {
                 u32::try_from(millionfold(burst) / 1_000).expect("the setting has limits");
             Errors::Gilbert { per_million, burst_thousandths }
         }
-        _ => Errors::None,
+        ErrorModel::Gilbert | ErrorModel::None => Errors::None,
     };
-    let reverse = if settings.bool("errors.reverse")? { errors.clone() } else { Errors::None };
+    let reverse = if settings.errors_reverse { errors.clone() } else { Errors::None };
     Ok([errors, reverse])
 }
 
-fn source(settings: &Settings) -> Result<SourceSettings, SettingError> {
-    let off = nanos(settings.float("source.off_s")? * 1e9);
-    let kind = match settings.text("source.kind")? {
+fn source(settings: &TransportsSettings) -> SourceSettings {
+    let off = nanos(settings.source_off_s * 1e9);
+    let kind = match settings.source_kind {
         // Without silence it speaks without end.
         _ if off.0 == 0 => SourceKind::Constant,
-        "pareto" => SourceKind::Pareto { shape: settings.float("source.shape")? },
-        "exponential" => SourceKind::Exponential,
-        _ => SourceKind::Constant,
+        Speech::Pareto => SourceKind::Pareto { shape: settings.source_shape },
+        Speech::Exponential => SourceKind::Exponential,
+        Speech::Constant => SourceKind::Constant,
     };
-    let reading =
-        if settings.text("source.reading")? == "average" { Reading::Average } else { Reading::OnRate };
-    Ok(SourceSettings {
+    SourceSettings {
         kind,
-        rate: millionfold(settings.float("source.rate_kbps")?) / 1_000,
-        reading,
-        packet_bytes: settings.whole("packet_bytes")?,
-        on: nanos(settings.float("source.on_s")? * 1e9),
+        rate: millionfold(settings.source_rate_kbps) / 1_000,
+        reading: settings.source_reading,
+        packet_bytes: settings.packet_bytes,
+        on: nanos(settings.source_on_s * 1e9),
         off,
-    })
+    }
 }
 
 /// Equation (1) knows streams with congestion control only: alpha and beta of one.
-pub(super) fn model_of(
-    settings: &Settings,
-) -> Result<Option<guestright_congestion::model::AimdModel>, SettingError> {
-    use guestright_congestion::model::AimdModel;
-    let transport = settings.text("transport")?;
-    if stream_of(transport).is_none() {
-        return Ok(None);
+pub(super) fn model_of(settings: &TransportsSettings) -> Option<AimdModel> {
+    match settings.transport {
+        Transport::Tcp(Stream::Aimd) => {
+            Some(AimdModel { alpha: settings.aimd_alpha, beta: settings.aimd_beta })
+        }
+        Transport::Tcp(_) => Some(AimdModel::STANDARD),
+        Transport::Udp | Transport::Tfrc | Transport::QuicDatagram | Transport::QuicStream => None,
     }
-    Ok(Some(if transport == "aimd" {
-        AimdModel { alpha: settings.float("aimd.alpha")?, beta: settings.float("aimd.beta")? }
-    } else {
-        AimdModel::STANDARD
-    }))
 }

@@ -1,5 +1,6 @@
 //! What the testbed measures.
 
+use super::settings::Index;
 use crate::sums::{jain, mean};
 use guestright_congestion::model::{AimdModel, PathModel, epoch, throughput, window_at_loss};
 use guestright_engine::{Instant, Nanos};
@@ -162,7 +163,7 @@ impl Watch for Meter {
 pub(super) struct Measured<'a> {
     pub(super) report: &'a PathReport,
     pub(super) meter: Meter,
-    pub(super) index: &'a str,
+    pub(super) index: Index,
     pub(super) packet_bytes: u32,
     /// How long a packet is spoken, in ms.
     pub(super) packet_ms: f64,
@@ -216,18 +217,18 @@ fn throughputs(outcome: &mut Outcome, measured: &Measured<'_>, counts: &[FlowCou
 }
 
 fn indices(outcome: &mut Outcome, measured: &Measured<'_>, counts: &[FlowCounts], total: FlowCounts) {
-    type Index = (&'static str, &'static str, fn(&Indices) -> f64);
-    let all: [Index; 5] = [
-        ("raw", "index_raw", |indices| indices.raw),
-        ("sent", "index_sent", |indices| indices.sent),
-        ("gap", "index_gap", |indices| indices.gap),
-        ("deadline", "index_deadline", |indices| indices.deadline),
-        ("network", "index_network", |indices| indices.network),
+    type Shown = (Index, &'static str, fn(&Indices) -> f64);
+    let all: [Shown; 5] = [
+        (Index::Raw, "index_raw", |indices| indices.raw),
+        (Index::Sent, "index_sent", |indices| indices.sent),
+        (Index::Gap, "index_gap", |indices| indices.gap),
+        (Index::Deadline, "index_deadline", |indices| indices.deadline),
+        (Index::Network, "index_network", |indices| indices.network),
     ];
-    for (name, metric, of) in all {
+    for (index, metric, of) in all {
         let mean = mean(counts.iter().filter_map(FlowCounts::indices).map(|indices| of(&indices)));
         outcome.set(metric, mean);
-        if name == measured.index {
+        if index == measured.index {
             outcome.set("index", mean);
         }
     }

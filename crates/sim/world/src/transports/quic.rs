@@ -1,6 +1,6 @@
 //! What carries calls over QUIC.
 
-use guestright_experiment::{SettingError, Settings};
+use super::settings::{QuicCongestion, Transport, TransportsSettings};
 use guestright_quic::{Algorithm, Carriage, Congestion, Opening, QuicSettings};
 
 /// RTP's, which UDP has too. In a stream a packet's length takes its place, as with TCP.
@@ -10,26 +10,41 @@ const UNBOUNDED: u32 = 1_000_000;
 
 /// From the testbed's settings. `send_buffer`: packets that may wait; `no_headers`: speech has no RTP around it, as in ns-2.
 pub(super) fn settings(
-    settings: &Settings,
+    settings: &TransportsSettings,
     send_buffer: Option<u32>,
     no_headers: bool,
-) -> Result<QuicSettings, SettingError> {
-    let carriage = match settings.text("transport")? {
-        "quic-datagram" => Carriage::Datagrams,
-        _ if settings.bool("quic.stream_each")? => Carriage::StreamPerPacket,
+) -> QuicSettings {
+    let carriage = match settings.transport {
+        Transport::QuicDatagram => Carriage::Datagrams,
+        _ if settings.quic_stream_each => Carriage::StreamPerPacket,
         _ => Carriage::Stream,
     };
-    let unknown = || SettingError::unfit("quic.congestion", "there is no such congestion control for QUIC");
-    let algorithm = Algorithm::from_name(settings.text("quic.congestion")?).ok_or_else(unknown)?;
     let has_rtp = carriage == Carriage::Datagrams && !no_headers;
-    Ok(QuicSettings {
+    QuicSettings {
         send_buffer: send_buffer.unwrap_or(UNBOUNDED),
         opening: Opening::WithFirstPacket,
-        ack_every: settings.whole("quic.ack_every")?,
-        mtu_discovery: settings.bool("quic.mtu_discovery")?,
+        ack_every: settings.quic_ack_every,
+        mtu_discovery: settings.quic_mtu_discovery,
         header_bytes: if has_rtp { RTP_BYTES } else { 0 },
-        ..QuicSettings::call(carriage, Congestion::Named(algorithm))
-    })
+        ..QuicSettings::call(carriage, Congestion::Named(algorithm(settings.quic_congestion)))
+    }
+}
+
+const fn algorithm(congestion: QuicCongestion) -> Algorithm {
+    match congestion {
+        QuicCongestion::QuinnNewReno => Algorithm::QuinnNewReno,
+        QuicCongestion::QuinnCubic => Algorithm::QuinnCubic,
+        QuicCongestion::QuinnBbr => Algorithm::QuinnBbr,
+        QuicCongestion::None => Algorithm::None,
+        QuicCongestion::Reno => Algorithm::Reno,
+        QuicCongestion::Aimd => Algorithm::Aimd,
+        QuicCongestion::Vegas => Algorithm::Vegas,
+        QuicCongestion::Westwood => Algorithm::Westwood,
+        QuicCongestion::WestwoodPlus => Algorithm::WestwoodPlus,
+        QuicCongestion::Real => Algorithm::Real,
+        QuicCongestion::Cubic => Algorithm::Cubic,
+        QuicCongestion::Bbr => Algorithm::Bbr,
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The same run elsewhere: what another platform than the simulator needs of the settings, and the row of what it measured.
 
-use super::config::Config;
+use super::config::{Config, model_of};
 use super::metrics::{self, Measured, Meter};
-use super::{index, model_of};
+use super::settings::TransportsSettings;
 use crate::whole::millionfold;
 use guestright_engine::{Instant, Nanos, Streams};
 use guestright_experiment::{Outcome, SettingError, Settings};
@@ -14,7 +14,7 @@ use guestright_units::Micros;
 #[derive(Clone, Debug)]
 pub struct Setup {
     config: Config,
-    settings: Settings,
+    settings: TransportsSettings,
 }
 
 /// What happened to a packet; times are from the beginning of the run.
@@ -51,7 +51,8 @@ impl Setup {
     ///
     /// When they do not fit together.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        Ok(Self { config: Config::new(settings)?, settings: settings.clone() })
+        let settings = TransportsSettings::read(settings)?;
+        Ok(Self { config: Config::new(&settings)?, settings })
     }
 
     /// The links.
@@ -103,13 +104,13 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// When a setting is missing.
+    /// None: what could be wrong, [`Setup::new`] has found.
     pub fn row(
         &self,
         report: &PathReport,
         watched: impl IntoIterator<Item = Watched>,
     ) -> Result<Outcome, SettingError> {
-        let threshold = Micros(millionfold(self.settings.float("threshold_ms")?) / 1_000);
+        let threshold = Micros(millionfold(self.settings.threshold_ms) / 1_000);
         let mut meter = Meter::new(self.config.flows, threshold);
         for one in watched {
             match one {
@@ -120,12 +121,12 @@ impl Setup {
         Ok(metrics::outcome(&Measured {
             report,
             meter,
-            index: index(&self.settings)?,
+            index: self.settings.real_time_index(),
             packet_bytes: self.config.source.packet_bytes,
             packet_ms: self.config.source.packets_last(1).as_millis(),
             duration: self.config.duration,
-            model: model_of(&self.settings)?,
-            ack_every: self.settings.float("tcp.ack_every")?,
+            model: model_of(&self.settings),
+            ack_every: f64::from(self.settings.tcp_ack_every),
         }))
     }
 }

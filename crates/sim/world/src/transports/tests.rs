@@ -1,3 +1,4 @@
+use super::settings::{INDICES, PROFILES, QUEUES, TRANSPORTS};
 use super::*;
 use guestright_experiment::Value;
 
@@ -14,12 +15,12 @@ fn metric(outcome: &Outcome, name: &str) -> f64 {
 
 /// What this simulator carries.
 fn carried() -> impl Iterator<Item = &'static str> {
-    TRANSPORTS.into_iter().filter(|transport| !transport.starts_with("quic"))
+    TRANSPORTS.into_iter().map(|(word, _)| word).filter(|transport| !transport.starts_with("quic"))
 }
 
 #[test]
 fn every_transport_runs_in_every_profile() {
-    for profile in PROFILES {
+    for (profile, _) in PROFILES {
         for transport in carried() {
             let settings = Settings::new()
                 .with("profile", profile)
@@ -131,11 +132,16 @@ fn the_profile_chooses_the_index_unless_it_is_named() {
             .with("duration_s", 10);
         let outcome = run(settings, 1);
         let equal = |name: &str| metric(&outcome, "index").to_bits() == metric(&outcome, name).to_bits();
-        INDICES.into_iter().skip(1).filter(|name| equal(&format!("index_{name}"))).collect::<Vec<_>>()
+        INDICES
+            .into_iter()
+            .skip(1)
+            .map(|(word, _)| word)
+            .filter(|name| equal(&format!("index_{name}")))
+            .collect::<Vec<_>>()
     };
     assert_eq!(chosen("ns2-2006", "profile"), ["sent"]);
     assert_eq!(chosen("corrected", "profile"), ["deadline"]);
-    for index in INDICES.into_iter().skip(1) {
+    for (index, _) in INDICES.into_iter().skip(1) {
         assert_eq!(chosen("corrected", index), [index]);
     }
 }
@@ -202,7 +208,7 @@ fn what_does_not_fit_is_refused_by_name() {
 
 #[test]
 fn every_queue_runs_with_and_without_marks() {
-    for queue in QUEUES {
+    for (queue, _) in QUEUES {
         for ecn in [false, true] {
             if ecn && queue == "droptail" {
                 continue;

@@ -1,10 +1,12 @@
-use crate::transports::{QUIC_CONGESTION, SETTINGS, Transports};
+use super::algorithm;
+use crate::transports::Transports;
+use crate::transports::settings::{QUIC_CONGESTION, TransportsSettings};
 use guestright_experiment::{Outcome, Settings, Testbed as _};
 use guestright_quic::Algorithm;
 use guestright_units::Seed;
 
 fn run(settings: Settings, seed: u64) -> Outcome {
-    let settings = settings.complete(&SETTINGS).unwrap();
+    let settings = settings.complete(TransportsSettings::SETTINGS).unwrap();
     Transports.check(&settings).unwrap();
     Transports.run(&settings, Seed::from_number(seed)).unwrap()
 }
@@ -19,7 +21,8 @@ fn quic(transport: &str) -> Settings {
 
 #[test]
 fn every_congestion_control_has_the_name_of_its_setting() {
-    assert_eq!(QUIC_CONGESTION, Algorithm::ALL.map(Algorithm::name));
+    assert_eq!(QUIC_CONGESTION.map(|(word, _)| word), Algorithm::ALL.map(Algorithm::name));
+    assert_eq!(QUIC_CONGESTION.map(|(_, congestion)| algorithm(congestion)), Algorithm::ALL);
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn the_same_seed_gives_the_same_row_and_another_one_another() {
 
 #[test]
 fn every_congestion_control_runs_in_both_profiles() {
-    for congestion in QUIC_CONGESTION {
+    for (congestion, _) in QUIC_CONGESTION {
         for profile in ["ns2-2006", "corrected"] {
             let settings = quic("quic-stream").with("quic.congestion", congestion).with("profile", profile);
             let outcome = run(settings.with("duration_s", 5), 1);

@@ -80,38 +80,6 @@ async fn a_call_is_made_changed_and_ended_over_udp_and_tcp() {
     }
 }
 
-/// The other side may send its next request as soon as it has our ACK, which the stack sends before we see the answer.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_answer_comes_before_what_the_other_side_sends_after_it() {
-    let (alice, mut bob) = (agent("alice", Transport::Udp).await, agent("bob", Transport::Udp).await);
-    for hangs_up in [false, true].repeat(20) {
-        let mut out = alice.dial(&address(&bob, "bob"), OFFER).unwrap();
-        let mut taken = incoming(&mut bob).await;
-        taken.accept(OFFER);
-        let other = tokio::spawn(async move {
-            assert!(matches!(news(&mut taken).await, CallEvent::Acknowledged { .. }));
-            if hangs_up {
-                taken.hang_up().await;
-            } else {
-                taken.modify(OFFER);
-                // Until the caller is gone.
-                while !matches!(news(&mut taken).await, CallEvent::Ended(_)) {}
-            }
-        });
-        let answered = news(&mut out).await;
-        assert!(matches!(answered, CallEvent::Answered { .. }), "{answered:?}");
-        match (hangs_up, news(&mut out).await) {
-            (true, CallEvent::Ended(Ending::HungUp)) => {}
-            (false, CallEvent::Changed(change)) => {
-                change.accept(Some(OFFER)).await;
-                out.hang_up().await;
-            }
-            (_, other) => panic!("hangs up: {hangs_up}: {other:?}"),
-        }
-        other.await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn a_change_that_is_refused_leaves_the_call_as_it_was() {
     let (alice, mut bob) = (agent("alice", Transport::Udp).await, agent("bob", Transport::Udp).await);

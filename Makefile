@@ -21,7 +21,7 @@ test: ## install what the tests need, then run all of them
 	@sh scripts/setup.sh test
 	@cargo xtask test $(ARGS)
 
-lint: ## formatting, clippy, rustdoc, layers, tidiness, licences, wasm32
+lint: ## formatting, clippy, rustdoc, layers, tidiness, dependencies, wasm32
 	@sh scripts/setup.sh all
 	@cargo xtask lint
 
@@ -33,8 +33,8 @@ bench: ## measure what the budgets are about
 	@sh scripts/setup.sh bench
 	@cargo xtask bench $(ARGS)
 
-setup: ## install what this computer lacks, and nothing else
-	@sh scripts/setup.sh all
+setup: ## install what the program needs and this computer lacks; GROUP=all: what developers need
+	@sh scripts/setup.sh $(or $(GROUP),program)
 
 clean: ## remove everything that was built
 	cargo clean

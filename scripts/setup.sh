@@ -5,11 +5,13 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [demo|test|all|acceptance|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|bench]
 
+  program   what building and running guestright needs (the default)
+  lab       that, and what experiments on this computer's kernel need
   demo      what building and running the demo needs
   test      that, and what the tests need
-  all       that, and what the lints need (the default)
+  all       that, and what the lints need
   acceptance
             what building the program and its virtual machines needs (Debian on x86-64)
   bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
@@ -42,7 +44,11 @@ has_certificates() {
     [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || [ -e /etc/ssl/cert.pem ]
 }
 
+# The cargo-deny that deny.toml is written for.
+deny_version=0.20.2
+
 packages= # Debian's names of what is missing.
+tools=    # What Cargo has to install.
 jobs=     # The same in words, one per line.
 lacks() { # package, job
     packages="$packages $1"
@@ -52,25 +58,30 @@ lacks() { # package, job
 
 find_missing_packages() {
     packages=
+    tools=
     jobs=
+    # To build the program, and to run it.
     has_c_compiler || lacks build-essential "a C compiler, its headers and make (SQLite is built from source)"
     has curl || lacks curl "curl (downloads)"
     has_certificates || lacks ca-certificates "root certificates (TLS downloads)"
     has nft || lacks nftables "nft (nftables: the access points' firewall)"
     { has ip && has tc; } || lacks iproute2 "ip and tc (iproute2: network namespaces and links)"
-    has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
-    { has wg && has wg-quick; } || lacks wireguard-tools "wg and wg-quick (stock clients)"
-    has wireguard-go || lacks wireguard-go "wireguard-go (the reference WireGuard, a stock client)"
+    has wg || lacks wireguard-tools "wg (configures the kernel's WireGuard)"
     has cmake || lacks cmake "cmake (Opus is built from source)"
     has pkg-config || lacks pkg-config "pkg-config (finds ALSA and OpenSSL)"
     has_alsa || lacks libasound2-dev "ALSA with headers (the sound card)"
-    has_library libgsm.so.1 || lacks libgsm1 "libgsm (calls in GSM 06.10)"
-    has_library libspandsp.so.2 || lacks libspandsp2 "spandsp (calls in LPC-10; an outside judge of our codecs)"
-    [ "$group" = demo ] && return
+    [ "$group" = program ] && return
     if [ "$group" = acceptance ]; then
         find_missing_machines
         return
     fi
+    has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
+    [ "$group" = lab ] && return
+    has wireguard-go || lacks wireguard-go "wireguard-go (the reference WireGuard, a stock client)"
+    [ "$group" = demo ] && return
+    has wg-quick || lacks wireguard-tools "wg-quick (stock clients)"
+    has_library libgsm.so.1 || lacks libgsm1 "libgsm (calls in GSM 06.10)"
+    has_library libspandsp.so.2 || lacks libspandsp2 "spandsp (calls in LPC-10; an outside judge of our codecs)"
     has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
     has tshark || lacks tshark "tshark (an outside judge of our packets)"
     has rsvg-convert || lacks librsvg2-bin "rsvg-convert (an outside judge of our figures)"
@@ -92,6 +103,8 @@ find_missing_packages() {
     find_missing_strongswan
     case $group in test | bench) return ;; esac
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
+    [ "$(cargo-deny --version 2>/dev/null)" = "cargo-deny $deny_version" ] ||
+        tools="cargo-deny@$deny_version (licences, versions and origins of dependencies)"
 }
 
 # strongSwan, on both ends of a tunnel.
@@ -126,7 +139,6 @@ find_missing_machines() {
     has wpa_supplicant || lacks wpasupplicant "wpa_supplicant (a radio as a client)"
     has iw || lacks iw "iw (sets up radios)"
     has dnsmasq || lacks dnsmasq-base "dnsmasq (DHCP)"
-    has wg || lacks wireguard-tools "wg (configures WireGuard)"
     has jq || lacks jq "jq (reads JSON)"
 }
 
@@ -160,11 +172,12 @@ find_missing() {
     find_rust
 }
 
-is_complete() { [ -z "$packages" ] && [ -z "$rust" ]; }
+is_complete() { [ -z "$packages" ] && [ -z "$rust" ] && [ -z "$tools" ]; }
 
 print_missing() {
     printf 'missing on this computer:%s' "$jobs"
     [ -z "$rust" ] || printf '\n  - %s' "$rust"
+    [ -z "$tools" ] || printf '\n  - %s' "$tools"
     printf '\n'
 }
 
@@ -199,6 +212,7 @@ ask() {
     printf 'this will:\n'
     [ -z "$packages" ] || printf '  %sapt-get update\n  %sapt-get install%s\n' "$sudo" "$sudo" "$packages"
     [ -z "$rust" ] || printf '  install Rust with rustup (packaged if it is, else from sh.rustup.rs), below %s\n' "${CARGO_HOME:-${HOME:-/root}/.cargo}"
+    [ -z "$tools" ] || printf '  cargo install --locked %s\n' "${tools%% *}"
     if is_root || [ "${YES:-}" = 1 ] || [ "${CI:-}" = true ]; then
         return
     fi
@@ -280,6 +294,13 @@ install_rust() {
     [ -z "$rust" ] || rustup override set stable --path "$root"
 }
 
+install_tools() {
+    [ -z "$tools" ] && return
+    # Unoptimised: it is built in half the time, and then works for a second.
+    twice cargo install --quiet --locked --debug "${tools%% *}" ||
+        fail 1 "cargo could not install ${tools%% *} (its message is above)."
+}
+
 # --- The tunnels of others ------------------------------------------------------------------------------------------
 
 has_libipsec() {
@@ -310,11 +331,11 @@ wish_for_peers() {
 
 # --- Main -----------------------------------------------------------------------------------------------------------
 
-group=all
+group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    demo | test | all | acceptance | bench) group=$argument ;;
+    program | lab | demo | test | all | acceptance | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -329,6 +350,7 @@ if ! is_complete; then
     ask
     install_packages
     install_rust
+    install_tools
     find_missing
     if ! is_complete; then
         print_missing

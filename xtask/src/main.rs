@@ -7,8 +7,8 @@
 
 mod acceptance;
 mod bench;
+mod deny;
 mod layers;
-mod licences;
 mod lint;
 mod rust_text;
 mod steps;
@@ -24,11 +24,12 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND [ARGUMENTS]
 
   ci               lint, then test
-  lint             rustfmt, clippy, rustdoc, layers, tidy, licences, wasm32, shellcheck
+  lint             rustfmt, clippy, rustdoc, layers, tidy, deny, wasm32, shellcheck
   layers           who may depend on whom, what programs link, and no waiting below io
   tidy             sizes, names, links, unsafe code, loose ends
-  licences         what all that we link against is licensed under
+  deny             licences, versions and origins of dependencies (cargo-deny, deny.toml)
   test [ARGS]      every test; ARGS go to `cargo test`
+  test nightly     the tests that take minutes, in a release build
   acceptance [uml] [qemu] [--program PATH]
                    the programs beside other people's, in virtual machines with kernels of Debian's
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
@@ -62,7 +63,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "lint" => lint::run(),
         "layers" => layers::run(),
         "tidy" => tidy::run(),
-        "licences" => licences::run(),
+        "deny" => deny::run().map(drop),
         "test" => test::run(rest),
         "acceptance" => acceptance::run(rest),
         "bench" => bench::run(rest),

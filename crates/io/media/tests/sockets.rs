@@ -261,8 +261,10 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
 #[test]
 fn ipv6_is_carried_too() {
     let address = IpAddr::V6(Ipv6Addr::LOCALHOST);
-    if UdpSocket::bind((address, 0)).is_err() {
-        eprintln!("skipped: this computer has no IPv6");
+    let addresses = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+    if !addresses.lines().any(|line| line.ends_with(" lo")) {
+        assert!(std::env::var_os("CI").is_none(), "where changes are judged there is IPv6");
+        eprintln!("skipped: this computer's kernel has no IPv6");
         return;
     }
     let (home, _events) = start(29_000, 1);

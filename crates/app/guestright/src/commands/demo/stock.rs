@@ -59,7 +59,7 @@ impl Cast {
         command.env("WG_I_PREFER_BUGGY_USERSPACE_TO_POLISHED_KMOD", "1").args(["-f", INTERFACE]);
         let log = self.log(&format!("{}-wireguard-go", guest.name))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).kill_on_drop(true);
-        command.spawn().context("start wireguard-go; `make setup` installs it")
+        command.spawn().context("start wireguard-go; `make setup GROUP=demo` installs it")
     }
 
     async fn until_it_listens(&mut self, mut program: Child, guest: Guest) -> anyhow::Result<()> {

@@ -9,16 +9,20 @@ pub(super) fn failure(error: BenchError) -> Failure {
     let failure = match error.kind() {
         Kind::Config => Failure::config(error),
         Kind::Network => Failure::network(error),
-        Kind::Request | Kind::Bug => match error {
-            // As it is: whoever does not read to the end makes no failure of it.
-            BenchError::Io(error) => Failure::user(error),
-            error => Failure::user(error),
-        },
+        Kind::Request | Kind::Bug => user(error),
     };
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// An error of input or output as it is: whoever does not read to the end makes no failure of it.
+fn user(error: BenchError) -> Failure {
+    if let BenchError::Io(error) = error {
+        return Failure::user(error);
+    }
+    Failure::user(error)
 }
 
 fn hint(error: &BenchError) -> Option<String> {
@@ -40,7 +44,20 @@ fn hint(error: &BenchError) -> Option<String> {
         BenchError::OutOfTurn { .. } | BenchError::Version { .. } => {
             "run the same version of guestright at both ends"
         }
-        _ => return None,
+        BenchError::Setting(_)
+        | BenchError::Links(_)
+        | BenchError::Namespaces(_)
+        | BenchError::Emulator(_)
+        | BenchError::Quic(_)
+        | BenchError::Files(_)
+        | BenchError::Json(_)
+        | BenchError::Io(_)
+        | BenchError::Doing { .. }
+        | BenchError::Run(_)
+        | BenchError::NotQuiet { .. }
+        | BenchError::NoConnection { .. }
+        | BenchError::Socket(_)
+        | BenchError::NoWay { .. } => return None,
     };
     Some(hint.to_owned())
 }

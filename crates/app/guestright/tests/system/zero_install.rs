@@ -422,9 +422,9 @@ impl Liar {
         let mut machine = AccessPoint::new(Config::default(), key, certificate);
         let address = Address::new([2; 6], Ipv4Addr::new(10, 11, 0, 21));
         machine.handle_flow(address, MANOR, port, now());
-        let Some(Event::Call { path, .. }) = machine.poll_event() else { panic!("no call") };
+        let Some(Event::Connect { path, .. }) = machine.poll_event() else { panic!("no call") };
         let stream = connect(town);
-        machine.handle_called(path);
+        machine.handle_connected(path);
         let address = Address { home: Some(MANOR), ..address };
         let mut this = Self { machine, stream, path, address, signed: 0 };
         let deadline = Instant::now() + PATIENCE;
@@ -469,7 +469,7 @@ impl Liar {
         // What has begun is read to its end.
         self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
         if let Some(message) = begun.then(|| read(&mut self.stream)).flatten() {
-            self.machine.handle_call(self.path, &message.emit(), now());
+            self.machine.handle_contact(self.path, &message.emit(), now());
         }
         let events: Vec<_> = std::iter::from_fn(|| self.machine.poll_event()).collect();
         for event in &events {

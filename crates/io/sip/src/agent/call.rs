@@ -6,6 +6,7 @@ use rsipstack::dialog::dialog_layer::DialogLayer;
 use rsipstack::dialog::invitation::InviteAsyncResult;
 use rsipstack::dialog::invite_dialog::InviteDialog;
 use rsipstack::sip::{Header, HeadersExt, Method, Request, StatusCode};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +107,8 @@ pub struct Call {
     states: DialogStateReceiver,
     /// Of a call that we make, until the final response is there.
     invitation: Option<JoinHandle<InviteAsyncResult>>,
+    /// States that follow the final response but were delivered before it, in order of arrival.
+    deferred: VecDeque<DialogState>,
     own: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
     is_confirmed: bool,
     is_over: bool,
@@ -152,7 +155,17 @@ impl Call {
         line: OwnedSemaphorePermit,
     ) -> Self {
         let own = mpsc::channel(8);
-        Self { layer, dialog, states, invitation, own, is_confirmed: false, is_over: false, _line: line }
+        Self {
+            layer,
+            dialog,
+            states,
+            invitation,
+            deferred: VecDeque::new(),
+            own,
+            is_confirmed: false,
+            is_over: false,
+            _line: line,
+        }
     }
 
     /// Who calls, or who was called, as the `From` or `To` header says: nothing that is proven.
@@ -232,17 +245,34 @@ impl Call {
             if self.is_over {
                 std::future::pending::<()>().await;
             }
-            let state = tokio::select! {
-                biased;
-                result = finished(&mut self.invitation) => match self.handle_final(result) {
-                    Some(event) => return event,
-                    None => continue,
-                },
-                Some(event) = self.own.1.recv() => return event,
-                state = self.states.recv() => state,
+            let deferred = match self.invitation {
+                None => self.deferred.pop_front(),
+                Some(_) => None,
             };
-            if let Some(event) = self.handle_state(state).await {
-                return event;
+            let state = match deferred {
+                Some(state) => Some(state),
+                None => tokio::select! {
+                    biased;
+                    result = finished(&mut self.invitation) => match self.handle_final(result) {
+                        Some(event) => return event,
+                        None => continue,
+                    },
+                    Some(event) = self.own.1.recv() => return event,
+                    state = self.states.recv() => state,
+                },
+            };
+            // The stack acknowledges the final response before it returns it, so the other side's next request can
+            // be here first. It would be judged as if nothing had been agreed on.
+            match state {
+                Some(state) if self.invitation.is_some() && follows_the_final_response(&state) => {
+                    self.deferred.push_back(state);
+                    continue;
+                }
+                state => {
+                    if let Some(event) = self.handle_state(state).await {
+                        return event;
+                    }
+                }
             }
         }
     }
@@ -315,10 +345,6 @@ impl Call {
     }
 
     fn terminated(&mut self, reason: &TerminatedReason) -> Option<CallEvent> {
-        // Of a call that was not answered the final response says more.
-        if self.invitation.is_some() {
-            return None;
-        }
         self.end(match reason {
             TerminatedReason::UacCancel => Ending::Cancelled,
             TerminatedReason::UacBye
@@ -367,6 +393,26 @@ async fn finished(invitation: &mut Option<JoinHandle<InviteAsyncResult>>) -> Opt
     match invitation {
         Some(handle) => handle.await.ok(),
         None => std::future::pending().await,
+    }
+}
+
+/// Whether a state belongs after the final response: a re-INVITE (RFC 3261 section 14.1 allows none before it), and the
+/// end, of which the final response says more if the call was not taken. An UPDATE may come earlier (RFC 3311).
+fn follows_the_final_response(state: &DialogState) -> bool {
+    match state {
+        DialogState::Updated(_, request, _) => request.method == Method::Invite,
+        DialogState::Terminated(..) => true,
+        DialogState::Calling(_)
+        | DialogState::Trying(_)
+        | DialogState::Early(..)
+        | DialogState::WaitAck(..)
+        | DialogState::Confirmed(..)
+        | DialogState::Publish(..)
+        | DialogState::Notify(..)
+        | DialogState::Refer(..)
+        | DialogState::Message(..)
+        | DialogState::Info(..)
+        | DialogState::Options(..) => false,
     }
 }
 

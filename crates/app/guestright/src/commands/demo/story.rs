@@ -29,6 +29,8 @@ pub(super) struct Story<'a, W> {
     began: Instant,
     interval_ms: u64,
     quiet: bool,
+    /// W1's class when it came to V1.
+    w1_began_in: String,
     out: &'a mut W,
 }
 
@@ -41,7 +43,8 @@ pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Ou
     }
     let cast = Cast::new(PathBuf::from("/run/guestright-demo"))?;
     let (quiet, interval_ms) = (demo.json, demo.interval_ms);
-    let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, out };
+    let w1_began_in = String::new();
+    let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, w1_began_in, out };
     let told = tokio::select! {
         told = story.tell() => told,
         () = signals.recv() => Err(anyhow!("interrupted; the town is gone, and nothing is left of it")),
@@ -169,6 +172,7 @@ impl<W: Write> Story<'_, W> {
             "W1 of team 2 comes to V1, where nobody knows its team: class {class}; {}",
             rate(got.bytes, got.seconds)
         ))?;
+        self.w1_began_in = class;
         let class = self.arrives(FREE_RIDER, "team4", None).await?;
         let got = self.downloads(FREE_RIDER, TASTE).await?;
         self.say(&format!(
@@ -233,7 +237,11 @@ impl<W: Write> Story<'_, W> {
         let got = self.downloads(W1, W1_TAKES).await?;
         let seen = format!("{}; the server saw {}", rate(got.bytes, got.seconds), got.seen_as);
         self.say(&format!("W1 downloads through V1: {seen}"))?;
-        self.check("W1's class rises while it is connected", true, "lowest, then high".to_owned());
+        // Now by the access point, in the same session.
+        let began_in = std::mem::take(&mut self.w1_began_in);
+        let served = text(&session(&self.cast.status("team1")?, &W1.address().to_string())["class"]);
+        let risen = began_in == "lowest" && served == "high";
+        self.check("W1's class rises while it is connected", risen, format!("{began_in}, then {served}"));
         let at_home = got.seen_as == V2.address.to_string();
         self.check(
             "W1 downloads 50 MB through V1, and the Internet sees its home",

@@ -1,6 +1,7 @@
 //! Two people talk: `guestright call` with itself, with a stock softphone, and with those who mean no good.
 
 mod peer;
+pub(crate) mod reference;
 pub(crate) mod wav;
 
 use crate::town::baresip::{TONE_HZ, share_of_tone};
@@ -8,6 +9,7 @@ use crate::town::program::Program;
 use crate::town::{guestright, inside, succeeded, until};
 use guestright_netns::{LinkOptions, World};
 use peer::{PHONE, Stranger, phone};
+use reference::Reference;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -129,26 +131,6 @@ fn mos(heard: &Value) -> f64 {
     heard["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap_or_else(|| panic!("{heard}"))
 }
 
-/// Which share of the packets was of no use, by what a telephone counted: lost on the way, or too late for the ear. On a
-/// computer that has other things to do packets are late, and nothing that is heard can be better than that.
-pub(crate) fn missing(heard: &Value) -> f64 {
-    let count = |name: &str| heard["played"][name].as_f64().unwrap_or_else(|| panic!("{name} in {heard}"));
-    let useless = count("late") + count("lost") + count("overflow");
-    let judged = heard["heard"]["heard"]["rate"].as_f64().unwrap_or_else(|| panic!("{heard}"));
-    judged.max(useless / (useless + count("packets")).max(1.0))
-}
-
-/// What is heard is as good as it can be: well as long as next to nothing is missing.
-pub(crate) fn is_heard_well(mos: f64, heard: &Value) -> bool {
-    mos > 4.0 || missing(heard) > 0.01
-}
-
-/// What is left of a share of pieces of 100 ms, or of 50 ms, when each packet of 20 ms that is missing spoils as much as
-/// it can: 100 ms.
-pub(crate) fn left_of(share: f64, heard: &Value) -> f64 {
-    share - 5.0 * missing(heard)
-}
-
 /// The listening score of the stream that comes to a host, as `guestright mos` finds it in a capture.
 fn mos_of_capture(house: &Household, file: &str, to: &str) -> f64 {
     let judged = house.run(["mos", house.text(file), "--codec", "g711u-plc", "--json"]);
@@ -167,6 +149,7 @@ fn two_members_hear_each_other_from_end_to_end() {
     let (mut bob, at) = house.listen("bob", &["--record", house.text("heard.wav"), "--playout", "fixed"]);
     let files = ["--play", house.text("speech.wav"), "--seconds", "11", "--csv", house.text("alice.csv")];
     let capture = ["--pcapng", house.text("alice.pcapng"), "--clock-error-ms", "2"];
+    let reference = Reference::start();
     let mut alice = house.call("alice", &format!("sip:bobby@{at}"), &[&files[..], &capture].concat());
     let (here, there) = (event(&alice, "protected"), event(&bob, "protected"));
     assert_eq!(here["words"], there["words"], "or nobody could compare them");
@@ -176,23 +159,24 @@ fn two_members_hear_each_other_from_end_to_end() {
     assert_eq!(event(&alice, "ended")["reason"], "here");
     assert_eq!(event(&bob, "ended")["reason"], "hung-up");
     let (at_alice, at_bob) = (summary(&alice), summary(&bob));
+    let allowed = reference.judge();
     assert!(alice.wait().success() && bob.wait().success());
     for (heard, other) in [(&at_alice, &at_bob), (&at_bob, &at_alice)] {
         assert_eq!(heard["protection"], "end-to-end");
         assert_eq!(heard["refused"], 0, "{heard}");
         let packets = heard["heard"]["counts"]["received"].as_u64().unwrap();
         let said = other["sent"].as_u64().unwrap();
-        println!("{packets} of {said} packets, MOS {:.2}, {:.3} missing", mos(heard), missing(heard));
+        println!("{packets} of {said} packets, MOS {:.2}: {}", mos(heard), heard["played"]);
         assert!(said > 400, "11 s are 550 packets: {other}");
         // Who hangs up first no longer hears what is on its way.
         assert!(packets <= said && packets + 50 > said, "{packets} of {said}: {heard}");
-        assert!(is_heard_well(mos(heard), heard), "{heard}");
+        assert!(mos(heard) > allowed.good_mos(), "{allowed:?}: {heard}");
     }
     // What was said is what is heard, after G.711 and from wherever the recording begins.
     let (said, heard) = (read(&house.path("speech.wav")), read(&house.path("heard.wav")));
     let share = wav::share_alike_in_parts(&said, &heard);
     println!("{share:.2} of it is heard as it was said");
-    assert!(share > left_of(0.7, &at_bob), "G.711 changes next to nothing: {share:.2}");
+    assert!(share > allowed.left_of(0.7), "G.711 changes next to nothing: {share:.2}, {allowed:?}: {at_bob}");
     let rows = std::fs::read_to_string(house.path("alice.csv")).unwrap();
     let rows: Vec<_> = rows.lines().collect();
     assert!(rows[0].starts_with("start_s,received,expected,lost,"), "{}", rows[0]);
@@ -304,7 +288,9 @@ fn a_minute_of_silence_survives() {
     event(&alice, "protected");
     // As long as a test is patient.
     std::thread::sleep(std::time::Duration::from_secs(60));
+    let reference = Reference::start();
     let summary = summary(&bob);
+    let allowed = reference.judge();
     assert!(alice.wait().success() && bob.wait().success());
     let packets = summary["heard"]["counts"]["received"].as_u64().unwrap();
     assert!(
@@ -316,7 +302,7 @@ fn a_minute_of_silence_survives() {
     let late = &heard[heard.len().saturating_sub(8_000 * 13)..];
     let share = share_alike(words, late, wav::place_of(words, late));
     println!("{share:.2} of the speech after the silence is as it was said");
-    assert!(share > left_of(0.5, &summary), "{share:.2}");
+    assert!(share > allowed.left_of(0.5), "{share:.2}, {allowed:?}: {summary}");
 }
 
 #[test]
@@ -364,6 +350,7 @@ fn a_stock_softphone_calls_and_is_called() {
         let record = house.text("heard.wav");
         let arguments =
             ["--protection", protection, "--play", house.text("speech.wav"), "--loop", "--control"];
+        let reference = Reference::start();
         let mut alice = house.call(
             "alice",
             &format!("sip:phone@{PHONE}"),
@@ -380,26 +367,29 @@ fn a_stock_softphone_calls_and_is_called() {
         phone.command("hangup", "");
         assert_eq!(event(&alice, "ended")["reason"], "hung-up");
         let heard = summary(&alice);
+        let allowed = reference.judge();
         assert!(alice.wait().success());
         assert_eq!(heard["protection"], protection);
         // What was on its way when we were put on hold comes too late to be heard.
         assert!(few_refused(&heard), "{heard}");
-        assert!(is_heard_well(mos(&heard), &heard), "{heard}");
+        assert!(mos(&heard) > allowed.good_mos(), "{allowed:?}: {heard}");
         let share = share_of_tone(&read(Path::new(record)), TONE_HZ);
-        assert!(share > left_of(0.3, &heard), "the softphone's tone is heard: {share:.2}");
+        assert!(share > allowed.left_of(0.3), "the softphone's tone is heard: {share:.2}, {allowed:?}");
 
         let accept = ["--accept", protection, "--protection", protection, "--record", record];
         let (mut bob, at) = house.listen("bob", &accept);
+        let reference = Reference::start();
         phone.command("dial", &format!("sip:bob@{at}"));
         event(&bob, "connected");
         phone.event("CALL_ESTABLISHED");
         std::thread::sleep(std::time::Duration::from_secs(2));
         phone.command("hangup", "");
         let heard = summary(&bob);
+        let allowed = reference.judge();
         assert!(bob.wait().success());
-        assert!(is_heard_well(mos(&heard), &heard), "{heard}");
+        assert!(mos(&heard) > allowed.good_mos(), "{allowed:?}: {heard}");
         let share = share_of_tone(&read(Path::new(record)), TONE_HZ);
-        assert!(share > left_of(0.3, &heard), "{share:.2}");
+        assert!(share > allowed.left_of(0.3), "{share:.2}, {allowed:?}");
     }
 }
 

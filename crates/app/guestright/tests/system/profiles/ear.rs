@@ -1,10 +1,11 @@
 //! Whether what was heard is what was said, and how good it is.
 
 use super::super::call::wav;
-use super::path::Passage;
+use super::path::{Passage, Weather};
 use guestright_audio::{Source as _, WavSource};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// A level is that of so many samples: 20 ms.
 const WINDOW: usize = 160;
@@ -96,6 +97,14 @@ pub(crate) fn measured(trace: &[Passage]) -> (f64, f64) {
         .collect();
     let lost = count(trace.len() - delays.len());
     (lost / count(trace.len()), delays.iter().sum::<f64>() / count(delays.len()))
+}
+
+/// The share of a call's packets that the path held up for longer than its weather lets it hold up most of them.
+pub(crate) fn overtaken(trace: &[Passage]) -> f64 {
+    let most = Weather::FOUL.delay + Weather::FOUL.jitter + Duration::from_millis(10);
+    let late = |passage: &&Passage| passage.left.is_some_and(|left| left - passage.entered > most);
+    let count = |count: usize| f64::from(u32::try_from(count).unwrap());
+    count(trace.iter().filter(late).count()) / count(trace.len())
 }
 
 /// The E-model with everything else at its default, written out here once more: R = 93.2 - Id - Ie,eff (ITU-T G.107, with

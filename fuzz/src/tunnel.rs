@@ -5,11 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use guestright_tunnel::encapsulation::{self, Datagram};
 use guestright_tunnel::esp::{InboundSa, Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite};
 use guestright_tunnel::esp_settings::{EspSettings, EspSettingsFile, XfrmEnds, xfrm_commands};
-use guestright_tunnel::ip::{self, Ecn, Ipv4Header, Packet};
+use guestright_wire::ip::{self, Ecn, Ipv4Header, Packet};
 use guestright_tunnel::l2tp::{self, DataMessage, Stack};
 use guestright_tunnel::overhead::Mode;
 use guestright_tunnel::ppp::Frame;
-use guestright_tunnel::{Datagrams, Endpoint, EspEndpoint, Opened, udp};
+use guestright_tunnel::{Datagrams, Endpoint, EspEndpoint, Opened};
+use guestright_wire::udp;
 use guestright_units::Time;
 use zeroize::Zeroizing;
 

@@ -8,8 +8,8 @@ use guestright_voice::agreement::{self, Agreement, Call, Event, Fingerprint, Pre
 use guestright_voice::boat::modern::{self, Introduction, Member, Modern, introduction};
 use guestright_voice::boat::{Content, Opening, Seal as _, SealError};
 use guestright_voice::playout::Fixed;
-use guestright_voice::rtcp::{self, BLOCKS_MAX, Part};
-use guestright_voice::rtp::{HEADER_LEN, Header, Kind, Packet};
+use guestright_wire::rtcp::{self, BLOCKS_MAX, Part};
+use guestright_wire::rtp::{HEADER_LEN, Header, Kind, Packet};
 use guestright_voice::session::{Config, Protection, Session};
 use guestright_voice::srtp::{CryptoLine, MasterKey, Profile, Protect, SrtpError, Unprotect};
 use guestright_voice::tool::Side;

@@ -6,7 +6,7 @@ use crate::settings::{Limits, Protection, RelayError, SideSettings, Sources};
 use crate::statistics::{Refusal, SideStatistics};
 use crate::stream::Stream;
 use guestright_units::{Micros, Time};
-use guestright_voice::rtp::Header;
+use guestright_wire::rtp::Header;
 use std::fmt;
 use std::net::SocketAddr;
 

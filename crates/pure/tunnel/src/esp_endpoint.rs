@@ -13,7 +13,7 @@ use crate::esp::{
     SealError, Suite,
 };
 use crate::esp_settings::EspSettings;
-use crate::ip::{self, Packet};
+use guestright_wire::ip::{self, Packet};
 use crate::l2tp::{Stack, StackError};
 use crate::wireguard::Network;
 use crate::{Counters, Datagrams, DropReason, Endpoint, Opened, PacketSource, PeerStatus, Tally};

@@ -18,10 +18,11 @@ use guestright_tunnel::encapsulation::{self, Encapsulation};
 use guestright_tunnel::esp::{
     HEADER_LEN, InboundSa, Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite, WINDOW_DEFAULT,
 };
-use guestright_tunnel::ip::{Ipv4Header, PROTOCOL_IPV4};
+use guestright_wire::ip::{Ipv4Header, PROTOCOL_IPV4};
 use guestright_tunnel::l2tp::{DataMessage, HEADER_LEN_SHORT, HEADER_LEN_WITH_LENGTH, Stack};
 use guestright_tunnel::ppp::{self, Frame};
-use guestright_tunnel::{overhead, udp};
+use guestright_tunnel::overhead;
+use guestright_wire::udp;
 use zeroize::Zeroizing;
 
 /// What the acceptance run sent: packets of voice with 60 and 200 bytes, IP header included.

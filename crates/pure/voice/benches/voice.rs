@@ -8,7 +8,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::playout::Fixed;
-use guestright_voice::rtp::Header;
+use guestright_wire::rtp::Header;
 use guestright_voice::session::{Config, Frame, Protection, Session};
 use guestright_voice::srtp::{MasterKey, Profile, Protect, Unprotect};
 use rtc_srtp::context::Context;

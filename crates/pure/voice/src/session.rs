@@ -28,9 +28,9 @@ pub use statistics::{Heard, Row, Summary};
 
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
 use crate::playout::{Output, Playout, Policy};
-use crate::rtcp::RtcpError;
-use crate::rtp::{Kind, RtpError};
+use guestright_wire::rtp::{Kind, RtpError};
 use crate::srtp::{MasterKey, Protect, SrtpError, Unprotect};
+use guestright_wire::rtcp::RtcpError;
 use guestright_units::{Seed, Time};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;

@@ -3,7 +3,7 @@
 use crate::trace::{PACKETS_MAX, Packet, Trace, TraceError};
 use guestright_capture::{CaptureError, Decoded, Reader, RtpHeader, decode, is_rtcp};
 use guestright_units::{Micros, Time};
-use guestright_voice::rtp::{COMFORT_NOISE, WidenTimestamp};
+use guestright_wire::rtp::{COMFORT_NOISE, WidenTimestamp};
 use std::collections::BTreeMap;
 use thiserror::Error;
 

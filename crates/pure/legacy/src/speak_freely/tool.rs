@@ -6,7 +6,7 @@ use super::receive::{Receiver, low, low_word};
 use super::rtp::{self, RtpModeError};
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::playout::Output;
-use guestright_voice::rtp::Header;
+use guestright_wire::rtp::Header;
 use guestright_voice::session::{Frame, Heard};
 use guestright_voice::tool::{Connected, Ending, Event, Side, Summary, Tool, ToolError, Transmit};
 use rand::{RngExt as _, SeedableRng as _};

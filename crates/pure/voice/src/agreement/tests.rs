@@ -1,6 +1,6 @@
 use super::message::{Body, Message};
 use super::*;
-use crate::rtp::Kind;
+use guestright_wire::rtp::Kind;
 use crate::srtp::{MasterKey, Profile};
 use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, Seed, Time, UnixSeconds};

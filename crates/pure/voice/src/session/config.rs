@@ -1,6 +1,6 @@
 use crate::agreement::{Call, Prepared};
 use crate::playout;
-use crate::rtp::COMFORT_NOISE;
+use guestright_wire::rtp::COMFORT_NOISE;
 use crate::srtp::MasterKey;
 use guestright_units::{BitsPerSecond, Micros};
 use std::net::SocketAddr;

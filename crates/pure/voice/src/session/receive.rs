@@ -1,8 +1,9 @@
 use super::{Event, Heard, Keys, Session, SessionError, push};
 use crate::playout::{Fate, Incoming};
-use crate::rtcp::{Part, Reception};
-use crate::rtp::{Header, Kind, Packet, WidenSequence, WidenTimestamp};
+use crate::reports::Reception;
+use guestright_wire::rtp::{Header, Kind, Packet, WidenSequence, WidenTimestamp};
 use crate::srtp::SrtpError;
+use guestright_wire::rtcp::{self, Part};
 use guestright_units::Time;
 use std::net::SocketAddr;
 
@@ -231,7 +232,7 @@ impl Session {
     }
 
     fn take_rtcp(&mut self, bytes: &[u8], wire_len: usize, now: Time) -> Result<(), SessionError> {
-        let parts = crate::rtcp::parse(bytes)?;
+        let parts = rtcp::parse(bytes)?;
         self.reports.saw(wire_len);
         let peer = self.receiver.ssrc();
         for part in &parts {
@@ -262,7 +263,7 @@ impl Session {
     /// Protects and sends a compound packet.
     pub(super) fn send_rtcp(&mut self, parts: &[Part], now: Time) {
         self.scratch.clear();
-        crate::rtcp::emit(parts, &mut self.scratch);
+        rtcp::emit(parts, &mut self.scratch);
         let mut bytes = Vec::new();
         match &mut self.keys {
             Keys::Plain => bytes.clone_from(&self.scratch),

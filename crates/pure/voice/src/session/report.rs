@@ -1,5 +1,6 @@
 use super::{Config, Delay, Session};
-use crate::rtcp::{Ntp, Part, ReportBlock, Schedule, SenderInfo, round_trip};
+use crate::reports::{Schedule, round_trip};
+use guestright_wire::rtcp::{Ntp, Part, ReportBlock, SenderInfo};
 use guestright_units::{Micros, Seed, Time};
 use std::collections::VecDeque;
 

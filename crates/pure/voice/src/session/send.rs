@@ -1,5 +1,5 @@
 use super::{Keys, Session};
-use crate::rtp::{Header, Kind};
+use guestright_wire::rtp::{Header, Kind};
 use crate::srtp::SrtpError;
 use guestright_units::{Micros, Time};
 use rand::{Rng, RngExt as _};

@@ -1,7 +1,7 @@
 use super::index::{Place, Source, Sources};
 use super::session_key::SessionKey;
 use super::{MasterKey, Profile, SrtpError};
-use crate::rtp;
+use guestright_wire::rtp;
 use std::fmt;
 
 /// Protects the packets of one direction.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::rtp;
+use guestright_wire::rtp;
 use proptest::prelude::*;
 
 fn hex(text: &str) -> Vec<u8> {

@@ -2,7 +2,7 @@ use super::index::{INDEX_MAX, Place, Source, Sources};
 use super::protect::rtcp_ssrc;
 use super::session_key::{GCM_TAG, SessionKey};
 use super::{MasterKey, Profile, SrtpError};
-use crate::rtp;
+use guestright_wire::rtp;
 use std::fmt;
 
 /// Checks and opens the packets of one direction.

@@ -9,7 +9,7 @@ use crate::speak_freely::{Cipher, ConfigError, Form, Protocol, SpeakFreely, rtp}
 use blowfish::Blowfish;
 use cbc::cipher::KeyInit as _;
 use guestright_units::{Seed, Time};
-use guestright_voice::rtp::Header;
+use guestright_wire::rtp::Header;
 
 fn key(cipher: Cipher) -> Key {
     Key::new(cipher, Protocol::Own, PHRASE)

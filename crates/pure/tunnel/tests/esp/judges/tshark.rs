@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use guestright_tunnel::esp::Suite;
-use guestright_tunnel::ip;
+use guestright_wire::ip;
 use guestright_tunnel::overhead::Mode;
 
 use super::{Case, cases, hex};

@@ -2,9 +2,8 @@
 ///
 /// The ranges of the first byte are those of RFC 7983, section 7, as RFC 9443, section 3, extended them. RTP and RTCP
 /// share a range, and are told apart by the second byte (RFC 5761, section 4). A guestright key agreement begins with
-/// [`Kind::AGREEMENT`], which both documents leave free. On a port of its own, BoAT begins its introductions with
-/// [`INTRODUCTION`](crate::boat::modern::introduction::INTRODUCTION), which they leave free too, and the rest with 224 to
-/// 255, which they give to QUIC.
+/// [`Kind::AGREEMENT`], which both documents leave free. On a port of its own, BoAT begins its introductions with 9,
+/// which they leave free too, and the rest with 224 to 255, which they give to QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// 0 to 3: STUN.

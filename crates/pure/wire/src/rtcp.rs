@@ -10,7 +10,7 @@ mod emit;
 mod parse;
 
 pub use emit::emit;
-pub use parse::parse;
+pub use parse::{parse, skim};
 
 use guestright_units::{Micros, Time};
 use thiserror::Error;
@@ -156,7 +156,7 @@ pub struct VoipMetrics {
 pub enum Part {
     /// From somebody who sends.
     SenderReport {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// About itself.
         info: SenderInfo,
@@ -165,7 +165,7 @@ pub enum Part {
     },
     /// From somebody who only listens.
     ReceiverReport {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// About others.
         blocks: Vec<ReportBlock>,
@@ -176,14 +176,14 @@ pub enum Part {
     Goodbye(Vec<u32>),
     /// VoIP metrics. Other blocks of an extended report are skipped.
     Extended {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// The blocks with VoIP metrics.
         voip: Vec<VoipMetrics>,
     },
     /// How far the reporter's wall clock may be off: our own application packet, named `GRck`.
     ClockError {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// The bound that it states.
         error: Micros,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use aes::Aes128;
 use aes::cipher::{Block, BlockCipherDecrypt as _, KeyInit as _};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use guestright_tunnel::encapsulation::{self, Encapsulation};
 use guestright_tunnel::esp::{
     HEADER_LEN, InboundSa, Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite, WINDOW_DEFAULT,
@@ -205,5 +206,5 @@ fn seed_for(vector: &[u8], sequence: u32) -> Zeroizing<[u8; 32]> {
 
 fn bytes(hex: &str) -> Vec<u8> {
     let hex = hex.strip_prefix("0x").unwrap_or(hex);
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).unwrap()
 }

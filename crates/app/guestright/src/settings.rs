@@ -326,8 +326,12 @@ impl GatewaySettings {
     }
 }
 
-/// Networks as a setting's texts have them. Whether a length fits, the firewall says, which knows what the network is for.
-fn parse_networks<A: FromStr>(setting: &str, texts: &[String], example: &str) -> Result<Vec<(A, u8)>, Failure> {
+/// Networks as a setting's texts have them. Whether a length fits is for the firewall to say.
+fn parse_networks<A: FromStr>(
+    setting: &str,
+    texts: &[String],
+    example: &str,
+) -> Result<Vec<(A, u8)>, Failure> {
     let parse = |text: &String| {
         let parts = text.split_once('/');
         let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));

@@ -19,10 +19,10 @@ use guestright_tunnel::encapsulation::{self, Encapsulation};
 use guestright_tunnel::esp::{
     HEADER_LEN, InboundSa, Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite, WINDOW_DEFAULT,
 };
-use guestright_wire::ip::{Ipv4Header, PROTOCOL_IPV4};
 use guestright_tunnel::l2tp::{DataMessage, HEADER_LEN_SHORT, HEADER_LEN_WITH_LENGTH, Stack};
-use guestright_tunnel::ppp::{self, Frame};
 use guestright_tunnel::overhead;
+use guestright_tunnel::ppp::{self, Frame};
+use guestright_wire::ip::{Ipv4Header, PROTOCOL_IPV4};
 use guestright_wire::udp;
 use zeroize::Zeroizing;
 

@@ -28,10 +28,10 @@ pub use statistics::{Heard, Row, Summary};
 
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
 use crate::playout::{Output, Playout, Policy};
-use guestright_wire::rtp::{Kind, RtpError};
 use crate::srtp::{MasterKey, Protect, SrtpError, Unprotect};
-use guestright_wire::rtcp::RtcpError;
 use guestright_units::{Seed, Time};
+use guestright_wire::rtcp::RtcpError;
+use guestright_wire::rtp::{Kind, RtpError};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use receive::Receiver;
@@ -81,7 +81,7 @@ pub enum SessionError {
 /// What to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Whither; nothing if no address is known yet.
+    /// The address that it goes to; nothing if no address is known yet.
     pub to: Option<SocketAddr>,
     /// RTP, RTCP or key agreement: for a peer without RTP and RTCP on one port, RTCP goes to the port above.
     pub kind: Kind,
@@ -98,7 +98,7 @@ pub enum Event {
     NotAgreed(AgreementError),
     /// The peer sends from another address, and proved that it is the peer.
     PeerMoved {
-        /// Whither media goes from now on.
+        /// The address that media goes to from now on.
         to: SocketAddr,
     },
     /// The peer has begun with another source.
@@ -347,7 +347,7 @@ impl Session {
     fn handle_agreement(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
         let Some(agreement) = &mut self.agreement else { return Err(SessionError::Kind(Kind::Agreement)) };
         let outcome = agreement.handle_input(datagram, now);
-        // Before there are keys an answer goes back to whence the question came, if nothing else is known.
+        // Before there are keys an answer goes back to the address that the question came from, if nothing else is known.
         if outcome.is_ok() && self.peer.is_none() {
             self.peer = Some(from);
         }

@@ -45,7 +45,9 @@ pub fn ipv4_packet(segment: &Segment, wrapping: &Wrapping) -> Vec<u8> {
     let builder =
         PacketBuilder::ip(IpHeaders::Ipv4(ip, Default::default())).tcp_header(header(segment, wrapping));
     let mut packet = Vec::with_capacity(builder.size(payload.len()));
-    builder.write_to_vec(&mut packet, &payload).expect("no setting lets a segment be longer than 65,535 bytes");
+    builder
+        .write_to_vec(&mut packet, &payload)
+        .expect("no setting lets a segment be longer than 65,535 bytes");
     packet
 }
 

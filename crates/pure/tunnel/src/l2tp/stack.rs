@@ -6,8 +6,8 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::{DataMessage, HEADER_LEN_SHORT, HEADER_LEN_WITH_LENGTH, MessageError, PORT, write_header};
-use guestright_wire::ip::{IpError, Packet};
 use crate::ppp::{self, Frame, PppError};
+use guestright_wire::ip::{IpError, Packet};
 use guestright_wire::udp;
 
 /// One session of one tunnel, whose numbers both ends know beforehand.

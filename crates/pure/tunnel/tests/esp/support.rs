@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use guestright_tunnel::encapsulation::{Encapsulation, PORT};
 use guestright_tunnel::esp::{Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite};
-use guestright_wire::ip::{self, Ipv4Header};
 use guestright_tunnel::l2tp::Stack;
 use guestright_tunnel::overhead::Mode;
+use guestright_wire::ip::{self, Ipv4Header};
 use guestright_wire::udp;
 use zeroize::Zeroizing;
 

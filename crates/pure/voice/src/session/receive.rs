@@ -1,10 +1,10 @@
 use super::{Event, Heard, Keys, Session, SessionError, push};
 use crate::playout::{Fate, Incoming};
 use crate::reports::Reception;
-use guestright_wire::rtp::{Header, Kind, Packet, WidenSequence, WidenTimestamp};
 use crate::srtp::SrtpError;
-use guestright_wire::rtcp::{self, Part};
 use guestright_units::Time;
+use guestright_wire::rtcp::{self, Part};
+use guestright_wire::rtp::{Header, Kind, Packet, WidenSequence, WidenTimestamp};
 use std::net::SocketAddr;
 
 /// The peer's source at present, and what we know of it.

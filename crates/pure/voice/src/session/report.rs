@@ -1,7 +1,7 @@
 use super::{Config, Delay, Session};
 use crate::reports::{Schedule, round_trip};
-use guestright_wire::rtcp::{Ntp, Part, ReportBlock, SenderInfo};
 use guestright_units::{Micros, Seed, Time};
+use guestright_wire::rtcp::{Ntp, Part, ReportBlock, SenderInfo};
 use std::collections::VecDeque;
 
 /// What both sides have told each other.

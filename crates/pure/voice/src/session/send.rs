@@ -1,7 +1,7 @@
 use super::{Keys, Session};
-use guestright_wire::rtp::{Header, Kind};
 use crate::srtp::SrtpError;
 use guestright_units::{Micros, Time};
+use guestright_wire::rtp::{Header, Kind};
 use rand::{Rng, RngExt as _};
 
 /// Encoded sound of one packet.

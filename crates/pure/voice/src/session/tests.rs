@@ -1,10 +1,10 @@
 use super::*;
 use crate::agreement::{Call, Prepared, Role};
 use crate::playout::{Fixed, Sound};
-use guestright_wire::rtp::{Header, Packet};
 use crate::srtp::Profile;
 use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, UnixSeconds};
+use guestright_wire::rtp::{Header, Packet};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use guestright_tunnel::encapsulation::{self, Datagram, Encapsulation};
 use guestright_tunnel::esp::{InboundSa, SaParameters, Suite};
-use guestright_wire::ip::{self, Ipv4Header, Packet};
 use guestright_tunnel::overhead::Mode;
+use guestright_wire::ip::{self, Ipv4Header, Packet};
 use guestright_wire::udp;
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use guestright_legacy::speak_freely::packet::{Label, Sound};
 use guestright_legacy::speak_freely::{Cipher, Config, Form, Protocol, SpeakFreely, rtp};
 use guestright_units::{Micros, Seed as Chance, Time};
 use guestright_voice::playout;
-use guestright_voice::rtp::Header;
 use guestright_voice::tool::{Side, Tool};
+use guestright_wire::rtp::Header;
 use std::net::SocketAddr;
 
 use crate::seeds::Seed;

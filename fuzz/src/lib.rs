@@ -29,6 +29,7 @@ mod tunnel;
 pub mod vectors;
 mod vici;
 mod voice;
+mod wire;
 
 pub use capture::{capture, streams};
 pub use codec::codec;
@@ -48,6 +49,7 @@ pub use traffic::traffic;
 pub use tunnel::{esp, esp_datagram, esp_inner, esp_settings, l2tp, ppp};
 pub use vici::vici;
 pub use voice::{agreement, boat, crypto_line, introduction, rtcp, rtp};
+pub use wire::ip;
 
 /// A function that holds a promise against some bytes.
 pub type Target = fn(&[u8]);
@@ -73,6 +75,7 @@ pub const TARGETS: [(&str, Target); 45] = [
     ("esp_inner", esp_inner),
     ("esp_settings", esp_settings),
     ("introduction", introduction),
+    ("ip", ip),
     ("key", key),
     ("key_file", key_file),
     ("l2tp", l2tp),

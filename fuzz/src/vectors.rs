@@ -11,6 +11,7 @@ pub(crate) mod objects;
 
 pub use negative::refusal;
 
+use data_encoding::HEXLOWER;
 use guestright_identity::{Certificate, IdentityError, PublicKey, cose};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub fn files() -> Vec<(&'static str, Value)> {
 
 /// Bytes in lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(bytes)
 }
 
 /// The bytes that hexadecimal digits stand for.
@@ -39,11 +40,7 @@ pub fn hex(bytes: &[u8]) -> String {
 /// # Panics
 /// If there are other characters: the file is ours.
 pub fn unhex(text: &str) -> Vec<u8> {
-    let pair = |pair: &[u8]| {
-        let text = std::str::from_utf8(pair).expect("digits are ASCII");
-        u8::from_str_radix(text, 16).expect("two hexadecimal digits")
-    };
-    text.as_bytes().chunks(2).map(pair).collect()
+    HEXLOWER.decode(text.as_bytes()).expect("two hexadecimal digits a byte")
 }
 
 /// The bytes in the member `name` of an object.

@@ -8,11 +8,11 @@ use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, Seed as Chance, Time, UnixSeconds};
 use guestright_voice::agreement::{self, Agreement, Call, Event, Fingerprint, Prepared, Role};
 use guestright_voice::playout::Fixed;
-use guestright_voice::rtcp::{self, BLOCKS_MAX, Part};
-use guestright_voice::rtp::{HEADER_LEN, Header, Kind, Packet};
 use guestright_voice::session::{Config, Protection, Session};
 use guestright_voice::srtp::{CryptoLine, MasterKey, Profile, Protect, SrtpError, Unprotect};
 use guestright_voice::tool::Side;
+use guestright_wire::rtcp::{self, BLOCKS_MAX, Part};
+use guestright_wire::rtp::{HEADER_LEN, Header, Kind, Packet};
 use rand::SeedableRng;
 use zeroize::Zeroizing;
 
@@ -39,6 +39,8 @@ pub fn rtp(bytes: &[u8]) {
         }
         assert_eq!(packet.contributors().count(), usize::from(bytes[0] & 15));
         assert_eq!(packet.extension().is_some(), bytes[0] & 0x10 != 0);
+        // Cut off anywhere behind the fixed part, the same fields are read.
+        assert_eq!(Header::parse(&bytes[..HEADER_LEN]), Ok(packet.header()));
     }
     let profile = Profile::ALL[usize::from(*choice) % Profile::ALL.len()];
     let (mut protect, mut unprotect) = (Protect::new(&key(profile)), Unprotect::new(&key(profile)));
@@ -64,7 +66,12 @@ pub fn rtp(bytes: &[u8]) {
 
 /// What is accepted can be written, and is then read as the same.
 pub fn rtcp(bytes: &[u8]) {
+    let skimmed = rtcp::skim(bytes);
     let Ok(parts) = rtcp::parse(bytes) else { return };
+    // What somebody else's packet is read for is a part of what one's own is: the one reader forgives what the other does not.
+    let counted = |parts: &[Part]| parts.iter().map(report_blocks).sum::<usize>();
+    let skimmed = skimmed.expect("what is read whole can be skimmed");
+    assert!(skimmed.len() == parts.len() && counted(&skimmed) == counted(&parts));
     let is_whole = parts.iter().all(|part| match part {
         // A name that was not UTF-8 grows, and is cut.
         Part::Description(chunks) => {
@@ -93,6 +100,17 @@ pub fn rtcp(bytes: &[u8]) {
             assert_eq!(unprotect.rtcp(&sealed, &mut opened), Ok(()));
             assert_eq!(opened, written);
         }
+    }
+}
+
+fn report_blocks(part: &Part) -> usize {
+    match part {
+        Part::SenderReport { blocks, .. } | Part::ReceiverReport { blocks, .. } => blocks.len(),
+        Part::Description(_)
+        | Part::Goodbye(_)
+        | Part::Extended { .. }
+        | Part::ClockError { .. }
+        | Part::Other { .. } => 0,
     }
 }
 

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// `ap.toml`. Paths are relative to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -314,15 +315,7 @@ impl ApSettings {
 
     /// The household's networks, read.
     fn household(&self) -> Result<Vec<(IpAddr, u8)>, Failure> {
-        let parse = |text: &String| {
-            let parts = text.split_once('/');
-            let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
-            network.ok_or_else(|| {
-                Failure::config(anyhow!("household_networks: {text:?} is not address/length"))
-                    .hint("write for example \"203.0.113.0/24\"")
-            })
-        };
-        self.household_networks.iter().map(parse).collect()
+        parse_networks("household_networks", &self.household_networks, "203.0.113.0/24")
     }
 }
 
@@ -370,16 +363,25 @@ impl GatewaySettings {
 
     /// The home's networks, read.
     fn networks(&self) -> Result<Vec<(Ipv4Addr, u8)>, Failure> {
-        let parse = |text: &String| {
-            let parts = text.split_once('/');
-            let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
-            network.ok_or_else(|| {
-                Failure::config(anyhow!("home_networks: {text:?} is not address/length"))
-                    .hint("write for example \"192.168.1.0/24\"")
-            })
-        };
-        self.home_networks.iter().map(parse).collect()
+        parse_networks("home_networks", &self.home_networks, "192.168.1.0/24")
     }
+}
+
+/// Networks as a setting's texts have them. Whether a length fits is for the firewall to say.
+fn parse_networks<A: FromStr>(
+    setting: &str,
+    texts: &[String],
+    example: &str,
+) -> Result<Vec<(A, u8)>, Failure> {
+    let parse = |text: &String| {
+        let parts = text.split_once('/');
+        let network = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse().ok()?)));
+        network.ok_or_else(|| {
+            Failure::config(anyhow!("{setting}: {text:?} is not address/length"))
+                .hint(format!("write for example \"{example}\""))
+        })
+    };
+    texts.iter().map(parse).collect()
 }
 
 impl PolicySettings {

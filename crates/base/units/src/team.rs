@@ -1,3 +1,4 @@
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::fmt;
 use std::str::FromStr;
 
@@ -32,7 +33,7 @@ impl TeamId {
 impl fmt::Display for TeamId {
     /// 48 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 
@@ -47,15 +48,11 @@ impl FromStr for TeamId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refused = ParseTeamIdError { got: text.chars().count() };
-        let digits = text.as_bytes();
-        if digits.len() != 48 {
+        if text.len() != 48 {
             return Err(refused);
         }
         let mut id = [0; 24];
-        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit = |d: u8| char::from(d).to_digit(16).and_then(|value| u8::try_from(value).ok());
-            *byte = digit(pair[0]).ok_or(refused)? << 4 | digit(pair[1]).ok_or(refused)?;
-        }
+        HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut id).map_err(|_| refused)?;
         Ok(Self(id))
     }
 }

@@ -20,7 +20,7 @@ const HOMES: &[u8] = b"guestright/link/1";
 /// No handshake message is longer: a certificate, a signature and three keys.
 const HANDSHAKE_MAX: usize = 2_048;
 
-/// Who we are: a certified key.
+/// What proves who we are: a certified key.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// The key.
@@ -29,7 +29,7 @@ pub struct Credentials {
     pub certificate: Certificate,
 }
 
-/// Whom a peer has to be.
+/// The peer that is wanted.
 #[derive(Clone, Copy, Debug)]
 enum Want {
     /// A program of this team.
@@ -65,6 +65,9 @@ impl Want {
     }
 }
 
+/// A channel, and the certificate that the peer has proved; or why there is none.
+pub type Secured = Result<(Channel, Certificate), ChannelError>;
+
 /// Opens a channel to a program of team `want`.
 ///
 /// # Errors
@@ -74,7 +77,7 @@ pub async fn connect(
     credentials: &Credentials,
     want: TeamId,
     now: UnixSeconds,
-) -> Result<(Channel, Certificate), ChannelError> {
+) -> Secured {
     initiate(stream, credentials, Want::Team(want), now).await
 }
 
@@ -82,12 +85,7 @@ pub async fn connect(
 ///
 /// # Errors
 /// [`ChannelError`].
-pub async fn accept(
-    stream: TcpStream,
-    credentials: &Credentials,
-    want: TeamId,
-    now: UnixSeconds,
-) -> Result<(Channel, Certificate), ChannelError> {
+pub async fn accept(stream: TcpStream, credentials: &Credentials, want: TeamId, now: UnixSeconds) -> Secured {
     respond(stream, credentials, Want::Team(want), now).await
 }
 
@@ -100,7 +98,7 @@ pub async fn connect_home(
     credentials: &Credentials,
     want: Option<KeyId>,
     now: UnixSeconds,
-) -> Result<(Channel, Certificate), ChannelError> {
+) -> Secured {
     initiate(stream, credentials, Want::Home(want), now).await
 }
 
@@ -108,20 +106,11 @@ pub async fn connect_home(
 ///
 /// # Errors
 /// [`ChannelError`].
-pub async fn accept_home(
-    stream: TcpStream,
-    credentials: &Credentials,
-    now: UnixSeconds,
-) -> Result<(Channel, Certificate), ChannelError> {
+pub async fn accept_home(stream: TcpStream, credentials: &Credentials, now: UnixSeconds) -> Secured {
     respond(stream, credentials, Want::Home(None), now).await
 }
 
-async fn initiate(
-    mut stream: TcpStream,
-    credentials: &Credentials,
-    want: Want,
-    now: UnixSeconds,
-) -> Result<(Channel, Certificate), ChannelError> {
+async fn initiate(mut stream: TcpStream, credentials: &Credentials, want: Want, now: UnixSeconds) -> Secured {
     let handshake = async {
         let (mut noise, own) = begin(credentials, want.prologue(), true)?;
         write(&mut stream, &mut noise, &[]).await?;
@@ -134,12 +123,7 @@ async fn initiate(
     Ok((Channel::new(stream, noise.into_transport_mode()?), peer))
 }
 
-async fn respond(
-    mut stream: TcpStream,
-    credentials: &Credentials,
-    want: Want,
-    now: UnixSeconds,
-) -> Result<(Channel, Certificate), ChannelError> {
+async fn respond(mut stream: TcpStream, credentials: &Credentials, want: Want, now: UnixSeconds) -> Secured {
     let handshake = async {
         let (mut noise, own) = begin(credentials, want.prologue(), false)?;
         read(&mut stream, &mut noise).await?;

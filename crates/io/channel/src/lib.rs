@@ -16,7 +16,7 @@ mod handshake;
 mod plain;
 mod sealed;
 
-pub use handshake::{Credentials, HANDSHAKE_TIMEOUT, accept, accept_home, connect, connect_home};
+pub use handshake::{Credentials, HANDSHAKE_TIMEOUT, Secured, accept, accept_home, connect, connect_home};
 pub use plain::MessageReader;
 pub use sealed::{Channel, Receiver, Sender};
 

@@ -2,11 +2,10 @@
 
 mod payload;
 
-use crate::shared::{End, Free, Origin, Shared, State};
+use crate::shared::{End, Free, Origin, State, c_library};
 use crate::{Activity, AmrPacking, Codec, CodecError, Encoded, Format, Kind, Settings};
 use payload::{FRAME_BYTES_MAX, FRAMES_MAX, Frame, Frames, NO_DATA, NO_REQUEST};
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 
 const ORIGIN: Origin =
     Origin { codec: "amr", library: "libopencore-amrnb.so.0", package: "libopencore-amrnb0" };
@@ -16,20 +15,19 @@ const DELAY_SAMPLES: usize = 40;
 /// A buffer as long as any frame with its first byte.
 type Storage = [u8; FRAME_BYTES_MAX + 1];
 
-/// `interf_enc.h` and `interf_dec.h`, version 0.1.6.
-struct Library {
+// `interf_enc.h` and `interf_dec.h`, version 0.1.6.
+c_library!(ORIGIN {
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    encoder_new: unsafe extern "C" fn(c_int) -> *mut c_void,
-    encoder_free: Free,
+    encoder_new: unsafe extern "C" fn(c_int) -> *mut c_void = "Encoder_Interface_init",
+    encoder_free: Free = "Encoder_Interface_exit",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    encode: unsafe extern "C" fn(*mut c_void, c_int, *const i16, *mut u8, c_int) -> c_int,
+    encode: unsafe extern "C" fn(*mut c_void, c_int, *const i16, *mut u8, c_int) -> c_int = "Encoder_Interface_Encode",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    decoder_new: unsafe extern "C" fn() -> *mut c_void,
-    decoder_free: Free,
+    decoder_new: unsafe extern "C" fn() -> *mut c_void = "Decoder_Interface_init",
+    decoder_free: Free = "Decoder_Interface_exit",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    decode: unsafe extern "C" fn(*mut c_void, *const u8, *mut i16, c_int),
-    _opened: Shared,
-}
+    decode: unsafe extern "C" fn(*mut c_void, *const u8, *mut i16, c_int) = "Decoder_Interface_Decode",
+});
 
 /// One AMR stream each way.
 #[derive(Debug)]
@@ -44,38 +42,23 @@ pub(crate) struct Amr {
 }
 
 #[expect(unsafe_code, reason = "these are C functions")]
-fn library() -> Result<&'static Library, CodecError> {
-    static OPENED: OnceLock<Result<Library, CodecError>> = OnceLock::new();
-    let find = || {
-        let opened = ORIGIN.open()?;
-        // SAFETY: the types are those of the library's headers, and it stays open beside them.
-        unsafe {
-            Ok(Library {
-                encoder_new: opened.function("Encoder_Interface_init")?,
-                encoder_free: opened.function("Encoder_Interface_exit")?,
-                encode: opened.function("Encoder_Interface_Encode")?,
-                decoder_new: opened.function("Decoder_Interface_init")?,
-                decoder_free: opened.function("Decoder_Interface_exit")?,
-                decode: opened.function("Decoder_Interface_Decode")?,
-                _opened: opened,
-            })
-        }
-    };
-    OPENED.get_or_init(find).as_ref().map_err(Clone::clone)
-}
-
-#[expect(unsafe_code, reason = "these are C functions")]
 fn states(discontinuous: bool) -> Result<(State, State), CodecError> {
     let library = library()?;
     // SAFETY: the functions make new states or null, which the other ones take back.
-    let (encoder, decoder) = unsafe {
-        (
-            State::own((library.encoder_new)(discontinuous.into()), End::Silent(library.encoder_free)),
-            State::own((library.decoder_new)(), End::Silent(library.decoder_free)),
-        )
-    };
-    let encoder = encoder.ok_or_else(|| ORIGIN.failed("Encoder_Interface_init", 0))?;
-    Ok((encoder, decoder.ok_or_else(|| ORIGIN.failed("Decoder_Interface_init", 0))?))
+    unsafe {
+        Ok((
+            ORIGIN.own(
+                (library.encoder_new)(discontinuous.into()),
+                End::Silent(library.encoder_free),
+                "Encoder_Interface_init",
+            )?,
+            ORIGIN.own(
+                (library.decoder_new)(),
+                End::Silent(library.decoder_free),
+                "Decoder_Interface_init",
+            )?,
+        ))
+    }
 }
 
 impl Amr {
@@ -160,11 +143,7 @@ impl Codec for Amr {
     }
 
     fn conceal(&mut self, samples: &mut [i16]) -> Result<(), CodecError> {
-        let got = samples.len();
-        let (frames, rest) = samples.as_chunks_mut::<FRAME_SAMPLES>();
-        if !rest.is_empty() {
-            return Err(CodecError::Samples { codec: ORIGIN.codec, got, want: FRAME_SAMPLES });
-        }
+        let frames = ORIGIN.whole_frames::<FRAME_SAMPLES>(samples)?;
         frames.iter_mut().try_for_each(|samples| self.decode_frame(&Frame::lost(), samples))
     }
 

@@ -7,10 +7,23 @@ use std::fmt::Debug;
 
 /// The two directions of such a codec. The lengths were checked before.
 pub(crate) trait Coder: Debug + Send {
+    /// The samples of a frame.
+    const FRAME_SAMPLES: usize = 1;
+    /// The bytes that they become.
+    const FRAME_BYTES: usize = 1;
+
     /// How many bytes these samples become; `None` if they are no whole number of frames.
-    fn bytes(&self, samples: usize) -> Option<usize>;
+    fn bytes(&self, samples: usize) -> Option<usize> {
+        samples
+            .is_multiple_of(Self::FRAME_SAMPLES)
+            .then_some(samples / Self::FRAME_SAMPLES * Self::FRAME_BYTES)
+    }
+
     /// How many samples this payload becomes; `None` if no payload of this codec is so long.
-    fn samples(&self, bytes: usize) -> Option<usize>;
+    fn samples(&self, bytes: usize) -> Option<usize> {
+        bytes.is_multiple_of(Self::FRAME_BYTES).then_some(bytes / Self::FRAME_BYTES * Self::FRAME_SAMPLES)
+    }
+
     /// Encodes all of `samples` into all of `payload`.
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError>;
     /// Decodes all of `payload` into all of `samples`. Changes nothing if it fails.

@@ -20,14 +20,6 @@ pub(crate) fn a_law() -> Concealing<Law> {
 }
 
 impl Coder for Law {
-    fn bytes(&self, samples: usize) -> Option<usize> {
-        Some(samples)
-    }
-
-    fn samples(&self, bytes: usize) -> Option<usize> {
-        Some(bytes)
-    }
-
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {
         payload.iter_mut().zip(samples).for_each(|(byte, sample)| *byte = (self.encode)(*sample));
         Ok(())

@@ -71,13 +71,7 @@ pub(crate) fn g722() -> Concealing<G722> {
 }
 
 impl Coder for G722 {
-    fn bytes(&self, samples: usize) -> Option<usize> {
-        samples.is_multiple_of(2).then_some(samples / 2)
-    }
-
-    fn samples(&self, bytes: usize) -> Option<usize> {
-        bytes.checked_mul(2)
-    }
+    const FRAME_SAMPLES: usize = 2;
 
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {
         for (byte, two) in payload.iter_mut().zip(samples.chunks_exact(2)) {

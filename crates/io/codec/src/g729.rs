@@ -3,10 +3,9 @@
 //! Pauses of others (Annex B) are understood, but not made: a packet has two frames, and one that is not sent or
 //! describes noise can only be at its end (RFC 3551, section 4.5.6).
 
-use crate::shared::{End, Free, Origin, Shared, State};
+use crate::shared::{End, Free, Origin, State, c_library};
 use crate::{Activity, Codec, CodecError, Encoded, Format, Kind, PAYLOAD_BYTES_MAX};
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
 const ORIGIN: Origin = Origin { codec: "g729", library: "libbcg729.so.0", package: "libbcg729-0" };
 const FRAME_SAMPLES: usize = 80;
@@ -16,20 +15,19 @@ const NOISE_BYTES: usize = 2;
 /// The encoder looks 5 ms ahead.
 const DELAY_SAMPLES: usize = 40;
 
-/// `bcg729/encoder.h` and `bcg729/decoder.h`, version 1.1.1.
-struct Library {
+// `bcg729/encoder.h` and `bcg729/decoder.h`, version 1.1.1.
+c_library!(ORIGIN {
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    encoder_new: unsafe extern "C" fn(u8) -> *mut c_void,
-    encoder_free: Free,
+    encoder_new: unsafe extern "C" fn(u8) -> *mut c_void = "initBcg729EncoderChannel",
+    encoder_free: Free = "closeBcg729EncoderChannel",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    encode: unsafe extern "C" fn(*mut c_void, *const i16, *mut u8, *mut u8),
+    encode: unsafe extern "C" fn(*mut c_void, *const i16, *mut u8, *mut u8) = "bcg729Encoder",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    decoder_new: unsafe extern "C" fn() -> *mut c_void,
-    decoder_free: Free,
+    decoder_new: unsafe extern "C" fn() -> *mut c_void = "initBcg729DecoderChannel",
+    decoder_free: Free = "closeBcg729DecoderChannel",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    decode: unsafe extern "C" fn(*mut c_void, *const u8, u8, u8, u8, u8, *mut i16),
-    _opened: Shared,
-}
+    decode: unsafe extern "C" fn(*mut c_void, *const u8, u8, u8, u8, u8, *mut i16) = "bcg729Decoder",
+});
 
 /// One G.729 channel.
 #[derive(Debug)]
@@ -39,38 +37,23 @@ pub(crate) struct G729 {
 }
 
 #[expect(unsafe_code, reason = "these are C functions")]
-fn library() -> Result<&'static Library, CodecError> {
-    static OPENED: OnceLock<Result<Library, CodecError>> = OnceLock::new();
-    let find = || {
-        let opened = ORIGIN.open()?;
-        // SAFETY: the types are those of bcg729's headers, and the library stays open beside them.
-        unsafe {
-            Ok(Library {
-                encoder_new: opened.function("initBcg729EncoderChannel")?,
-                encoder_free: opened.function("closeBcg729EncoderChannel")?,
-                encode: opened.function("bcg729Encoder")?,
-                decoder_new: opened.function("initBcg729DecoderChannel")?,
-                decoder_free: opened.function("closeBcg729DecoderChannel")?,
-                decode: opened.function("bcg729Decoder")?,
-                _opened: opened,
-            })
-        }
-    };
-    OPENED.get_or_init(find).as_ref().map_err(Clone::clone)
-}
-
-#[expect(unsafe_code, reason = "these are C functions")]
 fn states() -> Result<(State, State), CodecError> {
     let library = library()?;
     // SAFETY: the functions make new states or null, which the other ones take back.
-    let (encoder, decoder) = unsafe {
-        (
-            State::own((library.encoder_new)(0), End::Silent(library.encoder_free)),
-            State::own((library.decoder_new)(), End::Silent(library.decoder_free)),
-        )
-    };
-    let encoder = encoder.ok_or_else(|| ORIGIN.failed("initBcg729EncoderChannel", 0))?;
-    Ok((encoder, decoder.ok_or_else(|| ORIGIN.failed("initBcg729DecoderChannel", 0))?))
+    unsafe {
+        Ok((
+            ORIGIN.own(
+                (library.encoder_new)(0),
+                End::Silent(library.encoder_free),
+                "initBcg729EncoderChannel",
+            )?,
+            ORIGIN.own(
+                (library.decoder_new)(),
+                End::Silent(library.decoder_free),
+                "initBcg729DecoderChannel",
+            )?,
+        ))
+    }
 }
 
 impl G729 {
@@ -161,11 +144,7 @@ impl Codec for G729 {
     }
 
     fn conceal(&mut self, samples: &mut [i16]) -> Result<(), CodecError> {
-        let got = samples.len();
-        let (frames, rest) = samples.as_chunks_mut::<FRAME_SAMPLES>();
-        if !rest.is_empty() {
-            return Err(CodecError::Samples { codec: ORIGIN.codec, got, want: FRAME_SAMPLES });
-        }
+        let frames = ORIGIN.whole_frames::<FRAME_SAMPLES>(samples)?;
         frames.iter_mut().try_for_each(|samples| self.decode_frame(None, samples))
     }
 

@@ -1,10 +1,9 @@
 //! GSM 06.10 full rate, by libgsm.
 
 use crate::concealing::{Coder, Concealing};
-use crate::shared::{End, Free, Origin, Shared, State};
+use crate::shared::{End, Free, Origin, State, c_library};
 use crate::{CodecError, Kind};
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 
 const ORIGIN: Origin = Origin { codec: "gsm", library: "libgsm.so.1", package: "libgsm1" };
 const FRAME_SAMPLES: usize = 160;
@@ -12,41 +11,21 @@ const FRAME_SAMPLES: usize = 160;
 const FRAME_BYTES: usize = 33;
 const MAGIC: u8 = 0xd;
 
-/// `gsm.h`, version 1.0.22.
-struct Library {
+// `gsm.h`, version 1.0.22.
+c_library!(ORIGIN {
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    create: unsafe extern "C" fn() -> *mut c_void,
-    destroy: Free,
+    create: unsafe extern "C" fn() -> *mut c_void = "gsm_create",
+    destroy: Free = "gsm_destroy",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    encode: unsafe extern "C" fn(*mut c_void, *mut i16, *mut u8),
+    encode: unsafe extern "C" fn(*mut c_void, *mut i16, *mut u8) = "gsm_encode",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    decode: unsafe extern "C" fn(*mut c_void, *mut u8, *mut i16) -> c_int,
-    _opened: Shared,
-}
+    decode: unsafe extern "C" fn(*mut c_void, *mut u8, *mut i16) -> c_int = "gsm_decode",
+});
 
 #[derive(Debug)]
 pub(crate) struct Gsm {
     encoder: State,
     decoder: State,
-}
-
-#[expect(unsafe_code, reason = "these are C functions")]
-fn library() -> Result<&'static Library, CodecError> {
-    static OPENED: OnceLock<Result<Library, CodecError>> = OnceLock::new();
-    let find = || {
-        let opened = ORIGIN.open()?;
-        // SAFETY: the types are those of `gsm.h`, and the library stays open beside them.
-        unsafe {
-            Ok(Library {
-                create: opened.function("gsm_create")?,
-                destroy: opened.function("gsm_destroy")?,
-                encode: opened.function("gsm_encode")?,
-                decode: opened.function("gsm_decode")?,
-                _opened: opened,
-            })
-        }
-    };
-    OPENED.get_or_init(find).as_ref().map_err(Clone::clone)
 }
 
 pub(crate) fn gsm() -> Result<Concealing<Gsm>, CodecError> {
@@ -57,18 +36,12 @@ pub(crate) fn gsm() -> Result<Concealing<Gsm>, CodecError> {
 fn state() -> Result<State, CodecError> {
     let library = library()?;
     // SAFETY: `gsm_create` gives a new state or null, and `gsm_destroy` takes it back.
-    let state = unsafe { State::own((library.create)(), End::Silent(library.destroy)) };
-    state.ok_or_else(|| ORIGIN.failed("gsm_create", 0))
+    unsafe { ORIGIN.own((library.create)(), End::Silent(library.destroy), "gsm_create") }
 }
 
 impl Coder for Gsm {
-    fn bytes(&self, samples: usize) -> Option<usize> {
-        samples.is_multiple_of(FRAME_SAMPLES).then_some(samples / FRAME_SAMPLES * FRAME_BYTES)
-    }
-
-    fn samples(&self, bytes: usize) -> Option<usize> {
-        bytes.is_multiple_of(FRAME_BYTES).then_some(bytes / FRAME_BYTES * FRAME_SAMPLES)
-    }
+    const FRAME_SAMPLES: usize = FRAME_SAMPLES;
+    const FRAME_BYTES: usize = FRAME_BYTES;
 
     #[expect(unsafe_code, reason = "these are C functions")]
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {

@@ -65,13 +65,8 @@ pub(crate) fn gsm_lite() -> Concealing<GsmLite> {
 }
 
 impl Coder for GsmLite {
-    fn bytes(&self, samples: usize) -> Option<usize> {
-        samples.is_multiple_of(FRAME_SAMPLES).then_some(samples / FRAME_SAMPLES * FRAME_BYTES)
-    }
-
-    fn samples(&self, bytes: usize) -> Option<usize> {
-        bytes.is_multiple_of(FRAME_BYTES).then_some(bytes / FRAME_BYTES * FRAME_SAMPLES)
-    }
+    const FRAME_SAMPLES: usize = FRAME_SAMPLES;
+    const FRAME_BYTES: usize = FRAME_BYTES;
 
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {
         let frames = samples.as_chunks::<FRAME_SAMPLES>().0.iter();

@@ -1,11 +1,10 @@
 //! LPC-10 (FS-1015) at 2.4 kbit/s, by spandsp.
 
 use crate::concealing::{Coder, Concealing};
-use crate::shared::{End, FreeWithStatus, Origin, Shared, State};
+use crate::shared::{End, FreeWithStatus, Origin, State, c_library};
 use crate::{CodecError, Kind};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 
 const ORIGIN: Origin = Origin { codec: "lpc10", library: "libspandsp.so.2", package: "libspandsp2" };
 const FRAME_SAMPLES: usize = 180;
@@ -17,44 +16,22 @@ const DELAY_SAMPLES: usize = 870;
 // SAFETY: only the type, as the header has it; each call says why it may be made.
 type Init = unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void;
 
-/// `spandsp/lpc10.h`, version 0.0.6.
-struct Library {
-    encode_init: Init,
-    encode_free: FreeWithStatus,
+// `spandsp/lpc10.h`, version 0.0.6.
+c_library!(ORIGIN {
+    encode_init: Init = "lpc10_encode_init",
+    encode_free: FreeWithStatus = "lpc10_encode_free",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    encode: unsafe extern "C" fn(*mut c_void, *mut u8, *const i16, c_int) -> c_int,
-    decode_init: Init,
-    decode_free: FreeWithStatus,
+    encode: unsafe extern "C" fn(*mut c_void, *mut u8, *const i16, c_int) -> c_int = "lpc10_encode",
+    decode_init: Init = "lpc10_decode_init",
+    decode_free: FreeWithStatus = "lpc10_decode_free",
     // SAFETY: only the type, as the header has it; each call says why it may be made.
-    decode: unsafe extern "C" fn(*mut c_void, *mut i16, *const u8, c_int) -> c_int,
-    _opened: Shared,
-}
+    decode: unsafe extern "C" fn(*mut c_void, *mut i16, *const u8, c_int) -> c_int = "lpc10_decode",
+});
 
 #[derive(Debug)]
 pub(crate) struct Lpc10 {
     encoder: State,
     decoder: State,
-}
-
-#[expect(unsafe_code, reason = "these are C functions")]
-fn library() -> Result<&'static Library, CodecError> {
-    static OPENED: OnceLock<Result<Library, CodecError>> = OnceLock::new();
-    let find = || {
-        let opened = ORIGIN.open()?;
-        // SAFETY: the types are those of `spandsp/lpc10.h`, and the library stays open beside them.
-        unsafe {
-            Ok(Library {
-                encode_init: opened.function("lpc10_encode_init")?,
-                encode_free: opened.function("lpc10_encode_free")?,
-                encode: opened.function("lpc10_encode")?,
-                decode_init: opened.function("lpc10_decode_init")?,
-                decode_free: opened.function("lpc10_decode_free")?,
-                decode: opened.function("lpc10_decode")?,
-                _opened: opened,
-            })
-        }
-    };
-    OPENED.get_or_init(find).as_ref().map_err(Clone::clone)
 }
 
 pub(crate) fn lpc10() -> Result<Concealing<Lpc10>, CodecError> {
@@ -66,24 +43,25 @@ pub(crate) fn lpc10() -> Result<Concealing<Lpc10>, CodecError> {
 fn states() -> Result<(State, State), CodecError> {
     let library = library()?;
     // SAFETY: with null, the functions make a new state (no error correction), which the other ones take back.
-    let (encoder, decoder) = unsafe {
-        (
-            State::own((library.encode_init)(null_mut(), 0), End::WithStatus(library.encode_free)),
-            State::own((library.decode_init)(null_mut(), 0), End::WithStatus(library.decode_free)),
-        )
-    };
-    let encoder = encoder.ok_or_else(|| ORIGIN.failed("lpc10_encode_init", 0))?;
-    Ok((encoder, decoder.ok_or_else(|| ORIGIN.failed("lpc10_decode_init", 0))?))
+    unsafe {
+        Ok((
+            ORIGIN.own(
+                (library.encode_init)(null_mut(), 0),
+                End::WithStatus(library.encode_free),
+                "lpc10_encode_init",
+            )?,
+            ORIGIN.own(
+                (library.decode_init)(null_mut(), 0),
+                End::WithStatus(library.decode_free),
+                "lpc10_decode_init",
+            )?,
+        ))
+    }
 }
 
 impl Coder for Lpc10 {
-    fn bytes(&self, samples: usize) -> Option<usize> {
-        samples.is_multiple_of(FRAME_SAMPLES).then_some(samples / FRAME_SAMPLES * FRAME_BYTES)
-    }
-
-    fn samples(&self, bytes: usize) -> Option<usize> {
-        bytes.is_multiple_of(FRAME_BYTES).then_some(bytes / FRAME_BYTES * FRAME_SAMPLES)
-    }
+    const FRAME_SAMPLES: usize = FRAME_SAMPLES;
+    const FRAME_BYTES: usize = FRAME_BYTES;
 
     #[expect(unsafe_code, reason = "these are C functions")]
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {

@@ -33,6 +33,35 @@ impl Origin {
         Ok(Shared { origin: self, library: opened })
     }
 
+    /// Room for frames of `N` samples, and nothing beside them.
+    #[cfg(any(feature = "amr", feature = "g729"))]
+    pub(crate) fn whole_frames<const N: usize>(
+        self,
+        samples: &mut [i16],
+    ) -> Result<&mut [[i16; N]], CodecError> {
+        let got = samples.len();
+        match samples.as_chunks_mut::<N>() {
+            (frames, []) => Ok(frames),
+            _ => Err(CodecError::Samples { codec: self.codec, got, want: N }),
+        }
+    }
+
+    /// Owns what `function` made.
+    ///
+    /// # Safety
+    ///
+    /// As [`State::own`].
+    #[expect(unsafe_code, reason = "nothing can check whose a pointer is")]
+    pub(crate) unsafe fn own(
+        self,
+        pointer: *mut c_void,
+        end: End,
+        function: &'static str,
+    ) -> Result<State, CodecError> {
+        // SAFETY: the caller vouches for it.
+        unsafe { State::own(pointer, end) }.ok_or_else(|| self.failed(function, 0))
+    }
+
     pub(crate) fn failed(self, function: &'static str, code: i32) -> CodecError {
         CodecError::Library { codec: self.codec, function, code }
     }
@@ -58,6 +87,31 @@ impl Shared {
         })
     }
 }
+
+/// The functions of a library as `Library`, and `library()`, which opens it at the first call and keeps it open.
+///
+/// The types have to be those of the library's headers: nothing can check them.
+macro_rules! c_library {
+    ($origin:ident { $($(#[$attribute:meta])* $function:ident: $type:ty = $symbol:literal,)+ }) => {
+        struct Library {
+            $($(#[$attribute])* $function: $type,)+
+            _opened: $crate::shared::Shared,
+        }
+
+        #[expect(unsafe_code, reason = "these are C functions")]
+        fn library() -> Result<&'static Library, $crate::CodecError> {
+            static OPENED: std::sync::OnceLock<Result<Library, $crate::CodecError>> = std::sync::OnceLock::new();
+            let find = || {
+                let opened = $origin.open()?;
+                // SAFETY: who lists the functions vouches for their types, and the library stays open beside them.
+                unsafe { Ok(Library { $($function: opened.function($symbol)?,)+ _opened: opened }) }
+            };
+            OPENED.get_or_init(find).as_ref().map_err(Clone::clone)
+        }
+    };
+}
+
+pub(crate) use c_library;
 
 /// A C function that makes an end of a state.
 // SAFETY: only the type, as the header has it; each call says why it may be made.
@@ -97,7 +151,7 @@ impl State {
     ///
     /// `pointer` has to be null, or a state that `end` may be called with once, and that nobody else has.
     #[expect(unsafe_code, reason = "nothing can check whose a pointer is")]
-    pub(crate) unsafe fn own(pointer: *mut c_void, end: End) -> Option<Self> {
+    unsafe fn own(pointer: *mut c_void, end: End) -> Option<Self> {
         Some(Self { pointer: NonNull::new(pointer)?, end })
     }
 

@@ -5,26 +5,11 @@
 #[path = "harness/town.rs"]
 mod town;
 
-use guestright_netns::Sandbox;
+use guestright_netns::testing::{PATIENCE, inside};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use town::{Delay, Town};
-
-/// Nothing waits for it unless something is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn inside(test: &str) -> bool {
-    if Sandbox::inside() {
-        Sandbox::prepare().unwrap();
-        return true;
-    }
-    let mode = Sandbox::probe().expect("this computer can make sandboxes");
-    let program = std::env::current_exe().unwrap();
-    let mut command = Sandbox::command(mode, &program, ["--exact", test, "--nocapture"]);
-    assert!(command.status().unwrap().success(), "{test} failed inside its sandbox");
-    false
-}
 
 #[test]
 fn packets_come_through_whole_in_order_and_not_before_their_time() {

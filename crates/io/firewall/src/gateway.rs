@@ -428,15 +428,7 @@ mod tests {
     #[test]
     fn renders_the_ruleset_in_the_golden_file() {
         let rendered = render_gateway(&good()).unwrap();
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/gateway.nft");
-        if std::env::var_os("GUESTRIGHT_BLESS").is_some() {
-            std::fs::write(golden, &rendered).unwrap();
-        }
-        let wanted = std::fs::read_to_string(golden).unwrap();
-        assert!(
-            rendered == wanted,
-            "differs from {golden}; if meant so, GUESTRIGHT_BLESS=1 writes it anew:\n{rendered}"
-        );
+        crate::golden::assert_is_golden("gateway.nft", &rendered);
     }
 
     #[test]

@@ -33,6 +33,8 @@ mod error;
 mod firewall;
 mod forwarding;
 mod gateway;
+#[cfg(test)]
+mod golden;
 mod killswitch;
 mod lookup;
 mod mac;

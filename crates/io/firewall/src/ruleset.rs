@@ -253,15 +253,7 @@ mod tests {
         settings.shaping = Some(Shaping { down_bits_per_second: 20_000_000, up_bits_per_second: 5_000_000 });
         settings.tunnels = Some(Tunnels { ports: [4_501, 51_820].into(), ..Tunnels::default() });
         let rendered = render(&settings).unwrap();
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ruleset.nft");
-        if std::env::var_os("GUESTRIGHT_BLESS").is_some() {
-            std::fs::write(golden, &rendered).unwrap();
-        }
-        let wanted = std::fs::read_to_string(golden).unwrap();
-        assert!(
-            rendered == wanted,
-            "differs from {golden}; if meant so, GUESTRIGHT_BLESS=1 writes it anew:\n{rendered}"
-        );
+        crate::golden::assert_is_golden("ruleset.nft", &rendered);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
+use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
 use crate::FirewallError;
@@ -300,20 +301,21 @@ pub(crate) fn wrong(name: &'static str, got: impl ToString, want: &'static str) 
     FirewallError::Setting { name, got: got.to_string(), want }
 }
 
-fn mask(prefix: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)
+/// A prefix length above 32 counts as 32; [`Settings::check`] refuses it.
+fn network_of(address: Ipv4Addr, prefix: u8) -> Ipv4Net {
+    Ipv4Net::new(address, prefix.min(32)).expect("at most 32 bits")
 }
 
 pub(crate) fn first(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
-    Ipv4Addr::from_bits(address.to_bits() & mask(prefix))
+    network_of(address, prefix).network()
 }
 
 pub(crate) fn last(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
-    Ipv4Addr::from_bits(address.to_bits() | !mask(prefix))
+    network_of(address, prefix).broadcast()
 }
 
 pub(crate) fn contains(network: Ipv4Addr, prefix: u8, address: Ipv4Addr) -> bool {
-    first(address, prefix) == first(network, prefix)
+    network_of(network, prefix).contains(&address)
 }
 
 #[cfg(test)]

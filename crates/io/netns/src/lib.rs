@@ -8,6 +8,7 @@
 //!   however it ends, `kill -9` included, nothing is left behind.
 //! - [`World`] builds hosts inside: links, bridges, addresses, routes, processes. It also works outside a
 //!   sandbox for root; what it made is then removed when it is dropped.
+//! - `testing`, a feature, is for tests that start themselves again inside a sandbox.
 //!
 //! ```no_run
 //! use guestright_netns::{LinkOptions, Sandbox, World};
@@ -32,6 +33,8 @@
 mod error;
 mod process;
 mod sandbox;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tool;
 mod world;
 

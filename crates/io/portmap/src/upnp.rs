@@ -1,10 +1,11 @@
 //! UPnP's texts: the search for a router (SSDP), HTTP, and the calls of an Internet Gateway Device (SOAP).
 //!
-//! Only what mapping a port takes, and only over IPv4. The XML is not parsed as XML: tags are looked for, in texts of
-//! limited size. What a hostile device can gain is a call to itself.
+//! Only what mapping a port takes, and only over IPv4. Texts have a limited size, and XML with a document type
+//! declaration (entities) is refused. What a hostile device can gain is a call to itself.
 //!
 //! Sources: UPnP Device Architecture 1.1 §1.3 (search) and §3.1 (control); WANIPConnection:1 §2.4.
 
+use roxmltree::{Document, Node};
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use thiserror::Error;
@@ -196,27 +197,32 @@ fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
 /// # Errors
 /// There is none, or it is called elsewhere than on the router.
 pub fn parse_description(text: &str, place: &Place) -> Result<Service, UpnpError> {
+    let missing = UpnpError::Missing("service that maps ports");
+    let Some(document) = parse_xml(text) else { return Err(missing) };
     let found = SERVICES.iter().find_map(|kind| {
-        let mut services = text.split("<service>").skip(1);
-        let service = services.find(|service| element(service, "serviceType") == Some(kind))?;
+        let mut services = document.descendants().filter(|node| node.tag_name().name() == "service");
+        let service = services.find(|service| element(*service, "serviceType") == Some(kind))?;
         Some((*kind, element(service, "controlURL")?))
     });
-    let (kind, url) = found.ok_or(UpnpError::Missing("service that maps ports"))?;
-    let url = url.replace("&amp;", "&");
+    let (kind, url) = found.ok_or(missing)?;
     let control = if url.starts_with("http://") {
-        parse_url(&url).filter(|control| control.address.ip() == place.address.ip())
+        parse_url(url).filter(|control| control.address.ip() == place.address.ip())
     } else {
-        let path = if url.starts_with('/') { url } else { format!("/{url}") };
+        let path = if url.starts_with('/') { url.to_owned() } else { format!("/{url}") };
         is_path(&path).then_some(Place { address: place.address, path })
     };
     Ok(Service { kind, control: control.ok_or(UpnpError::Missing("control URL on the router"))? })
 }
 
-/// The text of the first element of this name without attributes.
-fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let begin = text.find(&format!("<{name}>"))? + name.len() + 2;
-    let rest = &text[begin..];
-    Some(rest[..rest.find(&format!("</{name}>"))?].trim())
+fn parse_xml(text: &str) -> Option<Document<'_>> {
+    // Some routers send a line feed in front of the declaration, or a zero byte behind the end.
+    Document::parse(text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')).ok()
+}
+
+/// The text of the first element of this name, in whatever namespace.
+fn element<'a>(within: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    let found = within.descendants().find(|node| node.tag_name().name() == name)?;
+    Some(found.text().unwrap_or_default().trim())
 }
 
 /// A call of the service.
@@ -274,7 +280,9 @@ pub fn check_answer(status: u16, body: &str) -> Result<(), UpnpError> {
     if status == 200 {
         return Ok(());
     }
-    let code = element(body, "errorCode").and_then(|code| code.parse().ok());
+    let document = parse_xml(body);
+    let code = document.as_ref().and_then(|document| element(document.root(), "errorCode"));
+    let code = code.and_then(|code| code.parse().ok());
     Err(UpnpError::Refused(code.unwrap_or(status)))
 }
 
@@ -284,8 +292,9 @@ pub fn check_answer(status: u16, body: &str) -> Result<(), UpnpError> {
 /// The router's reason to refuse, or no address in its answer.
 pub fn parse_address(status: u16, body: &str) -> Result<Ipv4Addr, UpnpError> {
     check_answer(status, body)?;
-    let address = element(body, "NewExternalIPAddress").and_then(|address| address.parse().ok());
-    address.ok_or(UpnpError::Missing("address"))
+    let document = parse_xml(body);
+    let address = document.as_ref().and_then(|document| element(document.root(), "NewExternalIPAddress"));
+    address.and_then(|address| address.parse().ok()).ok_or(UpnpError::Missing("address"))
 }
 
 #[cfg(test)]

@@ -288,6 +288,7 @@ impl Mapped {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use data_encoding::HEXLOWER;
     use proptest::prelude::*;
 
     const ASK: MapRequest = MapRequest {
@@ -299,9 +300,7 @@ mod tests {
     };
 
     fn hex(text: &str) -> Vec<u8> {
-        let digits: Vec<u8> =
-            text.chars().filter_map(|c| c.to_digit(16)).map(|d| u8::try_from(d).unwrap()).collect();
-        digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+        HEXLOWER.decode(text.replace(char::is_whitespace, "").as_bytes()).unwrap()
     }
 
     #[test]

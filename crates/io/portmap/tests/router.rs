@@ -15,10 +15,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use guestright_netns::{LinkOptions, Process, Sandbox, World};
+use guestright_netns::testing::{self, PATIENCE};
+use guestright_netns::{LinkOptions, Process, World};
 use guestright_portmap::{Event, Keeper, Method, PortmapError, Protocol, Reach, Wanted, examine, keep};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const TUNNEL: Wanted = Wanted { protocol: Protocol::Udp, port: 51_820 };
 const HOME: Wanted = Wanted { protocol: Protocol::Tcp, port: 7_274 };
 
@@ -58,18 +58,7 @@ struct Place {
 impl Place {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     fn inside(test: &str, outside: &str) -> Option<Self> {
-        if Sandbox::inside() {
-            Sandbox::prepare().unwrap();
-            return Some(Self::build(outside));
-        }
-        let mode = Sandbox::probe().expect("this computer can make sandboxes");
-        let program = std::env::current_exe().unwrap();
-        let output = Sandbox::command(mode, &program, ["--exact", test, "--nocapture"]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
-        None
+        testing::inside(test).then(|| Self::build(outside))
     }
 
     fn build(outside: &str) -> Self {

@@ -1,6 +1,7 @@
 //! Who a receiver is: a raw Ed25519 key (RFC 7250), made for one run.
 
 use crate::error::QuicIoError;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
@@ -35,7 +36,7 @@ pub struct ParseServerKeyError {
 
 impl fmt::Display for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 
@@ -54,10 +55,7 @@ impl FromStr for ServerKey {
             return Err(refused);
         }
         let mut key = [0; 32];
-        for (byte, pair) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let digit = |d: u8| char::from(d).to_digit(16).and_then(|value| u8::try_from(value).ok());
-            *byte = digit(pair[0]).ok_or(refused)? << 4 | digit(pair[1]).ok_or(refused)?;
-        }
+        HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut key).map_err(|_| refused)?;
         Ok(Self(key))
     }
 }

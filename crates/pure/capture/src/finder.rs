@@ -43,9 +43,9 @@ impl Default for Limits {
 pub struct Flow {
     /// The source within RTP. First, so that most comparisons end with it.
     pub ssrc: u32,
-    /// Who sends.
+    /// The sender.
     pub from: SocketAddr,
-    /// Who receives.
+    /// The receiver.
     pub to: SocketAddr,
     /// Which interface saw it.
     pub interface: u32,
@@ -165,7 +165,7 @@ impl Finder {
             return;
         };
         let Datagram { interface, from, to, .. } = *datagram;
-        let flow = Flow { ssrc: header.ssrc, from, to, interface };
+        let flow = Flow { ssrc: header.fields.ssrc, from, to, interface };
         let heard = Heard::new(at, header, datagram.payload.len() + datagram.missing);
         if let Some(&index) = self.by_flow.get(&flow) {
             self.hand_out(index, heard);

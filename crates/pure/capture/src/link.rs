@@ -14,9 +14,9 @@ pub struct Datagram<'a> {
     pub at: Option<Stamp>,
     /// Which interface captured it: that of the file, or for Linux's "any" the one within.
     pub interface: u32,
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddr,
-    /// Whom it is for.
+    /// The receiver.
     pub to: SocketAddr,
     /// What it carries, as far as it was captured.
     pub payload: &'a [u8],

@@ -1,8 +1,12 @@
 //! Reports of RTCP that are in the clear: RFC 3550, section 6; RFC 3611 for extended reports.
 
+use guestright_wire::rtcp::{Part, ReportBlock, SenderInfo, VoipMetrics, skim};
+use guestright_wire::rtp::Kind;
+
 /// Whether a datagram is RTCP by its first two bytes: RFC 5761, section 4.
 pub fn is_rtcp(bytes: &[u8]) -> bool {
-    matches!(bytes, [first, second, _, _, _, _, _, _, ..] if first >> 6 == 2 && (192..=223).contains(second))
+    // The shortest report has a source behind its first word.
+    bytes.len() >= 8 && Kind::of(bytes) == Kind::Rtcp
 }
 
 /// What a datagram of RTCP says.
@@ -32,7 +36,7 @@ pub struct SenderReport {
 /// A receiver's word on a stream: RFC 3550, section 6.4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {
-    /// Who reports.
+    /// The source that reports.
     pub reporter: u32,
     /// On which source.
     pub ssrc: u32,
@@ -68,84 +72,54 @@ pub struct VoiceMetrics {
 }
 
 impl Rtcp {
-    /// Reads a compound packet. `None` if it is no RTCP in the clear: the lengths of its parts must add up exactly,
-    /// which those of SRTCP never do (it has an index and a tag behind them).
+    /// Reads a compound packet. `None` if it is no RTCP in the clear.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut rtcp = Self::default();
-        let mut rest = bytes;
-        while let [first, kind, high, low, ..] = *rest {
-            let length = (usize::from(u16::from_be_bytes([high, low])) + 1) * 4;
-            if first >> 6 != 2 || !(192..=223).contains(&kind) || rest.len() < length {
-                return None;
+        for part in skim(bytes)? {
+            match part {
+                Part::SenderReport { ssrc, info, blocks } => {
+                    let SenderInfo { ntp, packets, .. } = info;
+                    rtcp.senders.push(SenderReport { ssrc, clock: ntp.middle(), packets });
+                    rtcp.receptions.extend(blocks.into_iter().map(|block| Reception::new(ssrc, block)));
+                }
+                Part::ReceiverReport { ssrc, blocks } => {
+                    rtcp.receptions.extend(blocks.into_iter().map(|block| Reception::new(ssrc, block)));
+                }
+                Part::Goodbye(sources) => rtcp.left.extend(sources),
+                Part::Extended { voip, .. } => rtcp.voice.extend(voip.into_iter().map(VoiceMetrics::from)),
+                Part::Description(_) | Part::ClockError { .. } | Part::Other { .. } => {}
             }
-            let (part, behind) = rest.split_at(length);
-            rtcp.part(kind, usize::from(first & 0x1f), part);
-            rest = behind;
         }
-        (rest.is_empty() && !bytes.is_empty()).then_some(rtcp)
-    }
-
-    fn part(&mut self, kind: u8, count: usize, part: &[u8]) {
-        let Some(source) = number(part, 4) else { return };
-        match kind {
-            200 => {
-                let (Some(clock), Some(packets)) = (number(part, 10), number(part, 20)) else { return };
-                self.senders.push(SenderReport { ssrc: source, clock, packets });
-                self.receptions.extend(blocks(part, 28, count, source));
-            }
-            201 => self.receptions.extend(blocks(part, 8, count, source)),
-            203 => self.left.extend((0..count).map_while(|index| number(part, 4 + index * 4))),
-            207 => self.extended(part.get(8..).unwrap_or_default()),
-            _ => {}
-        }
-    }
-
-    fn extended(&mut self, mut blocks: &[u8]) {
-        while let [kind, _, high, low, ..] = *blocks {
-            let length = (usize::from(u16::from_be_bytes([high, low])) + 1) * 4;
-            let Some(block) = blocks.get(..length) else { return };
-            if let (7, Some(ssrc), Some(&[lost, discarded]), Some(round_trip), Some(end), Some(&[r])) = (
-                kind,
-                number(block, 4),
-                chunk::<2>(block, 8),
-                chunk::<2>(block, 16),
-                chunk::<2>(block, 18),
-                chunk::<1>(block, 24),
-            ) {
-                let (round_trip_ms, end_system_ms) =
-                    (u16::from_be_bytes(*round_trip), u16::from_be_bytes(*end));
-                self.voice.push(VoiceMetrics { ssrc, lost, discarded, round_trip_ms, end_system_ms, r });
-            }
-            blocks = &blocks[length..];
-        }
+        Some(rtcp)
     }
 }
 
-fn blocks(part: &[u8], from: usize, count: usize, reporter: u32) -> impl Iterator<Item = Reception> + '_ {
-    part.get(from..).unwrap_or_default().chunks_exact(24).take(count).filter_map(move |block| {
-        let loss = number(block, 4)?;
-        let [fraction_lost, ..] = loss.to_be_bytes();
-        // Twenty-four bits with a sign.
-        let lost = (loss << 8).cast_signed() >> 8;
-        Some(Reception {
+impl Reception {
+    fn new(reporter: u32, block: ReportBlock) -> Self {
+        Self {
             reporter,
-            ssrc: number(block, 0)?,
-            fraction_lost,
-            lost,
-            highest: number(block, 8)?,
-            jitter: number(block, 12)?,
-            last_report: number(block, 16)?,
-            since_last_report: number(block, 20)?,
-        })
-    })
+            ssrc: block.ssrc,
+            fraction_lost: block.fraction_lost,
+            lost: block.cumulative_lost,
+            highest: block.highest_sequence,
+            jitter: block.jitter,
+            last_report: block.last_report,
+            since_last_report: block.delay_since,
+        }
+    }
 }
 
-fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
-    bytes.get(at..)?.first_chunk()
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    chunk::<4>(bytes, at).copied().map(u32::from_be_bytes)
+impl From<VoipMetrics> for VoiceMetrics {
+    fn from(metrics: VoipMetrics) -> Self {
+        Self {
+            ssrc: metrics.ssrc,
+            lost: metrics.loss_rate,
+            discarded: metrics.discard_rate,
+            round_trip_ms: metrics.round_trip_ms,
+            end_system_ms: metrics.end_system_ms,
+            r: metrics.r_factor,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,50 +1,25 @@
-//! Headers of RTP: RFC 3550, section 5.1. What is behind the header may be ciphered (SRTP).
+//! Headers of RTP in captures, which may be cut off: RFC 3550, section 5.1. What is behind the header may be ciphered
+//! (SRTP).
+
+use guestright_wire::rtp::{Header, Kind, header_len_min};
 
 /// The header of a packet of RTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpHeader {
-    /// What the payload is, 0 to 127.
-    pub payload_type: u8,
-    /// The first packet of a talkspurt, or whatever the profile says.
-    pub marker: bool,
-    /// Counts packets, modulo 2^16.
-    pub sequence: u16,
-    /// When the payload was made, in ticks of the codec's clock, modulo 2^32.
-    pub timestamp: u32,
-    /// The source.
-    pub ssrc: u32,
+    /// Its fixed part.
+    pub fields: Header,
     /// Bytes of the header with its contributing sources and extension.
     pub length: usize,
 }
 
 impl RtpHeader {
-    /// The shortest header.
-    pub const LENGTH_MIN: usize = 12;
-
     /// Reads the header of a datagram of which `missing` bytes were not captured. `None` if it cannot be RTP.
-    ///
-    /// The second byte 192 to 223 is RTCP's where both share a port (RFC 5761, section 4).
     pub fn parse(bytes: &[u8], missing: usize) -> Option<Self> {
-        let header: &[u8; 12] = bytes.first_chunk()?;
-        let [first, second, s0, s1, t0, t1, t2, t3, r0, r1, r2, r3] = *header;
-        if first >> 6 != 2 || (192..=223).contains(&second) {
+        if Kind::of(bytes) != Kind::Rtp {
             return None;
         }
-        let mut length = Self::LENGTH_MIN + usize::from(first & 0x0f) * 4;
-        if first & 0x10 != 0 {
-            // An extension, RFC 3550 section 5.3.1: if its length was not captured, it is at least its own header.
-            let words = bytes.get(length + 2..length + 4);
-            let words = words.map_or(0, |two| usize::from(u16::from_be_bytes([two[0], two[1]])));
-            length += 4 + words * 4;
-        }
-        (length <= bytes.len().saturating_add(missing)).then_some(Self {
-            payload_type: second & 0x7f,
-            marker: second & 0x80 != 0,
-            sequence: u16::from_be_bytes([s0, s1]),
-            timestamp: u32::from_be_bytes([t0, t1, t2, t3]),
-            ssrc: u32::from_be_bytes([r0, r1, r2, r3]),
-            length,
-        })
+        let (fields, length) = (Header::parse(bytes).ok()?, header_len_min(bytes).ok()?);
+        (length <= bytes.len().saturating_add(missing)).then_some(Self { fields, length })
     }
 }
 
@@ -72,15 +47,9 @@ mod tests {
     #[test]
     fn reads_a_header() {
         let got = RtpHeader::parse(&header(0x80, 0x88), 0).unwrap();
-        let want = RtpHeader {
-            payload_type: 8,
-            marker: true,
-            sequence: 0x1234,
-            timestamp: 160,
-            ssrc: 0xdead_beef,
-            length: 12,
-        };
-        assert_eq!(got, want);
+        let fields =
+            Header { payload_type: 8, marker: true, sequence: 0x1234, timestamp: 160, ssrc: 0xdead_beef };
+        assert_eq!(got, RtpHeader { fields, length: 12 });
     }
 
     #[test]

@@ -9,11 +9,15 @@ pub use frames::{FRAME_MAX, FrameWriter};
 
 use crate::reader::LinkType;
 use crate::stamp::Stamp;
+use etherparse::{IpHeaders, Ipv4Header, PacketBuilder};
 use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
 
 /// The longest payload of a UDP datagram without jumbograms, over IPv4.
 pub const PAYLOAD_MAX: usize = 65_507;
+
+/// How many routers the packets may pass, as most systems send them.
+const TTL: u8 = 64;
 
 /// Why a datagram or a frame cannot be written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -99,76 +103,31 @@ impl Writer {
         if payload.len() > PAYLOAD_MAX {
             return Err(WriteError::TooLong { got: payload.len() });
         }
-        let packet = match (from.ip(), to.ip()) {
+        let builder = match (from.ip(), to.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 self.identification = self.identification.wrapping_add(1);
-                let addresses = (source.octets(), destination.octets());
-                ipv4(self.identification, addresses, (from.port(), to.port()), payload)
+                let header = Ipv4Header {
+                    identification: self.identification,
+                    dont_fragment: true,
+                    time_to_live: TTL,
+                    source: source.octets(),
+                    destination: destination.octets(),
+                    ..Default::default()
+                };
+                PacketBuilder::ip(IpHeaders::Ipv4(header, Default::default()))
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let addresses = (source.octets(), destination.octets());
-                ipv6(addresses, (from.port(), to.port()), payload)
+                PacketBuilder::ipv6(source.octets(), destination.octets(), TTL)
             }
             (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
                 return Err(WriteError::Families { from, to });
             }
         };
+        let builder = builder.udp(from.port(), to.port());
+        let mut packet = Vec::with_capacity(builder.size(payload.len()));
+        builder.write_to_vec(&mut packet, payload).expect("PAYLOAD_MAX keeps it below 65,536 bytes");
         self.frames.frame(self.interface, at, &packet, comment, out)
     }
-}
-
-fn ipv4(identification: u16, addresses: ([u8; 4], [u8; 4]), ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
-    let datagram = udp(&addresses.0, &addresses.1, ports, payload);
-    let mut packet = Vec::with_capacity(20 + datagram.len());
-    packet.extend([0x45, 0]);
-    packet.extend(length16(20 + datagram.len()).to_be_bytes());
-    packet.extend(identification.to_be_bytes());
-    // Don't fragment; time to live 64; UDP; a checksum to come.
-    packet.extend([0x40, 0, 64, 17, 0, 0]);
-    packet.extend(addresses.0);
-    packet.extend(addresses.1);
-    let checksum = checksum(&[&packet]);
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-    packet.extend(datagram);
-    packet
-}
-
-fn ipv6(addresses: ([u8; 16], [u8; 16]), ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
-    let datagram = udp(&addresses.0, &addresses.1, ports, payload);
-    let mut packet = Vec::with_capacity(40 + datagram.len());
-    packet.extend([0x60, 0, 0, 0]);
-    packet.extend(length16(datagram.len()).to_be_bytes());
-    packet.extend([17, 64]);
-    packet.extend(addresses.0);
-    packet.extend(addresses.1);
-    packet.extend(datagram);
-    packet
-}
-
-fn udp(source: &[u8], destination: &[u8], ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
-    let length = length16(8 + payload.len());
-    let mut datagram = Vec::with_capacity(8 + payload.len());
-    datagram.extend(ports.0.to_be_bytes());
-    datagram.extend(ports.1.to_be_bytes());
-    datagram.extend(length.to_be_bytes());
-    datagram.extend([0, 0]);
-    datagram.extend(payload);
-    let [high, low] = length.to_be_bytes();
-    let sum = checksum(&[source, destination, &[0, 17, high, low], &datagram]);
-    // Zero would mean that there is none (RFC 768).
-    let sum = if sum == 0 { 0xffff } else { sum };
-    datagram[6..8].copy_from_slice(&sum.to_be_bytes());
-    datagram
-}
-
-/// The Internet's checksum, RFC 1071. Every part but the last has an even length.
-fn checksum(parts: &[&[u8]]) -> u16 {
-    let pair = |two: &[u8]| u64::from(two[0]) << 8 | u64::from(two.get(1).copied().unwrap_or(0));
-    let mut sum: u64 = parts.iter().flat_map(|part| part.chunks(2)).map(pair).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !u16::try_from(sum).unwrap_or(0)
 }
 
 fn length16(length: usize) -> u16 {

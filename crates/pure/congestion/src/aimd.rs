@@ -14,7 +14,7 @@
 //!
 //! Friendly pairs of alpha and beta: [`crate::model::friendly_alpha`].
 
-use crate::controller::{Ack, Controller, Flight, Sent, WINDOW_MAX};
+use crate::controller::{Ack, Controller, Flight, WINDOW_MAX, forward, to_reno};
 use crate::millionths::Millionths;
 use crate::reno::{Reno, RenoSettings};
 use crate::settings::{Increase, SettingsError};
@@ -136,21 +136,10 @@ impl Aimd {
 }
 
 impl Controller for Aimd {
-    fn window(&self) -> u64 {
-        self.reno.window()
-    }
-
-    fn slow_start_threshold(&self) -> u64 {
-        self.reno.slow_start_threshold()
-    }
-
-    fn on_late_open(&mut self) {
-        self.reno.on_late_open();
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.reno.on_sent(sent);
-    }
+    forward!(
+        to_reno: window slow_start_threshold on_late_open on_sent on_duplicate_ack
+            on_recovery_ack on_recovered on_idle_timeout backs_off
+    );
 
     fn on_ack(&mut self, ack: &Ack) {
         if self.is_standard() || self.in_slow_start() {
@@ -165,10 +154,6 @@ impl Controller for Aimd {
         self.reno.set(self.fine_window() + more, threshold);
     }
 
-    fn on_duplicate_ack(&mut self, flight: &Flight) {
-        self.reno.on_duplicate_ack(flight);
-    }
-
     fn on_loss(&mut self, flight: &Flight) {
         let halves = self.settings.halve_in_slow_start && (!self.reduced || self.in_slow_start());
         let decreased = self.decreased(flight);
@@ -177,14 +162,6 @@ impl Controller for Aimd {
         if !halves && !self.is_standard() {
             self.set(decreased, decreased);
         }
-    }
-
-    fn on_recovery_ack(&mut self, ack: &Ack) {
-        self.reno.on_recovery_ack(ack);
-    }
-
-    fn on_recovered(&mut self, ack: &Ack) {
-        self.reno.on_recovered(ack);
     }
 
     fn on_timeout(&mut self, flight: &Flight) {
@@ -201,14 +178,6 @@ impl Controller for Aimd {
     fn on_mark(&mut self, flight: &Flight) {
         // As a loss, but nothing is to be sent again (RFC 3168, section 6.1.2).
         self.on_loss(flight);
-    }
-
-    fn on_idle_timeout(&mut self) {
-        self.reno.on_idle_timeout();
-    }
-
-    fn backs_off(&self) -> bool {
-        self.reno.backs_off()
     }
 
     fn on_idle(&mut self, idle: Micros) {

@@ -182,80 +182,56 @@ pub trait Controller: Debug {
     fn on_idle(&mut self, idle: Micros);
 }
 
+/// Writes methods of [`Controller`] that leave all to another controller.
+///
+/// `with` is a macro that is given `self` and the call: it says who the other one is.
+macro_rules! forward {
+    ($with:ident: all) => {
+        $crate::controller::forward!(
+            $with: window slow_start_threshold pacing on_late_open on_sent on_ack
+            on_duplicate_ack on_loss on_recovery_ack on_recovered on_timeout
+            on_mark on_idle_timeout backs_off goes_back fine_timeout wants_rate wave on_idle
+        );
+    };
+    ($with:ident: $($method:ident)+) => { $($crate::controller::forward!(@ $with $method);)+ };
+    (@ $with:ident window) => { #[inline] fn window(&self) -> u64 { $with!(self, window()) } };
+    (@ $with:ident slow_start_threshold) => { #[inline] fn slow_start_threshold(&self) -> u64 { $with!(self, slow_start_threshold()) } };
+    (@ $with:ident pacing) => { #[inline] fn pacing(&self) -> Option<guestright_units::BitsPerSecond> { $with!(self, pacing()) } };
+    (@ $with:ident on_late_open) => { #[inline] fn on_late_open(&mut self) { $with!(self, on_late_open()); } };
+    (@ $with:ident on_sent) => { #[inline] fn on_sent(&mut self, sent: &$crate::controller::Sent) { $with!(self, on_sent(sent)); } };
+    (@ $with:ident on_ack) => { #[inline] fn on_ack(&mut self, ack: &$crate::controller::Ack) { $with!(self, on_ack(ack)); } };
+    (@ $with:ident on_duplicate_ack) => { #[inline] fn on_duplicate_ack(&mut self, flight: &$crate::controller::Flight) { $with!(self, on_duplicate_ack(flight)); } };
+    (@ $with:ident on_loss) => { #[inline] fn on_loss(&mut self, flight: &$crate::controller::Flight) { $with!(self, on_loss(flight)); } };
+    (@ $with:ident on_recovery_ack) => { #[inline] fn on_recovery_ack(&mut self, ack: &$crate::controller::Ack) { $with!(self, on_recovery_ack(ack)); } };
+    (@ $with:ident on_recovered) => { #[inline] fn on_recovered(&mut self, ack: &$crate::controller::Ack) { $with!(self, on_recovered(ack)); } };
+    (@ $with:ident on_timeout) => { #[inline] fn on_timeout(&mut self, flight: &$crate::controller::Flight) { $with!(self, on_timeout(flight)); } };
+    (@ $with:ident on_mark) => { #[inline] fn on_mark(&mut self, flight: &$crate::controller::Flight) { $with!(self, on_mark(flight)); } };
+    (@ $with:ident on_idle_timeout) => { #[inline] fn on_idle_timeout(&mut self) { $with!(self, on_idle_timeout()); } };
+    (@ $with:ident backs_off) => { #[inline] fn backs_off(&self) -> bool { $with!(self, backs_off()) } };
+    (@ $with:ident goes_back) => { #[inline] fn goes_back(&self) -> bool { $with!(self, goes_back()) } };
+    (@ $with:ident fine_timeout) => { #[inline] fn fine_timeout(&self) -> Option<guestright_units::Micros> { $with!(self, fine_timeout()) } };
+    (@ $with:ident wants_rate) => { #[inline] fn wants_rate(&self) -> bool { $with!(self, wants_rate()) } };
+    (@ $with:ident wave) => { #[inline] fn wave(&self) -> Option<u32> { $with!(self, wave()) } };
+    (@ $with:ident on_idle) => { #[inline] fn on_idle(&mut self, idle: guestright_units::Micros) { $with!(self, on_idle(idle)); } };
+}
+
+pub(crate) use forward;
+
+/// For [`forward!`], in controllers that are built on Reno.
+macro_rules! to_reno {
+    ($self:expr, $($call:tt)+) => {
+        $self.reno.$($call)+
+    };
+}
+
+pub(crate) use to_reno;
+
+macro_rules! to_boxed {
+    ($self:expr, $($call:tt)+) => {
+        (**$self).$($call)+
+    };
+}
+
 impl<C: Controller + ?Sized> Controller for Box<C> {
-    fn window(&self) -> u64 {
-        (**self).window()
-    }
-
-    fn slow_start_threshold(&self) -> u64 {
-        (**self).slow_start_threshold()
-    }
-
-    fn pacing(&self) -> Option<BitsPerSecond> {
-        (**self).pacing()
-    }
-
-    fn on_late_open(&mut self) {
-        (**self).on_late_open();
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        (**self).on_sent(sent);
-    }
-
-    fn on_ack(&mut self, ack: &Ack) {
-        (**self).on_ack(ack);
-    }
-
-    fn on_mark(&mut self, flight: &Flight) {
-        (**self).on_mark(flight);
-    }
-
-    fn on_idle_timeout(&mut self) {
-        (**self).on_idle_timeout();
-    }
-
-    fn backs_off(&self) -> bool {
-        (**self).backs_off()
-    }
-
-    fn goes_back(&self) -> bool {
-        (**self).goes_back()
-    }
-
-    fn fine_timeout(&self) -> Option<Micros> {
-        (**self).fine_timeout()
-    }
-
-    fn wants_rate(&self) -> bool {
-        (**self).wants_rate()
-    }
-
-    fn wave(&self) -> Option<u32> {
-        (**self).wave()
-    }
-
-    fn on_duplicate_ack(&mut self, flight: &Flight) {
-        (**self).on_duplicate_ack(flight);
-    }
-
-    fn on_loss(&mut self, flight: &Flight) {
-        (**self).on_loss(flight);
-    }
-
-    fn on_recovery_ack(&mut self, ack: &Ack) {
-        (**self).on_recovery_ack(ack);
-    }
-
-    fn on_recovered(&mut self, ack: &Ack) {
-        (**self).on_recovered(ack);
-    }
-
-    fn on_timeout(&mut self, flight: &Flight) {
-        (**self).on_timeout(flight);
-    }
-
-    fn on_idle(&mut self, idle: Micros) {
-        (**self).on_idle(idle);
-    }
+    forward!(to_boxed: all);
 }

@@ -20,7 +20,7 @@
 
 mod curve;
 
-use crate::controller::{Ack, Controller, Flight, Sent, WINDOW_MAX};
+use crate::controller::{Ack, Controller, Flight, WINDOW_MAX, forward, to_reno};
 use crate::millionths::Millionths;
 use crate::reno::{Reno, RenoSettings};
 use crate::settings::{SettingsError, WindowUnit};
@@ -166,21 +166,7 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
-    fn window(&self) -> u64 {
-        self.reno.window()
-    }
-
-    fn slow_start_threshold(&self) -> u64 {
-        self.reno.slow_start_threshold()
-    }
-
-    fn on_late_open(&mut self) {
-        self.reno.on_late_open();
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.reno.on_sent(sent);
-    }
+    forward!(to_reno: window slow_start_threshold on_late_open on_sent on_duplicate_ack backs_off);
 
     fn on_ack(&mut self, ack: &Ack) {
         self.measure(ack);
@@ -210,10 +196,6 @@ impl Controller for Cubic {
             let threshold = self.slow_start_threshold();
             self.reno.set(next, threshold);
         }
-    }
-
-    fn on_duplicate_ack(&mut self, flight: &Flight) {
-        self.reno.on_duplicate_ack(flight);
     }
 
     fn on_loss(&mut self, flight: &Flight) {
@@ -254,10 +236,6 @@ impl Controller for Cubic {
     fn on_idle_timeout(&mut self) {
         self.reno.on_idle_timeout();
         self.curve = None;
-    }
-
-    fn backs_off(&self) -> bool {
-        self.reno.backs_off()
     }
 
     fn on_idle(&mut self, idle: Micros) {

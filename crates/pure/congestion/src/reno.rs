@@ -70,17 +70,11 @@ impl RenoSettings {
     #[must_use]
     pub const fn linux_2_6_8(segment: u32) -> Self {
         Self {
-            segment,
             initial_window: InitialWindow::Segments(2),
-            initial_threshold: u64::MAX,
             increase: Increase::PerAck,
-            exit: RecoveryExit::Flight,
             halve_window: true,
             grow_unused: false,
-            restart_after_idle: true,
-            unit: WindowUnit::Bytes,
-            halved_max: u64::MAX,
-            lower_repeatedly: false,
+            ..Self::rfc5681(segment)
         }
     }
 
@@ -88,17 +82,9 @@ impl RenoSettings {
     #[must_use]
     pub const fn modern(segment: u32) -> Self {
         Self {
-            segment,
             initial_window: InitialWindow::Rfc6928,
-            initial_threshold: u64::MAX,
             increase: Increase::ByteCounting { limit: 2 },
-            exit: RecoveryExit::Flight,
-            halve_window: true,
-            grow_unused: false,
-            restart_after_idle: true,
-            unit: WindowUnit::Bytes,
-            halved_max: u64::MAX,
-            lower_repeatedly: false,
+            ..Self::linux_2_6_8(segment)
         }
     }
 

@@ -22,7 +22,7 @@
 //! - A mark (ECN): as a loss, without a recovery.
 //! - The first samples after a silence are low, since the silence counts. That is Algorithm 1, and kept.
 
-use crate::controller::{Ack, Controller, Flight, Sent, WINDOW_MAX};
+use crate::controller::{Ack, Controller, Flight, Sent, WINDOW_MAX, forward, to_reno};
 use crate::reno::{Reno, RenoSettings};
 use crate::scale::mul_div;
 use crate::settings::{RecoveryExit, SettingsError, WindowUnit};
@@ -289,17 +289,7 @@ fn weigh(estimate: u64, sum: u64, tau: Micros, interval: Micros) -> u64 {
 }
 
 impl Controller for Westwood {
-    fn window(&self) -> u64 {
-        self.reno.window()
-    }
-
-    fn slow_start_threshold(&self) -> u64 {
-        self.reno.slow_start_threshold()
-    }
-
-    fn on_late_open(&mut self) {
-        self.reno.on_late_open();
-    }
+    forward!(to_reno: window slow_start_threshold on_late_open on_idle_timeout backs_off on_idle);
 
     fn on_sent(&mut self, sent: &Sent) {
         self.last_ack.get_or_insert(sent.now);
@@ -353,18 +343,6 @@ impl Controller for Westwood {
     fn on_mark(&mut self, _flight: &Flight) {
         let (window, pipe) = (self.reno.fine_window(), self.pipe());
         self.reno.set(window.min(pipe), pipe);
-    }
-
-    fn on_idle_timeout(&mut self) {
-        self.reno.on_idle_timeout();
-    }
-
-    fn backs_off(&self) -> bool {
-        self.reno.backs_off()
-    }
-
-    fn on_idle(&mut self, idle: Micros) {
-        self.reno.on_idle(idle);
     }
 }
 

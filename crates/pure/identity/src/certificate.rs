@@ -3,6 +3,7 @@
 use crate::cose::{self, Sealed};
 use crate::{IdentityError, KeyId, MemberId, PublicKey, SecretKey, Suite};
 use ciborium::Value;
+use data_encoding::HEXLOWER;
 use guestright_units::{TeamId, UnixSeconds};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -204,7 +205,7 @@ impl fmt::Display for Role {
 
 impl fmt::Display for CertificateRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 

@@ -3,6 +3,7 @@
 #[cfg(feature = "legacy-suites")]
 use crate::legacy::{LegacyPublic, LegacySecret};
 use crate::{IdentityError, Suite};
+use data_encoding::HEXLOWER;
 use guestright_units::TeamId;
 use p256::ecdsa::signature::{Signer, Verifier};
 use rand::CryptoRng;
@@ -268,7 +269,7 @@ impl fmt::Debug for Signature {
 impl fmt::Display for KeyId {
     /// 48 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 

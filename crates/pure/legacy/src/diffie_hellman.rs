@@ -67,14 +67,10 @@ impl Prime {
     ];
 
     /// What PGPfone 2.1 knows, the shortest first.
-    pub const PGPFONE: [Self; 6] = [
-        Self::PgpFone768,
-        Self::PgpFone1024,
-        Self::PgpFone1536,
-        Self::PgpFone2048,
-        Self::PgpFone3072,
-        Self::PgpFone4096,
-    ];
+    pub const PGPFONE: [Self; 6] = {
+        let [.., a, b, c, d, e, f] = Self::ALL;
+        [a, b, c, d, e, f]
+    };
 
     /// Its length in bits.
     #[must_use]

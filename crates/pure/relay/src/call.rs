@@ -78,6 +78,15 @@ pub enum Event {
     },
 }
 
+/// A datagram that has come in, and how.
+struct Arrival<'a> {
+    side: Side,
+    channel: Channel,
+    from: SocketAddr,
+    datagram: &'a [u8],
+    now: Time,
+}
+
 impl Call {
     /// A call's media begin.
     ///
@@ -142,7 +151,7 @@ impl Call {
         out: &mut Vec<u8>,
         now: Time,
     ) -> Result<Forward, Refusal> {
-        let passed = self.pass(side, channel, from, datagram, out, now);
+        let passed = self.pass(&Arrival { side, channel, from, datagram, now }, out);
         let counters = &mut self.end_mut(side).statistics;
         match passed {
             Ok(_) => {
@@ -185,15 +194,8 @@ impl Call {
         Statistics { a: self.a.statistics(), b: self.b.statistics() }
     }
 
-    fn pass(
-        &mut self,
-        side: Side,
-        channel: Channel,
-        from: SocketAddr,
-        datagram: &[u8],
-        out: &mut Vec<u8>,
-        now: Time,
-    ) -> Result<Forward, Refusal> {
+    fn pass(&mut self, arrival: &Arrival<'_>, out: &mut Vec<u8>) -> Result<Forward, Refusal> {
+        let Arrival { side, channel, from, datagram, now } = *arrival;
         let (near, far) = match side {
             Side::A => (&mut self.a, &mut self.b),
             Side::B => (&mut self.b, &mut self.a),

@@ -1,6 +1,6 @@
 //! What a datagram on a media port is to a relay.
 
-use guestright_voice::rtp::{self, Header, Packet};
+use guestright_wire::rtp::{self, Header, Packet};
 
 /// The header of a receiver report and its sender (RFC 3550, section 6.4.2): the shortest RTCP packet that we pass.
 const RTCP_HEADER_BYTES: usize = 8;

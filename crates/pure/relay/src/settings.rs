@@ -55,7 +55,7 @@ pub struct SideSettings {
     pub control: Option<SocketAddr>,
     /// Whether reports come on the media's port (RFC 5761).
     pub mux: bool,
-    /// Whose datagrams are taken.
+    /// The addresses whose datagrams are accepted.
     pub sources: Sources,
     /// How they are protected.
     pub protection: Protection,

@@ -1,7 +1,7 @@
 //! What is known of one stream by its headers: loss by sequence numbers, and jitter.
 
 use guestright_units::Time;
-use guestright_voice::rtp::Header;
+use guestright_wire::rtp::Header;
 
 /// A jump of more than this is not loss but a new beginning (RFC 3550, appendix A.1).
 const DROPOUT_MAX: u16 = 3_000;

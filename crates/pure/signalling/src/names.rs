@@ -1,6 +1,7 @@
 //! Whom a name means: members of this home, contacts, and keys.
 
 use crate::Uri;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use guestright_identity::KeyId;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -132,14 +133,11 @@ impl Names {
 
 /// A key's name as it is written: 48 hexadecimal digits.
 pub(crate) fn parse_key(text: &str) -> Option<KeyId> {
-    let digits = text.as_bytes();
-    if digits.len() != 48 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if text.len() != 48 {
         return None;
     }
     let mut id = [0; 24];
-    for (byte, pair) in id.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
+    HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut id).ok()?;
     Some(KeyId(id))
 }
 

@@ -10,7 +10,7 @@
 //! ```
 
 use guestright_units::Time;
-use guestright_voice::rtp::{Header, Packet};
+use guestright_wire::rtp::{Header, Packet};
 
 use crate::plan::{PACKET_TICKS, Traffic};
 

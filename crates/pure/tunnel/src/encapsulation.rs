@@ -42,7 +42,7 @@ impl Encapsulation {
     pub fn header_len(self) -> usize {
         match self {
             Self::Raw => 0,
-            Self::Udp => crate::udp::HEADER_LEN,
+            Self::Udp => guestright_wire::udp::HEADER_LEN,
         }
     }
 }

@@ -13,10 +13,10 @@ use crate::esp::{
     SealError, Suite,
 };
 use crate::esp_settings::EspSettings;
-use crate::ip::{self, Packet};
 use crate::l2tp::{Stack, StackError};
 use crate::wireguard::Network;
 use crate::{Counters, Datagrams, DropReason, Endpoint, Opened, PacketSource, PeerStatus, Tally};
+use guestright_wire::ip::{self, Packet};
 
 /// One end of a pair of ESP associations with one peer.
 ///

@@ -9,13 +9,12 @@ pub mod esp;
 mod esp_endpoint;
 #[cfg(feature = "esp")]
 pub mod esp_settings;
-pub mod ip;
 pub mod l2tp;
 pub mod overhead;
 pub mod ppp;
-pub mod udp;
 pub mod wireguard;
 
 pub use endpoint::{Counters, Datagrams, DropReason, Endpoint, Opened, PacketSource, PeerStatus, Run, Tally};
 #[cfg(feature = "esp")]
 pub use esp_endpoint::EspEndpoint;
+pub use guestright_wire::{ip, udp};

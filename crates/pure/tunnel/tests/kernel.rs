@@ -14,14 +14,16 @@ use std::path::{Path, PathBuf};
 
 use aes::Aes128;
 use aes::cipher::{Block, BlockCipherDecrypt as _, KeyInit as _};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use guestright_tunnel::encapsulation::{self, Encapsulation};
 use guestright_tunnel::esp::{
     HEADER_LEN, InboundSa, Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite, WINDOW_DEFAULT,
 };
-use guestright_tunnel::ip::{Ipv4Header, PROTOCOL_IPV4};
 use guestright_tunnel::l2tp::{DataMessage, HEADER_LEN_SHORT, HEADER_LEN_WITH_LENGTH, Stack};
+use guestright_tunnel::overhead;
 use guestright_tunnel::ppp::{self, Frame};
-use guestright_tunnel::{overhead, udp};
+use guestright_wire::ip::{Ipv4Header, PROTOCOL_IPV4};
+use guestright_wire::udp;
 use zeroize::Zeroizing;
 
 /// What the acceptance run sent: packets of voice with 60 and 200 bytes, IP header included.
@@ -204,5 +206,5 @@ fn seed_for(vector: &[u8], sequence: u32) -> Zeroizing<[u8; 32]> {
 
 fn bytes(hex: &str) -> Vec<u8> {
     let hex = hex.strip_prefix("0x").unwrap_or(hex);
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).unwrap()
 }

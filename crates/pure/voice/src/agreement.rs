@@ -24,7 +24,7 @@
 //!
 //! # Datagrams
 //!
-//! `8 | version 1 | kind | 0 | tag (8 bytes) | body`. The first byte is [`Kind::AGREEMENT`](crate::rtp::Kind::AGREEMENT),
+//! `8 | version 1 | kind | 0 | tag (8 bytes) | body`. The first byte is [`Kind::AGREEMENT`](guestright_wire::rtp::Kind::AGREEMENT),
 //! which RFC 7983 and RFC 9443 leave free. The tag is that of the call, so stray datagrams cost a comparison. None is
 //! longer than [`DATAGRAM_MAX`].
 //!

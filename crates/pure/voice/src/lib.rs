@@ -1,10 +1,9 @@
-//! Voice machines: RTP, RTCP, SRTP, playout, and keys that two members agree on.
+//! Voice machines: reports of RTCP, SRTP, playout, and keys that two members agree on.
 //!
 //! No sockets, no clock, no chance of their own: datagrams, encoded sound, the time and seeds come in as arguments. Each
 //! module is of use on its own:
 //!
-//! - [`rtp`]: packets read where they lie, counters that do not wrap, and what a datagram is by its first byte.
-//! - [`rtcp`]: reports in and out, the sums behind them, when the next is due, the round trip.
+//! - [`reports`]: the sums behind the reports of RTCP, when the next is due, the round trip.
 //! - [`srtp`]: packets protected and opened, with replay windows and rollover counters; `a=crypto` lines.
 //! - [`agreement`]: keys for SRTP agreed on end to end, in the media path, between two members who show their
 //!   certificates; four words to read to each other.
@@ -38,8 +37,10 @@
 
 pub mod agreement;
 pub mod playout;
-pub mod rtcp;
-pub mod rtp;
+pub mod reports;
 pub mod session;
 pub mod srtp;
 pub mod tool;
+
+// The formats are in a crate of their own, because captures and relays read them too.
+pub use guestright_wire::rtp;

@@ -28,10 +28,10 @@ pub use statistics::{Heard, Row, Summary};
 
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
 use crate::playout::{Fate, Incoming, Output, Playout, Policy};
-use crate::rtcp::{Ntp, Part, RtcpError, SenderInfo};
-use crate::rtp::{Header, Kind, Packet, RtpError};
 use crate::srtp::{MasterKey, Protect, SrtpError, Unprotect};
 use guestright_units::{Seed, Time};
+use guestright_wire::rtcp::{self, Ntp, Part, RtcpError, SenderInfo};
+use guestright_wire::rtp::{Header, Kind, Packet, RtpError};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use receiver::{Origin, Receiver};
@@ -81,7 +81,7 @@ pub enum SessionError {
 /// What to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Whither; nothing if no address is known yet.
+    /// The address that it goes to; nothing if no address is known yet.
     pub to: Option<SocketAddr>,
     /// RTP, RTCP or key agreement: for a peer without RTP and RTCP on one port, RTCP goes to the port above.
     pub kind: Kind,
@@ -98,7 +98,7 @@ pub enum Event {
     NotAgreed(AgreementError),
     /// The peer sends from another address, and proved that it is the peer.
     PeerMoved {
-        /// Whither media goes from now on.
+        /// The address that media goes to from now on.
         to: SocketAddr,
     },
     /// The peer has begun with another source.
@@ -380,7 +380,7 @@ impl Session {
     fn handle_agreement(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), SessionError> {
         let Some(agreement) = &mut self.agreement else { return Err(SessionError::Kind(Kind::Agreement)) };
         let outcome = agreement.handle_input(datagram, now);
-        // Before there are keys an answer goes back to whence the question came, if nothing else is known.
+        // Before there are keys an answer goes back to the address that the question came from, if nothing else is known.
         if outcome.is_ok() && self.peer.is_none() {
             self.peer = Some(from);
         }
@@ -624,7 +624,7 @@ impl Session {
     }
 
     fn accept_rtcp(&mut self, bytes: &[u8], wire_len: usize, now: Time) -> Result<(), SessionError> {
-        let parts = crate::rtcp::parse(bytes)?;
+        let parts = rtcp::parse(bytes)?;
         self.reports.saw(wire_len);
         let peer = self.receiver.ssrc();
         for part in &parts {
@@ -655,7 +655,7 @@ impl Session {
     /// Protects and sends a compound packet.
     fn send_rtcp(&mut self, parts: &[Part], now: Time) {
         self.scratch.clear();
-        crate::rtcp::emit(parts, &mut self.scratch);
+        rtcp::emit(parts, &mut self.scratch);
         let mut bytes = Vec::new();
         match &mut self.keys {
             Keys::Plain => bytes.clone_from(&self.scratch),

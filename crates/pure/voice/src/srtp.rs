@@ -33,7 +33,7 @@ pub use profile::Profile;
 pub use protect::Protect;
 pub use unprotect::Unprotect;
 
-use crate::rtp::RtpError;
+use guestright_wire::rtp::RtpError;
 use thiserror::Error;
 
 /// So many sources may be protected or opened with one key: softphones take a new one now and then.

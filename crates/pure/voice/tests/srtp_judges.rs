@@ -4,8 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a judge that cannot judge has to say so")]
 
-use guestright_voice::rtp::Header;
 use guestright_voice::srtp::{MasterKey, Profile, Protect, SrtpError, Unprotect};
+use guestright_wire::rtp::Header;
 use rtc_srtp::context::Context;
 use rtc_srtp::crypto::default_provider;
 use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};

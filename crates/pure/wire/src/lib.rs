@@ -1,3 +1,15 @@
-//! Headers that several crates read and write: IP, UDP, RTP, RTCP, SDP
+//! Headers that several crates read and write: IP, UDP, RTP, RTCP, SDP.
+//!
+//! In: bytes of a packet. Out: its fields, borrowed where that is possible, or why it is none. The other way, fields are
+//! written in front of a payload or appended to a buffer. No parser panics, whatever the bytes.
+//!
+//! - [`ip`], [`udp`]: the headers around and inside a tunnel's packets, read and written in place.
+//! - [`rtp`]: packets read where they lie, counters that do not wrap, and what a datagram is by its first byte.
+//! - [`rtcp`]: reports, read and written.
+//! - [`sdp`]: session descriptions, read and written.
 
+pub mod ip;
+pub mod rtcp;
+pub mod rtp;
 pub mod sdp;
+pub mod udp;

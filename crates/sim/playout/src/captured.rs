@@ -3,7 +3,7 @@
 use crate::trace::{PACKETS_MAX, Packet, Trace, TraceError};
 use guestright_capture::{CaptureError, Decoded, Reader, RtpHeader, decode, is_rtcp};
 use guestright_units::{Micros, Time};
-use guestright_voice::rtp::{COMFORT_NOISE, WidenTimestamp};
+use guestright_wire::rtp::{COMFORT_NOISE, Header, WidenTimestamp};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -30,7 +30,7 @@ pub enum CapturedError {
 #[derive(Clone, Copy)]
 struct Seen {
     at: Time,
-    header: RtpHeader,
+    header: Header,
 }
 
 /// Packets of each source, in the order of the file.
@@ -90,6 +90,7 @@ fn sources(file: &[u8]) -> Result<Sources, CaptureError> {
         }
         if let (Some(header), Some(at)) = (RtpHeader::parse(datagram.payload, datagram.missing), datagram.at)
         {
+            let header = header.fields;
             sources.entry(header.ssrc).or_default().push(Seen { at: at.time(), header });
             count += 1;
         }

@@ -7,14 +7,15 @@
 //! RFC 3168, sections 5 and 6.1.
 
 use crate::tcp::Segment;
+use etherparse::{IpEcn, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement};
 use std::net::SocketAddrV4;
 
-/// From whom to whom, and with which options.
+/// The addresses and options of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrapping {
-    /// Who sends it.
+    /// The sender.
     pub source: SocketAddrV4,
-    /// Whom it goes to.
+    /// The receiver.
     pub destination: SocketAddrV4,
     /// Whether it carries timestamps; as in the settings of its end.
     pub timestamps: bool,
@@ -28,76 +29,68 @@ pub struct Wrapping {
 /// not. A window of more than 65535 bytes is written as 65535: the simulator's SYN has no window scale option.
 #[must_use]
 pub fn ipv4_packet(segment: &Segment, wrapping: &Wrapping) -> Vec<u8> {
-    let mut tcp = header(segment, wrapping);
-    tcp.resize(tcp.len() + usize::from(segment.len), 0);
-    let source = wrapping.source.ip().octets();
-    let destination = wrapping.destination.ip().octets();
-    // Longer than 65535 only if a segment was made that no setting lets be.
-    let tcp_len = u16::try_from(tcp.len()).unwrap_or(u16::MAX);
-    let [high, low] = tcp_len.to_be_bytes();
-    let pseudo_header = [&source[..], &destination[..], &[0, PROTOCOL_TCP, high, low]].concat();
-    let sum = checksum(&[&pseudo_header, &tcp]);
-    tcp[16..18].copy_from_slice(&sum);
-
-    let mut packet = Vec::with_capacity(20 + tcp.len());
-    // Version 4, five words; no class of service. ECT(0) is 2, CE is 3 (RFC 3168, section 5).
+    // ECT(0) is 2, CE is 3 (RFC 3168, section 5).
     let ecn = if segment.flags.marked { 3 } else { u8::from(segment.flags.capable) << 1 };
-    packet.extend([0x45, ecn]);
-    packet.extend(tcp_len.saturating_add(20).to_be_bytes());
-    // Identification 0, not to be fragmented (RFC 6864 lets it be), time to live 64, no checksum yet.
-    packet.extend([0, 0, 0x40, 0, 64, PROTOCOL_TCP, 0, 0]);
-    packet.extend(source);
-    packet.extend(destination);
-    let sum = checksum(&[&packet]);
-    packet[10..12].copy_from_slice(&sum);
-    packet.extend(tcp);
+    let ip = Ipv4Header {
+        ecn: IpEcn::try_new(ecn).expect("two bits"),
+        // Not to be fragmented, so the identification may be 0 (RFC 6864).
+        identification: 0,
+        dont_fragment: true,
+        time_to_live: 64,
+        source: wrapping.source.ip().octets(),
+        destination: wrapping.destination.ip().octets(),
+        ..Default::default()
+    };
+    let payload = vec![0; segment.len.into()];
+    let builder =
+        PacketBuilder::ip(IpHeaders::Ipv4(ip, Default::default())).tcp_header(header(segment, wrapping));
+    let mut packet = Vec::with_capacity(builder.size(payload.len()));
+    builder
+        .write_to_vec(&mut packet, &payload)
+        .expect("no setting lets a segment be longer than 65,535 bytes");
     packet
 }
 
-const PROTOCOL_TCP: u8 = 6;
-
-fn header(segment: &Segment, wrapping: &Wrapping) -> Vec<u8> {
+fn header(segment: &Segment, wrapping: &Wrapping) -> TcpHeader {
     let flags = segment.flags;
-    let mut bytes = Vec::with_capacity(60);
-    bytes.extend(wrapping.source.port().to_be_bytes());
-    bytes.extend(wrapping.destination.port().to_be_bytes());
-    bytes.extend(wrapped(segment.seq, !flags.syn).to_be_bytes());
     // Everything but the first SYN acknowledges something, if only the other's SYN.
     let acknowledges = flags.ack || !flags.syn;
-    bytes.extend(if acknowledges { wrapped(segment.ack, true) } else { 0 }.to_be_bytes());
-    let sack: Vec<(u64, u64)> = segment.sack.blocks(segment.ack).collect();
-    // One to three blocks of two words, and one for kind and length.
-    let sack_words = [0, 3, 5, 7][sack.len().min(3)];
-    let words = 5 + if wrapping.timestamps { 3 } else { 0 } + u8::from(flags.syn) + sack_words;
-    bytes.push(words << 4);
-    bytes.push(
-        u8::from(flags.fin)
-            | u8::from(flags.syn) << 1
-            | u8::from(acknowledges) << 4
-            | u8::from(flags.echo) << 6
-            | u8::from(flags.reduced) << 7,
-    );
     let window = if flags.ack { segment.window } else { u32::from(u16::MAX) };
-    bytes.extend(u16::try_from(window).unwrap_or(u16::MAX).to_be_bytes());
-    // Checksum, urgent pointer.
-    bytes.extend([0; 4]);
+    let mut header = TcpHeader {
+        source_port: wrapping.source.port(),
+        destination_port: wrapping.destination.port(),
+        sequence_number: wrapped(segment.seq, !flags.syn),
+        acknowledgment_number: if acknowledges { wrapped(segment.ack, true) } else { 0 },
+        fin: flags.fin,
+        syn: flags.syn,
+        ack: acknowledges,
+        ece: flags.echo,
+        cwr: flags.reduced,
+        window_size: u16::try_from(window).unwrap_or(u16::MAX),
+        ..TcpHeader::default()
+    };
+    header.set_options(&options(segment, wrapping)).expect("a SYN has no blocks, and three blocks fit");
+    header
+}
+
+/// The options in the order and with the padding of RFC 7323, appendix A.
+fn options(segment: &Segment, wrapping: &Wrapping) -> Vec<TcpOptionElement> {
+    use TcpOptionElement::{MaximumSegmentSize, Noop, SelectiveAcknowledgement, Timestamp};
+    let flags = segment.flags;
+    let mut options = Vec::new();
     if flags.syn {
-        bytes.extend([2, 4]);
-        bytes.extend(wrapping.segment.to_be_bytes());
+        options.push(MaximumSegmentSize(wrapping.segment));
     }
     if wrapping.timestamps {
-        bytes.extend([1, 1, 8, 10]);
-        bytes.extend(segment.stamp.to_be_bytes());
-        bytes.extend(if flags.ack { segment.echo } else { 0 }.to_be_bytes());
+        options.extend([Noop, Noop, Timestamp(segment.stamp, if flags.ack { segment.echo } else { 0 })]);
     }
-    if sack_words > 0 {
-        bytes.extend([1, 1, 5, sack_words * 4 - 2]);
-        for (first, end) in sack {
-            bytes.extend(wrapped(first, true).to_be_bytes());
-            bytes.extend(wrapped(end, true).to_be_bytes());
-        }
+    let block = |(first, end)| (wrapped(first, true), wrapped(end, true));
+    let mut blocks = segment.sack.blocks(segment.ack).map(block);
+    if let Some(first) = blocks.next() {
+        let others = [blocks.next(), blocks.next(), None];
+        options.extend([Noop, Noop, SelectiveAcknowledgement(first, others)]);
     }
-    bytes
+    options
 }
 
 /// An offset as a sequence number; behind the SYN, which has 0.
@@ -106,25 +99,12 @@ const fn wrapped(offset: u64, behind_syn: bool) -> u32 {
     (offset + behind_syn as u64) as u32
 }
 
-/// The Internet checksum (RFC 1071) of `parts`, each of which but the last has an even length.
-fn checksum(parts: &[&[u8]]) -> [u8; 2] {
-    let mut sum = 0_u32;
-    for part in parts {
-        for pair in part.chunks(2) {
-            let word = u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
-            sum += u32::from(word);
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-    }
-    let [_, _, high, low] = (!sum).to_be_bytes();
-    [high, low]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tcp::{Flags, Flow};
-    use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
+    use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+    use guestright_wire::ip::Sum;
     use proptest::prelude::*;
     use std::net::Ipv4Addr;
 
@@ -165,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// By a parser that is not ours.
+        /// By a parser that is not ours; the checksums by a sum that is not its own.
         #[test]
         fn parses_as_what_it_is(
             (seq, ack) in (0_u64..1 << 40, 0_u64..1 << 40),
@@ -181,6 +161,14 @@ mod tests {
                 segment.sack.push(ack, ack + u64::from(from), ack + u64::from(from + len));
             }
             let bytes = ipv4_packet(&segment, &wrapping(timestamps));
+            let checksum = |parts: &[&[u8]]| {
+                let mut sum = Sum::default();
+                parts.iter().for_each(|part| sum.add(part));
+                sum.checksum()
+            };
+            let tcp_len = u16::try_from(bytes.len() - 20).unwrap().to_be_bytes();
+            prop_assert_eq!(checksum(&[&bytes[..20]]), 0);
+            prop_assert_eq!(checksum(&[&bytes[12..20], &[0, 6], &tcp_len, &bytes[20..]]), 0);
             prop_assert_eq!(bytes.len(), crate::tcp::packet_bytes(&segment, 40, timestamps) as usize);
             let parsed = SlicedPacket::from_ip(&bytes).unwrap();
             let Some(NetSlice::Ipv4(ip)) = parsed.net else { panic!("not IPv4") };

@@ -23,7 +23,8 @@ use guestright_firewall::{
     interface_address, neighbour,
 };
 
-use place::{ACCESS_POINT, PATIENCE, PORT, Place, SERVER, W1, W2, eventually, mac, until};
+use guestright_netns::testing::{PATIENCE, eventually, until};
+use place::{ACCESS_POINT, PORT, Place, SERVER, W1, W2, mac};
 
 /// IPv4 and UDP headers.
 const HEADERS: u64 = 28;
@@ -277,7 +278,7 @@ fn closing_misses_no_packet_of_a_running_flow() {
         }
         let wanted = 1_000_000 + 100_000 * round;
         let carried = || place.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
-        until(|| carried().down > wanted && carried().up > wanted);
+        until("both directions to be counted", || carried().down > wanted && carried().up > wanted);
         let last = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
         (up, down) = (up + last.up, down + last.down);
         eventually((up, down), || (place.heard("net"), place.heard("w1")));

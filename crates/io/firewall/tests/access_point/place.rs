@@ -5,15 +5,15 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use guestright_firewall::{Firewall, MacAddress, Settings, Shaping};
+use guestright_netns::testing::{self, PATIENCE};
 use guestright_netns::{LinkOptions, Sandbox, World};
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const PORT: u16 = 4_500;
 pub(crate) const W1: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 pub(crate) const W2: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 3);
@@ -48,23 +48,13 @@ impl Place {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     pub(crate) fn inside_as(test: &str, offload: bool, part: Option<&str>) -> Option<Self> {
         const PART: &str = "GUESTRIGHT_TEST_PART";
-        if Sandbox::inside() {
-            if part.is_some() && std::env::var(PART).ok().as_deref() != part {
-                return None;
-            }
-            Sandbox::prepare().unwrap();
-            return Some(Self::build(offload));
+        if Sandbox::inside() && part.is_some() && std::env::var(PART).ok().as_deref() != part {
+            return None;
         }
-        let mode = Sandbox::probe().expect("this computer can make sandboxes");
-        let program = std::env::current_exe().unwrap();
-        let mut command =
-            Sandbox::command(mode, &program, ["--exact", test, "--nocapture", "--include-ignored"]);
-        let output = command.env(PART, part.unwrap_or_default()).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
-        None
+        let arrange = |command: &mut Command| {
+            command.arg("--include-ignored").env(PART, part.unwrap_or_default());
+        };
+        testing::inside_with(test, arrange).then(|| Self::build(offload))
     }
 
     pub(crate) fn build(segmentation_offload: bool) -> Self {
@@ -179,7 +169,7 @@ impl Place {
             drops.retain(|name, count| wanted.iter().any(|(each, least)| each == name && *count < *least));
             drops
         };
-        eventually(BTreeMap::new(), short);
+        testing::eventually(BTreeMap::new(), short);
     }
 
     /// Applies a ruleset text on a host.
@@ -239,21 +229,4 @@ impl Drop for Echo {
 
 pub(crate) fn mac(number: u8) -> MacAddress {
     MacAddress::new([2, 0, 0x5e, 0x10, 0, number]).unwrap()
-}
-
-pub(crate) fn until(mut what: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !what() {
-        assert!(Instant::now() < deadline, "waited in vain");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Waits until `got` returns what is wanted, and says what it returned last if it never does.
-pub(crate) fn eventually<T: PartialEq + std::fmt::Debug>(wanted: T, mut got: impl FnMut() -> T) {
-    let deadline = Instant::now() + PATIENCE;
-    while got() != wanted && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert_eq!(got(), wanted);
 }

@@ -9,8 +9,10 @@ use guestright_firewall::{
     translated_ports,
 };
 
+use guestright_netns::testing::eventually;
+
 use crate::HEADERS;
-use crate::place::{Place, W1, W2, eventually, mac};
+use crate::place::{Place, W1, W2, mac};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const TUNNEL: u16 = 51_820;

@@ -18,6 +18,7 @@ use guestright_firewall::{
     Changes, FirewallError, KillSwitch, Passage, Surroundings, VisitorMeter, clean_up,
 };
 
+use guestright_netns::testing::until;
 use place::{MARK, Place, V, passage, surroundings};
 
 #[test]
@@ -237,7 +238,7 @@ for _ in range(int(sys.argv[2])):
         let (size_text, count_text) = (size.to_string(), count.to_string());
         place.world.run("w", "python3", &["-c", SEND, &size_text, &count_text]).unwrap();
         let wanted = count * 20 * (size + 28);
-        place.until("the access point to have heard all", || place.heard_bytes() - there >= wanted);
+        until("the access point to have heard all", || place.heard_bytes() - there >= wanted);
         let after = place.on("w", || meter.read()).unwrap();
         assert_eq!(place.heard_bytes() - there, wanted, "the access point counts datagrams");
         let counted = after.up - before.up;
@@ -267,14 +268,14 @@ fn whatever_may_mean_another_access_point_is_told_at_once() {
     ] {
         let before = told.load(Ordering::SeqCst);
         place.world.run("w", "ip", &command.split(' ').collect::<Vec<_>>()).unwrap();
-        place.until(command, || told.load(Ordering::SeqCst) > before);
+        until(command, || told.load(Ordering::SeqCst) > before);
     }
     // Far more at once than the kernel keeps for us is still news, and not an error.
     let before = told.load(Ordering::SeqCst);
     let many = "for n in $(seq 1 250); do for m in 1 2 3 4; do echo address add 10.78.$m.$n/32 dev wlan0; done; done \
                 | ip -batch -";
     place.world.run("w", "sh", &["-c", many]).unwrap();
-    place.until("word of many changes", || told.load(Ordering::SeqCst) > before);
+    until("word of many changes", || told.load(Ordering::SeqCst) > before);
     drop(changes);
     let after = told.load(Ordering::SeqCst);
     place.world.run("w", "ip", &["link", "set", "wlan0", "down"]).unwrap();

@@ -3,15 +3,12 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use guestright_firewall::{KillSwitch, Passage, Surroundings};
-use guestright_netns::{LinkOptions, Sandbox, World};
+use guestright_netns::testing::{self, PATIENCE};
+use guestright_netns::{LinkOptions, World};
 use socket2::{Domain, Socket, Type};
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const V: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub(crate) const MARK: u32 = 26_482;
 const HOME: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(203, 0, 113, 5), 51_820);
@@ -40,19 +37,7 @@ pub(crate) struct Place {
 impl Place {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     pub(crate) fn inside(test: &str) -> Option<Self> {
-        if Sandbox::inside() {
-            Sandbox::prepare().unwrap();
-            return Some(Self::build());
-        }
-        let mode = Sandbox::probe().expect("this computer can make sandboxes");
-        let program = std::env::current_exe().unwrap();
-        let mut command = Sandbox::command(mode, &program, ["--exact", test, "--nocapture"]);
-        let output = command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
-        None
+        testing::inside(test).then(Self::build)
     }
 
     fn build() -> Self {
@@ -108,15 +93,7 @@ impl Place {
     }
 
     pub(crate) fn until_held(&self, switch: &KillSwitch, kind: &str, least: u64) {
-        self.until(kind, || self.held(switch, kind) >= least);
-    }
-
-    pub(crate) fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !done() {
-            assert!(Instant::now() < deadline, "waited in vain for {what}");
-            thread::sleep(Duration::from_millis(5));
-        }
+        testing::until(kind, || self.held(switch, kind) >= least);
     }
 
     pub(crate) fn udp(&self, host: &str, address: &str) -> UdpSocket {

@@ -30,6 +30,20 @@ fn finds_the_router_and_its_service() {
 }
 
 #[test]
+fn reads_xml_as_xml() {
+    let quiet =
+        description("/ctl").replace("<root>", "<root xmlns=\"urn:schemas-upnp-org:device-1-0\" a='1'>");
+    let quiet = quiet.replace("<service>", "<service ><!-- <service></service> -->");
+    assert_eq!(parse_description(&format!("\r\n{quiet}\0"), &place()).unwrap().control.path, "/ctl");
+    let namespaced = "<m:R xmlns:m='urn:x'><NewExternalIPAddress xmlns:dt='urn:y' dt:dt='string'> 11.22.33.44\n\
+        </NewExternalIPAddress></m:R>";
+    assert_eq!(parse_address(200, namespaced), Ok(Ipv4Addr::new(11, 22, 33, 44)));
+    // Entities of one's own are how a small text becomes a large one.
+    let entities = "<!DOCTYPE x [<!ENTITY a '11.22.33.44'>]><NewExternalIPAddress>&a;</NewExternalIPAddress>";
+    assert_eq!(parse_address(200, entities), Err(UpnpError::Missing("address")));
+}
+
+#[test]
 fn nobody_is_called_but_the_router() {
     for control in
         ["http://192.168.1.2/x", "http://evil.example/x", "/a b", "/a\r\nHost: b", "https://192.168.1.1/"]

@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use guestright_strongswan::{DataPlane, Profile, Secret, Settings};
 
-use place::{ALICE, BOB, HOME, IDENTITY, Place, TEAM_SECRET, member, until};
+use guestright_netns::testing::until;
+use place::{ALICE, BOB, HOME, IDENTITY, Place, TEAM_SECRET, member};
 use stock::ClientSettings;
 
 fn alice() -> ClientSettings<'static> {

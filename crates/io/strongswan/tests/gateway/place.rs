@@ -9,8 +9,9 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use guestright_netns::testing::{self, PATIENCE};
 use guestright_netns::{LinkOptions, Sandbox, World};
 use guestright_strongswan::{Certificate, DataPlane, Gateway, Member, Profile, Secret, Settings};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -18,8 +19,6 @@ use tracing::field::{Field, Visit};
 
 use crate::stock::Client;
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// No test in a sandbox goes on for longer.
 const LIFE_MAX: Duration = Duration::from_secs(300);
 
@@ -47,18 +46,8 @@ impl Place {
                 println!("the test took more than {LIFE_MAX:?}");
                 std::process::exit(1);
             });
-            Sandbox::prepare().unwrap();
-            return Some(Self::build());
         }
-        let mode = Sandbox::probe().expect("this computer can make sandboxes");
-        let program = std::env::current_exe().unwrap();
-        let mut command = Sandbox::command(mode, &program, ["--exact", test, "--nocapture"]);
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
-        None
+        testing::inside(test).then(Self::build)
     }
 
     fn build() -> Self {
@@ -206,14 +195,6 @@ impl Place {
 pub(crate) fn member(&(name, secret, last): &(&str, &str, u8)) -> Member {
     let address = [10, 78, 0, last].into();
     Member { name: name.to_owned(), address, secret: Secret::new(secret).unwrap() }
-}
-
-pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// So long one try of several waits for an answer.

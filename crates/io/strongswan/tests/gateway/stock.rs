@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use guestright_netns::testing::PATIENCE;
 use guestright_netns::{Process, World};
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a client is configured with. The rest is what roaming clients commonly have: a virtual address, and a new
 /// connection when the gateway is silent.

@@ -11,11 +11,10 @@
 
 mod place;
 
+use guestright_netns::testing::{PATIENCE, until};
 use guestright_tunnel::{DropReason, Endpoint};
 use guestright_wireguard::Peer;
-use place::{
-    End, INSIDE_CLIENT, INSIDE_SERVER, PATIENCE, PORT, Place, SERVER, client_peer, key, server_peer, until,
-};
+use place::{End, INSIDE_CLIENT, INSIDE_SERVER, PORT, Place, SERVER, client_peer, key, server_peer};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,8 @@
 //! The place where the tests happen: a client and a server, a router with NAT between them, somebody behind the
 //! client; and the ends of tunnels in this process.
 
-use guestright_netns::{LinkOptions, Process, Sandbox, World};
+use guestright_netns::testing::{self, PATIENCE};
+use guestright_netns::{LinkOptions, Process, World};
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::wireguard::{PrivateKey, PublicKey};
 use guestright_units::Micros;
@@ -13,8 +14,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The server, as the client's network reaches it, and its tunnel's port.
 pub(crate) const SERVER: &str = "198.51.100.2:51820";
 pub(crate) const PORT: u16 = 51_820;
@@ -36,18 +35,7 @@ pub(crate) struct End {
 impl Place {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     pub(crate) fn inside(test: &str) -> Option<Self> {
-        if Sandbox::inside() {
-            Sandbox::prepare().unwrap();
-            return Some(Self::build());
-        }
-        let mode = Sandbox::probe().expect("this computer can make sandboxes");
-        let program = std::env::current_exe().unwrap();
-        let output = Sandbox::command(mode, &program, ["--exact", test, "--nocapture"]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "inside: {text}\n{stderr}");
-        None
+        testing::inside(test).then(Self::build)
     }
 
     fn build() -> Self {
@@ -199,16 +187,6 @@ pub(crate) fn client_peer() -> Peer {
 pub(crate) fn server_peer() -> Peer {
     let allowed_ips = vec!["10.98.0.0/24".parse().unwrap()];
     Peer { allowed_ips, address: Some(SERVER.parse().unwrap()), ..Peer::new(public(1)) }
-}
-
-/// Waits until something is so.
-pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) -> Duration {
-    let started = Instant::now();
-    while !so() {
-        assert!(started.elapsed() < PATIENCE, "in time: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    started.elapsed()
 }
 
 /// Bytes that say where they belong.

@@ -6,6 +6,7 @@ use crate::rtp::{RtpHeader, static_payload_type};
 use crate::sdp::{Agreements, Mapping};
 use crate::stamp::Stamp;
 use guestright_units::Micros;
+use guestright_wire::rtp::Header;
 use std::collections::BTreeMap;
 
 /// One packet of a stream.
@@ -27,8 +28,8 @@ pub struct Heard {
 
 impl Heard {
     pub(super) fn new(at: Stamp, header: &RtpHeader, length: usize) -> Self {
-        let RtpHeader { payload_type, marker, sequence, timestamp, length: own, .. } = *header;
-        let payload = u32::try_from(length.saturating_sub(own)).unwrap_or(u32::MAX);
+        let Header { payload_type, marker, sequence, timestamp, .. } = header.fields;
+        let payload = u32::try_from(length.saturating_sub(header.length)).unwrap_or(u32::MAX);
         Self { at, payload_type, marker, sequence, timestamp, payload }
     }
 }

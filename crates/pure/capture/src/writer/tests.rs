@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Decoded, Reader, decode};
+use guestright_wire::ip::Sum;
 use proptest::prelude::*;
 
 fn address(ip: &str, port: u16) -> SocketAddr {
@@ -54,11 +55,31 @@ fn read_all(file: &[u8]) -> Vec<(Option<Stamp>, LinkType, u32, Vec<u8>)> {
     found
 }
 
+/// The bytes of both families, by hand; the checksums by a sum that is not the writer's.
 #[test]
-fn checksums_are_those_of_the_standards() {
-    // RFC 1071, section 3, and a header worked by hand.
-    assert_eq!(checksum(&[&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
-    assert_eq!(checksum(&[&[0x12, 0x34], &[0x56]]), !(0x1234 + 0x5600));
+fn packets_are_those_of_the_standards() {
+    let packets = [("192.0.2.1", "198.51.100.7"), ("2001:db8::1", "2001:db8::2")].map(|(from, to)| {
+        let mut out = Vec::new();
+        let mut writer = Writer::new("test", "call", &mut out);
+        writer.packet(Stamp(0), address(from, 4_000), address(to, 5_000), b"odd", &mut out).unwrap();
+        read_all(&out).pop().unwrap().3
+    });
+    let [four, six] = &packets;
+    let checksum = |parts: &[&[u8]]| {
+        let mut sum = Sum::default();
+        parts.iter().for_each(|part| sum.add(part));
+        sum.checksum()
+    };
+    assert_eq!(four[..10], [0x45, 0, 0, 31, 0, 1, 0x40, 0, 64, 17]);
+    assert_eq!(four[12..20], [192, 0, 2, 1, 198, 51, 100, 7]);
+    assert_eq!(checksum(&[&four[..20]]), 0);
+    assert_eq!(checksum(&[&four[12..20], &[0, 17, 0, 11], &four[20..]]), 0);
+    assert_eq!(six[..8], [0x60, 0, 0, 0, 0, 11, 17, 64]);
+    assert_eq!(checksum(&[&six[8..40], &[0, 17, 0, 11], &six[40..]]), 0);
+    for datagram in [&four[20..], &six[40..]] {
+        assert_eq!(datagram[..6], [0x0f, 0xa0, 0x13, 0x88, 0, 11]);
+        assert_eq!(datagram[8..], *b"odd");
+    }
 }
 
 proptest! {

@@ -1,14 +1,14 @@
 use super::*;
 use crate::aimd::AimdSettings;
 use crate::bbr::BbrSettings;
-use crate::controller::{RateSample, WINDOW_MAX, WaveReport};
+use crate::controller::{Ack, Flight, RateSample, Sent, WINDOW_MAX, WaveReport};
 use crate::cubic::CubicSettings;
 use crate::millionths::Millionths;
 use crate::real::RealSettings;
 use crate::reno::RenoSettings;
 use crate::vegas::VegasSettings;
 use crate::westwood::{WestwoodFilter, WestwoodSettings};
-use guestright_units::Time;
+use guestright_units::{Micros, Time};
 use proptest::prelude::*;
 
 /// One of each, and of their variants, for segments of that size.

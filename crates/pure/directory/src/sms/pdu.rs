@@ -2,6 +2,7 @@
 
 use super::{SmsError, Timestamp, USER_DATA_MAX, alphabet};
 use crate::TelephoneNumber;
+use data_encoding::{HEXUPPER, HEXUPPER_PERMISSIVE};
 
 /// Data coding scheme: 8-bit data, no class (3GPP TS 23.038 section 4).
 const EIGHT_BIT: u8 = 0x04;
@@ -291,7 +292,7 @@ impl Party {
 
 /// Upper-case hexadecimal digits, as modems speak.
 pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+    HEXUPPER.encode(bytes)
 }
 
 /// The bytes that hexadecimal digits stand for.
@@ -299,11 +300,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 /// # Errors
 /// [`SmsError::Hex`].
 pub fn from_hex(text: &str) -> Result<Vec<u8>, SmsError> {
-    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(SmsError::Hex);
-    }
-    let byte = |pair: &[u8]| str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    text.as_bytes().chunks_exact(2).map(byte).collect::<Option<_>>().ok_or(SmsError::Hex)
+    HEXUPPER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| SmsError::Hex)
 }
 
 #[cfg(test)]

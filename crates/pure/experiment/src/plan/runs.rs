@@ -4,6 +4,7 @@ use super::Plan;
 use super::grid::completed;
 use crate::settings::Settings;
 use crate::value::Value;
+use data_encoding::HEXLOWER;
 use guestright_units::Seed;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -34,7 +35,7 @@ pub struct RunKey(pub [u8; 16]);
 
 impl fmt::Display for RunKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 

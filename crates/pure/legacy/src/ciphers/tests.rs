@@ -3,14 +3,13 @@ use super::{BLOCK, UnpermutedDes, ZERO_IV, cbc_decrypt, cbc_encrypt, cfb_decrypt
 use blowfish::Blowfish;
 use cbc::cipher::consts::U8;
 use cbc::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use des::{Des, TdesEde3};
 use idea::Idea;
 use proptest::prelude::*;
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.chars().filter_map(|c| c.to_digit(16)).map(|d| u8::try_from(d).unwrap()).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    HEXLOWER_PERMISSIVE.decode(text.replace(char::is_whitespace, "").as_bytes()).unwrap()
 }
 
 fn block(text: &str) -> [u8; BLOCK] {

@@ -1,6 +1,7 @@
 //! Against the RFCs, against arithmetic that is done otherwise, and against what an attacker would send.
 
 use super::*;
+use data_encoding::HEXLOWER;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 
@@ -9,7 +10,7 @@ fn number(bytes: &[u8], bits: u32) -> BoxedUint {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(bytes)
 }
 
 /// Fermat's test to the base 2: no composite number passes it by chance at these lengths.

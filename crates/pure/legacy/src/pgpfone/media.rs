@@ -4,8 +4,8 @@ use super::codec::{Codec, TIMESTAMP_LEN};
 use super::playpoint::Playpoint;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Config, Fate, Incoming, Playout};
-use guestright_voice::rtp::WidenTimestamp;
 use guestright_voice::session::Heard;
+use guestright_wire::rtp::WidenTimestamp;
 
 /// The longest that the buffer adds. PGPfone throws away what waits beyond a second at most.
 const DELAY_MAX: Micros = Micros::from_millis(1_000);

@@ -4,7 +4,7 @@
 use super::cipher::Key;
 use super::config::Protocol;
 use crate::ciphers::BLOCK;
-use guestright_voice::rtcp::{self, Part};
+use guestright_wire::rtcp::{self, Part};
 
 /// What is said.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@ use super::config::{Config, Form, Protocol};
 use super::rtp;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{self, Counts, Fate, Fixed, Incoming, Output, Playout, Sound};
-use guestright_voice::rtp::{WidenSequence, WidenTimestamp};
 use guestright_voice::session::Heard;
+use guestright_wire::rtp::{WidenSequence, WidenTimestamp};
 use md5::{Digest as _, Md5};
 use std::collections::VecDeque;
 

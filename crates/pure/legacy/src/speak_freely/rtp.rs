@@ -4,7 +4,7 @@
 use super::cipher::Key;
 use super::config::Form;
 use crate::ciphers::BLOCK;
-use guestright_voice::rtp::{HEADER_LEN, Header, Packet, RtpError};
+use guestright_wire::rtp::{HEADER_LEN, Header, Packet, RtpError};
 use thiserror::Error;
 
 /// Why bytes are not a packet of sound of RTP mode.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use zeroize::Zeroizing;
 
@@ -38,28 +39,19 @@ impl HexKey {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        if !text.len().is_multiple_of(2) || text.len() > 2 * BYTES_MAX || !text.is_ascii() {
+        if !text.len().is_multiple_of(2) || text.len() > 2 * BYTES_MAX {
             return None;
         }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(text.len() / 2));
-        for [high, low] in text.as_bytes().as_chunks().0 {
-            let digit =
-                |letter: u8| char::from(letter).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            bytes.push(digit(*high)? << 4 | digit(*low)?);
-        }
+        // Into a buffer that is wiped: part of a mistyped key is a secret too.
+        let mut bytes = Zeroizing::new(vec![0; text.len() / 2]);
+        HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut bytes).ok()?;
         Some(Self(bytes))
     }
 }
 
 /// Bytes in hexadecimal.
 pub(super) fn to_hex(bytes: &[u8]) -> Zeroizing<String> {
-    let mut text = Zeroizing::new(String::with_capacity(bytes.len() * 2));
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 0x0f] {
-            text.push(char::from_digit(u32::from(digit), 16).expect("four bits are one digit"));
-        }
-    }
-    text
+    Zeroizing::new(HEXLOWER.encode(bytes))
 }
 
 impl fmt::Debug for HexKey {

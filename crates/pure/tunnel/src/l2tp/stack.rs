@@ -6,9 +6,9 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::{DataMessage, HEADER_LEN_SHORT, HEADER_LEN_WITH_LENGTH, MessageError, PORT, write_header};
-use crate::ip::{IpError, Packet};
 use crate::ppp::{self, Frame, PppError};
-use crate::udp;
+use guestright_wire::ip::{IpError, Packet};
+use guestright_wire::udp;
 
 /// One session of one tunnel, whose numbers both ends know beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,50 +33,38 @@ impl PrivateKey {
         key
     }
 
-    /// The key with these bytes, as they are.
-    #[must_use]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The secret itself.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
     /// Its public half.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(x25519_dalek::PublicKey::from(&StaticSecret::from(self.0)).to_bytes())
     }
-
-    /// The secret as it stands in a configuration.
-    #[must_use]
-    pub fn to_base64(&self) -> Zeroizing<String> {
-        Zeroizing::new(STANDARD.encode(self.0))
-    }
 }
 
-impl PresharedKey {
-    /// The secret with these bytes.
-    #[must_use]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
+macro_rules! secrets {
+    ($($key:ident),+) => {
+        $(impl $key {
+            /// The secret with these bytes, as they are.
+            #[must_use]
+            pub fn from_bytes(bytes: [u8; 32]) -> Self {
+                Self(bytes)
+            }
 
-    /// The secret itself.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
+            /// The secret itself.
+            #[must_use]
+            pub fn as_bytes(&self) -> &[u8; 32] {
+                &self.0
+            }
 
-    /// The secret as it stands in a configuration.
-    #[must_use]
-    pub fn to_base64(&self) -> Zeroizing<String> {
-        Zeroizing::new(STANDARD.encode(self.0))
-    }
+            /// The secret as it stands in a configuration.
+            #[must_use]
+            pub fn to_base64(&self) -> Zeroizing<String> {
+                Zeroizing::new(STANDARD.encode(self.0))
+            }
+        })+
+    };
 }
+
+secrets!(PrivateKey, PresharedKey);
 
 /// 32 bytes from the one base64 text that stands for them.
 fn decode(text: &str) -> Result<Zeroizing<[u8; 32]>, &'static str> {

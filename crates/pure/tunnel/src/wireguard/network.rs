@@ -1,15 +1,14 @@
 //! Addresses, networks, and where peers are.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
+
+use ipnet::IpNet;
 
 /// An address and the length of the network around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Network {
-    address: IpAddr,
-    prefix: u8,
-}
+pub struct Network(IpNet);
 
 /// A computer, by address or by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,49 +33,37 @@ impl Network {
     /// The network of `prefix` bits around `address`; `None` if there are not so many bits.
     #[must_use]
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        (prefix <= bits).then_some(Self { address, prefix })
+        IpNet::new(address, prefix).ok().map(Self)
     }
 
     /// One address alone.
     #[must_use]
     pub fn host(address: IpAddr) -> Self {
-        Self { address, prefix: if address.is_ipv4() { 32 } else { 128 } }
+        Self(address.into())
     }
 
     /// The address, whose last bits need not be 0.
     #[must_use]
     pub fn address(&self) -> IpAddr {
-        self.address
+        self.0.addr()
     }
 
     /// How many bits all addresses of the network have in common.
     #[must_use]
     pub fn prefix(&self) -> u8 {
-        self.prefix
+        self.0.prefix_len()
     }
 
     /// The network's first address, with the same length.
     #[must_use]
     pub fn first(&self) -> Self {
-        let address = match self.address {
-            IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
-                Ipv4Addr::from_bits(address.to_bits() & mask).into()
-            }
-            IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
-                Ipv6Addr::from_bits(address.to_bits() & mask).into()
-            }
-        };
-        Self { address, prefix: self.prefix }
+        Self(self.0.trunc())
     }
 
     /// Whether `address` is one of the network's.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let same_family = self.address.is_ipv4() == address.is_ipv4();
-        same_family && Self { address, prefix: self.prefix }.first() == self.first()
+        self.0.contains(&address)
     }
 }
 
@@ -95,7 +82,7 @@ impl FromStr for Network {
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
+        self.0.fmt(f)
     }
 }
 

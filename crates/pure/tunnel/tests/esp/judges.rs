@@ -3,6 +3,7 @@
 mod scapy;
 mod tshark;
 
+use data_encoding::HEXLOWER;
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::overhead::Mode;
@@ -56,10 +57,9 @@ fn cases(suites: &[Suite], extended: bool) -> Vec<Case> {
 
 /// What ESP carried, as hexadecimal.
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(bytes)
 }
 
 fn from_hex(text: &str) -> Vec<u8> {
-    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("two digits");
-    (0..text.len() / 2).map(|byte| digit(byte * 2)).collect()
+    HEXLOWER.decode(text.as_bytes()).expect("two digits a byte")
 }

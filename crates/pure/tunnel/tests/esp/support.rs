@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use guestright_tunnel::encapsulation::{Encapsulation, PORT};
 use guestright_tunnel::esp::{Keys, Lifetime, OutboundSa, PACKET_LEN_MAX, SaParameters, Suite};
-use guestright_tunnel::ip::{self, Ipv4Header};
 use guestright_tunnel::l2tp::Stack;
 use guestright_tunnel::overhead::Mode;
-use guestright_tunnel::udp;
+use guestright_wire::ip::{self, Ipv4Header};
+use guestright_wire::udp;
 use zeroize::Zeroizing;
 
 pub(crate) const SPI: u32 = 0xcafe_0001;

@@ -1,5 +1,6 @@
 //! ESP packets that were published: draft-mcgrew-gcm-test-01, section 4 (for RFC 4106), and RFC 7634, appendix A.
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use guestright_tunnel::esp::{InboundSa, Keys, Lifetime, PACKET_LEN_MAX, SaParameters, Suite};
 
 struct Vector {
@@ -122,7 +123,5 @@ fn published_packets_are_opened() {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
-    let byte = |pair: &[u32]| u8::try_from(pair[0] << 4 | pair[1]).expect("two digits");
-    digits.chunks(2).map(byte).collect()
+    HEXLOWER_PERMISSIVE.decode(text.replace(char::is_whitespace, "").as_bytes()).expect("digits")
 }

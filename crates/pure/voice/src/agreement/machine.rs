@@ -137,7 +137,7 @@ impl Agreement {
         agreement
     }
 
-    /// Takes a datagram of [`Kind::Agreement`](crate::rtp::Kind::Agreement).
+    /// Takes a datagram of [`Kind::Agreement`](guestright_wire::rtp::Kind::Agreement).
     ///
     /// # Errors
     /// [`AgreementError`] says what was wrong with it, to be counted. If it was so wrong that there is no agreement any

@@ -1,7 +1,7 @@
 //! Datagrams of the exchange.
 
 use super::AgreementError;
-use crate::rtp::Kind;
+use guestright_wire::rtp::Kind;
 
 /// No datagram is longer: what goes through any path of today with headers to spare.
 pub const DATAGRAM_MAX: usize = 1_200;

@@ -1,5 +1,6 @@
 use super::AgreementError;
 use super::message::PROOF_MAX;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use guestright_identity::{Certificate, SecretKey};
 use guestright_units::Seed;
 use rand::{Rng as _, SeedableRng as _};
@@ -73,7 +74,7 @@ impl fmt::Display for Fingerprint {
     /// The value of the attribute: the version, a space, 64 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("1 ")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 
@@ -98,13 +99,7 @@ impl FromStr for Fingerprint {
             return Err(malformed);
         }
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
-                return Err(malformed);
-            };
-            *byte = high << 4 | low;
-        }
+        HEXLOWER_PERMISSIVE.decode_mut(digits, &mut bytes).map_err(|_| malformed)?;
         Ok(Self(bytes))
     }
 }

@@ -1,9 +1,9 @@
 use super::message::{Body, Message};
 use super::*;
-use crate::rtp::Kind;
 use crate::srtp::{MasterKey, Profile};
 use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, Seed, Time, UnixSeconds};
+use guestright_wire::rtp::Kind;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;

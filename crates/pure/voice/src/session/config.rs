@@ -1,8 +1,8 @@
 use crate::agreement::{Call, Prepared};
 use crate::playout;
-use crate::rtp::COMFORT_NOISE;
 use crate::srtp::MasterKey;
 use guestright_units::{BitsPerSecond, Micros};
+use guestright_wire::rtp::COMFORT_NOISE;
 use std::net::SocketAddr;
 
 /// A payload type that the peer may send.

@@ -1,5 +1,5 @@
-use crate::rtcp::Reception;
-use crate::rtp::{Header, WidenSequence, WidenTimestamp};
+use crate::reports::Reception;
+use guestright_wire::rtp::{Header, WidenSequence, WidenTimestamp};
 
 /// The peer's source at present, and what we know of it.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 use super::{Config, Delay};
-use crate::rtcp::{Ntp, ReportBlock, Schedule, SenderInfo, round_trip};
+use crate::reports::{Schedule, round_trip};
 use guestright_units::{Micros, Seed, Time};
+use guestright_wire::rtcp::{Ntp, ReportBlock, SenderInfo};
 use std::collections::VecDeque;
 
 /// What both sides have told each other.

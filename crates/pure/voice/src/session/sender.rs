@@ -1,5 +1,5 @@
-use crate::rtp::Header;
 use guestright_units::{Micros, Time};
+use guestright_wire::rtp::Header;
 use rand::{Rng, RngExt as _};
 
 /// Encoded sound of one packet.

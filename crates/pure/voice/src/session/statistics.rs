@@ -3,7 +3,7 @@ use super::reports::Reports;
 use super::sender::Sender;
 use super::{Delay, DelaySource};
 use crate::playout::{Counts, Fate, Playout};
-use crate::rtcp::Reception;
+use crate::reports::Reception;
 use guestright_units::{Micros, Time};
 
 /// A packet that came, as an analyser wants it.

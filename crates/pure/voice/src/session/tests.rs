@@ -1,10 +1,10 @@
 use super::*;
 use crate::agreement::{Call, Prepared, Role};
 use crate::playout::{Fixed, Sound};
-use crate::rtp::{Header, Packet};
 use crate::srtp::Profile;
 use guestright_identity::{Certificate, Role as CertifiedRole, SecretKey, Suite};
 use guestright_units::{Micros, UnixSeconds};
+use guestright_wire::rtp::{Header, Packet};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -469,14 +469,14 @@ fn on_a_collision_we_take_another_number_and_say_so() {
     assert_eq!(town.events[1], [Event::PeerLeft, Event::SourceChanged { ssrc }]);
     assert_ne!(town.sides[0].ssrc(), first);
     let said_farewell = town.sent[0].iter().any(|(_, kind, bytes)| {
-        let parts = if *kind == Kind::Rtcp { crate::rtcp::parse(bytes).unwrap() } else { vec![] };
-        parts.contains(&crate::rtcp::Part::Goodbye(vec![first]))
+        let parts = if *kind == Kind::Rtcp { guestright_wire::rtcp::parse(bytes).unwrap() } else { vec![] };
+        parts.contains(&guestright_wire::rtcp::Part::Goodbye(vec![first]))
     });
     assert!(said_farewell);
     assert!(town.played[1].len() > 285, "{}", town.played[1].len());
     for _ in 0..10 {
         let ssrc = town.sides[0].ssrc();
-        crate::rtp::set_ssrc(&mut bytes, ssrc).unwrap();
+        guestright_wire::rtp::set_ssrc(&mut bytes, ssrc).unwrap();
         let _ = town.sides[0].handle_datagram(&bytes, address(2), now);
     }
     town.step();

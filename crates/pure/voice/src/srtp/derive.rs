@@ -48,10 +48,10 @@ fn fill<C: BlockCipherEncrypt<BlockSize = aes::cipher::consts::U16>>(
 mod tests {
     use super::super::Profile;
     use super::*;
+    use data_encoding::HEXLOWER_PERMISSIVE;
 
     fn hex(text: &str) -> Vec<u8> {
-        let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
-        digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap()).collect()
+        HEXLOWER_PERMISSIVE.decode(text.replace(char::is_whitespace, "").as_bytes()).unwrap()
     }
 
     /// RFC 3711, appendix B.3.

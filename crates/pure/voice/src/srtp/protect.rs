@@ -1,7 +1,7 @@
 use super::index::{Place, Source, Sources};
-use super::session_key::SessionKey;
+use super::session_key::{Layout, SessionKey};
 use super::{MasterKey, Profile, SrtpError};
-use crate::rtp;
+use guestright_wire::rtp;
 use std::fmt;
 
 /// Protects the packets of one direction.
@@ -53,7 +53,8 @@ impl Protect {
         }
         out.clear();
         out.extend_from_slice(packet.as_bytes());
-        self.rtp.seal_rtp(out, packet.header_len(), ssrc, index, self.profile.rtp_overhead());
+        let (header, tag_len) = (packet.header_len(), self.profile.rtp_overhead());
+        self.rtp.seal_rtp(out, &Layout { header, ssrc, index, tag_len });
         Ok(())
     }
 

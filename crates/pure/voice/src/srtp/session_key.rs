@@ -11,6 +11,18 @@ use sha1::Sha1;
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
+/// What has to be known of an RTP packet to protect or open it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Bytes that stay readable in front.
+    pub(super) header: usize,
+    pub(super) ssrc: u32,
+    /// Rollover counter and sequence number.
+    pub(super) index: u64,
+    /// Bytes of the check value behind.
+    pub(super) tag_len: usize,
+}
+
 /// The keys for RTP, or those for RTCP, made ready. In boxes, because they differ much in size.
 pub(super) enum SessionKey {
     Gcm128 { cipher: Box<Aes128Gcm>, salt: Zeroizing<[u8; 12]> },
@@ -55,14 +67,8 @@ impl SessionKey {
 
     /// Encrypts what is behind `header` in an RTP packet, and appends the check value.
     #[inline]
-    pub(super) fn seal_rtp(
-        &self,
-        packet: &mut Vec<u8>,
-        header: usize,
-        ssrc: u32,
-        index: u64,
-        tag_len: usize,
-    ) {
+    pub(super) fn seal_rtp(&self, packet: &mut Vec<u8>, layout: &Layout) {
+        let Layout { header, ssrc, index, tag_len } = *layout;
         if let Self::CounterMode { cipher, salt, mac } = self {
             apply_counter_mode(cipher, salt, ssrc, index, &mut packet[header..]);
             let tag = tag_of(mac, packet, &rollover(index).to_be_bytes());
@@ -76,14 +82,8 @@ impl SessionKey {
 
     /// Checks an RTP packet in `packet` and decrypts it in place, without its check value.
     #[inline]
-    pub(super) fn open_rtp(
-        &self,
-        packet: &mut Vec<u8>,
-        header: usize,
-        ssrc: u32,
-        index: u64,
-        tag_len: usize,
-    ) -> Result<(), SrtpError> {
+    pub(super) fn open_rtp(&self, packet: &mut Vec<u8>, layout: &Layout) -> Result<(), SrtpError> {
+        let Layout { header, ssrc, index, tag_len } = *layout;
         let end = packet.len() - tag_len;
         let (text, tag) = packet.split_at_mut(end);
         if let Self::CounterMode { cipher, salt, mac } = self {

@@ -1,10 +1,10 @@
 use super::*;
-use crate::rtp;
+use data_encoding::HEXLOWER_PERMISSIVE;
+use guestright_wire::rtp;
 use proptest::prelude::*;
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
-    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap()).collect()
+    HEXLOWER_PERMISSIVE.decode(text.replace(char::is_whitespace, "").as_bytes()).unwrap()
 }
 
 fn key(profile: Profile, fill: u8) -> MasterKey {
@@ -238,7 +238,7 @@ fn debug_shows_no_key() {
 /// path from the master key is compared with other implementations in `tests/srtp_judges.rs`.
 #[test]
 fn seals_the_packet_of_rfc_7714() {
-    use super::session_key::SessionKey;
+    use super::session_key::{Layout, SessionKey};
     use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit as _};
     use zeroize::Zeroizing;
     let salt: [u8; 12] = hex("51756964 2070726f 2071756f").try_into().unwrap();
@@ -260,11 +260,11 @@ fn seals_the_packet_of_rfc_7714() {
         ),
     ];
     for (session, want) in cases {
-        let (ssrc, index) = (0x5501_a0b2, 0xf17b);
+        let layout = Layout { header: 12, ssrc: 0x5501_a0b2, index: 0xf17b, tag_len: 16 };
         let mut sealed = packet.clone();
-        session.seal_rtp(&mut sealed, 12, ssrc, index, 16);
+        session.seal_rtp(&mut sealed, &layout);
         assert_eq!(sealed, hex(want));
-        session.open_rtp(&mut sealed, 12, ssrc, index, 16).unwrap();
+        session.open_rtp(&mut sealed, &layout).unwrap();
         assert_eq!(sealed, packet);
     }
 }

@@ -1,8 +1,8 @@
 use super::index::{INDEX_MAX, Place, Source, Sources};
 use super::protect::rtcp_ssrc;
-use super::session_key::{GCM_TAG, SessionKey};
+use super::session_key::{GCM_TAG, Layout, SessionKey};
 use super::{MasterKey, Profile, SrtpError};
-use crate::rtp;
+use guestright_wire::rtp;
 use std::fmt;
 
 /// Checks and opens the packets of one direction.
@@ -94,7 +94,7 @@ impl Unprotect {
     ) -> Result<(), SrtpError> {
         out.clear();
         out.extend_from_slice(packet);
-        self.rtp.open_rtp(out, header, ssrc, index, self.profile.rtp_overhead())
+        self.rtp.open_rtp(out, &Layout { header, ssrc, index, tag_len: self.profile.rtp_overhead() })
     }
 
     /// Checks and opens a compound RTCP packet, like [`Unprotect::rtp`].

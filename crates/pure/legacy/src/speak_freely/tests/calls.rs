@@ -150,7 +150,7 @@ fn frames_that_nobody_can_get_are_withheld() {
         callee.handle_frame(&Frame { payload, duration, is_speech: true, noise_level: 60 }, Time(0));
     };
     offer(&frame(1, 330), &mut callee);
-    assert_eq!((callee.summary().withheld, callee.poll_transmit()), (1, None), "it does not know whither");
+    assert_eq!((callee.summary().withheld, callee.poll_transmit()), (1, None), "it does not know where to");
     let mut caller = tool(config(0, Form::Gsm, Protocol::Own, Cipher::None), 1);
     offer(&frame(1, 331), &mut caller);
     offer(&frame(1, 363), &mut caller);

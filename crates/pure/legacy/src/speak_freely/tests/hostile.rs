@@ -7,9 +7,9 @@ use crate::speak_freely::{Cipher, Form, Protocol, control, rtp};
 use crate::testing::{address, frame};
 use guestright_units::{Micros, Time};
 use guestright_voice::playout;
-use guestright_voice::rtp::Header;
 use guestright_voice::session::Frame;
 use guestright_voice::tool::Tool as _;
+use guestright_wire::rtp::Header;
 use proptest::prelude::*;
 
 fn form() -> impl Strategy<Value = Form> {

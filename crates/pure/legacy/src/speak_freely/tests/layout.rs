@@ -8,8 +8,9 @@ use crate::speak_freely::packet::{Label, PacketError, Sound};
 use crate::speak_freely::{Cipher, ConfigError, Form, Protocol, SpeakFreely, rtp};
 use blowfish::Blowfish;
 use cbc::cipher::KeyInit as _;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use guestright_units::{Seed, Time};
-use guestright_voice::rtp::Header;
+use guestright_wire::rtp::Header;
 
 fn key(cipher: Cipher) -> Key {
     Key::new(cipher, Protocol::Own, PHRASE)
@@ -241,9 +242,7 @@ fn a_call_that_the_tool_could_not_make_is_refused() {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.bytes().map(|byte| char::from(byte).to_digit(16).unwrap().try_into().unwrap()).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).unwrap()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::esp::DropKind;
+use data_encoding::HEXLOWER_PERMISSIVE;
 
 fn parameters(suite: Suite) -> SaParameters {
     let encryption: Vec<u8> = (1..).take(suite.encryption_key_len()).collect();
@@ -96,10 +97,5 @@ fn the_upper_half_is_authenticated_as_the_vector_says() {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter_map(|digit| digit.to_digit(16))
-        .map(|digit| u8::try_from(digit).unwrap())
-        .collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    HEXLOWER_PERMISSIVE.decode(text.replace(char::is_whitespace, "").as_bytes()).unwrap()
 }

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use guestright_tunnel::encapsulation::{self, Datagram, Encapsulation};
 use guestright_tunnel::esp::{InboundSa, SaParameters, Suite};
-use guestright_tunnel::ip::{self, Ipv4Header, Packet};
 use guestright_tunnel::overhead::Mode;
-use guestright_tunnel::udp;
+use guestright_wire::ip::{self, Ipv4Header, Packet};
+use guestright_wire::udp;
 use serde_json::json;
 
 use super::{Case, cases, from_hex, hex};

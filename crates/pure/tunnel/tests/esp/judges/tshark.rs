@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use guestright_tunnel::esp::Suite;
-use guestright_tunnel::ip;
 use guestright_tunnel::overhead::Mode;
+use guestright_wire::ip;
 
 use super::{Case, cases, hex};
 use crate::support::{keys, payload, spi};

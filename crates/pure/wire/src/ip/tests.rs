@@ -119,3 +119,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn sums_as_rfc_1071_does() {
+    let checksum = |parts: &[&[u8]]| {
+        let mut sum = Sum::default();
+        parts.iter().for_each(|part| sum.add(part));
+        sum.checksum()
+    };
+    // The example of section 3, and an odd byte at the end.
+    assert_eq!(checksum(&[&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
+    assert_eq!(checksum(&[&[0x12, 0x34], &[0x56]]), !(0x1234 + 0x5600));
+}
+
+proptest! {
+    #[test]
+    fn sums_as_etherparse_does(bytes: Vec<u8>) {
+        let mut sum = Sum::default();
+        sum.add(&bytes);
+        let want = etherparse::checksum::Sum16BitWords::new().add_slice(&bytes).ones_complement().to_be();
+        prop_assert_eq!(sum.checksum(), want);
+    }
+}

@@ -56,7 +56,7 @@ pub struct Header {
     pub sequence: u16,
     /// When the first sample was taken, in ticks of the payload's clock, modulo 2^32.
     pub timestamp: u32,
-    /// Whose packet it is.
+    /// The synchronization source that sent it.
     pub ssrc: u32,
 }
 
@@ -69,6 +69,15 @@ pub struct Packet<'a> {
 }
 
 impl Header {
+    /// Reads the fixed part alone; contributors, extension and payload may be cut off.
+    ///
+    /// # Errors
+    /// [`RtpError::Truncated`] if the fixed part is not whole, or [`RtpError::Version`].
+    pub fn parse(bytes: &[u8]) -> Result<Self, RtpError> {
+        header_len_min(bytes)?;
+        Ok(Self::read(bytes.first_chunk().expect("the fixed part is whole")))
+    }
+
     /// Appends the header.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.push(2 << 6);
@@ -78,7 +87,7 @@ impl Header {
         out.extend_from_slice(&self.ssrc.to_be_bytes());
     }
 
-    /// Reads only what every header begins with, and what [`header_len`] needs not.
+    /// The fields of the fixed part, whatever the version.
     fn read(bytes: &[u8; HEADER_LEN]) -> Self {
         let [_, marked, s0, s1, t0, t1, t2, t3, c0, c1, c2, c3] = *bytes;
         Self {
@@ -96,6 +105,16 @@ impl Header {
 /// # Errors
 /// [`RtpError::Truncated`] or [`RtpError::Version`].
 pub fn header_len(bytes: &[u8]) -> Result<usize, RtpError> {
+    let (got, want) = (bytes.len(), header_len_min(bytes)?);
+    if got < want { Err(RtpError::Truncated { got, want }) } else { Ok(want) }
+}
+
+/// The bytes that the whole header has at least, even if not all of them are there: an extension whose own length is
+/// cut off counts as empty.
+///
+/// # Errors
+/// [`RtpError::Truncated`] if the fixed part is not whole, or [`RtpError::Version`].
+pub fn header_len_min(bytes: &[u8]) -> Result<usize, RtpError> {
     let got = bytes.len();
     let Some(fixed) = bytes.first_chunk::<HEADER_LEN>() else {
         return Err(RtpError::Truncated { got, want: HEADER_LEN });
@@ -106,13 +125,8 @@ pub fn header_len(bytes: &[u8]) -> Result<usize, RtpError> {
     }
     let mut want = HEADER_LEN + 4 * usize::from(first & 0x0f);
     if first & 0x10 != 0 {
-        let Some(&[_, _, high, low]) = bytes.get(want..).and_then(|rest| rest.first_chunk::<4>()) else {
-            return Err(RtpError::Truncated { got, want: want + 4 });
-        };
-        want += 4 + 4 * usize::from(u16::from_be_bytes([high, low]));
-    }
-    if got < want {
-        return Err(RtpError::Truncated { got, want });
+        let words = bytes.get(want..).and_then(|rest| rest.first_chunk::<4>());
+        want += 4 + words.map_or(0, |&[_, _, high, low]| 4 * usize::from(u16::from_be_bytes([high, low])));
     }
     Ok(want)
 }

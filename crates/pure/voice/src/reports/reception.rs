@@ -1,9 +1,9 @@
-use super::{Ntp, ReportBlock};
 use guestright_units::{Micros, Time};
+use guestright_wire::rtcp::{Ntp, ReportBlock};
 
 /// The sums behind a report on one source's packets (RFC 3550, appendices A.3 and A.8).
 ///
-/// Sequence numbers come in wide ([`crate::rtp::Widen`]), so nothing wraps here.
+/// Sequence numbers come in wide ([`guestright_wire::rtp::Widen`]), so nothing wraps here.
 #[derive(Clone, Debug)]
 pub struct Reception {
     clock_rate: u32,

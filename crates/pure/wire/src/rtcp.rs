@@ -1,8 +1,6 @@
 //! RTCP: what both sides of a call tell each other about it (RFC 3550, section 6).
 //!
-//! In: a compound packet. Out: its [`Part`]s. The other way [`emit()`] writes them. [`Reception`] keeps the sums behind a
-//! report on somebody else's packets, [`Schedule`] says when the next report is due, [`round_trip`] what the report of
-//! the other side says about the way.
+//! In: a compound packet. Out: its [`Part`]s. The other way [`emit()`] writes them.
 //!
 //! Reports with a sender's information, receiver's reports, descriptions and farewells are read; of extended reports
 //! (RFC 3611) the block with VoIP metrics is; our own application packet carries a clock's error. The rest is skipped
@@ -10,13 +8,9 @@
 
 mod emit;
 mod parse;
-mod reception;
-mod schedule;
 
 pub use emit::emit;
-pub use parse::parse;
-pub use reception::{Reception, round_trip};
-pub use schedule::Schedule;
+pub use parse::{parse, skim};
 
 use guestright_units::{Micros, Time};
 use thiserror::Error;
@@ -162,7 +156,7 @@ pub struct VoipMetrics {
 pub enum Part {
     /// From somebody who sends.
     SenderReport {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// About itself.
         info: SenderInfo,
@@ -171,7 +165,7 @@ pub enum Part {
     },
     /// From somebody who only listens.
     ReceiverReport {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// About others.
         blocks: Vec<ReportBlock>,
@@ -182,14 +176,14 @@ pub enum Part {
     Goodbye(Vec<u32>),
     /// VoIP metrics. Other blocks of an extended report are skipped.
     Extended {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// The blocks with VoIP metrics.
         voip: Vec<VoipMetrics>,
     },
     /// How far the reporter's wall clock may be off: our own application packet, named `GRck`.
     ClockError {
-        /// Who reports.
+        /// The source that reports.
         ssrc: u32,
         /// The bound that it states.
         error: Micros,
@@ -201,14 +195,14 @@ pub enum Part {
     },
 }
 
-pub(crate) const SENDER_REPORT: u8 = 200;
-pub(crate) const RECEIVER_REPORT: u8 = 201;
-pub(crate) const DESCRIPTION: u8 = 202;
-pub(crate) const GOODBYE: u8 = 203;
-pub(crate) const APPLICATION: u8 = 204;
-pub(crate) const EXTENDED: u8 = 207;
-pub(crate) const VOIP_METRICS: u8 = 7;
-pub(crate) const CLOCK_ERROR_NAME: [u8; 4] = *b"GRck";
+const SENDER_REPORT: u8 = 200;
+const RECEIVER_REPORT: u8 = 201;
+const DESCRIPTION: u8 = 202;
+const GOODBYE: u8 = 203;
+const APPLICATION: u8 = 204;
+const EXTENDED: u8 = 207;
+const VOIP_METRICS: u8 = 7;
+const CLOCK_ERROR_NAME: [u8; 4] = *b"GRck";
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,6 @@
 //! UDP headers (RFC 768) inside IPv4, with checksums.
+//!
+//! By hand, and in the buffer where the packet lies: an L2TP tunnel writes and reads one for each packet.
 
 use std::net::Ipv4Addr;
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 /// How two sides come to a [`Seal`], before there is any sound: Noise XX with words to compare, or a pass phrase.
 ///
 /// `Boat` drives it: one call in, then it drains [`Opening::poll_transmit`] and [`Opening::poll_outcome`].
-/// An opening that knows whither it speaks begins by itself: its first datagram waits in [`Opening::poll_transmit`] right
+/// An opening that knows its peer's address begins by itself: its first datagram waits in [`Opening::poll_transmit`] right
 /// after it was made, or after the first [`Opening::handle_timeout`]. It repeats what is lost by its own timer, and gives
 /// up by itself.
 ///

@@ -20,7 +20,8 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// One side of a call. The caller knows whither ([`Side::Caller`]), the callee learns it ([`Side::Callee`]).
+/// One side of a call. The caller knows the address of the other ([`Side::Caller`]), the callee learns
+/// it ([`Side::Callee`]).
 pub trait Tool: Debug + Send {
     /// Its name: `pgpfone`.
     fn name(&self) -> &'static str;
@@ -78,7 +79,6 @@ pub trait Tool: Debug + Send {
 pub enum Side {
     /// Speaks first, to this address.
     Caller {
-        /// Whither.
         to: SocketAddr,
     },
     /// Answers whoever has the right key.
@@ -88,9 +88,7 @@ pub enum Side {
 /// A datagram to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Whither.
     pub to: SocketAddr,
-    /// What.
     pub bytes: Vec<u8>,
 }
 

@@ -25,7 +25,8 @@ impl Forbidden {
         let mut forbidden = Self::default();
         let Some((_, section)) = glossary.split_once(SECTION) else { return forbidden };
         let section = section.split("\n## ").next().unwrap_or_default();
-        for row in section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")).skip(1) {
+        for row in section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")).skip(1)
+        {
             let Some(words) = row.split('|').nth(1) else { continue };
             for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
                 match word.strip_prefix('`').and_then(|word| word.strip_suffix('`')) {

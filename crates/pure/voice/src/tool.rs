@@ -78,9 +78,7 @@ pub trait Tool: Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Speaks first, to this address.
-    Caller {
-        to: SocketAddr,
-    },
+    Caller { to: SocketAddr },
     /// Answers whoever has the right key.
     Callee,
 }

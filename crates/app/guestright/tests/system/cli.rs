@@ -112,7 +112,10 @@ fn where_guestright_lab_is_not_installed_that_is_said() {
         let (code, stdout, stderr) = run_with_path(&program, folder.path(), &[command, "list"]);
         assert_eq!((code, stdout.as_str()), (Some(69), ""), "{stderr}");
         assert!(stderr.starts_with("guestright: the program guestright-lab"), "{stderr}");
-        assert!(stderr.contains("is not installed\n  what to do: install the package guestright-lab"), "{stderr}");
+        assert!(
+            stderr.contains("is not installed\n  what to do: install the package guestright-lab"),
+            "{stderr}"
+        );
     }
     let (code, help, _) = run_with_path(&program, folder.path(), &["help"]);
     assert!(code == Some(0) && help.contains("\n  lab ") && help.contains("\n  tunnel "), "{help}");

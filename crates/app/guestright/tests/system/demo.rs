@@ -1,7 +1,7 @@
 //! The demo: it shows what it should, to everybody, and nothing of it is left however it ends.
 
-use crate::town::Program;
 use crate::call::reference::Reference;
+use crate::town::Program;
 use crate::town::{PATIENCE, inside_for_sandboxes};
 use rustix::process::Signal;
 use serde_json::Value;

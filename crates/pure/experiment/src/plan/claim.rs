@@ -225,11 +225,7 @@ fn read_along(table: &mut Table<'_>, scope: &Scope<'_>) -> Option<Along> {
     Some(Along { axis, from, to })
 }
 
-fn read_terms(
-    table: &mut Table<'_>,
-    along: Option<Along>,
-    scope: &Scope<'_>,
-) -> Option<(Vec<Term>, usize)> {
+fn read_terms(table: &mut Table<'_>, along: Option<Along>, scope: &Scope<'_>) -> Option<(Vec<Term>, usize)> {
     let mut terms = Vec::new();
     let tables = table.tables("terms", ("terms", TERMS_MAX));
     if tables.is_empty() {
@@ -247,11 +243,7 @@ fn read_terms(
 }
 
 /// `of`, `case` or `cases`, `at`: one number for each case and place; and how many lists there are.
-fn read_term(
-    table: &mut Table<'_>,
-    along: Option<Along>,
-    scope: &Scope<'_>,
-) -> Option<(Vec<Term>, usize)> {
+fn read_term(table: &mut Table<'_>, along: Option<Along>, scope: &Scope<'_>) -> Option<(Vec<Term>, usize)> {
     let name = table.want_text("of", 100);
     let of = name.as_ref().and_then(|name| scope.quantity(name));
     let case = table.text("case", 100);

@@ -8,9 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Inherent `impl` blocks of one type may stand in so many files.
 const FILES_MAX: usize = 3;
 
-/// Types that may be spread further, `crate type`, until somebody puts them together. It only shrinks.
-const EXEMPT: [(&str, &str); 1] = [("crates/pure/signalling", "Proxy")];
-
 /// What the crates of the workspace define, and of what they implement methods.
 #[derive(Debug, Default)]
 pub(super) struct Spread {
@@ -46,31 +43,19 @@ impl Spread {
     }
 
     pub(super) fn check(&self) -> Vec<String> {
-        self.check_against(&EXEMPT)
-    }
-
-    fn check_against(&self, exempt: &[(&str, &str)]) -> Vec<String> {
         let mut problems = Vec::new();
-        let mut spread = BTreeSet::new();
         for (krate, found) in &self.crates {
             for (name, owner, files) in found.types() {
                 if files.len() <= FILES_MAX {
                     continue;
                 }
-                spread.insert((krate.as_str(), name));
-                if !exempt.contains(&(krate.as_str(), name)) {
-                    let files: Vec<&str> = files.into_iter().collect();
-                    problems.push(format!(
-                        "{krate}/src/{owner}: the methods of `{name}` stand in {} files, at most {FILES_MAX}: {}",
-                        files.len(),
-                        files.join(", ")
-                    ));
-                }
+                let files: Vec<&str> = files.into_iter().collect();
+                problems.push(format!(
+                    "{krate}/src/{owner}: the methods of `{name}` stand in {} files, at most {FILES_MAX}: {}",
+                    files.len(),
+                    files.join(", ")
+                ));
             }
-        }
-        for (krate, name) in exempt.iter().filter(|exempt| !spread.contains(exempt)) {
-            problems
-                .push(format!("spread.rs: `{name}` of {krate} is in few files now, remove it from `EXEMPT`"));
         }
         problems
     }
@@ -201,24 +186,21 @@ mod tests {
     fn four_files_are_too_many() {
         let three =
             [("m.rs", "pub struct M {\n}\nimpl M {\n}\n"), ("m/b.rs", "impl M {}"), ("m/c.rs", "impl M {}")];
-        assert_eq!(spread(&three).check_against(&[]), [""; 0]);
+        assert_eq!(spread(&three).check(), [""; 0]);
         let four = [&three[..], &[("m/d.rs", "use super::M;\nimpl M {}")]].concat();
-        let problems = spread(&four).check_against(&[]);
+        let problems = spread(&four).check();
         assert!(matches!(&problems[..], [one] if one.contains("`M` stand in 4 files")), "{problems:?}");
-        let exempt = [("crates/pure/a", "M")];
-        assert_eq!(spread(&four).check_against(&exempt), [""; 0]);
-        assert_eq!(spread(&three).check_against(&exempt).len(), 1, "the list only shrinks");
     }
 
     #[test]
     fn types_of_one_name_are_told_apart_and_tests_do_not_count() {
         let config = "pub struct Config {\n}\nimpl Config {\n}\n";
         let own: Vec<_> = ["a.rs", "b.rs", "c.rs", "d.rs"].map(|file| (file, config)).to_vec();
-        assert_eq!(spread(&own).check_against(&[]), [""; 0]);
+        assert_eq!(spread(&own).check(), [""; 0]);
         // Two files for each of two types.
         let near =
             [("a.rs", config), ("a/x.rs", "impl Config {}"), ("b.rs", config), ("b/x.rs", "impl Config {}")];
-        assert_eq!(spread(&near).check_against(&[]), [""; 0]);
+        assert_eq!(spread(&near).check(), [""; 0]);
         let tests = [
             ("a.rs", config),
             ("a/tests.rs", "impl Config {}"),
@@ -227,6 +209,6 @@ mod tests {
             ("a/c.rs", "impl Config {}"),
             ("a/d.rs", "impl Config {}"),
         ];
-        assert_eq!(spread(&tests).check_against(&[]), [""; 0]);
+        assert_eq!(spread(&tests).check(), [""; 0]);
     }
 }

@@ -99,7 +99,6 @@ impl Events {
     }
 }
 
-/// A microphone.
 pub struct Microphone {
     name: String,
     capture: Capture,
@@ -107,7 +106,6 @@ pub struct Microphone {
     _stream: cpal::Stream,
 }
 
-/// A loudspeaker.
 pub struct Loudspeaker {
     name: String,
     playback: Playback,

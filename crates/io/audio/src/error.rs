@@ -7,7 +7,6 @@ pub enum AudioError {
     /// A file could not be opened, read or written.
     #[error("{path}: {says}", path = path.display())]
     File {
-        /// Which one.
         path: PathBuf,
         /// What the system says.
         says: String,
@@ -15,7 +14,6 @@ pub enum AudioError {
     /// A file is no WAV file, or is damaged.
     #[error("{path} is not a WAV file that can be read: {why}", path = path.display())]
     Wav {
-        /// Which one.
         path: PathBuf,
         /// What is wrong.
         why: String,
@@ -23,10 +21,7 @@ pub enum AudioError {
     /// A file has become as long as a WAV file may.
     #[error("{path} is full: a WAV file takes {WAV_SAMPLES_MAX} samples", path = path.display(),
         WAV_SAMPLES_MAX = crate::WAV_SAMPLES_MAX)]
-    Full {
-        /// Which one.
-        path: PathBuf,
-    },
+    Full { path: PathBuf },
     /// Sound at such a rate cannot be converted.
     #[error("{got} Hz is no rate for sound: {least} to {most} Hz are", least = crate::RATE_HZ_MIN, most = crate::RATE_HZ_MAX)]
     Rate {
@@ -44,7 +39,6 @@ pub enum AudioError {
     /// A device does not do what it has to.
     #[error("the sound device {device}: {says}")]
     Device {
-        /// Its name.
         device: String,
         /// What the system says.
         says: String,

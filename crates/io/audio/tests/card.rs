@@ -171,7 +171,6 @@ fn assert_tone(samples: &[i16], rate_hz: usize) {
         assert!((level + 10.0).abs() < 0.5, "piece {at}: {level} dBov");
         whole += 1;
     }
-    println!("{whole} of {} pieces of 50 ms are the tone", pieces.len());
     // The program says three seconds of it.
     assert!(whole >= 30, "{whole} of {} pieces, {:?}", pieces.len(), Level::of(samples));
 }

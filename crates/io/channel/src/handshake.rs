@@ -23,7 +23,6 @@ const HANDSHAKE_MAX: usize = 2_048;
 /// What proves who we are: a certified key.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// The key.
     pub key: SecretKey,
     /// The certificate that its team made for it.
     pub certificate: Certificate,

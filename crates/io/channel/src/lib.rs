@@ -41,7 +41,6 @@ pub enum ChannelError {
     /// The peer belongs to another team.
     #[error("the peer belongs to team {got}, not to {want}")]
     OtherTeam {
-        /// Its team.
         got: String,
         /// The team that was wanted.
         want: String,

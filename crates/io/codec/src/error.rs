@@ -10,7 +10,6 @@ pub enum CodecError {
         codec: &'static str,
         /// What was handed over.
         got: usize,
-        /// One frame.
         want: usize,
     },
     /// The caller's buffer is too small for what comes out.
@@ -80,9 +79,7 @@ pub enum CodecError {
     /// A setting is out of its range.
     #[error("{setting} is {got}, and has to be from {least} to {most}")]
     Setting {
-        /// The setting.
         setting: &'static str,
-        /// Its value.
         got: u32,
         /// The smallest possible value.
         least: u32,
@@ -94,7 +91,6 @@ pub enum CodecError {
     Name {
         /// What was asked for.
         got: String,
-        /// All names.
         known: String,
     },
 }

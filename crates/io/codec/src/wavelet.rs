@@ -6,7 +6,6 @@ use guestright_wavelet::{Decoder, Encoder, FRAME_BYTES_MAX, FRAME_BYTES_MIN, FRA
 
 const _: () = assert!(FRAME_SAMPLES == WAVELET_SAMPLES && FRAME_BYTES_MAX == WAVELET_BYTES_MAX);
 
-/// Packets in a second.
 const PACKETS_PER_SECOND: usize = 25;
 /// Where nothing is said: 2,000 bytes a second.
 const PACKET_BYTES: usize = 80;

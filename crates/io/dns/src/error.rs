@@ -9,16 +9,10 @@ use thiserror::Error;
 pub enum DnsError {
     /// The connection failed.
     #[error("the DNS server {server} cannot be reached: {error}")]
-    Io {
-        /// Which server.
-        server: SocketAddr,
-        /// What happened.
-        error: io::Error,
-    },
+    Io { server: SocketAddr, error: io::Error },
     /// No answer.
     #[error("the DNS server {server} did not answer within {seconds} s")]
     Timeout {
-        /// Which server.
         server: SocketAddr,
         /// How long was waited.
         seconds: u64,
@@ -26,7 +20,6 @@ pub enum DnsError {
     /// What came back is not an answer.
     #[error("the DNS server {server} answered with something that is no answer: {problem}")]
     Answer {
-        /// Which server.
         server: SocketAddr,
         /// What is wrong with it.
         problem: String,
@@ -34,7 +27,6 @@ pub enum DnsError {
     /// The server refuses.
     #[error("the DNS server {server} refuses: {code}{hint}")]
     Refused {
-        /// Which server.
         server: SocketAddr,
         /// The response code (RFC 1035 section 4.1.1, RFC 2136 section 2.2).
         code: String,
@@ -47,7 +39,6 @@ pub enum DnsError {
     /// A newer record is there.
     #[error("the DNS has a record with sequence {known} under {name}, this one has {got}")]
     Older {
-        /// Which name.
         name: String,
         /// The record's sequence.
         got: u64,

@@ -45,7 +45,6 @@ impl Resolver {
         Self { servers: Servers::File(path.to_owned()), timeout }
     }
 
-    /// This one.
     pub fn named(server: SocketAddr, timeout: Duration) -> Self {
         Self { servers: Servers::Named(server), timeout }
     }

@@ -6,7 +6,6 @@ pub enum EmulatorError {
     /// The kernel made no device.
     #[error("could not make the interface {name}: {reason}{hint}")]
     Device {
-        /// Its name.
         name: String,
         /// The system's words.
         reason: String,
@@ -16,7 +15,6 @@ pub enum EmulatorError {
     /// A device is gone or no longer works.
     #[error("the interface {name} no longer works: {reason}; was it deleted?")]
     Lost {
-        /// Its name.
         name: String,
         /// The system's words.
         reason: String,

@@ -21,7 +21,6 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Notes one.
     pub fn note(&mut self, late: Duration) {
         let class = usize::try_from(late.as_nanos() / WIDTH.as_nanos()).unwrap_or(CLASSES);
         self.classes[class.min(CLASSES - 1)] += 1;
@@ -43,7 +42,6 @@ impl Lateness {
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
-    /// The longest.
     #[must_use]
     pub const fn max(&self) -> Duration {
         self.max

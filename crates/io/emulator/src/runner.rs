@@ -26,7 +26,6 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

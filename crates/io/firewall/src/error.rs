@@ -14,7 +14,6 @@ pub enum FirewallError {
     Setting {
         /// The field of the settings.
         name: &'static str,
-        /// Its value.
         got: String,
         /// What it may be.
         want: &'static str,
@@ -23,10 +22,7 @@ pub enum FirewallError {
     #[error(
         "{got:?} is no visitor's hardware address; expected six bytes such as 02:00:5e:10:00:01, not a group's"
     )]
-    Mac {
-        /// The text.
-        got: String,
-    },
+    Mac { got: String },
     /// A program we drive is not on this computer.
     #[error("`{program}` is not installed; install the package {package} (`apt install {package}`)")]
     Missing {
@@ -91,35 +87,25 @@ pub enum FirewallError {
     },
     /// No such interface.
     #[error("there is no interface {name:?} on this computer; `ip link` lists what there is")]
-    NoInterface {
-        /// Its name.
-        name: String,
-    },
+    NoInterface { name: String },
     /// The access point's address is not on the visitors' interface.
     #[error(
         "{address} is not an address of interface {interface:?}; add it with `ip address add \
          {address}/{prefix} dev {interface}`"
     )]
     NoAddress {
-        /// The address.
         address: Ipv4Addr,
         /// The prefix length of the visitors' network.
         prefix: u8,
-        /// The interface.
         interface: String,
     },
     /// An address that no visitor can have here.
     #[error("{got} cannot be a visitor's address: not in the visitors' network, or reserved in it")]
-    NotAVisitor {
-        /// The address.
-        got: Ipv4Addr,
-    },
+    NotAVisitor { got: Ipv4Addr },
     /// The address is granted to somebody else.
     #[error("{address} is granted to {holder}; close that visit before granting it to {got}")]
     AddressTaken {
-        /// The address.
         address: Ipv4Addr,
-        /// Who has it.
         holder: MacAddress,
         /// Who wants it.
         got: MacAddress,
@@ -127,17 +113,13 @@ pub enum FirewallError {
     /// No such visitor is granted.
     #[error("{address} is not granted{}", got.map(|mac| format!(" to {mac}")).unwrap_or_default())]
     NotGranted {
-        /// The address.
         address: Ipv4Addr,
         /// The hardware address, where one was given.
         got: Option<MacAddress>,
     },
     /// As many visitors as the settings allow.
     #[error("{max} visitors are granted already, which is the limit (limits.visitors_max)")]
-    Full {
-        /// The limit.
-        max: u16,
-    },
+    Full { max: u16 },
     /// The kernel does not tell us of changes.
     #[error("the kernel does not tell of changes of the network: {reason}")]
     Changes {
@@ -147,7 +129,6 @@ pub enum FirewallError {
     /// A file of ours, or one the kernel keeps, could not be used.
     #[error("{path}: {reason}")]
     File {
-        /// The file.
         path: String,
         /// The system's words, and what to do.
         reason: String,

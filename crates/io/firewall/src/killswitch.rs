@@ -52,7 +52,6 @@ const KINDS: [(&str, &str); 7] = [
 pub struct Surroundings {
     /// The interface to the access point.
     pub interface: String,
-    /// The access point.
     pub access_point: Ipv4Addr,
     /// The access point's port of the protocol, UDP and TCP.
     pub port: u16,
@@ -188,7 +187,6 @@ impl KillSwitch {
         &self.surroundings
     }
 
-    /// The tunnel.
     #[must_use]
     pub fn passage(&self) -> &Passage {
         &self.passage

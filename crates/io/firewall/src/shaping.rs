@@ -31,7 +31,6 @@ const WEIGHTS_MAX: u64 = 64;
 pub enum Warning {
     /// An interface has a queue that somebody configured, so we leave it alone and shape nothing there.
     ForeignQueue {
-        /// The interface.
         interface: String,
         /// The queue's kind, such as `cake`.
         kind: String,

@@ -7,7 +7,6 @@ use thiserror::Error;
 /// What an armoured text holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// A certificate.
     Certificate,
     /// A revocation list.
     Revocations,

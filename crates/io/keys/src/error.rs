@@ -15,7 +15,6 @@ pub enum KeysError {
     System {
         /// What we wanted to do.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
         /// The system's words.
         reason: String,
@@ -24,10 +23,7 @@ pub enum KeysError {
     },
     /// There is a file already, and a secret key is never overwritten.
     #[error("{} exists already and a key is never overwritten; move it away or choose another name", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// It is a directory, a pipe or a device.
     #[error("{} is not a file; name the file itself", path.display())]
     NotAFile {
@@ -37,7 +33,6 @@ pub enum KeysError {
     /// Others can read or change a secret key.
     #[error("other users can read or change the key {path} (mode {mode:03o}); run `chmod 600 {path}`", path = path.display())]
     TooOpen {
-        /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
@@ -49,25 +44,17 @@ pub enum KeysError {
         path = path.display()
     )]
     OtherOwner {
-        /// The file.
         path: PathBuf,
-        /// Its owner.
         got: u32,
         /// Who we are.
         want: u32,
     },
     /// The file is larger than any valid one.
     #[error("{} has more than {max} bytes, more than any file of its kind; is it the right one?", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The limit.
-        max: usize,
-    },
+    TooLarge { path: PathBuf, max: usize },
     /// The text is not what it should be.
     #[error("{}: {reason}; is it the right file, and whole?", path.display())]
     Armour {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: ArmourError,
@@ -77,7 +64,6 @@ pub enum KeysError {
     Refused {
         /// A certificate or a revocation list.
         what: &'static str,
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: IdentityError,
@@ -85,23 +71,16 @@ pub enum KeysError {
     /// A secret key's file is not one.
     #[error("{} cannot be used: {reason}", path.display())]
     BadKeyFile {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
     /// The key is encrypted and nobody gave a passphrase.
     #[error("the key {} is encrypted; give its passphrase", path.display())]
-    PassphraseNeeded {
-        /// The file.
-        path: PathBuf,
-    },
+    PassphraseNeeded { path: PathBuf },
     /// The passphrase is another one's.
     #[error("the passphrase does not open the key {}; try again", path.display())]
-    WrongPassphrase {
-        /// The file.
-        path: PathBuf,
-    },
+    WrongPassphrase { path: PathBuf },
 }
 
 impl KeysError {

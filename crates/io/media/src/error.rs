@@ -12,29 +12,22 @@ pub enum MediaError {
     Range {
         /// The first port.
         first: u16,
-        /// The last one.
         last: u16,
     },
     /// All ports are taken.
     #[error("no free media port at {address} between {first} and {last}; widen the range, or end calls")]
     NoPort {
-        /// Where.
         address: IpAddr,
         /// The first port of the range.
         first: u16,
-        /// The last one.
         last: u16,
     },
     /// As many calls as there may be.
     #[error("{max} calls have media already, which is the limit")]
-    TooManyCalls {
-        /// The limit.
-        max: usize,
-    },
+    TooManyCalls { max: usize },
     /// The address is not ours, or the kernel has no socket for us.
     #[error("could not have a media port at {address}: {reason}")]
     Socket {
-        /// Where.
         address: SocketAddr,
         /// The system's words.
         reason: String,
@@ -42,7 +35,6 @@ pub enum MediaError {
     /// A side wants its media at one of our own media ports: datagrams could go round for ever.
     #[error("side {side} wants its media at {address}, which is a media port of this home")]
     OwnPort {
-        /// The side.
         side: Side,
         /// What was signalled.
         address: SocketAddr,
@@ -51,10 +43,7 @@ pub enum MediaError {
     #[error(
         "side {side} was given one port; reports need a port of their own, or have to share it (rtcp-mux)"
     )]
-    NoControlPort {
-        /// The side.
-        side: Side,
-    },
+    NoControlPort { side: Side },
     /// The sides do not make sense.
     #[error(transparent)]
     Relay(#[from] RelayError),

@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex};
 pub struct Settings {
     /// The first port that media may have.
     pub port_first: u16,
-    /// The last one.
     pub port_last: u16,
     /// Threads. One carries a thousand calls.
     pub threads: usize,
@@ -52,7 +51,6 @@ pub struct Wanted {
 /// A side's ports, to be named in SDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SidePorts {
-    /// For media.
     pub media: SocketAddr,
     /// For reports, if they have a port of their own.
     pub control: Option<SocketAddr>,

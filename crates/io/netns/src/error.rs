@@ -55,27 +55,19 @@ pub enum NetnsError {
     Name {
         /// What was to be named.
         what: &'static str,
-        /// The name.
         got: String,
         /// The longest that fits.
         length_max: usize,
     },
     /// A host that was never added.
     #[error("there is no host {got:?} in this world; add_host it first")]
-    UnknownHost {
-        /// The name.
-        got: String,
-    },
+    UnknownHost { got: String },
     /// A host that is there already.
     #[error("there is a host {got:?} in this world already")]
-    DuplicateHost {
-        /// The name.
-        got: String,
-    },
+    DuplicateHost { got: String },
     /// A file of ours, or one the kernel keeps, could not be used.
     #[error("{path}: {reason}")]
     File {
-        /// The file.
         path: String,
         /// The system's words.
         reason: String,

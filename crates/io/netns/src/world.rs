@@ -39,13 +39,9 @@ impl Default for LinkOptions {
 /// What the kernel counted on one interface, link-layer headers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Bytes received.
     pub received_bytes: u64,
-    /// Frames received.
     pub received_frames: u64,
-    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Frames sent.
     pub sent_frames: u64,
 }
 

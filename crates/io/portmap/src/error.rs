@@ -12,30 +12,18 @@ pub enum PortmapError {
     NoRouter,
     /// The router says nothing.
     #[error("{router} does not answer {method}")]
-    Silent {
-        /// The router.
-        router: Ipv4Addr,
-        /// The protocol.
-        method: Method,
-    },
+    Silent { router: Ipv4Addr, method: Method },
     /// The router refuses.
     #[error("{router} refuses by {method}: {reason}")]
     Refused {
-        /// The router.
         router: Ipv4Addr,
-        /// The protocol.
         method: Method,
         /// Its reason, in our words.
         reason: String,
     },
     /// The router has no address of the Internet. Some say this also of an address that its provider shares.
     #[error("{router} says by {method} that it has no address of the Internet")]
-    NoAddress {
-        /// The router.
-        router: Ipv4Addr,
-        /// The protocol.
-        method: Method,
-    },
+    NoAddress { router: Ipv4Addr, method: Method },
     /// The router answered what we cannot read.
     #[error("the router answered what we cannot read: {0}")]
     Wire(#[from] WireError),

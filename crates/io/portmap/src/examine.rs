@@ -7,7 +7,6 @@ use std::net::Ipv4Addr;
 /// What a router answered in one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The protocol.
     pub method: Method,
     /// The router's address outside, where the protocol says it without a mapping; or why there is no answer.
     pub outcome: Result<Option<Ipv4Addr>, PortmapError>,

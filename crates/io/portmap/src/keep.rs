@@ -27,14 +27,12 @@ const WANTED_MAX: usize = 16;
 pub enum Event {
     /// Others reach the port under this address, or under another one than before.
     Mapped {
-        /// The mapping.
         mapping: Mapping,
         /// Whether its address can be reached from the Internet.
         reach: Reach,
     },
     /// The port cannot be mapped, or not any more. It goes on being tried.
     Failed {
-        /// The port.
         wanted: Wanted,
         /// Why, in the words of each protocol that was tried.
         reasons: Vec<PortmapError>,

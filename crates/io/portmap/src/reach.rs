@@ -6,7 +6,6 @@ use std::net::Ipv4Addr;
 /// From where an address can be reached (RFC 6890 and the RFCs that it names).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// From everywhere.
     Public,
     /// Only from within the provider's network: 100.64.0.0/10 (RFC 6598), carrier-grade NAT.
     Carrier,

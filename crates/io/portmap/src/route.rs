@@ -6,7 +6,6 @@ use std::net::{Ipv4Addr, UdpSocket};
 /// The way out of this computer's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uplink {
-    /// The router.
     pub router: Ipv4Addr,
     /// This computer's address towards it.
     pub own: Ipv4Addr,

@@ -43,7 +43,6 @@ impl fmt::Display for Method {
 pub struct Wanted {
     /// What goes through it.
     pub protocol: Protocol,
-    /// Its number.
     pub port: u16,
 }
 
@@ -56,7 +55,6 @@ impl fmt::Display for Wanted {
 /// A port that others reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The port.
     pub wanted: Wanted,
     /// Where others reach it.
     pub external: SocketAddrV4,

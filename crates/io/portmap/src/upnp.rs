@@ -33,7 +33,6 @@ const SERVICES: [&str; 3] = [
 /// Something to ask over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The server.
     pub address: SocketAddrV4,
     /// The path, beginning with a slash.
     pub path: String,
@@ -53,10 +52,7 @@ pub struct Service {
 pub enum UpnpError {
     /// More than anybody needs.
     #[error("more than {max} bytes")]
-    TooLong {
-        /// The limit.
-        max: usize,
-    },
+    TooLong { max: usize },
     /// Not the text that it should be.
     #[error("no {0} in it")]
     Missing(
@@ -261,7 +257,6 @@ pub fn add(service: &Service, protocol: Protocol, port: u16, own: Ipv4Addr, seco
     call(service, "AddPortMapping", &arguments)
 }
 
-/// Removes it.
 #[must_use]
 pub fn remove(service: &Service, protocol: Protocol, port: u16) -> String {
     let arguments = [

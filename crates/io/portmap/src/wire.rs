@@ -22,9 +22,7 @@ const MAP_LEN: usize = 24 + 36;
 /// What goes through a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
 }
 

@@ -29,13 +29,10 @@ pub enum QuicIoError {
     /// A setting that cannot be.
     #[error("{what} is {got}, it must be {min} to {max}")]
     Setting {
-        /// Which one.
         what: &'static str,
         /// What it was set to.
         got: u64,
-        /// The least.
         min: u64,
-        /// The most.
         max: u64,
     },
 }

@@ -29,7 +29,6 @@ const WAITING_MAX: usize = 4_096;
 /// A voice packet that was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Heard {
-    /// Of which call.
     pub call: u32,
     /// Which packet of it.
     pub number: u32,

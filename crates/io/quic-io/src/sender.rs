@@ -25,7 +25,6 @@ const PATIENCE_MIN: Duration = Duration::from_secs(1);
 pub struct Spoken {
     /// When, by the clock.
     pub at: Time,
-    /// Which packet.
     pub number: u32,
     /// Its length, [`crate::PACKET_BYTES_MIN`] at least.
     pub bytes: u32,
@@ -34,7 +33,6 @@ pub struct Spoken {
 /// A voice packet that was given to QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Which packet.
     pub number: u32,
     /// When the application spoke it. Later than it was to, by as much as the computer is busy.
     pub spoken_at: Time,

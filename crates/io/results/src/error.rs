@@ -11,7 +11,6 @@ pub enum ResultsError {
     System {
         /// What we wanted to do.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
         /// The system's words.
         reason: String,
@@ -20,34 +19,17 @@ pub enum ResultsError {
     },
     /// A file is where the folder, or one above it, should be.
     #[error("cannot make the folder {}: {} is a file; choose another folder with --out", path.display(), file.display())]
-    NotAFolder {
-        /// The folder.
-        path: PathBuf,
-        /// The file.
-        file: PathBuf,
-    },
+    NotAFolder { path: PathBuf, file: PathBuf },
     /// Another program writes there.
     #[error("another program writes to {}; wait until it ends, or choose another folder", path.display())]
-    Busy {
-        /// The file.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// The file is larger than any that we write.
     #[error("{} has {got} bytes, at most {max} are read; is it the right one?", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        got: u64,
-        /// The limit.
-        max: u64,
-    },
+    TooLarge { path: PathBuf, got: u64, max: u64 },
     /// The columns of a table are not as long as each other.
     #[error("the column `{column}` has {got} rows, the first one has {want}")]
     Ragged {
-        /// Its name.
         column: String,
-        /// Its rows.
         got: usize,
         /// The first one's.
         want: usize,

@@ -15,7 +15,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// Looks.
     pub fn look() -> Self {
         let system = rustix::system::uname();
         let words = [system.sysname(), system.release(), system.machine()];

@@ -20,7 +20,6 @@ pub struct Journal {
 pub struct Kept {
     /// Its first line; nothing in a new journal.
     pub head: Option<String>,
-    /// The others.
     pub lines: Vec<String>,
 }
 

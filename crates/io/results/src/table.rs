@@ -5,14 +5,12 @@ use crate::ResultsError;
 pub struct Table {
     /// What is said about it: names and texts.
     pub about: Vec<(String, String)>,
-    /// Its columns.
     pub columns: Vec<Column>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// Its cells, from the first row to the last.
     pub cells: Cells,
@@ -27,9 +25,7 @@ pub enum Cells {
     Integer(Vec<Option<i64>>),
     /// Whole numbers that are never negative.
     Unsigned(Vec<Option<u64>>),
-    /// Numbers.
     Float(Vec<Option<f64>>),
-    /// Text.
     Text(Vec<Option<String>>),
 }
 

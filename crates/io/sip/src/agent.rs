@@ -48,9 +48,7 @@ const PORT_ATTEMPTS: usize = 16;
 /// What SIP goes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Datagrams.
     Udp,
-    /// A connection.
     Tcp,
 }
 
@@ -81,15 +79,12 @@ pub struct AgentSettings {
 /// Why there is no telephone, or no call.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AgentError {
-    /// A socket.
     #[error("cannot listen for calls on {address}: {reason}")]
     Bind {
-        /// Where.
         address: SocketAddr,
         /// The operating system's word.
         reason: String,
     },
-    /// Not an address.
     #[error("`{got}` is no SIP address: expected `sip:name@address`")]
     Address {
         /// What was given, cut.
@@ -101,7 +96,6 @@ pub enum AgentError {
     /// The stack could not send.
     #[error("cannot send to {peer}: {reason}")]
     Send {
-        /// To whom.
         peer: String,
         /// The stack's word.
         reason: String,
@@ -120,7 +114,6 @@ pub enum AgentEvent {
     NotRegistered {
         /// Its status code (RFC 3261 section 21), if it answered.
         code: Option<u16>,
-        /// In words.
         reason: String,
     },
     /// Somebody calls.

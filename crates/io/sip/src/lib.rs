@@ -23,10 +23,5 @@ use thiserror::Error;
 pub enum SipError {
     /// The address cannot be listened at.
     #[error("cannot listen for telephones at {address}: {source}; is another SIP program running?")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
+    Listen { address: SocketAddr, source: std::io::Error },
 }

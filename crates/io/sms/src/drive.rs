@@ -48,7 +48,6 @@ pub trait Sms: Send + Sync {
 /// One short message to send.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ToSend {
-    /// Whom to.
     pub to: TelephoneNumber,
     /// The user data, its header first.
     pub user_data: Vec<u8>,

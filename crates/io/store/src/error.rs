@@ -26,7 +26,6 @@ pub enum StoreError {
     /// The file is something else. It was not changed.
     #[error("{} is not a receipt store: {reason}; nothing was changed, name another file", path.display())]
     NotAStore {
-        /// The file.
         path: PathBuf,
         /// What it is instead.
         reason: String,
@@ -36,7 +35,6 @@ pub enum StoreError {
     Newer {
         /// The store's file.
         path: PathBuf,
-        /// Its format.
         got: i64,
         /// The newest format that we know.
         want: i64,
@@ -53,7 +51,6 @@ pub enum StoreError {
         /// What does not fit.
         reason: String,
     },
-    /// The disk is full.
     #[error("no space is left for the receipt store {}; make room, nothing was acknowledged", path.display())]
     DiskFull {
         /// The store's file.

@@ -24,7 +24,6 @@ pub enum Outcome {
     Lower {
         /// What it says.
         got: Bytes,
-        /// What is known.
         known: Bytes,
     },
 }

@@ -26,7 +26,6 @@ pub enum StrongswanError {
     /// A setting that cannot be.
     #[error("{what} is {got:?}; expected {want}")]
     Setting {
-        /// Which one.
         what: &'static str,
         /// Its value; never a secret.
         got: String,
@@ -36,7 +35,6 @@ pub enum StrongswanError {
     /// A program would not start.
     #[error("could not start {program}: {reason}")]
     Start {
-        /// The program.
         program: String,
         /// The system's words.
         reason: String,
@@ -44,7 +42,6 @@ pub enum StrongswanError {
     /// charon ended, or did not open its control socket in time.
     #[error("charon does not work: {reason}{hint}; it said last: {log}")]
     Dead {
-        /// What happened.
         reason: String,
         /// What to do about it, when we know; starts with a semicolon.
         hint: &'static str,
@@ -81,13 +78,11 @@ pub enum StrongswanError {
         command: &'static str,
         /// For which connection, secret or pool.
         name: String,
-        /// Its words.
         reason: String,
     },
     /// A file of ours could not be used.
     #[error("{}: {reason}", path.display())]
     File {
-        /// The file.
         path: PathBuf,
         /// The system's words.
         reason: String,

@@ -27,7 +27,6 @@ pub enum MessageError {
     /// An element that there is not, or not here.
     #[error("element {got} is not expected at byte {at}")]
     Element {
-        /// Its type.
         got: u8,
         /// Where, in bytes from the start.
         at: usize,
@@ -46,7 +45,6 @@ pub enum MessageError {
     Long {
         /// Its length in bytes.
         got: usize,
-        /// The most.
         max: usize,
     },
 }
@@ -92,19 +90,16 @@ impl Section {
         Self::default()
     }
 
-    /// With a value.
     #[must_use]
     pub fn value(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.with(name, Node::Value(value.as_ref().to_vec()))
     }
 
-    /// With a list.
     #[must_use]
     pub fn list(self, name: &str, items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         self.with(name, Node::List(items.into_iter().map(|item| item.as_ref().to_vec()).collect()))
     }
 
-    /// With a section.
     #[must_use]
     pub fn section(self, name: &str, section: Self) -> Self {
         self.with(name, Node::Section(section))

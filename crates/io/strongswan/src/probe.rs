@@ -26,7 +26,6 @@ const PLUGINS: [&str; 5] = [
 /// The strongSwan on this computer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
-    /// The daemon.
     pub charon: PathBuf,
     /// The directory of its plugins.
     pub plugins: PathBuf,

@@ -115,7 +115,6 @@ impl Running {
         }
     }
 
-    /// Its last words.
     pub(crate) fn last_words(&self) -> String {
         self.log.text()
     }

@@ -54,7 +54,6 @@ pub struct Member {
     pub name: String,
     /// The address that it has inside the tunnel, always the same.
     pub address: Ipv4Addr,
-    /// Its secret.
     pub secret: Secret,
 }
 
@@ -74,7 +73,6 @@ pub enum DataPlane {
     /// The kernel where it can, else charon.
     #[default]
     Probe,
-    /// The kernel.
     Kernel,
     /// charon, through a TUN device (kernel-libipsec).
     Userspace,
@@ -109,7 +107,6 @@ pub struct L2tp {
     pub gateway: Ipv4Addr,
 }
 
-/// All of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// A directory of our own; made if it is not there, for nobody else to enter.

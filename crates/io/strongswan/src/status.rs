@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use crate::{DataPlane, Section, Session, StrongswanError};
 
-/// One client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its identity, or the name that it logged in with.

@@ -6,20 +6,13 @@ use thiserror::Error;
 pub enum TunError {
     /// A name that no interface can have.
     #[error("{got:?} cannot be the name of an interface; expected 1 to 15 letters, digits, '-', '_' or '.'")]
-    Name {
-        /// The name.
-        got: String,
-    },
+    Name { got: String },
     /// An MTU that no tunnel can have.
     #[error("an MTU of {got} bytes; expected 576 to 65,475")]
-    Mtu {
-        /// The value.
-        got: u16,
-    },
+    Mtu { got: u16 },
     /// The kernel made no device.
     #[error("could not make the interface {name}: {reason}{hint}")]
     Device {
-        /// Its name.
         name: String,
         /// The system's words.
         reason: String,
@@ -39,7 +32,6 @@ pub enum TunError {
         "could not listen on {address} (UDP): {reason}; choose another port, or end the program that has it"
     )]
     Bind {
-        /// Where.
         address: SocketAddr,
         /// The system's words.
         reason: String,
@@ -47,7 +39,6 @@ pub enum TunError {
     /// The socket refused an option.
     #[error("could not set {option} on the UDP socket: {reason}{hint}")]
     Option {
-        /// Which.
         option: &'static str,
         /// The system's words.
         reason: String,
@@ -63,7 +54,6 @@ pub enum TunError {
     /// The device is gone or no longer works, for example because somebody deleted the interface.
     #[error("the interface {name} no longer works: {reason}; was it deleted?")]
     DeviceLost {
-        /// Its name.
         name: String,
         /// The system's words.
         reason: String,

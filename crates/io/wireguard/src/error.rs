@@ -6,22 +6,13 @@ use thiserror::Error;
 pub enum WireGuardError {
     /// No such peer.
     #[error("no peer has the key {key}")]
-    NoPeer {
-        /// The key.
-        key: PublicKey,
-    },
+    NoPeer { key: PublicKey },
     /// As many peers as there may be.
     #[error("there are {max} peers already, which is the limit")]
-    Full {
-        /// The limit.
-        max: usize,
-    },
+    Full { max: usize },
     /// Our own key as a peer's.
     #[error("the peer's key {key} is our own; expected that of the other end")]
-    OwnKey {
-        /// The key.
-        key: PublicKey,
-    },
+    OwnKey { key: PublicKey },
     /// A program we drive is not on this computer.
     #[error("`{program}` is not installed; install the package {package} (`apt install {package}`)")]
     Missing {

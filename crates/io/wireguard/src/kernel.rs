@@ -14,9 +14,7 @@ const NUDGE_S: u16 = 25;
 pub struct KernelSettings {
     /// Its name, 1 to 15 letters. There may be no interface of that name yet.
     pub interface: String,
-    /// Our key.
     pub private_key: PrivateKey,
-    /// Its addresses.
     pub addresses: Vec<Network>,
     /// Its MTU in bytes.
     pub mtu: u16,

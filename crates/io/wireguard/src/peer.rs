@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 /// What a peer is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its key.
     pub public_key: PublicKey,
     /// A secret of the two, mixed into handshakes.
     pub preshared_key: Option<PresharedKey>,
@@ -20,7 +19,6 @@ pub struct Peer {
 /// How it stands with a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Which.
     pub public_key: PublicKey,
     /// Where its last authentic datagram came from, or where it is said to be.
     pub address: Option<SocketAddr>,

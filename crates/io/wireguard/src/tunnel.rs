@@ -7,7 +7,6 @@ use std::sync::Arc;
 pub enum Tunnel {
     /// This program, between a TUN device and a socket that the program made.
     Userspace(Arc<Userspace>),
-    /// The kernel.
     Kernel(Arc<Kernel>),
 }
 

@@ -80,7 +80,6 @@ impl Userspace {
         }
     }
 
-    /// Our key.
     #[must_use]
     pub fn public_key(&self) -> PublicKey {
         self.public

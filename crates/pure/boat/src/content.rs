@@ -6,7 +6,6 @@ pub const PAYLOAD_MAX: usize = 1_024;
 /// What is in a protected datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Sound.
     Audio(Audio),
     /// A step of a handshake, to look like sound from outside.
     Message(Message),
@@ -14,7 +13,6 @@ pub enum Content {
     Report(Report),
     /// Looks like sound, and says nothing: it hides pauses and handshakes.
     Cover,
-    /// Goodbye.
     Bye,
 }
 
@@ -64,16 +62,12 @@ pub enum Step {
         round_trip: u32,
     },
     /// R to S: it will.
-    Ack {
-        /// The same.
-        round_trip: u32,
-    },
+    Ack { round_trip: u32 },
 }
 
 /// What the listener saw in the last interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Which interval.
     pub number: u32,
     /// Packets that should have come.
     pub expected: u32,

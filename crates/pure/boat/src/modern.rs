@@ -79,7 +79,6 @@ const TAG_LEN: usize = 16;
 /// The upper three bits of each datagram.
 const VERSION: u8 = 0b1110_0000;
 
-/// What encrypts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cipher {
     /// AES-128-GCM: fast and safe where the processor has instructions for it.
@@ -96,7 +95,6 @@ impl Cipher {
         Self::ChaCha20Poly1305
     };
 
-    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

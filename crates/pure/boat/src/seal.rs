@@ -65,7 +65,6 @@ pub trait Seal: Debug + Send {
 /// What was in a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// What.
     pub content: Content,
     /// The sender's count of datagrams, as wide as it takes never to repeat.
     pub sequence: u64,

@@ -62,7 +62,6 @@ pub enum CaptureError {
     Interface {
         /// Where the packet's block begins.
         offset: u64,
-        /// Its interface.
         got: u32,
         /// How many there are.
         known: u32,

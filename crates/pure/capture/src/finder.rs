@@ -43,9 +43,7 @@ impl Default for Limits {
 pub struct Flow {
     /// The source within RTP. First, so that most comparisons end with it.
     pub ssrc: u32,
-    /// The sender.
     pub from: SocketAddr,
-    /// The receiver.
     pub to: SocketAddr,
     /// Which interface saw it.
     pub interface: u32,

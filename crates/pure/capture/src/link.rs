@@ -14,9 +14,7 @@ pub struct Datagram<'a> {
     pub at: Option<Stamp>,
     /// Which interface captured it: that of the file, or for Linux's "any" the one within.
     pub interface: u32,
-    /// The sender.
     pub from: SocketAddr,
-    /// The receiver.
     pub to: SocketAddr,
     /// What it carries, as far as it was captured.
     pub payload: &'a [u8],
@@ -27,7 +25,6 @@ pub struct Datagram<'a> {
 /// What a captured packet turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {
-    /// A UDP datagram.
     Udp(Datagram<'a>),
     /// A segment of TCP.
     Tcp(Datagram<'a>),

@@ -12,7 +12,6 @@ pub fn is_rtcp(bytes: &[u8]) -> bool {
 /// What a datagram of RTCP says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rtcp {
-    /// Sender reports.
     pub senders: Vec<SenderReport>,
     /// What receivers say of the streams they hear.
     pub receptions: Vec<Reception>,
@@ -25,7 +24,6 @@ pub struct Rtcp {
 /// A sender's word on its own stream: RFC 3550, section 6.4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport {
-    /// The source.
     pub ssrc: u32,
     /// Its clock when it sent this: the middle 32 of the 64 bits of NTP's time, in 2^-16 s.
     pub clock: u32,

@@ -24,24 +24,13 @@ const TTL: u8 = 64;
 pub enum WriteError {
     /// It is too long for UDP.
     #[error("a datagram of {got} bytes is longer than UDP's {PAYLOAD_MAX}; give what was really sent")]
-    TooLong {
-        /// Its length.
-        got: usize,
-    },
+    TooLong { got: usize },
     /// One address is of IPv4 and the other of IPv6.
     #[error("{from} and {to} are not of one family; give both as they were on the wire")]
-    Families {
-        /// The sender.
-        from: SocketAddr,
-        /// The receiver.
-        to: SocketAddr,
-    },
+    Families { from: SocketAddr, to: SocketAddr },
     /// A frame is longer than readers take.
     #[error("a frame of {got} bytes is longer than the {FRAME_MAX} that Wireshark reads; cut it")]
-    FrameTooLong {
-        /// Its length.
-        got: usize,
-    },
+    FrameTooLong { got: usize },
     /// A frame is of an interface that was not described.
     #[error("there is no interface {got}, only {known} before it; describe it first")]
     Interface {

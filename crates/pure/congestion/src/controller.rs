@@ -63,7 +63,6 @@ pub struct WaveReport {
 /// A segment that leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// When.
     pub now: Time,
     /// Its first byte's offset.
     pub offset: u64,

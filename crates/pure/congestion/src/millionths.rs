@@ -8,11 +8,8 @@ use crate::settings::SettingsError;
 pub struct Millionths(pub u32);
 
 impl Millionths {
-    /// Nothing.
     pub const ZERO: Self = Self(0);
-    /// One half.
     pub const HALF: Self = Self(500_000);
-    /// One.
     pub const ONE: Self = Self(1_000_000);
 
     /// `numerator / denominator`, rounded down; [`Self::ONE`] if the denominator is zero, the largest factor if the quotient

@@ -19,7 +19,6 @@
 
 use crate::settings::{SettingsError, check_segment};
 
-/// Which of the recoveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryKind {
     /// RFC 5681: over with the first new acknowledgement.
@@ -35,7 +34,6 @@ pub enum RecoveryKind {
 /// How a sender finds losses without a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoverySettings {
-    /// Which recovery.
     pub kind: RecoveryKind,
     /// SMSS: payload of a full segment, in bytes.
     pub segment: u32,

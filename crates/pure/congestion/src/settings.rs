@@ -10,7 +10,6 @@ pub enum SettingsError {
         /// What it was set to, in bytes of payload.
         got: u32,
     },
-    /// A window.
     #[error("the window has {got} bytes, it must have {min} to {max}")]
     Window {
         /// What it was set to.
@@ -31,47 +30,35 @@ pub enum SettingsError {
         "the retransmission timeout is to lie between {min_us} and {max_us} us, the first at {initial_us} us"
     )]
     Timeout {
-        /// The least.
         min_us: u64,
         /// That of a flow which has no round-trip time yet.
         initial_us: u64,
-        /// The most.
         max_us: u64,
     },
     /// A factor, in millionths.
     #[error("{name} is {got} millionths, it must be {min} to {max}")]
     Factor {
-        /// Which one.
         name: &'static str,
         /// What it was set to.
         got: u32,
-        /// The least.
         min: u32,
-        /// The most.
         max: u32,
     },
-    /// A time.
     #[error("{name} is {got_us} us, it must be {min_us} to {max_us} us")]
     Duration {
-        /// Which one.
         name: &'static str,
         /// What it was set to.
         got_us: u64,
-        /// The least.
         min_us: u64,
-        /// The most.
         max_us: u64,
     },
     /// A count of segments.
     #[error("{name} is {got} segments, it must be {min} to {max}")]
     Segments {
-        /// Which one.
         name: &'static str,
         /// What it was set to.
         got: u32,
-        /// The least.
         min: u32,
-        /// The most.
         max: u32,
     },
     /// How many duplicate acknowledgements tell of a loss.

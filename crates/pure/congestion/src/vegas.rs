@@ -108,7 +108,6 @@ impl VegasSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vegas {
     settings: VegasSettings,
-    /// Segments.
     window: f64,
     threshold: u32,
     /// Segments that the next acknowledgements add each: one, a part of one, or none.

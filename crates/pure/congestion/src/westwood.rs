@@ -50,7 +50,6 @@ pub enum WestwoodFilter {
 pub struct WestwoodSettings {
     /// All that is Reno's.
     pub reno: RenoSettings,
-    /// The filter.
     pub filter: WestwoodFilter,
     /// Round-trip times are rounded to this, at least to one of it, before the least is taken; `None`: they are not. ns-2's
     /// clock ticks every 10 ms.
@@ -73,7 +72,6 @@ impl WestwoodSettings {
         Self { tick: Some(Micros(10_000)), divide_on_timeout: true, ..Self::algorithm_1(reno) }
     }
 
-    /// Westwood+.
     #[must_use]
     pub const fn plus(reno: RenoSettings) -> Self {
         Self { filter: WestwoodFilter::Plus, ..Self::algorithm_1(reno) }

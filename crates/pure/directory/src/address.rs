@@ -89,12 +89,10 @@ impl Address {
         }
     }
 
-    /// The host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The port.
     pub fn port(&self) -> NonZeroU16 {
         self.port
     }

@@ -13,16 +13,13 @@ pub enum Source {
     Own,
     /// Another home, known by its key, over its link.
     Home(KeyId),
-    /// The DNS.
     Dns,
-    /// A short message.
     ShortMessage,
 }
 
 /// How much a book holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookLimits {
-    /// Records in all.
     pub records_max: usize,
     /// Records of one source other than ourselves.
     pub per_source_max: usize,
@@ -35,7 +32,6 @@ pub enum Admission {
     New,
     /// It took an older one's place.
     Newer,
-    /// It was known.
     Known,
 }
 

@@ -15,7 +15,6 @@ pub struct TelephoneNumber(String);
 /// A home that may know where somebody is, and its key if that is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HomeHint {
-    /// Where it is.
     pub address: Address,
     /// The key that its link has to show; without one, any home's will do, since records prove themselves.
     pub key: Option<KeyId>,
@@ -28,7 +27,6 @@ pub struct HomeHint {
 pub struct Contact {
     /// What the user calls it.
     pub name: String,
-    /// Its key.
     pub member: KeyId,
     /// Homes that may know, the best first; at most [`Contact::HOMES_MAX`].
     pub homes: Vec<HomeHint>,
@@ -151,7 +149,6 @@ impl Contacts {
         self.by_name.insert(contact.name.to_lowercase(), contact)
     }
 
-    /// Removes a contact.
     pub fn remove(&mut self, name: &str) -> Option<Contact> {
         self.by_name.remove(&name.to_lowercase())
     }

@@ -32,18 +32,12 @@ pub enum Event {
     LinkNeeded(HomeHint),
     /// The search has ended: here is the record.
     Found {
-        /// Which search.
         search: Search,
         /// The record; it counts now.
         record: Box<Record>,
     },
     /// The search has ended: nobody knows.
-    NotFound {
-        /// Which search.
-        search: Search,
-        /// Why.
-        reason: FindError,
-    },
+    NotFound { search: Search, reason: FindError },
     /// The book has changed: [`Book::snapshot`] is worth keeping.
     Stored(KeyId),
     /// A peer has said what it did with a member's record.
@@ -57,7 +51,6 @@ pub enum Event {
     },
     /// A member's record ends soon: it has to sign a new one, to be given to [`Directory::handle_own`].
     RenewalNeeded {
-        /// Which member.
         member: KeyId,
         /// When its record ends.
         ends: UnixSeconds,
@@ -243,7 +236,6 @@ impl Directory {
         [self.searches.timeout(), self.announcements.timeout(), renewals].into_iter().flatten().min()
     }
 
-    /// The records.
     pub fn book(&self) -> &Book {
         &self.book
     }

@@ -85,7 +85,6 @@ pub enum RecordError {
     NotCertified {
         /// The certificate's key.
         certified: KeyId,
-        /// The key that signs.
         signs: KeyId,
     },
 }
@@ -100,7 +99,6 @@ pub enum BookError {
     /// A newer one is known.
     #[error("a record with sequence {known} is known, this one has {got}")]
     Older {
-        /// Its sequence.
         got: u64,
         /// The known one's.
         known: u64,
@@ -143,7 +141,6 @@ pub enum CardError {
     /// It does not begin as one.
     #[error("a contact card begins with \"guestright:contact?\"")]
     Scheme,
-    /// It is too long.
     #[error("the contact card has {got} characters, at most {max} are allowed")]
     TooLong {
         /// How many it has.

@@ -33,18 +33,15 @@ pub enum Message {
         /// Whose home.
         member: KeyId,
     },
-    /// Here.
     Answer {
         /// The question's.
         reference: u64,
-        /// The record.
         record: Record,
     },
     /// How it went otherwise.
     Ended {
         /// The question's or the announcement's.
         reference: u64,
-        /// How.
         outcome: Outcome,
         /// After how many seconds it makes sense to try again.
         retry_after: u64,
@@ -53,7 +50,6 @@ pub enum Message {
     Announce {
         /// What the answer will carry.
         reference: u64,
-        /// The record.
         record: Record,
     },
 }

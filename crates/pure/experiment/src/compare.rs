@@ -12,7 +12,6 @@ use std::fmt::Write;
 pub struct Comparison {
     /// What the first is: its plan and where it ran.
     pub first: String,
-    /// What the second is.
     pub second: String,
     /// Whether both ran on the same chance, so that differences are taken seed by seed.
     pub paired: bool,
@@ -53,7 +52,6 @@ pub struct NumberChange {
 /// A claim that became another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimChange {
-    /// Its id.
     pub id: String,
     /// What it says.
     pub text: String,

@@ -30,13 +30,11 @@ pub use table::{Cell, TableNumbers};
 pub struct Evaluation {
     /// The plan's name.
     pub name: String,
-    /// Its title.
     pub title: String,
     /// What is asked.
     pub question: String,
     /// Where the published figures are from.
     pub source: String,
-    /// The testbed.
     pub testbed: String,
     /// What the testbed is.
     pub about: String,
@@ -58,15 +56,11 @@ pub struct Evaluation {
     pub packets: u64,
     /// How many events were handled.
     pub events: u64,
-    /// The cases.
     pub cases: Vec<CaseText>,
-    /// The settings.
     pub settings: Vec<SettingLine>,
     /// The numbers made from curves.
     pub measures: Vec<MeasureNumbers>,
-    /// The figures.
     pub figures: Vec<FigureNumbers>,
-    /// The tables.
     pub tables: Vec<TableNumbers>,
     /// A verdict for each claim.
     pub claims: Vec<Verdict>,
@@ -85,24 +79,17 @@ pub struct Evaluation {
 /// A case in words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseText {
-    /// Its name.
     pub name: String,
-    /// Its title.
     pub title: String,
-    /// What it is.
     pub about: String,
 }
 
 /// A measure with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasureNumbers {
-    /// Its id.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// Its unit.
     pub unit: String,
-    /// What it is.
     pub about: String,
     /// One for each place where it has one.
     pub numbers: Vec<PlacedNumber>,
@@ -111,7 +98,6 @@ pub struct MeasureNumbers {
 /// A number and where it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlacedNumber {
-    /// The case.
     pub case: String,
     /// The values of the axes that it has.
     pub at: BTreeMap<String, Value>,
@@ -133,7 +119,6 @@ pub struct FitText {
 /// Something that is said, with its numbers filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoteText {
-    /// Its title.
     pub title: String,
     /// Paragraphs, with an empty line between them.
     pub text: String,

@@ -31,7 +31,6 @@ pub enum ResultsError {
     /// The testbed measured something that it does not declare.
     #[error("the testbed `{testbed}` gave the metric `{metric}`, which it does not declare")]
     Metric {
-        /// Its name.
         testbed: &'static str,
         /// The metric's.
         metric: &'static str,

@@ -22,7 +22,6 @@ pub struct SettingInfo {
     pub unit: &'static str,
     /// Its kind, its default, and what is allowed.
     pub kind: Kind,
-    /// One sentence.
     pub about: &'static str,
 }
 
@@ -38,18 +37,14 @@ pub enum Kind {
     Integer {
         /// If nothing is said.
         default: i64,
-        /// The least.
         min: i64,
-        /// The most.
         max: i64,
     },
     /// A number from `min` to `max`, both included; a plan may also write it as a whole number.
     Float {
         /// If nothing is said.
         default: f64,
-        /// The least.
         min: f64,
-        /// The most.
         max: f64,
     },
     /// One of some words.
@@ -72,7 +67,6 @@ pub enum SettingError {
     /// The testbed has no such setting.
     #[error("there is no setting `{setting}`{}", meant.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?")))]
     Unknown {
-        /// Its name.
         setting: String,
         /// A name much like it.
         meant: Option<String>,
@@ -80,7 +74,6 @@ pub enum SettingError {
     /// It was not given, and is asked for without a default.
     #[error("the setting `{setting}` is not given; {want} is wanted")]
     Missing {
-        /// Its name.
         setting: String,
         /// What it would have to be.
         want: String,
@@ -88,9 +81,7 @@ pub enum SettingError {
     /// A value of another kind, or outside of what is allowed.
     #[error("the setting `{setting}` is {}; {want} is wanted", said(got))]
     Wrong {
-        /// Its name.
         setting: String,
-        /// Its value.
         got: Value,
         /// What it would have to be.
         want: String,
@@ -98,7 +89,6 @@ pub enum SettingError {
     /// A value that is allowed, but not together with others.
     #[error("the setting `{setting}` does not fit: {reason}")]
     Unfit {
-        /// Its name.
         setting: String,
         /// Why, and what to do.
         reason: String,

@@ -14,7 +14,6 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::AtLeast => "at least",

@@ -48,7 +48,6 @@ pub struct MetricInfo {
     pub name: &'static str,
     /// Its unit: `ms`; empty if it has none.
     pub unit: &'static str,
-    /// One sentence.
     pub about: &'static str,
 }
 

@@ -24,7 +24,6 @@ pub struct Chart {
     pub height: u32,
 }
 
-/// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// What it counts, with its unit.
@@ -54,7 +53,6 @@ pub enum Range {
 /// How numbers become places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly.
     #[default]
     Linear,
     /// Each decade as long as the other; what is not above 0 is left out.
@@ -70,7 +68,6 @@ pub struct Series {
     pub marks: Marks,
     /// Whose numbers they are.
     pub work: Work,
-    /// The numbers.
     pub points: Vec<Point>,
     /// An area around it, in its colour, such as a confidence interval: place, lower end, upper end. Ends that are not
     /// numbers make a gap.
@@ -88,7 +85,6 @@ pub enum Marks {
     Line,
     /// Level until the next point.
     Step,
-    /// Points alone.
     Points,
     /// Points, and a line through them.
     LineAndPoints,
@@ -99,7 +95,6 @@ pub enum Marks {
 /// Whose numbers a series has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
-    /// Ours: full.
     #[default]
     Ours,
     /// Printed elsewhere: hollow and dashed.
@@ -109,7 +104,6 @@ pub enum Work {
 /// One number, with how far it may be wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
     pub x: f64,
     /// How much; not a number: not known.
     pub y: f64,
@@ -143,7 +137,6 @@ pub struct Band {
 pub struct Threshold {
     /// What it means.
     pub name: String,
-    /// Its height.
     pub y: f64,
 }
 

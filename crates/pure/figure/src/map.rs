@@ -33,7 +33,6 @@ pub struct Labels {
     pub names: Vec<String>,
 }
 
-/// One rectangle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// What is the same in all of its cells; may be empty.
@@ -42,7 +41,6 @@ pub struct Panel {
     pub cells: Vec<HeatCell>,
 }
 
-/// One cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatCell {
     /// Its colour, and its sign.

@@ -10,7 +10,6 @@ pub struct Claim {
     pub key: PublicKey,
     /// The bytes that are said to be signed.
     pub message: Vec<u8>,
-    /// The signature.
     pub signature: Signature,
 }
 

@@ -55,7 +55,6 @@ pub fn open(bytes: &[u8], max: usize) -> Result<Sealed, IdentityError> {
 }
 
 impl Sealed {
-    /// The signature.
     pub fn signature(&self) -> Signature {
         Signature(self.sign1.signature.clone())
     }

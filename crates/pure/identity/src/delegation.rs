@@ -11,7 +11,6 @@ const DOMAIN: &str = "delegation";
 /// At which teams' access points a delegate may sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessPoints {
-    /// Everywhere.
     Any,
     /// At these teams' alone; never none, at most [`Delegation::TEAMS_MAX`].
     Of(BTreeSet<TeamId>),
@@ -26,7 +25,6 @@ pub struct DelegationTerms {
     pub not_before: UnixSeconds,
     /// Last second of its life.
     pub not_after: UnixSeconds,
-    /// Where.
     pub access_points: AccessPoints,
 }
 

@@ -17,7 +17,6 @@ pub enum IdentityError {
     TooLong {
         /// Bytes that were there.
         got: usize,
-        /// The limit.
         max: usize,
     },
     /// The bytes say the right thing in a form that is not the one deterministic form.
@@ -65,15 +64,11 @@ pub enum IdentityError {
     /// A certificate for something else.
     #[error("the certificate is for the role {got}, not for {want}")]
     WrongRole {
-        /// What it is for.
         got: Role,
         /// What it had to be for.
         want: Role,
     },
     /// Its own team has revoked it.
     #[error("the team revoked this key at {since}")]
-    Revoked {
-        /// Since when.
-        since: UnixSeconds,
-    },
+    Revoked { since: UnixSeconds },
 }

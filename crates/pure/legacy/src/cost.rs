@@ -17,7 +17,6 @@ use std::fmt;
 pub struct Work {
     /// What is done, unique among all of a tool: `rc4 running`.
     pub name: &'static str,
-    /// At which end.
     pub end: End,
     /// What the codec makes of this second, in bytes.
     pub codec_bytes: usize,

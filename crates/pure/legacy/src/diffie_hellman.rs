@@ -297,12 +297,7 @@ pub enum DiffieHellmanError {
     OutOfRange,
     /// It belongs to another prime.
     #[error("a public value under {theirs:?}, where ours is under {ours:?}")]
-    OtherPrime {
-        /// Ours.
-        ours: Prime,
-        /// Theirs.
-        theirs: Prime,
-    },
+    OtherPrime { ours: Prime, theirs: Prime },
 }
 
 /// Pi, shifted left by 3,966 binary places: as many as RFC 3526 takes for 4096 bits.

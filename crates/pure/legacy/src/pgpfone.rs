@@ -56,7 +56,6 @@ pub const INSECURE: &str = "whoever can change what goes over the network can ch
 /// What one side of a call is.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which side.
     pub side: Side,
     /// What we call ourselves, if anything; it is sent encrypted, to whoever is there.
     pub name: Option<String>,

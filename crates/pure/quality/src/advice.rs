@@ -67,7 +67,6 @@ pub struct Heard {
 pub struct Trial {
     /// What it is called: `tcp-cubic`.
     pub name: String,
-    /// What it is.
     pub carrier: Carrier,
     /// What came of it in each direction; or why there was nothing, in a few words: "the connection was refused".
     pub result: Result<Vec<Heard>, String>,
@@ -94,7 +93,6 @@ impl Trial {
 pub enum Reason {
     /// It is the best, by this much.
     Best {
-        /// The rating.
         r: f64,
         /// The opinion score.
         mos: f64,
@@ -102,10 +100,7 @@ pub enum Reason {
         next: Option<(String, f64)>,
     },
     /// Others are as good; it is the simplest.
-    Simplest {
-        /// The others.
-        equals: Vec<String>,
-    },
+    Simplest { equals: Vec<String> },
     /// Others repair losses, which makes packets late.
     RepairingIsSlow {
         /// One that repairs.
@@ -121,7 +116,6 @@ pub enum Reason {
     RepairingPays {
         /// One that does not repair.
         other: String,
-        /// What that one lost.
         lost: f64,
         /// The longest that one packet took with repairing, in ms.
         longest_ms: f64,
@@ -130,7 +124,6 @@ pub enum Reason {
     NothingToRepair,
     /// It loses much and does not slow down.
     Harmful {
-        /// What it lost.
         lost: f64,
         /// The best of those that slow down.
         instead: Option<String>,
@@ -141,12 +134,7 @@ pub enum Reason {
         class: Satisfaction,
     },
     /// One did not work at all.
-    Fails {
-        /// Which.
-        name: String,
-        /// Why.
-        why: String,
-    },
+    Fails { name: String, why: String },
 }
 
 impl fmt::Display for Reason {
@@ -206,7 +194,6 @@ impl fmt::Display for Reason {
 pub struct Advice {
     /// The name of the trial that is advised; `None` if nothing worked.
     pub take: Option<String>,
-    /// Why.
     pub reasons: Vec<Reason>,
 }
 

@@ -250,7 +250,6 @@ impl Analyser {
         summary::summarise(self)
     }
 
-    /// The settings.
     pub const fn config(&self) -> &AnalyserConfig {
         &self.config
     }

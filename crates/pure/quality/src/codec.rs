@@ -93,7 +93,6 @@ pub enum Band {
 /// A published number and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cited {
-    /// The number.
     pub value: f64,
     /// Document, edition and place.
     pub source: &'static str,
@@ -102,7 +101,6 @@ pub struct Cited {
 /// What is known of one codec.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CodecFacts {
-    /// Which one.
     pub codec: Codec,
     /// The name that people type: `g729a`.
     pub name: &'static str,

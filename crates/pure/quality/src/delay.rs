@@ -28,9 +28,7 @@ pub struct DelayMeter {
 pub struct DelaySummary {
     /// How many packets had one.
     pub count: u64,
-    /// The mean.
     pub mean_ms: Interval,
-    /// The least.
     pub least_ms: Interval,
     /// Half of the packets were not slower. Quantiles are within 1 %.
     pub median_ms: Interval,
@@ -38,7 +36,6 @@ pub struct DelaySummary {
     pub p95_ms: Interval,
     /// 99 % of the packets were not slower.
     pub p99_ms: Interval,
-    /// The largest.
     pub largest_ms: Interval,
 }
 

@@ -128,7 +128,6 @@ impl FlowAccount {
         Micros(delay)
     }
 
-    /// What was counted.
     #[must_use]
     pub const fn counts(&self) -> FlowCounts {
         self.counts

@@ -17,7 +17,6 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Zero, exactly.
     pub const ZERO: Self = Self { low: 0.0, high: 0.0 };
 
     /// The interval between two bounds, in whatever order they come.
@@ -47,7 +46,6 @@ impl Interval {
         Self { low: self.low.max(floor), high: self.high.max(floor) }
     }
 
-    /// The middle.
     pub const fn middle(self) -> f64 {
         f64::midpoint(self.low, self.high)
     }

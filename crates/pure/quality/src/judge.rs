@@ -161,7 +161,6 @@ impl Parts {
         }
     }
 
-    /// The score.
     pub const fn mos(&self) -> f64 {
         match self {
             Self::Narrow(rating) => rating.mos,
@@ -169,7 +168,6 @@ impl Parts {
         }
     }
 
-    /// The class.
     pub fn satisfaction(&self) -> Satisfaction {
         match self {
             Self::Narrow(rating) => rating.satisfaction(),
@@ -198,7 +196,6 @@ pub struct Opinion {
 /// A rating by paper A's formula.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PaperOpinion {
-    /// R.
     pub r: Interval,
     /// The score, with the corrected cubic term.
     pub mos: Interval,

@@ -99,7 +99,6 @@ impl Satisfaction {
         *Self::ALL.iter().rev().find(|class| mos >= class.mos_range().0).unwrap_or(&Self::NotRecommended)
     }
 
-    /// The range of R.
     pub const fn r_range(self) -> (f64, f64) {
         match self {
             Self::NotRecommended => (0.0, 50.0),

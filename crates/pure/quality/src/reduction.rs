@@ -56,7 +56,6 @@ pub struct Reduced {
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error("{name} is {got}, expected {low} to {high}")]
 pub struct ReducedError {
-    /// Which one.
     pub name: &'static str,
     /// What was given.
     pub got: f64,

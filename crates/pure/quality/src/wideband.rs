@@ -24,7 +24,6 @@ pub struct WideInputs {
     pub bpl: f64,
     /// Loss in percent, 0 to 100.
     pub ppl_percent: f64,
-    /// Burst ratio.
     pub burst_r: f64,
 }
 

@@ -16,7 +16,6 @@ impl Carriage {
     /// Every one.
     pub const ALL: [Self; 3] = [Self::Datagrams, Self::Stream, Self::StreamPerPacket];
 
-    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

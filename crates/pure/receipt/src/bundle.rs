@@ -17,7 +17,6 @@ pub enum BundleError {
     /// Too many items.
     #[error("the bundle has {got} {what}, at most {max} are allowed")]
     TooMany {
-        /// Of what.
         what: &'static str,
         /// How many there are.
         got: usize,
@@ -29,11 +28,8 @@ pub enum BundleError {
 /// Receipts, certificates and revocation lists as bytes, none of them checked yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
-    /// Certificates.
     pub certificates: Vec<Vec<u8>>,
-    /// Receipts.
     pub receipts: Vec<Vec<u8>>,
-    /// Revocation lists.
     pub revocations: Vec<Vec<u8>>,
 }
 

@@ -79,7 +79,6 @@ pub enum ReceiptError {
     LowerWeight {
         /// What it says.
         got: Bytes,
-        /// What is known.
         known: Bytes,
     },
 }

@@ -10,18 +10,15 @@ use guestright_units::Bytes;
 pub enum Verdict {
     /// Served in this class.
     Granted(ServiceClass),
-    /// Not served.
     Refused,
 }
 
 /// A verdict and what it rests on. [`Decision::reason`] says it in a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The outcome.
     pub verdict: Verdict,
     /// The ratio, where one was reckoned.
     pub ind: Option<Ind>,
-    /// The figures.
     pub basis: Basis,
 }
 

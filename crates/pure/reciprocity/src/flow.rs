@@ -91,9 +91,7 @@ pub struct FlowPath {
 /// What to measure: how much `from` owes `to`, up to `cutoff`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The debtor.
     pub from: TeamId,
-    /// The creditor.
     pub to: TeamId,
     /// More than this need not be found; `Bytes(u64::MAX)` for the maximum.
     pub cutoff: Bytes,

@@ -99,7 +99,6 @@ impl Judge {
         Self { config, strangers: Strangers::new(config.strangers, counters) }
     }
 
-    /// The settings.
     pub const fn config(&self) -> &JudgeConfig {
         &self.config
     }

@@ -5,7 +5,6 @@ use std::fmt;
 pub struct PerMille(pub u16);
 
 impl PerMille {
-    /// The whole.
     pub const WHOLE: Self = Self(1_000);
 
     /// The share of `bytes`, rounded up and at most the largest `u64`.

@@ -58,24 +58,16 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Something acceptable came from a side: for the first time, or after [`Event::Silent`].
-    Active {
-        /// The side.
-        side: Side,
-    },
+    Active { side: Side },
     /// A side's datagrams come from another address than before, and go there now.
     Moved {
-        /// The side.
         side: Side,
         /// Its media or its reports.
         channel: Channel,
-        /// The address.
         to: SocketAddr,
     },
     /// Nothing acceptable has come from a side for [`Limits::silent_after`].
-    Silent {
-        /// The side.
-        side: Side,
-    },
+    Silent { side: Side },
 }
 
 /// A datagram that has come in, and how.

@@ -101,24 +101,17 @@ pub enum RelayError {
     },
     /// Any source and nothing that proves it.
     #[error("side {side} takes datagrams from any address, which only SRTP may; name the address")]
-    UnprovenSources {
-        /// The side.
-        side: Side,
-    },
+    UnprovenSources { side: Side },
     /// Nobody can be reached there.
     #[error("side {side} wants its media at {address}, where nobody can be")]
     Destination {
-        /// The side.
         side: Side,
         /// What was signalled.
         address: SocketAddr,
     },
     /// One key for both directions: two packets could be protected under one index (RFC 3711, section 9.1).
     #[error("side {side} has the same SRTP key for both directions; each direction needs its own")]
-    OneKey {
-        /// The side.
-        side: Side,
-    },
+    OneKey { side: Side },
 }
 
 impl SideSettings {

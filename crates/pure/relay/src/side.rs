@@ -21,7 +21,6 @@ pub enum Channel {
 }
 
 impl Side {
-    /// The other one.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

@@ -73,7 +73,6 @@ pub const CONTACT: Path = 1 << 62;
 /// Bytes to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit {
-    /// To a visitor.
     Visitor(Path, Vec<u8>),
     /// To the own team server.
     Home(Vec<u8>),
@@ -87,40 +86,25 @@ pub enum Event {
     Connect {
         /// Which path the connection is from now on.
         path: Path,
-        /// Where to.
         home: Ipv4Addr,
     },
     /// Close this connection to a home; everything that had to be said was said.
     Disconnect(Path),
     /// Let this visitor through, or only its tunnel if the address names a home; its counters start at zero.
-    Opened {
-        /// Whom.
-        address: Address,
-        /// How well.
-        class: ServiceClass,
-        /// Who it is.
-        member: KeyId,
-    },
+    Opened { address: Address, class: ServiceClass, member: KeyId },
     /// Serve this visitor in another class.
     Reclassified {
-        /// Whom.
         address: Address,
         /// How well from now on.
         class: ServiceClass,
     },
     /// Stop this visitor's packets both ways, then say what was counted with [`AccessPoint::handle_closed`]. Said again
     /// if that does not happen.
-    Closing {
-        /// Whom.
-        address: Address,
-        /// Why.
-        code: Code,
-    },
+    Closing { address: Address, code: Code },
     /// A session that was opened is over.
     Closed {
         /// Who was served, what was carried and what was signed for.
         session: Box<SessionStatus>,
-        /// Why.
         code: Code,
     },
     /// A receipt to be kept.

@@ -41,7 +41,6 @@ pub type Counted = BTreeMap<u16, Bytes>;
 pub struct Spent {
     /// Days since 1970, UTC.
     pub day: u64,
-    /// So much.
     pub bytes: Bytes,
 }
 
@@ -59,22 +58,16 @@ pub enum Event {
     Spent(KeyId, Spent),
     /// A session was granted.
     Granted {
-        /// Which caller.
         call: CallId,
-        /// For whom.
         member: KeyId,
         /// Which team carries.
         provider: TeamId,
     },
-    /// A receipt was signed.
     Signed(CallId, Receipt),
     /// The access point claimed more than was counted or than may be signed for.
     Disputed {
-        /// Which caller.
         call: CallId,
-        /// What it claimed.
         claimed: Bytes,
-        /// What was counted.
         counted: Bytes,
     },
     /// A message, or a whole call, was refused. Counted in [`Delegate::refusals`].
@@ -130,7 +123,6 @@ pub struct Delegate {
 /// One call, as a person wants to see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStatus {
-    /// Who calls.
     pub from: Ipv4Addr,
     /// For which member, once that is known.
     pub member: Option<KeyId>,

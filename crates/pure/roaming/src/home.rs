@@ -94,9 +94,7 @@ pub enum Event {
     Revoked(Box<RevocationList>),
     /// A visitor's case was decided.
     Decided {
-        /// Its team.
         consumer: TeamId,
-        /// How.
         decision: Decision,
         /// What for: one sentence.
         reason: String,

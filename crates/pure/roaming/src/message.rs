@@ -33,7 +33,6 @@ pub type Nonce = [u8; 16];
 pub enum Message {
     /// Visitor to access point: open a session, or in an open session: look at these receipts.
     Conn {
-        /// Who asks.
         certificate: Box<Certificate>,
         /// What the answer must repeat.
         nonce: Nonce,
@@ -67,14 +66,12 @@ pub enum Message {
     Rcpt {
         /// Present between programs of one team.
         reference: Option<Reference>,
-        /// The receipts.
         bundle: Bundle,
     },
     /// Access point to its team server: how should this visitor be served?
     Quer {
         /// To be repeated in the answer.
         reference: Reference,
-        /// Who asks.
         certificate: Box<Certificate>,
         /// How much is asked for.
         request: Bytes,
@@ -106,7 +103,6 @@ pub enum Message {
     Erro {
         /// From the question, between programs of one team.
         reference: Option<Reference>,
-        /// What kind.
         code: Code,
         /// One sentence for a person.
         reason: String,

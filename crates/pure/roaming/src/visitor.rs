@@ -74,7 +74,6 @@ pub enum Event {
     Signed(Receipt),
     /// The access point claimed more than was counted; nothing was signed.
     Disputed {
-        /// What it claimed.
         claimed: Bytes,
         /// What was counted here.
         counted: Bytes,
@@ -90,7 +89,6 @@ pub enum Event {
     Ended {
         /// What kind of end.
         code: Code,
-        /// One sentence.
         reason: String,
     },
 }

@@ -85,7 +85,6 @@ impl fmt::Display for Uri {
 pub struct NameAddress {
     /// The name for people.
     pub display: Option<String>,
-    /// Where.
     pub uri: Uri,
     /// `;name=value` of the header, in order.
     pub params: Vec<(String, Option<String>)>,

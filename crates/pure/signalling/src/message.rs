@@ -19,10 +19,7 @@ const LINE_MAX: usize = 2_048;
 pub enum MessageError {
     /// It is longer than any may be.
     #[error("a message, line or list is longer than {max}")]
-    TooLong {
-        /// The limit.
-        max: usize,
-    },
+    TooLong { max: usize },
     /// It is not written as SIP is.
     #[error("not a SIP message: {0}")]
     Malformed(&'static str),
@@ -73,7 +70,6 @@ impl Method {
         }
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -100,14 +96,12 @@ impl fmt::Display for Method {
 /// The first line of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// A request.
     Request {
         /// What is asked for.
         method: Method,
         /// Of whom, not yet understood.
         uri: String,
     },
-    /// An answer.
     Response {
         /// Its number, from 100 to 699.
         code: u16,

@@ -33,7 +33,6 @@ pub enum Target {
     Local(String),
     /// To somebody whose home has to be found.
     Elsewhere(KeyId),
-    /// Nowhere.
     Unknown,
 }
 
@@ -75,7 +74,6 @@ impl Names {
         self.gateway
     }
 
-    /// Who has this address.
     #[must_use]
     pub fn member_at(&self, address: IpAddr) -> Option<&Member> {
         self.members.get(self.by_address.get(&address)?)

@@ -20,7 +20,6 @@ const BINDINGS_MAX: usize = 8;
 pub struct Binding {
     /// What it calls itself.
     pub contact: Uri,
-    /// Where it is.
     pub peer: Peer,
     /// Until when.
     pub ends: Time,

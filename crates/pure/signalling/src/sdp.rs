@@ -17,10 +17,8 @@ const LIMITS: Limits = Limits { bytes_max: 8 * 1_024, lines_max: 2 + 256, media_
 /// Why a description is refused. The text goes to the caller, in a Warning.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SdpError {
-    /// It is not one.
     #[error("the session description is not understood: {0}")]
     Malformed(&'static str),
-    /// No voice.
     #[error("nothing but RTP audio is carried, and none is offered")]
     NoAudio,
     /// Somebody wants voice between homes in the clear.

@@ -82,7 +82,6 @@ impl TransactionError {
 pub enum Incoming {
     /// It begins a transaction; answer it with [`Transactions::respond`].
     New {
-        /// The transaction.
         key: ServerKey,
         /// The request; its top Via says where it came from (RFC 3261 section 18.2.1).
         request: Message,
@@ -98,7 +97,6 @@ pub enum Incoming {
 pub enum Event {
     /// No final response has come or will come. The transaction has ended.
     NoResponse {
-        /// The transaction.
         key: ClientKey,
         /// The response that RFC 3261 section 8.1.3.1 wants the user to act on: 408 or 503.
         response: Message,

@@ -234,7 +234,6 @@ impl Caller {
         self.transmits.pop_front()
     }
 
-    /// What happened.
     pub fn poll_event(&mut self) -> Option<CallerEvent> {
         self.events.pop_front()
     }

@@ -40,7 +40,6 @@ pub struct ListenerConfig {
 pub enum ListenerEvent {
     /// A run begins.
     Started {
-        /// With whom.
         peer: SocketAddr,
         /// What was agreed.
         plan: Plan,
@@ -50,12 +49,7 @@ pub enum ListenerEvent {
     /// A run is over.
     Finished(Box<Outcome>),
     /// Somebody was sent away.
-    Refused {
-        /// Who.
-        peer: SocketAddr,
-        /// Why.
-        reason: Refusal,
-    },
+    Refused { peer: SocketAddr, reason: Refusal },
 }
 
 /// Lets others begin runs with it, one at a time.
@@ -263,7 +257,6 @@ impl Listener {
         self.transmits.pop_front()
     }
 
-    /// What happened.
     pub fn poll_event(&mut self) -> Option<ListenerEvent> {
         self.events.pop_front()
     }

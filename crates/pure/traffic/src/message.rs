@@ -58,7 +58,6 @@ impl Refusal {
     }
 }
 
-/// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {
     /// 1: may I? 8: plan.

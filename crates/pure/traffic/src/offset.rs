@@ -93,7 +93,6 @@ impl ClockMeter {
         Self { source, current: None, first: None, exchanges: 0, steps: 0, round_trip: None }
     }
 
-    /// Whether exchanges are wanted.
     pub fn wants_exchanges(&self) -> bool {
         self.source == ClockSource::Exchange
     }

@@ -20,7 +20,6 @@ const LAYOUT_LEN: usize = 20;
 /// What a packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VoicePacket {
-    /// The run.
     pub session: u32,
     /// The call, from 0.
     pub call: u16,

@@ -69,7 +69,6 @@ pub enum Phases {
     Even,
 }
 
-/// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// How many calls at the same time.

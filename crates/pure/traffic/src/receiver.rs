@@ -15,7 +15,6 @@ use crate::report::CallFigures;
 pub struct CallRow {
     /// The call, from 0.
     pub call: u16,
-    /// Its second.
     pub row: Row,
 }
 

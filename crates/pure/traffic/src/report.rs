@@ -49,11 +49,9 @@ pub struct CallFigures {
 /// One-way delays in µs, each as its least and largest possible value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DelayFigures {
-    /// The mean.
     pub mean_us: [i64; 2],
     /// 95 % of the packets were not slower.
     pub p95_us: [i64; 2],
-    /// The slowest.
     pub largest_us: [i64; 2],
 }
 

@@ -31,7 +31,6 @@ const SENT_EVERY: Micros = Micros::from_millis(100);
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// As planned.
     #[error("as planned")]
     AsPlanned,
     /// We were told to stop.
@@ -50,7 +49,6 @@ pub enum Ended {
 pub struct Outcome {
     /// What was to be done.
     pub plan: Plan,
-    /// How it ended.
     pub ended: Ended,
     /// What arrived here.
     pub received: Direction,

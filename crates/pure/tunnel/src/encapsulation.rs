@@ -47,7 +47,6 @@ impl Encapsulation {
     }
 }
 
-/// What a datagram is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// An ESP packet, SPI first. Whether it is a good one is for the association to say.

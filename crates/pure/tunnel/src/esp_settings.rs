@@ -143,7 +143,6 @@ pub enum EspSettingsError {
     Spi {
         /// "outbound" or "inbound".
         direction: &'static str,
-        /// The number.
         got: u32,
     },
     /// A key that the suite cannot use.
@@ -160,7 +159,6 @@ pub enum EspSettingsError {
     /// A window that is too small or too large.
     #[error("window is {0}; it has to be between {WINDOW_MIN} and {WINDOW_MAX}")]
     Window(u32),
-    /// Not a network.
     #[error("peer_networks has {0:?}, which is no network such as 10.9.0.2/32")]
     Network(String),
     /// The mode and the table of the session do not go together.

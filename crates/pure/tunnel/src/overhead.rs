@@ -37,7 +37,6 @@ impl Mode {
 /// A part of a packet on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// What it is.
     pub name: &'static str,
     /// How many bytes it has.
     pub len: usize,

@@ -18,7 +18,6 @@ pub const HEADER_LEN: usize = 4;
 pub struct Frame<'a> {
     /// What the packet is.
     pub protocol: u16,
-    /// The packet.
     pub packet: &'a [u8],
 }
 

@@ -96,7 +96,6 @@ struct Capture {
     encapsulation: Encapsulation,
     /// What entered the tunnel, where that could be seen.
     inner: Vec<Vec<u8>>,
-    /// What left.
     packets: Vec<Vec<u8>>,
 }
 

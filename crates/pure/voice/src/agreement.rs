@@ -98,7 +98,6 @@ pub enum AgreementError {
     TooLong {
         /// Bytes of both.
         got: usize,
-        /// What fits.
         max: usize,
     },
     /// Nobody answered in time.

@@ -52,16 +52,13 @@ pub enum SessionError {
     /// There are no keys yet.
     #[error("media came before there are keys")]
     NoKeys,
-    /// Not RTP.
     #[error(transparent)]
     Rtp(#[from] RtpError),
-    /// Not RTCP.
     #[error(transparent)]
     Rtcp(#[from] RtcpError),
     /// Not protected with our peer's key.
     #[error(transparent)]
     Srtp(#[from] SrtpError),
-    /// Not of our agreement.
     #[error(transparent)]
     Agreement(#[from] AgreementError),
     /// A payload type that was not agreed on.
@@ -85,7 +82,6 @@ pub struct Transmit {
     pub to: Option<SocketAddr>,
     /// RTP, RTCP or key agreement: for a peer without RTP and RTCP on one port, RTCP goes to the port above.
     pub kind: Kind,
-    /// The datagram.
     pub bytes: Vec<u8>,
 }
 
@@ -183,7 +179,6 @@ enum Keys {
     Plain,
     /// There will be keys.
     Awaited,
-    /// These.
     Ready(Box<Contexts>),
 }
 

@@ -64,7 +64,6 @@ pub enum SrtpError {
     /// This index was opened before.
     #[error("packet {index} of source {ssrc:08x} came before")]
     Replayed {
-        /// The source.
         ssrc: u32,
         /// Rollover counter and sequence number, or the SRTCP index.
         index: u64,
@@ -72,7 +71,6 @@ pub enum SrtpError {
     /// The index lies below the window: nobody can tell whether it was used.
     #[error("packet {index} of source {ssrc:08x} is too old")]
     TooOld {
-        /// The source.
         ssrc: u32,
         /// Rollover counter and sequence number, or the SRTCP index.
         index: u64,
@@ -82,10 +80,7 @@ pub enum SrtpError {
     NotEncrypted,
     /// Too many sources under one key.
     #[error("source {ssrc:08x} would be one more than {SOURCES_MAX} under one key")]
-    TooManySources {
-        /// The source.
-        ssrc: u32,
-    },
+    TooManySources { ssrc: u32 },
     /// The key has protected as many packets as it may (RFC 3711, section 9.2). A new one is needed.
     #[error("the key has protected as many packets as it may; agree on a new one")]
     KeyWornOut,
@@ -94,7 +89,6 @@ pub enum SrtpError {
         "{profile} wants a key of {want_key} and a salt of {want_salt} bytes, got {got_key} and {got_salt}"
     )]
     KeyLength {
-        /// The profile.
         profile: Profile,
         /// Bytes of the key that was given.
         got_key: usize,

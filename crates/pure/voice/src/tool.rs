@@ -104,7 +104,6 @@ pub enum Event {
 /// Who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connected {
-    /// Where.
     pub peer: SocketAddr,
     /// Who, as far as the tool can tell: the name of a key, or what it calls itself. It may be anybody's lie where
     /// `is_verified` is false.

@@ -31,7 +31,6 @@ pub(crate) fn forward(values: &mut [f32; FRAME_SAMPLES]) {
     }
 }
 
-/// And back.
 pub(crate) fn backward(values: &mut [f32; FRAME_SAMPLES]) {
     let mut whole = [0.0; FRAME_SAMPLES];
     for level in (0..LEVELS).rev() {

@@ -20,7 +20,6 @@ fn multiply(one: Complex, other: Complex) -> Complex {
     (one.0 * other.0 - one.1 * other.1, one.0 * other.1 + one.1 * other.0)
 }
 
-/// The tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Mdct {
     /// The rising half of the window.

@@ -50,9 +50,7 @@ pub enum IpError {
 /// Read by hand: each packet of a tunnel is looked at here, and no more of it than these fields is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The sender.
     pub source: IpAddr,
-    /// The receiver.
     pub destination: IpAddr,
     /// Length of the packet, header included. What follows it in the buffer is padding (RFC 4303, section 2.7).
     pub len: usize,
@@ -127,9 +125,7 @@ impl Packet {
 /// An IPv4 header without options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Header {
-    /// The sender.
     pub source: Ipv4Addr,
-    /// The receiver.
     pub destination: Ipv4Addr,
     /// What follows: 50 is ESP, 17 is UDP.
     pub protocol: u8,

@@ -133,7 +133,6 @@ pub struct VoipMetrics {
     pub burst_ms: u16,
     /// Mean length of a gap, in ms.
     pub gap_ms: u16,
-    /// Round trip, in ms.
     pub round_trip_ms: u16,
     /// What the end itself adds, in ms.
     pub end_system_ms: u16,
@@ -189,10 +188,7 @@ pub enum Part {
         error: Micros,
     },
     /// Skipped: feedback, other applications, and so on.
-    Other {
-        /// Its packet type.
-        packet_type: u8,
-    },
+    Other { packet_type: u8 },
 }
 
 const SENDER_REPORT: u8 = 200;

@@ -22,7 +22,6 @@ use thiserror::Error;
 /// How much of a description is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes.
     pub bytes_max: usize,
     /// Lines, without empty ones.
     pub lines_max: usize,
@@ -36,7 +35,6 @@ pub struct Limits {
 pub struct TooLong {
     /// Bytes.
     pub got: usize,
-    /// The limit.
     pub max: usize,
 }
 
@@ -78,7 +76,6 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// One line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
     /// Counted from one, empty lines included.

@@ -79,7 +79,6 @@ settings = {{ share = 0.07 }}
     )
 }
 
-/// That plan.
 pub(crate) fn plan(more: &str) -> Plan {
     Plan::parse(&text(more), TESTBEDS).unwrap_or_else(|error| panic!("{error}"))
 }

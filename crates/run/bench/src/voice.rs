@@ -36,7 +36,6 @@ pub(crate) struct Pair {
 /// Which ends of the calls are here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// Both.
     Both,
     /// The near one, which speaks.
     Speaking,
@@ -92,7 +91,6 @@ pub(crate) struct Spoken {
     pub(crate) congestion: Option<String>,
 }
 
-/// One call.
 #[derive(Debug)]
 struct Line {
     pair: Pair,

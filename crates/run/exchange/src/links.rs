@@ -67,7 +67,6 @@ struct Open {
     used: Time,
 }
 
-/// All links.
 pub(crate) struct Links {
     credentials: Arc<Credentials>,
     events: mpsc::Sender<LinkEvent>,
@@ -224,7 +223,6 @@ impl Links {
         true
     }
 
-    /// Sends on a link.
     pub(crate) fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
         let Some(open) = self.open.get_mut(&link) else { return false };
         open.used = now;

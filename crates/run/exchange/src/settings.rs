@@ -97,7 +97,6 @@ pub enum SmsLine {
         password_file: PathBuf,
         /// What the operator says.
         system_type: String,
-        /// Our number.
         number: TelephoneNumber,
     },
     /// A modem. Its SIM has to be for this alone.

@@ -30,7 +30,6 @@ pub(crate) enum WayEvent {
     Learned(Box<Record>, Source),
 }
 
-/// One way.
 trait Way: Send + Sync {
     /// Where records that come this way are from.
     fn source(&self) -> Source;

@@ -190,7 +190,6 @@ impl GatewayFiles {
         Ok(Self { path, endpoint, file, network })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

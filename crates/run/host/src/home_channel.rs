@@ -29,7 +29,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum FromHome {
     /// The home is there.
     Up,
-    /// A message of it.
     Message(Vec<u8>),
     /// It cannot be reached, for this reason. We go on trying.
     Lost(String),

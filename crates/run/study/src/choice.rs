@@ -38,7 +38,6 @@ pub struct CodecChoice {
     pub(crate) kind: Kind,
     /// Samples per second; not always those that the codec was made for.
     pub(crate) rate_hz: u32,
-    /// Samples in a packet.
     pub(crate) packet_samples: usize,
     /// Ticks per second of the tool's timestamps.
     pub(crate) ticks_hz: u32,

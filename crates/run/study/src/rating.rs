@@ -67,7 +67,6 @@ impl Ear<'_> {
         })
     }
 
-    /// For programs.
     pub(crate) fn facts(&self) -> Value {
         let judgement = self.judge();
         let mos = judgement.conversation.as_ref().map(|opinion| opinion.mos.middle());

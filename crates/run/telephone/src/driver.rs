@@ -47,7 +47,6 @@ pub enum News<E> {
 pub enum Order<O> {
     /// Go on in another way.
     Change(O),
-    /// End.
     Stop,
 }
 
@@ -58,7 +57,6 @@ pub struct Outcome {
     pub received: Option<Summary>,
     /// Seconds that were not reported yet.
     pub seconds: Vec<Second>,
-    /// For programs.
     pub facts: Value,
 }
 

@@ -24,7 +24,6 @@ pub enum ErrorKind {
     Config,
     /// A peer, the network or the operating system refused.
     Network,
-    /// Ours.
     Bug,
 }
 

@@ -31,7 +31,6 @@ pub enum Algorithm {
 /// The number that an algorithm has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knob {
-    /// What it is.
     pub name: &'static str,
     /// Its unit, if it has one.
     pub unit: &'static str,

@@ -61,7 +61,6 @@ pub struct Call {
     pub length: Micros,
     /// Sound in a packet.
     pub interval: Micros,
-    /// Who talks when.
     pub talk: Talk,
     /// How much faster the sender's clock runs, in parts per million.
     pub skew_ppm: i32,

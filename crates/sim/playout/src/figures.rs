@@ -35,7 +35,6 @@ pub struct Figures {
     pub mos: f64,
 }
 
-/// Judges calls.
 #[derive(Clone, Debug)]
 pub struct Judge {
     packet_ms: f64,

@@ -31,7 +31,6 @@ pub struct Handshakes {
     pub exchanges: Vec<Exchange>,
     /// Messages that were sent, both ways.
     pub messages: u64,
-    /// Phases begun.
     pub phases: u64,
 }
 

@@ -22,7 +22,6 @@ pub struct Rules {
 impl Rules {
     /// Our buffer's, with 1 s so that nothing is cut off.
     pub const OURS: Self = Self { delay_max: Micros::from_millis(1_000), waits_for_first: true };
-    /// The papers'.
     pub const PAPERS: Self = Self { waits_for_first: false, ..Self::OURS };
 }
 

@@ -115,7 +115,6 @@ impl End {
         self.settle();
     }
 
-    /// What happened.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.connection_mut()?.poll()
     }

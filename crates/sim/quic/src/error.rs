@@ -8,7 +8,6 @@ pub enum QuicError {
     SendBuffer {
         /// What it was set to.
         got: u32,
-        /// The most.
         max: u32,
     },
     /// Too much around each voice packet.
@@ -16,7 +15,6 @@ pub enum QuicError {
     Header {
         /// What it was set to.
         got: u32,
-        /// The most.
         max: u32,
     },
     /// Acknowledgements for too few or too many packets.
@@ -24,7 +22,6 @@ pub enum QuicError {
     AcknowledgeEvery {
         /// What it was set to.
         got: u32,
-        /// The most.
         max: u32,
     },
     /// An idle timeout that quinn has no number for.

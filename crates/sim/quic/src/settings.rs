@@ -31,7 +31,6 @@ pub enum Opening {
 pub enum Congestion {
     /// One with a name, with its usual settings.
     Named(Algorithm),
-    /// Another.
     Other(Arc<dyn ControllerFactory + Send + Sync>),
 }
 

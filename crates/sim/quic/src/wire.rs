@@ -8,7 +8,6 @@ use quinn_proto::coding::Codec as _;
 const ID_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
 
-/// A STREAM frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamFrame {
     /// Of which stream.

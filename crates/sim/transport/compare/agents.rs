@@ -41,7 +41,6 @@ impl Agent {
         }
     }
 
-    /// Of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
     }

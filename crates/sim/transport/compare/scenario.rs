@@ -16,17 +16,14 @@ const PACKETS_MAX: u64 = 10_000;
 /// What is on the path, whatever carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Load {
-    /// Calls.
     pub(crate) flows: u32,
     /// File transfers beside them.
     pub(crate) bulk: u32,
     /// How many of a million packets the calls' last links lose, there and back.
     pub(crate) per_million: u32,
-    /// Which chance.
     pub(crate) seed: u64,
 }
 
-/// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Case {
     /// What carries the calls.

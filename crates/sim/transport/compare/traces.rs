@@ -16,9 +16,7 @@ const SAME_US: u64 = 2;
 /// What ns-2 did in a script.
 #[derive(Clone, Debug)]
 pub(crate) struct Theirs {
-    /// Which.
     pub(crate) script: Script,
-    /// With which agent.
     pub(crate) agent: Agent,
     /// What it did.
     pub(crate) trace: Trace,

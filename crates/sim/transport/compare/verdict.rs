@@ -65,7 +65,6 @@ pub(crate) struct Counts {
 /// beyond it once in 370 times.
 const ERRORS_ALLOWED: f64 = 3.0;
 
-/// By case.
 pub(crate) type Measured = BTreeMap<Case, Counts>;
 
 /// Reads rows: `agent,flows,bulk,per_million,seed` and [`Counts`]. Lines that begin with `#` are passed over.

@@ -12,7 +12,6 @@ use rand::Rng;
 /// Which packets a link loses on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Errors {
-    /// None.
     #[default]
     None,
     /// Each for itself, with the same chance (paper C, section 4.2).

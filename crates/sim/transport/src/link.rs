@@ -24,14 +24,12 @@ use std::collections::VecDeque;
 /// A packet has arrived at the far end of a link, or (where the queue is managed) has left the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// Which link.
     pub link: LinkNumber,
 }
 
 /// What a link hands over at its far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// Which packet.
     pub key: Key,
     /// Its length as it was handed in.
     pub bytes: u32,
@@ -148,7 +146,6 @@ impl Link {
         }
     }
 
-    /// Which link this is.
     #[must_use]
     pub const fn number(&self) -> LinkNumber {
         self.number

@@ -112,7 +112,6 @@ impl Marks {
     const FULL: Self = Self(1);
     /// It may be marked (ECN).
     const CAPABLE: Self = Self(2);
-    /// It was marked.
     const MARKED: Self = Self(4);
 
     const fn new(full: bool, capable: bool) -> Self {

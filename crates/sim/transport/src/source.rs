@@ -52,10 +52,8 @@ pub enum Reading {
     Average,
 }
 
-/// What a source is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SourceSettings {
-    /// Its law.
     pub kind: SourceKind,
     /// Bits per second of speech, without any header.
     pub rate: u64,
@@ -77,7 +75,6 @@ pub enum SourceError {
     Rate {
         /// What it was set to.
         got: u64,
-        /// The most.
         max: u64,
     },
     /// Packets without speech, or larger than an IP packet.
@@ -85,7 +82,6 @@ pub enum SourceError {
     PacketBytes {
         /// What it was set to.
         got: u32,
-        /// The most.
         max: u32,
     },
     /// Bursts or silences without length.
@@ -95,7 +91,6 @@ pub enum SourceError {
         on: u64,
         /// The mean silence, in nanoseconds.
         off: u64,
-        /// The most.
         max: u64,
     },
     /// A tail without a mean.
@@ -103,7 +98,6 @@ pub enum SourceError {
     Shape {
         /// What it was set to.
         got: f64,
-        /// The most.
         max: f64,
     },
     /// More packets than a run can hold.
@@ -113,14 +107,12 @@ pub enum SourceError {
     Packets {
         /// How many it could make.
         got: u64,
-        /// The most.
         max: u64,
     },
 }
 
 const RATE_MAX: u64 = 1_000_000_000_000;
 const PACKET_BYTES_MAX: u32 = 65_535;
-/// A day.
 const PERIOD_MAX: Nanos = Nanos::from_seconds(86_400);
 const SHAPE_MAX: f64 = 100.0;
 const PACKETS_MAX: u64 = 1 << 24;

@@ -13,9 +13,7 @@ use std::net::SocketAddrV4;
 /// The addresses and options of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrapping {
-    /// The sender.
     pub source: SocketAddrV4,
-    /// The receiver.
     pub destination: SocketAddrV4,
     /// Whether it carries timestamps; as in the settings of its end.
     pub timestamps: bool,

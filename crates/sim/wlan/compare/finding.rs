@@ -11,7 +11,6 @@ pub(crate) struct Finding {
     pub(crate) what: String,
     /// The judge's figure.
     pub(crate) theirs: f64,
-    /// Ours.
     pub(crate) ours: f64,
     /// How far they are apart, in the unit of `allowed`.
     pub(crate) apart: f64,

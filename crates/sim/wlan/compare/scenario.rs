@@ -32,7 +32,6 @@ impl Shape {
     }
 }
 
-/// One run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Who talks to whom.

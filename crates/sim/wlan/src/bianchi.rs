@@ -24,7 +24,6 @@ use guestright_engine::Nanos;
 pub struct Saturation {
     /// Stations that always have a frame; at least 1.
     pub stations: u32,
-    /// CWmin.
     pub cw_min: u32,
     /// How often the contention window is doubled at most (`m`).
     pub doublings: u32,

@@ -89,7 +89,6 @@ pub enum IdleAccess {
 /// After which frames stations wait for EIFS instead of DIFS (10.3.2.3.7). The sender of the frame never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eifs {
-    /// None.
     Off,
     /// Frames with bit errors. A collision destroys the preambles too, so that nobody sees that there were frames;
     /// ns-3 has it so when frames are equally loud.
@@ -208,59 +207,36 @@ pub enum ConfigError {
     Stations {
         /// Stations in the configuration.
         got: usize,
-        /// The limit.
         max: usize,
     },
     /// A station's cell is not there.
     #[error("station {station} is in cell {cell}, but there are only {cells}, counted from 0")]
     NoSuchCell {
-        /// The station.
         station: usize,
-        /// Its cell.
         cell: usize,
         /// How many cells there are.
         cells: usize,
     },
     /// A station that keeps no MSDU cannot send any.
     #[error("station {station} has a queue of 0; give it at least 1")]
-    NoQueue {
-        /// The station.
-        station: usize,
-    },
+    NoQueue { station: usize },
     /// Not a share.
     #[error("station {station} has a bit error rate of {got}; it must be from 0 to below 1")]
-    BitErrorRate {
-        /// The station.
-        station: usize,
-        /// Its rate.
-        got: f64,
-    },
+    BitErrorRate { station: usize, got: f64 },
     /// A rate that the standard does not have.
     #[error("{what} is {rate}, which {standard} does not have")]
     Rate {
         /// Whose rate.
         what: &'static str,
-        /// Which.
         rate: Rate,
-        /// The amendment.
         standard: &'static str,
     },
     /// A contention window out of bounds.
     #[error("the contention window is from {min} to {max}; take 0 <= cw_min <= cw_max <= 65535")]
-    ContentionWindow {
-        /// cw_min.
-        min: u32,
-        /// cw_max.
-        max: u32,
-    },
+    ContentionWindow { min: u32, max: u32 },
     /// Times that make no sense.
     #[error("slot is {slot} ns and SIFS {sifs} ns; both must be from 1 to 1000000")]
-    Times {
-        /// aSlotTime.
-        slot: u64,
-        /// aSIFSTime.
-        sifs: u64,
-    },
+    Times { slot: u64, sifs: u64 },
     /// Too many or too few attempts.
     #[error("retry limits are {short} (short) and {long} (long); a frame must be sent at least once")]
     RetryLimit {
@@ -280,7 +256,6 @@ pub enum ConfigError {
     FragmentationThreshold {
         /// [`Mac::fragmentation_threshold`].
         got: u32,
-        /// The least.
         min: u32,
     },
     /// Beacons without pause.
@@ -296,7 +271,6 @@ pub enum ConfigError {
     SenseTime {
         /// [`Mac::sense_time`].
         got: u64,
-        /// The slot.
         slot: u64,
     },
     /// A pause longer than anything waits.

@@ -21,7 +21,6 @@ pub enum Output {
     Delivered {
         /// The receiver; [`StationId::EVERYBODY`] for a broadcast.
         station: StationId,
-        /// The sender.
         from: StationId,
         /// What was sent.
         msdu: Msdu,
@@ -32,13 +31,11 @@ pub enum Output {
     },
     /// The sender has given up, and the receiver has not got it.
     Dropped {
-        /// The sender.
         station: StationId,
         /// What was to be sent.
         msdu: Msdu,
         /// When it was put into the queue.
         queued_at: Instant,
-        /// Why.
         reason: DropReason,
     },
 }
@@ -83,7 +80,6 @@ pub struct Stats {
     pub errors: u64,
     /// Frames that this receiver already had.
     pub duplicates: u64,
-    /// Beacons sent.
     pub beacons: u64,
     /// MSDUs in the queue now, the one in service with them.
     pub queued: u64,
@@ -117,13 +113,10 @@ pub struct OnAir {
     pub channel: u8,
     /// Who sent it.
     pub from: StationId,
-    /// To whom.
     pub to: StationId,
-    /// What it was.
     pub kind: OnAirKind,
     /// Length of the MPDU, with header and FCS.
     pub bytes: u32,
-    /// Its rate.
     pub rate: Rate,
     /// How long the exchange goes on after it: the duration field.
     pub rest: Nanos,
@@ -136,7 +129,6 @@ pub struct OnAir {
 pub enum OnAirKind {
     /// Data: an MSDU or a fragment of it.
     Data {
-        /// The MSDU.
         msdu: Msdu,
         /// The MSDU's number at its sender; the sequence number is this modulo 4096.
         sequence: u32,
@@ -147,13 +139,11 @@ pub enum OnAirKind {
         /// Whether it was sent before.
         retry: bool,
     },
-    /// Acknowledgement.
     Ack,
     /// Request to send.
     Rts,
     /// Clear to send; to itself it is protection.
     Cts,
-    /// A beacon.
     Beacon {
         /// Its number at its sender.
         sequence: u32,

@@ -24,7 +24,6 @@ pub enum Preamble {
 /// What an 802.11g station does for 802.11b stations in reach, which do not hear OFDM frames (10.27).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Nothing.
     Off,
     /// A CTS to itself, at the DSSS rate named, in front of each exchange with an OFDM frame.
     CtsToSelf(Rate),
@@ -44,9 +43,7 @@ pub struct Phy {
     /// The rates that every station of the network has to understand. The slowest carries broadcasts and beacons, RTS
     /// is sent like an ACK.
     pub basic_rates: RateSet,
-    /// aSlotTime.
     pub slot: Nanos,
-    /// aSIFSTime.
     pub sifs: Nanos,
     /// aCWmin, in slots: the first backoff is drawn from 0 to it, with both ends.
     pub cw_min: u32,

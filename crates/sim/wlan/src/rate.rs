@@ -42,7 +42,6 @@ pub enum Modulation {
 /// What is known of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateFacts {
-    /// The rate.
     pub rate: Rate,
     /// In kb/s.
     pub kbps: u32,
@@ -127,7 +126,6 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A set of rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSet(u16);
 

@@ -18,7 +18,6 @@ use std::fmt;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// Everybody.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
     /// The address that station `number` of a simulation has: locally administered, below `02:47:52` ("GR").
@@ -96,9 +95,7 @@ pub struct Beacon<'a> {
 /// A frame as it was on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirFrame<'a> {
-    /// Data.
     Data(DataFrame<'a>),
-    /// Acknowledgement.
     Ack {
         /// Whose frame arrived.
         receiver: MacAddress,
@@ -109,7 +106,6 @@ pub enum AirFrame<'a> {
     Rts {
         /// Who is asked.
         receiver: MacAddress,
-        /// Who asks.
         transmitter: MacAddress,
         /// How long the exchange goes on, in microseconds.
         duration_us: u16,
@@ -121,7 +117,6 @@ pub enum AirFrame<'a> {
         /// How long the exchange goes on, in microseconds.
         duration_us: u16,
     },
-    /// A beacon.
     Beacon(Beacon<'a>),
 }
 

@@ -7,7 +7,6 @@ use guestright_units::Micros;
 /// What a codec's streams are like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StreamShape {
-    /// The codec.
     pub(crate) codec: Codec,
     /// Bytes of sound in a packet.
     pub(crate) payload_bytes: u32,

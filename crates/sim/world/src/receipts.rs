@@ -29,7 +29,6 @@ pub(crate) struct SuiteCost {
     pub(crate) verify_ms: f64,
     /// Generation, ms.
     pub(crate) sign_ms: f64,
-    /// Bytes of a signature.
     pub(crate) signature_bytes: u32,
 }
 

@@ -110,7 +110,6 @@ impl Band {
         self.poles[0] = first.clamp(-limit, limit);
     }
 
-    /// UPZERO.
     fn adapt_zeros(&mut self, difference: i32) {
         let step = if difference == 0 { 0 } else { 128 };
         for (zero, earlier) in self.zeros.iter_mut().zip(&self.differences) {

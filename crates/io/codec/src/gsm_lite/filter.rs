@@ -107,7 +107,6 @@ impl Filter {
         });
     }
 
-    /// And back.
     pub(super) fn put_back(&mut self, ratios: &[u32; ORDER], signal: &mut [f32; FRAME_SAMPLES]) {
         self.run(ratios, signal, |memory, reflections, sample| {
             let mut sample = sample;

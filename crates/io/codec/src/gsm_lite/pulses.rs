@@ -1,6 +1,5 @@
 //! What the filter leaves, as one pulse of three samples (EN 300 961, sections 5.2.13 to 5.2.17).
 
-/// Samples of a part.
 pub(super) const PART_SAMPLES: usize = 40;
 const PULSES: usize = 13;
 const GRIDS: usize = 4;

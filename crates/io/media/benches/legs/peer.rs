@@ -43,7 +43,6 @@ impl Peer {
         peer
     }
 
-    /// Its threads.
     pub(crate) fn tasks(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/task", self.child.id()))
     }

@@ -87,7 +87,6 @@ impl fmt::Debug for Change {
 }
 
 impl Change {
-    /// Agrees.
     pub async fn accept(self, answer: Option<&str>) {
         let (headers, body) = body(answer);
         // The other side may have gone by now.

@@ -35,7 +35,6 @@ pub enum DescriptionError {
     TooLong {
         /// Bytes.
         got: usize,
-        /// The limit.
         max: usize,
     },
     /// A line is not as RFC 8866 has it.
@@ -51,12 +50,7 @@ pub enum DescriptionError {
     NoAudio,
     /// More than can be.
     #[error("the session description has more than {max} {what}")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// The limit.
-        max: usize,
-    },
+    TooMany { what: &'static str, max: usize },
 }
 
 /// How the packets of a stream are protected, as the `m=` line says.
@@ -111,7 +105,6 @@ pub struct Format {
     pub name: String,
     /// Ticks of the timestamp per second.
     pub clock_hz: u32,
-    /// Channels.
     pub channels: u8,
     /// `a=fmtp`.
     pub parameters: Option<String>,
@@ -167,9 +160,7 @@ pub struct Description {
     pub multiplex: bool,
     /// How it is protected.
     pub profile: Profile,
-    /// By preference.
     pub formats: Vec<Format>,
-    /// Who sends.
     pub direction: Direction,
     /// Milliseconds of voice in a packet that it wants to receive.
     pub ptime_ms: Option<u32>,

@@ -77,7 +77,6 @@ enum Follows {
     Nothing,
 }
 
-/// A modem.
 #[derive(Debug)]
 pub struct Machine {
     config: MachineConfig,

@@ -24,11 +24,9 @@ const THROTTLE: (Micros, Micros) = (Micros::from_millis(500), Micros::from_secon
 pub struct SessionConfig {
     /// Our name there.
     pub system_id: String,
-    /// The password.
     pub password: Zeroizing<String>,
     /// What the operator says.
     pub system_type: String,
-    /// Our number.
     pub number: TelephoneNumber,
     /// How many messages may be under way at once; not zero.
     pub window: usize,

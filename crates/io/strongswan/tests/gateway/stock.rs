@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 use guestright_netns::testing::PATIENCE;
 use guestright_netns::{Process, World};
 
-/// Long enough for a crowded computer; nothing waits for it unless something is broken.
-
 /// What a client is configured with. The rest is what roaming clients commonly have: a virtual address, and a new
 /// connection when the gateway is silent.
 #[derive(Clone, Debug)]

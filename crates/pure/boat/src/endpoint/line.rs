@@ -18,7 +18,6 @@ use std::net::SocketAddr;
 /// Goodbye is said so many times, because nobody answers it.
 const GOODBYES: u32 = 3;
 
-/// What plays.
 #[derive(Debug)]
 enum Ear {
     Boat(Box<Buffer>),

@@ -73,7 +73,6 @@ const PROTECTION_WORDS: &str =
 /// Who we are, and whom we expect.
 #[derive(Clone)]
 pub struct Member {
-    /// Our key.
     pub key: SecretKey,
     /// The certificate that says so.
     pub certificate: Certificate,

@@ -100,13 +100,11 @@ impl Schedule {
 pub struct Played {
     /// Which frame of the other side.
     pub number: u32,
-    /// Its timestamp.
     pub timestamp: u64,
     /// When, by our clock.
     pub at: Time,
 }
 
-/// What happened.
 #[derive(Debug)]
 pub struct Outcome {
     /// Both sides, as they were at the end.
@@ -119,7 +117,6 @@ pub struct Outcome {
     pub forged: [u64; 2],
     /// What is wrong with a clock, if something is.
     pub clock_errors: Vec<String>,
-    /// Figures.
     pub summaries: [Summary; 2],
 }
 

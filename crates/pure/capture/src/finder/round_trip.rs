@@ -21,11 +21,8 @@ const NANOS_MIN: i64 = -200_000;
 pub struct RoundTrip {
     /// How often it was told.
     pub count: u64,
-    /// The shortest.
     pub least: Micros,
-    /// The mean.
     pub mean: Micros,
-    /// The longest.
     pub most: Micros,
 }
 

@@ -56,7 +56,6 @@ pub struct StreamInfo {
     pub first: Stamp,
     /// When its last packet was captured.
     pub last: Stamp,
-    /// Packets.
     pub packets: u64,
     /// Bytes behind the headers of RTP.
     pub payload: u64,

@@ -3,9 +3,7 @@
 /// Which byte of a number comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The lowest.
     Little,
-    /// The highest.
     Big,
 }
 

@@ -6,7 +6,6 @@ use guestright_quality::Codec;
 /// What a payload type of a stream is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sound {
-    /// Speech.
     Speech {
         /// The encoding's name in SDP, or "type 96" where nothing tells it.
         name: String,

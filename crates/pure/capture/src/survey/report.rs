@@ -10,7 +10,6 @@ use guestright_quality::{DelaySummary, Interval, Judge, Judgement, Measured, Sum
 /// What was counted in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileCounts {
-    /// Packets.
     pub packets: u64,
     /// The first time in it.
     pub first: Option<Stamp>,
@@ -20,7 +19,6 @@ pub struct FileCounts {
     pub fragments: u64,
     /// Frames of the air that only their receiver can read.
     pub ciphered: u64,
-    /// Other protocols.
     pub other: u64,
     /// Packets that were cut or damaged before their ports.
     pub damaged: u64,
@@ -35,11 +33,9 @@ pub struct FileCounts {
 pub struct Report {
     /// The streams, in the order of their first packets.
     pub streams: Vec<StreamReport>,
-    /// What was counted.
     pub counts: FileCounts,
     /// What was counted during the search for streams.
     pub search: Counts,
-    /// SIP messages.
     pub sip_messages: u64,
     /// Seconds that were not kept, because there were too many.
     pub rows_dropped: u64,
@@ -47,7 +43,6 @@ pub struct Report {
     pub clocks: Option<Clocks>,
 }
 
-/// One stream.
 #[derive(Clone, Debug)]
 pub struct StreamReport {
     /// What is known besides.
@@ -89,11 +84,9 @@ pub enum DelaySource {
 /// A stretch of a stream with one codec.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The payload type.
     pub payload_type: u8,
     /// Its first packet.
     pub start: Stamp,
-    /// What it is.
     pub sound: Sound,
     /// Ticks of its timestamps in a second; `None`: not known, so that there is no jitter and no loss in the buffer.
     pub clock_rate: Option<u32>,

@@ -18,7 +18,6 @@ pub(super) struct Curve {
     began: Time,
     /// K, in microseconds.
     flat_after: u64,
-    /// Wmax.
     flat_at: u64,
     /// `C` times the segment, in millionths of bytes per second cubed.
     steepness: u64,

@@ -8,7 +8,6 @@ pub enum Admit {
     Peers,
     /// Everybody's who has a link; limits hold all the same.
     Anyone,
-    /// Nobody's.
     Nobody,
 }
 

@@ -8,7 +8,6 @@ pub enum WhoMayAsk {
     Contacts,
     /// Everybody; limits hold all the same.
     Anyone,
-    /// Nobody.
     Nobody,
 }
 

@@ -21,7 +21,6 @@ pub struct OutgoingId(pub u64);
 pub struct Outgoing {
     /// For [`Courier::handle_send_failed`].
     pub id: OutgoingId,
-    /// Whom to.
     pub to: TelephoneNumber,
     /// The user data of each short message: 8-bit data with a header.
     pub parts: Vec<Vec<u8>>,
@@ -34,18 +33,12 @@ pub struct Outgoing {
 pub enum Event {
     /// The search has ended: here is the record.
     Found {
-        /// Which search.
         search: Search,
         /// The record; it counts now.
         record: Box<Record>,
     },
     /// The search has ended without an answer.
-    NotFound {
-        /// Which search.
-        search: Search,
-        /// Why.
-        reason: FindError,
-    },
+    NotFound { search: Search, reason: FindError },
     /// Somebody has asked and was answered.
     Answered(TelephoneNumber),
     /// A question carried this record of the one who asks.

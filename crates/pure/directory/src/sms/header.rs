@@ -25,9 +25,7 @@ pub struct Concatenation {
 /// Application ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Whom it is for.
     pub destination: u16,
-    /// Whom it is from.
     pub source: u16,
 }
 

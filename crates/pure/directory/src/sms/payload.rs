@@ -22,7 +22,6 @@ pub enum Payload {
     Answer {
         /// The question's.
         reference: u32,
-        /// The record.
         record: Record,
     },
 }

@@ -38,7 +38,6 @@ pub enum Alphabet {
 /// What a modem is told to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submit {
-    /// Whom to.
     pub to: Party,
     /// How long the network may try, as [`super::relative_validity`] says it; its own choice without.
     pub validity: Option<u8>,

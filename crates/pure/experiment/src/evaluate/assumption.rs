@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 pub struct AssumptionNumbers {
     /// What was assumed.
     pub text: String,
-    /// Why this.
     pub why: String,
     /// The settings that say it, with their values.
     pub settings: Vec<(String, String)>,
@@ -39,7 +38,6 @@ pub struct Effect {
     /// Where the number is that is printed, for each value. Where the claim has several numbers it is the one that decides:
     /// least inside of what is wanted, or farthest outside. Of a prediction, the one that moves most.
     pub of: Vec<String>,
-    /// Its unit.
     pub unit: String,
     /// The number, for each value that was tried.
     pub numbers: Vec<Option<f64>>,

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub struct FigureNumbers {
     /// Its id; fit to name a file.
     pub id: String,
-    /// Its title.
     pub title: String,
     /// The name of the x axis, with its unit.
     pub x_label: String,
@@ -30,9 +29,7 @@ pub struct FigureNumbers {
     pub x_names: Vec<String>,
     /// What is drawn around the curves: `interval`, `range` or `none`.
     pub band: String,
-    /// Ours.
     pub series: Vec<FigureSeries>,
-    /// Theirs.
     pub published: Vec<PublishedSeries>,
     /// Lines across: name and height.
     pub thresholds: Vec<(String, f64)>,
@@ -56,7 +53,6 @@ pub struct FigureSeries {
 /// One point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigurePoint {
-    /// Where.
     pub x: f64,
     /// Where, as the plan says it.
     pub label: String,

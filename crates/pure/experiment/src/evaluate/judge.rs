@@ -23,7 +23,6 @@ pub enum Judged {
 }
 
 impl Judged {
-    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Reproduces => "reproduces",
@@ -41,7 +40,6 @@ pub struct Verdict {
     pub id: String,
     /// What the paper says.
     pub text: String,
-    /// Where.
     pub source: String,
     /// What would confirm it, in words.
     pub wanted: String,
@@ -62,11 +60,8 @@ pub struct Verdict {
 /// One number of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// What it is.
     pub quantity: String,
-    /// Its unit.
     pub unit: String,
-    /// The case.
     pub case: String,
     /// The point, in words: `calls = 6`; empty if it has none.
     pub point: String,
@@ -77,7 +72,6 @@ pub struct Part {
     pub bound: String,
     /// What the seeds say.
     pub estimate: Estimate,
-    /// What is published.
     pub published: Option<f64>,
     /// What became of it.
     pub judged: Judged,

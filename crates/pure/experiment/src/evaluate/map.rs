@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 pub struct MapNumbers {
     /// Its id; fit to name a file.
     pub id: String,
-    /// Its title.
     pub title: String,
     /// The name of the x axis, with its unit.
     pub x_label: String,
@@ -32,7 +31,6 @@ pub struct MapNumbers {
     pub wanted: String,
     /// How many rectangles stand side by side; 0 if nothing is said.
     pub columns: usize,
-    /// The rectangles.
     pub panels: Vec<MapPanel>,
     /// Where the claim holds, if it is one.
     pub where_held: Option<WhereHeld>,
@@ -94,7 +92,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// All cells.
     pub const fn cells(self) -> usize {
         self.holds + self.fails + self.unknown
     }
@@ -215,7 +212,6 @@ fn panel_places(curves: &Curves<'_>, map: &Map) -> Vec<Place> {
     places
 }
 
-/// A place in words.
 fn words(curves: &Curves<'_>, place: &Place) -> String {
     let word = |(dimension, value, case): &(Dimension, Option<Value>, usize)| match (dimension, value) {
         (Dimension::Axis(axis), Some(value)) => format!("{} = {value}", curves.plan.axes[*axis].info.name),

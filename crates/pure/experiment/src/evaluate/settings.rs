@@ -9,11 +9,8 @@ use serde::{Deserialize, Serialize};
 /// A setting and where its value is from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SettingLine {
-    /// Its name.
     pub name: String,
-    /// Its unit.
     pub unit: String,
-    /// What it is.
     pub about: String,
     /// Who gave it.
     pub standing: Standing,
@@ -21,7 +18,6 @@ pub struct SettingLine {
     pub value: String,
     /// Its value in each case, in their order, if they differ.
     pub by_case: Vec<String>,
-    /// Whether it was fitted.
     pub fitted: bool,
 }
 

@@ -12,11 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct TableNumbers {
     /// Its id; fit to name a file.
     pub id: String,
-    /// Its title.
     pub title: String,
     /// The names of its columns.
     pub head: Vec<String>,
-    /// Its rows.
     pub rows: Vec<Vec<Cell>>,
     /// A word about it.
     pub note: String,

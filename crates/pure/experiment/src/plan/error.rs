@@ -32,9 +32,7 @@ pub enum Problem {
     /// A key that means nothing here.
     #[error("{place} has no key `{key}`{}", hint(meant.as_deref()))]
     UnknownKey {
-        /// The table.
         place: String,
-        /// The key.
         key: String,
         /// A key much like it.
         meant: Option<String>,
@@ -42,9 +40,7 @@ pub enum Problem {
     /// A key that has to be there.
     #[error("{place} has no `{key}`; {want} is wanted")]
     MissingKey {
-        /// The table.
         place: String,
-        /// The key.
         key: &'static str,
         /// What it would have to be.
         want: String,
@@ -52,9 +48,7 @@ pub enum Problem {
     /// A value of another kind, or outside of what is allowed.
     #[error("`{key}` is {got}; {want} is wanted")]
     Wrong {
-        /// The key.
         key: String,
-        /// What it is.
         got: String,
         /// What it would have to be.
         want: String,
@@ -64,7 +58,6 @@ pub enum Problem {
     UnknownName {
         /// What is named: "testbed", "axis".
         what: &'static str,
-        /// The name.
         name: String,
         /// A name much like it.
         meant: Option<String>,
@@ -74,7 +67,6 @@ pub enum Problem {
     Twice {
         /// What is named.
         what: &'static str,
-        /// The name.
         name: String,
         /// Where it was first.
         line: usize,
@@ -82,7 +74,6 @@ pub enum Problem {
     /// More than a plan may have.
     #[error("{got} {what}; at most {max} are allowed")]
     TooMany {
-        /// Of what.
         what: &'static str,
         /// How many there are.
         got: usize,
@@ -97,7 +88,6 @@ pub enum Problem {
     Point {
         /// What the testbed says.
         error: SettingError,
-        /// In which case.
         case: String,
         /// With which values of the axes; empty without a sweep.
         point: String,

@@ -33,12 +33,22 @@ pub(super) struct Agreement {
 enum State {
     /// A callee, before anybody.
     Waiting,
-    /// A caller.
-    Offering { to: SocketAddr, attempts: u32, next: Time },
+    Offering {
+        to: SocketAddr,
+        attempts: u32,
+        next: Time,
+    },
     /// A callee that has answered.
-    Answered { pending: Box<Pending>, attempts: u32, next: Time },
+    Answered {
+        pending: Box<Pending>,
+        attempts: u32,
+        next: Time,
+    },
     /// There is a key; this is said again if the other side asks again.
-    Agreed { theirs: Offer, last_word: Vec<u8> },
+    Agreed {
+        theirs: Offer,
+        last_word: Vec<u8>,
+    },
     /// Nobody was there, or with another key.
     Failed,
 }

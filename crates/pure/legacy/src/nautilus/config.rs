@@ -11,7 +11,6 @@ pub enum Cipher {
     /// Nautilus's default, with 128 bits of key.
     #[default]
     Blowfish,
-    /// IDEA.
     Idea,
     /// DES three times, with three keys.
     TripleDes,
@@ -98,10 +97,8 @@ impl fmt::Debug for KeyAgreement {
     }
 }
 
-/// One call.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Who calls.
     pub side: Side,
     /// What encrypts; the other side has to have the same.
     pub cipher: Cipher,

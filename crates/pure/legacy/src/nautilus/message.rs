@@ -34,7 +34,6 @@ pub struct Offer {
     pub public: Vec<u8>,
 }
 
-/// A datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// From the caller, first.
@@ -51,14 +50,11 @@ pub enum Message {
         /// Shows it.
         check: [u8; CHECK_LEN],
     },
-    /// Sound.
     Voice {
         /// One more with each packet, from 0, below [`NUMBER_MAX`].
         number: u32,
-        /// Encrypted.
         sound: [u8; CODEC_BYTES],
     },
-    /// The end.
     HangUp {
         /// A fixed text, encrypted.
         sealed: [u8; CHECK_LEN],

@@ -43,7 +43,6 @@ type Transcript = Vec<u8>;
 
 /// What comes of a message.
 pub(super) enum Progress {
-    /// Say this.
     Say(Control),
     /// There are keys.
     Agreed(Box<Agreed>),

@@ -88,7 +88,6 @@ impl Codec {
         }
     }
 
-    /// Bytes of a frame.
     #[must_use]
     pub const fn frame_bytes(self) -> usize {
         match self {
@@ -138,7 +137,6 @@ impl Codec {
         super::packet::HEADER_LEN + self.data_bytes()
     }
 
-    /// Samples in a packet.
     #[must_use]
     pub fn packet_samples(self) -> u32 {
         FRAME_SAMPLES * u32::try_from(self.frames()).unwrap_or(0)

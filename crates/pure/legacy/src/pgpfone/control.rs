@@ -10,7 +10,6 @@ const CODECS_MAX: usize = 32;
 /// Primes and ciphers that are read of a list.
 const OFFERS_MAX: usize = 30;
 
-/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// What a side can do.
@@ -21,7 +20,6 @@ pub enum Control {
     Public(Vec<u8>),
     /// What a side would like, encrypted.
     Info(Info),
-    /// Goodbye.
     Hangup,
     /// What is sent from now on is of this codec.
     OpenVoice([u8; 4]),
@@ -63,11 +61,9 @@ pub(super) const VERSION_NUMBER: [u8; 2] = [0, 0];
 /// What a side can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// Its version.
     pub version: [u8; 2],
     /// What it calls itself, in clear.
     pub name: Option<String>,
-    /// Its hash.
     pub hash: Option<[u8; 4]>,
     /// What goes before each prime into the hash of its offer, so that a list of primes cannot be told from afar.
     pub salt: [u8; 8],

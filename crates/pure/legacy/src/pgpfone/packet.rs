@@ -16,7 +16,6 @@ pub enum Kind {
     Setup = 0,
     /// One of those that are resent has come.
     Ack = 1,
-    /// Sound.
     Voice = 2,
     /// Goes there and back.
     RoundTrip = 3,
@@ -24,7 +23,6 @@ pub enum Kind {
     ReceptionReport = 4,
     /// A message of the call set-up in clear, resent until it is acknowledged.
     Control = 128,
-    /// The same, encrypted.
     ControlEncrypted = 129,
     /// A piece of a file.
     File = 130,
@@ -65,7 +63,6 @@ impl Kind {
 /// A datagram of any kind but [`Kind::Setup`], which has no sequence number: see [`Setup`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// What it is.
     pub kind: Kind,
     /// The low 16 bits of its number.
     pub sequence: u16,
@@ -143,7 +140,6 @@ const TABLE: [u32; 256] = {
 /// What is said before there is a call. It has neither number nor checksum nor protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setup {
-    /// Rings.
     Call = 1,
     /// There is a call already.
     Busy = 2,
@@ -153,7 +149,6 @@ pub enum Setup {
     ProbeResponse = 4,
     /// A line of text; not done in version 2.1 either.
     Message = 5,
-    /// It came.
     MessageAck = 6,
     /// The call is taken.
     Accept = 7,

@@ -9,7 +9,6 @@ use guestright_voice::playout::{Arrival, Policy};
 
 /// The least play point, in quanta.
 const LEAST: u64 = 2;
-/// The greatest.
 const GREATEST: u64 = 20;
 /// Packets after which the skew is smoothed.
 const SKEW_AFTER: u32 = 3;

@@ -35,8 +35,10 @@ const PROTECTION: &str = "nobody else can hear it if both of you read the same w
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Rings.
-    Calling { rings: u32, next: Time },
+    Calling {
+        rings: u32,
+        next: Time,
+    },
     /// Waits for somebody to ring.
     Listening,
     /// Comes to keys.
@@ -44,10 +46,14 @@ pub(super) enum Stage {
     /// Has keys, and says what it would like.
     Informing,
     /// There is a call. Whether each side has said what it sends, and was heard.
-    Phone { said: bool, heard: bool },
+    Phone {
+        said: bool,
+        heard: bool,
+    },
     /// Has said goodbye.
-    Leaving { until: Time },
-    /// Over.
+    Leaving {
+        until: Time,
+    },
     Over,
 }
 

@@ -101,12 +101,9 @@ impl Form {
     }
 }
 
-/// One call.
 #[derive(Clone)]
 pub struct Config {
-    /// Who calls.
     pub side: Side,
-    /// The codec.
     pub form: Form,
     /// What is around its sound.
     pub protocol: Protocol,
@@ -141,7 +138,6 @@ impl Config {
         }
     }
 
-    /// Samples in a packet.
     #[must_use]
     pub const fn packet_samples(&self) -> usize {
         self.form.packet_samples(self.protocol)
@@ -200,10 +196,7 @@ pub enum ConfigError {
     Copies(u8),
     /// Longer than [`NAME_MAX`], or with a zero in it.
     #[error("the name has {got} bytes; it may have {NAME_MAX}, none of them zero")]
-    Name {
-        /// Its length.
-        got: usize,
-    },
+    Name { got: usize },
     /// A cipher needs one.
     #[error("{0} needs a pass phrase, the same at both ends")]
     NoPhrase(&'static str),

@@ -23,19 +23,15 @@ pub mod flags {
     pub const HALVED: u32 = 1;
     /// GSM 06.10.
     pub const GSM: u32 = 32;
-    /// DES.
     pub const DES: u32 = 64;
     /// A file of key bytes.
     pub const ONE_TIME_PAD: u32 = 128;
-    /// IDEA.
     pub const IDEA: u32 = 256;
-    /// ADPCM.
     pub const ADPCM: u32 = 512;
     /// IDEA, with a key that PGP brought.
     pub const PGP: u32 = 1_024;
     /// A key that PGP encrypted.
     pub const PGP_KEY: u32 = 2_048;
-    /// LPC.
     pub const LPC: u32 = 4_096;
     /// A part of a picture, or a request for one.
     pub const FACE: u32 = 8_192;
@@ -45,11 +41,8 @@ pub mod flags {
     pub const LPC10: u32 = 0x2_0000;
     /// Copies, with a number.
     pub const ROBUST: u32 = 0x4_0000;
-    /// Blowfish.
     pub const BLOWFISH: u32 = 0x8_0000;
-    /// CELP.
     pub const CELP: u32 = 0x10_0000;
-    /// AES.
     pub const AES: u32 = 0x20_0000;
     /// Between the two programs of one computer.
     pub const HALF_DUPLEX: u32 = 0x1000_0000;
@@ -98,7 +91,6 @@ pub enum PacketError {
 /// The sound of a packet: decrypted it is what a codec made, with a count before it where the codec is GSM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sound {
-    /// The codec.
     pub form: Form,
     /// The cipher, from its flag.
     pub cipher: Cipher,

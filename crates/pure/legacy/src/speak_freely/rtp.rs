@@ -25,7 +25,6 @@ pub enum RtpModeError {
     /// A length that no packet of that codec has.
     #[error("{got} bytes are no {form:?}")]
     Length {
-        /// Of what.
         form: Form,
         /// Bytes of payload.
         got: usize,
@@ -37,7 +36,6 @@ pub enum RtpModeError {
 pub struct Sound {
     /// RTP's header.
     pub header: Header,
-    /// The codec.
     pub form: Form,
     /// What the codec made, as [`Form::codec_bytes`] counts it: of ADPCM the half-bytes, then the state.
     pub payload: Vec<u8>,

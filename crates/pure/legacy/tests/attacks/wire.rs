@@ -22,13 +22,11 @@ pub(crate) const ONE_WAY: Micros = Micros::from_millis(30);
 pub(crate) const PAYLOAD: usize = 34;
 const PACKET: Micros = Micros::from_millis(40);
 
-/// Where a side is.
 pub(crate) fn address(side: usize) -> SocketAddr {
     let last = u8::try_from(side + 1).expect("there are few sides");
     SocketAddr::from(([192, 0, 2, last], 4_000))
 }
 
-/// Where the attacker is.
 pub(crate) fn attacker() -> SocketAddr {
     SocketAddr::from(([203, 0, 113, 9], 666))
 }

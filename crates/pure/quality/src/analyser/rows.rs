@@ -42,7 +42,6 @@ pub struct Row {
 pub struct WorstRow {
     /// Its start, in seconds since the first packet.
     pub start_s: f64,
-    /// Its score.
     pub mos: Interval,
 }
 

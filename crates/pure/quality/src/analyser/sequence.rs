@@ -14,7 +14,6 @@ pub(super) struct Sequence {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The first of all.
     First,
     /// So many after the highest, at least 1.
     Ahead(u16),

@@ -11,7 +11,6 @@ use crate::jitter::Jitter;
 use crate::judge::{Judgement, Measured};
 use crate::loss::{Loss, ratio};
 
-/// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Packets that were handed in, whatever became of them.
@@ -62,7 +61,6 @@ pub struct Summary {
     pub packet_ms: f64,
     /// From the first packet to the last, seconds.
     pub duration_s: f64,
-    /// What was counted.
     pub counts: Counts,
     /// Losses of the network.
     pub network: Loss,
@@ -72,7 +70,6 @@ pub struct Summary {
     pub heard: Loss,
     /// Loss by talkspurt.
     pub talkspurts: Talkspurts,
-    /// Jitter.
     pub jitter: Jitter,
     /// One-way delay of the network; `None` if packets carry none.
     pub delay: Option<DelaySummary>,
@@ -80,7 +77,6 @@ pub struct Summary {
     pub judgement: Judgement,
     /// The mean of the rows' scores. `None`: no row had one.
     pub mean_row_mos: Option<Interval>,
-    /// The worst row.
     pub worst_row: Option<WorstRow>,
 }
 

@@ -85,7 +85,6 @@ impl Network for Graph {
 #[derive(Debug)]
 pub(super) struct Capped<'a> {
     graph: &'a Graph,
-    /// By vertex.
     caps: Vec<Cap>,
     /// A bit per vertex number modulo its size: clear means "not limited" without a look at `caps`.
     filter: [u64; 64],

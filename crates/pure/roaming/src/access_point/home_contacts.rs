@@ -68,10 +68,15 @@ enum Who {
 /// What is due, and left to the access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Connect again.
-    Connect { path: Path, home: Ipv4Addr },
+    Connect {
+        path: Path,
+        home: Ipv4Addr,
+    },
     /// Disconnect: nothing came of it in time, or all was said. `silent`: not even an answer.
-    Disconnect { path: Path, silent: bool },
+    Disconnect {
+        path: Path,
+        silent: bool,
+    },
 }
 
 /// A home that has accepted a connection, and for which visitor.

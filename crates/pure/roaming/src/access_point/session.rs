@@ -55,9 +55,7 @@ pub(super) struct Session {
 pub struct SessionStatus {
     /// Where the visitor is.
     pub address: Address,
-    /// Who it is.
     pub member: KeyId,
-    /// Its team.
     pub team: TeamId,
     /// How it is served.
     pub class: ServiceClass,

@@ -24,9 +24,7 @@ pub enum MandateError {
         "the delegate's certificate is of team {got} for {role}; it has to be of team {want} for a member"
     )]
     Certificate {
-        /// Whose.
         got: TeamId,
-        /// For what.
         role: Role,
         /// Whose it has to be.
         want: TeamId,

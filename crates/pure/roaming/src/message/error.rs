@@ -15,7 +15,6 @@ pub enum MessageError {
     /// A part is longer than any may be.
     #[error("the {part} has {got} bytes, at most {max} are allowed")]
     TooLong {
-        /// Which part.
         part: &'static str,
         /// How long it is, as far as it was read.
         got: usize,
@@ -34,23 +33,18 @@ pub enum MessageError {
     /// A header stands there twice.
     #[error("header {0} is given twice")]
     DuplicateHeader(String),
-    /// A header is missing.
     #[error("header {0} is missing")]
     MissingHeader(&'static str),
     /// A header's value cannot be read.
     #[error("header {name} is malformed: {why}")]
     Header {
-        /// Which header.
         name: &'static str,
         /// What is wrong.
         why: String,
     },
     /// Bytes follow the message.
     #[error("{got} bytes follow the message")]
-    Trailing {
-        /// How many.
-        got: usize,
-    },
+    Trailing { got: usize },
     /// The certificate in it is refused.
     #[error("the certificate is refused: {0}")]
     Certificate(IdentityError),

@@ -18,7 +18,6 @@ pub struct Config {
     pub home: KeyId,
     /// Whether people who are no contacts may call.
     pub strangers: bool,
-    /// Calls in all.
     pub calls_max: usize,
     /// Calls of one member, or with one other home, at a time.
     pub calls_each_max: usize,

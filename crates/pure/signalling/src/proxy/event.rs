@@ -44,13 +44,11 @@ impl fmt::Display for Phase {
 /// A call, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStatus {
-    /// Which.
     pub id: CallId,
     /// Who calls, and who is called: members by name, others as contacts or by key.
     pub who: Legs<String>,
     /// Whether it goes to or comes from another home.
     pub is_between: bool,
-    /// Since when.
     pub since: Time,
     /// How far it is.
     pub phase: Phase,
@@ -127,9 +125,7 @@ pub struct MediaSide {
 pub enum Event {
     /// Find the home of somebody and open a link to it; answer with `handle_found`.
     Find {
-        /// For this call.
         call: CallId,
-        /// Whom, by key.
         key: KeyId,
         /// For which member, by key.
         caller: KeyId,
@@ -139,7 +135,6 @@ pub enum Event {
     /// Another home says that this person calls: find out whether the person has named that home as its own; answer
     /// with `handle_verified`.
     Verify {
-        /// For this call.
         call: CallId,
         /// Who is said to call.
         key: KeyId,
@@ -147,27 +142,13 @@ pub enum Event {
         home: KeyId,
     },
     /// Open ports; answer with `handle_allocated`.
-    Allocate {
-        /// For this call.
-        call: CallId,
-        /// Where its sides are.
-        sides: Legs<Sides>,
-    },
+    Allocate { call: CallId, sides: Legs<Sides> },
     /// Both sides have agreed on something.
-    Update {
-        /// In this call.
-        call: CallId,
-        /// What.
-        sides: Box<Legs<MediaSide>>,
-    },
+    Update { call: CallId, sides: Box<Legs<MediaSide>> },
     /// The ports of a call are not needed any more.
-    Release {
-        /// The call.
-        call: CallId,
-    },
+    Release { call: CallId },
     /// The telephones of a member have changed.
     Registered {
-        /// Whose.
         member: String,
         /// How many there are now.
         telephones: usize,

@@ -12,7 +12,6 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

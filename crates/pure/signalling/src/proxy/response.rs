@@ -12,7 +12,6 @@ use crate::transaction::{ClientKey, ServerKey};
 use crate::{Message, Method, NameAddress, Uri};
 use guestright_units::Time;
 
-/// The tag in To.
 fn to_tag(response: &Message) -> Option<String> {
     NameAddress::parse(response.get("To")?).ok()?.tag().filter(|tag| tag.len() <= 128).map(str::to_owned)
 }
@@ -52,7 +51,6 @@ impl Proxy {
         }
     }
 
-    /// Not yet.
     fn provisional(&mut self, key: &ClientKey, response: &Message, now: Time) {
         // 100 is for one hop alone (RFC 3261 section 16.7, step 5), and 1xx of the other methods says nothing.
         if key.method != Method::Invite || response.code() <= Some(100) {

@@ -101,7 +101,6 @@ pub struct RemoteMedia {
     pub mode: Mode,
     /// The other home's keys, between homes that protect.
     pub key: Option<Secret>,
-    /// Who sends.
     pub direction: Direction,
     /// The clock of the first format in hertz (RFC 3551 table 4, or `a=rtpmap`).
     pub clock_hz: u32,
@@ -112,7 +111,6 @@ pub struct RemoteMedia {
 pub struct LocalMedia {
     /// Where it says so.
     pub network: Network,
-    /// Its ports.
     pub ports: Ports,
     /// Whether it says that RTCP may share the port.
     pub mux: bool,
@@ -126,7 +124,6 @@ pub struct LocalMedia {
     pub is_answer: bool,
     /// Whether the other side takes anything at all; else the port is 0.
     pub open: bool,
-    /// Who sends.
     pub direction: Direction,
 }
 

@@ -9,7 +9,6 @@ pub struct ServerKey {
     pub peer: Peer,
     /// The branch in its top Via.
     pub branch: String,
-    /// Its method.
     pub method: Method,
 }
 

@@ -13,7 +13,6 @@ const EPOCH: u64 = 1_000_000_000_000;
 /// What becomes of the n-th datagram: how long it takes, or that it is lost.
 type Fate = Box<dyn Fn(u64) -> Option<u64>>;
 
-/// One direction.
 pub(crate) struct Way {
     fate: Fate,
     voice_only: bool,

@@ -23,7 +23,6 @@ pub enum KeyError {
         "the encryption key of {suite} is {got} bytes long, expected {want} (with the salt, if it has one)"
     )]
     EncryptionLength {
-        /// The suite.
         suite: Suite,
         /// Bytes given.
         got: usize,
@@ -33,7 +32,6 @@ pub enum KeyError {
     /// The authentication key has another length.
     #[error("the authentication key of {suite} is {got} bytes long, expected {want}")]
     AuthenticationLength {
-        /// The suite.
         suite: Suite,
         /// Bytes given.
         got: usize,
@@ -67,7 +65,6 @@ impl Keys {
         Ok(Self { suite, encryption, authentication })
     }
 
-    /// The suite.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite

@@ -20,7 +20,6 @@ impl HexKey {
         Self(Zeroizing::new(bytes.to_vec()))
     }
 
-    /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0

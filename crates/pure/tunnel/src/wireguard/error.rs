@@ -20,17 +20,11 @@ pub enum Fault {
     TooLong {
         /// Its bytes.
         got: usize,
-        /// The limit.
         max: usize,
     },
     /// Too many of something.
     #[error("more than {max} {what}")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// The limit.
-        max: usize,
-    },
+    TooMany { what: &'static str, max: usize },
     /// Neither a section nor `Key = value`.
     #[error("this is neither `[Interface]`, `[Peer]` nor `Key = value`")]
     NoSetting,
@@ -42,14 +36,10 @@ pub enum Fault {
     Again(&'static str),
     /// A setting before any section.
     #[error("`{key}` stands before any section")]
-    NoSection {
-        /// The key.
-        key: &'static str,
-    },
+    NoSection { key: &'static str },
     /// A key that the section does not have.
     #[error("{section} has no key `{key}`")]
     UnknownKey {
-        /// The section.
         section: &'static str,
         /// The key as it was written, if it is short and plain.
         key: String,
@@ -57,17 +47,11 @@ pub enum Fault {
     /// A value that the key cannot have.
     #[error("`{key}` is {want}")]
     Value {
-        /// The key.
         key: &'static str,
         /// What it should be.
         want: &'static str,
     },
     /// A section ended without what it needs.
     #[error("{section} has no `{key}`")]
-    Missing {
-        /// The section.
-        section: &'static str,
-        /// The key.
-        key: &'static str,
-    },
+    Missing { section: &'static str, key: &'static str },
 }

@@ -12,7 +12,6 @@ use subtle::ConstantTimeEq as _;
 /// What the signalling and the settings say about a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Our side.
     pub role: Role,
     /// The ciphers that were agreed on in SDP.
     pub profile: Profile,
@@ -199,7 +198,6 @@ impl Agreement {
         self.retry_at
     }
 
-    /// Whether it has failed.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         matches!(self.state, State::Failed)

@@ -16,7 +16,6 @@ pub(super) const TAG_LEN: usize = 16;
 /// ephemeral key, the sealed static key, the check value of the payload, and the length of the certificate.
 pub(super) const PROOF_MAX: usize = DATAGRAM_MAX - HEADER_LEN - KEY_LEN - (KEY_LEN + TAG_LEN) - TAG_LEN - 2;
 
-/// One datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message<'a> {
     pub(super) tag: [u8; 8],

@@ -60,7 +60,6 @@ pub struct Incoming<'a> {
     pub payload_type: u8,
     /// Comfort noise (RFC 3389): the talkspurt has ended.
     pub is_noise: bool,
-    /// The payload.
     pub payload: &'a [u8],
     /// When it came.
     pub arrived: Time,
@@ -86,7 +85,6 @@ pub enum Sound {
         sequence: u64,
         /// The wide timestamp.
         timestamp: u64,
-        /// Which codec.
         payload_type: u8,
         /// What to decode.
         payload: Vec<u8>,
@@ -110,7 +108,6 @@ pub enum Sound {
 /// What to play, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// What.
     pub sound: Sound,
     /// Ask again when so much was played.
     pub duration: Micros,
@@ -137,7 +134,6 @@ pub struct Counts {
     pub lost: u64,
     /// Intervals that were concealed.
     pub concealed: u64,
-    /// Talkspurts begun.
     pub talkspurts: u64,
     /// How often everything was begun anew, because the source or its clock had changed.
     pub restarts: u64,

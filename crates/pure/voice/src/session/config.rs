@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 /// A payload type that the peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// Its number.
     pub payload_type: u8,
     /// Ticks of its timestamp in a second. G.722 says 8000 (RFC 3551, section 4.5.2), Opus 48000.
     pub clock_rate: u32,
@@ -133,6 +132,5 @@ pub struct Direction {
 impl Direction {
     /// A call in which both talk.
     pub const BOTH: Self = Self { send: true, receive: true };
-    /// On hold.
     pub const NONE: Self = Self { send: false, receive: false };
 }

@@ -23,7 +23,6 @@ pub enum DelaySource {
 }
 
 impl Delay {
-    /// The middle.
     #[must_use]
     pub fn middle(&self) -> Micros {
         Micros(u64::midpoint(self.low.0, self.high.0))

@@ -13,9 +13,7 @@ pub struct Heard {
     pub sequence: u16,
     /// The timestamp in the packet.
     pub timestamp: u32,
-    /// The marker.
     pub marker: bool,
-    /// The payload type.
     pub payload_type: u8,
     /// Bytes of payload, decrypted.
     pub payload_bytes: usize,
@@ -32,7 +30,6 @@ pub struct Heard {
 pub struct Row {
     /// When it began.
     pub start: Time,
-    /// When it ended.
     pub end: Time,
     /// Packets that should have come, by their sequence numbers.
     pub expected: u64,

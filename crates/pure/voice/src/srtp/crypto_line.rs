@@ -32,7 +32,6 @@ pub enum CryptoLineError {
     /// Not base64, or not as long as the suite wants.
     #[error("the key of a=crypto is not the {want} bytes in base64 that {profile} wants")]
     Key {
-        /// The suite.
         profile: Profile,
         /// Bytes of key and salt.
         want: usize,

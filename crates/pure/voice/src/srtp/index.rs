@@ -21,7 +21,6 @@ pub struct Window {
 pub enum Place {
     /// Not used yet.
     Fresh,
-    /// Used before.
     Used,
     /// [`WINDOW`] or more behind the highest: nobody knows.
     TooOld,

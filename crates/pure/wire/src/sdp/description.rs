@@ -67,7 +67,6 @@ impl OwnedField {
     }
 }
 
-/// One stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
     /// `audio`, `video` and so on.
@@ -107,7 +106,6 @@ pub struct Description {
     pub origin: Origin,
     /// The other lines before the first stream, without `v=`.
     pub lines: Vec<OwnedField>,
-    /// The streams.
     pub media: Vec<Media>,
 }
 

@@ -261,14 +261,12 @@ impl fmt::Debug for Crypto<'_> {
 /// Who sends, seen from whom the description is of (RFC 8866 section 6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Both.
     #[default]
     SendReceive,
     /// Only this side: the other one is on hold.
     SendOnly,
     /// Only the other side.
     ReceiveOnly,
-    /// Nobody.
     Inactive,
 }
 

@@ -105,7 +105,6 @@ pub(super) enum Answer {
     Open {
         key: Option<String>,
     },
-    /// Now.
     Begun,
     /// It is over.
     Report(Report),

@@ -19,7 +19,6 @@ pub(super) struct Ledger {
     crossings: Vec<Crossing>,
 }
 
-/// One flow.
 #[derive(Debug, Default)]
 struct Account {
     report: FlowReport,

@@ -11,7 +11,6 @@ const DURATION_MAX: Duration = Duration::from_secs(600);
 /// What a packet on a stream has to have room for: its number and its time.
 const LABEL_BYTES: u32 = 12;
 
-/// One run.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// Links, arrivals, and how a row is made: the simulator's.

@@ -23,7 +23,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(6 * 3_600);
 
 type Wanted = BTreeMap<HostName, Record>;
 
-/// The DNS.
 pub(super) struct Dns {
     finder: DnsFinder,
     wait_max: Duration,

@@ -19,7 +19,6 @@ const SECRET_FILE_MAX: usize = 256;
 /// How much of what came by short message may wait.
 const RECEIVED_MAX: usize = 64;
 
-/// Short messages.
 pub(super) struct ShortMessages {
     finder: SmsFinder,
     wait: Duration,

@@ -31,7 +31,6 @@ pub(super) enum Order {
     Stop,
 }
 
-/// What it has done.
 #[derive(Debug)]
 pub(super) enum Done {
     /// What the firewall has counted and learned.

@@ -59,7 +59,6 @@ pub(super) enum Answer {
     Member(Box<Mandate>, Bundle),
     /// Where a tunnel ends.
     Endpoint(Option<SocketAddrV4>),
-    /// Nobody.
     Nobody,
 }
 

@@ -163,7 +163,7 @@ impl Gateway {
     pub(super) fn reload(&mut self, revoked: Option<&RevocationList>) -> Result<Reloaded, RunError> {
         let files = GatewayFiles::open(&self.settings.directory)?;
         if files.network != self.files.network || files.file.port != self.files.file.port {
-            return Err(RunError::config(format!("gateway.toml: network or port is another one"))
+            return Err(RunError::config("gateway.toml: network or port is another one")
                 .with_hint("stop the home and start it again"));
         }
         let (members, refused) = admitted(&files, revoked)?;

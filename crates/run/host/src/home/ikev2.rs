@@ -77,8 +77,7 @@ impl Ikev2 {
         revoked: Option<&RevocationList>,
     ) -> Result<Option<Self>, RunError> {
         let Some(ikev2) = &settings.ikev2 else {
-            let alone =
-                || RunError::config(format!("[gateway.l2tp] needs [gateway.ikev2] with a team_secret"));
+            let alone = || RunError::config("[gateway.l2tp] needs [gateway.ikev2] with a team_secret");
             return if settings.l2tp.is_some() { Err(alone()) } else { Ok(None) };
         };
         let files = gateway.files();

@@ -33,7 +33,6 @@ pub struct Settings {
 pub enum Transport {
     /// One TCP connection; datagrams where none comes about.
     Tcp,
-    /// Datagrams.
     Udp,
 }
 
@@ -50,12 +49,13 @@ impl Settings {
         if let (Some(access_point), Some(interface)) = (self.access_point, self.interface.clone()) {
             return Ok(AccessNetwork { access_point, interface });
         }
-        let route = guestright_portmap::default_route().map_err(|error| match error {
-            PortmapError::NoRouter => {
+        let route = guestright_portmap::default_route().map_err(|error| {
+            if matches!(error, PortmapError::NoRouter) {
                 RunError::network("this computer has no default route, so there is no access point to ask")
                     .with_hint("join the network first, or give --access-point and --interface")
+            } else {
+                RunError::network(error)
             }
-            other => RunError::network(other),
         })?;
         let access_point = self.access_point.unwrap_or(route.gateway);
         Ok(AccessNetwork { access_point, interface: self.interface.clone().unwrap_or(route.interface) })

@@ -137,7 +137,6 @@ struct LastReceived {
 /// What has happened to the tunnel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
-    /// It carries.
     Up,
     /// It is gone, for this reason, and is made again.
     Lost(String),

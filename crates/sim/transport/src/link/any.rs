@@ -50,7 +50,6 @@ impl AnyLink {
         })
     }
 
-    /// Which link this is.
     #[must_use]
     pub const fn number(&self) -> LinkNumber {
         match self {

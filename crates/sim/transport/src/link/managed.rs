@@ -81,7 +81,6 @@ impl ManagedLink {
         })
     }
 
-    /// Which link this is.
     #[must_use]
     pub const fn number(&self) -> LinkNumber {
         self.number

@@ -31,7 +31,6 @@ impl QueueLimit {
     }
 }
 
-/// What a link is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
     /// Bits per second on the wire.

@@ -55,7 +55,6 @@ impl Segments {
         Self { airborne: Slab::new(), whole: Slab::new() }
     }
 
-    /// A segment is sent.
     #[inline]
     pub(super) fn insert(&mut self, segment: &Segment, sent: Instant) -> u32 {
         let Segment { seq, ack, flow: _, window, stamp, echo, len, flags, wave, report, sack } = *segment;

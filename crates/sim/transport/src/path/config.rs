@@ -99,9 +99,7 @@ pub enum Carrier<C> {
 /// A TCP stream.
 #[derive(Clone, Debug)]
 pub struct TcpCarrier<C> {
-    /// Its sender.
     pub sender: SenderSettings,
-    /// Its receiver.
     pub receiver: ReceiverSettings,
     /// Its congestion control.
     pub controller: C,

@@ -21,7 +21,6 @@ pub struct PathReport {
     pub events: u64,
 }
 
-/// One flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowReport {
     /// Packets that the application made.

@@ -12,7 +12,6 @@ pub trait Watch {
     fn heard(&mut self, _flow: u32, _number: u32, _made: Instant, _now: Instant) {}
 }
 
-/// Nobody.
 impl Watch for () {}
 
 /// A packet that was heard.
@@ -22,7 +21,6 @@ pub struct HeardPacket {
     pub flow: u32,
     /// Its number in the call, from 0.
     pub number: u32,
-    /// When it was made.
     pub made: Instant,
     /// When it was heard.
     pub at: Instant,

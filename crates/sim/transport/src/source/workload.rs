@@ -18,9 +18,7 @@ use thiserror::Error;
 /// A packet is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arrival {
-    /// When.
     pub at: Instant,
-    /// By which flow.
     pub flow: u32,
 }
 
@@ -48,7 +46,6 @@ pub enum WorkloadError {
         line: usize,
         /// What is there, its first 40 characters.
         got: String,
-        /// The largest.
         max: u32,
     },
     /// A time that is none.
@@ -68,7 +65,6 @@ pub enum WorkloadError {
     Backwards {
         /// The line, from 1.
         line: usize,
-        /// Which flow.
         flow: u32,
     },
     /// More packets than a run can hold.
@@ -76,7 +72,6 @@ pub enum WorkloadError {
     Packets {
         /// The line, from 1.
         line: usize,
-        /// The most.
         max: usize,
     },
 }
@@ -126,7 +121,6 @@ impl Workload {
         flows
     }
 
-    /// As text.
     #[must_use]
     pub fn emit(&self) -> String {
         let mut text = String::from(HEADER);

@@ -87,7 +87,6 @@ pub struct ReceiverStats {
     pub out_of_order: u64,
     /// Segments thrown away: outside the window, or of more gaps than are remembered.
     pub refused: u64,
-    /// Acknowledgements sent.
     pub acknowledgements: u64,
 }
 
@@ -168,7 +167,6 @@ impl Receiver {
         })
     }
 
-    /// Which connection.
     #[must_use]
     pub const fn flow(&self) -> Flow {
         self.flow

@@ -2,7 +2,6 @@ use guestright_congestion::WaveReport;
 use guestright_units::Micros;
 use std::num::NonZeroU32;
 
-/// Which connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow(pub u32);
 
@@ -34,7 +33,6 @@ pub struct Segment {
     pub seq: u64,
     /// Everything before this offset has arrived.
     pub ack: u64,
-    /// Which connection.
     pub flow: Flow,
     /// How many bytes from `ack` on the receiver has room for.
     pub window: u32,
@@ -44,7 +42,6 @@ pub struct Segment {
     pub echo: u32,
     /// Bytes of payload.
     pub len: u16,
-    /// Marks.
     pub flags: Flags,
     /// The wave that it belongs to, counted from 1 (TCP-Real; `None`: no waves).
     pub wave: Option<NonZeroU32>,

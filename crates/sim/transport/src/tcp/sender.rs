@@ -52,7 +52,6 @@ pub struct SenderStats {
     pub idle_timeouts: u64,
     /// Acknowledgements of new data.
     pub acknowledgements: u64,
-    /// Duplicate acknowledgements.
     pub duplicates: u64,
     /// Marks of congestion that were answered, no more than one for each window.
     pub marks: u64,
@@ -812,7 +811,6 @@ impl<C: Controller> Sender<C> {
 }
 
 impl<C> Sender<C> {
-    /// Which connection.
     #[must_use]
     pub const fn flow(&self) -> Flow {
         self.flow

@@ -15,9 +15,7 @@ pub enum Timer {
 /// A timer of a connection has gone off, or is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpEvent {
-    /// Which connection.
     pub flow: Flow,
-    /// Which timer.
     pub timer: Timer,
 }
 

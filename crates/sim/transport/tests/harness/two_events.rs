@@ -15,7 +15,6 @@ pub(crate) enum TwoEvents {
     Arrived(Key, u32),
 }
 
-/// The link.
 pub(crate) struct TextbookLink {
     settings: LinkSettings,
     /// The first is being sent.

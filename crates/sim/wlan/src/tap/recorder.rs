@@ -13,7 +13,6 @@ const HEADER_AND_CHECK: usize = 28;
 /// 24 bytes and the LLC and SNAP of 8 that a real frame would have.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// By number.
     stations: Vec<Member>,
     short_preamble: bool,
     standard: Standard,

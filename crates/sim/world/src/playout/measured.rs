@@ -15,7 +15,6 @@ pub(super) enum Over {
     Bound,
 }
 
-/// A run.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) over: Over,

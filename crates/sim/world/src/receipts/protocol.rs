@@ -69,7 +69,6 @@ pub(crate) enum Action {
     ToAccessPoint(u16, Vec<u8>),
 }
 
-/// What happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProtocolStats {
     /// Sessions that were opened.

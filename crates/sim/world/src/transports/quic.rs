@@ -14,10 +14,12 @@ pub(super) fn settings(
     send_buffer: Option<u32>,
     no_headers: bool,
 ) -> QuicSettings {
-    let carriage = match settings.transport {
-        Transport::QuicDatagram => Carriage::Datagrams,
-        _ if settings.quic_stream_each => Carriage::StreamPerPacket,
-        _ => Carriage::Stream,
+    let carriage = if settings.transport == Transport::QuicDatagram {
+        Carriage::Datagrams
+    } else if settings.quic_stream_each {
+        Carriage::StreamPerPacket
+    } else {
+        Carriage::Stream
     };
     let has_rtp = carriage == Carriage::Datagrams && !no_headers;
     QuicSettings {

@@ -24,7 +24,6 @@ pub enum Watched {
     Crossed {
         /// Of which call.
         flow: u32,
-        /// When it was sent.
         sent: Instant,
         /// When it arrived.
         at: Instant,
@@ -37,7 +36,6 @@ pub enum Watched {
         flow: u32,
         /// Its number in the call, from 0.
         number: u32,
-        /// When it was made.
         made: Instant,
         /// When it was heard.
         at: Instant,
@@ -55,13 +53,11 @@ impl Setup {
         Ok(Self { config: Config::new(&settings)?, settings })
     }
 
-    /// The links.
     #[must_use]
     pub const fn path(&self) -> &PathConfig {
         &self.config.path
     }
 
-    /// What speaks.
     #[must_use]
     pub const fn source(&self) -> &SourceSettings {
         &self.config.source

@@ -55,7 +55,7 @@ pub(crate) struct Passage {
     pub(crate) left: Option<Duration>,
 }
 
-/// Whither, what, and of which passage; a second copy is of none.
+/// Where to, what, and of which passage; a second copy is of none.
 type Flying = (Side, Vec<u8>, Option<usize>);
 
 /// The path.

@@ -33,7 +33,6 @@ impl Book {
         Ok(Self { path: path.to_owned(), spent })
     }
 
-    /// What is in it.
     pub(super) fn spent(&self) -> BTreeMap<KeyId, Spent> {
         let one = |(name, &(day, bytes)): (&String, &(u64, u64))| {
             Some((key_id(name)?, Spent { day, bytes: Bytes(bytes) }))

@@ -18,7 +18,6 @@ const FINISH_MAX: Duration = Duration::from_secs(1);
 /// How many messages may wait on one connection.
 const MESSAGES_MAX: usize = 32;
 
-/// One connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     messages: mpsc::Sender<Vec<u8>>,

@@ -55,7 +55,6 @@ impl Meter {
         async { answer.await.unwrap_or_default() }
     }
 
-    /// Stops counting.
     pub(super) fn stop(self) -> Result<(), RunError> {
         drop(self.questions);
         self.thread.join().map_err(|_| RunError::broken_thread("the meter's thread"))?

@@ -450,9 +450,10 @@ impl AccessPoint {
         self.output.refusals()
     }
 
-    /// The paths by which visitors with a session last sent something, and those of contacts with homes.
+    /// The paths by which visitors with a session last sent something, those whose CONN is being decided, and those of
+    /// contacts with homes. They do not give way to strangers' connections.
     pub fn paths_in_use(&self) -> Vec<Path> {
-        self.sessions.paths().chain(self.home_contacts.paths()).collect()
+        self.sessions.paths().chain(self.questions.paths()).chain(self.home_contacts.paths()).collect()
     }
 
     /// How many receipts wait to be delivered to the team server.

@@ -159,7 +159,7 @@ fn errors_name_the_file_and_what_to_do() {
     std::fs::set_permissions(desk.path("family/ap.toml"), PermissionsExt::from_mode(0o600)).unwrap();
     let visit = "visit --access-point 192.0.2.1 --interface lo";
     #[rustfmt::skip]
-    let cases: [(&str, i32, &[&str]); 18] = [
+    let cases: [(&str, i32, &[&str]); 19] = [
         ("ap --config family/missing.toml",      78, &["read family/missing.toml", "No such file", "what to do"]),
         ("home --config family/missing.toml",    78, &["read family/missing.toml", "what to do"]),
         ("ap --config family/typo.toml",         78, &["family/typo.toml", "line 6", "shapign", "what to do"]),
@@ -169,7 +169,8 @@ fn errors_name_the_file_and_what_to_do() {
         ("ap --config family/gone.toml",         78, &["family/nobody.key", "No such file"]),
         ("ap --config family/garbage.toml",      78, &["family/ap.toml cannot be used", "not a guestright key file"]),
         ("ap --config family/away.toml",         78, &["when_home_is_away"]),
-        ("ap --dry-run --config family/network.toml", 69, &["lo0"]),
+        ("ap --dry-run --config family/network.toml", 78, &["household_networks", "address/length", "what to do"]),
+        ("ap --dry-run --config family/ap.toml", 69, &["lo0"]),
         ("ap --config family/open.toml",         78, &["family/open.key (mode 644)", "run `chmod 600 family/open.key`"]),
         ("ap status --config family/ap.toml",    69, &["no access point runs with family/ap.toml"]),
         ("home status --config family/home.toml", 69, &["no home runs with family/home.toml"]),

@@ -65,6 +65,11 @@ impl Questions {
         self.asked_at.get(&address).is_some_and(|&asked| now - asked < gap)
     }
 
+    /// The ways on which their visitors wait for an answer.
+    pub(super) fn paths(&self) -> impl Iterator<Item = Path> {
+        self.under_way.values().map(|question| question.path)
+    }
+
     /// Nobody is going to answer: all of them are overdue.
     pub(super) fn expire(&mut self, now: Time) {
         for question in self.under_way.values_mut() {

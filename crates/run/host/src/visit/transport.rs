@@ -12,15 +12,31 @@ use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Where the access point is.
+#[derive(Clone, Debug)]
+pub(super) struct Destination {
+    access_point: SocketAddr,
+    interface: String,
+}
+
 /// The way to the access point.
 #[derive(Debug)]
 pub(super) enum Line {
-    Connection { read: MessageReader<OwnedReadHalf>, write: OwnedWriteHalf },
-    Datagrams { socket: UdpSocket, buffer: Vec<u8> },
+    Connection {
+        read: MessageReader<OwnedReadHalf>,
+        write: OwnedWriteHalf,
+        /// Where datagrams go if the connection is closed before the first answer; nothing from then on.
+        fallback: Option<Destination>,
+    },
+    Datagrams {
+        socket: UdpSocket,
+        buffer: Vec<u8>,
+    },
 }
 
 impl Line {
-    /// Opens the way. If no connection comes about, datagrams are tried: connections may be exhausted by others.
+    /// Opens the way. If no connection comes about, or it is closed before the first answer, datagrams are tried:
+    /// connections may be exhausted by others, and then the oldest one without a session gives way.
     ///
     /// It stays on the access point's interface: a tunnel of another program's may want everything for itself, and
     /// would have the messages that pay for it.
@@ -29,6 +45,7 @@ impl Line {
         interface: &str,
         transport: Transport,
     ) -> Result<Self, RunError> {
+        let destination = Destination { access_point, interface: interface.to_owned() };
         if transport == Transport::Tcp {
             let connecting = tokio::time::timeout(CONNECT_TIMEOUT, connect(access_point, interface)).await;
             match connecting {
@@ -38,6 +55,7 @@ impl Line {
                     return Ok(Self::Connection {
                         read: MessageReader::new(read, measure, MESSAGE_MAX),
                         write,
+                        fallback: Some(destination),
                     });
                 }
                 Ok(Err(error)) => {
@@ -46,6 +64,11 @@ impl Line {
                 Err(_) => tracing::info!("no connection to the access point in time; trying datagrams"),
             }
         }
+        Self::open_datagrams(&destination).await
+    }
+
+    async fn open_datagrams(destination: &Destination) -> Result<Self, RunError> {
+        let Destination { access_point, interface } = destination;
         let open = async {
             let socket = UdpSocket::bind("0.0.0.0:0").await?;
             stay_on(interface, socket.bind_device(Some(interface.as_bytes())));
@@ -58,15 +81,27 @@ impl Line {
 
     /// The next message of the access point.
     pub(super) async fn receive(&mut self) -> Result<Vec<u8>, RunError> {
-        match self {
-            Self::Connection { read, .. } => {
-                let message = read.receive().await.map_err(RunError::network)?;
-                message.ok_or_else(|| RunError::network("the access point closed the connection"))
-            }
-            Self::Datagrams { socket, buffer } => {
-                let length = socket.recv(buffer).await;
-                let length = length.or_network(|| "is there a guestright access point?".to_owned())?;
-                Ok(buffer[..length].to_vec())
+        loop {
+            match self {
+                Self::Connection { read, fallback, .. } => {
+                    let closed = match read.receive().await {
+                        Ok(Some(message)) => {
+                            *fallback = None;
+                            return Ok(message);
+                        }
+                        Ok(None) => RunError::network("the access point closed the connection"),
+                        Err(error) => RunError::network(error),
+                    };
+                    // What was sent is lost with the connection; the machine repeats it until there is an answer.
+                    let Some(destination) = fallback.take() else { return Err(closed) };
+                    tracing::info!("the connection was closed before the first answer; trying datagrams");
+                    *self = Self::open_datagrams(&destination).await?;
+                }
+                Self::Datagrams { socket, buffer } => {
+                    let length = socket.recv(buffer).await;
+                    let length = length.or_network(|| "is there a guestright access point?".to_owned())?;
+                    return Ok(buffer[..length].to_vec());
+                }
             }
         }
     }
@@ -74,9 +109,14 @@ impl Line {
     /// Sends a message. A datagram may get lost; the machine repeats what matters.
     pub(super) async fn send(&mut self, message: &[u8]) -> Result<(), RunError> {
         match self {
-            Self::Connection { write, .. } => {
+            Self::Connection { write, fallback, .. } => {
                 let sent = write.write_all(message).await;
-                sent.or_network(|| "send to the access point".to_owned())
+                // Whoever receives next finds the connection closed, and tries datagrams.
+                if fallback.is_some() {
+                    Ok(())
+                } else {
+                    sent.or_network(|| "send to the access point".to_owned())
+                }
             }
             Self::Datagrams { socket, .. } => {
                 let _ = socket.send(message).await;

@@ -56,7 +56,7 @@ fn effects(one: &AssumptionNumbers, id: &str, out: &mut String) {
             let of = escape(&effect.of[index]);
             let _ = write!(out, "<td class=\"number\" title=\"{of}\">{number}</td>");
         }
-        let _ = writeln!(out, "<td>{}</td><td>{}</td></tr>", range(effect), verdict(one, effect));
+        let _ = writeln!(out, "<td>{}</td><td>{}</td></tr>", escape(&range(effect)), verdict(one, effect));
     }
     out.push_str("</tbody></table></div>\n");
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests end where something is not as it should be")]
 
 mod comparison;
+mod escaping;
 mod maps;
 mod mistakes;
 mod plans;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests end where something is not as it should be")]
 
+mod bands;
 mod comparison;
 mod escaping;
 mod maps;

@@ -6,6 +6,7 @@ mod bands;
 mod comparison;
 mod escaping;
 mod maps;
+mod measures;
 mod mistakes;
 mod plans;
 mod properties;

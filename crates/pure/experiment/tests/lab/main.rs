@@ -12,5 +12,6 @@ mod plans;
 mod properties;
 mod report;
 mod settings;
+mod tables;
 mod testbed;
 mod verdicts;

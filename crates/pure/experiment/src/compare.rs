@@ -401,4 +401,89 @@ mod tests {
         assert_eq!(welch(&of(&[2.0, 2.0]), &of(&[5.0, 5.0])), Some((3.0, 3.0)));
         assert_eq!(welch(&of(&[2.0]), &of(&[5.0, 6.0])), None);
     }
+
+    fn of(values: &[Option<f64>]) -> Estimate {
+        Estimate::of(values.to_vec())
+    }
+
+    /// Difference, whether it differs, and the note.
+    fn changed(first: &Estimate, second: &Estimate, paired: bool) -> (Option<f64>, bool, String) {
+        let change = change("m", "here", first, second, paired);
+        assert_eq!((change.of.as_str(), change.place.as_str()), ("m", "here"));
+        (change.difference, change.differs, change.note)
+    }
+
+    #[test]
+    fn pairs_tell_apart_what_means_do_not() {
+        let (first, second) = (of(&[1.0, 5.0, 9.0].map(Some)), of(&[2.0, 6.0, 10.0].map(Some)));
+        let none = String::new;
+        assert_eq!(changed(&first, &second, true), (Some(1.0), true, none()), "each seed rises by 1");
+        assert_eq!(changed(&first, &second, false), (Some(1.0), false, none()), "the spread is 4");
+        assert_eq!(changed(&second, &first, true), (Some(-1.0), true, none()));
+        assert_eq!(changed(&first, &first, true), (Some(0.0), false, none()));
+        // With one seed there is no interval: any difference is one.
+        let (one, other) = (of(&[Some(1.0)]), of(&[Some(1.5)]));
+        assert_eq!(changed(&one, &other, true), (Some(0.5), true, none()));
+        assert_eq!(changed(&one, &one, true), (Some(0.0), false, none()));
+    }
+
+    #[test]
+    fn a_number_in_one_of_them_only_differs() {
+        let (some, none) = (of(&[Some(1.0), Some(2.0)]), of(&[None, None]));
+        let note = "2 of 2 seeds have a number, then 0 of 2 seeds".to_owned();
+        assert_eq!(changed(&some, &none, true), (None, true, note));
+        assert_eq!(changed(&some, &none, false), (None, true, String::new()));
+        // Another seed has the number: with the same chance that is a difference.
+        let (left, right) = (of(&[Some(1.0), None]), of(&[None, Some(1.0)]));
+        let note = "1 of 2 seeds have a number, then 1 of 2 seeds".to_owned();
+        assert_eq!(changed(&left, &right, true), (Some(0.0), true, note));
+        assert_eq!(changed(&left, &right, false), (Some(0.0), false, String::new()));
+    }
+
+    #[test]
+    fn a_bound_is_another_thing_than_a_number() {
+        let number = of(&[Some(8.0), Some(8.0)]);
+        let bound = Estimate { beyond: 2, ..number.clone() };
+        let note = "a bound in 0 seeds, then in 2".to_owned();
+        assert_eq!(changed(&number, &bound, true), (Some(0.0), true, note));
+        assert_eq!(changed(&number, &bound, false), (Some(0.0), false, String::new()));
+        let way = |curve_bound| Estimate { curve_beyond: true, curve_bound, ..number.clone() };
+        let (least, most, some) = (
+            way(Some(crate::statistics::Bound::AtLeast)),
+            way(Some(crate::statistics::Bound::AtMost)),
+            way(None),
+        );
+        for (first, second, note) in [
+            (&number, &least, "a number, then at least"),
+            (&least, &most, "at least, then at most"),
+            (&some, &number, "a bound, then a number"),
+            (&least, &least, ""),
+        ] {
+            let change = curve_change("m", "here", first, second, true);
+            assert_eq!((change.note.as_str(), change.differs), (note, !note.is_empty()));
+            assert_eq!((change.of.as_str(), change.difference), ("m, from the mean curve", Some(0.0)));
+        }
+    }
+
+    #[test]
+    fn a_line_that_repeats_another_is_counted_instead() {
+        let number = |of: &str, second: f64| NumberChange {
+            of: of.to_owned(),
+            place: "p".to_owned(),
+            first: Some(1.0),
+            second: Some(second),
+            difference: Some(second - 1.0),
+            interval: Some((0.25, 0.75)),
+            differs: true,
+            note: String::new(),
+        };
+        let all = [number("m", 1.5), number("table t, m", 1.5), number("claim c, m", 2.0), number("n", 1.5)];
+        let mut out = String::new();
+        assert_eq!(lines(&all.iter().collect::<Vec<_>>(), &mut out), 1);
+        assert_eq!(
+            out,
+            "  m [p]: 1 -> 1.5, 0.5 (0.25 … 0.75)\n  claim c, m [p]: 1 -> 2, 1 (0.25 … 0.75)\n  \
+             n [p]: 1 -> 1.5, 0.5 (0.25 … 0.75)\n"
+        );
+    }
 }

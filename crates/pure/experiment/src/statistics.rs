@@ -228,4 +228,62 @@ mod tests {
         );
         assert_eq!(Estimate::of(vec![Some(1.0), Some(2.0)]).mode, None);
     }
+
+    #[test]
+    fn the_middle_and_the_most_frequent() {
+        #[rustfmt::skip]
+        let cases: [(&[f64], f64, Option<f64>); 8] = [
+            (&[3.0],                     3.0, Some(3.0)),
+            (&[1.0, 2.0],                1.5, None),
+            (&[2.0, 1.0, 9.0],           2.0, None),
+            (&[4.0, 1.0, 3.0, 2.0],      2.5, None),
+            (&[5.0, 1.0, 5.0],           5.0, Some(5.0)),
+            // The least of two that are as frequent.
+            (&[2.0, 1.0, 2.0, 1.0],      1.5, Some(1.0)),
+            (&[7.0, 3.0, 7.0, 3.0, 7.0], 7.0, Some(7.0)),
+            (&[-1.0, 0.0, 0.0, 8.0],     0.0, Some(0.0)),
+        ];
+        for (values, median, mode) in cases {
+            let estimate = Estimate::of(values.iter().copied().map(Some).collect());
+            assert_eq!((estimate.median, estimate.mode), (Some(median), mode), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_in_no_mean() {
+        let estimate =
+            Estimate::of([f64::NAN, 1.0, f64::INFINITY, 3.0, f64::NEG_INFINITY].map(Some).to_vec());
+        assert_eq!(
+            (estimate.mean, estimate.median, estimate.range),
+            (Some(2.0), Some(2.0), Some((1.0, 3.0)))
+        );
+        // 1 and 3 deviate by the root of 2 from 2, with one degree of freedom.
+        assert!((estimate.deviation.unwrap() - 2.0_f64.sqrt()).abs() < 1e-12);
+        let (low, high) = estimate.interval.unwrap();
+        assert!((low - (2.0 - 12.706)).abs() < 1e-3 && (high - (2.0 + 12.706)).abs() < 1e-3, "{low} {high}");
+        let nothing = Estimate::of(vec![Some(f64::NAN)]);
+        assert_eq!((nothing.mean, nothing.mode, nothing.range, nothing.curve), (None, None, None, None));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_order_of_values_matters_nowhere_and_a_shift_shifts(
+            values in proptest::collection::vec(-64_i32..64, 2..9), turn in 0_usize..8, shift in -99_i32..99,
+        ) {
+            let of = |values: &[i32], shift: i32| {
+                Estimate::of(values.iter().map(|value| Some(f64::from(value + shift))).collect())
+            };
+            let near = |a: Option<f64>, b: Option<f64>| (a.unwrap() - b.unwrap()).abs() < 1e-9;
+            let mut turned = values.clone();
+            turned.rotate_left(turn % values.len());
+            let (one, other, moved) = (of(&values, 0), of(&turned, 0), of(&values, shift));
+            proptest::prop_assert!(near(one.mean, other.mean) && near(one.deviation, other.deviation));
+            proptest::prop_assert_eq!((one.median, one.mode, one.range), (other.median, other.mode, other.range));
+            let by = |number: Option<f64>| number.map(|number| number + f64::from(shift));
+            proptest::prop_assert!(near(by(one.mean), moved.mean) && near(one.deviation, moved.deviation));
+            proptest::prop_assert_eq!((by(one.median), by(one.mode)), (moved.median, moved.mode));
+            let ((least, most), (low, high), mean) = (one.range.unwrap(), one.interval.unwrap(), one.mean.unwrap());
+            proptest::prop_assert!(least <= mean + 1e-9 && mean <= most + 1e-9 && low <= mean && mean <= high);
+        }
+    }
 }

@@ -244,12 +244,12 @@ fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
     let (Some(way), Some(ours), Some(band)) = (way, part.ours, band(&claim.test, part.published)) else {
         return false;
     };
-    let far = outside(band, ours);
+    let (under, over) = (is_under(band, ours), is_over(band, ours));
     // The most frequent of several bounds says nothing about the others.
     let averaged = claim.by != By::Mode;
     match way {
-        Bound::AtLeast => far.map_or(band.high.is_none(), |far| averaged && far > 0.0),
-        Bound::AtMost => far.map_or(band.low.is_none(), |far| averaged && far < 0.0),
+        Bound::AtLeast => (over && averaged) || (!under && band.high.is_none()),
+        Bound::AtMost => (under && averaged) || (!over && band.low.is_none()),
     }
 }
 
@@ -292,19 +292,24 @@ pub(super) fn band(test: &Test, published: Option<f64>) -> Option<Band> {
     }
 }
 
-/// How far a number is outside: below 0 if it is under the band, above if over.
+/// How far a number is outside: below 0 if it is under the band, above if over; 0 if it is on an open end.
 fn outside(band: Band, number: f64) -> Option<f64> {
-    if let Some(low) = band.low
-        && (number < low.value || (low.is_open && number <= low.value))
-    {
-        return Some(number - low.value);
-    }
-    if let Some(high) = band.high
-        && (number > high.value || (high.is_open && number >= high.value))
-    {
-        return Some(number - high.value);
-    }
-    None
+    let end = if is_under(band, number) {
+        band.low
+    } else if is_over(band, number) {
+        band.high
+    } else {
+        None
+    };
+    end.map(|end| number - end.value)
+}
+
+fn is_under(band: Band, number: f64) -> bool {
+    band.low.is_some_and(|low| number < low.value || (low.is_open && number <= low.value))
+}
+
+fn is_over(band: Band, number: f64) -> bool {
+    band.high.is_some_and(|high| number > high.value || (high.is_open && number >= high.value))
 }
 
 fn hold_against(part: &mut Part, band: Band, by: By) {

@@ -458,3 +458,72 @@ fn about(cell: &MapCell) -> String {
     words.extend(cell.reason.lines().take(3).map(str::to_owned));
     words.join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn held(holds: usize, fails: usize, unknown: usize) -> Held {
+        Held { holds, fails, unknown }
+    }
+
+    fn axis(name: &str, values: &[(&str, Held)]) -> (String, Vec<(String, Held)>) {
+        (name.to_owned(), values.iter().map(|(value, held)| ((*value).to_owned(), *held)).collect())
+    }
+
+    #[test]
+    fn a_prediction_counts_as_unknown() {
+        let mut all = Held::default();
+        for judged in [
+            Judged::Reproduces,
+            Judged::Reproduces,
+            Judged::Reproduces,
+            Judged::DoesNotReproduce,
+            Judged::DoesNotReproduce,
+            Judged::CannotBeComputed,
+            Judged::Prediction,
+        ] {
+            all.add(judged);
+        }
+        assert_eq!((all, all.cells()), (held(3, 2, 2), 7));
+    }
+
+    #[test]
+    fn shares_are_rounded_to_the_nearest_percent() {
+        #[rustfmt::skip]
+        let cases = [
+            (held(0, 0, 0), 0, "Holds in 0 of 0 cells (0 %)."),
+            (held(0, 3, 0), 0, "Holds in 0 of 3 cells (0 %)."),
+            (held(1, 2, 0), 0, "Holds in 1 of 3 cells (33 %)."),
+            (held(2, 1, 0), 0, "Holds in 2 of 3 cells (67 %)."),
+            (held(1, 7, 0), 0, "Holds in 1 of 8 cells (13 %)."),
+            (held(3, 0, 0), 2, "Holds in 3 of 3 cells (100 %), in 2 it is not sure at 95 %."),
+            (held(1, 0, 1), 0, "Holds in 1 of 2 cells (50 %), in 1 it cannot be computed."),
+            (held(1, 1, 2), 1, "Holds in 1 of 4 cells (25 %), in 2 it cannot be computed, in 1 it is not sure at 95 %."),
+        ];
+        for (all, unclear, want) in cases {
+            assert_eq!(WhereHeld { all, unclear, by_axis: Vec::new() }.words(), want);
+        }
+    }
+
+    #[test]
+    fn an_axis_is_named_where_a_value_of_it_decides() {
+        let rate = axis("rate", &[("1", held(2, 0, 0)), ("2", held(2, 0, 0)), ("3", held(0, 1, 1))]);
+        let mixed = axis("delay", &[("10", held(2, 1, 0)), ("20", held(2, 0, 1))]);
+        let single = axis("loss", &[("0", held(4, 1, 1))]);
+        let size = axis("size", &[("a", held(4, 0, 0)), ("b", held(0, 2, 0))]);
+        let by_axis = vec![rate, mixed, single, size];
+        let words = WhereHeld { all: held(4, 1, 1), unclear: 0, by_axis: by_axis.clone() }.words();
+        assert_eq!(
+            words,
+            "Holds in 4 of 6 cells (67 %), in 1 it cannot be computed. Everywhere with rate = 1, 2; with size = a. \
+             Nowhere with rate = 3; with size = b."
+        );
+        let all = WhereHeld { all: held(6, 0, 0), unclear: 0, by_axis };
+        assert_eq!(
+            all.words(),
+            "Holds in 6 of 6 cells (100 %).",
+            "where it holds everywhere no axis decides"
+        );
+    }
+}

@@ -98,3 +98,43 @@ fn steps(verdict: &Verdict, groups: &[Vec<usize>], order: Order, slack: f64) -> 
     };
     groups.iter().flat_map(|group| group.windows(2)).filter_map(step).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::judge::Judged;
+
+    fn moved(margins: &[Option<f64>]) -> Moved {
+        let subject = |(index, margin): (usize, &Option<f64>)| Subject {
+            name: index.to_string(),
+            unit: String::new(),
+            number: Some(1.0),
+            margin: *margin,
+        };
+        let verdict = Verdict {
+            id: String::new(),
+            text: String::new(),
+            source: String::new(),
+            wanted: String::new(),
+            by: String::new(),
+            judged: Judged::Reproduces,
+            fitted: false,
+            unclear: false,
+            parts: Vec::new(),
+            reason: String::new(),
+        };
+        Moved { verdict, subjects: margins.iter().enumerate().map(subject).collect() }
+    }
+
+    #[test]
+    fn the_least_margin_decides() {
+        let deciding =
+            |margins: &[Option<f64>]| moved(margins).deciding().map(|subject| subject.name.clone());
+        assert_eq!(deciding(&[]), None);
+        assert_eq!(deciding(&[None]).as_deref(), Some("0"), "the only one, even if nothing is wanted");
+        assert_eq!(deciding(&[Some(2.0), Some(1.0), Some(3.0)]).as_deref(), Some("1"));
+        assert_eq!(deciding(&[Some(2.0), Some(-1.0), Some(-3.0)]).as_deref(), Some("2"), "farthest outside");
+        assert_eq!(deciding(&[Some(1.0), Some(1.0)]).as_deref(), Some("0"), "the first of several");
+        assert_eq!(deciding(&[Some(1.0), None]), None, "one that is not known might decide");
+    }
+}

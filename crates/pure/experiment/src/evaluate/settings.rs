@@ -111,3 +111,31 @@ pub(super) fn values(plan: &Plan, names: &[String], of: Option<&[usize]>) -> Vec
 pub(super) fn fit(plan: &Plan, fit: &Fit) -> FitText {
     FitText { settings: values(plan, &fit.settings, None), how: fit.how.clone(), on: fit.on.clone() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_its_ends_and_its_length() {
+        let numbers = |count: i64| (1..=count).map(Value::from).collect::<Vec<_>>();
+        assert_eq!(list(&numbers(0)), "");
+        assert_eq!(list(&numbers(1)), "1");
+        assert_eq!(list(&numbers(12)), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12");
+        assert_eq!(list(&numbers(13)), "1 … 13 (13 values)");
+    }
+
+    #[test]
+    fn cases_are_told_apart_only_if_they_differ() {
+        let of = |cases: &[(&str, &str)]| {
+            let cases: Vec<_> = cases.iter().map(|(title, value)| (*title, (*value).to_owned())).collect();
+            joined(&cases)
+        };
+        let none: Vec<String> = Vec::new();
+        assert_eq!(of(&[]), (String::new(), none.clone()));
+        assert_eq!(of(&[("a", "1")]), ("1".to_owned(), none.clone()));
+        assert_eq!(of(&[("a", "1"), ("b", "1")]), ("1".to_owned(), none));
+        let differ = of(&[("a", "1"), ("b", "1"), ("c", "2")]);
+        assert_eq!(differ, ("a: 1; b: 1; c: 2".to_owned(), ["1", "1", "2"].map(str::to_owned).to_vec()));
+    }
+}

@@ -56,7 +56,7 @@ fn effects(one: &AssumptionNumbers, id: &str, out: &mut String) {
             let of = escape(&effect.of[index]);
             let _ = write!(out, "<td class=\"number\" title=\"{of}\">{number}</td>");
         }
-        let _ = writeln!(out, "<td>{}</td><td>{}</td></tr>", range(effect), verdict(one, effect));
+        let _ = writeln!(out, "<td>{}</td><td>{}</td></tr>", escape(&range(effect)), verdict(one, effect));
     }
     out.push_str("</tbody></table></div>\n");
 }
@@ -148,5 +148,77 @@ pub(super) fn text(evaluation: &Evaluation, out: &mut String) {
             let cells: Vec<String> = cells.collect();
             let _ = writeln!(out, "      {}: {}", effect.claim, cells.join("; "));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Judged;
+
+    const YES: Judged = Judged::Reproduces;
+    const NO: Judged = Judged::DoesNotReproduce;
+
+    fn effect(claim: &str, base: usize, judged: [Judged; 3]) -> Effect {
+        Effect {
+            claim: claim.to_owned(),
+            text: String::new(),
+            base,
+            of: vec![String::new(); 3],
+            unit: "ms".to_owned(),
+            numbers: vec![Some(1.0), None, Some(3.0)],
+            changes: judged.iter().any(|other| *other != judged[base]),
+            judged: judged.to_vec(),
+            unclear: vec![false, false, true],
+            range: Some((1.0, 3.0)),
+        }
+    }
+
+    fn assumption(varied: &str, effects: Vec<Effect>) -> AssumptionNumbers {
+        AssumptionNumbers {
+            text: String::new(),
+            why: String::new(),
+            settings: Vec::new(),
+            varied: varied.to_owned(),
+            values: ["1", "2", "3"].map(str::to_owned).to_vec(),
+            effects,
+            untouched: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_outcome_counts_what_changes_and_what_is_left() {
+        let some = vec![
+            effect("a", 0, [YES, NO, YES]),
+            effect("b", 0, [YES, YES, YES]),
+            effect("c", 0, [NO, NO, YES]),
+        ];
+        let one = assumption("delay_ms", some);
+        assert_eq!(one.surviving(), (2, vec![2, 1, 2]), "c does not reproduce as assumed");
+        assert_eq!(
+            outcome(&one),
+            "Varied: delay_ms = 1, 2, 3. 2 of 3 verdicts change: a, c. Of 2 that reproduce as assumed, there are left: \
+             1 with 2, 2 with 3."
+        );
+        let stays = assumption("case", vec![effect("c", 1, [NO, NO, NO])]);
+        assert_eq!(outcome(&stays), "Varied: 1, 2, 3. 0 of 1 verdicts change.");
+        assert_eq!(outcome(&assumption("", Vec::new())), "Not varied.");
+    }
+
+    #[test]
+    fn a_cell_has_its_sign_and_says_if_it_is_not_sure() {
+        let one = effect("a", 0, [YES, Judged::CannotBeComputed, NO]);
+        assert_eq!([0, 1, 2].map(|index| cell(&one, index)), ["1\u{a0}✓", "–\u{a0}?", "3\u{a0}≈✗"]);
+        assert_eq!(range(&one), "1\u{a0}… 3 ms");
+        assert_eq!(range(&Effect { range: None, ..one.clone() }), "–");
+        assert_eq!(range(&Effect { unit: String::new(), ..one.clone() }), "1\u{a0}… 3");
+        let of = assumption("case", Vec::new());
+        assert_eq!(verdict(&of, &one), "reproduces; cannot be computed at 2; does not reproduce at 3");
+        assert_eq!(verdict(&of, &effect("a", 1, [NO, NO, NO])), "stays: does not reproduce");
+        let evil = AssumptionNumbers { values: ["<i>", "&", "'"].map(str::to_owned).to_vec(), ..of };
+        assert_eq!(
+            verdict(&evil, &effect("a", 1, [NO, YES, NO])),
+            "reproduces; does not reproduce at &lt;i&gt;; does not reproduce at &#39;"
+        );
     }
 }

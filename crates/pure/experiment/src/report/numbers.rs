@@ -103,3 +103,88 @@ pub(super) fn figure_row(point: &FigurePoint) -> [String; 5] {
     let seeds = format!("{} of {}", estimate.count(), estimate.values.len());
     [point.label.clone(), ours, interval(estimate), spread(estimate), seeds]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Bound;
+
+    fn estimate(values: &[f64]) -> Estimate {
+        Estimate::of(values.iter().copied().map(Some).collect())
+    }
+
+    fn part(ours: Option<f64>, bound: &str, estimate: Estimate) -> Part {
+        Part {
+            quantity: String::new(),
+            unit: String::new(),
+            case: "A".to_owned(),
+            point: String::new(),
+            ours,
+            bound: bound.to_owned(),
+            estimate,
+            published: None,
+            judged: Judged::Prediction,
+            unclear: false,
+            reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_spread_is_said_from_two_values_on() {
+        #[rustfmt::skip]
+        let cases: [(&[f64], &str); 6] = [
+            (&[],                 ""),
+            (&[2.0],              ""),
+            (&[2.0, 2.0],         "all 2"),
+            (&[1.0, 2.0],         "1 … 2"),
+            (&[3.0, 1.0, 3.0],    "1 … 3, mostly 3"),
+            (&[-1.5, 0.25, 0.25], "-1.5 … 0.25, mostly 0.25"),
+        ];
+        for (values, want) in cases {
+            assert_eq!(spread(&estimate(values)), want, "{values:?}");
+        }
+        assert_eq!(interval(&estimate(&[2.0])), "");
+        // Twice 0.5 beside 1.5: a standard error of 0.5, times 12.706.
+        assert_eq!(interval(&estimate(&[1.0, 2.0])), "-4.85 … 7.85");
+    }
+
+    #[test]
+    fn our_number_has_its_bound_and_the_point_that_fails() {
+        let coarse = Estimate { fails_at: Some(64.0), ..estimate(&[60.0, 60.0]) };
+        #[rustfmt::skip]
+        let cases = [
+            (Some(7.0),  "",         estimate(&[7.0]), "7"),
+            (Some(7.0),  "at least", estimate(&[7.0]), "at least 7"),
+            (Some(7.0),  "at most",  estimate(&[7.0]), "at most 7"),
+            (Some(7.0),  "a bound",  estimate(&[7.0]), "7"),
+            (None,       "at least", estimate(&[]),    "–"),
+            (Some(60.0), "",         coarse.clone(),   "60 (64 fails)"),
+            // What fails belongs to the mean curve's number, not to another.
+            (Some(59.0), "",         coarse.clone(),   "59"),
+        ];
+        for (number, bound, estimate, want) in cases {
+            assert_eq!(ours(&part(number, bound, estimate)), want, "{number:?} {bound}");
+        }
+        assert_eq!(from_curve(&coarse), "60 (64 fails)");
+        let least = Estimate { curve_beyond: true, curve_bound: Some(Bound::AtLeast), ..estimate(&[8.0]) };
+        assert_eq!(from_curve(&least), "at least 8");
+        assert_eq!(from_curve(&Estimate { curve_beyond: false, ..least.clone() }), "8");
+        assert_eq!(from_curve(&Estimate { curve: None, ..least }), "–");
+    }
+
+    #[test]
+    fn a_place_is_the_case_and_its_point() {
+        let at = |point: &str| Part { point: point.to_owned(), ..part(None, "", estimate(&[])) };
+        assert_eq!((place(&at("")), place(&at("calls = 6"))), ("A".to_owned(), "A, calls = 6".to_owned()));
+    }
+
+    #[test]
+    fn a_row_of_a_figure_counts_its_seeds() {
+        let values = vec![Some(1.0), None, Some(3.0)];
+        let point = FigurePoint { x: 5.0, label: "five".to_owned(), estimate: Estimate::of(values) };
+        let row = figure_row(&point);
+        assert_eq!(row, ["five", "2", "-10.71 … 14.71", "1 … 3", "2 of 3"].map(str::to_owned));
+        let none = FigurePoint { estimate: Estimate::of(vec![None]), ..point };
+        assert_eq!(figure_row(&none), ["five", "–", "", "", "0 of 1"].map(str::to_owned));
+    }
+}

@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "tests end where something is not as it should be")]
 
+mod bands;
 mod comparison;
+mod escaping;
 mod maps;
+mod measures;
 mod mistakes;
 mod plans;
 mod properties;
 mod report;
 mod settings;
+mod tables;
 mod testbed;
 mod verdicts;

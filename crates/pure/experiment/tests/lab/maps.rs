@@ -172,3 +172,105 @@ fn what_a_case_does_not_sweep_is_blank_and_counts_nowhere() {
     let svg = loads.svg().unwrap();
     assert!(!svg.contains("cannot be computed") && svg.matches("class=\"gf-none\"").count() == 8);
 }
+
+#[test]
+fn a_map_of_a_number_says_its_ends_and_has_a_line_for_each_seed() {
+    let text = small(
+        "[[map]]\nid = \"m\"\ntitle = \"M\"\nx = \"cpu.nat_us\"\ny = \"cpu.spread\"\nof = \"delay_ms\"\n",
+    )
+    .replace("calls = [1, 2, 5, 6, 7, 8]", "cpu.nat_us = [3.0, 1.0]\ncpu.spread = [0.0, 0.5]")
+    .replace("seeds = 4", "seeds = 2");
+    let plan = plan(&text);
+    let delays = |given: [Option<f64>; 8]| {
+        let mut results = Results::new(&plan);
+        for run in plan.runs() {
+            let outcome = Outcome::default().with("delay_ms", given[run.index]);
+            results.record(&plan, &run, &outcome).unwrap();
+        }
+        evaluate(&plan, &results, Platform::Sim).maps.remove(0)
+    };
+    // Point by point: 3 µs without and with spread, then 1 µs; two seeds each.
+    let map = delays([Some(1.0), Some(3.0), Some(4.0), Some(4.0), None, None, Some(6.0), None]);
+    assert_eq!(
+        (map.xs.join(" "), map.ys.join(" ")),
+        ("1 3".to_owned(), "0 0.5".to_owned()),
+        "from the least"
+    );
+    let cells: Vec<(&str, &str, &str)> = map.panels[0]
+        .cells
+        .iter()
+        .map(|cell| (cell.point.as_str(), cell.text.as_str(), cell.reason.as_str()))
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            ("cpu.nat_us = 1, cpu.spread = 0", "", "it was not measured"),
+            ("cpu.nat_us = 3, cpu.spread = 0", "2", ""),
+            ("cpu.nat_us = 1, cpu.spread = 0.5", "6", ""),
+            ("cpu.nat_us = 3, cpu.spread = 0.5", "4", ""),
+        ]
+    );
+    assert_eq!(
+        map.description(),
+        "delay_ms (ms): from 2 at cpu.nat_us = 3, cpu.spread = 0 to 6 at cpu.nat_us = 1, cpu.spread = 0.5."
+    );
+    let lines: Vec<String> = map.csv().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 1 + 4 * 2);
+    assert_eq!(lines[0], "point,replication,number");
+    assert_eq!(lines[1], "\"cpu.nat_us = 1, cpu.spread = 0\",0,");
+    assert_eq!(lines[4], "\"cpu.nat_us = 3, cpu.spread = 0\",1,3.0");
+    assert!(map.where_held.is_none() && map.claim.is_none() && map.columns == 0);
+    assert_eq!(delays([None; 8]).description(), "delay_ms (ms): no number is known.");
+    // Of equal numbers the first is said.
+    assert_eq!(
+        delays([Some(2.0); 8]).description(),
+        "delay_ms (ms): from 2 at cpu.nat_us = 1, cpu.spread = 0 to 2 at cpu.nat_us = 1, cpu.spread = 0."
+    );
+}
+
+#[test]
+fn an_assumption_bears_only_on_claims_at_one_value_of_its_axis() {
+    let claim =
+        |id: &str, rest: &str| format!("[[claim]]\nid = \"{id}\"\ntext = \"t\"\nof = \"load\"\n{rest}\n");
+    let text = small(
+        &[
+            "cpu.nat_us = [1.0, 2.0]\n[base]\nat = { calls = 5, cpu.nat_us = 2.0 }\n".to_owned(),
+            claim("at-base", "at_most = 1.0"),
+            claim("elsewhere", "at = { cpu.nat_us = 1.0 }\nat_most = 1.0"),
+            claim("along", "along = \"cpu.nat_us\"\norder = \"increasing\""),
+            claim("both", "at = { cpu.nat_us = [1.0, 2.0] }\norder = \"increasing\""),
+            claim("open", "along = \"calls\"\nprediction = true"),
+            "[[assumption]]\ntext = \"a\"\nwhy = \"b\"\nvaried = \"cpu.nat_us\"\n".to_owned(),
+            "[[assumption]]\ntext = \"a\"\nwhy = \"b\"\nvaried = \"cpu.nat_us\"\nclaims = [\"elsewhere\"]\n"
+                .to_owned(),
+            "[[assumption]]\ntext = \"a\"\nwhy = \"b\"\n".to_owned(),
+        ]
+        .concat(),
+    );
+    let plan = plan(&text);
+    let mut results = Results::new(&plan);
+    for run in plan.runs() {
+        // Twice the time: twice the load for each call, 0.3 with 5 calls and 1 µs at least.
+        let (calls, nat) = (run.settings.whole::<u32>("calls").unwrap(), 1 + run.index / 4 % 2);
+        let load = if nat == 1 { 0.1 } else { 0.3 } * f64::from(calls);
+        results.record(&plan, &run, &Outcome::default().with("load", load)).unwrap();
+    }
+    let evaluation = evaluate(&plan, &results, Platform::Sim);
+    let [all, named, none] = evaluation.assumptions.as_slice() else { panic!("three assumptions") };
+    let effects: Vec<(&str, usize)> =
+        all.effects.iter().map(|effect| (effect.claim.as_str(), effect.base)).collect();
+    assert_eq!(effects, [("at-base", 1), ("elsewhere", 0), ("open", 1)]);
+    assert_eq!(all.untouched, ["along", "both"]);
+    let (yes, no) = (Judged::Reproduces, Judged::DoesNotReproduce);
+    for effect in &all.effects[..2] {
+        assert_eq!((&effect.judged, effect.changes), (&vec![yes, no], true), "{}", effect.claim);
+        assert_eq!((&effect.numbers, effect.range), (&vec![Some(0.5), Some(1.5)], Some((0.5, 1.5))));
+    }
+    // Of a prediction the number that moves most: 8 calls, from 0.8 to 2.4.
+    let moved = &all.effects[2];
+    assert!(moved.of[0].contains("calls = 8") && !moved.changes, "{:?}", moved.of);
+    assert_eq!(moved.numbers[0], Some(0.8));
+    assert_eq!(all.surviving(), (1, vec![1, 0]), "one reproduces as assumed, and only with 1 µs");
+    assert_eq!((named.effects.len(), named.untouched.len()), (1, 4));
+    assert!(none.effects.is_empty() && none.values.is_empty() && none.varied.is_empty());
+}

@@ -349,6 +349,15 @@ impl GatewayFirewall {
         Ok(this)
     }
 
+    /// Refuses where another process of ours has a firewall in force, before anything that it needs is touched. What
+    /// an ended run left behind stays: without it, its members' flows would not be translated until [`up`](Self::up).
+    ///
+    /// # Errors
+    /// As [`clean_up`].
+    pub fn check_unused(state_file: &Path) -> Result<(), FirewallError> {
+        left_behind(state_file).map(drop)
+    }
+
     /// Packets dropped so far, by reason.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub use statistics::{Heard, Row, Summary};
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
 use crate::playout::{Fate, Incoming, Output, Playout, Policy};
 use crate::srtp::{MasterKey, Protect, SrtpError, Unprotect};
-use guestright_units::{Seed, Time};
+use guestright_units::{Micros, Seed, Time};
 use guestright_wire::rtcp::{self, Ntp, Part, RtcpError, SenderInfo};
 use guestright_wire::rtp::{Header, Kind, Packet, RtpError};
 use rand::{RngExt as _, SeedableRng as _};
@@ -38,7 +38,7 @@ use receiver::{Origin, Receiver};
 use reports::Reports;
 use sender::Sender;
 use statistics::Statistics;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use thiserror::Error;
@@ -119,6 +119,10 @@ pub enum Event {
 /// Datagrams, events and records that wait to be fetched; the oldest of more are dropped.
 const WAITING_MAX: usize = 1_024;
 
+/// So long after the first packet of what was agreed on anew, packets of the codecs before it may still come: they were
+/// overtaken.
+const OVERTAKEN_MAX: Micros = Micros::from_seconds(1);
+
 /// One side of a call's media.
 ///
 /// In go encoded sound ([`handle_frame`](Self::handle_frame), one packet's after the other, also in silence), datagrams
@@ -155,6 +159,7 @@ const WAITING_MAX: usize = 1_024;
 /// ```
 pub struct Session {
     config: Config,
+    former: Former,
     rng: ChaCha20Rng,
     direction: Direction,
     peer: Option<SocketAddr>,
@@ -171,6 +176,39 @@ pub struct Session {
     rows: VecDeque<Row>,
     scratch: Vec<u8>,
     opened: Vec<u8>,
+}
+
+/// Payload types that were agreed on before, and are no more. The peer sends them until it knows what was agreed on anew, so
+/// they are still expected for a brief time (RFC 3264 section 8.3.2). Nothing decodes them here any more: they count as
+/// received, and are not played.
+#[derive(Default)]
+struct Former {
+    payload_types: BTreeSet<u8>,
+    /// Known once the first packet of what was agreed on anew has come.
+    until: Option<Time>,
+}
+
+impl Former {
+    /// `before` has been replaced by `now`.
+    fn replaced(&mut self, before: &Config, now: &Config) {
+        let earlier = self.payload_types.len();
+        self.payload_types.extend(before.receive.iter().map(|it| it.payload_type));
+        self.payload_types.retain(|number| now.accepted(*number).is_none());
+        if self.payload_types.len() > earlier {
+            self.until = None;
+        }
+    }
+
+    /// A packet of what is agreed on now has come.
+    fn superseded(&mut self, now: Time) {
+        if !self.payload_types.is_empty() && self.until.is_none() {
+            self.until = Some(now + OVERTAKEN_MAX);
+        }
+    }
+
+    fn accepts(&self, payload_type: u8, now: Time) -> bool {
+        self.payload_types.contains(&payload_type) && self.until.is_none_or(|until| now < until)
+    }
 }
 
 /// What protects the media.
@@ -224,6 +262,7 @@ impl Session {
             rows: VecDeque::new(),
             scratch: Vec::new(),
             opened: Vec::new(),
+            former: Former::default(),
             config,
             rng,
         };
@@ -323,11 +362,13 @@ impl Session {
         self.direction = direction;
     }
 
-    /// Another codec for what we send, from the next frame on, and other ones for what we accept.
+    /// Another codec for what we send, from the next frame on, and other ones for what we accept. What the peer has sent
+    /// before it knows of them counts as received, and is not played.
     pub fn set_config(&mut self, config: Config) {
         if config.peer != self.config.peer {
             self.peer = config.peer;
         }
+        self.former.replaced(&self.config, &config);
         self.config = config;
         let accepted = self.receiver.payload_type().and_then(|number| self.config.accepted(number));
         self.playout
@@ -508,7 +549,8 @@ impl Session {
         let header = packet.header();
         let is_noise = self.config.comfort_noise == Some(header.payload_type);
         let accepted = self.config.accepted(header.payload_type);
-        let is_ignored = self.config.ignored.contains(&header.payload_type);
+        let is_former = accepted.is_none() && self.former.accepts(header.payload_type, now);
+        let is_ignored = is_former || self.config.ignored.contains(&header.payload_type);
         if accepted.is_none() && !is_noise && !is_ignored {
             return Err(SessionError::PayloadType(header.payload_type));
         }
@@ -534,6 +576,9 @@ impl Session {
         }
         let sequence = source.sequence.widen(u64::from(header.sequence));
         let timestamp = source.timestamp.widen(u64::from(header.timestamp));
+        if accepted.is_some() {
+            self.former.superseded(now);
+        }
         if is_ignored {
             // It has a number in the sequence, so it is no loss; its timestamp stands still, so it is no jitter.
             source.reception.count_only(sequence);

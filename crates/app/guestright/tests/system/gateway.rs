@@ -15,6 +15,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -155,6 +157,19 @@ impl Abroad {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Flow { stream, said: 0 }
     }
+
+    /// Datagrams that come down the tunnel, because the member asked for them.
+    fn datagrams(&self, host: &str) -> Datagrams {
+        let bind = |host, to| self.town.world.within(host, move || UdpSocket::bind(to)).unwrap().unwrap();
+        let (member, server) = (bind(host, "0.0.0.0:4000"), bind("net", "192.0.2.1:4000"));
+        server.set_read_timeout(Some(PATIENCE)).unwrap();
+        member.send_to(b"ask", "192.0.2.1:4000").unwrap();
+        let (_, from) = server.recv_from(&mut [0; 3]).unwrap();
+        server.connect(from).unwrap();
+        // Two ways make a flow that the kernel expects to go on (nf_conntrack_udp_timeout_stream).
+        server.send(b"first").unwrap();
+        Datagrams::start(server, member)
+    }
 }
 
 /// Says everything again.
@@ -184,6 +199,37 @@ impl Flow {
         let mut heard = [0; 8];
         self.stream.read_exact(&mut heard).expect("the flow goes on");
         assert_eq!(heard, said);
+    }
+}
+
+/// Datagrams from a server to a member, one every millisecond, until somebody on the way refuses one or it ends.
+struct Datagrams {
+    ended: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<Option<std::io::ErrorKind>>>,
+    /// The member's end: where it is not bound, the member would refuse them itself.
+    _member: UdpSocket,
+}
+
+impl Datagrams {
+    fn start(server: UdpSocket, member: UdpSocket) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let send = move || {
+            while !end.load(Ordering::Relaxed) {
+                if let Err(error) = server.send(b"more") {
+                    return Some(error.kind());
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            None
+        };
+        Self { ended, thread: Some(thread::spawn(send)), _member: member }
+    }
+
+    /// Ends them, and says what one was refused with.
+    fn end(&mut self) -> Option<std::io::ErrorKind> {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
     }
 }
 
@@ -301,6 +347,7 @@ fn a_killed_home_calls_its_members_back() {
     flow.say();
     let memory = abroad.town.path("house/home-state/gateway-endpoints");
     until("the home to keep where alice is", || memory.exists());
+    let mut download = abroad.datagrams("alice");
     home.kill();
     let killed = Instant::now();
     let home = start(&abroad);
@@ -308,6 +355,8 @@ fn a_killed_home_calls_its_members_back() {
     until("alice to be called", || abroad.member("alice")["handshake"].is_u64());
     flow.say();
     println!("a member was back {:?} after its home was killed", killed.elapsed());
+    // At no moment did the router take for its own what was sent to a member.
+    assert_eq!(download.end(), None, "the router answered a server in the place of the member");
 
     // Killed again, and put away by hand: nothing of it is left.
     let mut home = home;

@@ -430,6 +430,39 @@ fn another_source_and_another_codec_are_followed() {
     assert_eq!(town.errors[1], [SessionError::OtherSource(ssrc)], "the first packet alone is not believed");
 }
 
+/// The peer learns of another codec a little later than we: what it has sent before is expected, and nothing strange.
+#[test]
+fn packets_of_the_codec_before_are_expected_until_the_peer_knows_the_new_one() {
+    let mut town = protected(good(30_000));
+    town.talk(50);
+    let with = |peer, payload_type| {
+        let mut config = config(peer);
+        config.send.payload_type = payload_type;
+        config.receive = vec![config.send];
+        config
+    };
+    town.sides[1].set_config(with(1, 0));
+    town.talk(10);
+    town.sides[0].set_config(with(2, 0));
+    town.talk(40);
+    assert_eq!(town.errors[1], []);
+    // One is on its way.
+    let summary = town.sides[1].summary();
+    assert_eq!((summary.refused, summary.expected), (0, town.media(0).count() as u64 - 1), "{summary:?}");
+    assert_eq!(summary.playout.received, 100 - 1 - 11, "what nothing decodes is not played: {summary:?}");
+    assert_eq!(town.events[1], [Event::PayloadTypeChanged { payload_type: 0 }]);
+    // One that was overtaken is expected too; one that comes much later is not.
+    town.sides[0].config.send.payload_type = 8;
+    town.talk(1);
+    town.sides[0].config.send.payload_type = 0;
+    town.talk(50);
+    assert_eq!(town.errors[1], []);
+    town.sides[0].config.send.payload_type = 8;
+    town.talk(3);
+    assert_eq!(town.errors[1], [SessionError::PayloadType(8), SessionError::PayloadType(8)]);
+    assert_eq!(town.sides[1].summary().refused, 2);
+}
+
 #[test]
 fn a_single_strange_source_changes_nothing() {
     let mut town = plain(good(30_000));

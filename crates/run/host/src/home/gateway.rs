@@ -128,12 +128,22 @@ impl Gateway {
     ) -> Result<Self, RunError> {
         let files = GatewayFiles::open(&settings.directory)?;
         let (members, refused) = admitted(&files, revoked)?;
-        // What an ended run left behind goes first: its firewall names the device.
-        firewall::clean_up(&firewall_state(state)).map_err(RunError::network)?;
-        let mut memory = Memory::open(&state.join("gateway-endpoints"));
-        let device = Arc::new(Device::open(settings, &files, &members, &memory)?);
+        let firewall_state = firewall_state(state);
+        GatewayFirewall::check_unused(&firewall_state).map_err(RunError::network)?;
+        // The rules of an ended run are in force until ours replace them. In a gap between the two, what a server
+        // sends again would arrive here untranslated, and this computer would reset the member's flow.
+        let device = match Device::open(settings, &files) {
+            Ok(device) => Arc::new(device),
+            Err(error) => {
+                firewall::clean_up(&firewall_state).map_err(RunError::network)?;
+                return Err(error);
+            }
+        };
         let rules = rules(settings, &files, other);
-        let firewall = GatewayFirewall::up(&rules, &firewall_state(state)).map_err(RunError::network)?;
+        let firewall = GatewayFirewall::up(&rules, &firewall_state).map_err(RunError::network)?;
+        // Members after the rules: a flow whose first packet is forwarded untranslated stays untranslated.
+        let mut memory = Memory::open(&state.join("gateway-endpoints"));
+        device.admit(&members, &memory)?;
         for member in members.iter().filter(|member| memory.endpoint(&member.public_key).is_some()) {
             device.begin_handshake(&member.public_key);
         }

@@ -24,30 +24,28 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Makes the device and lets the members in; those that are remembered are where they were.
-    pub(super) fn open(
-        settings: &Settings,
-        files: &GatewayFiles,
-        members: &[Member],
-        memory: &Memory,
-    ) -> Result<Self, RunError> {
-        let device = match settings.backend {
-            Backend::Userspace => Self::userspace(settings, files)?,
-            Backend::Kernel => Self::kernel(settings, files)?,
+    /// Makes the device. It answers nobody until [`admit`](Self::admit).
+    pub(super) fn open(settings: &Settings, files: &GatewayFiles) -> Result<Self, RunError> {
+        match settings.backend {
+            Backend::Userspace => Self::userspace(settings, files),
+            Backend::Kernel => Self::kernel(settings, files),
             Backend::Auto => match Kernel::probe() {
-                Support::Yes => Self::kernel(settings, files)?,
+                Support::Yes => Self::kernel(settings, files),
                 Support::No(reason) => {
                     tracing::info!(reason, "the kernel does not do WireGuard for us; this program does");
-                    Self::userspace(settings, files)?
+                    Self::userspace(settings, files)
                 }
             },
-        };
-        for member in members {
+        }
+    }
+
+    /// Lets the members in; those that are remembered are where they were.
+    pub(super) fn admit(&self, members: &[Member], memory: &Memory) -> Result<(), RunError> {
+        members.iter().try_for_each(|member| {
             let mut peer = peer(member);
             peer.address = memory.endpoint(&member.public_key);
-            device.tunnel.set_peer(&peer).map_err(RunError::network)?;
-        }
-        Ok(device)
+            self.tunnel.set_peer(&peer).map_err(RunError::network)
+        })
     }
 
     fn kernel(settings: &Settings, files: &GatewayFiles) -> Result<Self, RunError> {

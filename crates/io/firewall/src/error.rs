@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use guestright_command::CommandError;
 use thiserror::Error;
 
 use crate::MacAddress;
@@ -23,34 +24,9 @@ pub enum FirewallError {
         "{got:?} is no visitor's hardware address; expected six bytes such as 02:00:5e:10:00:01, not a group's"
     )]
     Mac { got: String },
-    /// A program we drive is not on this computer.
-    #[error("`{program}` is not installed; install the package {package} (`apt install {package}`)")]
-    Missing {
-        /// The program's name.
-        program: String,
-        /// The Debian and Ubuntu package that has it.
-        package: &'static str,
-    },
-    /// A program is there but would not start.
-    #[error("could not start `{command}`: {reason}")]
-    Start {
-        /// The command line.
-        command: String,
-        /// The system's words.
-        reason: String,
-    },
-    /// A program ran and refused.
-    #[error("`{command}` failed ({status}): {stderr}{hint}")]
-    Failed {
-        /// The command line.
-        command: String,
-        /// Its exit status.
-        status: String,
-        /// What it wrote to standard error.
-        stderr: String,
-        /// What to do about it, when we know; starts with a space.
-        hint: &'static str,
-    },
+    /// A program that we drive is missing, or failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// A program answered in a form that we do not know.
     #[error("`{command}` answered what we cannot read ({reason}); its version may be too old or too new")]
     Answer {

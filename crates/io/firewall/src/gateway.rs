@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use crate::lookup::{require_interface, route_interface};
+use crate::ruleset::PRIVATE;
 use crate::settings::{check_interface, check_table, contains, first, last, wrong};
 use crate::state::{self, State, clean_up, left_behind};
 use crate::{FirewallError, elements, tool};
@@ -19,19 +20,6 @@ const TABLE: &str = "guestright_gateway";
 const OTHER_SEGMENT: u16 = 1_360;
 /// No more networks of a household, or further devices.
 const LIST_MAX: usize = 64;
-
-/// What members do not reach at home, by RFC 6890, unless it is a network of the household that was named.
-const PRIVATE: [&str; 9] = [
-    "0.0.0.0/8",
-    "10.0.0.0/8",
-    "100.64.0.0/10",
-    "127.0.0.0/8",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "224.0.0.0/4",
-    "240.0.0.0/4",
-];
 
 /// Why packets are dropped: one named counter each.
 const DROPS: [(&str, &str); 6] = [

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use guestright_command::CommandError;
+
 use crate::settings::check_interface;
 use crate::{FirewallError, MacAddress, tool};
 
@@ -76,7 +78,11 @@ pub(crate) fn route_interface(address: Ipv4Addr) -> Result<Option<String>, Firew
     let found = tool::json("ip", &["-j", "-4", "route", "get", &address.to_string()]);
     let found = match found {
         Ok(found) => found,
-        Err(FirewallError::Failed { stderr, .. }) if stderr.contains("unreachable") => return Ok(None),
+        Err(FirewallError::Command(CommandError::Failed { stderr, .. }))
+            if stderr.contains("unreachable") =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
     let interface = found[0]["dev"].as_str().filter(|interface| *interface != "lo");

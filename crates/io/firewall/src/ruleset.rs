@@ -6,9 +6,10 @@ use std::net::IpAddr;
 
 use crate::{FirewallError, Settings};
 
-/// What visitors never reach, by RFC 6890 and the RFCs that it names: this network, private use, shared
-/// address space, loopback, link-local, multicast, reserved and broadcast.
-const NEVER: [&str; 9] = [
+/// What visitors never reach, and members only where it is a network of the household that was named, by RFC 6890 and
+/// the RFCs that it names: this network, private use, shared address space, loopback, link-local, multicast, reserved
+/// and broadcast.
+pub(crate) const PRIVATE: [&str; 9] = [
     "0.0.0.0/8",
     "10.0.0.0/8",
     "100.64.0.0/10",
@@ -86,7 +87,7 @@ fn sets(settings: &Settings) -> String {
     // As many as the network has addresses: then no set can be filled up with made-up ones.
     let addresses = 1_u32 << (32 - prefix);
     let visitors = settings.limits.visitors_max;
-    let mut never: Vec<String> = NEVER.map(str::to_owned).to_vec();
+    let mut never: Vec<String> = PRIVATE.map(str::to_owned).to_vec();
     never.push(format!("{network}/{prefix}"));
     for (address, prefix) in &settings.household {
         if let IpAddr::V4(address) = address {

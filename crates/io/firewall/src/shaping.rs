@@ -87,7 +87,9 @@ pub(crate) fn plan(settings: &Settings) -> Result<(Trees, Vec<Warning>), Firewal
     };
     let mut warnings = Vec::new();
     let mut tree = |interface: &String, bits_per_second| match root(interface)? {
-        Root::Default | Root::Ours => Ok(Some(Tree { interface: interface.clone(), bits_per_second })),
+        Root::Default | Root::Ours => {
+            Ok::<_, FirewallError>(Some(Tree { interface: interface.clone(), bits_per_second }))
+        }
         Root::Foreign(kind) => {
             warnings.push(Warning::ForeignQueue { interface: interface.clone(), kind });
             Ok(None)

@@ -1,15 +1,14 @@
 //! Running `nft`, `tc` and `ip`, and turning their failures into sentences.
 
-use std::ffi::OsString;
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
 
+use guestright_command::{Known, system_command};
 use serde_json::Value;
 
 use crate::FirewallError;
 
-/// Where administration programs live when a user's PATH lacks them, as on Debian.
-const SYSTEM_PATHS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/bin"];
+const KNOWN: Known = Known { package, hint };
 
 /// Applies a ruleset text: all of it, or nothing.
 pub(crate) fn nft(text: &str) -> Result<(), FirewallError> {
@@ -46,24 +45,11 @@ pub(crate) fn json(program: &str, arguments: &[&str]) -> Result<Value, FirewallE
 
 /// Runs a program to its end with `input` to read, and returns what it printed.
 pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, FirewallError> {
-    let output = output(program, arguments, input).map_err(|error| {
-        if error.kind() == ErrorKind::NotFound {
-            let package = if program == "nft" { "nftables" } else { "iproute2" };
-            FirewallError::Missing { program: program.to_owned(), package }
-        } else {
-            FirewallError::Start { command: line(program, arguments), reason: error.to_string() }
-        }
-    })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(FirewallError::Failed {
-        command: line(program, arguments),
-        status: output.status.to_string(),
-        hint: hint(&stderr),
-        stderr,
-    })
+    let mut command = system_command(program);
+    command.args(arguments);
+    let output = output(&mut command, input);
+    let output = KNOWN.require_success(&command, output)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// An answer in a form that we do not know.
@@ -71,15 +57,8 @@ pub(crate) fn unreadable(program: &str, arguments: &[&str], reason: &str) -> Fir
     FirewallError::Answer { command: line(program, arguments), reason: reason.to_owned() }
 }
 
-fn output(program: &str, arguments: &[&str], input: &str) -> std::io::Result<Output> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .env("PATH", search_path())
-        .env("LC_ALL", "C")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+fn output(command: &mut Command, input: &str) -> std::io::Result<Output> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     // These programs read all of their input before they answer, so writing first cannot lock up.
     if let Some(mut stdin) = child.stdin.take()
         && let Err(error) = stdin.write_all(input.as_bytes())
@@ -90,15 +69,9 @@ fn output(program: &str, arguments: &[&str], input: &str) -> std::io::Result<Out
     child.wait_with_output()
 }
 
-fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    for directory in SYSTEM_PATHS {
-        if !path.is_empty() {
-            path.push(":");
-        }
-        path.push(directory);
-    }
-    path
+#[expect(clippy::unnecessary_wraps, reason = "the signature is that of `Known`")]
+fn package(program: &str) -> Option<&'static str> {
+    Some(if program == "nft" { "nftables" } else { "iproute2" })
 }
 
 fn line(program: &str, arguments: &[&str]) -> String {

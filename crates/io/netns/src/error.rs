@@ -1,38 +1,14 @@
 //! What can go wrong while building hosts, in words that say what to do.
 
+use guestright_command::CommandError;
 use thiserror::Error;
 
 /// Why a host, a link or a sandbox could not be made.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NetnsError {
-    /// A program we drive is not on this computer.
-    #[error("`{program}` is not installed; install the package {package} (`apt install {package}`)")]
-    Missing {
-        /// The program's name.
-        program: String,
-        /// The Debian and Ubuntu package that has it.
-        package: &'static str,
-    },
-    /// A program is there but would not start.
-    #[error("could not start `{command}`: {reason}")]
-    Start {
-        /// The command line.
-        command: String,
-        /// The system's words.
-        reason: String,
-    },
-    /// A program ran and refused.
-    #[error("`{command}` failed ({status}): {stderr}{hint}")]
-    Failed {
-        /// The command line.
-        command: String,
-        /// Its exit status.
-        status: String,
-        /// What it wrote to standard error.
-        stderr: String,
-        /// What to do about it, when we know; starts with a space.
-        hint: &'static str,
-    },
+    /// A program that we drive is missing, or failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// This computer does not let us make namespaces.
     #[error("this computer refuses private network namespaces: {reason}. {remedy}")]
     Refused {

@@ -6,6 +6,8 @@ use std::process::{Child, ExitStatus};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use guestright_command::CommandError;
+
 use crate::NetnsError;
 
 /// A program on a host, with its output in a file. Killed and waited for when dropped.
@@ -94,5 +96,5 @@ impl Drop for Process {
 }
 
 fn start(line: &str, error: &std::io::Error) -> NetnsError {
-    NetnsError::Start { command: line.to_owned(), reason: error.to_string() }
+    CommandError::Start { command: line.to_owned(), reason: error.to_string() }.into()
 }

@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use guestright_command::CommandError;
+
 use crate::{NetnsError, tool};
 
 /// Set for a program inside, by the command line that started it.
@@ -46,7 +48,7 @@ impl Sandbox {
         trial.stdin(Stdio::null());
         match tool::output(&mut trial) {
             Ok(_) => Ok(mode),
-            Err(NetnsError::Failed { stderr, .. }) => Err(refusal(mode, &stderr)),
+            Err(NetnsError::Command(CommandError::Failed { stderr, .. })) => Err(refusal(mode, &stderr)),
             Err(other) => Err(other),
         }
     }

@@ -1,31 +1,13 @@
 //! Running the system's own programs and turning their failures into sentences.
 
-use std::ffi::OsString;
 use std::process::{Command, Output};
+
+use guestright_command::Known;
+pub(crate) use guestright_command::{command_line as line, system_command as command};
 
 use crate::NetnsError;
 
-/// Where administration programs live when a user's PATH lacks them, as on Debian.
-const SYSTEM_PATHS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/bin"];
-
-/// A command with a search path that finds administration programs, and messages in English.
-pub(crate) fn command(program: &str) -> Command {
-    let mut command = Command::new(program);
-    command.env("PATH", search_path()).env("LC_ALL", "C");
-    command
-}
-
-/// The caller's PATH, with the directories of administration programs after it.
-pub(crate) fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    for directory in SYSTEM_PATHS {
-        if !path.is_empty() {
-            path.push(":");
-        }
-        path.push(directory);
-    }
-    path
-}
+const KNOWN: Known = Known { package, hint };
 
 /// Runs a program to its end and returns what it printed.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, NetnsError> {
@@ -37,38 +19,13 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, NetnsErro
 
 /// Runs a command to its end; anything but success is an error.
 pub(crate) fn output(command: &mut Command) -> Result<Output, NetnsError> {
-    let output = command.output().map_err(|error| start_error(command, &error))?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(NetnsError::Failed {
-        command: line(command),
-        status: output.status.to_string(),
-        hint: hint(&stderr),
-        stderr,
-    })
+    let output = command.output();
+    Ok(KNOWN.require_success(command, output)?)
 }
 
 /// Why a command did not start: most often its package is not installed.
 pub(crate) fn start_error(command: &Command, error: &std::io::Error) -> NetnsError {
-    let program = command.get_program().to_string_lossy().into_owned();
-    match package(&program) {
-        Some(package) if error.kind() == std::io::ErrorKind::NotFound => {
-            NetnsError::Missing { program, package }
-        }
-        _ => NetnsError::Start { command: line(command), reason: error.to_string() },
-    }
-}
-
-/// A command line as one would type it, for messages.
-pub(crate) fn line(command: &Command) -> String {
-    let mut line = command.get_program().to_string_lossy().into_owned();
-    for argument in command.get_args() {
-        line.push(' ');
-        line.push_str(&argument.to_string_lossy());
-    }
-    line
+    KNOWN.start_error(command, error).into()
 }
 
 fn package(program: &str) -> Option<&'static str> {

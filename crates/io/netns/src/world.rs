@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use guestright_command::CommandError;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
@@ -207,7 +208,7 @@ impl World {
         let text = tool::run("ip", &["-n", &name, "-s", "-j", "link", "show", "dev", interface])?;
         let parsed: Value = serde_json::from_str(&text).unwrap_or_default();
         let count = |direction: &str, what: &str| {
-            parsed[0]["stats64"][direction][what].as_u64().ok_or_else(|| NetnsError::Failed {
+            parsed[0]["stats64"][direction][what].as_u64().ok_or_else(|| CommandError::Failed {
                 command: format!("ip -n {name} -s -j link show dev {interface}"),
                 status: "unreadable answer".to_owned(),
                 stderr: text.clone(),

@@ -1,9 +1,12 @@
 //! Links against sums by hand, and against a link as textbooks have it.
 
+#[path = "harness/between.rs"]
+mod between;
 #[path = "harness/two_events.rs"]
 mod two_events;
 
-use guestright_engine::{Agenda, Instant, Key, Nanos, Pool, Queue, Streams};
+use between::At;
+use guestright_engine::{Instant, Key, Nanos, Pool, Queue, Streams};
 use guestright_transport::{Link, LinkEvent, LinkNumber, LinkSettings, QueueLimit, SettingsError};
 use guestright_units::Seed;
 use proptest::prelude::*;
@@ -168,19 +171,6 @@ struct Story {
     taken: Vec<bool>,
     queue: Vec<usize>,
     arrived: Vec<(Instant, Key)>,
-}
-
-/// The queue of events at a time between two of them.
-struct At<'a, E>(Instant, &'a mut Queue<E>);
-
-impl<E> Agenda<E> for At<'_, E> {
-    fn now(&self) -> Instant {
-        self.0
-    }
-
-    fn schedule(&mut self, at: Instant, event: E) {
-        self.1.push(at, event);
-    }
 }
 
 /// Packets are offered after everything else that happens at their time.

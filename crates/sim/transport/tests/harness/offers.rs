@@ -1,6 +1,9 @@
 //! Packets offered to a link at given times, and what came of each.
 
-use guestright_engine::{Agenda, Instant, Key, Nanos, Pool, Queue, Streams};
+mod between;
+
+use between::At;
+use guestright_engine::{Instant, Key, Nanos, Pool, Queue, Streams};
 use guestright_transport::{
     AnyLink, Discipline, Ecn, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, Packet,
 };
@@ -38,19 +41,6 @@ pub(crate) struct Story {
     /// The longest queue after an offer, the packet being sent among it, and the most bytes.
     pub(crate) longest: usize,
     pub(crate) stats: LinkStats,
-}
-
-/// The queue of events at a time between two of them.
-struct At<'a, E>(Instant, &'a mut Queue<E>);
-
-impl<E> Agenda<E> for At<'_, E> {
-    fn now(&self) -> Instant {
-        self.0
-    }
-
-    fn schedule(&mut self, at: Instant, event: E) {
-        self.1.push(at, event);
-    }
 }
 
 pub(crate) fn streams() -> Streams {

@@ -4,10 +4,10 @@
 //! ([`Controls`]). Out: lines for that person or for a program, written to the `Write` that [`run`] is given; sound;
 //! files, where they were asked for; and a [`TelephoneError`] that says whose fault it was.
 //!
-//! - [`phone`]: dialling, waiting for calls. [`line`]: one call from the first ring to the summary. [`offer`]: what is
+//! - [`phone`]: dialling, waiting for calls. [`line`]: one call from the first ring to the summary. `offer`: what is
 //!   offered, answered, and not put up with.
-//! - [`media`]: the voice of a call by SIP. [`driver`]: what the voice of any call has around its machine, with or
-//!   without SIP; [`ear`]: its codec; [`sound`]: microphone, loudspeaker and files; [`recording`]: its packets in a file.
+//! - `media`: the voice of a call by SIP. [`driver`]: what the voice of any call has around its machine, with or
+//!   without SIP; [`ear`]: its codec; `sound`: microphone, loudspeaker and files; `recording`: its packets in a file.
 //! - [`report`]: what the person, a program and a table get to know.
 //! - [`home`]: where home is. [`contacts`]: whom a name stands for.
 //!

@@ -1,14 +1,14 @@
 //! The gateway of a home: roaming members come home through it and leave for the Internet from here.
 //!
-//! [`Gateway::start`] reads the directory that `team gateway init` made, starts WireGuard ([`device`]), puts up the
+//! `Gateway::start` reads the directory that `team gateway init` made, starts WireGuard (`device`), puts up the
 //! firewall (`io/firewall`, `GatewayFirewall`), and begins handshakes with the members that an earlier run
-//! knew ([`memory`]), so that stock clients come back without a hand. A thread looks every second where members are. [`Gateway::reload`] reads the
+//! knew (`memory`), so that stock clients come back without a hand. A thread looks every second where members are. `Gateway::reload` reads the
 //! directory again and changes what is different.
 //!
 //! For the rest of `home`:
-//! - [`Gateway::member_at`] says whose tunnel comes from an address right now, and what that member has delegated;
-//! - other ways in (IKEv2, L2TP) get their members' addresses from the same network ([`Gateway::network`]); the
-//!   firewall lets their devices in when [`start`](Gateway::start) is told of them ([`OtherWays`]).
+//! - `Gateway::member_at` says whose tunnel comes from an address right now, and what that member has delegated;
+//! - other ways in (IKEv2, L2TP) get their members' addresses from the same network (`Gateway::network`); the
+//!   firewall lets their devices in when `start` is told of them (`OtherWays`).
 
 mod device;
 mod memory;

@@ -79,8 +79,16 @@ impl Line {
         Ok(Self::Datagrams { socket, buffer: vec![0; 65_536] })
     }
 
-    /// The next message of the access point.
+    /// The next message of the access point. Whoever stops waiting for it loses nothing.
     pub(super) async fn receive(&mut self) -> Result<Vec<u8>, RunError> {
+        self.receive_or(Self::open_datagrams).await
+    }
+
+    /// The same, with what opens the way for datagrams.
+    async fn receive_or(
+        &mut self,
+        open: impl AsyncFn(&Destination) -> Result<Self, RunError>,
+    ) -> Result<Vec<u8>, RunError> {
         loop {
             match self {
                 Self::Connection { read, fallback, .. } => {
@@ -93,9 +101,11 @@ impl Line {
                         Err(error) => RunError::network(error),
                     };
                     // What was sent is lost with the connection; the machine repeats it until there is an answer.
-                    let Some(destination) = fallback.take() else { return Err(closed) };
+                    let Some(destination) = fallback else { return Err(closed) };
                     tracing::info!("the connection was closed before the first answer; trying datagrams");
-                    *self = Self::open_datagrams(&destination).await?;
+                    // Nothing has changed until the other way is open: this may be given up at the await.
+                    let datagrams = open(destination).await?;
+                    *self = datagrams;
                 }
                 Self::Datagrams { socket, buffer } => {
                     let length = socket.recv(buffer).await;
@@ -136,5 +146,53 @@ async fn connect(access_point: SocketAddr, interface: &str) -> std::io::Result<T
 fn stay_on(interface: &str, outcome: std::io::Result<()>) {
     if let Err(error) = outcome {
         tracing::debug!(%error, interface, "messages to the access point are not held to its interface");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use tokio::net::TcpListener;
+    use tokio::sync::Notify;
+
+    /// An access point that closes every connection, and where it takes datagrams.
+    async fn full_access_point() -> (UdpSocket, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let socket = UdpSocket::bind(address).await.unwrap();
+        tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+        (socket, address)
+    }
+
+    #[tokio::test]
+    async fn datagrams_are_tried_again_by_whoever_gave_up_while_they_were_opened() {
+        let (access_point, address) = full_access_point().await;
+        let mut line = Line::open(address, "lo", Transport::Tcp).await.unwrap();
+        let begun = Notify::new();
+        let never = async |_: &Destination| {
+            begun.notify_one();
+            pending().await
+        };
+        tokio::select! {
+            received = line.receive_or(never) => panic!("{received:?}"),
+            () = begun.notified() => {}
+        }
+        let opened = Notify::new();
+        let open = async |destination: &Destination| {
+            let line = Line::open_datagrams(destination).await;
+            opened.notify_one();
+            line
+        };
+        tokio::select! {
+            received = line.receive_or(open) => panic!("{received:?}"),
+            () = opened.notified() => {}
+        }
+        line.send(b"question").await.unwrap();
+        let mut buffer = [0; 16];
+        let (length, from) = access_point.recv_from(&mut buffer).await.unwrap();
+        assert_eq!(&buffer[..length], b"question");
+        access_point.send_to(b"answer", from).await.unwrap();
+        assert_eq!(line.receive().await.unwrap(), b"answer");
     }
 }

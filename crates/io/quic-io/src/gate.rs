@@ -169,7 +169,7 @@ mod tests {
     fn opens_and_closes_with_the_window() {
         let gate = Arc::new(Gate::new(true));
         assert!(!gate.is_open(), "there is no connection");
-        let inner = Algorithm::Reno.factory();
+        let inner = guestright_quinn_control::factory(Algorithm::Reno);
         let start = Instant::now();
         let mut watched = Arc::new(WatchedFactory { gate: Arc::clone(&gate), inner }).build(start, 1_200);
         assert!(gate.is_open());

@@ -69,7 +69,10 @@ impl VoiceSettings {
 
     /// As quinn wants it; `gate` is told of what the connection may send.
     pub(crate) fn transport(&self, gate: &Arc<Gate>) -> TransportConfig {
-        let watched = WatchedFactory { gate: Arc::clone(gate), inner: self.algorithm.factory() };
+        let watched = WatchedFactory {
+            gate: Arc::clone(gate),
+            inner: guestright_quinn_control::factory(self.algorithm),
+        };
         let idle_ms = u32::try_from(self.idle_timeout.as_millis()).unwrap_or(u32::MAX);
         let mut config = self.carriage.transport(self.ack_every, self.mtu_discovery);
         config

@@ -7,6 +7,7 @@
 //! - [`Recovery`] counts duplicate acknowledgements, and says when to retransmit before a timeout: Reno (RFC 5681) and
 //!   NewReno (RFC 6582). Reno and NewReno have the same controller and differ only here.
 //! - [`RetransmissionTimeout`] turns round-trip times into a timeout (RFC 6298).
+//! - [`Algorithm`] has the names of those that QUIC can have, with quinn's own.
 //! - [`tfrc`] is no controller but a pair of machines: a rate by equation for datagrams (RFC 5348).
 //! - [`model`] has the throughput of TCP(alpha, beta) as a formula, beside what is measured.
 //!
@@ -28,6 +29,7 @@
 //! ```
 
 mod aimd;
+mod algorithm;
 mod any;
 mod bbr;
 mod controller;
@@ -46,6 +48,7 @@ mod vegas;
 mod westwood;
 
 pub use aimd::{Aimd, AimdSettings};
+pub use algorithm::Algorithm;
 pub use any::AnyController;
 pub use bbr::{Bbr, BbrPhase, BbrSettings};
 pub use controller::{Ack, Controller, Flight, RateSample, Sent, WINDOW_MAX, WaveReport};

@@ -1,129 +1,57 @@
 use crate::adapter::Told;
 use crate::factory::Factory;
 use guestright_congestion::{
-    Aimd, AimdSettings, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, Fixed, Real, RealSettings,
-    Reno, RenoSettings, SettingsError, Vegas, VegasSettings, WINDOW_MAX, Westwood, WestwoodSettings,
+    Aimd, AimdSettings, Algorithm, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, Fixed, Real,
+    RealSettings, Reno, RenoSettings, SettingsError, Vegas, VegasSettings, WINDOW_MAX, Westwood,
+    WestwoodSettings,
 };
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use std::sync::Arc;
 
-/// A congestion control for QUIC by the name that plans and programs call it: quinn's own, and ours with settings of today
-/// (initial window of RFC 6928, bytes are counted, no growth of a window that is not used).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Algorithm {
-    /// quinn's NewReno (RFC 9002, section 7).
-    QuinnNewReno,
-    /// quinn's CUBIC (RFC 8312), its default.
-    QuinnCubic,
-    /// quinn's BBR (version 1, called experimental).
-    QuinnBbr,
-    /// No congestion control.
-    None,
-    /// Ours: RFC 5681.
-    Reno,
-    /// Ours: TCP(0.3125, 7/8).
-    Aimd,
-    /// Ours: alpha 1, beta 3, gamma 1.
-    Vegas,
-    /// Ours: the paper's Algorithm 1.
-    Westwood,
-    /// Ours: Westwood+.
-    WestwoodPlus,
-    /// Ours: our reading of TCP-Real, waves measured from acknowledgements.
-    Real,
-    /// Ours: RFC 9438.
-    Cubic,
-    /// Ours: BBR version 1, without its pacing.
-    Bbr,
+/// What makes the controllers of an algorithm; for `quinn_proto::TransportConfig`.
+#[must_use]
+pub fn factory(algorithm: Algorithm) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match algorithm {
+        Algorithm::QuinnNewReno => Arc::new(NewRenoConfig::default()),
+        Algorithm::QuinnCubic => Arc::new(CubicConfig::default()),
+        Algorithm::QuinnBbr => Arc::new(BbrConfig::default()),
+        Algorithm::None
+        | Algorithm::Reno
+        | Algorithm::Aimd
+        | Algorithm::Vegas
+        | Algorithm::Westwood
+        | Algorithm::WestwoodPlus
+        | Algorithm::Real
+        | Algorithm::Cubic
+        | Algorithm::Bbr => {
+            let told = if algorithm == Algorithm::Vegas { Told::Packets } else { Told::Frames };
+            let factory = Factory::new(move |segment| ours(algorithm, segment));
+            Arc::new(factory.expect("today's settings can be for 1200 bytes").told(told))
+        }
+    }
 }
 
-impl Algorithm {
-    /// Every one.
-    pub const ALL: [Self; 12] = [
-        Self::QuinnNewReno,
-        Self::QuinnCubic,
-        Self::QuinnBbr,
-        Self::None,
-        Self::Reno,
-        Self::Aimd,
-        Self::Vegas,
-        Self::Westwood,
-        Self::WestwoodPlus,
-        Self::Real,
-        Self::Cubic,
-        Self::Bbr,
-    ];
-
-    /// Its name; those of quinn begin with `quinn-`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::QuinnNewReno => "quinn-newreno",
-            Self::QuinnCubic => "quinn-cubic",
-            Self::QuinnBbr => "quinn-bbr",
-            Self::None => "none",
-            Self::Reno => "reno",
-            Self::Aimd => "aimd",
-            Self::Vegas => "vegas",
-            Self::Westwood => "westwood",
-            Self::WestwoodPlus => "westwood-plus",
-            Self::Real => "real",
-            Self::Cubic => "cubic",
-            Self::Bbr => "bbr",
+/// The controller for segments of `segment` bytes; Reno's stands in for quinn's.
+fn ours(algorithm: Algorithm, segment: u32) -> Result<AnyController, SettingsError> {
+    let reno = RenoSettings::modern(segment);
+    Ok(match algorithm {
+        Algorithm::QuinnNewReno | Algorithm::QuinnCubic | Algorithm::QuinnBbr | Algorithm::Reno => {
+            AnyController::Reno(Reno::new(reno)?)
         }
-    }
-
-    /// The one of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
-
-    /// What makes its controllers; for `quinn_proto::TransportConfig`.
-    #[must_use]
-    pub fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
-        match self {
-            Self::QuinnNewReno => Arc::new(NewRenoConfig::default()),
-            Self::QuinnCubic => Arc::new(CubicConfig::default()),
-            Self::QuinnBbr => Arc::new(BbrConfig::default()),
-            Self::None
-            | Self::Reno
-            | Self::Aimd
-            | Self::Vegas
-            | Self::Westwood
-            | Self::WestwoodPlus
-            | Self::Real
-            | Self::Cubic
-            | Self::Bbr => {
-                let told = if self == Self::Vegas { Told::Packets } else { Told::Frames };
-                let factory = Factory::new(move |segment| self.ours(segment));
-                Arc::new(factory.expect("today's settings can be for 1200 bytes").told(told))
-            }
+        Algorithm::None => AnyController::Fixed(Fixed::new(WINDOW_MAX, segment)?),
+        Algorithm::Aimd => AnyController::Aimd(Aimd::new(AimdSettings::smooth(reno))?),
+        Algorithm::Vegas => {
+            let paper = VegasSettings::paper(segment);
+            AnyController::Vegas(Vegas::new(VegasSettings { initial_window: 10, ..paper })?)
         }
-    }
-
-    /// The controller for segments of `segment` bytes; Reno's stands in for quinn's.
-    fn ours(self, segment: u32) -> Result<AnyController, SettingsError> {
-        let reno = RenoSettings::modern(segment);
-        Ok(match self {
-            Self::QuinnNewReno | Self::QuinnCubic | Self::QuinnBbr | Self::Reno => {
-                AnyController::Reno(Reno::new(reno)?)
-            }
-            Self::None => AnyController::Fixed(Fixed::new(WINDOW_MAX, segment)?),
-            Self::Aimd => AnyController::Aimd(Aimd::new(AimdSettings::smooth(reno))?),
-            Self::Vegas => {
-                let paper = VegasSettings::paper(segment);
-                AnyController::Vegas(Vegas::new(VegasSettings { initial_window: 10, ..paper })?)
-            }
-            Self::Westwood => AnyController::Westwood(Westwood::new(WestwoodSettings::algorithm_1(reno))?),
-            Self::WestwoodPlus => AnyController::Westwood(Westwood::new(WestwoodSettings::plus(reno))?),
-            Self::Real => AnyController::Real(Real::new(RealSettings::new(reno))?),
-            Self::Cubic => AnyController::Cubic(Cubic::new(CubicSettings::rfc9438(reno))?),
-            Self::Bbr => {
-                AnyController::Bbr(Bbr::new(BbrSettings { header: 28, ..BbrSettings::linux(segment, 0) })?)
-            }
-        })
-    }
+        Algorithm::Westwood => AnyController::Westwood(Westwood::new(WestwoodSettings::algorithm_1(reno))?),
+        Algorithm::WestwoodPlus => AnyController::Westwood(Westwood::new(WestwoodSettings::plus(reno))?),
+        Algorithm::Real => AnyController::Real(Real::new(RealSettings::new(reno))?),
+        Algorithm::Cubic => AnyController::Cubic(Cubic::new(CubicSettings::rfc9438(reno))?),
+        Algorithm::Bbr => {
+            AnyController::Bbr(Bbr::new(BbrSettings { header: 28, ..BbrSettings::linux(segment, 0) })?)
+        }
+    })
 }
 
 #[cfg(test)]
@@ -131,18 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_of_one_algorithm() {
-        for algorithm in Algorithm::ALL {
-            assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
-        }
-        assert_eq!(Algorithm::from_name("newreno"), None);
-    }
-
-    #[test]
     fn all_begin_with_ten_packets_but_the_one_that_never_ends() {
         let start = crate::adapter::tests::start();
         for algorithm in Algorithm::ALL {
-            let controller = algorithm.factory().build(start, 1_200);
+            let controller = factory(algorithm).build(start, 1_200);
             // quinn's BBR begins with 200 packets of 1200 bytes.
             let special = [(Algorithm::None, WINDOW_MAX), (Algorithm::QuinnBbr, 240_000)];
             let want =

@@ -2,8 +2,8 @@
 //!
 //! - [`Adapter`] is a `quinn_proto::congestion::Controller` around one of ours. In: what quinn tells of packets sent,
 //!   acknowledged and lost. Out: a window in bytes of UDP payload.
-//! - [`Factory`] makes one for each connection; hand it to `quinn_proto::TransportConfig`. [`Algorithm`] has one for every
-//!   algorithm that has a name, quinn's own among them.
+//! - [`Factory`] makes one for each connection; hand it to `quinn_proto::TransportConfig`. [`factory()`] has one for every
+//!   [`Algorithm`], quinn's own among them.
 //!
 //! - [`Carriage`] names the ways of carrying voice over QUIC.
 //!
@@ -56,8 +56,8 @@ mod factory;
 mod sent;
 
 pub use adapter::{Adapter, Told};
-pub use algorithm::Algorithm;
+pub use algorithm::factory;
 pub use carriage::Carriage;
 pub use factory::Factory;
 #[doc(no_inline)]
-pub use guestright_congestion::Controller;
+pub use guestright_congestion::{Algorithm, Controller};

@@ -50,7 +50,7 @@ impl Congestion {
 
     fn factory(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
-            Self::Named(algorithm) => algorithm.factory(),
+            Self::Named(algorithm) => guestright_quinn_control::factory(*algorithm),
             Self::Other(factory) => Arc::clone(factory),
         }
     }

@@ -1,7 +1,7 @@
 //! What carries calls over QUIC.
 
-use super::settings::{QuicCongestion, Transport, TransportsSettings};
-use guestright_quic::{Algorithm, Carriage, Congestion, Opening, QuicSettings};
+use super::settings::{Transport, TransportsSettings};
+use guestright_quic::{Carriage, Congestion, Opening, QuicSettings};
 
 /// RTP's, which UDP has too. In a stream a packet's length takes its place, as with TCP.
 const RTP_BYTES: u32 = 12;
@@ -28,24 +28,7 @@ pub(super) fn settings(
         ack_every: settings.quic_ack_every,
         mtu_discovery: settings.quic_mtu_discovery,
         header_bytes: if has_rtp { RTP_BYTES } else { 0 },
-        ..QuicSettings::call(carriage, Congestion::Named(algorithm(settings.quic_congestion)))
-    }
-}
-
-const fn algorithm(congestion: QuicCongestion) -> Algorithm {
-    match congestion {
-        QuicCongestion::QuinnNewReno => Algorithm::QuinnNewReno,
-        QuicCongestion::QuinnCubic => Algorithm::QuinnCubic,
-        QuicCongestion::QuinnBbr => Algorithm::QuinnBbr,
-        QuicCongestion::None => Algorithm::None,
-        QuicCongestion::Reno => Algorithm::Reno,
-        QuicCongestion::Aimd => Algorithm::Aimd,
-        QuicCongestion::Vegas => Algorithm::Vegas,
-        QuicCongestion::Westwood => Algorithm::Westwood,
-        QuicCongestion::WestwoodPlus => Algorithm::WestwoodPlus,
-        QuicCongestion::Real => Algorithm::Real,
-        QuicCongestion::Cubic => Algorithm::Cubic,
-        QuicCongestion::Bbr => Algorithm::Bbr,
+        ..QuicSettings::call(carriage, Congestion::Named(settings.quic_congestion))
     }
 }
 

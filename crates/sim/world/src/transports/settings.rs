@@ -1,5 +1,6 @@
 //! What the testbed can be told.
 
+use guestright_congestion::Algorithm;
 use guestright_experiment::settings;
 use guestright_transport::Reading;
 
@@ -131,38 +132,16 @@ pub const INDICES: [(&str, Option<Index>); 6] = [
     ("network", Some(Index::Network)),
 ];
 
-/// Congestion control of QUIC. An enum of its own, because the setting is there without the feature `quic` too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuicCongestion {
-    QuinnNewReno,
-    QuinnCubic,
-    QuinnBbr,
-    None,
-    Reno,
-    Aimd,
-    Vegas,
-    Westwood,
-    WestwoodPlus,
-    Real,
-    Cubic,
-    Bbr,
-}
-
 /// The words of `quic.congestion`: quinn's own, and ours in quinn.
-pub const QUIC_CONGESTION: [(&str, QuicCongestion); 12] = [
-    ("quinn-newreno", QuicCongestion::QuinnNewReno),
-    ("quinn-cubic", QuicCongestion::QuinnCubic),
-    ("quinn-bbr", QuicCongestion::QuinnBbr),
-    ("none", QuicCongestion::None),
-    ("reno", QuicCongestion::Reno),
-    ("aimd", QuicCongestion::Aimd),
-    ("vegas", QuicCongestion::Vegas),
-    ("westwood", QuicCongestion::Westwood),
-    ("westwood-plus", QuicCongestion::WestwoodPlus),
-    ("real", QuicCongestion::Real),
-    ("cubic", QuicCongestion::Cubic),
-    ("bbr", QuicCongestion::Bbr),
-];
+pub const QUIC_CONGESTION: [(&str, Algorithm); Algorithm::ALL.len()] = {
+    let mut words = [("", Algorithm::None); Algorithm::ALL.len()];
+    let mut index = 0;
+    while index < words.len() {
+        words[index] = (Algorithm::ALL[index].name(), Algorithm::ALL[index]);
+        index += 1;
+    }
+    words
+};
 
 settings! {
     /// Every setting of the testbed.
@@ -287,7 +266,7 @@ settings! {
         send_buffer: u32 = integer("send_buffer", "packets", 15, (1, 100_000)),
         /// Congestion control of QUIC: quinn's own, or ours in quinn, with an initial window of ten packets of 1200
         /// bytes.
-        quic_congestion: QuicCongestion = choice("quic.congestion", "quinn-newreno", QUIC_CONGESTION),
+        quic_congestion: Algorithm = choice("quic.congestion", "quinn-newreno", QUIC_CONGESTION),
         /// Every how many packets QUIC acknowledges, or after 25 ms; quinn's default is 2.
         quic_ack_every: u32 = integer("quic.ack_every", "", 2, (1, 255)),
         /// With `quic-stream`: whether each packet has a stream of its own, and waits for no other.

@@ -1,8 +1,6 @@
-use super::algorithm;
 use crate::transports::Transports;
 use crate::transports::settings::{QUIC_CONGESTION, TransportsSettings};
 use guestright_experiment::{Outcome, Settings, Testbed as _};
-use guestright_quic::Algorithm;
 use guestright_units::Seed;
 
 fn run(settings: Settings, seed: u64) -> Outcome {
@@ -17,12 +15,6 @@ fn metric(outcome: &Outcome, name: &str) -> f64 {
 
 fn quic(transport: &str) -> Settings {
     Settings::new().with("transport", transport).with("duration_s", 10)
-}
-
-#[test]
-fn every_congestion_control_has_the_name_of_its_setting() {
-    assert_eq!(QUIC_CONGESTION.map(|(word, _)| word), Algorithm::ALL.map(Algorithm::name));
-    assert_eq!(QUIC_CONGESTION.map(|(_, congestion)| algorithm(congestion)), Algorithm::ALL);
 }
 
 #[test]

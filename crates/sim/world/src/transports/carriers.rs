@@ -53,6 +53,15 @@ impl Switches {
     }
 }
 
+/// A flow over TCP. The window is the receiver's, in segments.
+#[derive(Clone, Copy, Debug)]
+struct TcpFlow {
+    number: u32,
+    stream: Stream,
+    segment: u32,
+    window: u32,
+}
+
 /// How each flow is carried.
 #[derive(Clone, Debug)]
 pub(super) struct Carriers {
@@ -75,7 +84,9 @@ impl Carriers {
         let packet_bytes = self.settings.packet_bytes;
         match self.settings.transport {
             Transport::Tcp(stream) => {
-                let mut tcp = self.tcp(stream, packet_bytes, self.settings.tcp_window, flow, streams)?;
+                let window = self.settings.tcp_window;
+                let flow = TcpFlow { number: flow, stream, segment: packet_bytes, window };
+                let mut tcp = self.tcp(flow, streams)?;
                 tcp.send_buffer = self.switches.send_buffer;
                 Ok(Carrier::Tcp(tcp))
             }
@@ -118,38 +129,31 @@ impl Carriers {
         streams: &Streams,
     ) -> Result<TcpCarrier<AnyController>, SettingError> {
         let settings = &self.settings;
-        self.tcp(settings.bulk_transport, settings.bulk_segment_bytes, settings.bulk_window, flow, streams)
+        let flow = TcpFlow {
+            number: flow,
+            stream: settings.bulk_transport,
+            segment: settings.bulk_segment_bytes,
+            window: settings.bulk_window,
+        };
+        self.tcp(flow, streams)
     }
 
-    fn tcp(
-        &self,
-        stream: Stream,
-        segment: u32,
-        window: u32,
-        flow: u32,
-        streams: &Streams,
-    ) -> Result<TcpCarrier<AnyController>, SettingError> {
-        let controller = self.controller(stream, segment, window, flow)?;
+    fn tcp(&self, flow: TcpFlow, streams: &Streams) -> Result<TcpCarrier<AnyController>, SettingError> {
+        let controller = self.controller(flow)?;
         let receiver = ReceiverSettings {
-            window: window * segment,
+            window: flow.window * flow.segment,
             acknowledge_every: self.settings.tcp_ack_every,
             sack: self.settings.tcp_sack,
             syn_packet: self.switches.syn,
             header_bytes: TCP_HEADER_BYTES,
             ..ReceiverSettings::rfc5681()
         };
-        let sender = self.sender(stream, segment, window, flow, streams);
+        let sender = self.sender(flow, streams);
         Ok(TcpCarrier { sender, receiver, controller, send_buffer: None })
     }
 
-    fn sender(
-        &self,
-        stream: Stream,
-        segment: u32,
-        window: u32,
-        flow: u32,
-        streams: &Streams,
-    ) -> SenderSettings {
+    fn sender(&self, flow: TcpFlow, streams: &Streams) -> SenderSettings {
+        let TcpFlow { number, stream, segment, window } = flow;
         let (switches, settings) = (self.switches, &self.settings);
         let is_vegas = stream == Stream::Vegas;
         let kind = match stream {
@@ -166,7 +170,7 @@ impl Carriers {
         };
         let ns2 = switches.senders;
         let phase = if switches.tick {
-            streams.stream("clock phases", flow.into()).random_range(0..TICK.0)
+            streams.stream("clock phases", number.into()).random_range(0..TICK.0)
         } else {
             0
         };
@@ -198,13 +202,8 @@ impl Carriers {
         }
     }
 
-    fn controller(
-        &self,
-        stream: Stream,
-        segment: u32,
-        window: u32,
-        flow: u32,
-    ) -> Result<AnyController, SettingError> {
+    fn controller(&self, flow: TcpFlow) -> Result<AnyController, SettingError> {
+        let TcpFlow { number, stream, segment, window } = flow;
         let settings = &self.settings;
         let factor = |name: &str, value: f64| {
             let unfit = || SettingError::unfit(name, "it must be a number from 0 to 4294");
@@ -256,7 +255,7 @@ impl Carriers {
             Stream::Cubic => Cubic::new(CubicSettings::rfc9438(reno)).map(AnyController::Cubic),
             Stream::Bbr => Bbr::new(BbrSettings {
                 initial_window: InitialWindow::Segments(initial),
-                ..BbrSettings::linux(segment, flow.into())
+                ..BbrSettings::linux(segment, number.into())
             })
             .map(AnyController::Bbr),
         };

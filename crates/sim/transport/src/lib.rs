@@ -18,7 +18,8 @@
 //! use guestright_congestion::{Reno, RenoSettings};
 //! use guestright_engine::{Pool, Queue};
 //! use guestright_transport::{
-//!     Flow, Link, LinkEvent, LinkNumber, LinkSettings, Receiver, ReceiverSettings, Segment, Sender, SenderSettings, TcpEvent,
+//!     Flow, Link, LinkEvent, LinkNumber, LinkSettings, LinkStatus as _, Receiver, ReceiverSettings, Segment, Sender,
+//!     SenderSettings, TcpEvent,
 //! };
 //!
 //! /// Everything that happens in this world.
@@ -111,7 +112,8 @@ pub use error::SettingsError;
 pub use errors::{ErrorModel, Errors};
 pub use foreign::{Ends, Side};
 pub use link::{
-    AnyLink, Delivered, Link, LinkEvent, LinkOutput, LinkSettings, LinkStats, ManagedLink, QueueLimit,
+    AnyLink, Delivered, Link, LinkBase, LinkEvent, LinkOutput, LinkSettings, LinkStats, LinkStatus,
+    ManagedLink, QueueLimit,
 };
 pub use link_number::LinkNumber;
 pub use queue::{CoDelSettings, Discipline, Ecn, FqCoDelSettings, Packet, RedSettings};

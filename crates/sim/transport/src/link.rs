@@ -64,11 +64,53 @@ pub struct LinkStats {
     pub busy: Nanos,
 }
 
+/// What links of all kinds have: what they were made with, and what they have done.
+#[derive(Clone, Debug)]
+pub struct LinkBase {
+    number: LinkNumber,
+    settings: LinkSettings,
+    errors: Option<Box<ErrorModel>>,
+    stats: LinkStats,
+}
+
+impl LinkBase {
+    fn new(number: LinkNumber, settings: LinkSettings, errors: Option<Box<ErrorModel>>) -> Self {
+        Self { number, settings, errors, stats: LinkStats::default() }
+    }
+
+    /// A packet has come to the end of the wire; or is lost, if this is true.
+    ///
+    /// To be asked for every packet, so that which draw belongs to which packet depends on nothing else.
+    fn loses(&mut self, bytes: u32) -> bool {
+        let lost = self.errors.as_mut().is_some_and(|errors| errors.loses());
+        if lost {
+            self.stats.lost += 1;
+        } else {
+            self.stats.delivered += 1;
+            self.stats.delivered_bytes += u64::from(bytes);
+        }
+        lost
+    }
+}
+
+/// What can be asked of links of all kinds.
+pub trait LinkStatus {
+    fn base(&self) -> &LinkBase;
+
+    fn number(&self) -> LinkNumber {
+        self.base().number
+    }
+
+    /// What it has done so far.
+    fn stats(&self) -> LinkStats {
+        self.base().stats
+    }
+}
+
 /// One direction of a cable. A full-duplex cable is two of them; a store-and-forward switch has one for each port.
 #[derive(Clone, Debug)]
 pub struct Link {
-    number: LinkNumber,
-    settings: LinkSettings,
+    base: LinkBase,
     /// From the one that arrives next to the one that was taken last.
     packets: VecDeque<OnTheWay>,
     /// How many at the end of `packets` are still in the queue; the others are on the wire.
@@ -77,8 +119,6 @@ pub struct Link {
     /// When the transmitter has nothing left to send.
     free_at: Instant,
     output: Option<Delivered>,
-    errors: Option<Box<ErrorModel>>,
-    stats: LinkStats,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +127,12 @@ struct OnTheWay {
     bytes: u32,
     /// When its last bit leaves the transmitter.
     leaves_at: Instant,
+}
+
+impl LinkStatus for Link {
+    fn base(&self) -> &LinkBase {
+        &self.base
+    }
 }
 
 impl Link {
@@ -134,33 +180,13 @@ impl Link {
 
     fn with(number: LinkNumber, settings: LinkSettings, errors: Option<Box<ErrorModel>>) -> Self {
         Self {
-            number,
-            settings,
+            base: LinkBase::new(number, settings, errors),
             packets: VecDeque::new(),
             queued: 0,
             queued_bytes: 0,
             free_at: Instant::START,
             output: None,
-            errors,
-            stats: LinkStats::default(),
         }
-    }
-
-    #[must_use]
-    pub const fn number(&self) -> LinkNumber {
-        self.number
-    }
-
-    /// What it was made with.
-    #[must_use]
-    pub const fn settings(&self) -> &LinkSettings {
-        &self.settings
-    }
-
-    /// What it has done so far.
-    #[must_use]
-    pub const fn stats(&self) -> LinkStats {
-        self.stats
     }
 
     /// Packets in the queue at `now`, the one being sent among them.
@@ -181,20 +207,21 @@ impl Link {
     pub fn enqueue(&mut self, key: Key, bytes: u32, agenda: &mut impl Agenda<LinkEvent>) -> bool {
         let now = agenda.now();
         self.leave(now);
-        if !self.settings.queue_max.has_room(self.queued, self.queued_bytes, bytes) {
-            self.stats.dropped += 1;
+        if !self.base.settings.queue_max.has_room(self.queued, self.queued_bytes, bytes) {
+            self.base.stats.dropped += 1;
             return false;
         }
-        let duration = self.settings.transmission_time(bytes);
+        let duration = self.base.settings.transmission_time(bytes);
         let leaves_at = self.free_at.max(now) + duration;
         self.free_at = leaves_at;
         self.packets.push_back(OnTheWay { key, bytes, leaves_at });
         self.queued += 1;
         self.queued_bytes += u64::from(bytes);
-        self.stats.taken += 1;
-        self.stats.taken_bytes += u64::from(bytes);
-        self.stats.busy += duration;
-        self.stats.queue_max = self.stats.queue_max.max(u32::try_from(self.queued).unwrap_or(u32::MAX));
+        self.base.stats.taken += 1;
+        self.base.stats.taken_bytes += u64::from(bytes);
+        self.base.stats.busy += duration;
+        self.base.stats.queue_max =
+            self.base.stats.queue_max.max(u32::try_from(self.queued).unwrap_or(u32::MAX));
         if self.packets.len() == 1 {
             self.expect_next(agenda);
         }
@@ -207,26 +234,23 @@ impl Link {
     ///
     /// If the event is not one that this link scheduled, or what had arrived before was not polled.
     pub fn handle(&mut self, event: LinkEvent, agenda: &mut impl Agenda<LinkEvent>) {
-        assert_eq!(event.link, self.number, "the event of another link");
-        assert!(self.output.is_none(), "what had arrived on link {} was not polled", self.number.0);
+        assert_eq!(event.link, self.base.number, "the event of another link");
+        assert!(self.output.is_none(), "what had arrived on link {} was not polled", self.base.number.0);
         let now = agenda.now();
         let packet =
             self.packets.pop_front().expect("an event is scheduled only while a packet is on its way");
-        debug_assert_eq!(packet.leaves_at + self.settings.delay, now, "arrivals are taken when they are due");
+        debug_assert_eq!(
+            packet.leaves_at + self.base.settings.delay,
+            now,
+            "arrivals are taken when they are due"
+        );
         if self.queued > self.packets.len() {
             self.forget(packet.bytes);
         }
         if !self.packets.is_empty() {
             self.expect_next(agenda);
         }
-        // Asked for every packet, so that which draw belongs to which packet depends on nothing else.
-        let lost = self.errors.as_mut().is_some_and(|errors| errors.loses());
-        if lost {
-            self.stats.lost += 1;
-        } else {
-            self.stats.delivered += 1;
-            self.stats.delivered_bytes += u64::from(packet.bytes);
-        }
+        let lost = self.base.loses(packet.bytes);
         self.output = Some(Delivered { key: packet.key, bytes: packet.bytes, lost, marked: false });
     }
 
@@ -237,7 +261,8 @@ impl Link {
 
     fn expect_next(&self, agenda: &mut impl Agenda<LinkEvent>) {
         if let Some(packet) = self.packets.front() {
-            agenda.schedule(packet.leaves_at + self.settings.delay, LinkEvent { link: self.number });
+            agenda
+                .schedule(packet.leaves_at + self.base.settings.delay, LinkEvent { link: self.base.number });
         }
     }
 

@@ -167,7 +167,7 @@ mod tests {
             let tcp_len = u16::try_from(bytes.len() - 20).unwrap().to_be_bytes();
             prop_assert_eq!(checksum(&[&bytes[..20]]), 0);
             prop_assert_eq!(checksum(&[&bytes[12..20], &[0, 6], &tcp_len, &bytes[20..]]), 0);
-            prop_assert_eq!(bytes.len(), crate::tcp::packet_bytes(&segment, 40, timestamps) as usize);
+            prop_assert_eq!(bytes.len(), crate::tcp::packet_bytes(&segment, 40, timestamps, false) as usize);
             let parsed = SlicedPacket::from_ip(&bytes).unwrap();
             let Some(NetSlice::Ipv4(ip)) = parsed.net else { panic!("not IPv4") };
             prop_assert_eq!(ip.header().header_checksum(), ip.header().to_header().calc_header_checksum());

@@ -1,7 +1,7 @@
 //! Errors of links: their shares, their bursts, and that each link has its own chance.
 
 use guestright_engine::{Pool, Queue, Streams};
-use guestright_transport::{ErrorModel, Errors, Link, LinkNumber, LinkSettings, SettingsError};
+use guestright_transport::{ErrorModel, Errors, Link, LinkNumber, LinkSettings, LinkStatus, SettingsError};
 use guestright_units::Seed;
 
 fn model(errors: &Errors, number: u64) -> ErrorModel {

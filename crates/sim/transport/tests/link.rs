@@ -7,7 +7,9 @@ mod two_events;
 
 use between::At;
 use guestright_engine::{Instant, Key, Nanos, Pool, Queue, Streams};
-use guestright_transport::{Link, LinkEvent, LinkNumber, LinkSettings, QueueLimit, SettingsError};
+use guestright_transport::{
+    Link, LinkEvent, LinkNumber, LinkSettings, LinkStatus, QueueLimit, SettingsError,
+};
 use guestright_units::Seed;
 use proptest::prelude::*;
 use two_events::TextbookLink;

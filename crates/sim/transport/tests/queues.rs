@@ -5,8 +5,8 @@ mod offers;
 
 use guestright_engine::{Instant, Nanos, Pool, Queue};
 use guestright_transport::{
-    AnyLink, CoDelSettings, Discipline, Ecn, Errors, FqCoDelSettings, LinkNumber, LinkSettings, ManagedLink,
-    Packet, QueueLimit, RedSettings, SettingsError,
+    AnyLink, CoDelSettings, Discipline, Ecn, Errors, FqCoDelSettings, LinkNumber, LinkSettings, LinkStatus,
+    ManagedLink, Packet, QueueLimit, RedSettings, SettingsError,
 };
 use offers::{Fate, Offer, Story, link, millis, streams, tell};
 use proptest::prelude::*;

@@ -17,8 +17,8 @@ use guestright_emulator::{Network, Side};
 use guestright_engine::{Instant, Key, Part, Pool, Queue, Streams};
 use guestright_transport::path::{Bottleneck, FlowReport, PathConfig};
 use guestright_transport::{
-    AnyLink, Discipline, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, Packet,
-    QueueLimit, SettingsError,
+    AnyLink, Discipline, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, LinkStatus,
+    Packet, QueueLimit, SettingsError,
 };
 use guestright_units::Seed;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Either kind of link, for networks that need not care which.
 
-use super::{Delivered, Link, LinkEvent, LinkSettings, LinkStats, ManagedLink};
+use super::{Delivered, Link, LinkBase, LinkEvent, LinkSettings, LinkStatus, ManagedLink};
 use crate::error::SettingsError;
 use crate::errors::Errors;
 use crate::link_number::LinkNumber;
@@ -28,6 +28,15 @@ pub enum AnyLink {
     Managed(Box<ManagedLink>),
 }
 
+impl LinkStatus for AnyLink {
+    fn base(&self) -> &LinkBase {
+        match self {
+            Self::Plain(link) => link.base(),
+            Self::Managed(link) => link.base(),
+        }
+    }
+}
+
 impl AnyLink {
     /// A link with this queue and these errors. Its chance is that of the link of this number: the same number meets the
     /// same errors in every run with the same seed.
@@ -48,32 +57,6 @@ impl AnyLink {
                 Self::Managed(Box::new(ManagedLink::new(number, settings, discipline, errors, streams)?))
             }
         })
-    }
-
-    #[must_use]
-    pub const fn number(&self) -> LinkNumber {
-        match self {
-            Self::Plain(link) => link.number(),
-            Self::Managed(link) => link.number(),
-        }
-    }
-
-    /// What it was made with.
-    #[must_use]
-    pub const fn settings(&self) -> &LinkSettings {
-        match self {
-            Self::Plain(link) => link.settings(),
-            Self::Managed(link) => link.settings(),
-        }
-    }
-
-    /// What it has done so far.
-    #[must_use]
-    pub const fn stats(&self) -> LinkStats {
-        match self {
-            Self::Plain(link) => link.stats(),
-            Self::Managed(link) => link.stats(),
-        }
     }
 
     /// Packets in the queue at `now`, the one being sent among them.

@@ -3,9 +3,9 @@
 //! What is sent next is not known when a packet comes, so there is an event at the end of each transmission and one for
 //! each arrival. Times are those of [`super::Link`]: with [`Discipline::DropTail`] it does exactly the same.
 
-use super::{Delivered, LinkEvent, LinkOutput, LinkSettings, LinkStats};
+use super::{Delivered, LinkBase, LinkEvent, LinkOutput, LinkSettings, LinkStatus};
 use crate::error::SettingsError;
-use crate::errors::{ErrorModel, Errors};
+use crate::errors::Errors;
 use crate::link_number::LinkNumber;
 use crate::queue::{Discipline, Dropped, ManagedQueue, Packet, Verdict};
 use guestright_engine::{Agenda, Instant, Streams};
@@ -17,8 +17,7 @@ const WAITING_MAX: usize = 1 << 24;
 /// One direction of a cable, with a queue that is managed.
 #[derive(Clone, Debug)]
 pub struct ManagedLink {
-    number: LinkNumber,
-    settings: LinkSettings,
+    base: LinkBase,
     queue: ManagedQueue,
     sending: Option<OnTheWay>,
     /// Those that have left, with the time of their arrival.
@@ -26,8 +25,6 @@ pub struct ManagedLink {
     /// For when an event is scheduled that tells of an arrival.
     expected_at: Option<Instant>,
     outputs: Outputs,
-    errors: Option<Box<ErrorModel>>,
-    stats: LinkStats,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +50,12 @@ impl Dropped for Outputs {
     }
 }
 
+impl LinkStatus for ManagedLink {
+    fn base(&self) -> &LinkBase {
+        &self.base
+    }
+}
+
 impl ManagedLink {
     /// A link with this queue and these errors; its chance is that of the link of this number.
     ///
@@ -69,33 +72,13 @@ impl ManagedLink {
         settings.check(number)?;
         let errors = super::error_model(number, &settings, errors, streams)?;
         Ok(Self {
-            number,
-            settings,
+            base: LinkBase::new(number, settings, errors),
             queue: ManagedQueue::new(number, &settings, discipline, streams)?,
             sending: None,
             wire: VecDeque::new(),
             expected_at: None,
             outputs: Outputs::default(),
-            errors,
-            stats: LinkStats::default(),
         })
-    }
-
-    #[must_use]
-    pub const fn number(&self) -> LinkNumber {
-        self.number
-    }
-
-    /// What it was made with.
-    #[must_use]
-    pub const fn settings(&self) -> &LinkSettings {
-        &self.settings
-    }
-
-    /// What it has done so far.
-    #[must_use]
-    pub const fn stats(&self) -> LinkStats {
-        self.stats
     }
 
     /// Packets in the queue after the last call, the one being sent among them.
@@ -118,16 +101,16 @@ impl ManagedLink {
         let has_room = self.has_room(packet.bytes);
         let taken = self.queue.enqueue(packet, now, has_room) == Verdict::Taken;
         if taken {
-            self.stats.taken += 1;
-            self.stats.taken_bytes += u64::from(packet.bytes);
+            self.base.stats.taken += 1;
+            self.base.stats.taken_bytes += u64::from(packet.bytes);
             if self.sending.is_none() {
                 self.transmit(now, agenda);
             }
             while self.is_overfull() && self.queue.shed(&mut self.outputs) {}
             let queued = u32::try_from(self.queue_len()).unwrap_or(u32::MAX);
-            self.stats.queue_max = self.stats.queue_max.max(queued);
+            self.base.stats.queue_max = self.base.stats.queue_max.max(queued);
         } else {
-            self.stats.dropped += 1;
+            self.base.stats.dropped += 1;
         }
         self.count_discarded();
         self.expect_next(agenda);
@@ -140,7 +123,7 @@ impl ManagedLink {
     ///
     /// If the event is of another link.
     pub fn handle(&mut self, event: LinkEvent, agenda: &mut impl Agenda<LinkEvent>) {
-        assert_eq!(event.link, self.number, "the event of another link");
+        assert_eq!(event.link, self.base.number, "the event of another link");
         let now = agenda.now();
         self.leave(now, agenda);
         while let Some(packet) = self.wire.pop_front_if(|packet| packet.until <= now) {
@@ -158,49 +141,43 @@ impl ManagedLink {
     fn has_room(&self, bytes: u32) -> bool {
         let sending = self.sending.map_or(0, |sending| u64::from(sending.packet.bytes));
         self.queue.len() < WAITING_MAX
-            && self.settings.queue_max.has_room(self.queue_len(), self.queue.bytes() + sending, bytes)
+            && self.base.settings.queue_max.has_room(self.queue_len(), self.queue.bytes() + sending, bytes)
     }
 
     /// Whether more is in the queue than the limit allows.
     fn is_overfull(&self) -> bool {
         let sending = self.sending.map_or(0, |sending| u64::from(sending.packet.bytes));
-        !self.settings.queue_max.holds(self.queue_len(), self.queue.bytes() + sending)
+        !self.base.settings.queue_max.holds(self.queue_len(), self.queue.bytes() + sending)
             || self.queue.len() > WAITING_MAX
     }
 
     /// Puts what has left the transmitter on the wire, and what comes next on the transmitter.
     fn leave(&mut self, now: Instant, agenda: &mut impl Agenda<LinkEvent>) {
         if let Some(sent) = self.sending.take_if(|sending| sending.until <= now) {
-            self.wire.push_back(OnTheWay { until: sent.until + self.settings.delay, ..sent });
+            self.wire.push_back(OnTheWay { until: sent.until + self.base.settings.delay, ..sent });
             self.transmit(now, agenda);
         }
     }
 
     fn transmit(&mut self, now: Instant, agenda: &mut impl Agenda<LinkEvent>) {
         let Some((packet, marked)) = self.queue.dequeue(now, &mut self.outputs) else { return };
-        let duration = self.settings.transmission_time(packet.bytes);
+        let duration = self.base.settings.transmission_time(packet.bytes);
         let until = now + duration;
-        self.stats.busy += duration;
-        self.stats.marked += u64::from(marked);
+        self.base.stats.busy += duration;
+        self.base.stats.marked += u64::from(marked);
         self.sending = Some(OnTheWay { packet, marked, until });
-        agenda.schedule(until, LinkEvent { link: self.number });
+        agenda.schedule(until, LinkEvent { link: self.base.number });
     }
 
     fn deliver(&mut self, arrived: OnTheWay) {
         let OnTheWay { packet: Packet { key, bytes, .. }, marked, .. } = arrived;
-        let lost = self.errors.as_mut().is_some_and(|errors| errors.loses());
-        if lost {
-            self.stats.lost += 1;
-        } else {
-            self.stats.delivered += 1;
-            self.stats.delivered_bytes += u64::from(bytes);
-        }
+        let lost = self.base.loses(bytes);
         self.outputs.waiting.push_back(LinkOutput::Delivered(Delivered { key, bytes, lost, marked }));
     }
 
     fn count_discarded(&mut self) {
-        self.stats.dropped += self.outputs.discarded;
-        self.stats.discarded += self.outputs.discarded;
+        self.base.stats.dropped += self.outputs.discarded;
+        self.base.stats.discarded += self.outputs.discarded;
         self.outputs.discarded = 0;
     }
 
@@ -208,7 +185,7 @@ impl ManagedLink {
     fn expect_next(&mut self, agenda: &mut impl Agenda<LinkEvent>) {
         let next = self.wire.front().map(|packet| packet.until);
         if next.is_some() && next != self.expected_at {
-            agenda.schedule(next.unwrap_or(Instant::NEVER), LinkEvent { link: self.number });
+            agenda.schedule(next.unwrap_or(Instant::NEVER), LinkEvent { link: self.base.number });
         }
         self.expected_at = next;
     }

@@ -5,7 +5,7 @@ use super::wheel::Wheel;
 use super::{Marks, Parcel, Step};
 use crate::error::SettingsError;
 use crate::errors::Errors;
-use crate::link::{LinkEvent, LinkOutput, LinkSettings, LinkStats, ManagedLink, QueueLimit};
+use crate::link::{LinkEvent, LinkOutput, LinkSettings, LinkStats, LinkStatus, ManagedLink, QueueLimit};
 use crate::link_number::LinkNumber;
 use crate::queue::{Discipline, Ecn, Packet};
 use guestright_engine::{Agenda, Instant, Nanos, Pool, Streams};

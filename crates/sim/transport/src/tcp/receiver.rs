@@ -194,10 +194,8 @@ impl Receiver {
     /// Bytes of the IP packet that carries `segment`.
     #[must_use]
     pub fn packet_bytes(&self, segment: &Segment) -> u32 {
-        if segment.flags.syn && self.settings.syn_packet {
-            return self.settings.header_bytes;
-        }
-        packet_bytes(segment, self.settings.header_bytes, self.settings.timestamps)
+        let settings = &self.settings;
+        packet_bytes(segment, settings.header_bytes, settings.timestamps, settings.syn_packet)
     }
 
     /// A segment of the sender has arrived.

@@ -145,7 +145,11 @@ pub(super) const TIMESTAMPS_BYTES: u32 = 12;
 /// Bytes of the option for the largest segment, in a SYN.
 pub(super) const SYN_BYTES: u32 = 4;
 
-pub(crate) fn packet_bytes(segment: &Segment, header_bytes: u32, timestamps: bool) -> u32 {
+/// Bytes of the IP packet that carries `segment`; with `syn_packet`, one that opens a connection is headers alone.
+pub(crate) fn packet_bytes(segment: &Segment, header_bytes: u32, timestamps: bool, syn_packet: bool) -> u32 {
+    if segment.flags.syn && syn_packet {
+        return header_bytes;
+    }
     let options =
         if timestamps { TIMESTAMPS_BYTES } else { 0 } + if segment.flags.syn { SYN_BYTES } else { 0 };
     header_bytes + options + segment.sack.option_bytes() + u32::from(segment.len)

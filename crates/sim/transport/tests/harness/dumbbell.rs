@@ -5,7 +5,7 @@
 use guestright_congestion::Controller;
 use guestright_engine::{Instant, Nanos, Part, Pool, Queue, Streams};
 use guestright_transport::{
-    Flow, Link, LinkEvent, LinkNumber, LinkSettings, Receiver, ReceiverSettings, Segment, Sender,
+    Flow, Link, LinkEvent, LinkNumber, LinkSettings, LinkStatus, Receiver, ReceiverSettings, Segment, Sender,
     SenderSettings, SettingsError, TcpEvent, Timer,
 };
 use guestright_units::Seed;

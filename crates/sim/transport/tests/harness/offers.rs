@@ -5,7 +5,8 @@ mod between;
 use between::At;
 use guestright_engine::{Instant, Key, Nanos, Pool, Queue, Streams};
 use guestright_transport::{
-    AnyLink, Discipline, Ecn, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, Packet,
+    AnyLink, Discipline, Ecn, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, LinkStatus,
+    Packet,
 };
 use guestright_units::Seed;
 

@@ -4,7 +4,7 @@ use guestright_congestion::{Reno, RenoSettings};
 use guestright_engine::{Instant, Key, Nanos, Part, Pool, Queue};
 use guestright_experiment::SettingError;
 use guestright_transport::{
-    Flow, Link, LinkEvent, LinkNumber, LinkSettings, Receiver, ReceiverSettings, Segment, Sender,
+    Flow, Link, LinkEvent, LinkNumber, LinkSettings, LinkStatus, Receiver, ReceiverSettings, Segment, Sender,
     SenderSettings, SenderState, TcpEvent,
 };
 

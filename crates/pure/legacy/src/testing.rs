@@ -4,6 +4,7 @@ use guestright_units::{Micros, Time};
 use guestright_voice::playout::Sound;
 use guestright_voice::session::Frame;
 use guestright_voice::tool::{Event, Tool, ToolError};
+use proptest::prelude::prop;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -51,6 +52,28 @@ pub(crate) struct Feed {
 
 pub(crate) fn address(end: usize) -> SocketAddr {
     ([192, 0, 2, u8::try_from(end).unwrap() + 1], 2074).into()
+}
+
+/// What somebody does to each datagram on the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Damage {
+    /// The byte that is changed, and behind which the datagram then ends too.
+    pub(crate) place: prop::sample::Index,
+    pub(crate) with: u8,
+}
+
+impl Damage {
+    /// The caller sends a frame, and the callee gets it changed, and then cut off as well.
+    pub(crate) fn pass(self, [caller, callee]: [&mut dyn Tool; 2], frame: &Frame<'_>, now: Time) {
+        caller.handle_frame(frame, now);
+        while let Some(sent) = caller.poll_transmit() {
+            let mut changed = sent.bytes.clone();
+            let place = self.place.index(changed.len());
+            changed[place] ^= self.with;
+            let _ = callee.handle_datagram(&changed, address(0), now);
+            let _ = callee.handle_datagram(&changed[..place], address(0), now);
+        }
+    }
 }
 
 /// A frame with its number in it, no two of which are equal or alike.

@@ -37,7 +37,7 @@ use rand_chacha::ChaCha20Rng;
 use receiver::{Origin, Receiver};
 use reports::Reports;
 use sender::Sender;
-use statistics::Statistics;
+use statistics::{Sources, Statistics};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
@@ -311,7 +311,10 @@ impl Session {
             self.drain_agreement();
         }
         self.report_if_due(now);
-        while let Some(row) = self.statistics.row_if_over(now, &self.receiver, &self.playout, &self.reports) {
+        while let Some(row) = self.statistics.row_if_over(
+            now,
+            &Sources { receiver: &self.receiver, playout: &self.playout, reports: &self.reports },
+        ) {
             push(&mut self.rows, row);
         }
     }
@@ -347,7 +350,10 @@ impl Session {
     /// The figures of the call so far.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        self.statistics.summary(&self.sender, &self.receiver, &self.playout, &self.reports)
+        self.statistics.summary(
+            &self.sender,
+            &Sources { receiver: &self.receiver, playout: &self.playout, reports: &self.reports },
+        )
     }
 
     /// Hold and resume. What was learnt and counted stays, and so do the keys.
@@ -734,7 +740,10 @@ impl Session {
         let ssrc = self.sender.ssrc();
         let name = Part::Description(vec![(ssrc, Some(self.config.canonical_name.clone()))]);
         self.send_rtcp(&[report, name, Part::Goodbye(vec![ssrc])], now);
-        while let Some(row) = self.statistics.row_at_end(now, &self.receiver, &self.playout, &self.reports) {
+        while let Some(row) = self.statistics.row_at_end(
+            now,
+            &Sources { receiver: &self.receiver, playout: &self.playout, reports: &self.reports },
+        ) {
             push(&mut self.rows, row);
         }
     }

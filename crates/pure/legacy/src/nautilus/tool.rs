@@ -4,7 +4,7 @@ use super::key::{CallKey, Direction};
 use super::message::{Message, MessageError, NUMBER_MAX};
 use super::{CODEC_BYTES, PACKET_SAMPLES};
 use guestright_units::{Micros, Seed, Time};
-use guestright_voice::playout::{self, Fate, Fixed, Incoming, Output, Playout, Sound};
+use guestright_voice::playout::{self, Fixed, Incoming, Output, Playout, Sound};
 use guestright_voice::session::{Frame, Heard};
 use guestright_voice::tool::{Connected, Ending, Event, Side, Summary, Tool, ToolError, Transmit};
 use rand::SeedableRng as _;
@@ -164,16 +164,8 @@ impl Nautilus {
             arrived: now,
         };
         let fate = self.playout.insert(&packet);
-        let heard = Heard {
-            sequence: u16::from_be_bytes([high, low]),
-            timestamp: number.wrapping_mul(TICKS),
-            marker: false,
-            payload_type: PAYLOAD_TYPE,
-            payload_bytes: CODEC_BYTES,
-            arrival: now,
-            delay: None,
-            is_duplicate: fate == Fate::Duplicate,
-        };
+        let sequence = u16::from_be_bytes([high, low]);
+        let heard = Heard::new(&packet, sequence, number.wrapping_mul(TICKS), fate);
         push(&mut self.heard, heard);
         Ok(())
     }

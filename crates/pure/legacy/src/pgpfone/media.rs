@@ -3,7 +3,7 @@
 use super::codec::{Codec, TIMESTAMP_LEN};
 use super::playpoint::Playpoint;
 use guestright_units::{Micros, Time};
-use guestright_voice::playout::{Config, Fate, Incoming, Playout};
+use guestright_voice::playout::{Config, Incoming, Playout};
 use guestright_voice::session::Heard;
 use guestright_wire::rtp::WidenTimestamp;
 
@@ -58,7 +58,7 @@ impl Media {
             return None;
         }
         let timestamp = u32::from_be_bytes(*timestamp);
-        let fate = self.playout.insert(&Incoming {
+        let packet = Incoming {
             sequence: sequence.into(),
             timestamp: self.clock.place(timestamp),
             marker: false,
@@ -66,18 +66,10 @@ impl Media {
             is_noise: false,
             payload,
             arrived: now,
-        });
+        };
+        let fate = self.playout.insert(&packet);
         let [.., high, low] = sequence.to_be_bytes();
-        Some(Heard {
-            sequence: u16::from_be_bytes([high, low]),
-            timestamp,
-            marker: false,
-            payload_type: 0,
-            payload_bytes: payload.len(),
-            arrival: now,
-            delay: None,
-            is_duplicate: fate == Fate::Duplicate,
-        })
+        Some(Heard::new(&packet, u16::from_be_bytes([high, low]), timestamp, fate))
     }
 }
 

@@ -2,7 +2,7 @@ use super::receiver::Receiver;
 use super::reports::Reports;
 use super::sender::Sender;
 use super::{Delay, DelaySource};
-use crate::playout::{Counts, Fate, Playout};
+use crate::playout::{Counts, Fate, Incoming, Playout};
 use crate::reports::Reception;
 use guestright_units::{Micros, Time};
 
@@ -23,6 +23,24 @@ pub struct Heard {
     pub delay: Option<Delay>,
     /// It came before.
     pub is_duplicate: bool,
+}
+
+impl Heard {
+    /// What became of `packet` in a buffer. The numbers are those in the packet, which the buffer has widened; how long it
+    /// was on its way is not known.
+    #[must_use]
+    pub fn new(packet: &Incoming<'_>, sequence: u16, timestamp: u32, fate: Fate) -> Self {
+        Self {
+            sequence,
+            timestamp,
+            marker: packet.marker,
+            payload_type: packet.payload_type,
+            payload_bytes: packet.payload.len(),
+            arrival: packet.arrived,
+            delay: None,
+            is_duplicate: fate == Fate::Duplicate,
+        }
+    }
 }
 
 /// What a second was like. Every count is of this second alone.
@@ -94,6 +112,14 @@ pub struct Summary {
     pub reports: u64,
 }
 
+/// The parts of a session that know what becomes of packets that come.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    pub(super) receiver: &'a Receiver,
+    pub(super) playout: &'a Playout,
+    pub(super) reports: &'a Reports,
+}
+
 #[derive(Debug)]
 pub(super) struct Statistics {
     start: Time,
@@ -161,34 +187,23 @@ impl Statistics {
         self.start + ROW
     }
 
-    pub(super) fn row_if_over(
-        &mut self,
-        now: Time,
-        receiver: &Receiver,
-        playout: &Playout,
-        reports: &Reports,
-    ) -> Option<Row> {
+    pub(super) fn row_if_over(&mut self, now: Time, sources: &Sources<'_>) -> Option<Row> {
         if now < self.row_end() {
             return None;
         }
         let behind = now.since(self.start).0 / ROW.0;
         let end = if behind > ROWS_BEHIND_MAX { now } else { self.row_end() };
-        Some(self.row(end, receiver, playout, reports))
+        Some(self.row(end, sources))
     }
 
     /// The rest of a second, at the end of the call.
-    pub(super) fn row_at_end(
-        &mut self,
-        now: Time,
-        receiver: &Receiver,
-        playout: &Playout,
-        reports: &Reports,
-    ) -> Option<Row> {
-        let whole = self.row_if_over(now, receiver, playout, reports);
-        whole.or_else(|| (now > self.start).then(|| self.row(now, receiver, playout, reports)))
+    pub(super) fn row_at_end(&mut self, now: Time, sources: &Sources<'_>) -> Option<Row> {
+        let whole = self.row_if_over(now, sources);
+        whole.or_else(|| (now > self.start).then(|| self.row(now, sources)))
     }
 
-    fn row(&mut self, end: Time, receiver: &Receiver, playout: &Playout, reports: &Reports) -> Row {
+    fn row(&mut self, end: Time, sources: &Sources<'_>) -> Row {
+        let Sources { receiver, playout, reports } = *sources;
         let counts = playout.counts();
         let expected = self.expected_before + self.expected();
         let mean = self.delay_sum.checked_div(self.delay_count).and_then(|mean| i64::try_from(mean).ok());
@@ -220,13 +235,8 @@ impl Statistics {
         row
     }
 
-    pub(super) fn summary(
-        &self,
-        sender: &Sender,
-        receiver: &Receiver,
-        playout: &Playout,
-        reports: &Reports,
-    ) -> Summary {
+    pub(super) fn summary(&self, sender: &Sender, sources: &Sources<'_>) -> Summary {
+        let Sources { receiver, playout, reports } = *sources;
         Summary {
             sent: sender.packets,
             sent_octets: sender.octets,

@@ -78,7 +78,7 @@ impl Tool for Plain {
         let number = u32::from_be_bytes(*number);
         if !payload.is_empty() {
             let timestamp = number.wrapping_mul(160);
-            self.playout.insert(&Incoming {
+            let packet = Incoming {
                 sequence: number.into(),
                 timestamp: timestamp.into(),
                 marker: false,
@@ -86,17 +86,9 @@ impl Tool for Plain {
                 is_noise: false,
                 payload,
                 arrived: now,
-            });
-            self.heard.push(Heard {
-                sequence: u16::try_from(number).unwrap(),
-                timestamp,
-                marker: false,
-                payload_type: 0,
-                payload_bytes: payload.len(),
-                arrival: now,
-                delay: None,
-                is_duplicate: false,
-            });
+            };
+            let fate = self.playout.insert(&packet);
+            self.heard.push(Heard::new(&packet, u16::try_from(number).unwrap(), timestamp, fate));
         }
         Ok(())
     }

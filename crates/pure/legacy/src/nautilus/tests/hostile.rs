@@ -1,7 +1,7 @@
 use super::{PHRASE, connected, phrase, tool};
 use crate::nautilus::message::{Message, Offer};
 use crate::nautilus::{CODEC_BYTES, Cipher};
-use crate::testing::{address, frame};
+use crate::testing::{Damage, address, frame};
 use guestright_units::{Micros, Time};
 use guestright_voice::session::Frame;
 use guestright_voice::tool::Tool as _;
@@ -70,14 +70,8 @@ proptest! {
             now = now + Micros(later.min(200_000));
             let payload = frame(u32::try_from(number).unwrap(), CODEC_BYTES);
             let duration = Micros(180_000);
-            caller.handle_frame(&Frame { payload: &payload, duration, is_speech: true, noise_level: 60 }, now);
-            while let Some(sent) = caller.poll_transmit() {
-                let mut changed = sent.bytes.clone();
-                let place = place.index(changed.len());
-                changed[place] ^= with;
-                let _ = callee.handle_datagram(&changed, address(0), now);
-                let _ = callee.handle_datagram(&changed[..place], address(0), now);
-            }
+            let frame = Frame { payload: &payload, duration, is_speech: true, noise_level: 60 };
+            Damage { place, with }.pass([&mut caller, &mut callee], &frame, now);
             callee.poll_sound(now);
             prop_assert!(callee.is_ready(), "nobody can end it without the key");
         }

@@ -4,7 +4,7 @@ use super::{all, config, tool};
 use crate::speak_freely::cipher::Key;
 use crate::speak_freely::packet::{Label, Sound};
 use crate::speak_freely::{Cipher, Form, Protocol, control, rtp};
-use crate::testing::{address, frame};
+use crate::testing::{Damage, address, frame};
 use guestright_units::{Micros, Time};
 use guestright_voice::playout;
 use guestright_voice::session::Frame;
@@ -85,14 +85,8 @@ proptest! {
             now = now + Micros(later);
             let payload = frame(u32::try_from(number).unwrap(), bytes);
             let duration = Micros(100_000);
-            caller.handle_frame(&Frame { payload: &payload, duration, is_speech: true, noise_level: 60 }, now);
-            while let Some(sent) = caller.poll_transmit() {
-                let mut changed = sent.bytes.clone();
-                let place = place.index(changed.len());
-                changed[place] ^= with;
-                let _ = callee.handle_datagram(&changed, address(0), now);
-                let _ = callee.handle_datagram(&changed[..place], address(0), now);
-            }
+            let frame = Frame { payload: &payload, duration, is_speech: true, noise_level: 60 };
+            Damage { place, with }.pass([&mut caller, &mut callee], &frame, now);
             callee.handle_timeout(now);
             if let playout::Sound::Play { payload, .. } = callee.poll_sound(now).sound {
                 prop_assert!(form.samples(payload.len()).is_some());

@@ -20,11 +20,15 @@ pub trait Opening: Debug + Send {
     /// Why it was dropped; it has changed nothing.
     fn handle_datagram(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError>;
 
-    /// Time has passed.
-    fn handle_timeout(&mut self, now: Time);
+    /// Time has passed. One that waits for nothing leaves this and [`Opening::poll_timeout`] as they are.
+    fn handle_timeout(&mut self, now: Time) {
+        let _ = now;
+    }
 
     /// When it wants [`Opening::handle_timeout`].
-    fn poll_timeout(&self) -> Option<Time>;
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
 
     /// The next datagram to send.
     fn poll_transmit(&mut self) -> Option<Transmit>;

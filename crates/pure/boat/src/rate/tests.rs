@@ -123,6 +123,14 @@ fn ways(bytes_per_second: std::ops::RangeInclusive<u64>, overhead: u64) -> impl 
     )
 }
 
+fn settles_at_two_thousand(way: Way, start: usize, seed: u64) -> Result<(), TestCaseError> {
+    let rates = call(|_| way, LADDER[start], 330, seed);
+    let (most, leaves) = settled(&rates[30..]);
+    prop_assert!(leaves <= 1, "{way:?}: leaves {} by {leaves} steps: {rates:?}", LADDER[most]);
+    prop_assert!((1_400..=2_000).contains(&LADDER[most]), "{way:?}: settles at {}", LADDER[most]);
+    Ok(())
+}
+
 proptest! {
     /// The line carries 2,000 bytes of the codec a second: what else is sent comes on top.
     #[test]
@@ -131,10 +139,7 @@ proptest! {
         start in 1..LADDER.len(),
         seed: u64,
     ) {
-        let rates = call(|_| way, LADDER[start], 330, seed);
-        let (most, leaves) = settled(&rates[30..]);
-        prop_assert!(leaves <= 1, "{way:?}: leaves {} by {leaves} steps: {rates:?}", LADDER[most]);
-        prop_assert!((1_400..=2_000).contains(&LADDER[most]), "{way:?}: settles at {}", LADDER[most]);
+        settles_at_two_thousand(way, start, seed)?;
     }
 
     /// The same with everything on the wire: 2,000 bytes for sound and 1,350 for 25 packets.
@@ -144,10 +149,7 @@ proptest! {
         start in 1..LADDER.len(),
         seed: u64,
     ) {
-        let rates = call(|_| way, LADDER[start], 330, seed);
-        let (most, leaves) = settled(&rates[30..]);
-        prop_assert!(leaves <= 1, "{way:?}: leaves {} by {leaves} steps: {rates:?}", LADDER[most]);
-        prop_assert!((1_400..=2_000).contains(&LADDER[most]), "{way:?}: settles at {}", LADDER[most]);
+        settles_at_two_thousand(way, start, seed)?;
     }
 
     /// 2,000 bytes a second on the wire are 1,350 for 25 packets and 650 for sound: less than the lowest step.

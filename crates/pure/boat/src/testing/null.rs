@@ -169,12 +169,6 @@ impl Opening for Ready {
         Err(ToolError::OutOfTurn("there is a seal already"))
     }
 
-    fn handle_timeout(&mut self, _: Time) {}
-
-    fn poll_timeout(&self) -> Option<Time> {
-        None
-    }
-
     fn poll_transmit(&mut self) -> Option<Transmit> {
         None
     }

@@ -235,10 +235,6 @@ impl Opening for Repeats {
         self.answers.push(Transmit { to: from, bytes: b"answer".to_vec() });
         Ok(())
     }
-    fn handle_timeout(&mut self, _: Time) {}
-    fn poll_timeout(&self) -> Option<Time> {
-        None
-    }
     fn poll_transmit(&mut self) -> Option<Transmit> {
         self.answers.pop()
     }
@@ -273,10 +269,6 @@ fn an_opening_that_fails_ends_the_call() {
     impl Opening for Fails {
         fn handle_datagram(&mut self, _: &[u8], _: SocketAddr, _: Time) -> Result<(), ToolError> {
             Ok(())
-        }
-        fn handle_timeout(&mut self, _: Time) {}
-        fn poll_timeout(&self) -> Option<Time> {
-            None
         }
         fn poll_transmit(&mut self) -> Option<Transmit> {
             None

@@ -16,7 +16,8 @@
 )]
 
 use guestright_reciprocity::{
-    Basis, Ended, Graph, Judge, JudgeConfig, Limits, PerMille, Policy, Query, Scratch, StrangerCounters,
+    Basis, Ended, Graph, Judge, JudgeConfig, Limits, PerMille, Policy, Query, Request, Scratch,
+    StrangerCounters,
 };
 use guestright_units::{Bytes, TeamId};
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -174,7 +175,8 @@ fn judge(graph: &Graph, scratch: &mut Scratch, visits: &[(TeamId, TeamId)]) {
         row(
             &format!("{name}, {} arcs, visits", Limits::default().arcs_max),
             &run(visits, |p, c| {
-                let decision = judge.decide(graph, scratch, p, c, REQUEST, &mut rng);
+                let request = Request { provider: p, consumer: c, bytes: REQUEST };
+                let decision = judge.decide(graph, scratch, request, &mut rng);
                 !matches!(decision.basis, Basis::Flow { exact: false, .. })
             }),
         );

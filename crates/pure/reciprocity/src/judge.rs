@@ -72,10 +72,11 @@ pub struct Judge {
 
 /// Who asks whom for how much.
 #[derive(Clone, Copy, Debug)]
-struct Request {
-    provider: TeamId,
-    consumer: TeamId,
-    bytes: Bytes,
+pub struct Request {
+    pub provider: TeamId,
+    pub consumer: TeamId,
+    /// About so much.
+    pub bytes: Bytes,
 }
 
 /// What a request weighs, with the paths of credit and debt as far as they were asked for.
@@ -123,7 +124,7 @@ impl Judge {
         self.strangers.decay();
     }
 
-    /// Whether `provider` serves `consumer`, which asks for about `request` bytes.
+    /// Whether the provider serves the consumer.
     ///
     /// `rng` is drawn from once if the consumer is a stranger and the provider has its credit, or if the rule is
     /// [`GrantRule::ByProbability`] and a ratio was reckoned; otherwise not at all.
@@ -131,12 +132,9 @@ impl Judge {
         &self,
         graph: &Graph,
         scratch: &mut Scratch,
-        provider: TeamId,
-        consumer: TeamId,
-        request: Bytes,
+        request: Request,
         rng: &mut impl Rng,
     ) -> Decision {
-        let request = Request { provider, consumer, bytes: request };
         let Weighed { basis, ind, .. } = self.weigh(graph, scratch, request, false);
         Decision { verdict: self.verdict(basis, ind, rng), ind, basis }
     }
@@ -146,12 +144,10 @@ impl Judge {
         &self,
         graph: &Graph,
         scratch: &mut Scratch,
-        provider: TeamId,
-        consumer: TeamId,
-        request: Bytes,
+        request: Request,
         rng: &mut impl Rng,
     ) -> Explanation {
-        let request = Request { provider, consumer, bytes: request };
+        let Request { provider, consumer, .. } = request;
         let Weighed { basis, ind, owed_to_consumer, owed_by_consumer } =
             self.weigh(graph, scratch, request, true);
         let decision = Decision { verdict: self.verdict(basis, ind, rng), ind, basis };

@@ -30,7 +30,7 @@ pub use decision::{Basis, Decision, Verdict};
 pub use explanation::Explanation;
 pub use flow::{Ended, Flow, FlowPath, Limits, Query, Scratch};
 pub use graph::{Edge, Graph, GraphConfig};
-pub use judge::{GrantRule, Judge, JudgeConfig, RequestWeight};
+pub use judge::{GrantRule, Judge, JudgeConfig, Request, RequestWeight};
 pub use permille::PerMille;
 pub use policy::{Ind, Policy};
 pub use strangers::{StrangerConfig, StrangerCounters, Strangers};

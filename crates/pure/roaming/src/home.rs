@@ -15,7 +15,7 @@ use admission::Admission;
 use decision::Question;
 use guestright_identity::{Certificate, KeyId, RevocationList, Role};
 use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
-use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Scratch, StrangerCounters};
+use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Request, Scratch, StrangerCounters};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -361,7 +361,8 @@ impl TeamServer {
 
     /// How a request would be decided now, with the chains of debts behind it.
     pub fn explain(&mut self, consumer: TeamId, request: Bytes, rng: &mut impl CryptoRng) -> Explanation {
-        self.judge.explain(&self.graph, &mut self.scratch, self.team, consumer, request, rng)
+        let request = Request { provider: self.team, consumer, bytes: request };
+        self.judge.explain(&self.graph, &mut self.scratch, request, rng)
     }
 
     /// The receipt graph as this team knows it.

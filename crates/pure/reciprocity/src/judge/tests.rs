@@ -22,8 +22,11 @@ fn judge(policy: Policy) -> Judge {
 
 fn decide(judge: &Judge, graph: &Graph, consumer: u8, megabytes: u64) -> Decision {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let request = Bytes(megabytes * MB);
-    judge.decide(graph, &mut Scratch::new(), team(HOST), team(consumer), request, &mut rng)
+    judge.decide(graph, &mut Scratch::new(), from_host(consumer, Bytes(megabytes * MB)), &mut rng)
+}
+
+fn from_host(consumer: u8, bytes: Bytes) -> Request {
+    Request { provider: team(HOST), consumer: team(consumer), bytes }
 }
 
 /// A village: 1 gave much, 2 gave a little, 3 only took. All of it with the host or next door to it.
@@ -109,7 +112,7 @@ fn an_established_host_serves_some_strangers() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut share = |judge: &Judge| {
         let mut scratch = Scratch::new();
-        let mut ask = || judge.decide(&graph, &mut scratch, team(HOST), team(99), Bytes(MB), &mut rng);
+        let mut ask = || judge.decide(&graph, &mut scratch, from_host(99, Bytes(MB)), &mut rng);
         (0..2_000).filter(|_| ask().verdict == Verdict::Granted(ServiceClass::Lowest)).count()
     };
     assert!((900..1_100).contains(&share(&judge)), "half of them at first");
@@ -172,7 +175,7 @@ fn in_paper_mode_the_ratio_is_a_probability() {
     judge.config.rule = GrantRule::ByProbability;
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut scratch = Scratch::new();
-    let mut ask = || judge.decide(&graph, &mut scratch, team(HOST), team(2), Bytes(0), &mut rng).verdict;
+    let mut ask = || judge.decide(&graph, &mut scratch, from_host(2, Bytes(0)), &mut rng).verdict;
     let granted = (0..3_000).filter(|_| ask() == Verdict::Granted(ServiceClass::Low)).count();
     assert!((900..1_100).contains(&granted), "{granted} of 3000 at a ratio of one third");
 }
@@ -195,12 +198,12 @@ fn an_explanation_shows_both_ways_and_agrees_with_the_decision() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for consumer in 0..6 {
         let mut scratch = Scratch::new();
-        let why = judge.explain(&graph, &mut scratch, team(HOST), team(consumer), Bytes(50 * MB), &mut rng);
+        let why = judge.explain(&graph, &mut scratch, from_host(consumer, Bytes(50 * MB)), &mut rng);
         let decision = decide(&judge, &graph, consumer, 50);
         assert_eq!((why.decision.ind, why.decision.basis), (decision.ind, decision.basis));
     }
     let mut scratch = Scratch::new();
-    let why = judge.explain(&graph, &mut scratch, team(HOST), team(3), Bytes(MB), &mut rng);
+    let why = judge.explain(&graph, &mut scratch, from_host(3, Bytes(MB)), &mut rng);
     let lines = why.lines(|id| format!("T{}", id.0[0]));
     assert_eq!(
         lines[1..],

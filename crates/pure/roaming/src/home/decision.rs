@@ -4,7 +4,7 @@ use super::{Event, TeamServer, Token, Waiting};
 use crate::message::{Code, Message, Reference, Update};
 use guestright_identity::{Certificate, IdentityError, Role};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
-use guestright_reciprocity::{Basis, Edge, Verdict};
+use guestright_reciprocity::{Basis, Edge, Request, Verdict};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 
@@ -177,7 +177,8 @@ impl TeamServer {
             let (graph, team) = (&self.graph, self.team);
             self.strangers.retain(|&stranger| graph.capacity(stranger, team) > Bytes(0));
         }
-        let decision = self.judge.decide(&self.graph, &mut self.scratch, self.team, consumer, request, rng);
+        let request = Request { provider: self.team, consumer, bytes: request };
+        let decision = self.judge.decide(&self.graph, &mut self.scratch, request, rng);
         let stranger = matches!(decision.basis, Basis::Stranger { .. });
         let grant = match decision.verdict {
             Verdict::Granted(class) => Some(class),

@@ -5,7 +5,7 @@ mod config;
 mod search;
 
 use crate::limit::{Pace, Paces};
-use crate::message::Unchecked;
+use crate::message::{Ended, Unchecked};
 use crate::{
     Address, Admission, Book, BookError, Contact, FindError, HomeHint, Message, MessageError, Outcome,
     Record, Source,
@@ -163,9 +163,7 @@ impl Directory {
             Ok(Unchecked::Answer { reference, record }) => {
                 self.take_answer(link, home, reference, &record, now)
             }
-            Ok(Unchecked::Ended { reference, outcome, retry_after }) => {
-                self.take_end(link, home, reference, outcome, retry_after, now);
-            }
+            Ok(Unchecked::Ended(ended)) => self.take_end(link, home, ended, now),
             Err(error) => self.refuse(link, "malformed", error.to_string()),
         }
     }
@@ -314,20 +312,13 @@ impl Directory {
         self.serve_searches(now);
     }
 
-    fn take_end(
-        &mut self,
-        link: LinkId,
-        home: KeyId,
-        reference: u64,
-        outcome: Outcome,
-        retry_after: u64,
-        now: Time,
-    ) {
+    fn take_end(&mut self, link: LinkId, home: KeyId, ended: Ended, now: Time) {
+        let Ended { reference, outcome, .. } = ended;
         if self.searches.asked(link, reference).is_some() {
             self.searches.answered(link, reference, home, Answered::Nothing(outcome), &self.config, now);
             return self.serve_searches(now);
         }
-        if !self.take_announced(link, home, reference, outcome, retry_after, now) {
+        if !self.take_announced(link, home, ended, now) {
             self.refuse(link, "not-asked", "an end of nothing that we began".to_owned());
         }
     }

@@ -96,8 +96,16 @@ impl Message {
 pub(crate) enum Unchecked {
     Ask { reference: u64, member: KeyId },
     Answer { reference: u64, record: Vec<u8> },
-    Ended { reference: u64, outcome: Outcome, retry_after: u64 },
+    Ended(Ended),
     Announce { reference: u64, record: Vec<u8> },
+}
+
+/// What became of what the reference is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) reference: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) retry_after: u64,
 }
 
 impl Unchecked {
@@ -117,11 +125,11 @@ impl Unchecked {
             (2, [record]) => {
                 Self::Answer { reference, record: cose::bytes(record, "a record is bytes")?.to_vec() }
             }
-            (3, [outcome, retry_after]) => Self::Ended {
+            (3, [outcome, retry_after]) => Self::Ended(Ended {
                 reference,
                 outcome: Outcome::from_number(cose::number(outcome, "an outcome is a number")?)?,
                 retry_after: cose::number(retry_after, "seconds are a number")?,
-            },
+            }),
             (4, [record]) => {
                 Self::Announce { reference, record: cose::bytes(record, "a record is bytes")?.to_vec() }
             }
@@ -135,7 +143,7 @@ impl Unchecked {
             Self::Answer { reference, record } => {
                 Message::Answer { reference, record: Record::parse(&record)? }
             }
-            Self::Ended { reference, outcome, retry_after } => {
+            Self::Ended(Ended { reference, outcome, retry_after }) => {
                 Message::Ended { reference, outcome, retry_after }
             }
             Self::Announce { reference, record } => {

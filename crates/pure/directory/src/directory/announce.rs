@@ -1,6 +1,7 @@
 //! Records of our own members, handed to peers.
 
 use super::{Directory, Event, LinkId};
+use crate::message::Ended;
 use crate::{Message, Outcome};
 use guestright_identity::KeyId;
 use guestright_units::{Micros, Time};
@@ -78,15 +79,8 @@ impl Directory {
     }
 
     /// A peer says what it did; whether that belongs to something we sent.
-    pub(super) fn take_announced(
-        &mut self,
-        link: LinkId,
-        home: KeyId,
-        reference: u64,
-        outcome: Outcome,
-        retry_after: u64,
-        now: Time,
-    ) -> bool {
+    pub(super) fn take_announced(&mut self, link: LinkId, home: KeyId, ended: Ended, now: Time) -> bool {
+        let Ended { reference, outcome, retry_after } = ended;
         let Some(sent) = self.announcements.sent.get_mut(&reference).filter(|sent| sent.link == link) else {
             return false;
         };

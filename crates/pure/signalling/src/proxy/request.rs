@@ -9,8 +9,8 @@ use super::hint::read_card;
 use super::legs::{Legs, Side};
 use super::media::{Exchange, Media};
 use super::rewrite::{
-    Answer, NewRequest, SDP, Tags, allowed, body_kind, build_response, complete_request, hops, is_carried,
-    outside, unsupported,
+    Answer, NewRequest, Outgoing, SDP, Tags, allowed, body_kind, build_response, complete_request, hops,
+    is_carried, outside, unsupported,
 };
 use crate::names::{Target, parse_key};
 use crate::peer::{Party, Peer};
@@ -28,6 +28,15 @@ struct Caller {
     shown: NameAddress,
     /// Where the caller wants requests.
     target: Uri,
+}
+
+/// A request within a call, on its way to the other side.
+struct Onward<'a> {
+    method: &'a Method,
+    basics: &'a Basics,
+    message: &'a Message,
+    hops: u32,
+    body: Vec<u8>,
 }
 
 /// Who another home says that calls.
@@ -402,20 +411,11 @@ impl Proxy {
     /// Sends a request within a call to the other side.
     fn forward_in_call(&mut self, leg: LegId, request: &Request, hops: u32, body: Vec<u8>, now: Time) {
         let Request { key, basics, message, .. } = request;
-        let branch = self.branch();
         let Some(call) = self.calls.get_mut(leg.call) else { return };
-        call.alive = now;
-        let side = leg.side.other();
-        call.legs[side].sequence = call.legs[side].sequence.max(basics.sequence);
-        let mut outgoing = self.rewriter.build_request(NewRequest {
-            method: &key.method,
-            leg: &call.legs[side],
-            route: &call.route(side, basics.to.tag()),
-            tags: basics.tags(),
-            branch: &branch,
-            sequence: basics.sequence,
-        });
-        complete_request(&mut outgoing.message, message, hops, body);
+        let sequence = &mut call.legs[leg.side.other()].sequence;
+        *sequence = (*sequence).max(basics.sequence);
+        let onward = Onward { method: &key.method, basics, message, hops, body };
+        let Some(outgoing) = self.build_onward(leg, onward, now) else { return };
         match self.send(outgoing, now) {
             Some(client) => self.contexts.add_branch(key, leg.call, client),
             None => return self.reply(key, &Answer::new(503, "Too Busy"), now),
@@ -439,12 +439,20 @@ impl Proxy {
                 Err(_) => return self.hang_up_call(leg.call, "the answer was refused", now),
             }
         };
+        let onward = Onward { method: &Method::Ack, basics: &basics, message, hops, body };
+        let Some(outgoing) = self.build_onward(leg, onward, now) else { return };
+        self.transactions.send_directly(outgoing.peer, outgoing.message.emit());
+    }
+
+    /// A request within a call, as the other side is to have it; nothing if the call is gone.
+    fn build_onward(&mut self, leg: LegId, onward: Onward<'_>, now: Time) -> Option<Outgoing> {
+        let Onward { method, basics, message, hops, body } = onward;
         let branch = self.branch();
-        let Some(call) = self.calls.get_mut(leg.call) else { return };
+        let call = self.calls.get_mut(leg.call)?;
         call.alive = now;
         let side = leg.side.other();
         let mut outgoing = self.rewriter.build_request(NewRequest {
-            method: &Method::Ack,
+            method,
             leg: &call.legs[side],
             route: &call.route(side, basics.to.tag()),
             tags: basics.tags(),
@@ -452,7 +460,7 @@ impl Proxy {
             sequence: basics.sequence,
         });
         complete_request(&mut outgoing.message, message, hops, body);
-        self.transactions.send_directly(outgoing.peer, outgoing.message.emit());
+        Some(outgoing)
     }
 
     /// The leg of a call that a request within a dialog belongs to.

@@ -251,14 +251,9 @@ fn read_term(table: &mut Table<'_>, along: Option<Along>, scope: &Scope<'_>) -> 
     let places = scope.read_places(table);
     let (name, of, (mut places, lists)) = (name?, of?, places?);
     let says_cases = case.is_some() || cases.is_some();
-    let cases = match (case, cases) {
-        (Some(case), None) => vec![scope.case(&case)?],
-        (None, Some(cases)) => cases,
-        (Some(case), Some(_)) => {
-            scope.reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
-            return None;
-        }
-        (None, None) => match scope.base.case.filter(|case| scope.has_case(of, *case)) {
+    let cases = match scope.one_or_more(case, cases)? {
+        Some(cases) => cases,
+        None => match scope.base.case.filter(|case| scope.has_case(of, *case)) {
             Some(base) => vec![base],
             None => (0..scope.cases().len()).filter(|case| scope.has_case(of, *case)).collect(),
         },

@@ -114,15 +114,7 @@ fn read_mapped(table: &mut Table<'_>, scope: &Scope<'_>, claims: &[Claim]) -> Op
     match (of, claim) {
         (Some(of), None) => {
             let quantity = scope.quantity(&of)?;
-            let cases = match (case, cases) {
-                (Some(case), None) => vec![scope.case(&case)?],
-                (None, Some(cases)) => cases,
-                (Some(case), Some(_)) => {
-                    scope.reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
-                    return None;
-                }
-                (None, None) => Vec::new(),
-            };
+            let cases = scope.one_or_more(case, cases)?.unwrap_or_default();
             Some((Mapped::Number { of: quantity, cases, at: at? }, of.at))
         }
         (None, Some(claim)) => {

@@ -144,6 +144,22 @@ impl<'g> Scope<'g> {
         Some(cases)
     }
 
+    /// What `case` or `cases` names, if either is given; nothing if that is wrong.
+    pub(super) fn one_or_more(
+        &self,
+        case: Option<At<String>>,
+        cases: Option<Vec<usize>>,
+    ) -> Option<Option<Vec<usize>>> {
+        match (case, cases) {
+            (Some(case), None) => Some(Some(vec![self.case(&case)?])),
+            (None, cases) => Some(cases),
+            (Some(case), Some(_)) => {
+                self.reader.unfit(case.at, "`case` and `cases` are both there; leave one of them out");
+                None
+            }
+        }
+    }
+
     /// `at`: axes with the values at which they are held; nothing if it is wrong.
     pub(super) fn read_at(&self, table: &mut Table<'_>) -> Option<Coordinates> {
         self.read_at_key(table, "at")

@@ -41,13 +41,29 @@ fn log2(run: usize) -> u32 {
     (whole * 256 + part).saturating_sub(256)
 }
 
+/// What writer and reader know alike, plane by plane.
+struct Progress {
+    parameter: Parameter,
+    /// Coefficients of which nothing was said yet but that they are small.
+    zeros: Vec<usize>,
+    found: Vec<usize>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            parameter: Parameter::new(),
+            zeros: (0..FRAME_SAMPLES).collect(),
+            found: Vec::with_capacity(FRAME_SAMPLES),
+        }
+    }
+}
+
 /// Writes until `writer` is full or everything is said.
 pub(crate) fn write(planes: &Planes, writer: &mut Writer<'_>) {
     let top = planes.top();
     writer.bits(usize::try_from(top).unwrap_or(0), 4);
-    let mut parameter = Parameter::new();
-    let mut zeros: Vec<usize> = (0..FRAME_SAMPLES).collect();
-    let mut found = Vec::with_capacity(FRAME_SAMPLES);
+    let Progress { mut parameter, mut zeros, mut found } = Progress::new();
     for plane in below(top) {
         let refined = found.len();
         let mut from = 0;
@@ -82,9 +98,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Known {
 
 fn read_planes(reader: &mut Reader<'_>, known: &mut Known) -> Option<()> {
     let top = u32::try_from(reader.bits(4)?).ok()?;
-    let mut parameter = Parameter::new();
-    let mut zeros: Vec<usize> = (0..FRAME_SAMPLES).collect();
-    let mut found = Vec::with_capacity(FRAME_SAMPLES);
+    let Progress { mut parameter, mut zeros, mut found } = Progress::new();
     for plane in below(top) {
         let refined = found.len();
         let mut from = 0;

@@ -4,67 +4,31 @@
 
 use super::suite::Suite;
 
-/// A key, made ready for many packets.
-pub(crate) enum AeadKey {
-    #[cfg(feature = "aws-lc")]
-    AwsLc(aws_lc::Key),
-    #[cfg(any(test, not(feature = "aws-lc")))]
-    RustCrypto(rust_crypto::Key),
-}
+// A key, made ready for many packets. Both kinds have the same functions:
+// - `new(suite, key)` takes a key without its salt; nothing if the suite is none of this kind, or the key has another
+//   length.
+// - `seal(nonce, aad, text)` encrypts in place; out comes the check value.
+// - `open(nonce, aad, text, tag)` checks in constant time, and decrypts in place what passed. What did not pass is not to
+//   be used.
+#[cfg(feature = "aws-lc")]
+pub(crate) use aws_lc::Key as AeadKey;
+#[cfg(not(feature = "aws-lc"))]
+pub(crate) use rust_crypto::Key as AeadKey;
 
 pub(crate) const NONCE_LEN: usize = 12;
 pub(crate) const TAG_LEN: usize = 16;
+type Nonce = [u8; NONCE_LEN];
+type Tag = [u8; TAG_LEN];
 
 /// Somebody wrote or changed the packet who does not have the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forged;
 
-impl AeadKey {
-    /// Takes a key without its salt; nothing if the suite is none of this kind, or the key has another length.
-    #[cfg(feature = "aws-lc")]
-    pub(crate) fn new(suite: Suite, key: &[u8]) -> Option<Self> {
-        aws_lc::Key::new(suite, key).map(Self::AwsLc)
-    }
-
-    #[cfg(not(feature = "aws-lc"))]
-    pub(crate) fn new(suite: Suite, key: &[u8]) -> Option<Self> {
-        rust_crypto::Key::new(suite, key).map(Self::RustCrypto)
-    }
-
-    /// Encrypts in place; out comes the check value.
-    #[inline]
-    pub(crate) fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], text: &mut [u8]) -> [u8; TAG_LEN] {
-        match self {
-            #[cfg(feature = "aws-lc")]
-            Self::AwsLc(key) => key.seal(nonce, aad, text),
-            #[cfg(any(test, not(feature = "aws-lc")))]
-            Self::RustCrypto(key) => key.seal(nonce, aad, text),
-        }
-    }
-
-    /// Checks in constant time, and decrypts in place what passed. What did not pass is not to be used.
-    #[inline]
-    pub(crate) fn open(
-        &self,
-        nonce: [u8; NONCE_LEN],
-        aad: &[u8],
-        text: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Forged> {
-        match self {
-            #[cfg(feature = "aws-lc")]
-            Self::AwsLc(key) => key.open(nonce, aad, text, tag),
-            #[cfg(any(test, not(feature = "aws-lc")))]
-            Self::RustCrypto(key) => key.open(nonce, aad, text, tag),
-        }
-    }
-}
-
 #[cfg(feature = "aws-lc")]
 mod aws_lc {
-    use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+    use aws_lc_rs::aead::{self, AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
 
-    use super::{Forged, NONCE_LEN, Suite, TAG_LEN};
+    use super::{Forged, Nonce, Suite, Tag};
 
     pub(crate) struct Key(LessSafeKey);
 
@@ -82,8 +46,8 @@ mod aws_lc {
         }
 
         #[inline]
-        pub(crate) fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], text: &mut [u8]) -> [u8; TAG_LEN] {
-            let nonce = Nonce::assume_unique_for_key(nonce);
+        pub(crate) fn seal(&self, nonce: Nonce, aad: &[u8], text: &mut [u8]) -> Tag {
+            let nonce = aead::Nonce::assume_unique_for_key(nonce);
             let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(aad), text);
             let tag = tag.expect("a packet is far shorter than the cipher's limit");
             tag.as_ref().try_into().expect("a tag has 16 bytes")
@@ -92,12 +56,12 @@ mod aws_lc {
         #[inline]
         pub(crate) fn open(
             &self,
-            nonce: [u8; NONCE_LEN],
+            nonce: Nonce,
             aad: &[u8],
             text: &mut [u8],
-            tag: &[u8; TAG_LEN],
+            tag: &Tag,
         ) -> Result<(), Forged> {
-            let nonce = Nonce::assume_unique_for_key(nonce);
+            let nonce = aead::Nonce::assume_unique_for_key(nonce);
             let opened = self.0.open_in_place_separate_tag(nonce, Aad::from(aad), tag, text);
             opened.map(|_| ()).map_err(|_| Forged)
         }
@@ -110,7 +74,7 @@ mod rust_crypto {
     use aes_gcm::{Aes128Gcm, Aes256Gcm};
     use chacha20poly1305::ChaCha20Poly1305;
 
-    use super::{Forged, NONCE_LEN, Suite, TAG_LEN};
+    use super::{Forged, Nonce, Suite, Tag};
 
     /// In boxes, because prepared keys differ much in size, and are made once.
     pub(crate) enum Key {
@@ -135,7 +99,7 @@ mod rust_crypto {
             }
         }
 
-        pub(crate) fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], text: &mut [u8]) -> [u8; TAG_LEN] {
+        pub(crate) fn seal(&self, nonce: Nonce, aad: &[u8], text: &mut [u8]) -> Tag {
             let (nonce, text) = (nonce.into(), text.into());
             let tag = match self {
                 Self::Aes128Gcm(key) => key.encrypt_inout_detached(&nonce, aad, text),
@@ -147,10 +111,10 @@ mod rust_crypto {
 
         pub(crate) fn open(
             &self,
-            nonce: [u8; NONCE_LEN],
+            nonce: Nonce,
             aad: &[u8],
             text: &mut [u8],
-            tag: &[u8; TAG_LEN],
+            tag: &Tag,
         ) -> Result<(), Forged> {
             let (nonce, tag, text) = (nonce.into(), (*tag).into(), text.into());
             let opened = match self {
@@ -176,13 +140,13 @@ mod tests {
         fn both_libraries_give_the_same_bytes(
             suite in proptest::sample::select(&SUITES),
             key: [u8; 32],
-            nonce: [u8; NONCE_LEN],
+            nonce: Nonce,
             aad in proptest::collection::vec(any::<u8>(), 0..13),
             text in proptest::collection::vec(any::<u8>(), 0..1_600),
         ) {
             let key = &key[..suite.encryption_key_len() - super::super::suite::SALT_LEN];
             let ours = AeadKey::new(suite, key).unwrap();
-            let other = AeadKey::RustCrypto(rust_crypto::Key::new(suite, key).unwrap());
+            let other = rust_crypto::Key::new(suite, key).unwrap();
             let (mut one, mut two) = (text.clone(), text.clone());
             let tag = ours.seal(nonce, &aad, &mut one);
             prop_assert_eq!(tag, other.seal(nonce, &aad, &mut two));

@@ -4,7 +4,7 @@ use crate::SmsLinkError;
 use crate::clock::{now, sleep_until};
 use guestright_directory::TelephoneNumber;
 use guestright_units::{Micros, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -86,14 +86,38 @@ pub trait Machine: Send {
     fn submit(&mut self, number: u64, message: ToSend, now: Time);
     /// Whether it takes another message now.
     fn has_room(&self) -> bool;
+    fn queues(&mut self) -> &mut Queues;
     /// Says whether there is room for received messages; without, the network is asked to keep them.
-    fn set_receiving(&mut self, may: bool);
+    fn set_receiving(&mut self, may: bool) {
+        self.queues().receiving = may;
+    }
     /// The next bytes to send.
-    fn poll_transmit(&mut self) -> Option<Vec<u8>>;
+    fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.queues().transmits.pop_front()
+    }
     /// The next event.
-    fn poll_event(&mut self) -> Option<Event>;
+    fn poll_event(&mut self) -> Option<Event> {
+        self.queues().events.pop_front()
+    }
     /// When it wants [`Machine::handle_timeout`].
     fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// What every machine has towards the loop.
+#[derive(Debug)]
+pub struct Queues {
+    /// Bytes to send, in order.
+    pub transmits: VecDeque<Vec<u8>>,
+    /// What happened, in order.
+    pub events: VecDeque<Event>,
+    /// Whether there is room for received messages; without, the network is asked to keep them.
+    pub receiving: bool,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self { transmits: VecDeque::new(), events: VecDeque::new(), receiving: true }
+    }
 }
 
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

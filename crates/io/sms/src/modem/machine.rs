@@ -3,7 +3,7 @@
 use super::line::{Lines, Token};
 use super::trouble::{equipment_error, is_temporary, message_error};
 use crate::SmsLinkError;
-use crate::drive::{Event, Received, ToSend};
+use crate::drive::{Event, Queues, Received, ToSend};
 use guestright_directory::sms::{Alphabet, Deliver, Party, Submit, from_hex, to_hex};
 use guestright_units::{Micros, Time};
 use std::collections::VecDeque;
@@ -95,9 +95,7 @@ pub struct Machine {
     has_read: bool,
     signal: Option<u8>,
     quiet_since: Time,
-    receiving: bool,
-    transmits: VecDeque<Vec<u8>>,
-    events: VecDeque<Event>,
+    queues: Queues,
 }
 
 impl Machine {
@@ -117,12 +115,10 @@ impl Machine {
             has_read: false,
             signal: None,
             quiet_since: now,
-            receiving: true,
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
+            queues: Queues::default(),
         };
         // Escape ends a message that somebody left unfinished at its prompt.
-        machine.transmits.push_back(b"\x1b\r".to_vec());
+        machine.queues.transmits.push_back(b"\x1b\r".to_vec());
         machine.next(now);
         machine
     }
@@ -158,12 +154,12 @@ impl Machine {
             Command::Send { number, message, .. } => match pdu(message) {
                 Ok(pdu) => format!("AT+CMGS={}", pdu.len()),
                 Err(error) => {
-                    self.events.push_back(Event::Failed(*number, error));
+                    self.queues.events.push_back(Event::Failed(*number, error));
                     return self.next(now);
                 }
             },
         };
-        self.transmits.push_back((text + "\r").into_bytes());
+        self.queues.transmits.push_back((text + "\r").into_bytes());
         (self.quiet_since, self.has_read) = (now, false);
         self.current = Some((command, now + self.config.answer_max));
     }
@@ -171,7 +167,7 @@ impl Machine {
     fn next_command(&mut self) -> Option<Command> {
         // What is stored is read only while somebody takes it; the memory keeps the rest.
         let is_read = |command: &Command| matches!(command, Command::Read(_) | Command::List);
-        let index = self.todo.iter().position(|command| self.receiving || !is_read(command));
+        let index = self.todo.iter().position(|command| self.queues.receiving || !is_read(command));
         if let Some(command) = index.and_then(|index| self.todo.remove(index)) {
             return Some(command);
         }
@@ -290,7 +286,7 @@ impl Machine {
             Follows::Nothing => None,
             Follows::Direct | Follows::Stored(_) => received(line),
         };
-        self.events.extend(received.map(Event::Received));
+        self.queues.events.extend(received.map(Event::Received));
         self.has_read = self.has_read || matches!(follows, Follows::Stored(_));
         if let Follows::Stored(Some(index)) = follows {
             // It was announced as well, perhaps: to read and delete it once more could hit one that came since.
@@ -315,7 +311,7 @@ impl Machine {
             *prompted = true;
             *until = now + network_max;
             // Two zeros: the message centre that the SIM knows (TS 27.005 section 3.1). Ctrl-Z ends the text.
-            self.transmits.push_back(format!("00{}\x1a", to_hex(&pdu)).into_bytes());
+            self.queues.transmits.push_back(format!("00{}\x1a", to_hex(&pdu)).into_bytes());
         }
     }
 
@@ -342,7 +338,7 @@ impl Machine {
             (Command::Announce(true), Err(_)) => self.todo.push_front(Command::Announce(false)),
             (Command::List, _) => self.ready(),
             (Command::Read(index), _) if self.has_read => self.todo.push_front(Command::Delete(index)),
-            (Command::Send { number, .. }, Ok(())) => self.events.push_back(Event::Sent(number)),
+            (Command::Send { number, .. }, Ok(())) => self.queues.events.push_back(Event::Sent(number)),
             (Command::Send { number, message, tries, .. }, Err(line)) => {
                 self.send_failed(number, message, tries, &line, now);
             }
@@ -356,7 +352,7 @@ impl Machine {
         if self.state == State::Starting {
             self.state = State::Ready;
             let signal = self.signal.map_or("unknown".to_owned(), |signal| format!("{signal} of 31"));
-            self.events.push_back(Event::Ready(format!("signal {signal}")));
+            self.queues.events.push_back(Event::Ready(format!("signal {signal}")));
         }
     }
 
@@ -384,7 +380,7 @@ impl Machine {
             self.pause = Some(now + TRY_AGAIN);
             return self.sends.push_front((number_of, message, tries));
         }
-        self.events.push_back(Event::Failed(number_of, SmsLinkError::Refused(words(line))));
+        self.queues.events.push_back(Event::Failed(number_of, SmsLinkError::Refused(words(line))));
     }
 
     fn end(&mut self, reason: SmsLinkError) {
@@ -394,11 +390,11 @@ impl Machine {
         self.state = State::Over;
         if let Some((Command::Send { number, prompted, .. }, _)) = self.current.take() {
             let error = if prompted { SmsLinkError::Unknown } else { reason.clone() };
-            self.events.push_back(Event::Failed(number, error));
+            self.queues.events.push_back(Event::Failed(number, error));
         }
         let unsent = self.sends.drain(..).map(|(number, _, _)| Event::Failed(number, reason.clone()));
-        self.events.extend(unsent);
-        self.events.push_back(Event::Ended(reason));
+        self.queues.events.extend(unsent);
+        self.queues.events.push_back(Event::Ended(reason));
     }
 }
 
@@ -423,7 +419,7 @@ impl crate::drive::Machine for Machine {
                 && *tries < TRIES_MAX
             {
                 // No prompt, so nothing was sent.
-                self.transmits.push_back(b"\x1b\r".to_vec());
+                self.queues.transmits.push_back(b"\x1b\r".to_vec());
                 self.sends.push_front((*number, message.clone(), *tries));
             } else {
                 self.current = Some((command, until));
@@ -440,7 +436,7 @@ impl crate::drive::Machine for Machine {
     fn submit(&mut self, number: u64, message: ToSend, now: Time) {
         if self.state == State::Over {
             let error = SmsLinkError::Ended("the modem is gone".to_owned());
-            return self.events.push_back(Event::Failed(number, error));
+            return self.queues.events.push_back(Event::Failed(number, error));
         }
         self.sends.push_back((number, message, 0));
         self.next(now);
@@ -450,16 +446,8 @@ impl crate::drive::Machine for Machine {
         self.sends.is_empty() && !matches!(self.current, Some((Command::Send { .. }, _)))
     }
 
-    fn set_receiving(&mut self, may: bool) {
-        self.receiving = may;
-    }
-
-    fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-        self.transmits.pop_front()
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+    fn queues(&mut self) -> &mut Queues {
+        &mut self.queues
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, Frames, emit};
 use crate::SmsLinkError;
-use crate::drive::{Event, Machine, ToSend};
+use crate::drive::{Event, Machine, Queues, ToSend};
 use guestright_directory::TelephoneNumber;
 use guestright_directory::sms::validity_seconds;
 use guestright_units::{Micros, Time};
@@ -63,9 +63,7 @@ pub struct Session {
     throttled: Option<Time>,
     throttle: Micros,
     heard: Time,
-    receiving: bool,
-    transmits: VecDeque<Vec<u8>>,
-    events: VecDeque<Event>,
+    queues: Queues,
 }
 
 impl Session {
@@ -80,9 +78,7 @@ impl Session {
             throttled: None,
             throttle: THROTTLE.0,
             heard: now,
-            receiving: true,
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
+            queues: Queues::default(),
             config,
         };
         match session.bind() {
@@ -129,24 +125,24 @@ impl Session {
     fn delivered(&mut self, sequence: u32, message: &DeliverSm) {
         let answer = Pdu::DeliverSmResp(DeliverSmResp::builder().build());
         let received = super::received(message);
-        if received.is_some() && !self.receiving {
+        if received.is_some() && !self.queues.receiving {
             return self.answer(sequence, CommandStatus::EsmeRxTAppn, answer);
         }
         self.answer(sequence, CommandStatus::EsmeRok, answer);
-        self.events.extend(received.map(Event::Received));
+        self.queues.events.extend(received.map(Event::Received));
     }
 
     fn answered(&mut self, asked: Asked, status: CommandStatus, now: Time) {
         match asked {
             Asked::Bind if status == CommandStatus::EsmeRok => {
                 self.state = State::Bound;
-                self.events.push_back(Event::Ready("bound".to_owned()));
+                self.queues.events.push_back(Event::Ready("bound".to_owned()));
             }
             Asked::Bind => self.end(SmsLinkError::Login(format!("{status:?}"))),
             Asked::Enquire => {}
             Asked::Submit { number, .. } if status == CommandStatus::EsmeRok => {
                 self.throttle = THROTTLE.0;
-                self.events.push_back(Event::Sent(number));
+                self.queues.events.push_back(Event::Sent(number));
             }
             Asked::Submit { number, message, tries } if is_throttling(status) && tries < TRIES_MAX => {
                 if self.throttled.is_none() {
@@ -157,7 +153,7 @@ impl Session {
             }
             Asked::Submit { number, .. } => {
                 let error = SmsLinkError::Refused(format!("{status:?}"));
-                self.events.push_back(Event::Failed(number, error));
+                self.queues.events.push_back(Event::Failed(number, error));
             }
         }
         self.fill(now);
@@ -172,7 +168,7 @@ impl Session {
                 Some(pdu) => self.ask(pdu, Asked::Submit { number, message, tries: tries + 1 }, now),
                 None => {
                     let error = SmsLinkError::Refused("it does not fit SMPP".to_owned());
-                    self.events.push_back(Event::Failed(number, error));
+                    self.queues.events.push_back(Event::Failed(number, error));
                 }
             }
         }
@@ -202,11 +198,11 @@ impl Session {
     fn ask(&mut self, pdu: Pdu, asked: Asked, now: Time) {
         self.sequence = if self.sequence >= 0x7fff_ffff { 1 } else { self.sequence + 1 };
         self.asked.insert(self.sequence, (asked, now + self.config.answer_max));
-        self.transmits.push_back(emit(&Command::new(CommandStatus::EsmeRok, self.sequence, pdu)));
+        self.queues.transmits.push_back(emit(&Command::new(CommandStatus::EsmeRok, self.sequence, pdu)));
     }
 
     fn answer(&mut self, sequence: u32, status: CommandStatus, pdu: Pdu) {
-        self.transmits.push_back(emit(&Command::new(status, sequence, pdu)));
+        self.queues.transmits.push_back(emit(&Command::new(status, sequence, pdu)));
     }
 
     fn end(&mut self, reason: SmsLinkError) {
@@ -216,13 +212,13 @@ impl Session {
         self.state = State::Over;
         // What the gateway never saw was certainly not sent.
         let unsent = self.queue.drain(..).map(|(number, _, _)| Event::Failed(number, reason.clone()));
-        self.events.extend(unsent);
+        self.queues.events.extend(unsent);
         for (asked, _) in std::mem::take(&mut self.asked).into_values() {
             if let Asked::Submit { number, .. } = asked {
-                self.events.push_back(Event::Failed(number, SmsLinkError::Unknown));
+                self.queues.events.push_back(Event::Failed(number, SmsLinkError::Unknown));
             }
         }
-        self.events.push_back(Event::Ended(reason));
+        self.queues.events.push_back(Event::Ended(reason));
     }
 }
 
@@ -267,7 +263,7 @@ impl Machine for Session {
     fn submit(&mut self, number: u64, message: ToSend, now: Time) {
         if self.state == State::Over {
             let error = SmsLinkError::Ended("the session is over".to_owned());
-            return self.events.push_back(Event::Failed(number, error));
+            return self.queues.events.push_back(Event::Failed(number, error));
         }
         self.queue.push_back((number, message, 0));
         self.fill(now);
@@ -277,16 +273,8 @@ impl Machine for Session {
         self.queue.is_empty() && self.under_way() < self.config.window
     }
 
-    fn set_receiving(&mut self, may: bool) {
-        self.receiving = may;
-    }
-
-    fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-        self.transmits.pop_front()
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+    fn queues(&mut self) -> &mut Queues {
+        &mut self.queues
     }
 
     fn poll_timeout(&self) -> Option<Time> {

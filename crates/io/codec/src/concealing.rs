@@ -33,6 +33,14 @@ pub(crate) trait Coder: Debug + Send {
     fn reset(&mut self);
 }
 
+/// Each whole frame of samples, with the bytes that it becomes.
+pub(crate) fn frames<'a, const SAMPLES: usize, const BYTES: usize>(
+    samples: &'a [i16],
+    payload: &'a mut [u8],
+) -> impl Iterator<Item = (&'a [i16; SAMPLES], &'a mut [u8; BYTES])> {
+    samples.as_chunks().0.iter().zip(payload.as_chunks_mut().0)
+}
+
 /// A [`Coder`] as a [`Codec`].
 #[derive(Debug)]
 pub(crate) struct Concealing<C> {

@@ -1,14 +1,12 @@
 //! GSM 06.10 full rate, by libgsm.
 
-use crate::concealing::{Coder, Concealing};
+use crate::concealing::{Coder, Concealing, frames};
 use crate::shared::{End, Free, Origin, State, c_library};
 use crate::{CodecError, Kind};
 use std::ffi::{c_int, c_void};
 
 const ORIGIN: Origin = Origin { codec: "gsm", library: "libgsm.so.1", package: "libgsm1" };
-const FRAME_SAMPLES: usize = 160;
-/// RFC 3551, section 4.5.8.1: 260 bits after four that say what it is.
-const FRAME_BYTES: usize = 33;
+/// RFC 3551, section 4.5.8.1.
 const MAGIC: u8 = 0xd;
 
 // `gsm.h`, version 1.0.22.
@@ -40,14 +38,14 @@ fn state() -> Result<State, CodecError> {
 }
 
 impl Coder for Gsm {
-    const FRAME_SAMPLES: usize = FRAME_SAMPLES;
-    const FRAME_BYTES: usize = FRAME_BYTES;
+    const FRAME_SAMPLES: usize = 160;
+    /// RFC 3551, section 4.5.8.1: 260 bits after four that say what it is.
+    const FRAME_BYTES: usize = 33;
 
     #[expect(unsafe_code, reason = "these are C functions")]
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {
         let library = library()?;
-        let frames = samples.as_chunks::<FRAME_SAMPLES>().0.iter();
-        for (frame, bytes) in frames.zip(payload.as_chunks_mut::<FRAME_BYTES>().0) {
+        for (frame, bytes) in frames::<{ Self::FRAME_SAMPLES }, { Self::FRAME_BYTES }>(samples, payload) {
             // The interface does not promise to leave its input alone.
             let mut frame = *frame;
             // SAFETY: 160 samples to read and 33 bytes to write are what `gsm_encode` uses.
@@ -59,14 +57,14 @@ impl Coder for Gsm {
     #[expect(unsafe_code, reason = "these are C functions")]
     fn decode(&mut self, payload: &[u8], samples: &mut [i16]) -> Result<(), CodecError> {
         let library = library()?;
-        let frames = payload.as_chunks::<FRAME_BYTES>().0;
+        let frames = payload.as_chunks::<{ Self::FRAME_BYTES }>().0;
         if frames.iter().any(|frame| frame[0] >> 4 != MAGIC) {
             return Err(CodecError::Payload {
                 codec: ORIGIN.codec,
                 why: "a frame does not begin with the bits 1101",
             });
         }
-        for (frame, samples) in frames.iter().zip(samples.as_chunks_mut::<FRAME_SAMPLES>().0) {
+        for (frame, samples) in frames.iter().zip(samples.as_chunks_mut::<{ Self::FRAME_SAMPLES }>().0) {
             let mut frame = *frame;
             // SAFETY: 33 bytes to read and 160 samples to write are what `gsm_decode` uses.
             let status =

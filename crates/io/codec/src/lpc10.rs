@@ -1,15 +1,12 @@
 //! LPC-10 (FS-1015) at 2.4 kbit/s, by spandsp.
 
-use crate::concealing::{Coder, Concealing};
+use crate::concealing::{Coder, Concealing, frames};
 use crate::shared::{End, FreeWithStatus, Origin, State, c_library};
 use crate::{CodecError, Kind};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 const ORIGIN: Origin = Origin { codec: "lpc10", library: "libspandsp.so.2", package: "libspandsp2" };
-const FRAME_SAMPLES: usize = 180;
-/// 54 bits.
-const FRAME_BYTES: usize = 7;
 /// Encoder and decoder together, beyond the frame itself. Measured: see `tests/references.rs`.
 const DELAY_SAMPLES: usize = 870;
 
@@ -60,14 +57,14 @@ fn states() -> Result<(State, State), CodecError> {
 }
 
 impl Coder for Lpc10 {
-    const FRAME_SAMPLES: usize = FRAME_SAMPLES;
-    const FRAME_BYTES: usize = FRAME_BYTES;
+    const FRAME_SAMPLES: usize = 180;
+    /// 54 bits.
+    const FRAME_BYTES: usize = 7;
 
     #[expect(unsafe_code, reason = "these are C functions")]
     fn encode(&mut self, samples: &[i16], payload: &mut [u8]) -> Result<(), CodecError> {
         let library = library()?;
-        let frames = samples.as_chunks::<FRAME_SAMPLES>().0.iter();
-        for (frame, bytes) in frames.zip(payload.as_chunks_mut::<FRAME_BYTES>().0) {
+        for (frame, bytes) in frames::<{ Self::FRAME_SAMPLES }, { Self::FRAME_BYTES }>(samples, payload) {
             // SAFETY: 180 samples to read become 7 bytes to write.
             let _ =
                 unsafe { (library.encode)(self.encoder.pointer(), bytes.as_mut_ptr(), frame.as_ptr(), 180) };
@@ -78,8 +75,8 @@ impl Coder for Lpc10 {
     #[expect(unsafe_code, reason = "these are C functions")]
     fn decode(&mut self, payload: &[u8], samples: &mut [i16]) -> Result<(), CodecError> {
         let library = library()?;
-        let frames = payload.as_chunks::<FRAME_BYTES>().0.iter();
-        for (frame, samples) in frames.zip(samples.as_chunks_mut::<FRAME_SAMPLES>().0) {
+        let frames = payload.as_chunks::<{ Self::FRAME_BYTES }>().0.iter();
+        for (frame, samples) in frames.zip(samples.as_chunks_mut::<{ Self::FRAME_SAMPLES }>().0) {
             // SAFETY: 7 bytes to read become 180 samples to write.
             let _ =
                 unsafe { (library.decode)(self.decoder.pointer(), samples.as_mut_ptr(), frame.as_ptr(), 7) };

@@ -44,6 +44,8 @@ mod ruleset;
 mod settings;
 mod shaping;
 mod state;
+#[cfg(test)]
+mod testing;
 mod tool;
 mod tunnel_meter;
 

@@ -2,7 +2,7 @@
 //!
 //! In: the path of a program that Cargo built, and the name of a test. Out: the test again inside a sandbox of namespaces
 //! ([`inside`]), a running program whose lines are waited for ([`Program`]), or a folder in which command lines are tried
-//! ([`Desk`]).
+//! ([`Desk`]). Of a command line: whether every command explains itself ([`help`]).
 
 #![allow(
     clippy::unwrap_used,
@@ -12,6 +12,7 @@
 )]
 
 mod desk;
+pub mod help;
 mod program;
 
 pub use desk::Desk;

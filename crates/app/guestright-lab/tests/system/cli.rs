@@ -1,29 +1,11 @@
 //! The command line: help with examples, completions, and manual pages.
 
-use guestright_testbed::Desk;
-
-/// The names of the subcommands that a help text lists.
-fn subcommands(help: &str) -> Vec<String> {
-    let list =
-        help.split("\nCommands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
-    let first = |line: &str| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned);
-    let names = list.lines().filter(|line| !line.starts_with("   ")).filter_map(first);
-    names.filter(|name| name != "help").collect()
-}
+use guestright_testbed::{Desk, help};
 
 #[test]
 fn every_command_has_a_help_with_an_example() {
     let desk = Desk::new(crate::PROGRAM);
-    let mut waiting = vec![String::new()];
-    let mut seen = Vec::new();
-    while let Some(path) = waiting.pop() {
-        let long = desk.run(&format!("{path} --help"));
-        assert!(long.contains("Usage: guestright-lab"), "{path}: {long}");
-        assert!(long.contains("Example"), "{path} has no example: {long}");
-        assert!(!desk.run(&format!("{path} -h")).is_empty());
-        waiting.extend(subcommands(&long).into_iter().map(|name| format!("{path} {name}")));
-        seen.push(path.trim().to_owned());
-    }
+    let seen = help::walk(&desk, "guestright-lab", &[]);
     for wanted in ["run", "advise", "traffic listen", "tunnel esp-keys", "tunnel wireguard", "manual"] {
         assert!(seen.iter().any(|path| path == wanted), "{wanted} is missing among {seen:?}");
     }

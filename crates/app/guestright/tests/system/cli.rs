@@ -8,7 +8,7 @@ use crate::town::{Rules, Town, inside, session};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use guestright_receipt::{Bundle, Receipt};
-use guestright_testbed::Desk;
+use guestright_testbed::{Desk, help};
 use guestright_units::Bytes;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -18,32 +18,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The names of the subcommands that a help text lists.
-fn subcommands(help: &str) -> Vec<String> {
-    let list =
-        help.split("\nCommands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
-    let first = |line: &str| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned);
-    let names = list.lines().filter(|line| !line.starts_with("   ")).filter_map(first);
-    names.filter(|name| name != "help").collect()
-}
-
 #[test]
 fn every_command_has_a_help_with_an_example() {
     let desk = desk();
-    let mut waiting = vec![String::new()];
-    let mut seen = Vec::new();
-    while let Some(path) = waiting.pop() {
-        // Their help is that of guestright-lab, and looked at in its tests.
-        if [" lab", " tunnel"].contains(&path.as_str()) {
-            continue;
-        }
-        let long = desk.run(&format!("{path} --help"));
-        assert!(long.contains("Usage: guestright") && long.contains("guestright "), "{path}: {long}");
-        assert!(long.contains("Example"), "{path} has no example: {long}");
-        assert!(!desk.run(&format!("{path} -h")).is_empty());
-        waiting.extend(subcommands(&long).into_iter().map(|name| format!("{path} {name}")));
-        seen.push(path.trim().to_owned());
-    }
+    // The help of these is that of guestright-lab, and looked at in its tests.
+    let seen = help::walk(&desk, "guestright", &["lab", "tunnel"]);
     for wanted in
         ["team member revoke", "ap off", "home why", "receipt import", "visit", "demo", "doctor", "manual"]
     {

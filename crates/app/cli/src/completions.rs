@@ -1,8 +1,8 @@
 //! The commands that both programs have: completions and manual pages, from the command line as data.
 
 use crate::failure::Outcome;
-use anyhow::Context;
-use std::io::Write;
+use crate::output::Output;
+use guestright_error::OrFail as _;
 use std::path::PathBuf;
 
 /// Print completions for a shell
@@ -20,7 +20,7 @@ impl Completions {
     ///
     /// # Errors
     /// None; whoever does not read to the end ends the program.
-    pub fn run(self, mut program: clap::Command, out: &mut impl Write) -> Outcome {
+    pub fn run(self, mut program: clap::Command, out: &mut Output) -> Outcome {
         let name = program.get_name().to_owned();
         clap_complete::generate(self.shell, &mut program, name, out);
         Ok(())
@@ -42,8 +42,8 @@ impl Manual {
     ///
     /// # Errors
     /// If the directory is not there, or a page cannot be written.
-    pub fn run(self, program: clap::Command, out: &mut impl Write) -> Outcome {
-        clap_mangen::generate_to(program, &self.directory).with_context(|| {
+    pub fn run(self, program: clap::Command, out: &mut Output) -> Outcome {
+        clap_mangen::generate_to(program, &self.directory).or_user(|| {
             format!(
                 "write manual pages to {}, which must be a directory that is there",
                 self.directory.display()

@@ -2,7 +2,7 @@
 
 pub use guestright_error::Kind;
 
-use guestright_error::RunError;
+use guestright_error::{Fault, RunError};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -12,24 +12,31 @@ pub struct Failure {
     kind: Kind,
     error: anyhow::Error,
     hint: Option<String>,
+    is_broken_pipe: bool,
 }
 
 impl Failure {
+    fn new(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
+        let error = error.into();
+        let is_broken_pipe = error.downcast_ref::<RunError>().is_some_and(Fault::is_broken_pipe);
+        Self { kind, error, hint: None, is_broken_pipe }
+    }
+
     pub fn user(error: impl Into<anyhow::Error>) -> Self {
-        Self { kind: Kind::User, error: error.into(), hint: None }
+        Self::new(Kind::User, error)
     }
 
     pub fn config(error: impl Into<anyhow::Error>) -> Self {
-        Self { kind: Kind::Config, error: error.into(), hint: None }
+        Self::new(Kind::Config, error)
     }
 
     pub fn network(error: impl Into<anyhow::Error>) -> Self {
-        Self { kind: Kind::Network, error: error.into(), hint: None }
+        Self::new(Kind::Network, error)
     }
 
     /// We were wrong.
     pub fn bug(error: impl Into<anyhow::Error>) -> Self {
-        Self { kind: Kind::Bug, error: error.into(), hint: None }
+        Self::new(Kind::Bug, error)
     }
 
     pub fn hint(self, hint: impl Into<String>) -> Self {
@@ -73,20 +80,15 @@ impl Failure {
 
     /// Whether the reader of our output has gone, as in `guestright … | head`.
     pub fn is_broken_pipe(&self) -> bool {
-        let io = self.error.downcast_ref::<std::io::Error>();
-        io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-            || self.error.downcast_ref::<RunError>().is_some_and(RunError::is_broken_pipe)
+        self.is_broken_pipe
     }
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    /// An error that knows its kind keeps it, with its hint; any other is taken for the user's.
+/// There is no other way to make a failure of an error by `?`: one that does not know its kind is given it by name.
+impl<E: Fault> From<E> for Failure {
     fn from(error: E) -> Self {
-        let error = error.into();
-        let known = error.chain().find_map(|cause| cause.downcast_ref::<RunError>());
-        let kind = known.map_or(Kind::User, RunError::kind);
-        let hint = known.and_then(RunError::hint).map(str::to_owned);
-        Self { kind, error, hint }
+        let (kind, hint, is_broken_pipe) = (error.kind(), error.hint(), error.is_broken_pipe());
+        Self { kind, error: anyhow::Error::new(error), hint, is_broken_pipe }
     }
 }
 
@@ -120,13 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_a_loop_keeps_its_kind_its_sentence_and_its_hint() {
-        let error = || RunError::config(std::io::Error::other("no such file")).with_hint("make one");
-        let shown = "guestright: no such file\n  what to do: make one\n";
-        assert_eq!((Failure::from(error()).code(), Failure::from(error()).to_string().as_str()), (78, shown));
-        let within = anyhow::Error::new(error()).context("read ap.toml");
-        assert_eq!((Failure::from(within).code(), Failure::from(RunError::bug("x")).code()), (78, 70));
-        let pipe = RunError::Output(std::io::ErrorKind::BrokenPipe.into());
-        assert!(Failure::from(pipe).is_broken_pipe());
+    fn an_error_that_knows_its_kind_keeps_it_with_its_sentence_and_its_hint() {
+        type Make = fn(&'static str) -> RunError;
+        let rows: [(Make, u8); 4] =
+            [(RunError::user, 1), (RunError::network, 69), (RunError::bug, 70), (RunError::config, 78)];
+        for (make, code) in rows {
+            let failure = Failure::from(make("no such file").with_hint("make one"));
+            assert_eq!(failure.code(), code);
+            assert_eq!(failure.to_string(), "guestright: no such file\n  what to do: make one\n");
+        }
+    }
+
+    #[test]
+    fn only_output_that_nobody_reads_is_a_broken_pipe() {
+        let pipe = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        assert!(Failure::from(RunError::Output(pipe())).is_broken_pipe());
+        assert!(!Failure::network(pipe()).is_broken_pipe());
+        let within = anyhow::Error::new(RunError::Output(pipe())).context("tell what happened");
+        assert!(Failure::network(within).is_broken_pipe());
     }
 }

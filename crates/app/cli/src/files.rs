@@ -75,6 +75,34 @@ impl PassphraseArgs {
     }
 }
 
+/// The files that show whose member somebody is.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MemberArgs {
+    /// Your secret key
+    #[arg(long, default_value = "member.key")]
+    key: PathBuf,
+    /// Your certificate
+    #[arg(long, default_value = "member.cert")]
+    certificate: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+impl MemberArgs {
+    pub fn key(&self) -> &Path {
+        &self.key
+    }
+
+    /// # Errors
+    /// A file is missing or wrong, or the two do not belong together.
+    pub fn credentials(&self) -> Result<Credentials, Failure> {
+        self.passphrase.credentials(&self.key, &self.certificate).map_err(|failure| {
+            failure
+                .hint("name your files with --key and --certificate; `guestright team member add` makes them")
+        })
+    }
+}
+
 /// `path` as seen from the directory of the settings file.
 pub fn beside(settings: &Path, path: &Path) -> PathBuf {
     settings.parent().unwrap_or(Path::new(".")).join(path)

@@ -4,14 +4,12 @@ mod advise;
 mod call;
 mod check;
 mod compare;
-mod failure;
 #[cfg(test)]
 #[path = "../../../run/bench/src/fake.rs"]
 mod fake;
 mod files;
 mod list;
 mod netns_worker;
-mod out;
 mod overhead;
 mod plans;
 mod record;
@@ -21,9 +19,10 @@ mod table;
 mod traffic;
 mod tunnel;
 
+use clap::CommandFactory as _;
 use guestright_cli::completions::{Completions, Manual};
 use guestright_cli::failure::Outcome;
-use std::io::Write;
+use guestright_cli::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -45,8 +44,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
-        let out = &mut out::StandardOutput(out);
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match self {
             Self::List(command) => command.run(out),
             Self::Check(command) => command.run(out),
@@ -59,8 +57,8 @@ impl Command {
             Self::Traffic(command) => command.run(out),
             Self::Tunnel(command) => command.run(out),
             Self::Call(command) => command.run(out),
-            Self::Completions(command) => command.run(crate::command_line(), out),
-            Self::Manual(command) => command.run(crate::command_line(), out),
+            Self::Completions(command) => command.run(crate::Cli::command(), out),
+            Self::Manual(command) => command.run(crate::Cli::command(), out),
         }
     }
 }

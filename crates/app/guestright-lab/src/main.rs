@@ -5,7 +5,8 @@
 
 mod commands;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
+use guestright_cli::output::Output;
 use guestright_cli::program;
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
@@ -39,33 +40,16 @@ const EXAMPLES: &str = "Examples:
 fn main() -> ExitCode {
     let cli = Cli::parse();
     program::start_log(cli.log);
-    program::exit_code(NAME, cli.command.run(&mut std::io::stdout()))
-}
-
-/// The command line as data, for completions and manual pages.
-fn command_line() -> clap::Command {
-    Cli::command()
+    program::exit_code(NAME, cli.command.run(&mut Output::new(&mut std::io::stdout())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
 
     #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_shows_an_example() {
-        fn check(command: &clap::Command, path: &str) {
-            let path = format!("{path} {}", command.get_name());
-            if !command.is_hide_set() && command.get_name() != "help" {
-                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains("guestright-lab "), "{path} has no example in its help");
-            }
-            command.get_subcommands().for_each(|sub| check(sub, &path));
-        }
-        check(&Cli::command(), "");
+    fn the_command_line_is_consistent_and_shows_examples() {
+        guestright_testbed::help::check(Cli::command(), "guestright-lab ");
     }
 }

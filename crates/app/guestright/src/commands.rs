@@ -12,10 +12,11 @@ mod team;
 mod tunnel;
 mod visit;
 
+use clap::CommandFactory as _;
 use guestright_cli::completions::{Completions, Manual};
 use guestright_cli::failure::Outcome;
+use guestright_cli::output::Output;
 use std::ffi::OsString;
-use std::io::Write;
 use tracing::level_filters::LevelFilter;
 
 #[derive(Debug, clap::Subcommand)]
@@ -37,7 +38,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// `log` is how much this program logs.
-    pub(crate) fn run(self, log: LevelFilter, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, log: LevelFilter, out: &mut Output) -> Outcome {
         match self {
             Self::Demo(command) => command.run(out),
             Self::Team(command) => command.run(out),
@@ -50,7 +51,7 @@ impl Command {
             Self::Mos(command) => command.run(out),
             Self::Lab(command) => command.run(log_arguments(log)),
             Self::Doctor(command) => command.run(out),
-            Self::Completions(command) => command.run(crate::command_line(), out),
+            Self::Completions(command) => command.run(crate::Cli::command(), out),
             Self::Manual(command) => command.run(pages(), out),
         }
     }
@@ -64,5 +65,5 @@ fn log_arguments(log: LevelFilter) -> Vec<OsString> {
 /// What has a manual page here. `guestright-lab` writes those of what is handed over to it, the first under the same name.
 fn pages() -> clap::Command {
     let hide = |command: clap::Command| command.hide(true);
-    crate::command_line().mut_subcommand("lab", hide).mut_subcommand("tunnel", hide)
+    crate::Cli::command().mut_subcommand("lab", hide).mut_subcommand("tunnel", hide)
 }

@@ -2,7 +2,8 @@
 
 use anyhow::anyhow;
 use fast_qr::{ECL, QRBuilder, QRCode};
-use std::io::Write;
+use guestright_cli::failure::Outcome;
+use guestright_cli::output::Output;
 use zeroize::Zeroizing;
 
 /// Light modules around a code (ISO/IEC 18004 section 5.3.8 asks for 4).
@@ -32,7 +33,7 @@ impl Code {
 
     /// As lines of half blocks, two rows each. On a terminal it sets its colours; elsewhere light is what is printed,
     /// for a dark background.
-    pub(crate) fn print(&self, is_terminal: bool, out: &mut impl Write) -> std::io::Result<()> {
+    pub(crate) fn print(&self, is_terminal: bool, out: &mut Output) -> Outcome {
         for row in (0..self.side()).step_by(2) {
             let half = |column| match (self.is_dark(row, column), self.is_dark(row + 1, column)) {
                 (true, true) => ' ',
@@ -152,7 +153,7 @@ mod tests {
     fn every_form_shows_the_same_modules() {
         let code = Code::new("guestright").unwrap();
         let mut printed = Vec::new();
-        code.print(false, &mut printed).unwrap();
+        code.print(false, &mut Output::new(&mut printed)).unwrap();
         let printed = String::from_utf8(printed).unwrap();
         let dark: usize = printed
             .chars()

@@ -1,6 +1,7 @@
 //! Why something was not measured.
 
 use guestright_emulator::EmulatorError;
+use guestright_error::{Fault, Kind};
 use guestright_experiment::SettingError;
 use guestright_netns::NetnsError;
 use guestright_quic_io::QuicIoError;
@@ -10,19 +11,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 use thiserror::Error;
-
-/// Where to look for the cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// What was asked for cannot be done as it was put.
-    Request,
-    /// A plan or a file is wrong.
-    Config,
-    /// The other end, the network or the kernel refused.
-    Network,
-    /// A mistake of ours.
-    Bug,
-}
 
 #[derive(Debug, Error)]
 pub enum BenchError {
@@ -82,9 +70,8 @@ pub enum BenchError {
     Version { got: u32, want: u32 },
 }
 
-impl BenchError {
-    #[must_use]
-    pub fn kind(&self) -> Kind {
+impl Fault for BenchError {
+    fn kind(&self) -> Kind {
         match self {
             Self::Doing { source, .. } => source.kind(),
             Self::Files(_) | Self::NotOnSockets { .. } | Self::Refused { .. } | Self::Platform { .. } => {
@@ -110,8 +97,49 @@ impl BenchError {
             | Self::Json(_)
             | Self::Io(_)
             | Self::OutsideSandbox
-            | Self::Version { .. } => Kind::Request,
+            | Self::Version { .. } => Kind::User,
         }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Doing { source, .. } => return source.hint(),
+            Self::NoSandbox(_) => "`guestright doctor` says what else this computer needs",
+            Self::OutsideSandbox => "run a plan with `--on netns`",
+            Self::NotOnSockets { .. } => "run it on the simulator",
+            Self::Refused { .. } => "change these settings, or run it on the simulator",
+            Self::Platform { want, .. } => {
+                return Some(format!("say --on {want}, and `on = [\"{want}\"]` in the plan"));
+            }
+            Self::WorkerEnded { .. } => "its last words are above; the same command goes on from here",
+            Self::Panicked { .. } => "please report it with the plan",
+            Self::Listen { .. } => "another address with --bind, or end what listens there",
+            Self::Unreachable { .. } => {
+                "start `guestright-lab advise --listen` there, and let TCP and UDP through to it"
+            }
+            Self::Busy { .. } => "try again later",
+            Self::OutOfTurn { .. } | Self::Version { .. } => {
+                "run the same version of guestright at both ends"
+            }
+            Self::Setting(_)
+            | Self::Links(_)
+            | Self::Namespaces(_)
+            | Self::Emulator(_)
+            | Self::Quic(_)
+            | Self::Files(_)
+            | Self::Json(_)
+            | Self::Io(_)
+            | Self::Run(_)
+            | Self::NotQuiet { .. }
+            | Self::NoConnection { .. }
+            | Self::Socket(_)
+            | Self::NoWay { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 

@@ -23,4 +23,4 @@ mod virtual_time;
 mod voice;
 pub mod wire;
 
-pub use error::{BenchError, Kind};
+pub use error::BenchError;

@@ -1,7 +1,8 @@
 //! What ends a loop of this room, or keeps it from starting.
 //!
 //! In: errors of the crates below, and what was being done when they came. Out: a [`RunError`] with its [`Kind`], the
-//! sentence that a person reads, the error behind it as its source, and a hint where one is known.
+//! sentence that a person reads, the error behind it as its source, and a hint where one is known. Crates of this room
+//! that have an error of their own make it a [`Fault`] too, and the programs treat all of them alike.
 //!
 //! Invariants: a kind is chosen where the error happens, by whoever knows whose fault it is; nothing turns into an
 //! error of a kind by itself. The sources of an error together, joined by colons, are the whole sentence.
@@ -25,10 +26,21 @@ pub enum Kind {
     Bug,
 }
 
+/// An error that knows whose fault it is.
+pub trait Fault: Error + Send + Sync + 'static {
+    fn kind(&self) -> Kind;
+
+    /// What can be done about it, where that is known.
+    fn hint(&self) -> Option<String>;
+
+    /// Whether the reader of our output has gone.
+    fn is_broken_pipe(&self) -> bool;
+}
+
 /// Why a loop ended or could not start.
 ///
 /// ```
-/// use guestright_error::{Kind, OrFail as _, RunError};
+/// use guestright_error::{Fault as _, Kind, OrFail as _, RunError};
 ///
 /// let bound = std::net::TcpListener::bind("192.0.2.1:1").or_network(|| "listen at 192.0.2.1:1".to_owned());
 /// let error = bound.unwrap_err().with_hint("is the address one of this computer?");
@@ -130,24 +142,6 @@ impl RunError {
         }
     }
 
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::User(_) | Self::Output(_) => Kind::User,
-            Self::Config(_) => Kind::Config,
-            Self::Network(_) => Kind::Network,
-            Self::Bug(_) => Kind::Bug,
-        }
-    }
-
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            Self::User(cause) | Self::Config(cause) | Self::Network(cause) | Self::Bug(cause) => {
-                cause.hint.as_deref()
-            }
-            Self::Output(_) => None,
-        }
-    }
-
     /// The whole sentence: this error and its sources, joined by colons. The hint is not in it.
     pub fn sentence(&self) -> String {
         let mut sentence = self.to_string();
@@ -159,15 +153,38 @@ impl RunError {
         }
         sentence
     }
+}
 
-    /// Whether the reader of our output has gone.
-    pub fn is_broken_pipe(&self) -> bool {
+impl Fault for RunError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::User(_) | Self::Output(_) => Kind::User,
+            Self::Config(_) => Kind::Config,
+            Self::Network(_) => Kind::Network,
+            Self::Bug(_) => Kind::Bug,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::User(cause) | Self::Config(cause) | Self::Network(cause) | Self::Bug(cause) => {
+                cause.hint.clone()
+            }
+            Self::Output(_) => None,
+        }
+    }
+
+    fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
 }
 
 /// Gives an error its kind, and says what was being done.
 pub trait OrFail<T> {
+    /// # Errors
+    /// The error that there was, as one of [`Kind::User`].
+    fn or_user(self, context: impl FnOnce() -> String) -> Result<T, RunError>;
+
     /// # Errors
     /// The error that there was, as one of [`Kind::Config`].
     fn or_config(self, context: impl FnOnce() -> String) -> Result<T, RunError>;
@@ -178,12 +195,22 @@ pub trait OrFail<T> {
 }
 
 impl<T, E: Into<Source>> OrFail<T> for Result<T, E> {
+    fn or_user(self, context: impl FnOnce() -> String) -> Result<T, RunError> {
+        self.map_err(|error| RunError::user(While::new(context, error)))
+    }
+
     fn or_config(self, context: impl FnOnce() -> String) -> Result<T, RunError> {
-        self.map_err(|error| RunError::config(While { context: context(), source: error.into() }))
+        self.map_err(|error| RunError::config(While::new(context, error)))
     }
 
     fn or_network(self, context: impl FnOnce() -> String) -> Result<T, RunError> {
-        self.map_err(|error| RunError::network(While { context: context(), source: error.into() }))
+        self.map_err(|error| RunError::network(While::new(context, error)))
+    }
+}
+
+impl While {
+    fn new(context: impl FnOnce() -> String, error: impl Into<Source>) -> Self {
+        Self { context: context(), source: error.into() }
     }
 }
 
@@ -196,7 +223,7 @@ mod tests {
         let refused = || Err::<(), _>(std::io::Error::other("no route"));
         let error = refused().or_config(|| "read a.toml".to_owned()).unwrap_err().with_hint("make one");
         assert_eq!((error.kind(), error.sentence().as_str()), (Kind::Config, "read a.toml: no route"));
-        assert_eq!(error.hint(), Some("make one"));
+        assert_eq!(error.hint().as_deref(), Some("make one"));
         let again = Err::<(), _>(error).or_network(|| "start".to_owned()).unwrap_err();
         assert_eq!(
             (again.kind(), again.sentence().as_str()),

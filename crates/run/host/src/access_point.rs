@@ -148,12 +148,8 @@ pub async fn run(
     stop: Stop,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
-    if credentials.certificate.role() != Role::AccessPoint {
-        let role = credentials.certificate.role();
-        return Err(RunError::config(format!("the certificate is for a {role}, not for an access point")));
-    }
     let state = &settings.state;
-    private::make_directory(state)?;
+    private::prepare(state, &credentials, Role::AccessPoint)?;
     let limits = Limits { receipts_max: RECEIPTS_MAX };
     let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
     let undelivered = undelivered(&store)?;

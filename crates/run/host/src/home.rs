@@ -13,7 +13,7 @@ use delegates::{Delegates, Lookup};
 use gateway::Gateway;
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
-use guestright_error::{OrFail as _, RunError};
+use guestright_error::{Fault as _, OrFail as _, RunError};
 use guestright_exchange::Exchange;
 use guestright_identity::{Certificate, Role};
 use guestright_reciprocity::StrangerCounters;
@@ -143,12 +143,8 @@ pub async fn run(
     stop: Stop,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
-    if credentials.certificate.role() != Role::Home {
-        let role = credentials.certificate.role();
-        return Err(RunError::config(format!("the certificate is for a {role}, not for a home")));
-    }
     let state = &settings.state;
-    private::make_directory(state)?;
+    private::prepare(state, &credentials, Role::Home)?;
     let store = open::store(settings)?;
     let mut clock = Clock::start();
     let team = credentials.certificate.team_id();

@@ -1,6 +1,8 @@
 //! Directories and files that only their owner may use.
 
+use guestright_channel::Credentials;
 use guestright_error::{OrFail as _, RunError};
+use guestright_identity::Role;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -10,6 +12,21 @@ use std::path::Path;
 pub(crate) fn make_directory(path: &Path) -> Result<(), RunError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.or_config(|| format!("make {}", path.display()))
+}
+
+/// Makes the directory for what a program of this role keeps, unless its certificate is for another one.
+pub(crate) fn prepare(state: &Path, credentials: &Credentials, role: Role) -> Result<(), RunError> {
+    let got = credentials.certificate.role();
+    if got != role {
+        let (got, want) = (with_article(got), with_article(role));
+        return Err(RunError::config(format!("the certificate is for {got}, not for {want}")));
+    }
+    make_directory(state)
+}
+
+fn with_article(role: Role) -> String {
+    let article = if role == Role::AccessPoint { "an" } else { "a" };
+    format!("{article} {role}")
 }
 
 /// Makes a file that its owner alone can read; it must not be there.

@@ -2,8 +2,9 @@
 
 use guestright_audio::AudioError;
 use guestright_codec::CodecError;
+use guestright_error::{Fault, Kind};
 use guestright_keys::KeysError;
-use guestright_telephone::{ErrorKind, TelephoneError};
+use guestright_telephone::TelephoneError;
 use guestright_voice::tool::ToolError;
 use std::io;
 use std::net::SocketAddr;
@@ -80,9 +81,8 @@ impl From<serde_json::Error> for StudyError {
     }
 }
 
-impl StudyError {
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
+impl Fault for StudyError {
+    fn kind(&self) -> Kind {
         match self {
             Self::Insecure { .. }
             | Self::OnlyForBoat { .. }
@@ -92,27 +92,25 @@ impl StudyError {
             | Self::NoPhrase { .. }
             | Self::UselessPhrase { .. }
             | Self::UnknownKey(_)
-            | Self::NobodyNamed => ErrorKind::User,
+            | Self::NobodyNamed => Kind::User,
             Self::CodecAbsent(_)
             | Self::SoundFile(_)
             | Self::Unreadable(_)
             | Self::NotText { .. }
             | Self::EmptyPhrase(_)
-            | Self::Tool(_) => ErrorKind::Config,
+            | Self::Tool(_) => Kind::Config,
             Self::Port { .. }
             | Self::OtherAnswer { .. }
             | Self::Unanswered { .. }
             | Self::Silence { .. }
             | Self::Failed { .. }
-            | Self::Broken { .. } => ErrorKind::Network,
-            Self::NoOwnKey | Self::NoOwnPhrase => ErrorKind::Bug,
+            | Self::Broken { .. } => Kind::Network,
+            Self::NoOwnKey | Self::NoOwnPhrase => Kind::Bug,
             Self::Telephone(error) => error.kind(),
         }
     }
 
-    /// What can be done about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Insecure { .. } => {
                 "use --profile boat, which is not; or, to study it, say --insecure-for-study on \
@@ -140,7 +138,7 @@ impl StudyError {
             Self::Silence { tool, .. } | Self::Failed { tool, .. } | Self::Broken { tool, .. } => {
                 format!("call again; both sides have to say --profile {tool}")
             }
-            Self::Telephone(error) => return error.hint().map(str::to_owned),
+            Self::Telephone(error) => return error.hint(),
             Self::NobodyNamed
             | Self::CodecAbsent(_)
             | Self::SoundFile(_)
@@ -151,5 +149,9 @@ impl StudyError {
             | Self::NoOwnKey
             | Self::NoOwnPhrase => return None,
         })
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Telephone(error) if error.is_broken_pipe())
     }
 }

@@ -1,8 +1,8 @@
 //! Calls straight from computer to computer, with a tool that has a wire format of its own (design note 0007).
 //!
-//! In: [`StudySettings`], made of a command line; a [`Task`]; a [`Terminal`]. [`Choice::make`] looks at everything before
-//! anything is opened or sent, and [`run`] calls or waits. Out: lines written to the terminal, sound, files, and a
-//! [`StudyError`] that says whose fault it was.
+//! In: [`StudySettings`], made of a command line; a [`Task`](guestright_telephone::Task); a [`Terminal`].
+//! [`Choice::make`] looks at everything before anything is opened or sent, and [`run`] calls or waits. Out: lines
+//! written to the terminal, sound, files, and a [`StudyError`] that says whose fault it was.
 //!
 //! - [`choice`](Choice): what a person can choose of each [`Profile`]. `tools`: the machine that comes of it.
 //! - `engine`: the voice of one call, on top of the driver of `guestright-telephone`. `rating`: how good it was.
@@ -23,4 +23,4 @@ mod tools;
 pub use choice::{Choice, CodecChoice, Profile};
 pub use error::StudyError;
 pub use profile::run;
-pub use settings::{StudySettings, Task, Terminal, ToolSettings, Waiting};
+pub use settings::{StudySettings, Terminal, ToolSettings};

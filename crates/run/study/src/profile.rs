@@ -1,9 +1,9 @@
 //! Everything that outlives a single call: the socket, the choice, and the person at the telephone.
 
 use crate::choice::Choice;
-use crate::{StudyError, StudySettings, Task, Terminal};
-use guestright_telephone::Controls;
+use crate::{StudyError, StudySettings, Terminal};
 use guestright_telephone::report::Report;
+use guestright_telephone::{Controls, Task};
 use serde_json::json;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

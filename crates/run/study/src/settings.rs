@@ -2,7 +2,7 @@
 
 use crate::Profile;
 use guestright_directory::Contacts;
-use guestright_telephone::{Answer, Controls, LineSettings, Playout};
+use guestright_telephone::{Controls, LineSettings, Playout};
 use std::fmt;
 use std::io::Write;
 use std::net::IpAddr;
@@ -38,22 +38,6 @@ pub struct ToolSettings {
     pub at: Option<String>,
     /// Speak to nobody but this contact or key. Only with BoAT.
     pub expect: Option<String>,
-}
-
-/// What the telephone is for this time.
-#[derive(Clone, Debug)]
-pub enum Task {
-    /// Call whoever this name stands for.
-    Dial(String),
-    Listen(Waiting),
-}
-
-/// How calls are waited for.
-#[derive(Clone, Debug)]
-pub struct Waiting {
-    pub answer: Answer,
-    /// End after so many calls.
-    pub calls: Option<u32>,
 }
 
 /// The person at the telephone, and where things are said.

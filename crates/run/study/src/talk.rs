@@ -1,13 +1,13 @@
 //! One call with a profile, from the first datagram to the summary, and the people on either side.
 
+use crate::StudyError;
 use crate::engine::{self, Accept, Call, Parts, Said};
 use crate::profile::Straight;
-use crate::{StudyError, Waiting};
 use guestright_clock::Clock;
 use guestright_identity::KeyId;
-use guestright_telephone::Answer;
 use guestright_telephone::contacts::identity;
 use guestright_telephone::driver::News;
+use guestright_telephone::{Answer, Waiting};
 use guestright_units::TeamId;
 use guestright_voice::tool::{Connected, Ending, Side, ToolError};
 use serde_json::json;

@@ -4,6 +4,7 @@ use crate::offer::Refusal;
 use guestright_audio::AudioError;
 use guestright_codec::CodecError;
 use guestright_directory::CardError;
+use guestright_error::{Fault, Kind};
 use guestright_keys::KeysError;
 use guestright_sip::agent::AgentError;
 use guestright_tunnel::wireguard::ConfigError;
@@ -14,18 +15,6 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use thiserror::Error;
-
-/// Whose fault an error is; programs have an exit code for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The request cannot be carried out as it was put.
-    User,
-    /// A setting or a file is wrong.
-    Config,
-    /// A peer, the network or the operating system refused.
-    Network,
-    Bug,
-}
 
 /// Why a call, or waiting for calls, came to nothing.
 #[derive(Debug, Error)]
@@ -117,9 +106,8 @@ pub enum TelephoneError {
     Json(#[from] serde_json::Error),
 }
 
-impl TelephoneError {
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
+impl Fault for TelephoneError {
+    fn kind(&self) -> Kind {
         match self {
             Self::UnknownContact(_)
             | Self::OnlyAddresses
@@ -131,7 +119,7 @@ impl TelephoneError {
             | Self::Io(_)
             | Self::Sound(_)
             | Self::Coding(_)
-            | Self::Recording(_) => ErrorKind::User,
+            | Self::Recording(_) => Kind::User,
             Self::CodecAbsent(_)
             | Self::HomeUnknown(_)
             | Self::HomeUnnamed(_)
@@ -143,7 +131,7 @@ impl TelephoneError {
             | Self::Unwritable { .. }
             | Self::SoundSource(_)
             | Self::SoundSink(_)
-            | Self::OwnCertificate(_) => ErrorKind::Config,
+            | Self::OwnCertificate(_) => Kind::Config,
             Self::NoWay { .. }
             | Self::NotStarted(_)
             | Self::NotDialled { .. }
@@ -155,15 +143,13 @@ impl TelephoneError {
             | Self::Gone { .. }
             | Self::NotAgreeable(_)
             | Self::NoKeys { .. }
-            | Self::Promise(_) => ErrorKind::Network,
-            Self::NoSockets | Self::NoOwnKey | Self::Panic | Self::Json(_) => ErrorKind::Bug,
+            | Self::Promise(_) => Kind::Network,
+            Self::NoSockets | Self::NoOwnKey | Self::Panic | Self::Json(_) => Kind::Bug,
         }
     }
 
-    /// What can be done about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
             Self::UnknownContact(_) => {
                 "`guestright call contact list` lists them; `guestright call contact add` takes one in"
             }
@@ -210,9 +196,16 @@ impl TelephoneError {
             | Self::NoOwnKey
             | Self::Panic
             | Self::Json(_) => return None,
-        })
+        };
+        Some(hint.to_owned())
     }
 
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl TelephoneError {
     /// What happened, why, and what to do about it: as the programs say it on standard error.
     #[must_use]
     pub fn explained(&self) -> String {
@@ -293,7 +286,7 @@ mod tests {
         let source = io::Error::from(io::ErrorKind::NotFound);
         let error = TelephoneError::Unwritable { path: "x/y.csv".into(), source };
         assert_eq!(error.explained(), "guestright: write x/y.csv: entity not found");
-        assert_eq!((gone.kind(), error.kind()), (ErrorKind::Network, ErrorKind::Config));
+        assert_eq!((gone.kind(), error.kind()), (Kind::Network, Kind::Config));
     }
 
     #[test]

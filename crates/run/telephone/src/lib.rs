@@ -30,10 +30,10 @@ pub mod report;
 mod settings;
 mod sound;
 
-pub use error::{ErrorKind, TelephoneError};
+pub use error::TelephoneError;
 pub use guestright_sip::agent::Transport;
 pub use phone::run;
 pub use settings::{
-    Answer, Controls, LineSettings, Playout, Protection, ReportSettings, SoundSettings, Task,
+    Answer, Controls, LineSettings, Playout, Protection, Reachability, ReportSettings, SoundSettings, Task,
     TelephoneSettings, VoiceSettings, Waiting, codec, codecs, read_commands,
 };

@@ -34,11 +34,7 @@ pub async fn run<W: Write>(
         bind: SocketAddr::new(settings.account.own, settings.port),
         transport: settings.transport,
         home: settings.account.home,
-        expires_s: match &task {
-            Task::Listen(waiting) => waiting.expires_s,
-            // Whoever calls does not register.
-            Task::Dial(_) => 0,
-        },
+        expires_s: settings.reachable.expires_s,
     };
     let agent = Agent::start(agent).await.map_err(TelephoneError::NotStarted)?;
     let report = Report::new(&settings.line.report, out)?;
@@ -130,7 +126,7 @@ impl<W: Write> Phone<'_, W> {
     /// Takes a call, or not; true if it was taken.
     async fn incoming(&mut self, mut call: Call, waiting: &Waiting) -> Result<bool, TelephoneError> {
         let peer = call.peer();
-        let (offer, protection) = match self.look_at(&call, waiting) {
+        let (offer, protection) = match self.look_at(&call) {
             Ok(seen) => seen,
             Err(refusal) => {
                 call.reject(Refusal::CODE, &refusal.to_string());
@@ -173,10 +169,10 @@ impl<W: Write> Phone<'_, W> {
     }
 
     /// The caller's offer, and the protection that the call will have.
-    fn look_at(&self, call: &Call, waiting: &Waiting) -> Result<(Option<Description>, Protection), Refusal> {
-        let Some(text) = call.offer() else { return Ok((None, waiting.accept)) };
+    fn look_at(&self, call: &Call) -> Result<(Option<Description>, Protection), Refusal> {
+        let want = self.settings.reachable.accept;
+        let Some(text) = call.offer() else { return Ok((None, want)) };
         let offer = Description::parse(&text)?;
-        let want = waiting.accept;
         let offered = protection_of(&offer);
         let enough = offered.filter(|offered| *offered >= want);
         let protection = enough.ok_or(Refusal::Protection {

@@ -63,11 +63,16 @@ pub enum Task {
 #[derive(Clone, Debug)]
 pub struct Waiting {
     pub answer: Answer,
-    /// The least protection that a call is taken with.
-    pub accept: Protection,
     /// End after so many calls.
     pub calls: Option<u32>,
-    /// A registration is asked for, for so many seconds.
+}
+
+/// How others can call by SIP.
+#[derive(Clone, Copy, Debug)]
+pub struct Reachability {
+    /// The least protection that a call is taken with.
+    pub accept: Protection,
+    /// A registration at home is asked for, for so many seconds; whoever only calls asks for none, 0.
     pub expires_s: u32,
 }
 
@@ -128,6 +133,7 @@ pub struct TelephoneSettings {
     pub transport: Transport,
     /// Of the calls that are made.
     pub protection: Protection,
+    pub reachable: Reachability,
     /// Codecs, the best first.
     pub kinds: Vec<Kind>,
     pub voice: VoiceSettings,

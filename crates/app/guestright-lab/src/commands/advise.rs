@@ -1,12 +1,13 @@
 //! `guestright-lab advise`: tries the transports on a live path, and says which voice should take.
 
-use super::failure::failure;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_bench::advise::{
     self as bench, Caller, CarrierName, Leg, LegResult, ListenerConfig, ListenerEvent,
 };
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_emulator::tcp;
+use guestright_error::OrFail as _;
 use guestright_quality::{Advice, Heard, Trial, advise};
 use guestright_units::Micros;
 use serde_json::json;
@@ -60,14 +61,14 @@ pub(crate) struct Advise {
 }
 
 impl Advise {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let Some(peer) = &self.peer else {
             return self.listen(out);
         };
         let peer = guestright_cli::address::resolve(peer, PORT)?;
-        let mut caller = Caller::connect(peer).map_err(failure)?;
+        let mut caller = Caller::connect(peer)?;
         let transports = self.transports(caller.offered())?;
-        let before = caller.round_trip().map_err(failure)?;
+        let before = caller.round_trip()?;
         let mut tried = Vec::new();
         for (name, carrier, congestion) in transports {
             if !self.json {
@@ -80,7 +81,7 @@ impl Advise {
             }
             tried.push(Tried { name, carrier, legs });
         }
-        let round_trip = before.min(caller.round_trip().map_err(failure)?);
+        let round_trip = before.min(caller.round_trip()?);
         let trials = rate(tried, round_trip);
         let advice = advise(&trials);
         print(&trials, &advice, round_trip, self.json, out)?;
@@ -90,9 +91,10 @@ impl Advise {
         Ok(())
     }
 
-    fn listen(&self, out: &mut impl Write) -> Outcome {
+    fn listen(&self, out: &mut Output) -> Outcome {
         let from = self.from.map(|address| address.to_canonical());
         let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
+        let out: &mut dyn Write = out;
         let tell = |event| {
             match event {
                 ListenerEvent::Listening(local) => writeln!(out, "listening at {local}, TCP and UDP")?,
@@ -100,7 +102,7 @@ impl Advise {
             }
             out.flush()
         };
-        bench::listen(&config, tell).map_err(failure)
+        Ok(bench::listen(&config, tell)?)
     }
 
     fn leg(&self, carrier: CarrierName, congestion: Option<String>, back: bool) -> Leg {
@@ -111,7 +113,7 @@ impl Advise {
 
     /// What is tried: name, carrier, congestion control.
     fn transports(&self, theirs: &[String]) -> Result<Vec<(String, CarrierName, Option<String>)>, Failure> {
-        let ours = tcp::offered().context("ask the kernel what its TCP can do")?;
+        let ours = tcp::offered().or_network(|| "ask the kernel what its TCP can do".to_owned())?;
         let both: Vec<&String> = ours.iter().filter(|name| theirs.contains(name)).collect();
         let tcp = |name: &String| (format!("tcp-{name}"), CarrierName::Tcp, Some(name.clone()));
         let quic = |name: &str, carrier| (name.to_owned(), carrier, Some(bench::QUIC_CONGESTION.to_owned()));
@@ -170,7 +172,7 @@ fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
     tried.into_iter().map(rate).collect()
 }
 
-fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out: &mut impl Write) -> Outcome {
+fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out: &mut Output) -> Outcome {
     let round_trip_ms = round_trip.0 as f64 / 1e3;
     if json {
         writeln!(out, "{}", json!({ "round_trip_ms": round_trip_ms, "trials": trials, "advice": advice }))?;

@@ -3,15 +3,14 @@
 mod arguments;
 
 use anyhow::anyhow;
-use arguments::{Answer, LineArgs};
+use arguments::StraightArgs;
 use guestright_cli::address;
+use guestright_cli::call::{self, WaitingArgs};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
-use guestright_study::{Choice, StudyError, StudySettings, Task, Terminal, Waiting};
-use guestright_telephone::{self as telephone, Controls, ErrorKind, TelephoneError};
-use std::io::{IsTerminal, Write};
-use std::time::Duration;
-use tokio::sync::mpsc;
+use guestright_study::{Choice, StudySettings, Terminal};
+use guestright_telephone::Task;
 
 /// Call a computer straight, by BoAT or one of four old tools whose protection is broken
 ///
@@ -28,7 +27,7 @@ pub(crate) struct Call {
     #[arg(required = true)]
     name: Option<String>,
     #[command(flatten)]
-    line: LineArgs,
+    straight: StraightArgs,
     #[command(subcommand)]
     command: Option<CallCommand>,
 }
@@ -47,87 +46,47 @@ enum CallCommand {
   guestright-lab call listen --profile speak-freely --pass-phrase-file phrase --insecure-for-study --answer auto")]
 struct Listen {
     #[command(flatten)]
-    line: LineArgs,
-    /// Whether a person is asked before a call is taken
-    #[arg(long, value_enum, default_value = "ask")]
-    answer: Answer,
-    /// End after so many calls
-    #[arg(long, value_name = "N")]
-    calls: Option<u32>,
+    straight: StraightArgs,
+    #[command(flatten)]
+    waiting: WaitingArgs,
 }
 
 impl Call {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match (self.command, self.name) {
-            (Some(CallCommand::Listen(listen)), _) => {
-                let waiting = Waiting { answer: listen.answer.into(), calls: listen.calls };
-                start(&listen.line, Task::Listen(waiting), out)
-            }
-            (None, Some(name)) => start(&self.line, Task::Dial(name), out),
-            (None, None) => Err(nobody()),
+            (Some(CallCommand::Listen(listen)), _) => start(&listen.straight, listen.waiting.task(), out),
+            (None, Some(name)) => start(&self.straight, Task::Dial(name), out),
+            (None, None) => Err(Failure::user(anyhow!("nobody was named to call"))),
         }
     }
 }
 
-fn nobody() -> Failure {
-    Failure::user(anyhow!("nobody was named to call"))
-}
-
-fn start(line: &LineArgs, task: Task, out: &mut impl Write) -> Outcome {
-    let profile = line.profile().ok_or_else(|| Failure::user(anyhow!("no profile was named")))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let outcome = runtime.block_on(async {
+fn start(straight: &StraightArgs, task: Task, out: &mut Output) -> Outcome {
+    let profile = straight.profile().ok_or_else(|| Failure::user(anyhow!("no profile was named")))?;
+    call::run(async {
         // Everything is checked before a port is opened; signals wait from now on.
-        let stop = Signals::take()?.into_channel();
-        let contacts = telephone::contacts::load(line.contacts()).map_err(|error| failure(error.into()))?;
-        let settings = line.settings(profile, contacts);
-        let choice = choose(line, &settings, &task)?;
-        let asks = matches!(&task, Task::Listen(waiting) if waiting.answer == telephone::Answer::Ask);
-        let controls = Controls { commands: commands(line.is_controlled() || asks), stop };
+        let signals = Signals::take().map_err(Failure::network)?;
+        let settings = straight.settings(profile, straight.contacts()?);
+        let choice = choose(straight, &settings, &task)?;
+        let controls = call::controls(signals, straight.is_controlled(), &task);
         let terminal = Terminal { controls, out, warnings: &mut std::io::stderr() };
-        guestright_study::run(settings, choice, task, terminal).await.map_err(failure)
-    });
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    outcome
+        Ok(guestright_study::run(settings, choice, task, terminal).await?)
+    })
 }
 
 /// What is possible of what was asked for; then where the other side is, and our own key.
-fn choose(line: &LineArgs, settings: &StudySettings, task: &Task) -> Result<Choice, Failure> {
+fn choose(straight: &StraightArgs, settings: &StudySettings, task: &Task) -> Result<Choice, Failure> {
     let whom = match task {
         Task::Dial(whom) => Some(whom.as_str()),
         Task::Listen(_) => None,
     };
-    let mut choice = Choice::make(settings, whom).map_err(failure)?;
+    let mut choice = Choice::make(settings, whom)?;
     choice.peer = choice
         .destination()
         .map(|destination| address::resolve(destination, settings.profile.port()))
         .transpose()?;
     if choice.needs_credentials() {
-        choice.credentials = Some(line.credentials()?);
+        choice.credentials = Some(straight.credentials()?);
     }
     Ok(choice)
-}
-
-/// Lines of standard input, if they are wanted or a person types them; else none ever come.
-fn commands(wanted: bool) -> mpsc::Receiver<String> {
-    if wanted || std::io::stdin().is_terminal() {
-        telephone::read_commands(std::io::stdin())
-    } else {
-        mpsc::channel(1).1
-    }
-}
-
-fn failure(error: StudyError) -> Failure {
-    let hint = error.hint();
-    let failure = match (error.kind(), error) {
-        // As it is: whether the reader of our output has gone is asked of it.
-        (_, StudyError::Telephone(TelephoneError::Io(error))) => Failure::user(error),
-        (ErrorKind::User | ErrorKind::Bug, error) => Failure::user(error),
-        (ErrorKind::Config, error) => Failure::config(error),
-        (ErrorKind::Network, error) => Failure::network(error),
-    };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }

@@ -3,7 +3,7 @@
 use super::{counted, plans};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
-use std::io::Write;
+use guestright_cli::output::Output;
 
 /// Check plans without running them
 ///
@@ -20,7 +20,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
         let sources = plans::find(&self.words)?;
         let (mut refused, count) = (Vec::new(), sources.len());
         for source in sources {

@@ -3,10 +3,10 @@
 use super::files;
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_experiment::{Comparison, Evaluation, compare};
 use guestright_results::file;
 use serde_json::json;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of what was found.
@@ -36,7 +36,7 @@ pub(crate) struct Compare {
 }
 
 impl Compare {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
         let (first, second) = (read(&self.first)?, read(&self.second)?);
         let named = |all: &[Evaluation], name: &str| all.iter().any(|one| one.name == name);
         let alone = |all: &[Evaluation], others: &[Evaluation]| -> Vec<String> {

@@ -4,13 +4,13 @@ use super::record::{Digests, Record, sha256};
 use super::table::{results, table};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_experiment::{Evaluation, Judged, Plan, Platform, Provenance, Results, beside, report_html};
 use guestright_figure::short;
 use guestright_results::{file, parquet, picture};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -62,7 +62,7 @@ fn besides(finished: &[Finished]) -> Vec<Evaluation> {
 
 /// Writes the rows of a plan into its folder.
 pub(super) fn write_rows(folder: &Path, plan: &Plan, results: &Results) -> Result<Digests, Failure> {
-    let (binary, text) = (parquet::emit(&table(plan, results))?, results.csv(plan));
+    let (binary, text) = (parquet::emit(&table(plan, results)).map_err(Failure::bug)?, results.csv(plan));
     file::write(&folder.join(PARQUET), &binary).map_err(Failure::config)?;
     file::write(&folder.join(CSV), text.as_bytes()).map_err(Failure::config)?;
     Ok(Digests { rows_parquet: sha256(&binary), rows_csv: sha256(text.as_bytes()) })
@@ -81,7 +81,7 @@ pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Outcome {
         write_figures(&out.join(&evaluation.name).join("figures"), evaluation)?;
     }
     let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).chain(&besides).collect();
-    let text = serde_json::to_string_pretty(&evaluations)? + "\n";
+    let text = serde_json::to_string_pretty(&evaluations).map_err(Failure::bug)? + "\n";
     file::write(&out.join(EVALUATION), text.as_bytes()).map_err(Failure::config)?;
     file::write(&out.join(REPORT), page(out, finished, besides).as_bytes()).map_err(Failure::config)
 }
@@ -167,7 +167,7 @@ fn write_figures(folder: &Path, evaluation: &Evaluation) -> Outcome {
     for (id, svg) in figures.chain(maps) {
         // A figure of which no number is known has no picture; the report says so.
         let Ok(svg) = svg else { continue };
-        let png = picture::png(&svg, SCALE)?;
+        let png = picture::png(&svg, SCALE).map_err(Failure::bug)?;
         for (ending, bytes) in [("svg", svg.as_bytes()), ("png", png.as_slice())] {
             let name = format!("{id}.{ending}");
             file::write(&folder.join(&name), bytes).map_err(Failure::config)?;
@@ -176,9 +176,9 @@ fn write_figures(folder: &Path, evaluation: &Evaluation) -> Outcome {
     }
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     for entry in entries {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+        let name = entry.map_err(Failure::config)?.file_name().to_string_lossy().into_owned();
         if (name.ends_with(".svg") || name.ends_with(".png")) && !written.contains(&name) {
-            std::fs::remove_file(folder.join(&name))?;
+            std::fs::remove_file(folder.join(&name)).map_err(Failure::config)?;
         }
     }
     Ok(())
@@ -203,12 +203,7 @@ impl Printing {
 }
 
 /// Prints what was found, and says where it is. Fails if a verdict could not be computed.
-pub(super) fn show(
-    folder: &Path,
-    finished: &[Finished],
-    printing: Printing,
-    out: &mut impl Write,
-) -> Outcome {
+pub(super) fn show(folder: &Path, finished: &[Finished], printing: Printing, out: &mut Output) -> Outcome {
     let report = folder.join(REPORT);
     if printing.json {
         let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).collect();

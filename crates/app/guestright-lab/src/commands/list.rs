@@ -3,9 +3,9 @@
 use super::counted;
 use super::plans::{self, Source};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_experiment::{Plan, SettingInfo, Testbed};
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// How long a line of text gets, in characters.
 const WIDTH: usize = 110;
@@ -32,11 +32,11 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
         if self.testbeds { self.list_testbeds(out) } else { self.list_plans(out) }
     }
 
-    fn list_plans(&self, out: &mut impl Write) -> Outcome {
+    fn list_plans(&self, out: &mut Output) -> Outcome {
         let sources = if self.words.is_empty() { plans::built_in() } else { plans::find(&self.words)? };
         let plans: Vec<(Source, Plan)> = sources
             .into_iter()
@@ -59,7 +59,7 @@ impl List {
         Ok(())
     }
 
-    fn list_testbeds(&self, out: &mut impl Write) -> Outcome {
+    fn list_testbeds(&self, out: &mut Output) -> Outcome {
         let all = plans::testbeds();
         if let Some(unknown) =
             self.words.iter().find(|word| all.iter().all(|testbed| testbed.name() != *word))
@@ -109,7 +109,7 @@ fn unit(unit: &str) -> String {
 }
 
 /// Text in lines of a length that can be read, with a margin.
-fn paragraph(text: &str, out: &mut impl Write) -> std::io::Result<()> {
+fn paragraph(text: &str, out: &mut Output) -> Outcome {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() && line.chars().count() + word.chars().count() + 5 > WIDTH {
@@ -119,7 +119,10 @@ fn paragraph(text: &str, out: &mut impl Write) -> std::io::Result<()> {
         line.push(' ');
         line.push_str(word);
     }
-    if line.is_empty() { Ok(()) } else { writeln!(out, "   {line}") }
+    if !line.is_empty() {
+        writeln!(out, "   {line}")?;
+    }
+    Ok(())
 }
 
 fn plan_json(source: &Source, plan: &Plan) -> Value {

@@ -1,9 +1,8 @@
 //! The process that makes runs on real sockets, in a sandbox.
 
-use super::failure::failure;
 use guestright_bench::netns;
 use guestright_cli::failure::Outcome;
-use std::io::Write;
+use guestright_cli::output::Output;
 
 /// How [`Run`](super::run::Run) starts it.
 pub(super) const WORDS: [&str; 1] = ["netns-worker"];
@@ -13,7 +12,7 @@ pub(super) const WORDS: [&str; 1] = ["netns-worker"];
 pub(crate) struct Worker {}
 
 impl Worker {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
-        netns::serve(std::io::stdin().lock(), out).map_err(failure)
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
+        Ok(netns::serve(std::io::stdin().lock(), out)?)
     }
 }

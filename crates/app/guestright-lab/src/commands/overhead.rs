@@ -1,6 +1,7 @@
 //! `guestright-lab overhead`: what tunnels add to packets, and the papers' packets part by part.
 
 use guestright_cli::failure::Outcome;
+use guestright_cli::output::Output;
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::overhead::{
@@ -8,7 +9,6 @@ use guestright_tunnel::overhead::{
     total,
 };
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// Say how long packets are when they leave a tunnel, and how papers A and B count it
 ///
@@ -39,7 +39,7 @@ struct Example {
 }
 
 impl Overhead {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
         let packets: Vec<usize> = self.packets.iter().map(|packet| usize::from(*packet)).collect();
         let rows = table(&packets);
         if self.json {

@@ -100,7 +100,7 @@ fn source(name: &str, text: &str) -> Source {
 fn collect(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let read = || std::fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()));
     for entry in read().map_err(Failure::config)? {
-        let path = entry?.path();
+        let path = entry.map_err(Failure::config)?.path();
         if path.is_dir() && !path.is_symlink() && depth < DEPTH_MAX {
             collect(&path, depth + 1, paths)?;
         } else if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {

@@ -4,6 +4,7 @@ use super::plans::Source;
 use super::table::hexadecimal;
 use anyhow::Context;
 use guestright_cli::failure::Failure;
+use guestright_error::OrFail as _;
 use guestright_experiment::{Plan, Platform};
 use guestright_results::{Host, file};
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,7 @@ impl Program {
                 file.consume(length);
             }
         };
-        let digest = digest().context("read this program's own file, /proc/self/exe")?;
+        let digest = digest().or_network(|| "read this program's own file, /proc/self/exe".to_owned())?;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("GUESTRIGHT_COMMIT").map(str::to_owned),
@@ -136,7 +137,7 @@ impl HostRecord {
 impl Record {
     /// Writes it into a folder.
     pub(super) fn write(&self, folder: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self)? + "\n";
+        let text = serde_json::to_string_pretty(self).map_err(Failure::bug)? + "\n";
         file::write(&folder.join(FILE), text.as_bytes()).map_err(Failure::config)
     }
 

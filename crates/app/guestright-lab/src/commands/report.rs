@@ -5,9 +5,10 @@ use super::plans;
 use super::record::{self, Record};
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_experiment::{Plan, evaluate};
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Make the report of finished experiments again, without running them
@@ -34,7 +35,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
         let others = if self.with.is_empty() { vec![] } else { plans::find(&self.with)? };
         let others: Vec<Plan> = others.iter().map(plans::Source::parse).collect::<Result<_, _>>()?;
         let mut finished = Vec::new();
@@ -74,7 +75,7 @@ pub(super) fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     })?;
     let mut found = Vec::new();
     for entry in entries {
-        let path = entry?.path();
+        let path = entry.map_err(Failure::config)?.path();
         if path.join(record::FILE).is_file() {
             found.push(path);
         }
@@ -104,7 +105,8 @@ fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {
     };
     let plan = if record.quick { plan.quick() } else { plan };
     let seeds = u32::try_from(record.seeds.len()).unwrap_or(u32::MAX);
-    let plan = plan.with_seeds(seeds).with_context(|| format!("{} has too many seeds", folder.display()))?;
+    let plan = plan.with_seeds(seeds).with_context(|| format!("{} has too many seeds", folder.display()));
+    let plan = plan.map_err(Failure::config)?;
     let results = files::read_rows(folder, &plan, &record.digests)?;
     let evaluation = evaluate(&plan, &results, record.platform);
     Ok(Finished { evaluation, record, folder: folder.to_owned() })

@@ -3,7 +3,6 @@
 mod progress;
 
 use super::counted;
-use super::failure::failure;
 use super::files::{self, Finished, Printing};
 use super::netns_worker;
 use super::plans::{self, Source};
@@ -16,6 +15,7 @@ use guestright_bench::netns::{self, Sockets};
 use guestright_bench::pool::{self, Done};
 use guestright_bench::{BenchError, cost};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
 use guestright_experiment::{self as experiment, Plan, Platform, Row, SettingError, evaluate};
@@ -23,7 +23,6 @@ use guestright_results::file;
 use progress::{Progress, scaled};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -135,7 +134,7 @@ struct Session<'a> {
 }
 
 impl Run {
-    pub(super) fn run(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, out: &mut Output) -> Outcome {
         let plans = self.plans()?;
         let (tell, told) = channel();
         stop_at_signals(tell.clone())?;
@@ -191,7 +190,7 @@ impl Run {
         &self,
         plans: Vec<(Source, Plan)>,
         (tell, told): (Sender<Told>, Receiver<Told>),
-        out: &mut impl Write,
+        out: &mut Output,
     ) -> Outcome {
         file::make_folder(&self.out).map_err(Failure::config)?;
         let (program, host) = (Program::this()?, HostRecord::this());
@@ -207,8 +206,8 @@ impl Run {
         for (_, plan, platform) in &plans {
             session.check_replaced(plan, *platform)?;
             match platform {
-                Platform::Netns => netns::check_plan(plan).map_err(failure)?,
-                Platform::Sim | Platform::Real => cost::check_platform(plan, *platform).map_err(failure)?,
+                Platform::Netns => netns::check_plan(plan)?,
+                Platform::Sim | Platform::Real => cost::check_platform(plan, *platform)?,
             }
         }
         // All are opened before the first is run: whoever writes there too is noticed at once. Nothing is changed until
@@ -216,7 +215,7 @@ impl Run {
         let of = plans.len();
         let tasks = plans.into_iter().zip(1..).map(|((source, plan, platform), number)| {
             let path = self.out.join(files::folder_name(plan.name(), platform)).join(JOURNAL);
-            let looked = KeptRows::look(&path, &plan, session.program_id(), self.fresh).map_err(failure)?;
+            let looked = KeptRows::look(&path, &plan, session.program_id(), self.fresh)?;
             Ok(Task { source, plan, platform, looked, place: (number, of) })
         });
         let tasks: Vec<Task> = tasks.collect::<Result<_, Failure>>()?;
@@ -230,7 +229,7 @@ impl Run {
         session.check_stopped(|| "before the report was written; all runs are kept".to_owned())?;
         files::write_report(&self.out, &finished)?;
         // Only now: until here an interruption could have wanted them.
-        journals.into_iter().try_for_each(KeptRows::finish).map_err(failure)?;
+        journals.into_iter().try_for_each(KeptRows::finish)?;
         let shown = files::show(&self.out, &finished, self.printing, out);
         if self.printing.is_text() {
             self.show_others(&finished, out)?;
@@ -239,7 +238,7 @@ impl Run {
     }
 
     /// Plans that were run before into this folder, and are not in the report that was just written.
-    fn show_others(&self, finished: &[Finished], out: &mut impl Write) -> Outcome {
+    fn show_others(&self, finished: &[Finished], out: &mut Output) -> Outcome {
         let folders = plan_folders(&self.out).unwrap_or_default();
         let names = folders.iter().filter_map(|folder| folder.file_name()?.to_str());
         let is_other = |name: &&str| finished.iter().all(|one| files::name_of(&one.evaluation) != *name);
@@ -303,23 +302,21 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn run_plan(&self, task: Task, out: &mut impl Write) -> Result<(Finished, KeptRows), Failure> {
+    fn run_plan(&self, task: Task, out: &mut Output) -> Result<(Finished, KeptRows), Failure> {
         let mut clock = Clock::start();
         let started = clock.now().unix_seconds();
         if self.options.printing.is_text() {
             self.announce(&task, out)?;
         }
         let Task { source, plan, platform, looked, place: (number, of) } = task;
-        let (mut kept, mut results) = looked.begin().map_err(failure)?;
+        let (mut kept, mut results) = looked.begin()?;
         let (all, missing) = (plan.run_count(), results.missing());
         let name = files::folder_name(plan.name(), platform);
         let label = if of > 1 { format!("{number} of {of}, {name}") } else { name.clone() };
         let folder = self.options.out.join(&name);
         // From this thread, which outlives it: the kernel ends it with the thread that started it.
         let sockets = match platform {
-            Platform::Netns if missing > 0 => {
-                Some(Arc::new(Sockets::start(&folder, &netns_worker::WORDS).map_err(failure)?))
-            }
+            Platform::Netns if missing > 0 => Some(Arc::new(Sockets::start(&folder, &netns_worker::WORDS)?)),
             Platform::Sim | Platform::Netns | Platform::Real => None,
         };
         let mut progress = Progress::new(&label, all, all - missing);
@@ -360,11 +357,7 @@ impl Session<'_> {
     }
 
     /// Says what there is to do, and what is there.
-    fn announce(
-        &self,
-        Task { source, plan, platform, looked, place }: &Task,
-        out: &mut impl Write,
-    ) -> Outcome {
+    fn announce(&self, Task { source, plan, platform, looked, place }: &Task, out: &mut Output) -> Outcome {
         let name = files::folder_name(plan.name(), *platform);
         let (all, missing) = (plan.run_count(), looked.results.missing());
         let folder = self.options.out.display();
@@ -430,14 +423,15 @@ impl Session<'_> {
             None => testbed.run(&run.settings, run.seed.clone()).map_err(Broken::Setting),
             Some(sockets) => sockets.run(run, testbed).map_err(Broken::Sockets),
         };
-        pool::start(jobs, threads, work, move |place, done| tell.send(Told::Done(place, done)).is_ok())?;
+        pool::start(jobs, threads, work, move |place, done| tell.send(Told::Done(place, done)).is_ok())
+            .map_err(Failure::network)?;
         for _ in 0..runs.len() {
             match self.told.recv() {
                 Ok(Told::Done(place, done)) => {
                     let row = row(plan, &runs[place], done)?;
-                    kept.add(plan, &runs[place], &row).map_err(failure)?;
+                    kept.add(plan, &runs[place], &row)?;
                     progress.done(row.packets);
-                    results.insert(runs[place].index, row)?;
+                    results.insert(runs[place].index, row).map_err(Failure::bug)?;
                 }
                 Ok(Told::Stop) | Err(_) => {
                     let (all, missing) = (plan.run_count(), results.missing());
@@ -463,9 +457,9 @@ fn row(
         format!("run {} of {} (case {}, {})", run.index, plan.name(), run.case, point.join(", "))
     };
     match done {
-        Done::Well(Ok(outcome)) => Ok(Row::new(plan, &outcome)?),
+        Done::Well(Ok(outcome)) => Row::new(plan, &outcome).map_err(Failure::bug),
         Done::Well(Err(Broken::Setting(error))) => Err(Failure::config(anyhow!(error).context(which()))),
-        Done::Well(Err(Broken::Sockets(error))) => Err(failure(error).within(which())),
+        Done::Well(Err(Broken::Sockets(error))) => Err(Failure::from(error).within(which())),
         Done::Broken => Err(Failure::user(anyhow!("{} ended in a panic", which()))
             .hint("this is a mistake of the simulator: please report it with the plan")),
     }
@@ -473,10 +467,11 @@ fn row(
 
 /// The first signal ends the work in order, the second at once.
 fn stop_at_signals(tell: Sender<Told>) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::network)?;
     let mut signals = {
         let _inside = runtime.enter();
-        Signals::take()?
+        Signals::take().map_err(Failure::network)?
     };
     let wait = move || {
         runtime.block_on(signals.recv());
@@ -486,7 +481,7 @@ fn stop_at_signals(tell: Sender<Told>) -> Outcome {
         // Files are written whole or not at all, so this leaves nothing behind that is wrong.
         std::process::exit(1);
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(Failure::network)?;
     Ok(())
 }
 

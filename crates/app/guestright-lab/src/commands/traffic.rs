@@ -3,19 +3,19 @@
 mod figures;
 mod show;
 
-use super::failure::failure;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_bench::wire::{Input, Stop, Wire};
 use guestright_cli::address::resolve;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
+use guestright_error::OrFail as _;
 use guestright_traffic::{
     Caller, CallerEvent, ClockSource, Ended, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Refusal,
     Traffic as Kind,
 };
 use guestright_units::{Micros, Seed};
 use show::{Show, ShowOptions};
-use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::thread;
@@ -144,7 +144,7 @@ enum ClockName {
 }
 
 impl Traffic {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match self.command {
             TrafficCommand::Listen(command) => command.run(out),
             TrafficCommand::Send(command) => command.run(out),
@@ -173,7 +173,7 @@ impl Common {
 }
 
 impl Listen {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         let config = ListenerConfig {
             calls_max: self.calls_max,
             duration_max: Micros::from_seconds(self.duration_max),
@@ -182,11 +182,11 @@ impl Listen {
         };
         let mut listener = Listener::new(config, self.common.source()?, &guestright_clock::seed());
         let mut show = self.common.show()?;
-        let mut wire =
-            Wire::listen(self.bind).map_err(|error| failure(error).hint("another address with --bind"))?;
+        let mut wire = Wire::listen(self.bind)
+            .map_err(|error| Failure::from(error).hint("another address with --bind"))?;
         stop_at_signals(wire.stop_handle())?;
         if !self.common.json {
-            writeln!(out, "listening at {}", wire.address().map_err(failure)?)?;
+            writeln!(out, "listening at {}", wire.address()?)?;
             out.flush()?;
         }
         while !listener.is_done() {
@@ -221,7 +221,7 @@ impl Listen {
 }
 
 impl Send {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         let traffic = match self.codec {
             CodecName::G729 => Kind::G729,
             CodecName::G711 => Kind::G711,
@@ -231,10 +231,10 @@ impl Send {
             PhasesName::Even => Phases::Even,
         };
         let plan = Plan::lasting(self.calls, traffic, phases, micros(self.duration, "--duration")?)
-            .context("this cannot be carried out")?;
+            .or_user(|| "this cannot be carried out".to_owned())?;
         let peer = resolve(&self.peer, PORT)?;
         let mut show = self.common.show()?;
-        let mut wire = Wire::connect(peer).map_err(failure)?;
+        let mut wire = Wire::connect(peer)?;
         stop_at_signals(wire.stop_handle())?;
         // The run's number must be new even when phases are to be the same.
         let seed = self.seed.map_or_else(guestright_clock::seed, Seed::from_number);
@@ -275,10 +275,11 @@ impl Send {
 
 /// Turns signals into inputs, on a thread of its own that ends with the program.
 fn stop_at_signals(stop: Stop) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::network)?;
     // Taken over before anything is printed, so that whoever waits for that may send one.
-    let mut signals = runtime.block_on(async { Signals::take() })?;
-    thread::Builder::new().name("signals".into()).spawn(move || {
+    let mut signals = runtime.block_on(async { Signals::take() }).map_err(Failure::network)?;
+    let started = thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             loop {
                 signals.recv().await;
@@ -287,8 +288,8 @@ fn stop_at_signals(stop: Stop) -> Outcome {
                 }
             }
         });
-    })?;
-    Ok(())
+    });
+    started.map(drop).map_err(Failure::network)
 }
 
 /// A run that fell silent is a failure of the network; one that somebody stopped is none.

@@ -5,7 +5,7 @@ mod esp_keys;
 mod wireguard;
 
 use guestright_cli::failure::Outcome;
-use std::io::Write;
+use guestright_cli::output::Output;
 
 /// Run one end of a tunnel by itself
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ enum Command {
 }
 
 impl Tunnel {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match self.command {
             Command::Esp(command) => command.run(out),
             Command::EspKeys(command) => command.run(out),

@@ -5,10 +5,10 @@ use crate::{control, loops};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
+use guestright_cli::output::Output;
 use guestright_firewall as firewall;
 use guestright_host::access_point::{self, firewall_state, socket};
 use guestright_units::Bytes;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -85,10 +85,10 @@ A home whose tunnel answers a visitor is asked for receipts at TCP port 7273: at
 "#;
 
 impl Ap {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let settings: ApSettings = settings::read(&self.config)?;
         if self.show_config {
-            write!(out, "{}", toml::to_string(&settings)?)?;
+            write!(out, "{}", toml::to_string(&settings).map_err(Failure::bug)?)?;
             return Ok(());
         }
         if self.dry_run {
@@ -114,14 +114,14 @@ impl Ap {
 /// How long an access point may take to stop: its visitors sign for the last bytes first.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-fn run(settings: &ApSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut impl Write) -> Outcome {
+fn run(settings: &ApSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut Output) -> Outcome {
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let settings = settings.for_loop(path)?;
     loops::run(async |stop| access_point::run(&settings, credentials, stop, out).await)
 }
 
-fn off(state: &Path, out: &mut impl Write) -> Outcome {
+fn off(state: &Path, out: &mut Output) -> Outcome {
     if control::ask(&socket(state), "stop")?.is_some() {
         if !control::wait_until_gone(&socket(state), STOP_MAX) {
             return Err(Failure::network(anyhow!("the access point was asked to stop and still runs")));
@@ -139,7 +139,7 @@ fn off(state: &Path, out: &mut impl Write) -> Outcome {
     Ok(())
 }
 
-fn print_status(status: &serde_json::Value, out: &mut impl Write) -> Outcome {
+fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     let bytes = |value: &serde_json::Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     writeln!(out, "team      {}", text(&status["team"]))?;

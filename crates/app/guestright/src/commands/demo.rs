@@ -9,11 +9,11 @@ mod telephone;
 mod town;
 
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_netns::Sandbox;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -48,35 +48,36 @@ const OUTSIDE: &str = "GUESTRIGHT_DEMO_OUTSIDE";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Demo {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(Failure::network)?;
         if let Some(address) = self.internet {
             return runtime.block_on(internet::serve(address, out));
         }
         if Sandbox::inside() {
-            Sandbox::prepare()?;
+            Sandbox::prepare().map_err(Failure::network)?;
             let outside = std::env::var(OUTSIDE).unwrap_or_default();
             return runtime.block_on(story::tell(&self, &outside, out));
         }
         let mode = Sandbox::probe().map_err(|error| {
             Failure::network(error).hint("`guestright doctor` says what else this computer needs")
         })?;
-        let program = std::env::current_exe()?;
+        let program = std::env::current_exe().map_err(Failure::network)?;
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
         let mut command = Sandbox::command(mode, &program, arguments);
         command.env(OUTSIDE, std::process::id().to_string());
-        let status = runtime.block_on(watch(command.into()))?;
+        let status = runtime.block_on(watch(command.into())).map_err(Failure::network)?;
         // The town has said what went wrong.
         if status.success() { Ok(()) } else { std::process::exit(status.code().unwrap_or(1)) }
     }
 }
 
 /// Waits for the town. A signal from the keyboard reaches the town too; one that did not is passed on.
-async fn watch(mut command: tokio::process::Command) -> Result<ExitStatus, Failure> {
+async fn watch(mut command: tokio::process::Command) -> std::io::Result<ExitStatus> {
     let mut signals = Signals::take()?;
     let mut town = command.kill_on_drop(true).spawn()?;
     tokio::select! {
-        status = town.wait() => return Ok(status?),
+        status = town.wait() => return status,
         () = signals.recv() => {}
     }
     if let Some(first) = town.id().and_then(first_process) {
@@ -84,10 +85,10 @@ async fn watch(mut command: tokio::process::Command) -> Result<ExitStatus, Failu
         let _ = kill_process(first, Signal::INT);
     }
     if let Ok(status) = tokio::time::timeout(PATIENCE, town.wait()).await {
-        return Ok(status?);
+        return status;
     }
     town.kill().await?;
-    Ok(town.wait().await?)
+    town.wait().await
 }
 
 /// The town's first process: the only child of `unshare` (proc(5), `/proc/PID/task/TID/children`).

@@ -1,11 +1,11 @@
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_codec::{CodecError, Kind};
 use guestright_firewall::check_connections;
 use guestright_netns::{Mode, Sandbox};
 use guestright_portmap::Reach;
 use serde_json::json;
-use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Say what this computer can and cannot do, and what to install
@@ -29,7 +29,7 @@ struct Finding {
 }
 
 impl Doctor {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let findings = examine();
         if self.json {
             let one = |finding: &Finding| {

@@ -5,10 +5,10 @@ use crate::{control, loops};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
+use guestright_cli::output::Output;
 use guestright_host::home::{self, socket};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::Value;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -135,10 +135,10 @@ Members reach the gateway at the UDP port in gateway.toml: let it through on the
 "#;
 
 impl Home {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let settings: HomeSettings = settings::read(&self.config)?;
         if self.show_config {
-            write!(out, "{}", toml::to_string(&settings)?)?;
+            write!(out, "{}", toml::to_string(&settings).map_err(Failure::bug)?)?;
             return Ok(());
         }
         let state = settings::beside(&self.config, &settings.state);
@@ -169,14 +169,14 @@ impl Home {
     }
 }
 
-fn run(settings: &HomeSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut impl Write) -> Outcome {
+fn run(settings: &HomeSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut Output) -> Outcome {
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let settings = settings.for_loop(path)?;
     loops::run(async |stop| home::run(&settings, credentials, stop, out).await)
 }
 
-fn print_reload(answer: &Value, json: bool, out: &mut impl Write) -> Outcome {
+fn print_reload(answer: &Value, json: bool, out: &mut Output) -> Outcome {
     if let Some(error) = answer["error"].as_str() {
         let failure = Failure::config(anyhow!("nothing was changed: {error}"));
         return Err(match answer["hint"].as_str() {
@@ -197,7 +197,7 @@ fn print_reload(answer: &Value, json: bool, out: &mut impl Write) -> Outcome {
     Ok(())
 }
 
-fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut impl Write) -> Outcome {
+fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut Output) -> Outcome {
     let door = socket(state);
     if control::ask(&door, "stop")?.is_some() {
         if !control::wait_until_gone(&door, STOP_MAX) {
@@ -214,7 +214,7 @@ fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut impl Writ
     Ok(())
 }
 
-fn print_status(status: &Value, out: &mut impl Write) -> Outcome {
+fn print_status(status: &Value, out: &mut Output) -> Outcome {
     writeln!(out, "team         {}", status["team"].as_str().unwrap_or_default())?;
     for (name, key) in [("receipts", "receipts"), ("teams", "teams"), ("debts", "edges")] {
         writeln!(out, "{name:<12} {}", status[key])?;
@@ -242,7 +242,7 @@ fn print_status(status: &Value, out: &mut impl Write) -> Outcome {
 }
 
 /// Members' telephones, and their calls.
-fn print_voice(voice: &Value, out: &mut impl Write) -> Outcome {
+fn print_voice(voice: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let count =
         |value: &Value| value.as_object().map_or(0, |all| all.values().filter_map(Value::as_u64).sum());
@@ -283,7 +283,7 @@ fn print_voice(voice: &Value, out: &mut impl Write) -> Outcome {
 }
 
 /// Access points that carry members' tunnels, and what was signed for them.
-fn print_receipt_requests(requests: &Value, out: &mut impl Write) -> Outcome {
+fn print_receipt_requests(requests: &Value, out: &mut Output) -> Outcome {
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     for request in requests["open"].as_array().into_iter().flatten() {
         let (from, provider) =
@@ -298,7 +298,7 @@ fn print_receipt_requests(requests: &Value, out: &mut impl Write) -> Outcome {
     Ok(())
 }
 
-fn print_gateway(gateway: &Value, out: &mut impl Write) -> Outcome {
+fn print_gateway(gateway: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     writeln!(
@@ -335,10 +335,10 @@ fn print_gateway(gateway: &Value, out: &mut impl Write) -> Outcome {
 }
 
 /// Members that came in by IKEv2 or L2TP.
-fn print_ikev2(ikev2: &Value, out: &mut impl Write) -> std::io::Result<()> {
+fn print_ikev2(ikev2: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     if let Some(error) = ikev2["error"].as_str() {
-        return writeln!(out, "IKEv2        {error}");
+        return Ok(writeln!(out, "IKEv2        {error}")?);
     }
     let l2tp = if ikev2["l2tp"] == true { " and L2TP" } else { "" };
     let state = if ikev2["charon"].is_null() { ", being started again" } else { "" };

@@ -9,12 +9,13 @@ mod read;
 mod table;
 mod words;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_capture::{Report, SurveyConfig};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
+use guestright_error::OrFail as _;
 use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval};
 use guestright_units::Micros;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Say how good the calls in a capture were, or how good a call would be
@@ -99,14 +100,14 @@ struct Without {
 }
 
 impl Mos {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match &self.file {
             None => compute::run(&self, out),
             Some(file) => self.survey(file, out),
         }
     }
 
-    fn survey(&self, file: &std::path::Path, out: &mut impl Write) -> Outcome {
+    fn survey(&self, file: &std::path::Path, out: &mut Output) -> Outcome {
         let config = SurveyConfig {
             codec: self.codec,
             buffer: self.buffer(),
@@ -151,7 +152,7 @@ fn found_something(name: &str, report: &Report, notes: &[String]) -> Outcome {
 }
 
 fn save(path: &std::path::Path, text: &str) -> Outcome {
-    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    std::fs::write(path, text).or_user(|| format!("write {}", path.display()))?;
     Ok(())
 }
 

@@ -1,12 +1,13 @@
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_clock::Clock;
+use guestright_error::OrFail as _;
 use guestright_receipt::{Bundle, Rules};
 use guestright_store::{Limits, Outcome as PutOutcome, Store};
 use serde_json::json;
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -67,7 +68,7 @@ struct Import {
 }
 
 impl Receipt {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match self.command {
             ReceiptCommand::Verify(command) => command.run(out),
             ReceiptCommand::Export(command) => command.run(out),
@@ -77,7 +78,7 @@ impl Receipt {
 }
 
 impl Verify {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         let (mut good, mut bad) = (0, 0);
         each_bundle(&self.file, |line, bundle| {
             let now = Clock::start().now().unix_seconds();
@@ -118,15 +119,15 @@ impl Verify {
 }
 
 impl Export {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         if !self.store.exists() {
             return Err(Failure::user(anyhow!("there is no store {}", self.store.display())));
         }
-        let store = Store::open(&self.store, Limits { receipts_max: u64::MAX })?;
+        let store = Store::open(&self.store, Limits { receipts_max: u64::MAX }).map_err(Failure::user)?;
         let mut lines = Vec::new();
         let mut bundle = Bundle::default();
         let mut count = 0;
-        store.for_each_receipt(|receipt, certificate| {
+        let read = store.for_each_receipt(|receipt, certificate| {
             count += 1;
             let certificate = certificate.to_vec();
             if !bundle.certificates.contains(&certificate) {
@@ -137,14 +138,15 @@ impl Export {
                 lines.push(STANDARD.encode(std::mem::take(&mut bundle).emit()));
             }
             ControlFlow::Continue(())
-        })?;
+        });
+        read.map_err(Failure::user)?;
         if !bundle.receipts.is_empty() {
             lines.push(STANDARD.encode(bundle.emit()));
         }
         let text: String = lines.into_iter().map(|line| line + "\n").collect();
         match self.out {
             Some(path) => {
-                std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+                std::fs::write(&path, text).or_user(|| format!("write {}", path.display()))?;
                 writeln!(out, "wrote {count} receipts to {}", path.display())?;
             }
             None => write!(out, "{text}")?,
@@ -154,8 +156,9 @@ impl Export {
 }
 
 impl Import {
-    fn run(self, out: &mut impl Write) -> Outcome {
-        let mut store = Store::open(&self.store, Limits { receipts_max: self.receipts_max })?;
+    fn run(self, out: &mut Output) -> Outcome {
+        let mut store =
+            Store::open(&self.store, Limits { receipts_max: self.receipts_max }).map_err(Failure::user)?;
         let (mut new, mut known, mut refused) = (0, 0, 0);
         each_bundle(&self.file, |line, bundle| {
             let now = Clock::start().now().unix_seconds();
@@ -168,7 +171,7 @@ impl Import {
                 Some((receipt.clone(), verified.certificates.get(&receipt.certificate())?.clone()))
             };
             let items: Vec<_> = verified.receipts.iter().filter_map(with_certificate).collect();
-            for outcome in store.put(&items, now)?.outcomes {
+            for outcome in store.put(&items, now).map_err(Failure::user)?.outcomes {
                 match outcome {
                     PutOutcome::New | PutOutcome::Raised(_) => new += 1,
                     PutOutcome::Known | PutOutcome::Lower { .. } => known += 1,
@@ -183,15 +186,15 @@ impl Import {
 
 fn each_bundle(
     path: &std::path::Path,
-    mut each: impl FnMut(usize, Bundle) -> anyhow::Result<()>,
+    mut each: impl FnMut(usize, Bundle) -> Outcome,
 ) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let text = std::fs::read_to_string(path).or_user(|| format!("read {}", path.display()))?;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = || format!("{}, line {}", path.display(), number + 1);
         let bytes = STANDARD
             .decode(line.trim())
-            .map_err(|error| anyhow!("{} is not of `receipt export`: {error}", place()))?;
-        let bundle = Bundle::parse(&bytes).with_context(place)?;
+            .map_err(|error| Failure::user(anyhow!("{} is not of `receipt export`: {error}", place())))?;
+        let bundle = Bundle::parse(&bytes).or_user(place)?;
         each(number + 1, bundle)?;
     }
     Ok(())

@@ -3,15 +3,16 @@ mod gateway;
 mod ikev2;
 mod record;
 
+use crate::gateway_files::{self, GatewayFiles};
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::{self, PassphraseArgs};
+use guestright_cli::output::Output;
 use guestright_clock::Clock;
 use guestright_identity::{Certificate, IdentityError, RevocationList, Role, SecretKey, Suite};
 use guestright_units::UnixSeconds;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Make a team, and keys for its members, access points and home
@@ -103,9 +104,8 @@ struct Add {
     /// For how many days the certificate holds; short lives need fewer revocations
     #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=3650))]
     days: u64,
-    /// The team's directory
-    #[arg(long, default_value = "team")]
-    dir: PathBuf,
+    #[command(flatten)]
+    team: TeamArgs,
     #[command(flatten)]
     tunnel: enrol::TunnelArgs,
     #[command(flatten)]
@@ -113,8 +113,6 @@ struct Add {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    passphrase: PassphraseArgs,
 }
 
 /// List the team's certificates
@@ -140,11 +138,8 @@ struct List {
 struct Revoke {
     /// The name under which it was added
     name: String,
-    /// The team's directory
-    #[arg(long, default_value = "team")]
-    dir: PathBuf,
     #[command(flatten)]
-    passphrase: PassphraseArgs,
+    team: TeamArgs,
 }
 
 /// Write the team's key to a file, encrypted with a passphrase
@@ -156,11 +151,8 @@ struct Revoke {
 struct Backup {
     /// The file to make
     file: PathBuf,
-    /// The team's directory
-    #[arg(long, default_value = "team")]
-    dir: PathBuf,
     #[command(flatten)]
-    passphrase: PassphraseArgs,
+    team: TeamArgs,
 }
 
 /// Make a team's directory from a backup of its key
@@ -182,13 +174,29 @@ struct Restore {
     passphrase: PassphraseArgs,
 }
 
+/// A team's directory, with its key in it.
+#[derive(Debug, clap::Args)]
+struct TeamArgs {
+    /// The team's directory
+    #[arg(long, default_value = "team")]
+    dir: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+impl TeamArgs {
+    fn key(&self) -> Result<SecretKey, Failure> {
+        self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)
+    }
+}
+
 fn live_suite(text: &str) -> Result<Suite, String> {
     let suite: Suite = text.parse()?;
     if suite.is_legacy() { Err(format!("{suite} is for measurements, not for a team")) } else { Ok(suite) }
 }
 
 impl Team {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match self.command {
             TeamCommand::Init(command) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Add(command) }) => command.run(out),
@@ -204,7 +212,7 @@ impl Team {
 }
 
 impl Init {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         files::state_directory(&self.dir)?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(self.suite, &mut rng);
@@ -230,16 +238,16 @@ impl Init {
 }
 
 impl Add {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         if !is_name(&self.name) {
             let name = &self.name;
             return Err(Failure::user(anyhow!(
                 "{name:?} will not do: letters, digits and dashes, and neither \"team\" nor \"gateway\""
             )));
         }
-        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
-        let place = self.tunnel.place(&self.dir, &self.name, self.role.role())?;
-        let ike = self.ike.place(&self.dir, &self.name, self.role.role())?;
+        let team = self.team.key()?;
+        let place = self.tunnel.place(&self.team.dir, &self.name, self.role.role())?;
+        let ike = self.ike.place(&self.team.dir, &self.name, self.role.role())?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(team.public().suite(), &mut rng);
         let now = Clock::start().now().unix_seconds();
@@ -247,12 +255,12 @@ impl Add {
         let (from, to) = (now.minus(600), now.plus(self.days * 86_400));
         let role = self.role.role();
         let certificate = Certificate::issue(&team, key.public(), role, from, to);
-        let (key_path, certificate_path) = member_files(&self.dir, &self.name);
+        let (key_path, certificate_path) = member_files(&self.team.dir, &self.name);
         guestright_keys::write_secret(&key_path, &key, None, &mut rng)
             .map_err(|error| Failure::config(error).hint("every name is given once; choose another"))?;
         guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
         let member = enrol::NewMember {
-            dir: &self.dir,
+            dir: &self.team.dir,
             name: &self.name,
             team: &team,
             key: &key,
@@ -284,7 +292,7 @@ impl Add {
 }
 
 impl List {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         let revoked = revocations(&self.dir)?;
         let now = Clock::start().now().unix_seconds();
         let addresses = enrol::addresses(&self.dir)?;
@@ -320,23 +328,23 @@ impl List {
 }
 
 impl Revoke {
-    fn run(self, out: &mut impl Write) -> Outcome {
-        let (_, path) = member_files(&self.dir, &self.name);
+    fn run(self, out: &mut Output) -> Outcome {
+        let (_, path) = member_files(&self.team.dir, &self.name);
         let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
-        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
+        let team = self.team.key()?;
         let now = Clock::start().now().unix_seconds();
-        let old = revocations(&self.dir)?;
+        let old = revocations(&self.team.dir)?;
         let mut revoked: BTreeMap<_, UnixSeconds> =
             old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
         revoked.entry(certificate.subject_id()).or_insert(now);
         let sequence = old.map_or(1, |list| list.sequence() + 1);
-        let list = RevocationList::issue(&team, sequence, now, revoked)?;
-        let path = self.dir.join("revocations");
+        let list = RevocationList::issue(&team, sequence, now, revoked).map_err(Failure::user)?;
+        let path = self.team.dir.join("revocations");
         guestright_keys::write_revocations(&path, &list).map_err(Failure::config)?;
         writeln!(out, "revoked {}: what it signs from {now} on does not count", self.name)?;
         writeln!(out, "the list is {}; the team's home reads it when it starts", path.display())?;
-        let by_ike = ikev2::revoke(&self.dir, &self.name, &now.to_string())?;
-        if enrol::revoke(&self.dir, &self.name, &now.to_string())? || by_ike {
+        let by_ike = ikev2::revoke(&self.team.dir, &self.name, &now.to_string())?;
+        if enrol::revoke(&self.team.dir, &self.name, &now.to_string())? || by_ike {
             writeln!(
                 out,
                 "its tunnel is shut after `guestright home reload`, where the home has this gateway/"
@@ -347,9 +355,9 @@ impl Revoke {
 }
 
 impl Backup {
-    fn run(self, out: &mut impl Write) -> Outcome {
-        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
-        let passphrase = self.passphrase.new_passphrase()?;
+    fn run(self, out: &mut Output) -> Outcome {
+        let team = self.team.key()?;
+        let passphrase = self.team.passphrase.new_passphrase()?;
         let mut rng = guestright_clock::rng();
         guestright_keys::write_secret(&self.file, &team, Some(&passphrase), &mut rng)
             .map_err(Failure::config)?;
@@ -359,7 +367,7 @@ impl Backup {
 }
 
 impl Restore {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         let team = self.passphrase.read_secret(&self.file)?;
         files::state_directory(&self.dir)?;
         let mut rng = guestright_clock::rng();
@@ -390,6 +398,12 @@ fn team_key(dir: &Path) -> PathBuf {
     dir.join("team.key")
 }
 
+/// The team's gateway, if it has one.
+fn gateway(dir: &Path) -> Result<Option<GatewayFiles>, Failure> {
+    let directory = dir.join(gateway_files::DIRECTORY);
+    Ok(directory.exists().then(|| GatewayFiles::open(&directory)).transpose()?)
+}
+
 fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
     (dir.join(format!("{name}.key")), dir.join(format!("{name}.cert")))
 }
@@ -408,7 +422,7 @@ fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Failure> {
     for entry in
         entries.map_err(|error| Failure::config(error).hint("make a team with `guestright team init`"))?
     {
-        let path = entry?.path();
+        let path = entry.map_err(Failure::config)?.path();
         if path.extension().is_some_and(|extension| extension == "cert") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             found.push((name, guestright_keys::read_certificate(&path).map_err(Failure::config)?));

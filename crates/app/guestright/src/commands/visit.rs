@@ -5,9 +5,9 @@ mod status;
 use crate::loops;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::files::PassphraseArgs;
+use guestright_cli::files::MemberArgs;
+use guestright_cli::output::Output;
 use guestright_host::{PROTOCOL_PORT, visit};
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,12 +26,8 @@ use std::time::Duration;
   guestright visit status
   guestright visit off")]
 pub(crate) struct Visit {
-    /// Your secret key
-    #[arg(long, default_value = "member.key")]
-    key: PathBuf,
-    /// Your certificate
-    #[arg(long, default_value = "member.cert")]
-    certificate: PathBuf,
+    #[command(flatten)]
+    member: MemberArgs,
     /// Your team's home: receipts that show what others owe your team come from there, and what you sign goes there
     #[arg(long, value_name = "ADDRESS:PORT")]
     home: Option<SocketAddr>,
@@ -62,8 +58,6 @@ pub(crate) struct Visit {
     /// Print each event as a line of JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    passphrase: PassphraseArgs,
     #[command(subcommand)]
     command: Option<status::VisitCommand>,
 }
@@ -77,14 +71,11 @@ enum Transport {
 }
 
 impl Visit {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         if let Some(command) = &self.command {
             return command.run(&self.state, out);
         }
-        let credentials = self.passphrase.credentials(&self.key, &self.certificate).map_err(|failure| {
-            failure
-                .hint("name your files with --key and --certificate; `guestright team member add` makes them")
-        })?;
+        let credentials = self.member.credentials()?;
         let settings = self.settings()?;
         loops::run(async |stop| visit::run(&settings, credentials, stop, out).await)
     }
@@ -111,7 +102,7 @@ impl Visit {
         if self.no_tunnel || (self.tunnel.is_none() && self.home.is_none()) {
             return Ok(None);
         }
-        let file = self.tunnel.clone().unwrap_or_else(|| self.key.with_extension("conf"));
+        let file = self.tunnel.clone().unwrap_or_else(|| self.member.key().with_extension("conf"));
         if file.exists() {
             return Ok(Some(file));
         }

@@ -1,6 +1,7 @@
 //! Addresses, members, and what is refused.
 
 use super::*;
+use guestright_error::Fault as _;
 
 fn files(network: &str) -> (tempfile::TempDir, GatewayFiles) {
     let directory = tempfile::tempdir().unwrap();

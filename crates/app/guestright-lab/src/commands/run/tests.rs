@@ -46,7 +46,7 @@ fn run(folder: &Path, more: &str, text: &str) -> Result<String, Failure> {
     let (source, plan) = (source(text), Plan::parse(text, fake::TESTBEDS).unwrap());
     let plan = options.adapted(&source, plan)?;
     let mut out = Vec::new();
-    options.run_plans(vec![(source, plan)], lane, &mut out)?;
+    options.run_plans(vec![(source, plan)], lane, &mut Output::new(&mut out))?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -146,7 +146,11 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let (tell, told) = channel();
     tell.send(Told::Stop).unwrap();
     let (options, plan) = (options(&torn, "--threads 1"), fake::plan(MORE));
-    let stopped = options.run_plans(vec![(source(&text), plan.clone())], (tell, told), &mut Vec::new());
+    let stopped = options.run_plans(
+        vec![(source(&text), plan.clone())],
+        (tell, told),
+        &mut Output::new(&mut Vec::new()),
+    );
     let words = stopped.unwrap_err().to_string();
     assert!(words.contains("stopped: 0 of 40 runs") && words.contains("goes on from there"), "{words}");
 
@@ -222,12 +226,13 @@ fn resume_touches_no_plan_unless_all_can_go_on() {
     let (tell, told) = channel();
     tell.send(Told::Stop).unwrap();
     let plans = vec![plan("one"), plan("two")];
-    options(home.path(), "").run_plans(plans, (tell, told), &mut Vec::new()).unwrap_err();
+    options(home.path(), "").run_plans(plans, (tell, told), &mut Output::new(&mut Vec::new())).unwrap_err();
     let (one, two) = (home.path().join("one/partial.csv"), home.path().join("two/partial.csv"));
     std::fs::write(&two, "{}\n").unwrap();
     let before = std::fs::read(&one).unwrap();
     let plans = vec![plan("one"), plan("two")];
-    let refused = options(home.path(), "--resume").run_plans(plans, channel(), &mut Vec::new());
+    let refused =
+        options(home.path(), "--resume").run_plans(plans, channel(), &mut Output::new(&mut Vec::new()));
     assert!(refused.unwrap_err().to_string().contains("two cannot go on"));
     assert_eq!((std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap()), (before, b"{}\n".to_vec()));
 }
@@ -237,7 +242,9 @@ fn interrupt(folder: &Path, whole: &Path, text: &str, rows: impl Iterator<Item =
     let (tell, told) = channel();
     tell.send(Told::Stop).unwrap();
     let plan = Plan::parse(text, fake::TESTBEDS).unwrap();
-    options(folder, "").run_plans(vec![(source(text), plan)], (tell, told), &mut Vec::new()).unwrap_err();
+    options(folder, "")
+        .run_plans(vec![(source(text), plan)], (tell, told), &mut Output::new(&mut Vec::new()))
+        .unwrap_err();
     let path = folder.join("fake-plan/partial.csv");
     let csv = String::from_utf8(bytes(whole, "rows.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
@@ -298,7 +305,7 @@ fn a_signal_after_the_last_run_is_heard() {
     let (tell, told) = channel();
     tell.send(Told::Stop).unwrap();
     let plans = vec![(source(&text), fake::plan(""))];
-    let stopped = options(&torn, "").run_plans(plans, (tell, told), &mut Vec::new());
+    let stopped = options(&torn, "").run_plans(plans, (tell, told), &mut Output::new(&mut Vec::new()));
     let words = stopped.unwrap_err().to_string();
     assert!(words.contains("stopped before the report was written; all runs are kept"), "{words}");
     assert!(!torn.join("report.html").exists());

@@ -1,8 +1,9 @@
 //! What `guestright-lab traffic` prints.
 
 use super::figures::{SecondSums, csv_header, csv_row, table};
-use anyhow::Context;
 use guestright_cli::failure::Failure;
+use guestright_cli::output::Output;
+use guestright_error::OrFail as _;
 use guestright_traffic::{CallRow, Outcome, Plan};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -39,9 +40,9 @@ impl Show {
         let csv = match options.csv {
             None => None,
             Some(path) => {
-                let file = File::create(path).with_context(|| format!("write {}", path.display()))?;
+                let file = File::create(path).or_user(|| format!("write {}", path.display()))?;
                 let mut file = BufWriter::new(file);
-                writeln!(file, "{}", csv_header())?;
+                writeln!(file, "{}", csv_header()).or_user(|| format!("write {}", path.display()))?;
                 Some(file)
             }
         };
@@ -49,12 +50,7 @@ impl Show {
         Ok(Self { json, seconds, csv, run: 0, peer: None, calls: 0, open: BTreeMap::new() })
     }
 
-    pub(super) fn started(
-        &mut self,
-        peer: SocketAddr,
-        plan: &Plan,
-        out: &mut impl Write,
-    ) -> std::io::Result<()> {
+    pub(super) fn started(&mut self, peer: SocketAddr, plan: &Plan, out: &mut Output) -> Result<(), Failure> {
         self.run += 1;
         self.calls = plan.calls;
         self.peer = Some(peer);
@@ -68,9 +64,9 @@ impl Show {
         Ok(())
     }
 
-    pub(super) fn row(&mut self, row: &CallRow, out: &mut impl Write) -> Result<(), Failure> {
+    pub(super) fn row(&mut self, row: &CallRow, out: &mut Output) -> Result<(), Failure> {
         if let Some(file) = &mut self.csv {
-            writeln!(file, "{}", csv_row(self.run, row)).context("write the CSV file")?;
+            writeln!(file, "{}", csv_row(self.run, row)).or_user(|| "write the CSV file".to_owned())?;
         }
         if !self.seconds {
             return Ok(());
@@ -83,7 +79,7 @@ impl Show {
         Ok(())
     }
 
-    fn print_oldest(&mut self, out: &mut impl Write) -> std::io::Result<()> {
+    fn print_oldest(&mut self, out: &mut Output) -> Result<(), Failure> {
         if let Some((second, sums)) = self.open.pop_first() {
             writeln!(out, "{second:>5} s  {sums}")?;
             out.flush()?;
@@ -95,13 +91,13 @@ impl Show {
         &mut self,
         outcome: &Outcome,
         dropped: u64,
-        out: &mut impl Write,
+        out: &mut Output,
     ) -> Result<(), Failure> {
         while !self.open.is_empty() {
             self.print_oldest(out)?;
         }
         if let Some(file) = &mut self.csv {
-            file.flush().context("write the CSV file")?;
+            file.flush().or_user(|| "write the CSV file".to_owned())?;
         }
         if self.json {
             let (run, peer) = (self.run, self.peer.map(|peer| peer.to_string()));

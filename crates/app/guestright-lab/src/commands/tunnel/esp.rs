@@ -5,6 +5,7 @@ pub(super) mod reservation;
 pub(super) mod settings;
 
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::encapsulation::Encapsulation;
@@ -14,7 +15,6 @@ use rand::RngExt;
 use raw::RawRelay;
 use reservation::Reservation;
 use settings::EndSettings;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ struct Way {
 }
 
 impl Esp {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let end = EndSettings::read(&self.config)?;
         let esp = EspSettings::try_from(&end.esp).map_err(Failure::config)?;
         if self.kernel_commands {
@@ -63,9 +63,10 @@ impl Esp {
         }
         let mut reservation =
             Reservation::open(&end.sequence_file(&self.config), esp.outbound.extended_sequence)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::network)?;
         runtime.block_on(async {
-            let mut signals = Signals::take()?;
+            let mut signals = Signals::take().map_err(Failure::network)?;
             let device = Device::open(&self.device(&end)).map_err(Failure::network)?;
             let way = self.way(&end, &esp)?;
             let seed = Zeroizing::new(guestright_clock::rng().random());
@@ -136,7 +137,7 @@ fn look_after(endpoint: &EspEndpoint, reservation: &mut Reservation) {
     }
 }
 
-fn summary(out: &mut impl Write, endpoint: &EspEndpoint) -> std::io::Result<()> {
+fn summary(out: &mut Output, endpoint: &EspEndpoint) -> Outcome {
     let counters = endpoint.counters();
     writeln!(out, "{} packets in, {} out", counters.received, counters.sent)?;
     for (reason, count) in counters.drops() {

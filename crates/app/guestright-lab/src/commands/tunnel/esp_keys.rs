@@ -5,6 +5,7 @@ use super::esp::settings::{EndFile, sequence_file_of};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_tun::DeviceSettings;
 use guestright_tunnel::encapsulation::{Encapsulation, PORT};
 use guestright_tunnel::esp::{Lifetime, Suite, WINDOW_DEFAULT};
@@ -82,7 +83,7 @@ enum EncapsulationName {
 }
 
 impl EspKeys {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let esp = self.associations();
         // What would be refused when it is used is refused now.
         EspSettings::try_from(&esp).map_err(|error| {

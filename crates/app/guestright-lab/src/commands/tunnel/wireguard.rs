@@ -1,12 +1,12 @@
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings, TunError};
 use guestright_tunnel::Endpoint;
 use guestright_tunnel::wireguard::{Config, Host, HostPort};
 use guestright_units::Micros;
 use guestright_wireguard::{Peer, Userspace, UserspaceSettings};
-use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,15 +36,16 @@ pub(crate) struct Wireguard {
 }
 
 impl Wireguard {
-    pub(crate) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let config = self.read().map_err(Failure::config)?;
         let endpoint = Arc::new(endpoint(&config)?);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::network)?;
         runtime.block_on(async {
-            let mut signals = Signals::take()?;
+            let mut signals = Signals::take().map_err(Failure::network)?;
             let device = Device::open(&self.device(&config)).map_err(Failure::network)?;
             let socket = self.socket(&config).map_err(Failure::network)?;
-            let (name, port) = (device.name().to_owned(), socket.address()?.port());
+            let (name, port) = (device.name().to_owned(), socket.address().map_err(Failure::network)?.port());
             let (lost, mut is_lost) = mpsc::unbounded_channel();
             let told = Arc::clone(&endpoint);
             let pump = Pump::start(device, socket, endpoint, move |error| _ = lost.send(error));
@@ -105,7 +106,7 @@ fn endpoint(config: &Config) -> Result<Userspace, Failure> {
     Ok(endpoint)
 }
 
-fn summary(out: &mut impl Write, endpoint: &dyn Endpoint) -> std::io::Result<()> {
+fn summary(out: &mut Output, endpoint: &dyn Endpoint) -> Outcome {
     let counters = endpoint.counters();
     writeln!(out, "{} packets in, {} out", counters.received, counters.sent)?;
     for (reason, count) in counters.drops() {

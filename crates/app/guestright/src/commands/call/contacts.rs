@@ -1,13 +1,13 @@
 //! Contacts: whom a person calls by names of the person's own, in one file; and the person's own card.
 
-use super::failure;
 use crate::gateway_files;
 use crate::qr::Code;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_directory::{Address, Contact, HomeHint};
 use guestright_telephone::{contacts, home};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Print your own contact card, for others to call you
@@ -87,7 +87,7 @@ pub(super) struct Remove {
 }
 
 impl Card {
-    pub(super) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(self, out: &mut Output) -> Outcome {
         let certificate = guestright_keys::read_certificate(&self.certificate).map_err(Failure::config)?;
         let stem = self.certificate.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let name = self.name.unwrap_or(stem);
@@ -106,7 +106,7 @@ impl Card {
             writeln!(out, "It does not say where your home is; --home or --tunnel does.")?;
         }
         if self.qr {
-            Code::new(&card)?.print(std::io::stdout().is_terminal(), out)?;
+            Code::new(&card).map_err(Failure::user)?.print(std::io::stdout().is_terminal(), out)?;
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl Card {
 
 /// Where other homes find the home at which a tunnel ends: the same computer, another port.
 fn endpoint(tunnel: &Path) -> Result<Address, Failure> {
-    let config = home::read_tunnel(tunnel).map_err(failure)?;
+    let config = home::read_tunnel(tunnel)?;
     let endpoint = config.peers.first().and_then(|peer| peer.endpoint.as_ref());
     let endpoint = endpoint.ok_or_else(|| {
         Failure::config(anyhow!("{} does not say where the home is", tunnel.display()))
@@ -127,7 +127,7 @@ fn endpoint(tunnel: &Path) -> Result<Address, Failure> {
 }
 
 impl ContactCommand {
-    pub(super) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(self, out: &mut Output) -> Outcome {
         match self {
             Self::Add(add) => add.run(out),
             Self::List(list) => list.run(out),
@@ -137,7 +137,7 @@ impl ContactCommand {
 }
 
 impl Add {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         let wrong = "a card begins with guestright:contact? — `guestright call card` prints one";
         let mut contact =
             Contact::parse(self.card.trim()).map_err(|error| Failure::user(error).hint(wrong))?;
@@ -151,8 +151,8 @@ impl Add {
         }
         // Also checks the name.
         contact.card().map_err(Failure::user)?;
-        let path = contacts::path(self.contacts.as_deref()).map_err(failure)?;
-        let mut list = contacts::read(&path).map_err(failure)?;
+        let path = contacts::path(self.contacts.as_deref())?;
+        let mut list = contacts::read(&path)?;
         if let Some(there) = list.get(&contact.name)
             && !self.replace
         {
@@ -161,15 +161,15 @@ impl Add {
         }
         let said = format!("{} is {}", contact.name, contact.member);
         list.insert(contact);
-        contacts::write(&path, &list).map_err(failure)?;
+        contacts::write(&path, &list)?;
         Ok(writeln!(out, "{said}")?)
     }
 }
 
 impl List {
-    fn run(self, out: &mut impl Write) -> Outcome {
-        let path = contacts::path(self.contacts.as_deref()).map_err(failure)?;
-        let list = contacts::read(&path).map_err(failure)?;
+    fn run(self, out: &mut Output) -> Outcome {
+        let path = contacts::path(self.contacts.as_deref())?;
+        let list = contacts::read(&path)?;
         if self.json {
             let list: Vec<_> = list
                 .iter()
@@ -186,14 +186,14 @@ impl List {
 }
 
 impl Remove {
-    fn run(self, out: &mut impl Write) -> Outcome {
-        let path = contacts::path(self.contacts.as_deref()).map_err(failure)?;
-        let mut list = contacts::read(&path).map_err(failure)?;
+    fn run(self, out: &mut Output) -> Outcome {
+        let path = contacts::path(self.contacts.as_deref())?;
+        let mut list = contacts::read(&path)?;
         let gone = list.remove(&self.name).ok_or_else(|| {
             Failure::user(anyhow!("there is no contact {}", self.name))
                 .hint("see `guestright call contact list`")
         })?;
-        contacts::write(&path, &list).map_err(failure)?;
+        contacts::write(&path, &list)?;
         Ok(writeln!(out, "{} is no contact any more", gone.name)?)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! `GET /bytes/N` answers with N zero bytes and the client's address in the header `X-Client`.
 
-use guestright_cli::failure::Outcome;
-use std::io::Write;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
+use guestright_error::OrFail as _;
 use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,12 +13,12 @@ static CHUNK: [u8; 65_536] = [0; 65_536];
 /// No request line is longer.
 const REQUEST_MAX: usize = 1_024;
 
-pub(super) async fn serve(address: SocketAddr, out: &mut impl Write) -> Outcome {
-    let listener = TcpListener::bind(address).await?;
+pub(super) async fn serve(address: SocketAddr, out: &mut Output<'_>) -> Outcome {
+    let listener = TcpListener::bind(address).await.or_network(|| format!("listen at {address}"))?;
     writeln!(out, "the Internet is at {address}")?;
     out.flush()?;
     loop {
-        let (stream, client) = listener.accept().await?;
+        let (stream, client) = listener.accept().await.map_err(Failure::network)?;
         tokio::spawn(async move {
             if let Err(error) = answer(stream, client).await {
                 tracing::debug!(%error, "a download ended early");

@@ -1,9 +1,10 @@
 //! What the demo found, as a table and as JSON.
 
 use anyhow::Context;
+use guestright_cli::failure::Outcome;
+use guestright_cli::output::Output;
 use guestright_units::Bytes;
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// One claim of the project, and whether it held.
 #[derive(Clone, Debug)]
@@ -120,7 +121,7 @@ impl Report {
         })
     }
 
-    pub(super) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
+    pub(super) fn print(&self, out: &mut Output) -> Outcome {
         writeln!(out, "\nWhat was carried, signed for and counted, in bytes:\n")?;
         let heads = ["access point", "receipt", "visitor"];
         writeln!(
@@ -145,12 +146,12 @@ impl Report {
             0 => "everything holds".to_owned(),
             some => format!("{some} of {} DO NOT HOLD", self.checks.len()),
         };
-        writeln!(out, "\nVerdict: {verdict}, in {:.0} s", self.seconds)
+        Ok(writeln!(out, "\nVerdict: {verdict}, in {:.0} s", self.seconds)?)
     }
 }
 
 impl Report {
-    fn print_voices(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn print_voices(&self, out: &mut Output) -> Outcome {
         writeln!(out, "\nHow the call was, by ITU-T G.107:\n")?;
         let heads = ["packets", "not heard", "jitter ms", "delay ms", "R", "MOS", "by capture"];
         write!(out, "  {:<12}", "who")?;

@@ -8,12 +8,13 @@ use super::town::{
 };
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_units::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ const W1_TAKES: u64 = 50_000_000;
 /// More than any allowance.
 const STOCK_TAKES: u64 = 20_000_000;
 
-pub(super) struct Story<'a, W> {
+pub(super) struct Story<'a, 'b> {
     pub(super) cast: Cast,
     pub(super) report: Report,
     began: Instant,
@@ -31,17 +32,17 @@ pub(super) struct Story<'a, W> {
     quiet: bool,
     /// W1's class when it came to V1.
     w1_began_in: String,
-    out: &'a mut W,
+    out: &'a mut Output<'b>,
 }
 
-pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Outcome {
-    let mut signals = Signals::take()?;
+pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Outcome {
+    let mut signals = Signals::take().map_err(Failure::network)?;
     let began = Instant::now();
     if !demo.json {
         writeln!(out, "A town of two households, on this computer's kernel, in namespaces of its own.\n")?;
         out.flush()?;
     }
-    let cast = Cast::new(PathBuf::from("/run/guestright-demo"))?;
+    let cast = Cast::new(PathBuf::from("/run/guestright-demo")).map_err(Failure::network)?;
     let (quiet, interval_ms) = (demo.json, demo.interval_ms);
     let w1_began_in = String::new();
     let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, w1_began_in, out };
@@ -59,7 +60,7 @@ pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Ou
     }
     out.flush()?;
     if demo.keep {
-        keep(&cast, outside, out)?;
+        keep(&cast, outside, out).map_err(Failure::network)?;
         signals.recv().await;
     }
     if report.holds() { Ok(()) } else { Err(Failure::user(anyhow!("the demo does not show what it should"))) }
@@ -67,7 +68,7 @@ pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut impl Write) -> Ou
 
 /// Says how to look around while the town goes on. The town's first process is the child of `unshare`, which is the
 /// child of the process outside.
-fn keep(cast: &Cast, outside: &str, out: &mut impl Write) -> anyhow::Result<()> {
+fn keep(cast: &Cast, outside: &str, out: &mut Output) -> anyhow::Result<()> {
     let host = cast.world.namespace("v1")?;
     let program = std::env::current_exe()?;
     let (program, directory) = (program.display(), cast.directory().display());
@@ -79,7 +80,7 @@ fn keep(cast: &Cast, outside: &str, out: &mut impl Write) -> anyhow::Result<()> 
     Ok(out.flush()?)
 }
 
-impl<W: Write> Story<'_, W> {
+impl Story<'_, '_> {
     async fn tell(&mut self) -> anyhow::Result<()> {
         self.open_town().await?;
         self.newcomers().await?;

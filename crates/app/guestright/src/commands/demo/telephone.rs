@@ -6,7 +6,6 @@ use super::story::Story;
 use super::town::{Guest, W1, W2};
 use anyhow::{Context, bail};
 use serde_json::Value;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -102,7 +101,7 @@ impl Cast {
     }
 }
 
-impl<W: Write> Story<'_, W> {
+impl Story<'_, '_> {
     pub(super) async fn w1_calls_w2(&mut self) -> anyhow::Result<()> {
         std::fs::write(self.cast.speech(), guestright_audio::SPEECH)?;
         let card = self.cast.card("team1", "w2")?;

@@ -4,11 +4,11 @@ use super::Mos;
 use super::words::{range, reason, round};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_quality::{Codec, Interval, Judge, Judgement, Measured, PARAMETERS, Parts};
 use serde_json::json;
-use std::io::Write;
 
-pub(super) fn run(mos: &Mos, out: &mut impl Write) -> Outcome {
+pub(super) fn run(mos: &Mos, out: &mut Output) -> Outcome {
     let codec = mos.codec.ok_or_else(|| {
         let known = Codec::ALL.map(|codec| codec.facts().name).join(", ");
         Failure::user(anyhow!("without a capture a codec is needed"))

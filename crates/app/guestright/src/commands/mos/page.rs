@@ -142,7 +142,7 @@ fn section(label: &str, stream: &StreamReport, part: &Part, out: &mut String) ->
     } else {
         out.push_str("<div class=\"figures\">\n");
         for chart in figures::of(stream, part) {
-            let _ = writeln!(out, "<figure>\n{}</figure>", chart.svg()?);
+            let _ = writeln!(out, "<figure>\n{}</figure>", chart.svg().map_err(Failure::bug)?);
         }
         out.push_str("</div>\n");
     }

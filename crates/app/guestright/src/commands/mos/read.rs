@@ -96,7 +96,7 @@ fn each_piece<E>(
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::from(error).hint("the file could not be read to its end")),
+            Err(error) => return Err(Failure::user(error).hint("the file could not be read to its end")),
         };
         if let Err(error) = take(&piece[..count]) {
             bar.finish_and_clear();

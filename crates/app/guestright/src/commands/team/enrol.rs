@@ -5,13 +5,14 @@ use crate::gateway_files::{self, GatewayFiles, PeerFile, create_private, key_nam
 use crate::qr::Code;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_identity::{AccessPoints, Certificate, Delegation, DelegationTerms, Role, SecretKey};
 use guestright_tunnel::wireguard::{Config, Interface, Network, Peer, PresharedKey, PrivateKey};
 use guestright_units::{Bytes, TeamId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -225,7 +226,7 @@ impl Tunnel {
     }
 
     /// Prints configuration and code.
-    pub(super) fn print(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn print(&self, out: &mut Output) -> Outcome {
         writeln!(out, "\n{}", self.config.as_str())?;
         code(&self.config)?.print(std::io::stdout().is_terminal(), out)?;
         let path = self.path.display();
@@ -256,7 +257,7 @@ fn code(config: &str) -> Result<Code, Failure> {
 }
 
 impl Show {
-    pub(super) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(self, out: &mut Output) -> Outcome {
         let path = config_path(&self.dir, &self.name);
         if !path.exists() {
             return Err(Failure::config(anyhow!("{} is not there", path.display()))
@@ -285,11 +286,7 @@ impl Show {
 
 /// Lets a member in no more. Says whether it had a place.
 pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, Failure> {
-    let directory = dir.join(gateway_files::DIRECTORY);
-    if !directory.exists() {
-        return Ok(false);
-    }
-    let files = GatewayFiles::open(&directory)?;
+    let Some(files) = super::gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let Some(mut peer) = files.peer_file(name)? else { return Ok(false) };
     peer.revoked.get_or_insert_with(|| since.to_owned());
@@ -299,11 +296,7 @@ pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, Failur
 
 /// The addresses of members with a place, by name. Without a gateway there are none.
 pub(super) fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, Failure> {
-    let directory = dir.join(gateway_files::DIRECTORY);
-    if !directory.exists() {
-        return Ok(BTreeMap::new());
-    }
-    let files = GatewayFiles::open(&directory)?;
+    let Some(files) = super::gateway(dir)? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for name in files.names()? {
         if let Some(peer) = files.peer_file(&name)? {

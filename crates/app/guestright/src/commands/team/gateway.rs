@@ -3,10 +3,10 @@
 use crate::gateway_files::{self, GatewayFile, GatewayFiles};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_tunnel::wireguard::{HostPort, PrivateKey};
 use rand::RngExt;
 use serde_json::json;
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
@@ -67,7 +67,7 @@ fn network(text: &str) -> Result<String, String> {
 }
 
 impl Gateway {
-    pub(super) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(self, out: &mut Output) -> Outcome {
         match self.command {
             GatewayCommand::Init(command) => command.run(out),
         }
@@ -75,7 +75,7 @@ impl Gateway {
 }
 
 impl Init {
-    fn run(self, out: &mut impl Write) -> Outcome {
+    fn run(self, out: &mut Output) -> Outcome {
         if !self.dir.join("team.key").exists() {
             let dir = self.dir.display();
             return Err(Failure::config(anyhow!("{dir} is no team's directory"))

@@ -4,9 +4,9 @@ use crate::gateway_files::{self, GatewayFiles, key_name};
 use crate::ike_files::{self, IkeFile};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_identity::{KeyId, Role};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -83,7 +83,7 @@ impl Access {
     }
 
     /// Prints what to enter.
-    pub(super) fn print(&self, out: &mut impl Write) -> Outcome {
+    pub(super) fn print(&self, out: &mut Output) -> Outcome {
         let Self { server, identity, name, secret, .. } = self;
         writeln!(out, "\nfor a built-in IKEv2 client (`[gateway.ikev2]` in home.toml lets it in):")?;
         writeln!(out, "  server                          {server}")?;
@@ -97,11 +97,7 @@ impl Access {
 
 /// Lets a member in no more. Says whether it was let in.
 pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, Failure> {
-    let directory = dir.join(gateway_files::DIRECTORY);
-    if !directory.exists() {
-        return Ok(false);
-    }
-    let files = GatewayFiles::open(&directory)?;
+    let Some(files) = super::gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     Ok(ike_files::revoke(&files, name, since)?)
 }

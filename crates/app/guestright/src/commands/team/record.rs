@@ -5,6 +5,7 @@
 use crate::gateway_files::{self, GatewayFiles};
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_clock::Clock;
 use guestright_directory::{Address, Statement};
 use guestright_identity::{Certificate, Role, SecretKey};
@@ -39,7 +40,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn run(self, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(self, out: &mut Output) -> Outcome {
         let files = GatewayFiles::open(&self.dir.join(gateway_files::DIRECTORY))?;
         let Some(home) = home(&self.dir)? else {
             let dir = self.dir.display();

@@ -3,10 +3,10 @@
 use crate::control;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_host::visit::{CleanedUp, clean_up, socket, switch_file};
 use guestright_units::Bytes;
 use serde_json::Value;
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) struct Status {
 pub(super) struct Off {}
 
 impl VisitCommand {
-    pub(super) fn run(&self, state: &Path, out: &mut impl Write) -> Outcome {
+    pub(super) fn run(&self, state: &Path, out: &mut Output) -> Outcome {
         match self {
             Self::Status(Status { json }) => {
                 let Some(status) = control::ask(&socket(state), "status")? else { return Err(nobody(state)) };
@@ -59,7 +59,7 @@ fn nobody(state: &Path) -> Failure {
     }
 }
 
-fn off(state: &Path, out: &mut impl Write) -> Outcome {
+fn off(state: &Path, out: &mut Output) -> Outcome {
     if control::ask(&socket(state), "stop")?.is_some() {
         if !control::wait_until_gone(&socket(state), STOP_MAX) {
             return Err(Failure::network(anyhow!("the visit was asked to stop and still runs")));
@@ -78,7 +78,7 @@ fn off(state: &Path, out: &mut impl Write) -> Outcome {
     Ok(())
 }
 
-fn print(status: &Value, out: &mut impl Write) -> Outcome {
+fn print(status: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     writeln!(out, "access point  {} on {}", text(&status["access_point"]), text(&status["interface"]))?;

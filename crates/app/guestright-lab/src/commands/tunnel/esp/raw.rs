@@ -45,7 +45,7 @@ impl RawRelay {
         });
         let inside =
             Arc::new(inside.context("open a socket on the loopback interface").map_err(Failure::network)?);
-        let address = inside.local_addr()?;
+        let address = inside.local_addr().map_err(Failure::network)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let mut relay = Self { inside, raw, is_over, threads: Vec::new(), address };
         let directions: [(&str, Direction); 2] = [("raw-out", relay_out), ("raw-in", relay_in)];

@@ -14,8 +14,8 @@ help: ## list these targets
 
 demo: ## build the program and show a whole community on this computer
 	@sh scripts/setup.sh demo
-	cargo build --release --package guestright
-	@$(CARGO_TARGET_DIR)/release/guestright demo $(ARGS)
+	cargo build --profile demo --package guestright
+	@$(CARGO_TARGET_DIR)/demo/guestright demo $(ARGS)
 
 test: ## install what the tests need, then run all of them
 	@sh scripts/setup.sh test

@@ -1,10 +1,12 @@
 //! Every test, with one count at the end.
 
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+mod lanes;
+
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::steps::{Done, Steps, cargo, line};
 
@@ -19,7 +21,11 @@ const NIGHTLY: [[&str; 3]; 2] = [
 const THREADS: (usize, usize) = (2, 4);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if arguments == ["nightly"] { nightly() } else { cargo_test(arguments) }
+    match arguments {
+        [] => lanes::run(),
+        [one] if one == "nightly" => nightly(),
+        some => chosen(some),
+    }
 }
 
 fn nightly() -> Result<()> {
@@ -28,60 +34,52 @@ fn nightly() -> Result<()> {
         steps.run(test, || {
             let mut command = cargo(&["test", "--release", "--all-features", "--package", package]);
             command.args(["--test", target, "--", "--exact", "--include-ignored", "--nocapture", test]);
-            let (tally, success) = watch(&mut command)?;
+            let tally = watch(&mut command, "")?;
             // A name that nothing has is no failure to Cargo.
-            ensure!(success && tally.passed == 1, "{} of 1 passed", tally.passed);
+            ensure!(tally.is_good() && tally.passed == 1, "{} of 1 passed", tally.passed);
             Ok(Done::Passed)
         });
     }
     steps.finish()
 }
 
-fn cargo_test(arguments: &[String]) -> Result<()> {
+/// The tests that the arguments choose, which are those of `cargo test`.
+fn chosen(arguments: &[String]) -> Result<()> {
     let began = Instant::now();
     let mut command = cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    command.args(arguments);
-    if arguments.is_empty() && std::io::stdout().is_terminal() {
-        command.args(["--", "--color=always"]);
-    }
-    if std::env::var_os("RUST_TEST_THREADS").is_none() {
-        let cores = std::thread::available_parallelism().map_or(THREADS.0, usize::from);
-        command.env("RUST_TEST_THREADS", cores.clamp(THREADS.0, THREADS.1).to_string());
-    }
-    let (tally, success) = watch(&mut command)?;
-    for name in &tally.names_failed {
-        println!("failed: {name}");
-    }
-    println!(
-        "\ntests: {} passed; {} failed; {} ignored; {} suites; {:.0} s",
-        tally.passed,
-        tally.failed,
-        tally.ignored,
-        tally.suites,
-        began.elapsed().as_secs_f64()
-    );
-    if !success {
-        bail!("tests failed, or did not compile: see above");
-    }
-    Ok(())
+    command.args(arguments).env("RUST_TEST_THREADS", threads());
+    watch(&mut command, "")?.finish(began)
 }
 
-/// Runs the command, passes on what it says and counts along.
-fn watch(command: &mut Command) -> Result<(Tally, bool)> {
+/// How many tests of one program run at once: what the caller says, else as many as there are cores, within [`THREADS`].
+fn threads() -> String {
+    std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| {
+        let cores = std::thread::available_parallelism().map_or(THREADS.0, usize::from);
+        cores.clamp(THREADS.0, THREADS.1).to_string()
+    })
+}
+
+/// Runs the command, passes on what it prints, each line behind the prefix, and counts along.
+fn watch(command: &mut Command, prefix: &str) -> Result<Tally> {
     let line = line(command);
-    println!("$ {line}");
-    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("start `{line}`"))?;
-    let output = child.stdout.take().expect("standard output is piped");
+    println!("{prefix}$ {line}");
+    // One pipe for both, so that a line about a failure stands where it was printed.
+    let (reader, writer) = std::io::pipe().context("open a pipe")?;
+    command.stderr(writer.try_clone().context("share a pipe")?).stdout(writer).stdin(Stdio::null());
+    let mut child = command.spawn().with_context(|| format!("start `{line}`"))?;
+    // The command holds our ends of the pipe, which would never end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut tally = Tally::default();
-    let mut out = std::io::stdout().lock();
-    for text in BufReader::new(output).split(b'\n') {
+    for text in BufReader::new(reader).split(b'\n') {
         let text = text.with_context(|| format!("output of `{line}`"))?;
-        tally.count(&String::from_utf8_lossy(&text));
-        out.write_all(&text)?;
-        out.write_all(b"\n")?;
+        let text = String::from_utf8_lossy(&text);
+        tally.count(&text);
+        println!("{prefix}{text}");
     }
-    let status = child.wait().with_context(|| format!("wait for `{line}`"))?;
-    Ok((tally, status.success()))
+    if !child.wait().with_context(|| format!("wait for `{line}`"))?.success() {
+        tally.commands_failed.push(line);
+    }
+    Ok(tally)
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -91,9 +89,44 @@ struct Tally {
     failed: u32,
     ignored: u32,
     names_failed: Vec<String>,
+    commands_failed: Vec<String>,
 }
 
 impl Tally {
+    fn is_good(&self) -> bool {
+        self.failed == 0 && self.commands_failed.is_empty()
+    }
+
+    fn add(&mut self, other: Self) {
+        self.suites += other.suites;
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.names_failed.extend(other.names_failed);
+        self.commands_failed.extend(other.commands_failed);
+    }
+
+    /// Prints the one line that counts, after the names of what failed.
+    fn finish(self, began: Instant) -> Result<()> {
+        let is_good = self.is_good();
+        for command in &self.commands_failed {
+            println!("failed: `{command}`");
+        }
+        for name in &self.names_failed {
+            println!("failed: {name}");
+        }
+        println!(
+            "\ntests: {} passed; {} failed; {} ignored; {} suites; {:.0} s",
+            self.passed,
+            self.failed,
+            self.ignored,
+            self.suites,
+            began.elapsed().as_secs_f64()
+        );
+        ensure!(is_good, "tests failed, or did not compile: see above");
+        Ok(())
+    }
+
     fn count(&mut self, line: &str) {
         let line = without_colour(line);
         if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
@@ -150,6 +183,9 @@ mod tests {
             tally.count(line);
         }
         let names_failed = vec!["a::c".to_owned()];
-        assert_eq!(tally, Tally { suites: 2, passed: 6, failed: 1, ignored: 1, names_failed });
+        assert_eq!(
+            tally,
+            Tally { suites: 2, passed: 6, failed: 1, ignored: 1, names_failed, ..Tally::default() }
+        );
     }
 }

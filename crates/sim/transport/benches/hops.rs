@@ -4,10 +4,10 @@
 //!
 //! And links alone: packets go round a ring of 16, with one event for each hop, and as textbooks have it with two.
 
-#[path = "../tests/harness/dumbbell.rs"]
+#[path = "../tests/behaviour/harness/dumbbell.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod dumbbell;
-#[path = "../tests/harness/two_events.rs"]
+#[path = "../tests/behaviour/harness/two_events.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod two_events;
 

@@ -26,7 +26,7 @@ trap 'rm -rf "$folder"' EXIT
 version="# ns-2 $(dpkg-query -W -f '${Version}' ns2 2>/dev/null || echo "of unknown version"), compare/run.sh --store"
 cd "$here"
 compare() {
-    cargo run --quiet --release --package guestright-transport --example compare -- "$@"
+    cargo run --quiet --release --package guestright-transport --example compare_ns2 -- "$@"
 }
 
 {

@@ -1,6 +1,6 @@
 //! Delivered frames per second of one core: `cargo bench -p guestright-wlan --bench dcf`.
 
-#[path = "../tests/air/saturated.rs"]
+#[path = "../tests/behaviour/air/saturated.rs"]
 mod saturated;
 
 use divan::Bencher;

@@ -43,4 +43,4 @@ rows() { # how many runs, arguments of the scenario
 [ "$store" = no ] || cp "$folder/ns3.csv" "$here/ns3.csv"
 
 cd "$here"
-cargo run --quiet --release --package guestright-wlan --example compare <"$folder/ns3.csv"
+cargo run --quiet --release --package guestright-wlan --example compare_ns3 <"$folder/ns3.csv"

@@ -3,15 +3,15 @@
 use guestright_experiment::{Plan, Value};
 use guestright_world::testbeds;
 
-const TABLE_2: &str = include_str!("../../../../experiments/paper-a/table-2.toml");
+const TABLE_2: &str = include_str!("../../../../../experiments/paper-a/table-2.toml");
 const PLANS: [&str; 7] = [
     TABLE_2,
-    include_str!("../../../../experiments/paper-a/table-1.toml"),
-    include_str!("../../../../experiments/paper-a/channel.toml"),
-    include_str!("../../../../experiments/paper-a/scheduler.toml"),
-    include_str!("../../../../experiments/paper-a/quantum.toml"),
-    include_str!("../../../../experiments/operator/capacity.toml"),
-    include_str!("../../../../experiments/operator/receipt-interval.toml"),
+    include_str!("../../../../../experiments/paper-a/table-1.toml"),
+    include_str!("../../../../../experiments/paper-a/channel.toml"),
+    include_str!("../../../../../experiments/paper-a/scheduler.toml"),
+    include_str!("../../../../../experiments/paper-a/quantum.toml"),
+    include_str!("../../../../../experiments/operator/capacity.toml"),
+    include_str!("../../../../../experiments/operator/receipt-interval.toml"),
 ];
 
 fn plan(text: &str) -> Plan {

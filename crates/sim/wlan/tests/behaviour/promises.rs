@@ -1,15 +1,12 @@
 //! What holds whatever happens: every packet comes back once, and nobody speaks before it may.
 
-#[path = "air/scene.rs"]
-mod scene;
-
+use crate::air::scene::Scene;
 use guestright_engine::Key;
 use guestright_wlan::{
     Beacons, Config, ConfigError, Eifs, IdleAccess, Mac, OnAir, OnAirKind, Output, Phy, Preamble, Protection,
     Rate, Station, StationId,
 };
 use proptest::prelude::*;
-use scene::Scene;
 use std::collections::BTreeMap;
 
 fn phys() -> impl Strategy<Value = Phy> {

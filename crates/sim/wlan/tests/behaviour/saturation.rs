@@ -1,12 +1,9 @@
 //! What saturated cells carry, against sums and against Bianchi's model.
 
-#[path = "air/saturated.rs"]
-mod saturated;
-
+use crate::air::saturated::Saturated;
 use guestright_engine::Nanos;
 use guestright_wlan::bianchi::Saturation;
 use guestright_wlan::{Config, Mac, Phy, Preamble, Rate, StationId};
-use saturated::Saturated;
 
 fn cell(phy: Phy, mac: Mac, stations: u16) -> (Config, Vec<(u16, u16)>) {
     let config = Config { phy, mac, ..Config::new(&[1], usize::from(stations)) };

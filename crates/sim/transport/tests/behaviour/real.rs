@@ -1,19 +1,13 @@
 //! TCP-Real over a channel without a bottleneck: what a timeout that is taken for a random error sends again.
 
-#[path = "harness/by_hand.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod by_hand;
-#[path = "harness/wire.rs"]
-mod wire;
-
-use by_hand::{DELAY, SEGMENT, receiver, sender};
+use crate::harness::by_hand::{DELAY, SEGMENT, receiver, sender};
+use crate::harness::wire::{Way, Wire};
 use guestright_congestion::{
     Controller, InitialWindow, Millionths, Real, RealSettings, RecoveryKind, RenoSettings,
 };
 use guestright_engine::Instant;
 use guestright_transport::{Receiver, Segment, Sender, SenderState};
 use guestright_units::Micros;
-use wire::{Way, Wire};
 
 const KINDS: [RecoveryKind; 3] = [RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack];
 

@@ -6,13 +6,8 @@
 //!
 //! One flow with losses that are told is compared packet by packet in `../compare`.
 
-#[path = "harness/dumbbell.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod dumbbell;
-#[path = "harness/wire.rs"]
-mod wire;
-
-use dumbbell::{Dumbbell, Plan};
+use crate::harness::dumbbell::{Dumbbell, Plan};
+use crate::harness::wire::{Way, Wire};
 use guestright_congestion::{
     Controller, RecoveryKind, Reno, RenoSettings, TimeoutSettings, Vegas, VegasSettings,
 };
@@ -20,7 +15,6 @@ use guestright_engine::{Instant, Nanos};
 use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, Segment, SenderSettings};
 use guestright_units::Micros;
 use std::collections::BTreeMap;
-use wire::{Way, Wire};
 
 const MEASURED: &str = include_str!("ns2/measured.csv");
 const SEGMENT: u32 = 1_000;

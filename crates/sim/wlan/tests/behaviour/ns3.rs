@@ -1,17 +1,17 @@
 //! The same figures as ns-3 3.37 on the same scenarios; its rows are in `compare/ns3.csv`, and `compare/run.sh --store`
 //! makes them again.
 
-#[path = "../compare/ours.rs"]
+#[path = "../../compare/ours.rs"]
 mod ours;
-#[path = "../compare/scenario.rs"]
+#[path = "../../compare/scenario.rs"]
 mod scenario;
-#[path = "../compare/verdict.rs"]
+#[path = "../../compare/verdict.rs"]
 mod verdict;
 
 use scenario::{Plan, Shape};
 use verdict::{Finding, Tolerance};
 
-const THEIRS: &str = include_str!("../compare/ns3.csv");
+const THEIRS: &str = include_str!("../../compare/ns3.csv");
 const SECONDS: f64 = 60.0;
 
 /// Compares all rows of one scenario.

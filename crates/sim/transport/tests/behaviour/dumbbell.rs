@@ -1,9 +1,6 @@
 //! Flows over a shared bottleneck: what they get, whether it is fair, and what the equations say.
 
-#[path = "harness/dumbbell.rs"]
-mod dumbbell;
-
-use dumbbell::{Dumbbell, Plan};
+use crate::harness::dumbbell::{Dumbbell, Plan};
 use guestright_congestion::{Controller, Fixed, Reno, RenoSettings};
 use guestright_engine::{Instant, Nanos};
 use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, SenderSettings, SenderState};

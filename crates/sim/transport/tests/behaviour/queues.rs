@@ -1,14 +1,11 @@
 //! Queue disciplines against traces by hand, and against what their RFCs promise.
 
-#[path = "harness/offers.rs"]
-mod offers;
-
+use crate::harness::offers::{Fate, Offer, Story, link, millis, streams, tell};
 use guestright_engine::{Instant, Nanos, Pool, Queue};
 use guestright_transport::{
     AnyLink, CoDelSettings, Discipline, Ecn, Errors, FqCoDelSettings, LinkNumber, LinkSettings, LinkStatus,
     ManagedLink, Packet, QueueLimit, RedSettings, SettingsError,
 };
-use offers::{Fate, Offer, Story, link, millis, streams, tell};
 use proptest::prelude::*;
 
 /// 1000 bytes are 1 ms.
@@ -127,7 +124,7 @@ fn red_marks_what_may_be_marked_while_few_are_to_be() {
     }
 }
 
-/// What `tests/ns2/red.tcl` offers.
+/// What `ns2/red.tcl` offers.
 fn offers_of_ns2() -> Vec<Offer> {
     let (mut x, mut micros) = (1_u64, 0);
     let next = |number: u32| {

@@ -1,11 +1,8 @@
 //! Radios that have grown to what they need allocate nothing.
 
-#[path = "air/saturated.rs"]
-mod saturated;
-
+use crate::air::saturated::Saturated;
 use guestright_engine::Nanos;
 use guestright_wlan::{Beacons, Config, Eifs, Mac, StationId};
-use saturated::Saturated;
 
 #[test]
 fn saturated_cells_allocate_nothing_per_frame() {

@@ -1,8 +1,6 @@
 //! Whatever the channel does, the application gets each byte once and in order.
 
-#[path = "harness/wire.rs"]
-mod wire;
-
+use crate::harness::wire::{Way, Wire};
 use guestright_congestion::{
     Controller, Increase, InitialWindow, RecoveryKind, RecoverySettings, Reno, RenoSettings, TimeoutSettings,
     Vegas, VegasSettings,
@@ -12,7 +10,6 @@ use guestright_transport::{ReceiverSettings, Segment, SenderSettings, SenderStat
 use guestright_units::Seed;
 use proptest::prelude::*;
 use rand::RngExt;
-use wire::{Way, Wire};
 
 const SEGMENT: u32 = 1_000;
 

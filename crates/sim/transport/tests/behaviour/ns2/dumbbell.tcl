@@ -1,4 +1,4 @@
-# The dumbbell of `tests/ns2.rs` in ns-2.35 (Debian: apt install ns2). Prints one line of CSV for the span from..to.
+# The dumbbell of `tests/behaviour/ns2.rs` in ns-2.35 (Debian: apt install ns2). Prints one line of CSV for the span from..to.
 #
 #   ns dumbbell.tcl AGENT FLOWS RATE DELAY LIMIT ERROR SEED FROM TO
 #

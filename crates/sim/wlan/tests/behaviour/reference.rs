@@ -1,14 +1,11 @@
 //! The same as a simulation that knows no events and looks at every microsecond, with the same backoffs.
 
-#[path = "air/scene.rs"]
-mod scene;
-
+use crate::air::scene::Scene;
 use guestright_engine::{Stream, Streams};
 use guestright_units::Seed;
 use guestright_wlan::{Config, IdleAccess, Mac, Output, Phy, Rate};
 use proptest::prelude::*;
 use rand::Rng;
-use scene::Scene;
 use std::collections::VecDeque;
 
 const DATA: u64 = 262;

@@ -5,21 +5,21 @@ use guestright_experiment::Plan;
 use guestright_world::testbeds;
 
 const PAPER_C: [&str; 9] = [
-    include_str!("../../../../experiments/paper-c/1-udp-or-tcp.toml"),
-    include_str!("../../../../experiments/paper-c/2-packet-size.toml"),
-    include_str!("../../../../experiments/paper-c/3-ftp.toml"),
-    include_str!("../../../../experiments/paper-c/4-errors.toml"),
-    include_str!("../../../../experiments/paper-c/5-threshold.toml"),
-    include_str!("../../../../experiments/paper-c/6-real.toml"),
-    include_str!("../../../../experiments/paper-c/7-voice-map.toml"),
-    include_str!("../../../../experiments/paper-c/8-ftp-map.toml"),
-    include_str!("../../../../experiments/paper-c/9-assumptions.toml"),
+    include_str!("../../../../../experiments/paper-c/1-udp-or-tcp.toml"),
+    include_str!("../../../../../experiments/paper-c/2-packet-size.toml"),
+    include_str!("../../../../../experiments/paper-c/3-ftp.toml"),
+    include_str!("../../../../../experiments/paper-c/4-errors.toml"),
+    include_str!("../../../../../experiments/paper-c/5-threshold.toml"),
+    include_str!("../../../../../experiments/paper-c/6-real.toml"),
+    include_str!("../../../../../experiments/paper-c/7-voice-map.toml"),
+    include_str!("../../../../../experiments/paper-c/8-ftp-map.toml"),
+    include_str!("../../../../../experiments/paper-c/9-assumptions.toml"),
 ];
 const TODAY: [&str; 4] = [
-    include_str!("../../../../experiments/today/netns.toml"),
-    include_str!("../../../../experiments/today/queue.toml"),
-    include_str!("../../../../experiments/today/quic.toml"),
-    include_str!("../../../../experiments/today/transport.toml"),
+    include_str!("../../../../../experiments/today/netns.toml"),
+    include_str!("../../../../../experiments/today/queue.toml"),
+    include_str!("../../../../../experiments/today/quic.toml"),
+    include_str!("../../../../../experiments/today/transport.toml"),
 ];
 /// Of all of paper C: what 15 minutes are for on two cores, and what a minute is for.
 const RUNS_MAX: usize = 42_000;

@@ -5,10 +5,10 @@ use guestright_experiment::{Evaluation, Judged, Plan, Platform, Results, evaluat
 use guestright_world::testbeds;
 
 const PLANS: [&str; 4] = [
-    include_str!("../../../../experiments/paper-d/playout-curves.toml"),
-    include_str!("../../../../experiments/paper-d/playout-families.toml"),
-    include_str!("../../../../experiments/paper-d/playout-round-trip.toml"),
-    include_str!("../../../../experiments/paper-d/playout-default.toml"),
+    include_str!("../../../../../experiments/paper-d/playout-curves.toml"),
+    include_str!("../../../../../experiments/paper-d/playout-families.toml"),
+    include_str!("../../../../../experiments/paper-d/playout-round-trip.toml"),
+    include_str!("../../../../../experiments/paper-d/playout-default.toml"),
 ];
 /// Of all of them: what a minute is for on two cores, and what 20 s are for.
 const RUNS_MAX: usize = 6_000;

@@ -3,16 +3,13 @@
 //! 802.11b at 11 Mb/s, ACKs at 11 Mb/s, long preambles: a packet of 60 bytes is on the air for 192 + ⌈96 · 8 / 11⌉ = 262
 //! µs, an ACK for 192 + ⌈14 · 8 / 11⌉ = 203 µs; slots have 20 µs, SIFS 10 µs, DIFS 50 µs.
 
-#[path = "air/scene.rs"]
-mod scene;
-
+use crate::air::scene::Scene;
 use guestright_engine::{Instant, Nanos, Stream, Streams};
 use guestright_units::Seed;
 use guestright_wlan::{
     Config, DropReason, Eifs, IdleAccess, Mac, OnAirKind, Output, Phy, Protection, Rate, Station, StationId,
 };
 use rand::Rng;
-use scene::Scene;
 
 const DATA: u64 = 262;
 const ACK: u64 = 203;

@@ -1,27 +1,27 @@
 //! The same as ns-2.35 (Debian's) on the same arrivals and losses; its rows are in `compare/ns2.csv` and
 //! `compare/scripted.csv`, and `compare/run.sh --store` makes them again.
 
-#[path = "../compare/agents.rs"]
+#[path = "../../compare/agents.rs"]
 mod agents;
-#[path = "../compare/chain.rs"]
+#[path = "../../compare/chain.rs"]
 mod chain;
-#[path = "../compare/ours.rs"]
+#[path = "../../compare/ours.rs"]
 mod ours;
-#[path = "../compare/scenario.rs"]
+#[path = "../../compare/scenario.rs"]
 mod scenario;
-#[path = "../compare/script.rs"]
+#[path = "../../compare/script.rs"]
 mod script;
-#[path = "../compare/traces.rs"]
+#[path = "../../compare/traces.rs"]
 mod traces;
-#[path = "../compare/verdict.rs"]
+#[path = "../../compare/verdict.rs"]
 mod verdict;
 
 use agents::Agent;
 use scenario::{Case, Load};
 use verdict::{Counts, Finding, Measured, Tolerance};
 
-const ROWS: &str = include_str!("../compare/ns2.csv");
-const SCRIPTED: &str = include_str!("../compare/scripted.csv");
+const ROWS: &str = include_str!("../../compare/ns2.csv");
+const SCRIPTED: &str = include_str!("../../compare/scripted.csv");
 
 fn theirs(of: impl Fn(&Case) -> bool) -> Measured {
     let mut theirs = verdict::parse(ROWS).expect("the stored rows are rows");

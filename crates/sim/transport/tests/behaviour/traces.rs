@@ -1,12 +1,7 @@
 //! TCP against traces that were computed by hand: 1000-byte segments, 50 ms each way, no time to send.
 
-#[path = "harness/by_hand.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod by_hand;
-#[path = "harness/wire.rs"]
-mod wire;
-
-use by_hand::{DELAY, SEGMENT, at, fixed, losing, trace};
+use crate::harness::by_hand::{DELAY, SEGMENT, at, fixed, losing, trace};
+use crate::harness::wire::{Way, Wire};
 use guestright_congestion::{
     Controller, Fixed, Increase, InitialWindow, RecoveryKind, RecoverySettings, Reno, RenoSettings,
     TimeoutSettings,
@@ -14,7 +9,6 @@ use guestright_congestion::{
 use guestright_engine::{Instant, Nanos};
 use guestright_transport::{ReceiverSettings, Segment, SenderSettings, SenderState};
 use guestright_units::{BitsPerSecond, Micros};
-use wire::{Way, Wire};
 
 fn sender() -> SenderSettings {
     SenderSettings { timeout: TimeoutSettings::linux(), ..SenderSettings::rfc(SEGMENT) }

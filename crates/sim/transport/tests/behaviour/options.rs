@@ -1,11 +1,7 @@
 //! Selective acknowledgements, marks of congestion, waves, and what controllers are told: by hand.
 
-#[path = "harness/by_hand.rs"]
-mod by_hand;
-#[path = "harness/wire.rs"]
-mod wire;
-
-use by_hand::{SEGMENT, at, fixed, losing, receiver, sender, trace};
+use crate::harness::by_hand::{SEGMENT, at, fixed, losing, receiver, sender, trace};
+use crate::harness::wire::Wire;
 use guestright_congestion::{
     Ack, Controller, Fixed, Flight, RateSample, RecoveryKind, Reno, RenoSettings, Sent, WaveReport,
 };
@@ -16,7 +12,6 @@ use guestright_transport::{
 };
 use guestright_units::{Micros, Time};
 use proptest::prelude::*;
-use wire::Wire;
 
 const FLOW: Flow = Flow(0);
 

@@ -1,18 +1,13 @@
 //! Links against sums by hand, and against a link as textbooks have it.
 
-#[path = "harness/between.rs"]
-mod between;
-#[path = "harness/two_events.rs"]
-mod two_events;
-
-use between::At;
+use crate::harness::between::At;
+use crate::harness::two_events::TextbookLink;
 use guestright_engine::{Instant, Key, Nanos, Pool, Queue, Streams};
 use guestright_transport::{
     Link, LinkEvent, LinkNumber, LinkSettings, LinkStatus, QueueLimit, SettingsError,
 };
 use guestright_units::Seed;
 use proptest::prelude::*;
-use two_events::TextbookLink;
 
 const NUMBER: LinkNumber = LinkNumber(3);
 

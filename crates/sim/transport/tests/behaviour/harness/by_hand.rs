@@ -1,6 +1,6 @@
 //! Segments of 1000 bytes, 50 ms each way, and no time to send: what can be reckoned by hand.
 
-use crate::wire::Way;
+use super::wire::Way;
 use guestright_congestion::{Fixed, RecoveryKind, RecoverySettings, TimeoutSettings};
 use guestright_engine::{Instant, Nanos};
 use guestright_transport::{ReceiverSettings, Segment, SenderSettings};

@@ -4,14 +4,14 @@
 use guestright_experiment::{Judged, Outcome, Plan, Platform, Results, Value, evaluate};
 use guestright_world::testbeds;
 
-const BOUND: &str = include_str!("../../../../experiments/paper-b/bound.toml");
-const CAPACITY: &str = include_str!("../../../../experiments/paper-b/capacity.toml");
-const LATENCY: &str = include_str!("../../../../experiments/paper-b/latency.toml");
-const JITTER: &str = include_str!("../../../../experiments/paper-b/jitter.toml");
-const GAP: &str = include_str!("../../../../experiments/paper-b/gap.toml");
-const FIGURE_3: &str = include_str!("../../../../experiments/paper-a/figure-3.toml");
-const OVERHEAD: &str = include_str!("../../../../experiments/paper-a/overhead.toml");
-const BIANCHI: &str = include_str!("../../../../experiments/checks/bianchi.toml");
+const BOUND: &str = include_str!("../../../../../experiments/paper-b/bound.toml");
+const CAPACITY: &str = include_str!("../../../../../experiments/paper-b/capacity.toml");
+const LATENCY: &str = include_str!("../../../../../experiments/paper-b/latency.toml");
+const JITTER: &str = include_str!("../../../../../experiments/paper-b/jitter.toml");
+const GAP: &str = include_str!("../../../../../experiments/paper-b/gap.toml");
+const FIGURE_3: &str = include_str!("../../../../../experiments/paper-a/figure-3.toml");
+const OVERHEAD: &str = include_str!("../../../../../experiments/paper-a/overhead.toml");
+const BIANCHI: &str = include_str!("../../../../../experiments/checks/bianchi.toml");
 
 fn plan(text: &str) -> Plan {
     Plan::parse(text, testbeds()).unwrap_or_else(|error| panic!("{error}"))

@@ -1,0 +1,4 @@
+//! What several of these tests need.
+
+pub(crate) mod saturated;
+pub(crate) mod scene;

@@ -1,0 +1,6 @@
+//! Every plan of the repository, read and run in small.
+
+mod paper_plans;
+mod playout_plans;
+mod transport_plans;
+mod voice_plans;

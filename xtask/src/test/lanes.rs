@@ -1,0 +1,168 @@
+//! All test programs, in two lanes side by side: some wait for kernels and clocks, the others compute.
+//!
+//! `cargo test` runs one program after the other, and leaves the cores idle while a network's test waits for a timeout.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::{Tally, threads, watch};
+use crate::steps::{cargo, line};
+use crate::workspace;
+
+/// Rooms whose tests use the kernel: networks, sockets, other programs. They wait more than they compute.
+const WAITING: [&str; 3] = ["crates/io/", "crates/run/", "crates/app/"];
+
+/// Behind this many units of niceness the computing tests leave the processor to what measures time.
+const NICENESS: &str = "10";
+
+/// How many of the slowest programs are named at the end.
+const SLOWEST: usize = 8;
+
+const ALL: [&str; 3] = ["test", "--workspace", "--all-features"];
+
+/// A program of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Program {
+    /// Package and target: `guestright-tunnel esp`.
+    name: String,
+    path: PathBuf,
+    /// Where Cargo would run it.
+    folder: PathBuf,
+}
+
+#[derive(Default)]
+struct Report {
+    tally: Tally,
+    took: Vec<(Duration, String)>,
+}
+
+pub(super) fn run() -> Result<()> {
+    let began = Instant::now();
+    let (waiting, computing): (Vec<_>, Vec<_>) =
+        build()?.into_iter().partition(|program| is_waiting(&program.folder));
+    let (waiting, computing) = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| lane(longest_first(waiting), false));
+        let computing = lane(computing, true).and_then(with_documentation);
+        (waiting.join().expect("a lane returns its errors"), computing)
+    });
+    let mut report = waiting?;
+    let computing = computing?;
+    report.tally.add(computing.tally);
+    report.took.extend(computing.took);
+    report.took.sort_by(|left, right| right.cmp(left));
+    println!();
+    for (took, name) in report.took.iter().take(SLOWEST) {
+        println!("{:>7.1} s  {name}", took.as_secs_f64());
+    }
+    report.tally.finish(began)
+}
+
+/// Builds all test programs.
+fn build() -> Result<Vec<Program>> {
+    let mut command = cargo(&ALL);
+    command.args(["--no-run", "--message-format=json-render-diagnostics"]).stderr(Stdio::inherit());
+    let line = line(&command);
+    println!("$ {line}");
+    let output = command.output().with_context(|| format!("start `{line}`"))?;
+    ensure!(output.status.success(), "`{line}` failed: {}", output.status);
+    let messages = String::from_utf8(output.stdout).with_context(|| format!("output of `{line}`"))?;
+    let programs: Vec<_> =
+        messages.lines().filter_map(|message| program(message).transpose()).collect::<Result<_>>()?;
+    ensure!(!programs.is_empty(), "`{line}` built no tests");
+    Ok(programs)
+}
+
+/// The test program that a message of Cargo's is about, if it is about one.
+fn program(message: &str) -> Result<Option<Program>> {
+    let message: Value = serde_json::from_str(message).context("read a message of Cargo's")?;
+    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+        return Ok(None);
+    }
+    let Some(path) = message["executable"].as_str() else { return Ok(None) };
+    let manifest = Path::new(message["manifest_path"].as_str().context("an artifact has no manifest")?);
+    let folder = manifest.parent().context("a manifest is in a folder")?;
+    let package = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let target = message["target"]["name"].as_str().unwrap_or_default();
+    Ok(Some(Program { name: format!("{package} {target}"), path: path.into(), folder: folder.to_owned() }))
+}
+
+fn is_waiting(folder: &Path) -> bool {
+    let within =
+        folder.strip_prefix(workspace::root()).unwrap_or(folder).to_string_lossy().into_owned() + "/";
+    WAITING.iter().any(|room| within.starts_with(room))
+}
+
+/// The system tests take longest: nothing should wait for them at the end.
+fn longest_first(mut programs: Vec<Program>) -> Vec<Program> {
+    programs.sort_by_key(|program| !program.name.ends_with(" system"));
+    programs
+}
+
+fn lane(programs: Vec<Program>, is_nice: bool) -> Result<Report> {
+    let mut report = Report::default();
+    for program in programs {
+        let began = Instant::now();
+        let mut command = if is_nice {
+            let mut nice = Command::new("nice");
+            nice.args(["-n", NICENESS]).arg(&program.path);
+            nice
+        } else {
+            Command::new(&program.path)
+        };
+        command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
+        command.env("RUST_TEST_THREADS", threads());
+        report.tally.add(watch(&mut command, &format!("{} | ", program.name))?);
+        report.took.push((began.elapsed(), program.name));
+    }
+    Ok(report)
+}
+
+/// Adds the examples in the documentation, which only Cargo can run.
+fn with_documentation(mut report: Report) -> Result<Report> {
+    let began = Instant::now();
+    let mut command = cargo(&ALL);
+    command.args(["--doc", "--no-fail-fast"]);
+    report.tally.add(watch(&mut command, "documentation | ")?);
+    report.took.push((began.elapsed(), "documentation".to_owned()));
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn artifact(test: bool, executable: &str) -> String {
+        format!(
+            r#"{{"reason":"compiler-artifact","manifest_path":"/w/crates/pure/tunnel/Cargo.toml",
+            "target":{{"name":"esp"}},"profile":{{"test":{test}}},"executable":{executable}}}"#
+        )
+    }
+
+    #[test]
+    fn finds_the_test_programs_among_the_messages() {
+        let found = program(&artifact(true, r#""/w/target/debug/deps/esp-1""#)).unwrap();
+        let want = Program {
+            name: "tunnel esp".to_owned(),
+            path: "/w/target/debug/deps/esp-1".into(),
+            folder: "/w/crates/pure/tunnel".into(),
+        };
+        assert_eq!(found, Some(want));
+        assert_eq!(program(&artifact(true, "null")).unwrap(), None);
+        assert_eq!(program(&artifact(false, r#""/w/target/debug/guestright""#)).unwrap(), None);
+        assert_eq!(program(r#"{"reason":"build-finished","success":true}"#).unwrap(), None);
+        program("Compiling").unwrap_err();
+    }
+
+    #[test]
+    fn what_uses_the_kernel_waits() {
+        let root = workspace::root();
+        assert!(is_waiting(&root.join("crates/io/tun")));
+        assert!(is_waiting(&root.join("crates/app/guestright")));
+        assert!(!is_waiting(&root.join("crates/pure/tunnel")));
+        assert!(!is_waiting(&root.join("xtask")));
+    }
+}

@@ -19,7 +19,7 @@ use serde_json::json;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::mpsc as blocking;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// So many pairs of ports are tried.
 const PORT_ATTEMPTS: usize = 64;
@@ -66,6 +66,8 @@ impl Sockets {
 pub(crate) struct Stream {
     pub(crate) agreed: Terms,
     pub(crate) agreement: Option<(Prepared, agreement::Call)>,
+    /// Is told when it is so.
+    pub(crate) applied: oneshot::Sender<()>,
 }
 
 /// What does not change during a call.
@@ -123,11 +125,12 @@ impl Engine {
         orders: blocking::Receiver<Order<Box<Stream>>>,
         news: mpsc::Sender<News<Said>>,
     ) -> Result<Self, TelephoneError> {
-        let Stream { agreed: terms, agreement } = stream;
+        let Stream { agreed: terms, agreement, applied: _ } = stream;
         let line = &settings.line;
         let rate = terms.kind.format().sample_rate_hz;
         let protection = settings.protection.name();
-        let mut driver = Driver::new(Clock::start(), analyser_config(&terms), protection, news);
+        let mut driver =
+            Driver::new(Clock::start(), analyser_config(&terms), protection, news);
         driver.open_sound(line, rate)?;
         driver.open_recording(line)?;
         let now = driver.clock.now();
@@ -265,10 +268,11 @@ impl Engine {
         let terms = stream.agreed;
         let voice = self.settings.voice;
         if terms.kind != self.terms.kind {
-            self.ear = Ear::new(terms.kind, voice.dtx).map_err(TelephoneError::CodecAbsent)?;
+            self.ear.change(terms.kind, voice.dtx).map_err(TelephoneError::CodecAbsent)?;
             self.driver.set_codec_rate(terms.kind.format().sample_rate_hz);
             self.pace.set_period(period(&terms));
         }
+        self.ear.set_offered(terms.also_expected());
         self.session.set_config(ear::config(&terms, &voice, &self.name));
         self.session.set_direction(direction(&terms));
         let keys = terms.guard.keys();
@@ -280,6 +284,8 @@ impl Engine {
         }
         self.keys = keys;
         self.terms = terms;
+        // Not everybody waits for that.
+        let _ = stream.applied.send(());
         Ok(())
     }
 
@@ -321,7 +327,8 @@ fn analyser_config(terms: &Terms) -> AnalyserConfig {
 }
 
 fn direction(terms: &Terms) -> session::Direction {
-    session::Direction { send: terms.direction.sends(), receive: terms.direction.receives() }
+    let receive = terms.direction.receives() || terms.offered.receives;
+    session::Direction { send: terms.direction.sends(), receive }
 }
 
 impl Guard {

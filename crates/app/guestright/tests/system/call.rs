@@ -339,6 +339,28 @@ fn hold_and_another_codec_go_over_one_call() {
 }
 
 #[test]
+fn a_codec_that_was_offered_may_come_before_the_answer() {
+    let house = Household::new();
+    let stranger = Stranger::answer(Stranger::VOICE_FIRST);
+    let arguments = ["--protection", "home", "--codec", "pcmu,g722", "--control"];
+    let (mut command, own) = house.program();
+    command.args(["call", &format!("sip:x@{}", stranger.address()), "--direct", "--address", own]);
+    command.args(["--json", "--no-sound"]).args(arguments).args(house.key("alice"));
+    let mut alice = Program::start_typing(&mut command, &house.path("alice.log"));
+    event(&alice, "connected");
+    alice.type_line("codec g722");
+    until("the voice to have come", || stranger.answered_changes() == 1);
+    alice.type_line("quit");
+    let heard = summary(&alice);
+    assert!(alice.wait().success());
+    assert_eq!((&heard["codec"], &heard["refused"]), (&json!("g722"), &json!(0)), "{heard}");
+    assert_eq!(heard["heard"]["counts"]["received"], peer::EARLY, "{heard}");
+    // Who hangs up does not hear what is held.
+    let played = heard["played"]["packets"].as_u64().unwrap();
+    assert!(played > u64::from(peer::EARLY) / 2, "{played} of {}: {heard}", peer::EARLY);
+}
+
+#[test]
 fn a_stock_softphone_calls_and_is_called() {
     if !inside("call::a_stock_softphone_calls_and_is_called") {
         return;

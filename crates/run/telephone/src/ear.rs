@@ -15,9 +15,6 @@ use guestright_voice::tool::Tool;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// What the fixed policy holds back, as paper A's buffer does.
-const HOLD: Micros = Micros::from_millis(60);
-
 /// What takes frames of the codec, and gives them back in time.
 pub trait Machine {
     fn handle_frame(&mut self, frame: &Frame<'_>, now: Time);
@@ -263,8 +260,11 @@ pub(crate) fn config(terms: &Agreed, voice: &VoiceSettings, name: &str) -> guest
     config.comfort_noise = terms.has_noise.then_some(guestright_voice::rtp::COMFORT_NOISE);
     config.discontinuous = voice.dtx;
     config.packet = Micros(terms.kind.format().packet_us());
-    if voice.playout == Playout::Paper {
-        config.delay_max = PaperA::LENGTH;
+    match voice.playout {
+        Playout::Paper => config.delay_max = PaperA::LENGTH,
+        // As in paper A's buffer: half of it is for packets that come sooner than most.
+        Playout::Fixed(hold) => config.delay_max = config.delay_max.max(Micros(hold.0 * 2)),
+        Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Boat => {}
     }
     config.clock_error = voice.clock_error_ms.map(micros);
     config
@@ -282,7 +282,7 @@ fn micros(ms: f64) -> Micros {
 /// What learns when sound is played.
 pub fn policy(playout: Playout) -> Result<Box<dyn Policy>, TelephoneError> {
     Ok(match playout {
-        Playout::Fixed => Box::new(Fixed::new(HOLD)),
+        Playout::Fixed(hold) => Box::new(Fixed::new(hold)),
         Playout::Neteq => Box::new(Histogram::default()),
         Playout::Ramjee => Box::new(Ramjee4::default()),
         Playout::Moon => Box::new(Moon::default()),

@@ -6,10 +6,10 @@
 use crate::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice};
 use crate::ear::{self, Ear};
 use crate::offer::{Agreed as Terms, Guard};
-use crate::{LineSettings, Protection, TelephoneError, VoiceSettings};
+use crate::{LineSettings, Playout, Protection, TelephoneError, VoiceSettings};
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig, Codec as Rated};
-use guestright_units::Time;
+use guestright_units::{Micros, Time};
 use guestright_voice::agreement::{self, Agreed, AgreementError, Prepared};
 use guestright_voice::rtp::Kind as Datagram;
 use guestright_voice::session::{self, Event, Session};
@@ -130,7 +130,7 @@ impl Engine {
         let rate = terms.kind.format().sample_rate_hz;
         let protection = settings.protection.name();
         let mut driver =
-            Driver::new(Clock::start(), analyser_config(&terms), protection, news);
+            Driver::new(Clock::start(), analyser_config(&terms, settings.voice.playout), protection, news);
         driver.open_sound(line, rate)?;
         driver.open_recording(line)?;
         let now = driver.clock.now();
@@ -205,16 +205,17 @@ impl Engine {
 
     /// Sends and plays what is due.
     fn pace(&mut self) -> Result<(), TelephoneError> {
-        if !self.pace.is_due() {
-            return Ok(());
-        }
+        let Some(behind) = self.pace.poll_due() else { return Ok(()) };
         let at = self.driver.clock.now();
+        // Sound is played by the pace, also when we are woken late: what arrived until the deadline was there in time, and
+        // that we are behind is no longer way of the packets.
+        let due = Time(at.0 - behind.0.min(at.0));
         let samples = self.terms.kind.format().packet_samples;
         // What is said before there are keys is not said at all: the file begins when it can be heard.
         if self.session.is_ready() {
             let spoken = self.driver.capture(samples)?;
             self.ear.encode(&spoken, &mut self.session, at)?;
-            let decoded = self.ear.decode(samples, &mut self.session, at);
+            let decoded = self.ear.decode(samples, &mut self.session, due);
             self.driver.play(&decoded)?;
         }
         Ok(())
@@ -318,11 +319,18 @@ fn period(terms: &Terms) -> Duration {
 }
 
 /// The codec as the E-model knows it; all of ours conceal what is lost.
-fn analyser_config(terms: &Terms) -> AnalyserConfig {
+fn analyser_config(terms: &Terms, playout: Playout) -> AnalyserConfig {
     let format = terms.kind.format();
     let codec = Rated::from_encoding(format.encoding_name, format.clock_rate_hz).map(Rated::concealed);
-    // As `guestright mos` has it by default, so that both say the same.
-    let buffer = BufferConfig::FOLLOWING;
+    // As `guestright mos` has it by default, so that both say the same. A buffer of another length is half full when it
+    // holds what the policy holds.
+    let capacity = match playout {
+        Playout::Fixed(hold) => Micros(hold.0 * 2),
+        Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Paper | Playout::Boat => {
+            BufferConfig::FOLLOWING.capacity
+        }
+    };
+    let buffer = BufferConfig { capacity, ..BufferConfig::FOLLOWING };
     AnalyserConfig { codec, buffer, ..AnalyserConfig::unknown(format.clock_rate_hz) }
 }
 

@@ -9,6 +9,7 @@ use guestright_cli::files::PassphraseArgs;
 use guestright_cli::signals::Signals;
 use guestright_telephone::home::{Account, AccountSettings, parse_home};
 use guestright_telephone::{self as telephone, Task, TelephoneError, Waiting};
+use guestright_units::Micros;
 use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -140,6 +141,9 @@ struct LineArgs {
     /// When what arrives is played [default: neteq]
     #[arg(long, value_enum)]
     playout: Option<Playout>,
+    /// Hold what arrives for so long: --playout fixed with another time than its 60 ms
+    #[arg(long, value_name = "MS", conflicts_with = "playout", value_parser = clap::value_parser!(u16).range(20..=400))]
+    hold_ms: Option<u16>,
     /// Say this sound file instead of what the microphone hears
     #[arg(long, value_name = "FILE.wav")]
     play: Option<PathBuf>,
@@ -305,7 +309,10 @@ impl LineArgs {
 
     fn voice(&self) -> telephone::VoiceSettings {
         telephone::VoiceSettings {
-            playout: self.playout.unwrap_or(Playout::Neteq).into(),
+            playout: match self.hold_ms {
+                Some(hold) => telephone::Playout::Fixed(Micros::from_millis(hold.into())),
+                None => self.playout.unwrap_or(Playout::Neteq).into(),
+            },
             dtx: self.dtx,
             clock_error_ms: self.clock_error_ms,
         }
@@ -371,7 +378,7 @@ impl From<Protection> for telephone::Protection {
 impl From<Playout> for telephone::Playout {
     fn from(playout: Playout) -> Self {
         match playout {
-            Playout::Fixed => Self::Fixed,
+            Playout::Fixed => Self::FIXED,
             Playout::Neteq => Self::Neteq,
             Playout::Ramjee => Self::Ramjee,
             Playout::Moon => Self::Moon,

@@ -214,7 +214,7 @@ impl From<Answer> for telephone::Answer {
 impl From<Playout> for telephone::Playout {
     fn from(playout: Playout) -> Self {
         match playout {
-            Playout::Fixed => Self::Fixed,
+            Playout::Fixed => Self::FIXED,
             Playout::Neteq => Self::Neteq,
             Playout::Ramjee => Self::Ramjee,
             Playout::Moon => Self::Moon,

@@ -54,8 +54,8 @@ pub(crate) struct Stranger {
 struct Counts {
     /// Packets of voice that came.
     voice: AtomicU32,
-    /// Changes that were asked for, and answered.
-    changes: AtomicU32,
+    /// Of them, in another codec than G.711 mu-law.
+    other_voice: AtomicU32,
 }
 
 /// A trick, for those outside.
@@ -113,9 +113,9 @@ impl Stranger {
         self.counts.voice.load(Ordering::Relaxed)
     }
 
-    /// Changes of a call that it has answered.
-    pub(crate) fn answered_changes(&self) -> u32 {
-        self.counts.changes.load(Ordering::Relaxed)
+    /// Of them, packets in another codec than G.711 mu-law.
+    pub(crate) fn other_voice(&self) -> u32 {
+        self.counts.other_voice.load(Ordering::Relaxed)
     }
 }
 
@@ -166,7 +166,6 @@ async fn serve(trick: Trick, mut call: Call, counts: &Counts) {
                     answer.formats = offer.formats[..1].to_vec();
                     say_early(&socket, offer.address, offer.formats[0].payload).await;
                     change.accept(Some(&answer.emit())).await;
-                    counts.changes.fetch_add(1, Ordering::Relaxed);
                 }
                 CallEvent::Acknowledged { .. } if trick == Trick::HomeThenSdes => {
                     let mut less = answer.clone();
@@ -187,6 +186,8 @@ async fn serve(trick: Trick, mut call: Call, counts: &Counts) {
                 while let Ok((length, _)) = socket.recv_from(&mut datagram) {
                     if Kind::of(&datagram[..length]) == Kind::Rtp {
                         counts.voice.fetch_add(1, Ordering::Relaxed);
+                        let is_other = datagram[1] & 0x7f != 0;
+                        counts.other_voice.fetch_add(is_other.into(), Ordering::Relaxed);
                     }
                 }
             }

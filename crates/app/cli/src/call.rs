@@ -123,7 +123,7 @@ impl ValueEnum for PlayoutName {
     fn value_variants<'a>() -> &'a [Self] {
         const {
             &[
-                Self(Playout::Fixed),
+                Self(Playout::FIXED),
                 Self(Playout::Neteq),
                 Self(Playout::Ramjee),
                 Self(Playout::Moon),
@@ -135,7 +135,7 @@ impl ValueEnum for PlayoutName {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            Playout::Fixed => ("fixed", "The same delay from beginning to end"),
+            Playout::Fixed(_) => ("fixed", "The same delay from beginning to end"),
             Playout::Neteq => ("neteq", "A quantile of a histogram of delays, as NetEQ has it"),
             Playout::Ramjee => ("ramjee", "Exponential averages (Ramjee and others, 1994)"),
             Playout::Moon => ("moon", "Quantiles of the last delays (Moon and others, 1998)"),

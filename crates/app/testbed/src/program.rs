@@ -4,7 +4,7 @@ use crate::{PATIENCE, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -21,8 +21,17 @@ pub struct Program {
 impl Program {
     /// Starts `command`, its standard error in the file `log` after what is there.
     pub fn start(command: &mut Command, log: &Path) -> Self {
+        Self::start_with(command, Stdio::null(), log)
+    }
+
+    /// The same, with a pipe in place of a keyboard: see [`Program::type_line`].
+    pub fn start_typing(command: &mut Command, log: &Path) -> Self {
+        Self::start_with(command, Stdio::piped(), log)
+    }
+
+    fn start_with(command: &mut Command, input: Stdio, log: &Path) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file);
+        command.stdin(input).stdout(Stdio::piped()).stderr(file);
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (said, lines) = channel();
@@ -34,6 +43,10 @@ impl Program {
             }
         });
         Self { child, lines, log: log.to_owned() }
+    }
+
+    pub fn type_line(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
     pub fn pid(&self) -> Pid {

@@ -32,7 +32,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 /// SIP's port (RFC 3261 section 19.1.2).
 pub const PORT: u16 = 5060;
@@ -42,6 +42,9 @@ pub const SHOWN_MAX: usize = 128;
 const REQUESTS_MAX: usize = 64;
 /// Goodbye to the registrar may take so long.
 const GOODBYE_MAX: Duration = Duration::from_secs(2);
+/// A request that has overtaken the final response waits for it at most so long: the other side repeats it (RFC 3261
+/// section 17.1.2.2, T1).
+const FINAL_RESPONSE_MAX: Duration = Duration::from_millis(500);
 /// So many ports are tried for one that is free in UDP and in TCP.
 const PORT_ATTEMPTS: usize = 16;
 
@@ -131,6 +134,8 @@ pub struct Agent {
     sender: mpsc::Sender<AgentEvent>,
     /// One call at a time.
     line: Arc<Semaphore>,
+    /// The Call-ID of the call that we make and that has no final response yet.
+    invitation: watch::Sender<Option<String>>,
     is_registered: bool,
 }
 
@@ -184,6 +189,7 @@ impl Agent {
             events,
             sender,
             line: Arc::new(Semaphore::new(1)),
+            invitation: watch::Sender::new(None),
             is_registered: false,
             settings,
         };
@@ -328,6 +334,14 @@ impl Agent {
         let (dialog, answer) = self.layer.do_invite_async(option, states).map_err(|error| {
             AgentError::Send { peer: printable(to), reason: printable(&error.to_string()) }
         })?;
+        let id = dialog.id().call_id;
+        self.invitation.send_replace(Some(id.clone()));
+        let invitation = self.invitation.clone();
+        let answer = tokio::spawn(async move {
+            let answer = answer.await;
+            invitation.send_if_modified(|open| open.take_if(|open| *open == id).is_some());
+            answer.unwrap_or_else(|error| Err(rsipstack::Error::Error(error.to_string())))
+        });
         Ok(Call::outgoing(self.layer.clone(), dialog, events, answer, permit))
     }
 
@@ -347,6 +361,7 @@ impl Agent {
             cancel: self.cancel.clone(),
             contact: self.contact(),
             line: self.line.clone(),
+            invitation: self.invitation.subscribe(),
             requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
         }
     }
@@ -445,6 +460,7 @@ struct Front {
     cancel: CancellationToken,
     contact: Uri,
     line: Arc<Semaphore>,
+    invitation: watch::Receiver<Option<String>>,
     requests: Arc<Semaphore>,
 }
 
@@ -472,6 +488,7 @@ impl Front {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the library may learn more methods; we take these")]
     async fn handle(&self, mut transaction: Transaction) -> rsipstack::Result<()> {
+        self.await_final_response(&transaction).await;
         if let Some(mut dialog) = self.layer.match_dialog(&transaction) {
             return dialog.handle(&mut transaction).await;
         }
@@ -494,6 +511,20 @@ impl Front {
                 transaction.reply(code).await
             }
         }
+    }
+
+    /// Waits, for a request within a call that we are just making, until the stack knows that the call has come about. It
+    /// acknowledges the final response first, so the other side may be quicker: its BYE would find no dialog, or one that
+    /// takes no requests yet.
+    async fn await_final_response(&self, transaction: &Transaction) {
+        let Ok(id) = DialogId::try_from(transaction) else { return };
+        if id.local_tag.is_empty() || id.remote_tag.is_empty() {
+            return;
+        }
+        let mut invitation = self.invitation.clone();
+        let is_answered = invitation.wait_for(|open| open.as_ref() != Some(&id.call_id));
+        // It ends with the telephone too.
+        drop(tokio::time::timeout(FINAL_RESPONSE_MAX, is_answered).await);
     }
 
     async fn invited(&self, mut transaction: Transaction) -> rsipstack::Result<()> {

@@ -2,6 +2,7 @@
 
 mod guard;
 mod home_contact;
+mod inbox;
 mod link;
 
 use crate::control::{self, Question};
@@ -19,6 +20,7 @@ use guestright_roaming::access_point::{self, Address, CONTACT, Event, SessionSta
 use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::Bytes;
+use inbox::Inbox;
 use link::{DATAGRAM, FromLink, Link};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,8 +31,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How many messages of visitors may wait.
-const MESSAGES_MAX: usize = 256;
 /// How many of its own receipts an access point keeps until its home has them.
 const RECEIPTS_MAX: u64 = 100_000;
 /// How many ended sessions `status` remembers.
@@ -130,7 +130,7 @@ pub fn firewall_state(state: &Path) -> PathBuf {
 
 /// What the loop listens to.
 struct Inputs {
-    link: mpsc::Receiver<FromLink>,
+    link: Inbox,
     guard: mpsc::Receiver<Done>,
     home: mpsc::Receiver<FromHome>,
     questions: mpsc::Receiver<Question>,
@@ -161,8 +161,8 @@ pub async fn run(
     }
     let team = credentials.certificate.team_id().to_string();
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
-    let (messages, from_link) = mpsc::channel(MESSAGES_MAX);
-    let link = Link::open(address, messages).await.or_network(|| format!("listen at {address}"))?;
+    let (door, from_link) = inbox::open();
+    let link = Link::open(address, door).await.or_network(|| format!("listen at {address}"))?;
     let Credentials { key, certificate } = credentials.clone();
     let machine = AccessPoint::new(settings.machine.clone(), key, certificate);
     let (events, from_home) = mpsc::channel(home_channel::EVENTS_MAX);
@@ -234,7 +234,16 @@ impl Loop {
                 self.machine.shut_down(now);
                 farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
             }
+            if self.machine.poll_timeout().is_some_and(|due| due <= now) {
+                // Whoever answered in time is listened to before its time is over, also when we are late ourselves: what
+                // the sockets hold is read first.
+                tokio::task::yield_now().await;
+                while let Some(input) = inputs.link.try_known() {
+                    self.handle_link(input);
+                }
+            }
             self.machine.handle_timeout(now);
+            self.link.set_in_use(self.machine.paths_in_use());
             self.drain();
             let delivered = self.machine.undelivered() == 0 || self.home_state != HomeState::Up;
             if self.stopping && self.machine.status().is_empty() && delivered {

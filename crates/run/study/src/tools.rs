@@ -143,7 +143,7 @@ impl Choice {
         let opening = Box::new(opening.map_err(unfit)?);
         let timing = match self.playout {
             Playout::Boat => Timing::Boat,
-            Playout::Fixed | Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Paper => {
+            Playout::Fixed(_) | Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Paper => {
                 Timing::Policy(ear::policy(self.playout)?)
             }
         };

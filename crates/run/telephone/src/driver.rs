@@ -129,15 +129,16 @@ impl Pace {
 
     /// Whether it is due; if so, it is waited for the next time.
     pub fn is_due(&mut self) -> bool {
+        self.poll_due().is_some()
+    }
+
+    /// How long it has been due, if it is; then it is waited for the next time.
+    pub fn poll_due(&mut self) -> Option<Micros> {
         let now = Instant::now();
-        if now < self.next {
-            return false;
-        }
-        if now > self.next + BEHIND_MAX {
-            self.next = now;
-        }
-        self.next += self.period;
-        true
+        let behind = now.checked_duration_since(self.next)?;
+        let behind = if behind > BEHIND_MAX { Duration::ZERO } else { behind };
+        self.next = now - behind + self.period;
+        Some(Micros(u64::try_from(behind.as_micros()).unwrap_or(u64::MAX)))
     }
 }
 

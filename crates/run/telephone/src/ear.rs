@@ -1,6 +1,7 @@
 //! From packets to samples, and back: the codec on both sides of a session.
 
 use crate::offer::Agreed;
+use crate::sound;
 use crate::{Playout, TelephoneError, VoiceSettings};
 use guestright_audio::{Level, VoiceDetector};
 use guestright_codec::{
@@ -11,11 +12,8 @@ use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Fixed, Histogram, Moon, Output, PaperA, Policy, Ramjee4, Sound};
 use guestright_voice::session::{Accepted, Frame, Session};
 use guestright_voice::tool::Tool;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-
-/// What the fixed policy holds back, as paper A's buffer does.
-const HOLD: Micros = Micros::from_millis(60);
 
 /// What takes frames of the codec, and gives them back in time.
 pub trait Machine {
@@ -57,6 +55,10 @@ pub struct Ear {
     /// Samples per second.
     rate: u32,
     codec: Box<dyn Codec>,
+    /// What was offered and has no answer yet, by payload type; a decoder is opened when something of it comes.
+    offered: BTreeMap<u8, (Kind, Option<Box<dyn Codec>>)>,
+    /// The last sample of an offered codec, to go on from where its rate is another one.
+    last: i16,
     decoded: VecDeque<i16>,
     noise: Noise,
     pattern: LossPattern,
@@ -81,12 +83,30 @@ impl Ear {
         Ok(Self {
             rate,
             codec: guestright_codec::open(kind, settings)?,
+            offered: BTreeMap::new(),
+            last: 0,
             decoded: VecDeque::new(),
             noise: Noise::new(1),
             pattern: LossPattern::default(),
             incoming: VoiceDetector::new(rate),
             outgoing: VoiceDetector::new(rate),
         })
+    }
+
+    /// Goes on with another codec. What was decoded and not played is played.
+    pub(crate) fn change(&mut self, kind: Kind, dtx: bool) -> Result<(), CodecError> {
+        let new = Self::new(kind, dtx)?;
+        let before = std::mem::replace(self, new);
+        let mut last = 0;
+        let decoded: Vec<i16> = before.decoded.into();
+        let wanted = sound::scaled(decoded.len(), before.rate, self.rate);
+        self.decoded = sound::convert(&decoded, wanted, &mut last).into();
+        Ok(())
+    }
+
+    /// Codecs and payload types that may come before it is known whether the other side wants them.
+    pub(crate) fn set_offered(&mut self, formats: impl Iterator<Item = (Kind, u8)>) {
+        self.offered = formats.map(|(kind, payload)| (payload, (kind, None))).collect();
     }
 
     /// Encodes what was captured, and hands it to the machine.
@@ -139,6 +159,9 @@ impl Ear {
         let mut buffer = [0; PACKET_SAMPLES_MAX];
         let length = self.samples(output.duration).min(PACKET_SAMPLES_MAX);
         let length = match output.sound {
+            Sound::Play { payload, payload_type, .. } if self.offered.contains_key(&payload_type) => {
+                return self.decode_offered(payload_type, &payload, length);
+            }
             Sound::Play { payload, .. } => match self.codec.decode(&payload, &mut buffer) {
                 Ok(length) => length,
                 // No payload of this codec: as if it had been lost.
@@ -152,6 +175,25 @@ impl Ear {
                 length
             }
             Sound::Silence => length,
+        };
+        self.decoded.extend(&buffer[..length]);
+    }
+
+    /// Sound of a codec that was offered, as so many samples of the present rate.
+    fn decode_offered(&mut self, payload_type: u8, payload: &[u8], length: usize) {
+        let mut buffer = [0; PACKET_SAMPLES_MAX];
+        let decoded = self.offered.get_mut(&payload_type).and_then(|(kind, codec)| {
+            if codec.is_none() {
+                *codec = guestright_codec::open(*kind, &Settings::default()).ok();
+            }
+            codec.as_mut()?.decode(payload, &mut buffer).ok()
+        });
+        let length = match decoded {
+            Some(decoded) => {
+                let here = sound::convert(&buffer[..decoded], length, &mut self.last);
+                return self.decoded.extend(here);
+            }
+            None => self.conceal(None, &mut buffer[..length]),
         };
         self.decoded.extend(&buffer[..length]);
     }
@@ -214,11 +256,15 @@ pub(crate) fn config(terms: &Agreed, voice: &VoiceSettings, name: &str) -> guest
     config.peer = Some(terms.remote);
     config.send = accepted(terms.kind, terms.payload);
     config.receive = vec![accepted(terms.kind, terms.payload_here)];
+    config.receive.extend(terms.also_expected().map(|(kind, payload)| accepted(kind, payload)));
     config.comfort_noise = terms.has_noise.then_some(guestright_voice::rtp::COMFORT_NOISE);
     config.discontinuous = voice.dtx;
     config.packet = Micros(terms.kind.format().packet_us());
-    if voice.playout == Playout::Paper {
-        config.delay_max = PaperA::LENGTH;
+    match voice.playout {
+        Playout::Paper => config.delay_max = PaperA::LENGTH,
+        // As in paper A's buffer: half of it is for packets that come sooner than most.
+        Playout::Fixed(hold) => config.delay_max = config.delay_max.max(Micros(hold.0 * 2)),
+        Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Boat => {}
     }
     config.clock_error = voice.clock_error_ms.map(micros);
     config
@@ -236,7 +282,7 @@ fn micros(ms: f64) -> Micros {
 /// What learns when sound is played.
 pub fn policy(playout: Playout) -> Result<Box<dyn Policy>, TelephoneError> {
     Ok(match playout {
-        Playout::Fixed => Box::new(Fixed::new(HOLD)),
+        Playout::Fixed(hold) => Box::new(Fixed::new(hold)),
         Playout::Neteq => Box::new(Histogram::default()),
         Playout::Ramjee => Box::new(Ramjee4::default()),
         Playout::Moon => Box::new(Moon::default()),

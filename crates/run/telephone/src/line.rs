@@ -14,6 +14,7 @@ use rand::Rng;
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use zeroize::Zeroizing;
 
@@ -82,6 +83,7 @@ impl Part {
             address: sockets.address(),
             control_port: sockets.control_port(),
             kinds: phone.settings.kinds.clone(),
+            payloads: Vec::new(),
             protection,
             digest,
             keys,
@@ -133,7 +135,10 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     /// The call was taken here: there is voice from now on, if the offer was already answered.
     pub(crate) fn begin(&mut self, is_agreed: bool) -> Result<(), TelephoneError> {
         self.answered = Some(Instant::now());
-        if is_agreed { self.stream() } else { Ok(()) }
+        if is_agreed {
+            self.stream()?;
+        }
+        Ok(())
     }
 
     pub(crate) fn accept(&self, answer: &str) {
@@ -160,7 +165,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                 event = self.call.event() => self.handle_call(event, who).await?,
                 Some(news) = news(&mut self.media) => self.handle_media(news, who)?,
                 _ = self.phone.controls.stop.recv() => Some(Over::Here),
-                Some(command) = self.phone.controls.commands.recv() => self.command(&command)?,
+                Some(command) = self.phone.controls.commands.recv() => self.command(&command).await?,
                 () = until(hang_up_at) => Some(Over::Here),
                 () = tokio::time::sleep_until(rings_until), if self.answered.is_none() => Some(Over::Unanswered),
                 _ = tick(&mut probe), if self.answered.is_some() => {
@@ -205,6 +210,8 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                 let said =
                     format!("the other side did not agree to the change ({code}); all stays as it was");
                 self.phone.report.say("unchanged", &said, json!({ "code": code }))?;
+                self.part.own.withdraw();
+                self.stream()?;
             }
             CallEvent::Probed { is_alive: true } => self.probes = 0,
             CallEvent::Probed { is_alive: false } => {
@@ -238,6 +245,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         let Some(text) = &change.offer else {
             // Our side as it is; or nothing, where only a sign of life was wanted.
             let same = change.wants_offer.then(|| self.part.own.offer(self.wanted));
+            self.bring_in_line().await?;
             change.accept(same.as_ref().map(|text| text.as_str())).await;
             return Ok(None);
         };
@@ -246,7 +254,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             .and_then(|offer| self.part.own.answer(&offer, self.wanted));
         match answer {
             Ok(answer) => {
-                self.stream()?;
+                self.bring_in_line().await?;
                 change.accept(Some(&answer)).await;
                 self.say_hold()?;
                 Ok(None)
@@ -279,16 +287,25 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         Ok(())
     }
 
-    /// Brings the voice in line with what was agreed on.
-    fn stream(&mut self) -> Result<(), TelephoneError> {
-        let Some(agreed) = self.part.own.agreed.clone() else { return Ok(()) };
+    /// Brings the voice in line with what was agreed on, and waits until it is.
+    async fn bring_in_line(&mut self) -> Result<(), TelephoneError> {
+        let applied = self.stream()?;
+        // Without a voice there is nobody to wait for.
+        let _ = applied.await;
+        Ok(())
+    }
+
+    /// Brings the voice in line with what was agreed on. It says when it is, if it was there before.
+    fn stream(&mut self) -> Result<oneshot::Receiver<()>, TelephoneError> {
+        let (applied, when_applied) = oneshot::channel();
+        let Some(agreed) = self.part.own.agreed.clone() else { return Ok(when_applied) };
         let codec = agreed.kind.to_string();
         if let Some(media) = &self.media {
-            media.change(Box::new(self.as_stream(agreed)?));
-            return Ok(());
+            media.change(Box::new(self.as_stream(agreed, applied)?));
+            return Ok(when_applied);
         }
         let sockets = self.part.sockets.take().ok_or(TelephoneError::NoSockets)?;
-        let stream = self.as_stream(agreed)?;
+        let stream = self.as_stream(agreed, applied)?;
         let settings = MediaSettings {
             line: self.phone.settings.line.clone(),
             voice: self.phone.settings.voice,
@@ -314,10 +331,10 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                 )?;
             }
         }
-        Ok(())
+        Ok(when_applied)
     }
 
-    fn as_stream(&self, agreed: Agreed) -> Result<Stream, TelephoneError> {
+    fn as_stream(&self, agreed: Agreed, applied: oneshot::Sender<()>) -> Result<Stream, TelephoneError> {
         let agreement = match &agreed.guard {
             Guard::EndToEnd { digest } => {
                 let peer: Fingerprint = format!("1 {digest}").parse().map_err(TelephoneError::Promise)?;
@@ -333,7 +350,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             }
             Guard::Home | Guard::Sdes { .. } => None,
         };
-        Ok(Stream { agreed, agreement })
+        Ok(Stream { agreed, agreement, applied })
     }
 
     fn handle_media(&mut self, news: News<Said>, who: &str) -> Result<Option<Over>, TelephoneError> {
@@ -369,16 +386,16 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     }
 
     /// What the person at the telephone types.
-    fn command(&mut self, command: &str) -> Result<Option<Over>, TelephoneError> {
+    async fn command(&mut self, command: &str) -> Result<Option<Over>, TelephoneError> {
         match command.split_once(' ').unwrap_or((command, "")) {
             ("q" | "quit", _) => return Ok(Some(Over::Here)),
-            ("h" | "hold", _) => self.modify(Direction::SendOnly),
-            ("r" | "resume", _) => self.modify(Direction::SendReceive),
+            ("h" | "hold", _) => self.modify(Direction::SendOnly).await?,
+            ("r" | "resume", _) => self.modify(Direction::SendReceive).await?,
             ("codec", name) => match crate::codec(name) {
                 Ok(kind) => {
                     self.part.own.kinds.retain(|other| *other != kind);
                     self.part.own.kinds.insert(0, kind);
-                    self.modify(self.wanted);
+                    self.modify(self.wanted).await?;
                 }
                 Err(unknown) => self.phone.report.say("trouble", &unknown.explained(), json!({}))?,
             },
@@ -392,12 +409,15 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         Ok(None)
     }
 
-    fn modify(&mut self, wanted: Direction) {
+    async fn modify(&mut self, wanted: Direction) -> Result<(), TelephoneError> {
         if self.part.own.agreed.is_some() {
             self.wanted = wanted;
             let offer = self.part.own.offer(wanted);
+            // First the voice, then the offer: what was offered may come at once.
+            self.bring_in_line().await?;
             self.call.modify(&offer);
         }
+        Ok(())
     }
 
     /// Hangs up, and says how it was.

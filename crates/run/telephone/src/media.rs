@@ -6,10 +6,10 @@
 use crate::driver::{self, BATCH_MAX, DATAGRAM_MAX, Driver, News, Order, Outcome, Pace, Voice};
 use crate::ear::{self, Ear};
 use crate::offer::{Agreed as Terms, Guard};
-use crate::{LineSettings, Protection, TelephoneError, VoiceSettings};
+use crate::{LineSettings, Playout, Protection, TelephoneError, VoiceSettings};
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig, Codec as Rated};
-use guestright_units::Time;
+use guestright_units::{Micros, Time};
 use guestright_voice::agreement::{self, Agreed, AgreementError, Prepared};
 use guestright_voice::rtp::Kind as Datagram;
 use guestright_voice::session::{self, Event, Session};
@@ -19,7 +19,7 @@ use serde_json::json;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::mpsc as blocking;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// So many pairs of ports are tried.
 const PORT_ATTEMPTS: usize = 64;
@@ -66,6 +66,8 @@ impl Sockets {
 pub(crate) struct Stream {
     pub(crate) agreed: Terms,
     pub(crate) agreement: Option<(Prepared, agreement::Call)>,
+    /// Is told when it is so.
+    pub(crate) applied: oneshot::Sender<()>,
 }
 
 /// What does not change during a call.
@@ -123,11 +125,12 @@ impl Engine {
         orders: blocking::Receiver<Order<Box<Stream>>>,
         news: mpsc::Sender<News<Said>>,
     ) -> Result<Self, TelephoneError> {
-        let Stream { agreed: terms, agreement } = stream;
+        let Stream { agreed: terms, agreement, applied: _ } = stream;
         let line = &settings.line;
         let rate = terms.kind.format().sample_rate_hz;
         let protection = settings.protection.name();
-        let mut driver = Driver::new(Clock::start(), analyser_config(&terms), protection, news);
+        let mut driver =
+            Driver::new(Clock::start(), analyser_config(&terms, settings.voice.playout), protection, news);
         driver.open_sound(line, rate)?;
         driver.open_recording(line)?;
         let now = driver.clock.now();
@@ -202,16 +205,17 @@ impl Engine {
 
     /// Sends and plays what is due.
     fn pace(&mut self) -> Result<(), TelephoneError> {
-        if !self.pace.is_due() {
-            return Ok(());
-        }
+        let Some(behind) = self.pace.poll_due() else { return Ok(()) };
         let at = self.driver.clock.now();
+        // Sound is played by the pace, also when we are woken late: what arrived until the deadline was there in time, and
+        // that we are behind is no longer way of the packets.
+        let due = Time(at.0 - behind.0.min(at.0));
         let samples = self.terms.kind.format().packet_samples;
         // What is said before there are keys is not said at all: the file begins when it can be heard.
         if self.session.is_ready() {
             let spoken = self.driver.capture(samples)?;
             self.ear.encode(&spoken, &mut self.session, at)?;
-            let decoded = self.ear.decode(samples, &mut self.session, at);
+            let decoded = self.ear.decode(samples, &mut self.session, due);
             self.driver.play(&decoded)?;
         }
         Ok(())
@@ -265,10 +269,11 @@ impl Engine {
         let terms = stream.agreed;
         let voice = self.settings.voice;
         if terms.kind != self.terms.kind {
-            self.ear = Ear::new(terms.kind, voice.dtx).map_err(TelephoneError::CodecAbsent)?;
+            self.ear.change(terms.kind, voice.dtx).map_err(TelephoneError::CodecAbsent)?;
             self.driver.set_codec_rate(terms.kind.format().sample_rate_hz);
             self.pace.set_period(period(&terms));
         }
+        self.ear.set_offered(terms.also_expected());
         self.session.set_config(ear::config(&terms, &voice, &self.name));
         self.session.set_direction(direction(&terms));
         let keys = terms.guard.keys();
@@ -280,6 +285,8 @@ impl Engine {
         }
         self.keys = keys;
         self.terms = terms;
+        // Not everybody waits for that.
+        let _ = stream.applied.send(());
         Ok(())
     }
 
@@ -312,16 +319,24 @@ fn period(terms: &Terms) -> Duration {
 }
 
 /// The codec as the E-model knows it; all of ours conceal what is lost.
-fn analyser_config(terms: &Terms) -> AnalyserConfig {
+fn analyser_config(terms: &Terms, playout: Playout) -> AnalyserConfig {
     let format = terms.kind.format();
     let codec = Rated::from_encoding(format.encoding_name, format.clock_rate_hz).map(Rated::concealed);
-    // As `guestright mos` has it by default, so that both say the same.
-    let buffer = BufferConfig::FOLLOWING;
+    // As `guestright mos` has it by default, so that both say the same. A buffer of another length is half full when it
+    // holds what the policy holds.
+    let capacity = match playout {
+        Playout::Fixed(hold) => Micros(hold.0 * 2),
+        Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Paper | Playout::Boat => {
+            BufferConfig::FOLLOWING.capacity
+        }
+    };
+    let buffer = BufferConfig { capacity, ..BufferConfig::FOLLOWING };
     AnalyserConfig { codec, buffer, ..AnalyserConfig::unknown(format.clock_rate_hz) }
 }
 
 fn direction(terms: &Terms) -> session::Direction {
-    session::Direction { send: terms.direction.sends(), receive: terms.direction.receives() }
+    let receive = terms.direction.receives() || terms.offered.receives;
+    session::Direction { send: terms.direction.sends(), receive }
 }
 
 impl Guard {

@@ -91,6 +91,25 @@ pub(crate) struct Agreed {
     /// Whether the other side understands comfort noise (RFC 3389).
     pub(crate) has_noise: bool,
     pub(crate) guard: Guard,
+    /// What may come already, because it was offered.
+    pub(crate) offered: Offered,
+}
+
+/// What an offer without an answer lets the other side send: its voice may be here before its answer is (RFC 3264
+/// section 8.3.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offered {
+    /// Codecs and their payload types.
+    pub(crate) formats: Vec<(Kind, u8)>,
+    /// Whether it may send at all.
+    pub(crate) receives: bool,
+}
+
+impl Agreed {
+    /// Codecs and payload types that may come besides those agreed on.
+    pub(crate) fn also_expected(&self) -> impl Iterator<Item = (Kind, u8)> {
+        self.offered.formats.iter().copied().filter(|(_, payload)| *payload != self.payload_here)
+    }
 }
 
 /// One side of the offers and answers of one call: ours.
@@ -103,6 +122,9 @@ pub(crate) struct Own {
     pub(crate) control_port: u16,
     /// Codecs, the best first.
     pub(crate) kinds: Vec<Kind>,
+    /// The payload types that codecs have had in our offers: a number means the same to the end of the call (RFC 3264
+    /// section 8.3.2).
+    pub(crate) payloads: Vec<(Kind, u8)>,
     /// Of the call: what is offered, or what the caller has offered.
     pub(crate) protection: Protection,
     /// Our promise of a key, with end-to-end protection.
@@ -122,13 +144,35 @@ impl Own {
             (Protection::Sdes, Some(Agreed { guard: Guard::Sdes { ours, .. }, .. })) => vec![line(1, ours)],
             (Protection::Sdes, _) => (1..).zip(&self.keys).map(|(tag, key)| line(tag, key)).collect(),
         };
-        let formats = payloads(&self.kinds);
-        let mut kinds: Vec<_> =
-            self.kinds.iter().zip(formats).map(|(kind, payload)| format(*kind, payload)).collect();
+        let formats = self.formats();
+        if let Some(agreed) = &mut self.agreed {
+            agreed.offered = Offered { formats: formats.clone(), receives: direction.receives() };
+        }
+        let mut kinds: Vec<_> = formats.into_iter().map(|(kind, payload)| format(kind, payload)).collect();
         if self.kinds.iter().any(|kind| kind.format().clock_rate_hz == NOISE_HZ) {
             kinds.push(noise());
         }
         self.description(direction, kinds, crypto, Profile::new(self.protection), Vec::new()).emit()
+    }
+
+    /// Our offer was refused: nothing has changed.
+    pub(crate) fn withdraw(&mut self) {
+        if let Some(agreed) = &mut self.agreed {
+            agreed.offered = Offered::default();
+        }
+    }
+
+    /// Our codecs with their payload types: those of RFC 3551, then the next free one for each that has none.
+    fn formats(&mut self) -> Vec<(Kind, u8)> {
+        for kind in &self.kinds {
+            if self.payloads.iter().all(|(known, _)| known != kind) {
+                let is_free = |number: &u8| self.payloads.iter().all(|(_, taken)| taken != number);
+                let payload = kind.format().payload_type.or_else(|| (DYNAMIC..128).find(is_free));
+                self.payloads.push((*kind, payload.unwrap_or(127)));
+            }
+        }
+        let payload = |kind: &Kind| self.payloads.iter().find(|(known, _)| known == kind).copied();
+        self.kinds.iter().filter_map(payload).collect()
     }
 
     /// What we answer to an offer, and what is agreed by that.
@@ -160,6 +204,7 @@ impl Own {
             direction,
             has_noise: has_noise(offer, kind),
             guard,
+            offered: Offered::default(),
         };
         let mut formats = vec![format];
         formats.extend(agreed.has_noise.then(noise));
@@ -178,7 +223,7 @@ impl Own {
             Protection::EndToEnd => Guard::EndToEnd { digest: promise(answer)? },
             Protection::Sdes => self.chosen(answer)?,
         };
-        let here = self.kinds.iter().zip(payloads(&self.kinds)).find(|(own, _)| **own == kind);
+        let here = self.formats().into_iter().find(|(own, _)| *own == kind);
         self.agreed = Some(Agreed {
             remote: answer.address,
             control: answer.control_address(),
@@ -188,6 +233,7 @@ impl Own {
             direction: Direction::new(answer.direction.receives(), answer.direction.sends()),
             has_noise: has_noise(answer, kind),
             guard,
+            offered: Offered::default(),
         });
         Ok(())
     }
@@ -307,12 +353,6 @@ fn line(tag: u32, key: &MasterKey) -> Crypto {
     let text = CryptoLine { tag, key: key.clone() }.to_text();
     let (_, digits) = text.split_once("inline:").unwrap_or_default();
     Crypto { tag, suite: key.profile().to_string(), key: Zeroizing::new(digits.to_owned()) }
-}
-
-/// The payload types of our codecs: those of RFC 3551, then the next free one for each that has none.
-fn payloads(kinds: &[Kind]) -> Vec<u8> {
-    let mut free = DYNAMIC..128;
-    kinds.iter().map(|kind| kind.format().payload_type.or_else(|| free.next()).unwrap_or(127)).collect()
 }
 
 /// Comfort noise of a codec whose clock has 8 kHz (RFC 3389 section 5.1).

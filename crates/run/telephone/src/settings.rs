@@ -6,6 +6,7 @@ use guestright_channel::Credentials;
 use guestright_codec::Kind;
 use guestright_directory::Contacts;
 use guestright_sip::agent::Transport;
+use guestright_units::Micros;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,8 +31,8 @@ pub enum Protection {
 /// A policy of playing out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Playout {
-    /// The same delay from beginning to end.
-    Fixed,
+    /// The same delay from beginning to end: so much more than the fastest packet had.
+    Fixed(Micros),
     /// A quantile of a histogram of delays, as NetEQ has it.
     Neteq,
     /// Exponential averages (Ramjee and others, 1994).
@@ -42,6 +43,11 @@ pub enum Playout {
     Paper,
     /// Paper D's clock, which handshakes set: only for BoAT, see [`crate::ear::policy`].
     Boat,
+}
+
+impl Playout {
+    /// As paper A's buffer holds back (section 4.2).
+    pub const FIXED: Self = Self::Fixed(Micros::from_millis(60));
 }
 
 /// Whether a person is asked before a call is taken.

@@ -100,7 +100,7 @@ fn no_card() -> AudioError {
 }
 
 /// How many samples at rate `to` last as long as `samples` at rate `from`.
-fn scaled(samples: usize, from: u32, to: u32) -> usize {
+pub(crate) fn scaled(samples: usize, from: u32, to: u32) -> usize {
     // Exact for the rates of our codecs, which divide each other.
     let product = u64::try_from(samples).unwrap_or(u64::MAX).saturating_mul(u64::from(to));
     usize::try_from(product / u64::from(from.max(1))).unwrap_or(usize::MAX)
@@ -108,7 +108,7 @@ fn scaled(samples: usize, from: u32, to: u32) -> usize {
 
 /// As many samples as wanted, over the same time: means on the way down, straight lines on the way up. Only after a
 /// change of the codec in the middle of a call is there anything to do.
-fn convert(samples: &[i16], wanted: usize, last: &mut i16) -> Vec<i16> {
+pub(crate) fn convert(samples: &[i16], wanted: usize, last: &mut i16) -> Vec<i16> {
     if samples.len() == wanted || samples.is_empty() {
         *last = samples.last().copied().unwrap_or(*last);
         return if samples.is_empty() { vec![0; wanted] } else { samples.to_vec() };

@@ -11,6 +11,7 @@ use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_telephone::home::{Account, AccountSettings, parse_home};
 use guestright_telephone::{self as telephone, Reachability, Task};
+use guestright_units::Micros;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -117,6 +118,9 @@ struct SipArgs {
     codec: Vec<String>,
     #[command(flatten)]
     line: LineArgs,
+    /// Hold what arrives for so long: --playout fixed with another time than its 60 ms
+    #[arg(long, value_name = "MS", conflicts_with = "playout", value_parser = clap::value_parser!(u16).range(20..=400))]
+    hold_ms: Option<u16>,
     /// Send next to nothing in pauses
     #[arg(long)]
     dtx: bool,
@@ -189,7 +193,10 @@ fn start(sip: &SipArgs, task: Task, reachable: Reachability, out: &mut Output) -
 impl SipArgs {
     fn voice(&self) -> telephone::VoiceSettings {
         telephone::VoiceSettings {
-            playout: self.line.playout().unwrap_or(telephone::Playout::Neteq),
+            playout: match self.hold_ms {
+                Some(hold) => telephone::Playout::Fixed(Micros::from_millis(hold.into())),
+                None => self.line.playout().unwrap_or(telephone::Playout::Neteq),
+            },
             dtx: self.dtx,
             clock_error_ms: self.clock_error_ms,
         }

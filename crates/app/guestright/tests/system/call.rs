@@ -9,7 +9,6 @@ use crate::town::baresip::{TONE_HZ, share_of_tone};
 use crate::town::{guestright, inside, succeeded, until};
 use guestright_netns::{LinkOptions, World};
 use peer::{PHONE, Stranger, phone};
-use reference::Reference;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -17,6 +16,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wav::{read, share_alike, speech, write};
+
+/// So long a telephone holds what arrives, where the sound is judged: longer than a crowded computer is late. The captures'
+/// buffer is half full then.
+const HOLD_MS: &str = "400";
+const BUFFER_MS: &str = "800";
 
 /// A directory with a team of two members, and a third who is of no team.
 pub(crate) struct Household {
@@ -132,8 +136,9 @@ fn mos(heard: &Value) -> f64 {
 }
 
 /// The listening score of the stream that comes to a host, as `guestright mos` finds it in a capture.
-fn mos_of_capture(house: &Household, file: &str, to: &str) -> f64 {
-    let judged = house.run(["mos", house.text(file), "--codec", "g711u-plc", "--json"]);
+fn mos_of_capture(house: &Household, file: &str, to: &str, buffer_ms: &str) -> f64 {
+    let judged =
+        house.run(["mos", house.text(file), "--codec", "g711u-plc", "--buffer-ms", buffer_ms, "--json"]);
     let judged: Value = serde_json::from_str(&judged).unwrap();
     let streams = judged["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
     assert_eq!(streams.len(), 2, "one each way: {judged}");
@@ -146,10 +151,9 @@ fn mos_of_capture(house: &Household, file: &str, to: &str) -> f64 {
 fn two_members_hear_each_other_from_end_to_end() {
     let house = Household::new();
     house.contact("bob", "Bobby");
-    let (mut bob, at) = house.listen("bob", &["--record", house.text("heard.wav"), "--playout", "fixed"]);
+    let (mut bob, at) = house.listen("bob", &["--record", house.text("heard.wav"), "--hold-ms", HOLD_MS]);
     let files = ["--play", house.text("speech.wav"), "--seconds", "11", "--csv", house.text("alice.csv")];
-    let capture = ["--pcapng", house.text("alice.pcapng"), "--clock-error-ms", "2"];
-    let reference = Reference::start();
+    let capture = ["--pcapng", house.text("alice.pcapng"), "--clock-error-ms", "2", "--hold-ms", HOLD_MS];
     let mut alice = house.call("alice", &format!("sip:bobby@{at}"), &[&files[..], &capture].concat());
     let (here, there) = (event(&alice, "protected"), event(&bob, "protected"));
     assert_eq!(here["words"], there["words"], "or nobody could compare them");
@@ -159,7 +163,6 @@ fn two_members_hear_each_other_from_end_to_end() {
     assert_eq!(event(&alice, "ended")["reason"], "here");
     assert_eq!(event(&bob, "ended")["reason"], "hung-up");
     let (at_alice, at_bob) = (summary(&alice), summary(&bob));
-    let allowed = reference.judge();
     assert!(alice.wait().success() && bob.wait().success());
     for (heard, other) in [(&at_alice, &at_bob), (&at_bob, &at_alice)] {
         assert_eq!(heard["protection"], "end-to-end");
@@ -170,13 +173,13 @@ fn two_members_hear_each_other_from_end_to_end() {
         assert!(said > 400, "11 s are 550 packets: {other}");
         // Who hangs up first no longer hears what is on its way.
         assert!(packets <= said && packets + 50 > said, "{packets} of {said}: {heard}");
-        assert!(mos(heard) > allowed.good_mos(), "{allowed:?}: {heard}");
+        assert!(mos(heard) > 4.0, "{heard}");
     }
     // What was said is what is heard, after G.711 and from wherever the recording begins.
     let (said, heard) = (read(&house.path("speech.wav")), read(&house.path("heard.wav")));
     let share = wav::share_alike_in_parts(&said, &heard);
     println!("{share:.2} of it is heard as it was said");
-    assert!(share > allowed.left_of(0.7), "G.711 changes next to nothing: {share:.2}, {allowed:?}: {at_bob}");
+    assert!(share > 0.7, "G.711 changes next to nothing: {share:.2}: {at_bob}");
     let rows = std::fs::read_to_string(house.path("alice.csv")).unwrap();
     let rows: Vec<_> = rows.lines().collect();
     assert!(rows[0].starts_with("start_s,received,expected,lost,"), "{}", rows[0]);
@@ -184,7 +187,7 @@ fn two_members_hear_each_other_from_end_to_end() {
 
     // Both figures come from the same packets.
     let media = at_alice["media_address"].as_str().unwrap();
-    let judged = mos_of_capture(&house, "alice.pcapng", media);
+    let judged = mos_of_capture(&house, "alice.pcapng", media, BUFFER_MS);
     assert!((mos(&at_alice) - judged).abs() < 0.1, "{judged} by the capture: {at_alice}");
     let text = std::fs::read(house.path("alice.pcapng")).unwrap();
     let silence = [0xff; 40];
@@ -282,15 +285,14 @@ fn a_minute_of_silence_survives() {
     let mut samples = vec![0; 8_000 * 60];
     samples.extend(speech());
     write(&house.path("late.wav"), &samples);
-    let (mut bob, at) = house.listen("bob", &["--record", house.text("heard.wav"), "--dtx"]);
+    let (mut bob, at) =
+        house.listen("bob", &["--record", house.text("heard.wav"), "--dtx", "--hold-ms", HOLD_MS]);
     let arguments = ["--play", house.text("late.wav"), "--dtx", "--seconds", "71"];
     let mut alice = house.call("alice", &format!("sip:bob@{at}"), &arguments);
     event(&alice, "protected");
     // As long as a test is patient.
     std::thread::sleep(std::time::Duration::from_secs(60));
-    let reference = Reference::start();
     let summary = summary(&bob);
-    let allowed = reference.judge();
     assert!(alice.wait().success() && bob.wait().success());
     let packets = summary["heard"]["counts"]["received"].as_u64().unwrap();
     assert!(
@@ -302,7 +304,7 @@ fn a_minute_of_silence_survives() {
     let late = &heard[heard.len().saturating_sub(8_000 * 13)..];
     let share = share_alike(words, late, wav::place_of(words, late));
     println!("{share:.2} of the speech after the silence is as it was said");
-    assert!(share > allowed.left_of(0.5), "{share:.2}, {allowed:?}: {summary}");
+    assert!(share > 0.5, "{share:.2}: {summary}");
 }
 
 #[test]
@@ -339,6 +341,28 @@ fn hold_and_another_codec_go_over_one_call() {
 }
 
 #[test]
+fn a_codec_that_was_offered_may_come_before_the_answer() {
+    let house = Household::new();
+    let stranger = Stranger::answer(Stranger::VOICE_FIRST);
+    let arguments = ["--protection", "home", "--codec", "pcmu,g722", "--control"];
+    let (mut command, own) = house.program();
+    command.args(["call", &format!("sip:x@{}", stranger.address()), "--direct", "--address", own]);
+    command.args(["--json", "--no-sound"]).args(arguments).args(house.key("alice"));
+    let mut alice = Program::start_typing(&mut command, &house.path("alice.log"));
+    event(&alice, "connected");
+    alice.type_line("codec g722");
+    until("the voice to have changed", || stranger.other_voice() > 0);
+    alice.type_line("quit");
+    let heard = summary(&alice);
+    assert!(alice.wait().success());
+    assert_eq!((&heard["codec"], &heard["refused"]), (&json!("g722"), &json!(0)), "{heard}");
+    assert_eq!(heard["heard"]["counts"]["received"], peer::EARLY, "{heard}");
+    // Who hangs up does not hear what is held.
+    let played = heard["played"]["packets"].as_u64().unwrap();
+    assert!(played > u64::from(peer::EARLY) / 2, "{played} of {}: {heard}", peer::EARLY);
+}
+
+#[test]
 fn a_stock_softphone_calls_and_is_called() {
     if !inside("call::a_stock_softphone_calls_and_is_called") {
         return;
@@ -350,11 +374,10 @@ fn a_stock_softphone_calls_and_is_called() {
         let record = house.text("heard.wav");
         let arguments =
             ["--protection", protection, "--play", house.text("speech.wav"), "--loop", "--control"];
-        let reference = Reference::start();
         let mut alice = house.call(
             "alice",
             &format!("sip:phone@{PHONE}"),
-            &[&arguments[..], &["--record", record]].concat(),
+            &[&arguments[..], &["--record", record, "--hold-ms", HOLD_MS]].concat(),
         );
         event(&alice, "connected");
         phone.event("CALL_ESTABLISHED");
@@ -367,29 +390,27 @@ fn a_stock_softphone_calls_and_is_called() {
         phone.command("hangup", "");
         assert_eq!(event(&alice, "ended")["reason"], "hung-up");
         let heard = summary(&alice);
-        let allowed = reference.judge();
         assert!(alice.wait().success());
         assert_eq!(heard["protection"], protection);
         // What was on its way when we were put on hold comes too late to be heard.
         assert!(few_refused(&heard), "{heard}");
-        assert!(mos(&heard) > allowed.good_mos(), "{allowed:?}: {heard}");
+        assert!(mos(&heard) > 4.0, "{heard}");
         let share = share_of_tone(&read(Path::new(record)), TONE_HZ);
-        assert!(share > allowed.left_of(0.3), "the softphone's tone is heard: {share:.2}, {allowed:?}");
+        assert!(share > 0.3, "the softphone's tone is heard: {share:.2}");
 
         let accept = ["--accept", protection, "--protection", protection, "--record", record];
+        let accept = [&accept[..], &["--hold-ms", HOLD_MS]].concat();
         let (mut bob, at) = house.listen("bob", &accept);
-        let reference = Reference::start();
         phone.command("dial", &format!("sip:bob@{at}"));
         event(&bob, "connected");
         phone.event("CALL_ESTABLISHED");
         std::thread::sleep(std::time::Duration::from_secs(2));
         phone.command("hangup", "");
         let heard = summary(&bob);
-        let allowed = reference.judge();
         assert!(bob.wait().success());
-        assert!(mos(&heard) > allowed.good_mos(), "{allowed:?}: {heard}");
+        assert!(mos(&heard) > 4.0, "{heard}");
         let share = share_of_tone(&read(Path::new(record)), TONE_HZ);
-        assert!(share > allowed.left_of(0.3), "{share:.2}, {allowed:?}");
+        assert!(share > 0.3, "{share:.2}");
     }
 }
 
@@ -410,7 +431,7 @@ fn the_telephone_and_its_capture_agree_when_packets_are_lost() {
     assert!(alice.wait().success());
     drop(phone);
     assert!(heard["heard"]["network"]["lost"].as_u64().unwrap() > 5, "{heard}");
-    let judged = mos_of_capture(&house, "alice.pcapng", heard["media_address"].as_str().unwrap());
+    let judged = mos_of_capture(&house, "alice.pcapng", heard["media_address"].as_str().unwrap(), "120");
     println!("MOS {} by the telephone, {judged} by its capture", mos(&heard));
     assert!(mos(&heard) < 4.3 && (mos(&heard) - judged).abs() < 0.1, "{judged} by the capture: {heard}");
 }

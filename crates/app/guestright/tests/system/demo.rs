@@ -1,6 +1,5 @@
 //! The demo: it shows what it should, to everybody, and nothing of it is left however it ends.
 
-use crate::call::reference::Reference;
 use crate::town::Program;
 use crate::town::{PATIENCE, inside_for_sandboxes};
 use rustix::process::Signal;
@@ -13,11 +12,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a demo claims of the sound of its call. This computer has to make packets in time for that.
-const OF_THE_SOUND: [&str; 2] = [
-    "two members who roam on each other's Wi-Fi talk, and hear each other well",
-    "each telephone's figure is that of its capture",
-];
 /// A line in the middle of the demo, when programs, rules and sessions are there.
 const MIDDLE: &str = "W1 of team 2 comes to V1";
 
@@ -86,9 +80,7 @@ fn nothing_is_left(before: &BTreeSet<String>) {
 /// Runs a demo to its end and checks everything that it says.
 fn holds(mut command: Command) {
     let began = Instant::now();
-    let reference = Reference::start();
     let output = command.arg("--json").output().unwrap();
-    let allowed = reference.judge();
     let took = began.elapsed();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let result: Value = serde_json::from_str(&stdout)
@@ -96,12 +88,8 @@ fn holds(mut command: Command) {
     let checks = result["checks"].as_array().unwrap();
     let failed: Vec<_> = checks.iter().filter(|check| check["holds"] != true).collect();
     println!("{} checks in {:.1} s", checks.len(), took.as_secs_f64());
-    // Where this computer makes packets late, the demo says what that does to the sound, and is right. Whether it does is
-    // measured beside the demo.
-    let may_fail =
-        |check: &&Value| !allowed.is_in_time() && OF_THE_SOUND.iter().any(|claim| check["claim"] == *claim);
-    assert!(checks.len() >= 9 && failed.iter().all(may_fail), "{allowed:?}: {result:#}");
-    assert_eq!((&result["holds"], output.status.success()), (&failed.is_empty().into(), failed.is_empty()));
+    assert!(checks.len() >= 15 && failed.is_empty(), "{result:#}");
+    assert_eq!((&result["holds"], output.status.success()), (&true.into(), true));
     let sessions = result["sessions"].as_array().unwrap();
     let carried = |session: &Value| session["carried"].as_u64().unwrap();
     assert!(sessions.len() >= 3 && sessions.iter().map(carried).sum::<u64>() > 100_000_000, "{result:#}");

@@ -1,6 +1,7 @@
 //! The visitors' link: messages over UDP and TCP, with limits on what strangers may occupy.
 
 use super::home_contact;
+use super::inbox::Door;
 use crate::listen;
 use guestright_channel::MessageReader;
 use guestright_roaming::access_point::Path;
@@ -61,15 +62,15 @@ pub(super) struct Link {
     listener: TcpListener,
     connections: BTreeMap<Path, Connection>,
     next_path: Path,
-    messages: mpsc::Sender<FromLink>,
+    door: Door,
 }
 
 impl Link {
     /// Opens both sockets at `address`.
-    pub(super) async fn open(address: SocketAddr, messages: mpsc::Sender<FromLink>) -> std::io::Result<Self> {
+    pub(super) async fn open(address: SocketAddr, door: Door) -> std::io::Result<Self> {
         let datagrams = Arc::new(UdpSocket::bind(address).await?);
         let listener = listen::beside_others(address)?;
-        let (socket, sender) = (Arc::clone(&datagrams), messages.clone());
+        let (socket, inward) = (Arc::clone(&datagrams), door.clone());
         tokio::spawn(async move {
             let mut buffer = vec![0; 65_536];
             loop {
@@ -77,11 +78,15 @@ impl Link {
                 let IpAddr::V4(ip) = from.ip() else { continue };
                 let path = DATAGRAM | u64::from(ip.to_bits()) << 16 | u64::from(from.port());
                 let bytes = buffer[..length].to_vec();
-                // When the loop is behind, datagrams are dropped, as a network would.
-                let _ = sender.try_send(FromLink::Message { ip, path, bytes });
+                inward.datagram(path, FromLink::Message { ip, path, bytes });
             }
         });
-        Ok(Self { datagrams, listener, connections: BTreeMap::new(), next_path: 1, messages })
+        Ok(Self { datagrams, listener, connections: BTreeMap::new(), next_path: 1, door })
+    }
+
+    /// Says which paths belong to sessions: nobody on them waits behind strangers.
+    pub(super) fn set_in_use(&self, paths: Vec<Path>) {
+        self.door.set_in_use(paths);
     }
 
     /// Waits for a connection.
@@ -110,17 +115,17 @@ impl Link {
 
     /// Connects to a visitor's home; what comes of it is [`FromLink::HomeReached`] or [`FromLink::Ended`].
     pub(super) fn contact_home(&mut self, path: Path, home: Ipv4Addr) {
-        home_contact::connect(path, home, self.messages.clone());
+        home_contact::connect(path, home, self.door.homes());
     }
 
     /// Reads and writes on a connection from now on, under this path.
     pub(super) fn add(&mut self, path: Path, ip: Ipv4Addr, stream: TcpStream) {
         let (read, mut write) = stream.into_split();
         let (answers, mut waiting) = mpsc::channel::<Vec<u8>>(ANSWERS_MAX);
-        let messages = self.messages.clone();
+        let door = self.door.clone();
         let reading = tokio::spawn(async move {
-            read_messages(read, ip, path, &messages).await;
-            let _ = messages.send(FromLink::Ended(path)).await;
+            read_messages(read, ip, path, &door).await;
+            door.connection(path, FromLink::Ended(path)).await;
         });
         let writing = tokio::spawn(async move {
             while let Some(answer) = waiting.recv().await {
@@ -166,7 +171,7 @@ impl Link {
     }
 }
 
-async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: &mpsc::Sender<FromLink>) {
+async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, door: &Door) {
     let measure = |bytes: &[u8]| message_len(bytes).map_err(|error| error.to_string());
     let mut reader = MessageReader::new(read, measure, MESSAGE_MAX);
     let mut patience = FIRST_MESSAGE_WITHIN;
@@ -174,7 +179,7 @@ async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: 
         match tokio::time::timeout(patience, reader.receive()).await {
             Ok(Ok(Some(bytes))) => {
                 patience = MESSAGE_WITHIN;
-                if messages.send(FromLink::Message { ip, path, bytes }).await.is_err() {
+                if !door.connection(path, FromLink::Message { ip, path, bytes }).await {
                     return;
                 }
             }
@@ -182,7 +187,7 @@ async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, messages: 
                 tracing::trace!(%error, "a connection was ended");
                 // The machine counts what is not a message, and says why.
                 let bytes = reader.rest().to_vec();
-                let _ = messages.send(FromLink::Message { ip, path, bytes }).await;
+                door.connection(path, FromLink::Message { ip, path, bytes }).await;
                 return;
             }
             Ok(Ok(None)) | Err(_) => return,

@@ -14,6 +14,7 @@ fn side(protection: Protection, kinds: &[Kind]) -> Own {
         address: "10.9.0.2:4000".parse().unwrap(),
         control_port: 4_001,
         kinds: kinds.to_vec(),
+        payloads: Vec::new(),
         protection,
         digest: Some("ab".repeat(32)).filter(|_| protection == Protection::EndToEnd),
         keys: if protection == Protection::Sdes { keys() } else { Vec::new() },
@@ -166,8 +167,40 @@ fn without_a_codec_in_common_there_is_no_call() {
 #[test]
 fn each_codec_has_a_payload_type_of_its_own() {
     let kinds = [Kind::Opus48, Kind::Pcmu, Kind::Lpc10, Kind::Ima];
-    assert_eq!(payloads(&kinds), [96, 0, 97, 98]);
     let mut own = side(Protection::Home, &kinds);
+    assert_eq!(own.formats().iter().map(|(_, payload)| *payload).collect::<Vec<_>>(), [96, 0, 97, 98]);
     let offer = Description::parse(&own.offer(Direction::SendReceive)).unwrap();
     assert_eq!(offer.formats[0].channels, 2, "RFC 7587 section 7");
+}
+
+#[test]
+fn a_payload_type_means_the_same_codec_to_the_end_of_a_call() {
+    let mut own = side(Protection::Home, &[Kind::Opus48, Kind::Pcmu, Kind::Lpc10]);
+    let before = own.formats();
+    own.kinds = vec![Kind::Ima, Kind::Lpc10, Kind::Opus48, Kind::Pcmu];
+    let after = own.formats();
+    assert_eq!(after[0], (Kind::Ima, 98));
+    assert!(before.iter().all(|format| after.contains(format)), "{before:?} {after:?}");
+}
+
+#[test]
+fn what_is_offered_may_come_until_there_is_an_answer() {
+    let kinds = [Kind::Pcmu, Kind::G722];
+    let (mut alice, mut bob) = (side(Protection::Home, &kinds), side(Protection::Home, &kinds));
+    exchange(&mut alice, &mut bob).unwrap();
+    assert_eq!(alice.agreed.as_ref().unwrap().offered, Offered::default());
+    alice.kinds.reverse();
+    let offer = Description::parse(&alice.offer(Direction::SendReceive)).unwrap();
+    let offered = Offered { formats: vec![(Kind::G722, 9), (Kind::Pcmu, 0)], receives: true };
+    assert_eq!(
+        (alice.agreed.as_ref().unwrap().kind, &alice.agreed.as_ref().unwrap().offered),
+        (Kind::Pcmu, &offered)
+    );
+    let answer = Description::parse(&bob.answer(&offer, Direction::SendReceive).unwrap()).unwrap();
+    alice.judge(&answer).unwrap();
+    let agreed = alice.agreed.as_ref().unwrap();
+    assert_eq!((agreed.kind, &agreed.offered), (Kind::G722, &Offered::default()));
+    drop(alice.offer(Direction::SendReceive));
+    alice.withdraw();
+    assert_eq!(alice.agreed.unwrap().offered, Offered::default(), "it was refused");
 }

@@ -254,7 +254,9 @@ impl Cast {
     pub(super) async fn download(&self, guest: Guest, bytes: u64) -> anyhow::Result<Download> {
         let mut command = self.curl(guest, bytes)?;
         let format = "%{http_code} %{size_download} %{time_total} %header{x-client}";
-        let output = command.args(["--write-out", format, "--max-time", "60"]).output().await?;
+        // A busy computer may be slow. What has stopped for a minute is over.
+        let patience = ["--connect-timeout", "60", "--speed-limit", "1", "--speed-time", "60"];
+        let output = command.args(["--write-out", format]).args(patience).output().await?;
         let text = String::from_utf8_lossy(&output.stdout);
         let fields: Vec<_> = text.split_whitespace().collect();
         match fields.as_slice() {

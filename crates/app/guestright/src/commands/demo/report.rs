@@ -31,8 +31,10 @@ pub(super) struct Account {
 #[derive(Clone, Debug)]
 pub(super) struct Voice {
     pub(super) who: &'static str,
+    /// What the other end has sent, and what of it came.
+    pub(super) sent: u64,
     pub(super) packets: u64,
-    /// Share of packets that were not heard: lost on the way, or too late.
+    /// Share of packets that were not played: lost on the way, or here.
     pub(super) loss: f64,
     pub(super) jitter_ms: f64,
     /// One way, in the network.
@@ -40,34 +42,72 @@ pub(super) struct Voice {
     pub(super) r: f64,
     pub(super) mos: f64,
     pub(super) mos_by_capture: f64,
+    /// How far the figures of telephone and capture are apart.
+    pub(super) difference: f64,
 }
 
+/// So much may be on its way when somebody hangs up.
+const ON_ITS_WAY_MAX: u64 = 50;
+/// What a telephone may lose of what was said to it.
+const LOSS_MAX: f64 = 0.01;
+
 impl Voice {
-    /// Reads what the telephone and `mos` have printed. Both have the same form.
-    pub(super) fn new(who: &'static str, heard: &Value, by_capture: &Value) -> anyhow::Result<Self> {
+    /// Reads what both telephones and `mos` have printed.
+    pub(super) fn new(
+        who: &'static str,
+        here: &Value,
+        there: &Value,
+        by_capture: &Value,
+    ) -> anyhow::Result<Self> {
         let number = |value: &Value, what: &str| {
             value.as_f64().with_context(|| format!("{who}: no {what} in {value}"))
         };
+        let count = |value: &Value, what: &str| {
+            value.as_u64().with_context(|| format!("{who}: no count of {what} in {value}"))
+        };
+        let heard = &here["heard"];
         let opinion = &heard["judgement"]["conversation"];
+        let listening = number(&heard["judgement"]["listening"]["mos"]["low"], "listening MOS")?;
+        let listening_by_capture =
+            number(&by_capture["listening"]["mos"]["low"], "listening MOS by the capture")?;
+        let interval = |value: &Value| -> anyhow::Result<_> {
+            Ok((number(&value["mos"]["low"], "MOS")?, number(&value["mos"]["high"], "MOS")?))
+        };
+        let (told, judged) = (interval(opinion)?, interval(&by_capture["conversation"])?);
+        // Both reckon with the same arrivals. Of the delay, the telephone knows bounds only.
+        let difference = (listening - listening_by_capture).abs();
+        let difference = difference.max(told.0 - judged.1).max(judged.0 - told.1);
         Ok(Self {
             who,
-            packets: heard["counts"]["received"].as_u64().with_context(|| format!("{who}: no packets"))?,
-            loss: number(&heard["heard"]["rate"], "loss")?,
+            sent: count(&there["sent"], "packets sent")?,
+            packets: count(&heard["counts"]["received"], "packets")?,
+            loss: not_played(&here["played"]).with_context(|| format!("{who}: nothing was played"))?,
             jitter_ms: number(&heard["jitter"]["rfc3550_ms"], "jitter")?,
             delay_ms: number(&heard["delay"]["mean_ms"]["high"], "delay")?,
             r: number(&opinion["r"]["low"], "R")?,
             mos: number(&opinion["mos"]["low"], "MOS")?,
-            mos_by_capture: number(&by_capture["conversation"]["mos"]["low"], "MOS by the capture")?,
+            mos_by_capture: judged.0,
+            difference,
         })
     }
 
-    pub(super) fn difference(&self) -> f64 {
-        (self.mos - self.mos_by_capture).abs()
+    /// Whether what was said was played: all of it that the computer brought here in time, and that is nearly all.
+    pub(super) fn is_whole(&self) -> bool {
+        self.packets + ON_ITS_WAY_MAX >= self.sent && self.loss <= LOSS_MAX
     }
 
     pub(super) fn in_short(&self) -> String {
         format!("{}, MOS {:.2}, {:.1} ms, {:.1} % lost", self.who, self.mos, self.delay_ms, self.loss * 100.0)
     }
+}
+
+/// The share of the packets that had their turn and were not played, by a telephone's counts.
+#[expect(clippy::cast_precision_loss, reason = "a share is shown with two digits")]
+fn not_played(counts: &Value) -> Option<f64> {
+    let lost = ["lost", "late", "overflow", "skipped"].into_iter().map(|name| counts[name].as_u64());
+    let lost = lost.sum::<Option<u64>>()?;
+    let all = counts["packets"].as_u64()? + lost;
+    (all > 0).then(|| lost as f64 / all as f64)
 }
 
 /// How far the three counts may differ.
@@ -108,9 +148,9 @@ impl Report {
                 "signed": account.signed, "counted": account.counted, "difference": account.difference() })
         };
         let voice = |voice: &Voice| {
-            json!({ "who": voice.who, "packets": voice.packets, "loss": voice.loss, "jitter_ms": voice.jitter_ms,
-                "delay_ms": voice.delay_ms, "r": voice.r, "mos": voice.mos,
-                "mos_by_capture": voice.mos_by_capture })
+            json!({ "who": voice.who, "sent": voice.sent, "packets": voice.packets, "loss": voice.loss,
+                "jitter_ms": voice.jitter_ms, "delay_ms": voice.delay_ms, "r": voice.r, "mos": voice.mos,
+                "mos_by_capture": voice.mos_by_capture, "difference": voice.difference })
         };
         json!({
             "holds": self.holds(),
@@ -153,12 +193,12 @@ impl Report {
 impl Report {
     fn print_voices(&self, out: &mut Output) -> Outcome {
         writeln!(out, "\nHow the call was, by ITU-T G.107:\n")?;
-        let heads = ["packets", "not heard", "jitter ms", "delay ms", "R", "MOS", "by capture"];
+        let heads = ["packets", "not played", "jitter ms", "delay ms", "R", "MOS", "by capture"];
         write!(out, "  {:<12}", "who")?;
         heads.iter().try_for_each(|head| write!(out, " {head:>10}"))?;
         writeln!(out)?;
         for voice in &self.voices {
-            let Voice { who, packets, loss, jitter_ms, delay_ms, r, mos, mos_by_capture } = voice;
+            let Voice { who, packets, loss, jitter_ms, delay_ms, r, mos, mos_by_capture, .. } = voice;
             let loss = format!("{:.2} %", loss * 100.0);
             writeln!(
                 out,
@@ -174,4 +214,46 @@ impl Report {
 #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
 pub(super) fn rate(bytes: u64, seconds: f64) -> String {
     format!("{} in {seconds:.1} s, {:.0} Mbit/s", Bytes(bytes), bytes as f64 * 8.0 / seconds / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a telephone says that was sent 500 packets: so many came, and became of them what is told.
+    fn telephone(received: u64, played: &Value, listening: f64) -> Value {
+        let opinion = |mos: f64| json!({ "r": { "low": 90.0 }, "mos": { "low": mos, "high": mos + 0.02 } });
+        json!({ "sent": 500, "played": played, "heard": {
+            "counts": { "received": received }, "jitter": { "rfc3550_ms": 1.0 },
+            "delay": { "mean_ms": { "high": 2.0 } },
+            "judgement": { "listening": opinion(listening), "conversation": opinion(listening - 0.05) },
+        }})
+    }
+
+    fn voice(received: u64, lost: [u64; 4], listening: f64) -> Voice {
+        let [lost, late, overflow, skipped] = lost;
+        let packets = received - late - overflow - skipped;
+        let played = json!({ "packets": packets, "lost": lost, "late": late, "overflow": overflow, "skipped": skipped });
+        let here = telephone(received, &played, listening);
+        let capture = json!({ "listening": { "mos": { "low": 4.4, "high": 4.4 } },
+            "conversation": { "mos": { "low": 4.36, "high": 4.36 } } });
+        Voice::new("W1 hears W2", &here, &here, &capture).unwrap()
+    }
+
+    #[test]
+    fn two_in_a_hundred_that_a_telephone_drops_are_noticed_wherever_it_drops_them() {
+        assert!(voice(500, [0, 0, 0, 0], 4.4).is_whole());
+        assert!(voice(480, [0, 1, 0, 2], 4.4).is_whole(), "some are on their way in the end");
+        for lost in [[10, 0, 0, 0], [0, 10, 0, 0], [0, 0, 10, 0], [0, 0, 0, 10], [3, 3, 2, 2]] {
+            assert!(!voice(490, lost, 4.4).is_whole(), "{lost:?}");
+        }
+        assert!(!voice(400, [0, 0, 0, 0], 4.4).is_whole(), "a telephone that does not receive");
+    }
+
+    #[test]
+    fn a_figure_is_compared_with_that_of_the_same_packets() {
+        assert!(voice(500, [0; 4], 4.4).difference < 0.001, "between both bounds of the delay");
+        // 2 % at random, by G.107: R falls by 7.
+        assert!(voice(490, [10, 0, 0, 0], 4.2).difference > 0.1);
+    }
 }

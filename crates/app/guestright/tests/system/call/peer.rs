@@ -40,12 +40,22 @@ enum Trick {
     Silent,
     HomeThenSdes,
     Wraps,
+    VoiceFirst,
 }
 
 /// A telephone that takes calls, and does with them what it should not. It ends with the test.
 pub(crate) struct Stranger {
     address: SocketAddr,
-    voice: Arc<AtomicU32>,
+    counts: Arc<Counts>,
+}
+
+/// What a stranger has seen.
+#[derive(Default)]
+struct Counts {
+    /// Packets of voice that came.
+    voice: AtomicU32,
+    /// Of them, in another codec than G.711 mu-law.
+    other_voice: AtomicU32,
 }
 
 /// A trick, for those outside.
@@ -64,10 +74,13 @@ impl Stranger {
     /// Speaks from packet 65,500 on, past the wrap.
     pub(crate) const WRAPS: Answer = Answer(Trick::Wraps);
 
+    /// Sends packets of a codec that it was offered in the middle of the call, and only then answers.
+    pub(crate) const VOICE_FIRST: Answer = Answer(Trick::VoiceFirst);
+
     pub(crate) fn answer(Answer(trick): Answer) -> Self {
-        let voice = Arc::new(AtomicU32::new(0));
+        let counts = Arc::<Counts>::default();
         let (sender, receiver) = std::sync::mpsc::channel();
-        let counted = Arc::clone(&voice);
+        let counted = Arc::clone(&counts);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -88,7 +101,7 @@ impl Stranger {
             });
         });
         let address = receiver.recv_timeout(PATIENCE).unwrap();
-        Self { address, voice }
+        Self { address, counts }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -97,11 +110,16 @@ impl Stranger {
 
     /// Packets of voice that came.
     pub(crate) fn voice(&self) -> u32 {
-        self.voice.load(Ordering::Relaxed)
+        self.counts.voice.load(Ordering::Relaxed)
+    }
+
+    /// Of them, packets in another codec than G.711 mu-law.
+    pub(crate) fn other_voice(&self) -> u32 {
+        self.counts.other_voice.load(Ordering::Relaxed)
     }
 }
 
-async fn serve(trick: Trick, mut call: Call, voice: &AtomicU32) {
+async fn serve(trick: Trick, mut call: Call, counts: &Counts) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
     let offer = Description::parse(&call.offer().unwrap()).unwrap();
@@ -124,7 +142,7 @@ async fn serve(trick: Trick, mut call: Call, voice: &AtomicU32) {
         .map_or(1, |crypto| crypto.tag);
     let sdes = || vec![as_crypto(tag, &key)];
     match trick {
-        Trick::Plain | Trick::HomeThenSdes => {}
+        Trick::Plain | Trick::HomeThenSdes | Trick::VoiceFirst => {}
         Trick::Sdes | Trick::Wraps => (answer.profile, answer.crypto) = (secure, sdes()),
         Trick::Silent => {
             answer.profile = secure;
@@ -142,6 +160,13 @@ async fn serve(trick: Trick, mut call: Call, voice: &AtomicU32) {
         tokio::select! {
             event = call.event() => match event {
                 CallEvent::Ended(_) => break,
+                CallEvent::Changed(change) if trick == Trick::VoiceFirst => {
+                    let offer = Description::parse(change.offer.as_ref().unwrap()).unwrap();
+                    answer.version += 1;
+                    answer.formats = offer.formats[..1].to_vec();
+                    say_early(&socket, offer.address, offer.formats[0].payload).await;
+                    change.accept(Some(&answer.emit())).await;
+                }
                 CallEvent::Acknowledged { .. } if trick == Trick::HomeThenSdes => {
                     let mut less = answer.clone();
                     less.version += 1;
@@ -160,7 +185,9 @@ async fn serve(trick: Trick, mut call: Call, voice: &AtomicU32) {
                 let mut datagram = [0; 2_048];
                 while let Ok((length, _)) = socket.recv_from(&mut datagram) {
                     if Kind::of(&datagram[..length]) == Kind::Rtp {
-                        voice.fetch_add(1, Ordering::Relaxed);
+                        counts.voice.fetch_add(1, Ordering::Relaxed);
+                        let is_other = datagram[1] & 0x7f != 0;
+                        counts.other_voice.fetch_add(is_other.into(), Ordering::Relaxed);
                     }
                 }
             }
@@ -168,6 +195,22 @@ async fn serve(trick: Trick, mut call: Call, voice: &AtomicU32) {
     }
     if let Some(speaker) = speaker {
         speaker.abort();
+    }
+}
+
+/// Packets before the answer that lets them be expected.
+pub(crate) const EARLY: u16 = 25;
+
+async fn say_early(socket: &UdpSocket, to: SocketAddr, payload_type: u8) {
+    let mut pace = tokio::time::interval(Duration::from_millis(20));
+    for number in 0..EARLY {
+        pace.tick().await;
+        let timestamp = u32::from(number) * 160;
+        let header = Header { marker: number == 0, payload_type, sequence: number, timestamp, ssrc: 8 };
+        let mut packet = Vec::new();
+        header.emit(&mut packet);
+        packet.extend([0xd5; 160]);
+        socket.send_to(&packet, to).unwrap();
     }
 }
 

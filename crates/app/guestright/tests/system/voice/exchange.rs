@@ -17,6 +17,9 @@ pub(crate) const BOB_HOME: &str = "other/home.toml";
 /// Where the homes are.
 const ADDRESSES: [(&str, &str); 2] = [("house", "198.51.100.2"), ("other", "198.18.40.2")];
 
+/// What goes from one of them to the other, for tcpdump(8).
+pub(crate) const BETWEEN_HOMES: &str = "host 198.51.100.2 and host 198.18.40.2";
+
 /// Requests that were written by hand; no two are the same.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
@@ -291,6 +294,14 @@ impl Trace {
             command.args(["-Z", "root", "-n", "-q", "-t", "-r"]).arg(&self.0).arg(filter).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What is neither the link between both homes nor voice. When a call has ended, the last packets find a closed port,
+    /// and the kernel says so to the other home: a port of voice is unreachable (RFC 792), with the sealed packet's head.
+    pub(crate) fn neither_link_nor_voice(&self) -> String {
+        let closed = "icmp[0] == 3 and icmp[1] == 3 and icmp[30:2] >= 20000 and icmp[30:2] <= 29999";
+        let known = format!("tcp port 7275 or udp portrange 20000-29999 or ({closed})");
+        self.show(&format!("{BETWEEN_HOMES} and not ({known})"))
     }
 
     pub(crate) fn count(&self, filter: &str) -> usize {

@@ -4,7 +4,6 @@ use super::call;
 use super::exchange::{BOB_HOME, Exchange, HOME};
 use super::softphone::mu_law;
 use super::telephone::{Telephone, Who, file, until_over};
-use crate::call::reference::Reference;
 use crate::call::{few_refused, wav};
 use crate::town::{inside, until};
 use guestright_sip::agent::{
@@ -80,7 +79,7 @@ fn a_minute_of_silence_survives_both_homes() {
     wav::write(&exchange.town.path("late.wav"), &samples);
     let [late, record] = ["late.wav", "bob.wav"].map(|name| file(&exchange.town, name));
     // Bob says nothing at all, and has to tell his home again and again where he is.
-    let for_bob = ["--record", &record, "--dtx", "--calls", "1", "--expires", "30", "--playout", "fixed"];
+    let for_bob = ["--record", &record, "--dtx", "--calls", "1", "--expires", "30", "--hold-ms", "400"];
     let bob = Telephone::listen(&exchange.town, Who::Bob, &for_bob);
     let mut alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &["--play", &late, "--dtx"]);
     alice.event("protected");
@@ -91,7 +90,6 @@ fn a_minute_of_silence_survives_both_homes() {
     let packets = [0, 1].map(|side| call(&status)["from"][side]["packets"].as_u64().unwrap());
     println!("{packets:?} packets in a minute of silence");
     assert!(packets.iter().all(|packets| *packets < 1_000), "silence is next to nothing");
-    let reference = Reference::start();
     // With its pauses, ten seconds of speech are some 400 packets.
     until("the speech after the silence", || {
         let now = call(&exchange.status(BOB_HOME))["from"][0]["packets"].as_u64().unwrap();
@@ -99,7 +97,6 @@ fn a_minute_of_silence_survives_both_homes() {
     });
     alice.command("quit");
     let heard = bob.summary();
-    let allowed = reference.judge();
     alice.end();
     bob.end();
     until_over(&exchange);
@@ -108,7 +105,7 @@ fn a_minute_of_silence_survives_both_homes() {
     let (words, late) = (&said[8_000 * 3..8_000 * 5], &recorded[recorded.len().saturating_sub(8_000 * 13)..]);
     let share = wav::share_alike(words, late, wav::place_of(words, late));
     println!("{share:.2} of the speech after the silence is as it was said");
-    assert!(share > allowed.left_of(0.5), "{share:.2}, {allowed:?}: {heard}");
+    assert!(share > 0.5, "{share:.2}: {heard}");
 }
 
 #[test]

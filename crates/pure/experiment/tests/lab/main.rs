@@ -10,6 +10,7 @@ mod measures;
 mod mistakes;
 mod plans;
 mod properties;
+mod reading;
 mod report;
 mod settings;
 mod tables;

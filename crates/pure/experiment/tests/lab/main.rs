@@ -12,6 +12,7 @@ mod plans;
 mod properties;
 mod reading;
 mod report;
+mod scopes;
 mod settings;
 mod tables;
 mod testbed;

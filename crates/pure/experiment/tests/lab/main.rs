@@ -5,6 +5,7 @@
 mod bands;
 mod comparison;
 mod escaping;
+mod invariants;
 mod maps;
 mod measures;
 mod mistakes;

@@ -9,6 +9,7 @@ mod invariants;
 mod maps;
 mod measures;
 mod mistakes;
+mod pictures;
 mod plans;
 mod properties;
 mod reading;

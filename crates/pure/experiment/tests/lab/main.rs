@@ -9,6 +9,7 @@ mod invariants;
 mod maps;
 mod measures;
 mod mistakes;
+mod pages;
 mod pictures;
 mod plans;
 mod properties;

@@ -4,6 +4,7 @@
 
 mod bands;
 mod comparison;
+mod edges;
 mod escaping;
 mod invariants;
 mod maps;

@@ -1,6 +1,7 @@
 //! Evaluations for people: one HTML file, and text for the terminal.
 
 mod assumption;
+mod figure;
 mod html;
 mod map;
 mod numbers;

@@ -273,22 +273,21 @@ fn prefix<'p>(
     last.map_or_else(|| Got::Nothing("there are no points".to_owned()), |last| Got::Beyond(last, bound))
 }
 
+/// The first place where the curve is on the level: at a point, or between two on the line that joins them.
 fn cross(level: f64, points: &[(f64, Option<f64>)]) -> Got {
-    for two in points.windows(2) {
-        let [(x, y), (next_x, next_y)] = two else { continue };
-        let (Some(y), Some(next_y)) = (y, next_y) else {
-            return Got::Nothing(format!(
-                "it was not measured at {}",
-                short(if y.is_none() { *x } else { *next_x })
-            ));
-        };
-        let (here, there) = (y - level, next_y - level);
-        if here == 0.0 {
+    let mut before: Option<(f64, f64)> = None;
+    for (x, y) in points {
+        let Some(y) = y else { return Got::Nothing(format!("it was not measured at {}", short(*x))) };
+        let there = y - level;
+        if there == 0.0 {
             return Got::Number(*x);
         }
-        if here * there <= 0.0 {
-            return Got::Number(x + (next_x - x) * here / (here - there));
+        if let Some((last, here)) = before
+            && (here < 0.0) != (there < 0.0)
+        {
+            return Got::Number(last + (x - last) * here / (here - there));
         }
+        before = Some((*x, there));
     }
     Got::Nothing(format!("it does not cross {}", short(level)))
 }
@@ -390,6 +389,99 @@ mod tests {
                     assert!((x - want).abs() < 1e-9 && beyond == want_beyond, "{curve:?}: {x} {beyond}");
                 }
                 (got, want) => assert_eq!(got, want, "{curve:?}"),
+            }
+        }
+    }
+
+    /// Where a curve crosses 2; the gaps are `None`.
+    fn crossing(points: &[(f64, Option<f64>)]) -> Result<f64, String> {
+        match cross(2.0, points) {
+            Got::Number(number) => Ok(number),
+            Got::Nothing(why) => Err(why),
+            Got::Last(..) | Got::Beyond(..) => panic!("a crossing is a number or nothing"),
+        }
+    }
+
+    #[test]
+    fn a_curve_crosses_at_its_points_and_between_them() {
+        let of = |ys: &[f64]| {
+            let points: Vec<_> = ys.iter().zip(1_u32..).map(|(y, x)| (f64::from(x), Some(*y))).collect();
+            crossing(&points)
+        };
+        let never = || Err("it does not cross 2".to_owned());
+        #[rustfmt::skip]
+        let cases: [(&[f64], Result<f64, String>); 14] = [
+            (&[],                   never()),
+            (&[1.0],                never()),
+            (&[2.0],                Ok(1.0)),
+            (&[1.0, 1.5],           never()),
+            (&[3.0, 2.5, 4.0],      never()),
+            (&[1.0, 3.0],           Ok(1.5)),
+            (&[3.0, 1.0],           Ok(1.5)),
+            (&[1.0, 2.0],           Ok(2.0)),
+            (&[3.0, 2.0],           Ok(2.0)),
+            (&[2.0, 5.0],           Ok(1.0)),
+            // It touches the level and turns back.
+            (&[1.0, 2.0, 1.0],      Ok(2.0)),
+            (&[1.0, 1.5, 4.0, 1.0], Ok(2.2)),
+            // Flat on the level: the first place of all.
+            (&[1.0, 2.0, 2.0, 2.0], Ok(2.0)),
+            (&[4.0, 3.0, 3.0, 1.0], Ok(3.5)),
+        ];
+        for (ys, want) in cases {
+            assert_eq!(of(ys), want, "{ys:?}");
+        }
+    }
+
+    #[test]
+    fn near_is_not_across() {
+        // The product of two such distances is less than the least double, so that it is 0.
+        let near = |sign: f64| 2.0 + sign * 1e-15;
+        assert_eq!(crossing(&[(1.0, Some(near(1.0))), (2.0, Some(near(1.0)))]), crossing(&[]));
+        let level = |level, points: &[(f64, Option<f64>)]| match cross(level, points) {
+            Got::Number(number) => Some(number),
+            Got::Last(..) | Got::Beyond(..) | Got::Nothing(_) => None,
+        };
+        let tiny = [(1.0, Some(1e-200)), (2.0, Some(1e-200)), (3.0, Some(-1e-200))];
+        assert_eq!(level(0.0, &tiny), Some(2.5));
+        assert_eq!(level(0.0, &tiny[..2]), None);
+        // A point on the level is that point, without the rounding of a line to it.
+        let third = [(0.1, Some(-0.7)), (0.3, Some(0.0))];
+        assert_eq!(level(0.0, &third), Some(0.3));
+    }
+
+    #[test]
+    fn a_gap_hides_what_is_behind_it_and_nothing_before_it() {
+        let missing = |x: &str| Err(format!("it was not measured at {x}"));
+        let (low, high, level) = (Some(1.0), Some(3.0), Some(2.0));
+        assert_eq!(crossing(&[(1.0, None)]), missing("1"));
+        assert_eq!(crossing(&[(1.0, None), (2.0, low), (3.0, high)]), missing("1"));
+        assert_eq!(crossing(&[(1.0, low), (2.0, None), (3.0, high)]), missing("2"));
+        assert_eq!(crossing(&[(1.0, low), (2.0, None)]), missing("2"));
+        assert_eq!(crossing(&[(1.0, low), (2.0, high), (3.0, None)]), Ok(1.5));
+        assert_eq!(crossing(&[(1.0, level), (2.0, None)]), Ok(1.0));
+    }
+
+    proptest::proptest! {
+        /// On whichever side a curve begins: the place is between two of its points on either side of the level.
+        #[test]
+        fn a_crossing_is_between_a_point_below_and_one_above(
+            ys in proptest::collection::vec(-4_i32..5, 1..9), flip in proptest::bool::ANY,
+        ) {
+            let sign = if flip { -1.0 } else { 1.0 };
+            let points: Vec<_> = ys.iter().zip(0_u32..).map(|(y, x)| (f64::from(x), Some(sign * f64::from(*y)))).collect();
+            let known: Vec<f64> = points.iter().filter_map(|(_, y)| *y).collect();
+            let first = (0..known.len()).find(|index| known[*index] == 0.0 || known[*index] * known[0] < 0.0);
+            match (cross(0.0, &points), first) {
+                (Got::Number(x), Some(0)) => proptest::prop_assert_eq!(x, 0.0),
+                (Got::Number(x), Some(index)) => {
+                    let (left, right) = (points[index - 1].0, points[index].0);
+                    proptest::prop_assert!(left < x && x <= right, "{} in {:?}", x, known);
+                    let line = known[index - 1] + (x - left) * (known[index] - known[index - 1]);
+                    proptest::prop_assert!(line.abs() < 1e-9, "{}", line);
+                }
+                (Got::Nothing(_), None) => {}
+                (_, first) => proptest::prop_assert!(false, "{:?} {:?}", first, known),
             }
         }
     }

@@ -1,64 +1,65 @@
 //! What was assumed, and how much it matters.
 
-use super::html::paragraphs;
+use super::html::{paragraphs, table};
 use super::numbers::{or_dash, sign};
 use crate::evaluate::{AssumptionNumbers, Effect, Evaluation};
-use guestright_figure::{escape, short};
+use guestright_figure::short;
+use maud::{Markup, html};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-pub(super) fn html(evaluation: &Evaluation, id: &str, out: &mut String) {
-    if evaluation.assumptions.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "<h3 id=\"{id}-assumptions\">What was assumed, and how much it matters</h3>");
-    out.push_str("<ul>\n");
-    for one in &evaluation.assumptions {
-        let _ = writeln!(out, "<li>{}<small>{}</small></li>", escape(&one.text), escape(&outcome(one)));
-    }
-    out.push_str("</ul>\n");
-    for one in &evaluation.assumptions {
-        let _ = writeln!(out, "<div class=\"claim\"><p><strong>{}</strong></p>", escape(&one.text));
-        let settings: Vec<String> =
-            one.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        if !settings.is_empty() {
-            let _ = writeln!(out, "<p class=\"soft\">{}.</p>", escape(&settings.join("; ")));
+pub(super) fn html(evaluation: &Evaluation, id: &str) -> Markup {
+    html! {
+        @if !evaluation.assumptions.is_empty() {
+            h3 id={ (id) "-assumptions" } { "What was assumed, and how much it matters" }
+            ul {
+                @for one in &evaluation.assumptions {
+                    "\n" li { (one.text) small { (outcome(one)) } }
+                }
+            }
+            "\n"
+            @for one in &evaluation.assumptions { (assumption(one, id)) "\n" }
         }
-        paragraphs(&one.why, out);
-        let _ = writeln!(out, "<p>{}</p>", escape(&outcome(one)));
-        if !one.effects.is_empty() {
-            effects(one, id, out);
-        }
-        if !one.untouched.is_empty() && !one.varied.is_empty() {
-            let ids = escape(&one.untouched.join(", "));
-            let _ = writeln!(out, "<p class=\"soft\">Does not bear on, or is said by: {ids}.</p>");
-        }
-        out.push_str("</div>\n");
     }
 }
 
-fn effects(one: &AssumptionNumbers, id: &str, out: &mut String) {
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th>Claim</th>");
-    for value in &one.values {
-        let _ = write!(out, "<th class=\"number\">{}</th>", escape(value));
-    }
-    out.push_str("<th>Least … most</th><th>Verdict</th></tr></thead><tbody>\n");
-    for effect in &one.effects {
-        let claim = escape(&effect.claim);
-        let _ = write!(
-            out,
-            "<tr><td><a href=\"#{id}-claim-{claim}\">{claim}</a><small>{}</small></td>",
-            escape(&effect.text)
-        );
-        for index in 0..effect.numbers.len() {
-            let number = cell(effect, index);
-            let number = if index == effect.base { format!("<strong>{number}</strong>") } else { number };
-            let of = escape(&effect.of[index]);
-            let _ = write!(out, "<td class=\"number\" title=\"{of}\">{number}</td>");
+fn assumption(one: &AssumptionNumbers, id: &str) -> Markup {
+    let settings: Vec<String> =
+        one.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    html! {
+        div.claim {
+            p { strong { (one.text) } } "\n"
+            @if !settings.is_empty() { p.soft { (settings.join("; ")) "." } "\n" }
+            (paragraphs(&one.why))
+            p { (outcome(one)) } "\n"
+            @if !one.effects.is_empty() { (effects(one, id)) }
+            @if !one.untouched.is_empty() && !one.varied.is_empty() {
+                p.soft { "Does not bear on, or is said by: " (one.untouched.join(", ")) "." }
+            }
         }
-        let _ = writeln!(out, "<td>{}</td><td>{}</td></tr>", escape(&range(effect)), verdict(one, effect));
     }
-    out.push_str("</tbody></table></div>\n");
+}
+
+fn effects(one: &AssumptionNumbers, id: &str) -> Markup {
+    let head = html! {
+        th { "Claim" } @for value in &one.values { th.number { (value) } } th { "Least … most" } th { "Verdict" }
+    };
+    let rows = html! {
+        @for effect in &one.effects {
+            "\n"
+            tr {
+                td { a href={ "#" (id) "-claim-" (effect.claim) } { (effect.claim) } small { (effect.text) } }
+                @for (index, of) in effect.of.iter().enumerate() {
+                    td.number title=(of) {
+                        @if index == effect.base { strong { (cell(effect, index)) } } @else { (cell(effect, index)) }
+                    }
+                }
+                td { (range(effect)) }
+                td { (verdict(one, effect)) }
+            }
+        }
+    };
+    html! { (table("scroll", &head, &rows)) "\n" }
 }
 
 /// `0.93 ✓`
@@ -82,7 +83,7 @@ fn verdict(one: &AssumptionNumbers, effect: &Effect) -> String {
     if others.is_empty() {
         return format!("stays: {}", base.words());
     }
-    escape(&format!("{}; {}", base.words(), others.join("; ")))
+    format!("{}; {}", base.words(), others.join("; "))
 }
 
 /// What became of the claims, in a sentence.
@@ -113,26 +114,36 @@ fn survival(one: &AssumptionNumbers) -> String {
 }
 
 /// Every assumption of every experiment in a line, for those who look for what a finding hangs on.
-pub(super) fn summary(evaluations: &[Evaluation], out: &mut String) {
-    if evaluations.iter().all(|evaluation| evaluation.assumptions.is_empty()) {
-        return;
-    }
-    out.push_str("<h3>What was assumed</h3>\n<details class=\"rows\"><summary>Every assumption, and what becomes of the verdicts without it</summary>\n<div class=\"wide\"><table><thead><tr><th>Experiment</th><th>Assumption</th><th>Verdicts that stay</th><th>Verdicts that change</th><th>Reproduce as assumed, and otherwise</th></tr></thead><tbody>\n");
-    for (index, evaluation) in evaluations.iter().enumerate() {
-        for one in &evaluation.assumptions {
-            let (changing, all) = (one.changing().count(), one.effects.len());
-            let _ = writeln!(
-                out,
-                "<tr><td><a href=\"#p{}-assumptions\">{}</a></td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{changing}</td><td>{}</td></tr>",
-                index + 1,
-                escape(&evaluation.title),
-                escape(&one.text),
-                all - changing,
-                escape(&survival(one))
-            );
+pub(super) fn summary(evaluations: &[Evaluation]) -> Markup {
+    let changing = |one: &AssumptionNumbers| one.changing().count();
+    let head = html! {
+        th { "Experiment" } th { "Assumption" } th { "Verdicts that stay" } th { "Verdicts that change" }
+        th { "Reproduce as assumed, and otherwise" }
+    };
+    let rows = html! {
+        @for (index, evaluation) in evaluations.iter().enumerate() {
+            @for one in &evaluation.assumptions {
+                "\n"
+                tr {
+                    td { a href={ "#p" (index + 1) "-assumptions" } { (evaluation.title) } }
+                    td { (one.text) }
+                    td.number { (one.effects.len() - changing(one)) }
+                    td.number { (changing(one)) }
+                    td { (survival(one)) }
+                }
+            }
+        }
+    };
+    html! {
+        @if evaluations.iter().any(|evaluation| !evaluation.assumptions.is_empty()) {
+            h3 { "What was assumed" }
+            details.rows {
+                summary { "Every assumption, and what becomes of the verdicts without it" }
+                (table("wide", &head, &rows))
+            }
+            "\n"
         }
     }
-    out.push_str("</tbody></table></div></details>\n");
 }
 
 pub(super) fn text(evaluation: &Evaluation, out: &mut String) {
@@ -216,9 +227,13 @@ mod tests {
         assert_eq!(verdict(&of, &one), "reproduces; cannot be computed at 2; does not reproduce at 3");
         assert_eq!(verdict(&of, &effect("a", 1, [NO, NO, NO])), "stays: does not reproduce");
         let evil = AssumptionNumbers { values: ["<i>", "&", "'"].map(str::to_owned).to_vec(), ..of };
-        assert_eq!(
-            verdict(&evil, &effect("a", 1, [NO, YES, NO])),
-            "reproduces; does not reproduce at &lt;i&gt;; does not reproduce at &#39;"
+        let one = effect("a", 1, [NO, YES, NO]);
+        assert_eq!(verdict(&evil, &one), "reproduces; does not reproduce at <i>; does not reproduce at '");
+        let page = effects(&AssumptionNumbers { effects: vec![one], ..evil }, "p1").into_string();
+        assert!(
+            page.contains("<td>reproduces; does not reproduce at &lt;i&gt;; does not reproduce at '</td>"),
+            "{page}"
         );
+        assert!(page.contains("<th class=\"number\">&amp;</th>"), "{page}");
     }
 }

@@ -1,50 +1,55 @@
 //! Maps in a report.
 
-use super::html::{paragraphs, row_links};
-use crate::evaluate::{Evaluation, Held, MapNumbers};
-use guestright_figure::escape;
+use super::figure::{picture, row_links};
+use super::html::{paragraphs, table};
+use crate::evaluate::{Evaluation, Held, MapNumbers, WhereHeld};
+use maud::{Markup, html};
 use std::fmt::Write;
 
-pub(super) fn html(map: &MapNumbers, id: &str, rows: &str, out: &mut String) {
-    let name = escape(&map.id);
-    let _ = writeln!(out, "<figure id=\"{id}-map-{name}\"><div class=\"picture\">");
-    match map.svg() {
-        Ok(svg) => out.push_str(&svg),
-        Err(error) => {
-            let _ = writeln!(out, "<p>{}</p>", escape(&error.to_string()));
-        }
-    }
-    out.push_str("</div><figcaption>");
-    if let (Some(claim), Some(held)) = (&map.claim, &map.where_held) {
-        let link = format!("<a href=\"#{id}-claim-{0}\">{0}</a>", escape(claim));
-        let wanted = escape(&map.wanted);
-        let _ = write!(
-            out,
-            "<p>Claim {link}: {}; wanted: {wanted}. In each cell is the number that decides.</p>",
-            escape(&map.what)
-        );
-        let _ = write!(out, "<p><strong>{}</strong></p>", escape(&held.words()));
-    }
-    paragraphs(&map.note, out);
-    out.push_str("</figcaption>\n<details class=\"rows\"><summary>The rows behind this map</summary>\n<p>");
+pub(super) fn html(map: &MapNumbers, id: &str, rows: &str) -> Markup {
     let words = if map.claim.is_some() { "Every cell of this map" } else { "Every seed of this map" };
-    row_links(&map.csv(), &map.id, words, rows, out);
-    out.push_str("</p>\n");
-    if let Some(held) = &map.where_held {
-        out.push_str("<div class=\"wide\"><table><thead><tr><th>Axis</th><th>Value</th><th class=\"number\">Holds</th><th class=\"number\">Does not hold</th><th class=\"number\">Cannot be computed</th></tr></thead><tbody>\n");
-        for (axis, values) in &held.by_axis {
-            for (value, Held { holds, fails, unknown }) in values {
-                let _ = writeln!(
-                    out,
-                    "<tr><td>{}</td><td>{}</td><td class=\"number\">{holds}</td><td class=\"number\">{fails}</td><td class=\"number\">{unknown}</td></tr>",
-                    escape(axis),
-                    escape(value)
-                );
+    html! {
+        figure id={ (id) "-map-" (map.id) } {
+            (picture(map.svg()))
+            figcaption {
+                @if let (Some(claim), Some(held)) = (&map.claim, &map.where_held) {
+                    p {
+                        "Claim " a href={ "#" (id) "-claim-" (claim) } { (claim) }
+                        ": " (map.what) "; wanted: " (map.wanted) ". In each cell is the number that decides."
+                    }
+                    p { strong { (held.words()) } }
+                }
+                (paragraphs(&map.note))
+            }
+            "\n"
+            details.rows {
+                summary { "The rows behind this map" }
+                p { (row_links(&map.csv(), &map.id, words, rows)) } "\n"
+                @if let Some(held) = &map.where_held { (by_axis(held)) }
             }
         }
-        out.push_str("</tbody></table></div>\n");
+        "\n"
     }
-    out.push_str("</details></figure>\n");
+}
+
+fn by_axis(held: &WhereHeld) -> Markup {
+    let head = html! {
+        th { "Axis" } th { "Value" } th.number { "Holds" } th.number { "Does not hold" }
+        th.number { "Cannot be computed" }
+    };
+    let rows = html! {
+        @for (axis, values) in &held.by_axis {
+            @for (value, Held { holds, fails, unknown }) in values {
+                "\n"
+                tr {
+                    td { (axis) }
+                    td { (value) }
+                    @for count in [holds, fails, unknown] { td.number { (count) } }
+                }
+            }
+        }
+    };
+    table("wide", &head, &rows)
 }
 
 pub(super) fn text(evaluation: &Evaluation, out: &mut String) {

@@ -1,7 +1,7 @@
 //! How a report looks: on paper, on a telephone, light and dark.
 
 /// Colours carry nothing that is not also said in words.
-pub(super) const STYLE: &str = "<style>
+pub(super) const STYLE: &str = "\
 :root{color-scheme:light dark;--ground:#fff;--text:#1b1f24;--soft:#59636e;--line:#d4d9df;--panel:#f5f7f9;--link:#0a58a8;
 --good:#0b6b3a;--good-ground:#e2f4ea;--bad:#a31515;--bad-ground:#fde8e8;--open:#7a4b00;--open-ground:#fdf1d8;--said:#2b4c8c;--said-ground:#e6edf9}
 @media (prefers-color-scheme:dark){:root{--ground:#14171b;--text:#e8eaed;--soft:#a3abb5;--line:#363c44;--panel:#1d2227;--link:#7ab8f5;
@@ -30,5 +30,4 @@ figcaption{color:var(--soft);font-size:.92rem;max-width:46rem}details>summary{cu
 @media (min-width:86rem){nav.top{display:none}
 nav.side{display:block;position:fixed;top:0;bottom:0;left:0;width:17rem;overflow:auto;border-right:1px solid var(--line)}body{padding-left:17rem}html{scroll-padding-top:.5rem}}
 @media print{nav{display:none}body{padding:0}.claim,figure,tr{break-inside:avoid}}
-</style>
 ";

@@ -212,10 +212,11 @@ fn every_ampersand_of_a_page_begins_an_entity() {
 
 #[test]
 fn every_word_of_a_plan_is_in_its_page() {
-    let page = report_html(&[evaluation(hostile)], &provenance());
+    // An apostrophe ends nothing within double quotation marks; pictures write it as an entity, the page does not.
+    let page = report_html(&[evaluation(hostile)], &provenance()).replace("&#39;", "'");
     // What a measure and a case are about is said in the JSON and in the table of cases only.
     for number in (1..=COUNT).chain(40..=42).chain(50..=53).filter(|number| *number != 8) {
-        let want = format!("&lt;b x=&quot;&#39;&gt;&amp;{number};&lt;/td&gt;&lt;/svg&gt;");
+        let want = format!("&lt;b x=&quot;'&gt;&amp;{number};&lt;/td&gt;&lt;/svg&gt;");
         assert!(page.contains(&want), "{number}");
     }
 }
@@ -225,7 +226,7 @@ fn an_assumption_says_the_unit_of_a_measure_as_text() {
     let page = report_html(&[evaluation(hostile)], &provenance());
     let assumptions = page.split("id=\"p1-assumptions\"").nth(1).unwrap();
     let assumptions = assumptions.split("<h3").next().unwrap();
-    let unit = "&lt;b x=&quot;&#39;&gt;&amp;7;&lt;/td&gt;&lt;/svg&gt;";
+    let unit = "&lt;b x=&quot;'&gt;&amp;7;&lt;/td&gt;&lt;/svg&gt;";
     assert!(assumptions.contains(&format!("{unit}</td>")), "{assumptions}");
 }
 

@@ -4,13 +4,19 @@
 
 mod bands;
 mod comparison;
+mod edges;
 mod escaping;
+mod invariants;
 mod maps;
 mod measures;
 mod mistakes;
+mod pages;
+mod pictures;
 mod plans;
 mod properties;
+mod reading;
 mod report;
+mod scopes;
 mod settings;
 mod tables;
 mod testbed;

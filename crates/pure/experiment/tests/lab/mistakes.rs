@@ -185,7 +185,7 @@ fn more_than_the_limits_is_refused() {
 }
 
 /// A plan with a little of everything, two cases and two axes, one of words.
-const OF_EVERYTHING: &str = r#"name = "all"
+pub(crate) const OF_EVERYTHING: &str = r#"name = "all"
 title = "All"
 question = "What is said?"
 testbed = "voice"

@@ -3,7 +3,9 @@
 use crate::harness::dumbbell::{Dumbbell, Plan};
 use guestright_congestion::{Controller, Fixed, Reno, RenoSettings};
 use guestright_engine::{Instant, Nanos};
-use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, SenderSettings, SenderState};
+use guestright_transport::{
+    LinkSettings, LinkStatus, QueueLimit, ReceiverSettings, SenderSettings, SenderState,
+};
 
 const SEGMENT: u32 = 1_460;
 

@@ -12,7 +12,7 @@ use guestright_congestion::{
     Controller, RecoveryKind, Reno, RenoSettings, TimeoutSettings, Vegas, VegasSettings,
 };
 use guestright_engine::{Instant, Nanos};
-use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, Segment, SenderSettings};
+use guestright_transport::{LinkSettings, LinkStatus, QueueLimit, ReceiverSettings, Segment, SenderSettings};
 use guestright_units::Micros;
 use std::collections::BTreeMap;
 

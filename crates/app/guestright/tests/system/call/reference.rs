@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 const STREAMS: usize = 3;
 /// A packet of voice is this long.
 const PERIOD: Duration = Duration::from_millis(20);
-/// What `--playout fixed` holds back, and what the other policies reach on a network without jitter.
-const HOLD: Duration = Duration::from_millis(60);
 /// With so much missing at random, G.711 with concealment has a listening score of 4.0 (ITU-T G.107, G.113).
 const MISSING_AT_GOOD: f64 = 0.042;
 
@@ -36,11 +34,6 @@ pub(crate) struct Allowed {
 }
 
 impl Reference {
-    /// Beside telephones that hold back [`HOLD`].
-    pub(crate) fn start() -> Self {
-        Self::with_hold(HOLD)
-    }
-
     /// Beside telephones that hold back so much more than their path takes.
     pub(crate) fn with_hold(hold: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));

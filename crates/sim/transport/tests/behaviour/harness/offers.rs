@@ -1,8 +1,6 @@
 //! Packets offered to a link at given times, and what came of each.
 
-mod between;
-
-use between::At;
+use super::between::At;
 use guestright_engine::{Instant, Key, Nanos, Pool, Queue, Streams};
 use guestright_transport::{
     AnyLink, Discipline, Ecn, Errors, LinkEvent, LinkNumber, LinkOutput, LinkSettings, LinkStats, LinkStatus,

@@ -7,7 +7,7 @@ use thiserror::Error;
 pub enum SmsLinkError {
     /// The gateway or the modem cannot be reached.
     #[error("{place} cannot be reached: {problem}")]
-    Unreachable { place: String, problem: String },
+    Unreachable { target: String, problem: String },
     /// It did not answer.
     #[error("there was no answer to {0} in time")]
     Silent(&'static str),

@@ -1,4 +1,4 @@
-use crate::adapter::Told;
+use crate::adapter::AckGranularity;
 use crate::factory::Factory;
 use guestright_congestion::{
     Aimd, AimdSettings, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, Fixed, Real, RealSettings,
@@ -95,9 +95,10 @@ impl Algorithm {
             | Self::Real
             | Self::Cubic
             | Self::Bbr => {
-                let told = if self == Self::Vegas { Told::Packets } else { Told::Frames };
+                let granularity =
+                    if self == Self::Vegas { AckGranularity::Packets } else { AckGranularity::Frames };
                 let factory = Factory::new(move |segment| self.ours(segment));
-                Arc::new(factory.expect("today's settings can be for 1200 bytes").told(told))
+                Arc::new(factory.expect("today's settings can be for 1200 bytes").granularity(granularity))
             }
         }
     }

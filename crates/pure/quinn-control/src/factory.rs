@@ -1,4 +1,4 @@
-use crate::adapter::{Adapter, Told};
+use crate::adapter::{AckGranularity, Adapter};
 use guestright_congestion::{Controller, SettingsError};
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::Instant;
 #[derive(Clone, Copy)]
 pub struct Factory<F> {
     make: F,
-    told: Told,
+    told: AckGranularity,
 }
 
 impl<F, C> Factory<F>
@@ -35,12 +35,12 @@ where
     /// cannot report it.
     pub fn new(make: F) -> Result<Self, SettingsError> {
         make(1_200)?;
-        Ok(Self { make, told: Told::Frames })
+        Ok(Self { make, told: AckGranularity::Frames })
     }
 
     /// The same, its controllers being told so of acknowledgements.
     #[must_use]
-    pub fn told(self, told: Told) -> Self {
+    pub fn granularity(self, told: AckGranularity) -> Self {
         Self { told, ..self }
     }
 }

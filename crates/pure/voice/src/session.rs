@@ -24,7 +24,7 @@ mod statistics;
 pub use config::{Accepted, Config, Direction, Protection};
 pub use delay::{Delay, DelaySource};
 pub use sender::Frame;
-pub use statistics::{Heard, Row, Summary};
+pub use statistics::{ReceivedPacket, Row, Summary};
 
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
 use crate::playout::{Fate, Incoming, Output, Playout, Policy};
@@ -172,7 +172,7 @@ pub struct Session {
     statistics: Statistics,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<ReceivedPacket>,
     rows: VecDeque<Row>,
     scratch: Vec<u8>,
     opened: Vec<u8>,
@@ -258,7 +258,7 @@ impl Session {
             statistics: Statistics::new(now),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             rows: VecDeque::new(),
             scratch: Vec::new(),
             opened: Vec::new(),
@@ -335,8 +335,8 @@ impl Session {
     }
 
     /// The next packet that came, as an analyser wants it.
-    pub fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    pub fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     /// The figures of the next second.
@@ -600,7 +600,7 @@ impl Session {
         let media = self.receiver.media(header.timestamp);
         let delay = media.and_then(|media| self.reports.delay_of(media, now));
         self.statistics.packet(sequence, fate, delay);
-        let heard = Heard {
+        let received = ReceivedPacket {
             sequence: header.sequence,
             timestamp: header.timestamp,
             marker: header.marker,
@@ -610,7 +610,7 @@ impl Session {
             delay: self.reports.delay(delay),
             is_duplicate: fate == Fate::Duplicate,
         };
-        push(&mut self.heard, heard);
+        push(&mut self.received, received);
         Ok(())
     }
 

@@ -14,7 +14,7 @@
 //! - No key is printed, and the tool says who could hear the call ([`Connected::protection`]).
 
 use crate::playout::{Counts, Output};
-use crate::session::{Frame, Heard};
+use crate::session::{Frame, ReceivedPacket};
 use guestright_units::{Micros, Time};
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -57,7 +57,7 @@ pub trait Tool: Debug + Send {
     fn poll_event(&mut self) -> Option<Event>;
 
     /// The next packet of sound that came, as an analyser wants it.
-    fn poll_heard(&mut self) -> Option<Heard>;
+    fn poll_received(&mut self) -> Option<ReceivedPacket>;
 
     /// Whether sound can be sent.
     fn is_ready(&self) -> bool;

@@ -78,7 +78,7 @@ fn start(line: &LineArgs, task: Task, out: &mut impl Write) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
         // Everything is checked before a port is opened; signals wait from now on.
-        let stop = Signals::take()?.into_channel();
+        let stop = Signals::register()?.into_channel();
         let contacts = telephone::contacts::load(line.contacts()).map_err(|error| failure(error.into()))?;
         let settings = line.settings(profile, contacts);
         let choice = choose(line, &settings, &task)?;

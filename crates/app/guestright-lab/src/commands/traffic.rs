@@ -277,7 +277,7 @@ impl Send {
 fn stop_at_signals(stop: Stop) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Taken over before anything is printed, so that whoever waits for that may send one.
-    let mut signals = runtime.block_on(async { Signals::take() })?;
+    let mut signals = runtime.block_on(async { Signals::register() })?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             loop {

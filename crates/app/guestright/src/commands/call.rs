@@ -231,7 +231,7 @@ fn start(line: &LineArgs, task: Task, out: &mut impl Write) -> Outcome {
         let kinds = telephone::codecs(&line.codec).map_err(failure)?;
         let voice = line.voice();
         drop(telephone::ear::policy(voice.playout).map_err(failure)?);
-        let stop = Signals::take()?.into_channel();
+        let stop = Signals::register()?.into_channel();
         let contacts = telephone::contacts::load(line.contacts.as_deref()).map_err(failure)?;
         let credentials = line.credentials(&task)?;
         let callee = match &task {

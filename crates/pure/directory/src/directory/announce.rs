@@ -78,7 +78,7 @@ impl Directory {
     }
 
     /// A peer says what it did; whether that belongs to something we sent.
-    pub(super) fn take_announced(
+    pub(super) fn handle_announced(
         &mut self,
         link: LinkId,
         home: KeyId,

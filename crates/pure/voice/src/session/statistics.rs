@@ -8,7 +8,7 @@ use guestright_units::{Micros, Time};
 
 /// A packet that came, as an analyser wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceivedPacket {
     /// The sequence number in the packet.
     pub sequence: u16,
     /// The timestamp in the packet.

@@ -65,7 +65,7 @@ impl Esp {
             Reservation::open(&end.sequence_file(&self.config), esp.outbound.extended_sequence)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let mut signals = Signals::take()?;
+            let mut signals = Signals::register()?;
             let device = Device::open(&self.device(&end)).map_err(Failure::network)?;
             let way = self.way(&end, &esp)?;
             let seed = Zeroizing::new(guestright_clock::rng().random());

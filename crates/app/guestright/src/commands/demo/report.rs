@@ -43,17 +43,19 @@ pub(super) struct Voice {
 
 impl Voice {
     /// Reads what the telephone and `mos` have printed. Both have the same form.
-    pub(super) fn new(who: &'static str, heard: &Value, by_capture: &Value) -> anyhow::Result<Self> {
+    pub(super) fn new(who: &'static str, by_telephone: &Value, by_capture: &Value) -> anyhow::Result<Self> {
         let number = |value: &Value, what: &str| {
             value.as_f64().with_context(|| format!("{who}: no {what} in {value}"))
         };
-        let opinion = &heard["judgement"]["conversation"];
+        let opinion = &by_telephone["judgement"]["conversation"];
         Ok(Self {
             who,
-            packets: heard["counts"]["received"].as_u64().with_context(|| format!("{who}: no packets"))?,
-            loss: number(&heard["heard"]["rate"], "loss")?,
-            jitter_ms: number(&heard["jitter"]["rfc3550_ms"], "jitter")?,
-            delay_ms: number(&heard["delay"]["mean_ms"]["high"], "delay")?,
+            packets: by_telephone["counts"]["received"]
+                .as_u64()
+                .with_context(|| format!("{who}: no packets"))?,
+            loss: number(&by_telephone["heard"]["rate"], "loss")?,
+            jitter_ms: number(&by_telephone["jitter"]["rfc3550_ms"], "jitter")?,
+            delay_ms: number(&by_telephone["delay"]["mean_ms"]["high"], "delay")?,
             r: number(&opinion["r"]["low"], "R")?,
             mos: number(&opinion["mos"]["low"], "MOS")?,
             mos_by_capture: number(&by_capture["conversation"]["mos"]["low"], "MOS by the capture")?,

@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_agrees_with_whoever_has_no_phrase(said in prop::collection::vec((message(), 0_u64..400_000), 0..30)) {
+    fn nobody_agrees_with_whoever_has_no_phrase(messages in prop::collection::vec((message(), 0_u64..400_000), 0..30)) {
         let (mut caller, mut callee) = (tool(0, phrase(PHRASE), Cipher::Idea), tool(1, phrase(PHRASE), Cipher::Idea));
         let mut now = Time(0);
         for (message, later) in said {
@@ -66,14 +66,14 @@ proptest! {
     ) {
         let [mut caller, mut callee] = connected(&phrase(PHRASE), Cipher::TripleDes);
         let mut now = Time(0);
-        for (number, (place, with, later)) in changes.into_iter().enumerate() {
+        for (number, (index, with, later)) in changes.into_iter().enumerate() {
             now = now + Micros(later.min(200_000));
             let payload = frame(u32::try_from(number).unwrap(), CODEC_BYTES);
             let duration = Micros(180_000);
             caller.handle_frame(&Frame { payload: &payload, duration, is_speech: true, noise_level: 60 }, now);
             while let Some(sent) = caller.poll_transmit() {
                 let mut changed = sent.bytes.clone();
-                let place = place.index(changed.len());
+                let offset = place.index(changed.len());
                 changed[place] ^= with;
                 let _ = callee.handle_datagram(&changed, address(0), now);
                 let _ = callee.handle_datagram(&changed[..place], address(0), now);

@@ -26,7 +26,7 @@ proptest! {
         for cipher in Cipher::ALL {
             let keys = [Protocol::Own, Protocol::Rtp].map(|protocol| Key::new(cipher, protocol, "x"));
             let mut marked = bytes.clone();
-            if let Some(place) = marked.first_chunk_mut() {
+            if let Some(word) = marked.first_chunk_mut() {
                 *place = (0x4000_0000 | flags).to_be_bytes();
             }
             for bytes in [&bytes, &marked] {
@@ -81,14 +81,14 @@ proptest! {
         let mut callee = tool(config(1, form, protocol, cipher), 2);
         let bytes = form.codec_bytes(form.packet_samples(protocol));
         let mut now = Time(0);
-        for (number, (place, with, later)) in changes.into_iter().enumerate() {
+        for (number, (index, with, later)) in changes.into_iter().enumerate() {
             now = now + Micros(later);
             let payload = frame(u32::try_from(number).unwrap(), bytes);
             let duration = Micros(100_000);
             caller.handle_frame(&Frame { payload: &payload, duration, is_speech: true, noise_level: 60 }, now);
             while let Some(sent) = caller.poll_transmit() {
                 let mut changed = sent.bytes.clone();
-                let place = place.index(changed.len());
+                let offset = place.index(changed.len());
                 changed[place] ^= with;
                 let _ = callee.handle_datagram(&changed, address(0), now);
                 let _ = callee.handle_datagram(&changed[..place], address(0), now);
@@ -114,5 +114,5 @@ fn a_flood_of_good_packets_fills_nothing() {
     let held = (0..600).filter(|_| played(callee.poll_sound(Time(500_000)))).count();
     assert!(held <= 12, "{held}: what is held has a limit in time");
     assert_eq!(callee.summary().playout.received, 600);
-    assert!(std::iter::from_fn(|| callee.poll_heard()).count() <= 256);
+    assert!(std::iter::from_fn(|| callee.poll_received()).count() <= 256);
 }

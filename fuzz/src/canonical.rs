@@ -56,7 +56,7 @@ impl Reader<'_> {
     /// Reads one item; gives how deep its arrays are nested.
     fn item(&mut self, depth: usize) -> Result<usize, Form> {
         let before = self.rest;
-        let first = self.take(1)?[0];
+        let first = self.read_bytes(1)?[0];
         let (major, short) = (first >> 5, first & 31);
         if major > 4 {
             return Err(Form::Other);
@@ -66,14 +66,14 @@ impl Reader<'_> {
             24..28 => 1 << (short - 24),
             _ => return Err(Form::Wrong),
         };
-        let number = self.take(width)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let number = self.read_bytes(width)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
         let number = if width == 0 { u64::from(short) } else { number };
         if !before.starts_with(&head(major, number)) {
             return Err(Form::Wrong);
         }
         match major {
             2 | 3 => {
-                let content = self.take(usize::try_from(number).map_err(|_| Form::Wrong)?)?;
+                let content = self.read_bytes(usize::try_from(number).map_err(|_| Form::Wrong)?)?;
                 let is_text = major == 2 || std::str::from_utf8(content).is_ok();
                 if is_text { Ok(0) } else { Err(Form::Wrong) }
             }
@@ -89,7 +89,7 @@ impl Reader<'_> {
         }
     }
 
-    fn take(&mut self, length: usize) -> Result<&[u8], Form> {
+    fn read_bytes(&mut self, length: usize) -> Result<&[u8], Form> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(Form::Wrong)?;
         self.rest = rest;
         Ok(taken)

@@ -66,7 +66,7 @@ type Read = (Option<Stamp>, Vec<u8>);
 fn read(bytes: &[u8], piece: usize) -> (Vec<Read>, Result<(), CaptureError>) {
     let mut reader = Reader::new();
     let mut packets = Vec::new();
-    let mut take = |reader: &mut Reader| {
+    let mut drain = |reader: &mut Reader| {
         while let Some(frame) = reader.next()? {
             assert!(frame.bytes.len() as u64 <= u64::from(frame.length));
             if let Decoded::Udp(datagram) = decode(&frame) {
@@ -79,13 +79,13 @@ fn read(bytes: &[u8], piece: usize) -> (Vec<Read>, Result<(), CaptureError>) {
     let mut end = Ok(());
     for piece in bytes.chunks(piece) {
         reader.feed(piece);
-        end = take(&mut reader);
+        end = drain(&mut reader);
         if end.is_err() {
             return (packets, end);
         }
     }
     reader.finish();
-    end = end.and_then(|()| take(&mut reader));
+    end = end.and_then(|()| drain(&mut reader));
     (packets, end)
 }
 

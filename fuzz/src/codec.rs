@@ -36,7 +36,7 @@ fn comfort_noise(payload: &[u8]) {
 
 /// A payload of some of the codecs, and one that just misses.
 pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
-    for (place, kind) in (0_u8..).zip(Kind::ALL) {
+    for (index, kind) in (0_u8..).zip(Kind::ALL) {
         if !matches!(kind, Kind::Pcmu | Kind::G722 | Kind::Dvi4 | Kind::Ima | Kind::Opus16) {
             continue;
         }
@@ -45,7 +45,7 @@ pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
             (0..codec.format().packet_samples).map(|at| [0, 900, 0, -900][at / 8 % 4]).collect();
         let mut payload = [0; PAYLOAD_BYTES_MAX];
         let encoded = codec.encode(&samples, &mut payload).expect("a packet of samples");
-        seeds.push(("codec", format!("good-{kind}"), [&[place], &payload[..encoded.bytes]].concat()));
+        seeds.push(("codec", format!("good-{kind}"), [&[index], &payload[..encoded.bytes]].concat()));
     }
     let step = [4, 0, 0, 89, 0, 1, 2];
     seeds.push(("codec", "near-dvi4-step".to_owned(), step.to_vec()));

@@ -32,7 +32,9 @@ fn feed(tool: &mut dyn Tool, datagrams: &[&[u8]], plays: impl Fn(&[u8]) -> bool)
             played += 1;
         }
         assert!(played <= came, "played more than came");
-        while tool.poll_transmit().is_some() || tool.poll_event().is_some() || tool.poll_heard().is_some() {}
+        while tool.poll_transmit().is_some() || tool.poll_event().is_some() || tool.poll_received().is_some()
+        {
+        }
         assert!(tool.poll_timeout().is_none_or(|at| at > now), "a time that has passed already");
     }
 }
@@ -107,10 +109,10 @@ pub fn nautilus(bytes: &[u8]) {
     if choice / 24 % 2 == 1 {
         let here = ([192, 0, 2, 2], 2_074).into();
         let mut caller = begin(Side::Caller { to: here }, 2);
-        while let Some(said) = caller.poll_transmit() {
-            callee.handle_datagram(&said.bytes, peer(), START).expect("in turn");
-            while let Some(said) = callee.poll_transmit() {
-                caller.handle_datagram(&said.bytes, here, START).expect("in turn");
+        while let Some(transmit) = caller.poll_transmit() {
+            callee.handle_datagram(&transmit.bytes, peer(), START).expect("in turn");
+            while let Some(reply) = callee.poll_transmit() {
+                caller.handle_datagram(&reply.bytes, here, START).expect("in turn");
             }
         }
         assert!(callee.is_ready());

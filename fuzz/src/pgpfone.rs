@@ -115,18 +115,18 @@ fn parsers(bytes: &[u8]) {
 /// Every message of a call, and a forged goodbye at several times of it.
 pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     let mut sides = sides();
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for _ in 0..16 {
         for from in 0..2 {
             while let Some(transmit) = sides[from].poll_transmit() {
-                said.push((from, transmit.bytes.clone()));
+                sent.push((from, transmit.bytes.clone()));
                 let _ = sides[1 - from].handle_datagram(&transmit.bytes, address(from), Time(0));
             }
         }
     }
     // The call as it was, given anew to two who have not spoken yet: their own values are the same.
     let mut call = vec![0];
-    for (from, bytes) in said.iter().take(DATAGRAMS_MAX) {
+    for (from, bytes) in sent.iter().take(DATAGRAMS_MAX) {
         call.extend([u8::from(*from == 0), u8::try_from(bytes.len()).unwrap_or(u8::MAX)]);
         call.extend(bytes);
     }

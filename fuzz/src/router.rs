@@ -1,7 +1,7 @@
 //! What a household's router answers: PCP, NAT-PMP and UPnP.
 
 use guestright_portmap::Protocol;
-use guestright_portmap::upnp::{self, Place};
+use guestright_portmap::upnp::{self, HttpUrl};
 use guestright_portmap::wire::{self, MapRequest};
 
 /// A datagram of PCP or NAT-PMP: what is accepted answers what was asked, and a mapping that holds has an address.
@@ -30,7 +30,7 @@ pub fn portmap(bytes: &[u8]) {
 /// A text of UPnP: nobody is called but the router, and what is asked of it is one request.
 pub fn upnp(bytes: &[u8]) {
     let router =
-        Place { address: "192.168.1.1:5000".parse().expect("an address"), path: "/root.xml".to_owned() };
+        HttpUrl { address: "192.168.1.1:5000".parse().expect("an address"), path: "/root.xml".to_owned() };
     if upnp::is_complete(bytes) {
         // What is complete is read, or is no answer at all.
         let read = upnp::parse_http(bytes);
@@ -42,12 +42,12 @@ pub fn upnp(bytes: &[u8]) {
     }
     let text = String::from_utf8_lossy(bytes);
     description(&text, &router);
-    if let Ok(place) = upnp::parse_search_answer(&text) {
-        one_request(&upnp::get(&place), 4);
+    if let Ok(location) = upnp::parse_search_answer(&text) {
+        one_request(&upnp::get(&location), 4);
     }
 }
 
-fn description(text: &str, router: &Place) {
+fn description(text: &str, router: &HttpUrl) {
     if let Ok(service) = upnp::parse_description(text, router) {
         assert_eq!(service.control.address.ip(), router.address.ip());
         one_request(&upnp::call(&service, "GetExternalIPAddress", &[]), 6);

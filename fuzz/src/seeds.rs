@@ -16,19 +16,19 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     let mut seeds = Vec::new();
     identity(&mut seeds);
     receipts(&mut seeds);
-    for (place, (_, message)) in messages::all().into_iter().enumerate() {
+    for (index, (_, message)) in messages::all().into_iter().enumerate() {
         let bytes = message.emit();
-        seeds.push(("message", format!("good-{place}"), bytes.clone()));
+        seeds.push(("message", format!("good-{index}"), bytes.clone()));
         // What a stream does with a message does not depend on its kind: some will do.
-        if place % 3 == 0 {
-            seeds.push(("stream", format!("good-{place}"), [&[0][..], &bytes, &bytes].concat()));
+        if index % 3 == 0 {
+            seeds.push(("stream", format!("good-{index}"), [&[0][..], &bytes, &bytes].concat()));
         }
     }
-    for (place, case) in negative::all().into_iter().enumerate() {
+    for (index, case) in negative::all().into_iter().enumerate() {
         let target = match case.object {
             "revocation list" => "revocations",
             "key" => {
-                seeds.push(("key", format!("near-{place}"), [&[1], &case.bytes[..]].concat()));
+                seeds.push(("key", format!("near-{index}"), [&[1], &case.bytes[..]].concat()));
                 continue;
             }
             "message" => "message",
@@ -38,7 +38,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
             "bundle" => "bundle",
             _ => "acknowledgement",
         };
-        seeds.push((target, format!("near-{place}"), case.bytes));
+        seeds.push((target, format!("near-{index}"), case.bytes));
     }
     texts(&mut seeds);
     batches(&mut seeds);
@@ -144,12 +144,12 @@ fn batches(seeds: &mut Vec<Seed>) {
     (one_again[0], one_again[31]) = (0xee, 0x7f);
     let points = [order_8, minus_one.to_vec(), one.to_vec(), one_again.to_vec()];
     let record = |key: &[u8], point: &[u8]| [key, point, &[0; 34]].concat();
-    for (place, key) in points.iter().enumerate() {
+    for (index, key) in points.iter().enumerate() {
         let small: Vec<u8> = points.iter().flat_map(|point| record(key, point)).collect();
         let again: Vec<u8> = points.iter().rev().flat_map(|point| record(point, key)).collect();
-        seeds.push(("batch", format!("small-order-{place}"), [small, again].concat()));
+        seeds.push(("batch", format!("small-order-{index}"), [small, again].concat()));
     }
-    let honest = |spoilt: u8, place: u8| [&[0; 96][..], &[spoilt, place]].concat();
+    let honest = |spoilt: u8, position: u8| [&[0; 96][..], &[spoilt, position]].concat();
     let mixed = [honest(1, 0), honest(0x81, 3), honest(1, 0), record(&points[0], &points[1]), honest(2, 63)];
     seeds.push(("batch", "honest".to_owned(), honest(1, 0).repeat(6)));
     seeds.push(("batch", "mixed".to_owned(), mixed.concat()));
@@ -159,9 +159,9 @@ fn batches(seeds: &mut Vec<Seed>) {
 }
 
 fn legacy_objects(seeds: &mut Vec<Seed>, legacy: &Value) {
-    for (place, vector) in legacy["suites"].as_array().into_iter().flatten().enumerate() {
-        let number = u8::try_from(place + 2).expect("a few suites");
-        let name = format!("legacy-{place}");
+    for (index, vector) in legacy["suites"].as_array().into_iter().flatten().enumerate() {
+        let number = u8::try_from(index + 2).expect("a few suites");
+        let name = format!("legacy-{index}");
         for what in ["public", "secret"] {
             let bytes = [&[number], &field(&vector["member"], what)[..]].concat();
             seeds.push(("key", format!("{name}-{what}"), bytes));

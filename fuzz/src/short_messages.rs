@@ -42,7 +42,7 @@ pub fn short_message(bytes: &[u8]) {
         let mut whole = None;
         for part in &parts {
             assert!(part.len() <= USER_DATA_MAX);
-            whole = reassembly.take("somebody", part, NOW.time()).expect("a part of ours");
+            whole = reassembly.push("somebody", part, NOW.time()).expect("a part of ours");
         }
         assert_eq!(whole.as_deref(), Some(bytes));
     }
@@ -54,9 +54,9 @@ pub fn short_message(bytes: &[u8]) {
 
 /// The first byte chooses a gateway (even) or a modem (odd), which then says the rest.
 pub fn sms_link(bytes: &[u8]) {
-    let Some((&which, said)) = bytes.split_first() else { return };
-    let whole = hear(which, &[said]);
-    let pieces: Vec<_> = said.chunks(1).collect();
+    let Some((&which, input)) = bytes.split_first() else { return };
+    let whole = hear(which, &[input]);
+    let pieces: Vec<_> = input.chunks(1).collect();
     assert_eq!(whole, hear(which, &pieces), "the pieces decide what is heard");
 }
 

@@ -217,14 +217,14 @@ pub fn introduction(bytes: &[u8]) {
         let mut side = Introduction::new(side, member, modern::Config::default(), &Chance::from_number(1))
             .expect("a short certificate");
         side.handle_timeout(NOW);
-        let said = side.poll_transmit();
+        let question = side.poll_transmit();
         let answered = side.handle_datagram(bytes, from, NOW);
         assert!(parsed || answered.is_err(), "took what is no datagram of an introduction");
         for kind in 0..5 {
             let header = [introduction::INTRODUCTION, 1, kind, 0];
             let _ = side.handle_datagram(&[&header[..], bytes].concat(), from, NOW);
             // With the nonce of the question.
-            let nonce = said.as_ref().and_then(|said| said.bytes.get(4..20)).unwrap_or_default();
+            let nonce = question.as_ref().and_then(|transmit| transmit.bytes.get(4..20)).unwrap_or_default();
             let _ = side.handle_datagram(&[&header[..], nonce, bytes].concat(), from, NOW);
         }
         assert!(side.poll_outcome().is_none(), "introduced to nobody");

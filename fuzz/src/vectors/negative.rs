@@ -163,15 +163,15 @@ fn forms() -> Vec<Refused> {
 
 fn certificates() -> Vec<Refused> {
     let team = &CONSUMER.team;
-    let changed = |place: usize, value: Cbor| {
+    let changed = |index: usize, value: Cbor| {
         let mut items = items();
-        items[place] = value;
+        items[index] = value;
         cose::seal(team, "certificate", &[], items)
     };
     let good = CONSUMER.member.1.as_bytes();
-    let flip = |place: usize| {
+    let flip = |index: usize| {
         let mut flipped = good.to_vec();
-        flipped[place] ^= 1;
+        flipped[index] ^= 1;
         flipped
     };
     let mut other_s = good.to_vec();
@@ -200,8 +200,8 @@ fn add_order(s: &mut [u8]) {
     const ORDER: [u8; 16] =
         [0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14];
     let mut carry = 0;
-    for (place, byte) in s.iter_mut().enumerate() {
-        let order = if place == 31 { 0x10 } else { ORDER.get(place).copied().unwrap_or(0) };
+    for (index, byte) in s.iter_mut().enumerate() {
+        let order = if index == 31 { 0x10 } else { ORDER.get(index).copied().unwrap_or(0) };
         let sum = u16::from(*byte) + u16::from(order) + carry;
         [*byte, _] = sum.to_le_bytes();
         carry = sum >> 8;
@@ -214,9 +214,9 @@ fn high_s(object: &[u8]) -> Vec<u8> {
     let mut object = object.to_vec();
     let from = object.len() - 32;
     let mut borrow = 0;
-    for place in (0..32).rev() {
-        let difference = 256 + u16::from(order[place]) - u16::from(object[from + place]) - borrow;
-        [object[from + place], _] = difference.to_le_bytes();
+    for index in (0..32).rev() {
+        let difference = 256 + u16::from(order[index]) - u16::from(object[from + index]) - borrow;
+        [object[from + index], _] = difference.to_le_bytes();
         borrow = u16::from(difference < 256);
     }
     object

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, getuid, kill_process_group};
 
 use super::kernel;
 use super::stage::Stage;
-use super::verdicts::{Said, Verdicts};
+use super::verdicts::{Report, Verdicts};
 
 /// Whoever owns nothing: User Mode Linux needs no rights, so it gets none.
 const NOBODY: u32 = 65_534;
@@ -80,22 +80,22 @@ impl Machine {
             };
             writeln!(console, "{text}")?;
             quotes = if quotes { text != "---" } else { text.starts_with("--- ") };
-            if let Some(said) = Said::read(&text) {
-                verdicts.take(&said);
-                self.tell(began, &said);
+            if let Some(report) = Report::read(&text) {
+                verdicts.record(&report);
+                self.print(began, &report);
             } else if quotes {
                 println!("{:>4}           {text}", self.name());
             }
         }
     }
 
-    fn tell(self, began: Instant, said: &Said) {
-        let text = match said {
-            Said::Plan(steps) => format!("{} steps", steps.len()),
-            Said::Note(text) => text.clone(),
-            Said::Passed(name, seconds) => format!("ok   {name} ({seconds} s)"),
-            Said::Failed(name, reason) => format!("FAIL {name}: {reason}"),
-            Said::Ended => "the end".to_owned(),
+    fn print(self, began: Instant, report: &Report) {
+        let text = match report {
+            Report::Plan(steps) => format!("{} steps", steps.len()),
+            Report::Note(text) => text.clone(),
+            Report::Passed(name, seconds) => format!("ok   {name} ({seconds} s)"),
+            Report::Failed(name, reason) => format!("FAIL {name}: {reason}"),
+            Report::Ended => "the end".to_owned(),
         };
         println!("{:>4} {:>6.1} s  {text}", self.name(), began.elapsed().as_secs_f64());
     }
@@ -198,12 +198,12 @@ fn fresh(folder: &Path) -> Result<PathBuf> {
 fn end(child: &mut Child) -> Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process has a number")?;
     let began = Instant::now();
-    let mut told = false;
+    let mut term_sent = false;
     while child.try_wait()?.is_none() {
-        if !told && began.elapsed() > FAREWELL {
+        if !term_sent && began.elapsed() > FAREWELL {
             // It may be gone by now.
             let _ = kill_process_group(group, Signal::TERM);
-            told = true;
+            term_sent = true;
         }
         if began.elapsed() > FAREWELL * 2 {
             let _ = kill_process_group(group, Signal::KILL);

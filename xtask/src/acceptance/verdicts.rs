@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A line of the console that is meant for us.
 #[derive(Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum Report {
     Plan(Vec<String>),
     Note(String),
     Passed(String, String),
@@ -12,11 +12,11 @@ pub(super) enum Said {
     Ended,
 }
 
-impl Said {
+impl Report {
     /// Reads a line; whatever came before the mark on it is the firmware's or the kernel's.
     pub(super) fn read(line: &str) -> Option<Self> {
-        let (_, said) = line.split_once("@@ ")?;
-        let (word, rest) = said.split_once(' ').unwrap_or((said, ""));
+        let (_, text) = line.split_once("@@ ")?;
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let (name, detail) = rest.split_once(' ').unwrap_or((rest, ""));
         Some(match word {
             "plan" => Self::Plan(rest.split_whitespace().map(str::to_owned).collect()),
@@ -39,13 +39,13 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
-    pub(super) fn take(&mut self, said: &Said) {
-        match said {
-            Said::Plan(names) => self.planned = Some(names.clone()),
-            Said::Note(_) => {}
-            Said::Passed(name, _) => self.give(name, Ok(())),
-            Said::Failed(name, reason) => self.give(name, Err(reason.clone())),
-            Said::Ended => self.ended = true,
+    pub(super) fn record(&mut self, report: &Report) {
+        match report {
+            Report::Plan(names) => self.planned = Some(names.clone()),
+            Report::Note(_) => {}
+            Report::Passed(name, _) => self.give(name, Ok(())),
+            Report::Failed(name, reason) => self.give(name, Err(reason.clone())),
+            Report::Ended => self.ended = true,
         }
     }
 
@@ -88,8 +88,8 @@ mod tests {
     fn after(lines: &[&str]) -> Verdicts {
         let mut verdicts = Verdicts::default();
         for line in lines {
-            if let Some(said) = Said::read(line) {
-                verdicts.take(&said);
+            if let Some(report) = Report::read(line) {
+                verdicts.record(&report);
             }
         }
         verdicts

@@ -44,8 +44,8 @@ impl Failure {
     }
 
     /// The same, with where it happened.
-    pub fn within(self, place: impl fmt::Display + Send + Sync + 'static) -> Self {
-        Self { error: self.error.context(place), ..self }
+    pub fn within(self, context: impl fmt::Display + Send + Sync + 'static) -> Self {
+        Self { error: self.error.context(context), ..self }
     }
 
     pub fn exit_code(&self) -> ExitCode {

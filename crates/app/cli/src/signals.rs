@@ -12,7 +12,7 @@ pub struct Signals {
 
 impl Signals {
     /// Takes over both signals; needs the runtime.
-    pub fn take() -> std::io::Result<Self> {
+    pub fn register() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 

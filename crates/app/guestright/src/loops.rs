@@ -13,7 +13,7 @@ pub(crate) fn run(run: impl AsyncFnOnce(Stop) -> Result<(), RunError>) -> Result
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::network)?;
     runtime.block_on(async {
-        let mut signals = Signals::take().map_err(Failure::network)?;
+        let mut signals = Signals::register().map_err(Failure::network)?;
         let (stopper, stop) = stop();
         tokio::spawn(async move {
             loop {

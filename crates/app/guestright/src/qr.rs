@@ -27,7 +27,7 @@ impl Code {
     }
 
     fn is_dark(&self, row: usize, column: usize) -> bool {
-        let inside = |place: usize| place.checked_sub(MARGIN).filter(|place| *place < self.0.size);
+        let inside = |position: usize| position.checked_sub(MARGIN).filter(|index| *index < self.0.size);
         inside(row).zip(inside(column)).is_some_and(|(row, column)| self.0[row][column].value())
     }
 

@@ -98,17 +98,17 @@ fn compare(traces: &[(String, Trace)], seed: u64, out: &mut impl Write) -> Resul
         out,
         "family,algorithm,late_pct,lost_pct,delay_mean_ms,delay_p95_ms,mos,expanded_pct,clock_late_ms"
     )?;
-    let heard: Vec<Result<peer::Heard>> = std::thread::scope(|scope| {
+    let results: Vec<Result<peer::Playback>> = std::thread::scope(|scope| {
         let running: Vec<_> =
             traces.iter().map(|(_, trace)| scope.spawn(move || peer::listen(trace))).collect();
         let ended = running.into_iter().map(|thread| match thread.join() {
-            Ok(heard) => heard,
+            Ok(result) => result,
             Err(_) => Err(anyhow::anyhow!("neteq panicked")),
         });
         ended.collect()
     });
-    for ((name, trace), heard) in traces.iter().zip(heard) {
-        let heard = heard.with_context(|| format!("play {name}"))?;
+    for ((name, trace), result) in traces.iter().zip(results) {
+        let playback = result.with_context(|| format!("play {name}"))?;
         let judge = Judge::new(trace.interval)?;
         let handshakes =
             Handshakes::over(trace, &mut Streams::new(Seed::from_number(seed)).stream("handshake", 0));
@@ -118,9 +118,9 @@ fn compare(traces: &[(String, Trace)], seed: u64, out: &mut impl Write) -> Resul
             line(out, name, algorithm.name(), &judge.figures(trace, &played)?)?;
             writeln!(out, ",,")?;
         }
-        let played = Played { at: heard.played, offsets: Vec::new() };
+        let played = Played { at: playback.played, offsets: Vec::new() };
         line(out, name, "neteq", &judge.figures(trace, &played)?)?;
-        writeln!(out, ",{:.1},{:.2}", heard.expanded_percent, heard.clock_late_ms)?;
+        writeln!(out, ",{:.1},{:.2}", playback.expanded_percent, playback.clock_late_ms)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// What came out.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct Playback {
     /// For each packet, when it was decoded to be played, in the trace's time; never, if it was thrown away.
     pub(crate) played: Vec<Option<Time>>,
     /// Pieces of 10 ms that were concealed, of all: pauses too, for the peer takes a pause without packets for loss.
@@ -45,19 +45,19 @@ impl AudioDecoder for Spy {
             let _ = self.decoded.send(u64::from_le_bytes(*number));
         }
         // A tone, so that time can be stretched.
-        Ok((0_u8..40).cycle().take(self.samples).map(|place| f32::from(place) / 80.0 - 0.25).collect())
+        Ok((0_u8..40).cycle().take(self.samples).map(|phase| f32::from(phase) / 80.0 - 0.25).collect())
     }
 }
 
 /// Plays a trace.
-pub(crate) fn listen(trace: &Trace) -> Result<Heard> {
+pub(crate) fn listen(trace: &Trace) -> Result<Playback> {
     let mut call = Listening::new(trace)?;
     let began = Instant::now();
     let mut arrivals: Vec<(u64, usize)> = trace
         .packets
         .iter()
         .enumerate()
-        .filter_map(|(place, packet)| packet.arrived.map(|at| (at.0, place)))
+        .filter_map(|(index, packet)| packet.arrived.map(|at| (at.0, index)))
         .collect();
     arrivals.sort_unstable();
     let end = arrivals.last().map_or(0, |(at, _)| *at) + 1_000_000;
@@ -66,18 +66,18 @@ pub(crate) fn listen(trace: &Trace) -> Result<Heard> {
     while piece * step < end {
         let next_piece = piece * step;
         match arrivals.next_if(|(at, _)| *at <= next_piece) {
-            Some((at, place)) => {
+            Some((at, index)) => {
                 call.wait_until(began, at);
-                call.insert(place)?;
+                call.insert(index)?;
             }
             None => {
                 call.wait_until(began, next_piece);
-                call.take(began)?;
+                call.pull_audio(began)?;
                 piece += 1;
             }
         }
     }
-    Ok(call.heard())
+    Ok(call.into_playback())
 }
 
 struct Listening<'a> {
@@ -111,23 +111,23 @@ impl<'a> Listening<'a> {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "sequence numbers and timestamps of RTP wrap")]
-    fn insert(&mut self, place: usize) -> Result<()> {
-        let packet = &self.trace.packets[place];
+    fn insert(&mut self, index: usize) -> Result<()> {
+        let packet = &self.trace.packets[index];
         let timestamp = (packet.media * u64::from(RATE) / 1_000_000) as u32;
         let header = RtpHeader::new(packet.sequence as u16, timestamp, 1, PAYLOAD_TYPE, false);
-        let number = (place as u64).to_le_bytes().to_vec();
+        let number = (index as u64).to_le_bytes().to_vec();
         let milliseconds = u32::try_from(self.trace.interval.0 / 1_000)?;
         let packet = AudioPacket::new(header, number, RATE, 1, milliseconds);
         self.peer.insert_packet(packet).map_err(|error| anyhow!("neteq: {error}"))
     }
 
-    fn take(&mut self, began: Instant) -> Result<()> {
+    fn pull_audio(&mut self, began: Instant) -> Result<()> {
         let frame = self.peer.get_audio().map_err(|error| anyhow!("neteq: {error}"))?;
         self.pieces += 1;
         self.expanded += u64::from(frame.speech_type == neteq::neteq::SpeechType::Expand);
         let now = Time(u64::try_from(began.elapsed().as_micros())?);
         for number in self.decoded.try_iter() {
-            if let Some(played) = usize::try_from(number).ok().and_then(|place| self.played.get_mut(place)) {
+            if let Some(played) = usize::try_from(number).ok().and_then(|index| self.played.get_mut(index)) {
                 played.get_or_insert(now);
             }
         }
@@ -135,8 +135,8 @@ impl<'a> Listening<'a> {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "pieces of one call")]
-    fn heard(self) -> Heard {
-        Heard {
+    fn into_playback(self) -> Playback {
+        Playback {
             played: self.played,
             expanded_percent: 100.0 * self.expanded as f64 / self.pieces.max(1) as f64,
             clock_late_ms: self.clock_late.as_secs_f64() * 1e3,
@@ -157,14 +157,14 @@ mod tests {
             .map(|number| format!("{number},{},{}\n", number * 20_000, number * 20_000 + 30_000))
             .collect();
         let trace = Trace::from_csv(&lines, Micros::from_millis(20)).unwrap();
-        let heard = listen(&trace).unwrap();
-        let played = heard.played.iter().flatten().count();
-        assert!(played > 0, "{heard:?}");
-        for (packet, at) in trace.packets.iter().zip(&heard.played) {
+        let playback = listen(&trace).unwrap();
+        let played = playback.played.iter().flatten().count();
+        assert!(played > 0, "{playback:?}");
+        for (packet, at) in trace.packets.iter().zip(&playback.played) {
             if let Some(at) = at {
                 assert!(Some(*at) >= packet.arrived, "{packet:?} at {at:?}");
             }
         }
-        assert!(heard.played.iter().flatten().is_sorted());
+        assert!(playback.played.iter().flatten().is_sorted());
     }
 }

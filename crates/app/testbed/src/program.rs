@@ -34,10 +34,10 @@ impl Program {
         command.stdin(input).stdout(Stdio::piped()).stderr(file);
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let (said, lines) = channel();
+        let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                if said.send(line).is_err() {
+                if sender.send(line).is_err() {
                     return;
                 }
             }
@@ -60,12 +60,12 @@ impl Program {
     /// Waits for a line that `wanted` accepts; lines before it are passed over.
     pub fn hear_line(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
-        let mut said = Vec::new();
+        let mut skipped = Vec::new();
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) if wanted(&line) => return line,
-                Ok(line) => said.push(line),
-                Err(_) => panic!("waited in vain for it {what}; it said {said:?}\n{}", self.log()),
+                Ok(line) => skipped.push(line),
+                Err(_) => panic!("waited in vain for it {what}; it said {skipped:?}\n{}", self.log()),
             }
         }
     }

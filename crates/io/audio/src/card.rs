@@ -301,11 +301,11 @@ where
     i16: FromSample<T>,
 {
     let channels = usize::from(config.channels.max(1));
-    let heard = move |samples: &[T], _: &cpal::InputCallbackInfo| {
+    let on_input = move |samples: &[T], _: &cpal::InputCallbackInfo| {
         let mixed = samples.chunks_exact(channels).map(mix);
-        end.heard(mixed, samples.len() / channels);
+        end.push(mixed, samples.len() / channels);
     };
-    device.build_input_stream(config, heard, move |error| events.report(error.kind()), None)
+    device.build_input_stream(config, on_input, move |error| events.report(error.kind()), None)
 }
 
 /// All channels of a moment as one.
@@ -378,8 +378,8 @@ mod tests {
         events.report(ErrorKind::DeviceNotAvailable);
         events.report(ErrorKind::DeviceChanged);
         events.report(ErrorKind::RealtimeDenied);
-        let told: Vec<Event> = std::iter::from_fn(|| events.poll()).collect();
-        assert_eq!(told, [Event::Lost, Event::Changed, Event::Glitch]);
+        let reported: Vec<Event> = std::iter::from_fn(|| events.poll()).collect();
+        assert_eq!(reported, [Event::Lost, Event::Changed, Event::Glitch]);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub struct CaptureEnd {
 
 impl CaptureEnd {
     /// Takes what the microphone heard, one channel at the card's rate. `count` is how many samples there are.
-    pub fn heard(&mut self, samples: impl Iterator<Item = i16>, count: usize) {
+    pub fn push(&mut self, samples: impl Iterator<Item = i16>, count: usize) {
         let dropped = count.saturating_sub(self.writer.write(samples.take(count)));
         self.counters.dropped_samples.fetch_add(u64::try_from(dropped).unwrap_or(0), Ordering::Relaxed);
     }

@@ -59,11 +59,11 @@ impl Writer {
 
 impl Reader {
     /// Reads at most `count` samples, and says how many there were.
-    pub(crate) fn read(&mut self, count: usize, mut take: impl FnMut(i16)) -> usize {
+    pub(crate) fn read(&mut self, count: usize, mut consume: impl FnMut(i16)) -> usize {
         let read = self.0.read.load(Ordering::Relaxed);
         let count = count.min(self.0.filled());
         for at in 0..count {
-            take(self.0.slot(read.wrapping_add(at)).load(Ordering::Relaxed));
+            consume(self.0.slot(read.wrapping_add(at)).load(Ordering::Relaxed));
         }
         self.0.read.store(read.wrapping_add(count), Ordering::Release);
         count

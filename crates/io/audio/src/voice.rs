@@ -36,7 +36,7 @@ impl VoiceDetector {
     }
 
     /// Takes the next packet (10 to 60 ms) and says whether it is to be sent as speech.
-    pub fn heard(&mut self, samples: &[i16]) -> bool {
+    pub fn detect(&mut self, samples: &[i16]) -> bool {
         let length = u32::try_from(samples.len()).unwrap_or(u32::MAX);
         if length == 0 {
             return self.is_speech;
@@ -92,7 +92,7 @@ mod tests {
         let mut spurts: Vec<(usize, usize)> = Vec::new();
         let mut before = false;
         for (at, packet) in samples.chunks(160).enumerate() {
-            let now = detector.heard(packet);
+            let now = detector.detect(packet);
             if now && !before {
                 spurts.push((at * 20, at * 20));
             }
@@ -129,24 +129,24 @@ mod tests {
     fn a_louder_room_is_soon_only_a_room() {
         let mut detector = VoiceDetector::new(8_000);
         let quiet = noise(80_000, 10);
-        assert!(quiet.chunks(160).all(|packet| !detector.heard(packet)), "a quiet room is no speech");
+        assert!(quiet.chunks(160).all(|packet| !detector.detect(packet)), "a quiet room is no speech");
         // A fan goes on: 20 dB louder.
         let fan = noise(8_000 * 40, 150);
-        let heard: Vec<bool> = fan.chunks(160).map(|packet| detector.heard(packet)).collect();
-        assert!(heard[0] && !heard[heard.len() - 1], "the fan is speech for ever");
+        let detected: Vec<bool> = fan.chunks(160).map(|packet| detector.detect(packet)).collect();
+        assert!(detected[0] && !detected[detected.len() - 1], "the fan is speech for ever");
         // And somebody speaks over it.
         let over: Vec<i16> =
             speech().iter().zip(noise(80_000, 150)).map(|(one, other)| one.saturating_add(other)).collect();
-        let spoken = over.chunks(160).filter(|packet| detector.heard(packet)).count();
+        let spoken = over.chunks(160).filter(|packet| detector.detect(packet)).count();
         assert!(spoken > 250, "{spoken} of 500 packets");
     }
 
     #[test]
     fn speech_goes_on_for_two_hundred_milliseconds() {
         let mut detector = VoiceDetector::new(8_000);
-        assert!(detector.heard(&[8_000; 160]));
-        let after = (0..50).take_while(|_| detector.heard(&[0; 160])).count();
+        assert!(detector.detect(&[8_000; 160]));
+        let after = (0..50).take_while(|_| detector.detect(&[0; 160])).count();
         assert_eq!(after, 10);
-        assert!(!detector.heard(&[]));
+        assert!(!detector.detect(&[]));
     }
 }

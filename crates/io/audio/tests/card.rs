@@ -125,13 +125,13 @@ fn a_loudspeaker_plays_what_is_said() {
 fn a_microphone_hears_what_is_on_the_wire() {
     if role().is_some() {
         let mut microphone = Microphone::open(None, 16_000).unwrap();
-        let (mut packet, mut heard) = ([0; 320], Vec::new());
+        let (mut packet, mut captured) = ([0; 320], Vec::new());
         paced(150, || {
             microphone.read(&mut packet).unwrap();
-            heard.extend(packet);
+            captured.extend(packet);
             assert_ne!(microphone.poll_event(), Some(Event::Lost));
         });
-        assert_tone(&heard, 16_000);
+        assert_tone(&captured, 16_000);
         return;
     }
     let card = Card::new();

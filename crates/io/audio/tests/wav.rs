@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::{TempDir, tempdir};
 
-fn place(name: &str) -> (TempDir, PathBuf) {
+fn temp_path(name: &str) -> (TempDir, PathBuf) {
     let folder = tempdir().unwrap();
     let path = folder.path().join(name);
     (folder, path)
@@ -42,7 +42,7 @@ fn the_speech_is_ten_seconds_and_its_samples_are_not_touched() {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let (_folder, path) = place("own.wav");
+    let (_folder, path) = temp_path("own.wav");
     let samples: Vec<i16> = (0..20_000).map(|at| i16::try_from(at * 3 % 65_536 - 32_768).unwrap()).collect();
     let mut sink = Box::new(WavSink::create(&path, 16_000).unwrap());
     for packet in samples.chunks(320) {
@@ -64,7 +64,7 @@ fn any_rate_channels_and_bits_become_what_is_wanted() {
                 bits_per_sample: bits,
                 sample_format: SampleFormat::Int,
             };
-            let (_folder, path) = place("other.wav");
+            let (_folder, path) = temp_path("other.wav");
             let mut writer = WavWriter::create(&path, spec).unwrap();
             let full = f64::from(1_u32 << (bits - 1)) - 1.0;
             for at in 0..rate {
@@ -89,7 +89,7 @@ fn any_rate_channels_and_bits_become_what_is_wanted() {
 
 #[test]
 fn floats_that_are_no_numbers_are_silence() {
-    let (_folder, path) = place("floats.wav");
+    let (_folder, path) = temp_path("floats.wav");
     let spec =
         WavSpec { channels: 1, sample_rate: 8_000, bits_per_sample: 32, sample_format: SampleFormat::Float };
     let mut writer = WavWriter::create(&path, spec).unwrap();
@@ -103,7 +103,7 @@ fn floats_that_are_no_numbers_are_silence() {
 
 #[test]
 fn a_file_that_is_none_or_is_cut_says_so() {
-    let (folder, path) = place("none.wav");
+    let (folder, path) = temp_path("none.wav");
     assert!(matches!(WavSource::open(&path, 8_000), Err(AudioError::File { .. })));
     assert!(matches!(
         WavSource::open(folder.path(), 8_000),
@@ -134,7 +134,7 @@ fn a_file_that_is_none_or_is_cut_says_so() {
 fn a_header_is_not_believed() {
     let mut bytes = SPEECH[..1_000].to_vec();
     bytes[40..44].copy_from_slice(&0xffff_fffe_u32.to_le_bytes());
-    let (_folder, path) = place("promise.wav");
+    let (_folder, path) = temp_path("promise.wav");
     fs::write(&path, bytes).unwrap();
     let mut source = WavSource::open(&path, 8_000).unwrap();
     let mut packet = [0; 400];
@@ -145,8 +145,8 @@ fn a_header_is_not_believed() {
 /// The program is killed while it writes: a process of its own, which ends without any ado.
 #[test]
 fn a_file_is_whole_when_the_program_is_killed() {
-    const PLACE: &str = "GUESTRIGHT_TEST_KILLED_WHILE_WRITING";
-    if let Some(path) = std::env::var_os(PLACE) {
+    const PATH_ENV: &str = "GUESTRIGHT_TEST_KILLED_WHILE_WRITING";
+    if let Some(path) = std::env::var_os(PATH_ENV) {
         let mut sink = WavSink::create(Path::new(&path), 8_000).unwrap();
         for _ in 0..180 {
             sink.write(&[1_234; 160]).unwrap();
@@ -154,10 +154,10 @@ fn a_file_is_whole_when_the_program_is_killed() {
         let _ = std::io::stdout().flush();
         std::process::abort();
     }
-    let (_folder, path) = place("killed.wav");
+    let (_folder, path) = temp_path("killed.wav");
     let status = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_file_is_whole_when_the_program_is_killed"])
-        .env(PLACE, &path)
+        .env(PATH_ENV, &path)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .status()
@@ -172,7 +172,7 @@ fn a_file_is_whole_when_the_program_is_killed() {
 
 #[test]
 fn a_new_file_is_a_file_of_no_length() {
-    let (_folder, path) = place("empty.wav");
+    let (_folder, path) = temp_path("empty.wav");
     let sink = WavSink::create(&path, 8_000).unwrap();
     assert_eq!(read_all(&mut WavSource::open(&path, 8_000).unwrap()), Ok(Vec::new()));
     drop(sink);
@@ -190,7 +190,7 @@ proptest! {
                 *byte = value;
             }
         }
-        let (_folder, path) = place("broken.wav");
+        let (_folder, path) = temp_path("broken.wav");
         fs::write(&path, &bytes).unwrap();
         let Ok(mut source) = WavSource::open(&path, rate) else { return Ok(()) };
         let mut packet = [0; 960];

@@ -23,19 +23,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut file = fs::read(from)?;
     let (_, data) = file.split_at_mut_checked(HEADER_BYTES).ok_or("it is too short")?;
-    let mut said: Vec<i16> = data.as_chunks::<2>().0.iter().map(|two| i16::from_le_bytes(*two)).collect();
+    let mut input: Vec<i16> = data.as_chunks::<2>().0.iter().map(|two| i16::from_le_bytes(*two)).collect();
     let packet = kind.format().packet_samples;
-    said.resize((said.len() + codec.delay_samples()).next_multiple_of(packet), 0);
+    input.resize((input.len() + codec.delay_samples()).next_multiple_of(packet), 0);
 
-    let (mut payload, mut samples, mut heard) = ([0; PAYLOAD_BYTES_MAX], [0; PACKET_SAMPLES_MAX], Vec::new());
-    for packet in said.chunks_exact(packet) {
+    let (mut payload, mut samples, mut decoded) =
+        ([0; PAYLOAD_BYTES_MAX], [0; PACKET_SAMPLES_MAX], Vec::new());
+    for packet in input.chunks_exact(packet) {
         let encoded = codec.encode(packet, &mut payload)?;
         let count = codec.decode(&payload[..encoded.bytes], &mut samples)?;
-        heard.extend_from_slice(&samples[..count]);
+        decoded.extend_from_slice(&samples[..count]);
     }
-    let heard = heard.iter().skip(codec.delay_samples());
-    for (place, sample) in data.as_chunks_mut::<2>().0.iter_mut().zip(heard) {
-        *place = sample.to_le_bytes();
+    let decoded = decoded.iter().skip(codec.delay_samples());
+    for (slot, sample) in data.as_chunks_mut::<2>().0.iter_mut().zip(decoded) {
+        *slot = sample.to_le_bytes();
     }
     fs::write(to, file)?;
     Ok(())

@@ -77,7 +77,7 @@ impl<C: Coder> Codec for Concealing<C> {
         let got = samples.len();
         let samples = samples.get_mut(..count).ok_or(CodecError::Room { got, want: count })?;
         self.coder.decode(payload, samples)?;
-        self.concealment.heard(samples);
+        self.concealment.received(samples);
         Ok(count)
     }
 

@@ -77,7 +77,7 @@ impl Concealment {
     }
 
     /// Takes decoded speech and puts what is to be played in its place.
-    pub fn heard(&mut self, samples: &mut [i16]) {
+    pub fn received(&mut self, samples: &mut [i16]) {
         if let Some(mut gap) = self.gap.take() {
             gap.leave(samples, self.scale);
         }
@@ -276,7 +276,7 @@ mod tests {
                 let mut output = Vec::new();
                 for packet in speech.chunks(size) {
                     let mut samples = packet.to_vec();
-                    concealment.heard(&mut samples);
+                    concealment.received(&mut samples);
                     output.extend(samples);
                 }
                 assert_eq!(concealment.delay_samples(), delay);
@@ -306,7 +306,7 @@ mod tests {
         let mut concealment = Concealment::new(false);
         let mut output = speech.clone();
         for (index, packet) in output.chunks_mut(80).enumerate() {
-            if index == 10 { concealment.missing(packet) } else { concealment.heard(packet) }
+            if index == 10 { concealment.missing(packet) } else { concealment.received(packet) }
         }
         for (at, (got, want)) in output[30..].iter().zip(&speech).enumerate() {
             assert!((i32::from(*got) - i32::from(*want)).abs() <= 2, "sample {at}: {got} instead of {want}");
@@ -317,7 +317,7 @@ mod tests {
     fn a_long_gap_fades_to_silence_at_sixty_milliseconds_whatever_the_packets() {
         for size in [80, 100, 160, 180, 240, 480] {
             let mut concealment = Concealment::new(false);
-            concealment.heard(&mut voice(77, 960));
+            concealment.received(&mut voice(77, 960));
             let mut output = vec![0; 1_440];
             output.chunks_mut(size).for_each(|packet| concealment.missing(packet));
             let loudest = |range: std::ops::Range<usize>| {
@@ -333,7 +333,7 @@ mod tests {
     fn the_packet_size_makes_no_difference_within_a_gap() {
         let fill = |size: usize| {
             let mut concealment = Concealment::new(false);
-            concealment.heard(&mut voice(63, 960));
+            concealment.received(&mut voice(63, 960));
             let mut output = vec![0; 480];
             output.chunks_mut(size).for_each(|packet| concealment.missing(packet));
             output
@@ -353,9 +353,9 @@ mod tests {
             };
             let before = steepest(&speech);
             let mut concealment = Concealment::new(false);
-            concealment.heard(&mut speech[..1_600]);
+            concealment.received(&mut speech[..1_600]);
             concealment.missing(&mut speech[1_600..1_600 + gap]);
-            concealment.heard(&mut speech[1_600 + gap..]);
+            concealment.received(&mut speech[1_600 + gap..]);
             let after = steepest(&speech[30..]);
             assert!(after <= before * 3 / 2, "gap of {gap}: {after} from sample to sample, before {before}");
         }
@@ -366,9 +366,9 @@ mod tests {
         for value in [i16::MIN, 0, i16::MAX] {
             let mut concealment = Concealment::new(true);
             concealment.missing(&mut [0; 37]);
-            concealment.heard(&mut [value; 1_000]);
+            concealment.received(&mut [value; 1_000]);
             concealment.missing(&mut [0; 5_760]);
-            concealment.heard(&mut [value; 3]);
+            concealment.received(&mut [value; 3]);
             concealment.missing(&mut []);
         }
     }

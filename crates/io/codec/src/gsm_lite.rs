@@ -110,7 +110,7 @@ impl Encoder {
             emphasized
         });
         let ratios = filter::analyse(&signal);
-        self.filter.take_out(&ratios, &mut signal);
+        self.filter.remove_prediction(&ratios, &mut signal);
 
         let mut writer = Writer { bytes, bits: 0 };
         writer.bits(MAGIC, 4);
@@ -120,8 +120,8 @@ impl Encoder {
         for part in signal.as_chunks::<PART_SAMPLES>().0 {
             let predicted = self.residual.map(|sample| GAIN * sample);
             let coded = Part::new(&std::array::from_fn(|at| part[at] - predicted[at]));
-            let heard = coded.samples();
-            self.residual = std::array::from_fn(|at| predicted[at] + heard[at]);
+            let decoded = coded.samples();
+            self.residual = std::array::from_fn(|at| predicted[at] + decoded[at]);
             writer.bits(coded.grid, 2);
             writer.bits(coded.maximum, 6);
             coded.pulses.iter().for_each(|pulse| writer.bits(*pulse, 3));
@@ -138,8 +138,8 @@ impl Decoder {
         for part in signal.as_chunks_mut::<PART_SAMPLES>().0.iter_mut().take(PARTS) {
             let (grid, maximum) = (reader.bits(2), reader.bits(6));
             let coded = Part { grid, maximum, pulses: std::array::from_fn(|_| reader.bits(3)) };
-            let heard = coded.samples();
-            self.residual = std::array::from_fn(|at| GAIN * self.residual[at] + heard[at]);
+            let decoded = coded.samples();
+            self.residual = std::array::from_fn(|at| GAIN * self.residual[at] + decoded[at]);
             *part = self.residual;
         }
         self.filter.put_back(&ratios, &mut signal);
@@ -163,10 +163,10 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn bits(&mut self, value: u32, count: u32) {
-        for place in (0..count).rev() {
+        for shift in (0..count).rev() {
             let (at, mask) = (self.bits / 8, 0x80 >> (self.bits % 8));
             if let Some(byte) = self.bytes.get_mut(at) {
-                *byte = if value >> place & 1 == 1 { *byte | mask } else { *byte & !mask };
+                *byte = if value >> shift & 1 == 1 { *byte | mask } else { *byte & !mask };
             }
             self.bits += 1;
         }

@@ -120,7 +120,7 @@ impl NoiseMeter {
     }
 
     /// Takes a packet of the pause. Earlier ones count less and less: half after some seven packets.
-    pub fn heard(&mut self, samples: &[i16]) {
+    pub fn measure(&mut self, samples: &[i16]) {
         const KEPT: f32 = 0.9;
         self.weight = self.weight * KEPT + sample::ratio(samples.len(), 1);
         for (distance, sum) in self.correlation.iter_mut().enumerate() {
@@ -214,7 +214,7 @@ mod tests {
         let mut samples = [0; 1_600];
         for _ in 0..200 {
             noise.play(&mut samples);
-            meter.heard(&samples);
+            meter.measure(&samples);
         }
         let mut payload = [0; NOISE_BYTES_MAX];
         assert_eq!(meter.payload(&mut payload), Ok(5));
@@ -229,7 +229,7 @@ mod tests {
         let mut payload = [0; 1];
         assert_eq!(meter.payload(&mut payload), Ok(1));
         assert_eq!(payload, [127]);
-        meter.heard(&[0; 160]);
+        meter.measure(&[0; 160]);
         assert_eq!(meter.payload(&mut payload), Ok(1));
         assert_eq!(payload, [127]);
         assert_eq!(meter.payload(&mut []), Err(CodecError::Room { got: 0, want: 1 }));

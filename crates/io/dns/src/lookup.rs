@@ -66,7 +66,7 @@ impl Resolver {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or_else(|| DnsError::NoServer(self.place())))
+        Err(last.unwrap_or_else(|| DnsError::NoServer(self.source())))
     }
 
     async fn servers(&self) -> Result<Vec<SocketAddr>, DnsError> {
@@ -79,7 +79,7 @@ impl Resolver {
         }
     }
 
-    fn place(&self) -> String {
+    fn source(&self) -> String {
         match &self.servers {
             Servers::Named(server) => server.to_string(),
             Servers::File(path) => path.display().to_string(),

@@ -32,9 +32,9 @@ impl Bind {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
-        let place = folder.path().display();
+        let directory = folder.path().display();
         let settings = format!(
-            r#"options {{ directory "{place}"; pid-file none; session-keyfile none; lock-file none;
+            r#"options {{ directory "{directory}"; pid-file none; session-keyfile none; lock-file none;
                  listen-on port {port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};
                  recursion no; dnssec-validation no; notify no; {options} }};
                controls {{ }};
@@ -56,10 +56,10 @@ impl Bind {
             .spawn()
             .expect("named (Debian's bind9; sh scripts/setup.sh test installs it)");
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
-            let Some(Ok(line)) = log.next() else { panic!("BIND did not start:\n{said}") };
-            said += &format!("{line}\n");
+            let Some(Ok(line)) = log.next() else { panic!("BIND did not start:\n{output}") };
+            output += &format!("{line}\n");
             if line.ends_with(" running") {
                 break;
             }

@@ -32,7 +32,7 @@ impl Changes {
     ///
     /// # Errors
     /// The kernel has no such socket for us, or no thread can be had.
-    pub fn watch(tell: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
+    pub fn watch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
         let failed = |error: io::Error| FirewallError::Changes { reason: error.to_string() };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // NETLINK_ROUTE is protocol 0, for which there is no name.
@@ -41,11 +41,11 @@ impl Changes {
         bind(&socket, &SocketAddrNetlink::new(0, GROUPS)).map_err(|error| failed(error.into()))?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let bell = Arc::new(bell.map_err(|error| failed(error.into()))?);
-        let heard = Arc::clone(&bell);
+        let thread_bell = Arc::clone(&bell);
         let work = move || {
-            while wait(&socket, &heard) {
-                if take(&socket) {
-                    tell();
+            while wait(&socket, &thread_bell) {
+                if drain(&socket) {
+                    on_change();
                 }
             }
         };
@@ -78,7 +78,7 @@ fn wait(socket: &OwnedFd, bell: &OwnedFd) -> bool {
 }
 
 /// Forgets what has been heard; whether there was anything.
-fn take(socket: &OwnedFd) -> bool {
+fn drain(socket: &OwnedFd) -> bool {
     // Messages are cut off, since they are not read; and a kernel that had too many to tell us (`ENOBUFS`) has told us
     // enough.
     let mut any = false;

@@ -385,7 +385,7 @@ fn replace_or_begin(
     let is_there = elements::table_exists(&settings.table)?;
     let new = || State::new(&settings.table, forward, Vec::new());
     if let Some(earlier) = earlier.filter(|_| is_there)
-        && let Some(state) = new()?.in_place_of(&earlier)
+        && let Some(state) = new()?.replacing(&earlier)
     {
         state.write(state_file)?;
         if let Err(error) = tool::nft(&format!("delete table inet {}\n{rules}", settings.table)) {

@@ -64,7 +64,7 @@ impl State {
 
     /// This, in the place of what an ended run left behind, if that is the same table for the same interfaces and
     /// nothing besides: what they did before is then what they did before that run.
-    pub(crate) fn in_place_of(self, earlier: &Self) -> Option<Self> {
+    pub(crate) fn replacing(self, earlier: &Self) -> Option<Self> {
         let interfaces =
             |state: &Self| state.forwarding.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         let tables_alone =
@@ -242,11 +242,11 @@ mod tests {
         };
         let earlier = state("guestright_a", &[("gr0", "0"), ("wan0", "1")]);
         let new = state("guestright_a", &[("gr0", "1"), ("wan0", "1")]);
-        let taken = new.clone().in_place_of(&earlier).expect("the same table and interfaces");
+        let taken = new.clone().replacing(&earlier).expect("the same table and interfaces");
         assert_eq!(taken.forwarding, earlier.forwarding);
-        assert_eq!(new.in_place_of(&State { queues: vec!["wan0".to_owned()], ..earlier.clone() }), None);
-        assert_eq!(state("guestright_b", &[("gr0", "1"), ("wan0", "1")]).in_place_of(&earlier), None);
-        assert_eq!(state("guestright_a", &[("gr0", "1")]).in_place_of(&earlier), None);
+        assert_eq!(new.replacing(&State { queues: vec!["wan0".to_owned()], ..earlier.clone() }), None);
+        assert_eq!(state("guestright_b", &[("gr0", "1"), ("wan0", "1")]).replacing(&earlier), None);
+        assert_eq!(state("guestright_a", &[("gr0", "1")]).replacing(&earlier), None);
     }
 
     #[test]

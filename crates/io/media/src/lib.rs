@@ -18,5 +18,5 @@ mod socket;
 mod worker;
 
 pub use error::MediaError;
-pub use media::{CallCounters, Media, MediaCall, Place, Settings, SidePorts, Wanted};
+pub use media::{CallCounters, Media, MediaCall, PortSpec, Settings, SidePorts, Wanted};
 pub use shared::CallId;

@@ -27,7 +27,7 @@ pub struct Settings {
 
 /// Where a side's ports are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PortSpec {
     /// The address to listen at: the gateway's in the tunnel for a member, one that others reach for another home. An
     /// unspecified one is any.
     pub address: IpAddr,
@@ -39,9 +39,9 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Where side A's ports are to be.
-    pub place_a: Place,
+    pub ports_a: PortSpec,
     /// Where side B's ports are to be.
-    pub place_b: Place,
+    pub ports_b: PortSpec,
     /// What was agreed on with side A; [`SideSettings::closed`] as long as nothing was.
     pub a: SideSettings,
     /// What was agreed on with side B.
@@ -133,12 +133,12 @@ impl Media {
     /// # Errors
     /// If there are too many calls, no ports, or the sides do not make sense.
     pub fn open(&self, wanted: Wanted) -> Result<MediaCall, MediaError> {
-        let counted = Counted::take(&self.calls, self.settings.calls_max)?;
-        let Wanted { place_a, place_b, a, b } = wanted;
-        check(Side::A, &a, place_a.pair, &self.ports)?;
-        check(Side::B, &b, place_b.pair, &self.ports)?;
+        let counted = Counted::acquire(&self.calls, self.settings.calls_max)?;
+        let Wanted { ports_a, ports_b, a, b } = wanted;
+        check(Side::A, &a, ports_a.pair, &self.ports)?;
+        check(Side::B, &b, ports_b.pair, &self.ports)?;
         let call = Mutex::new(Call::new(self.settings.limits, a, b, self.clock.now())?);
-        let (a, b) = (self.bind(place_a)?, self.bind(place_b)?);
+        let (a, b) = (self.bind(ports_a)?, self.bind(ports_b)?);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::new(Shared { id: CallId(number), call, a, b });
         let worker = usize::try_from(number).unwrap_or_default() % self.workers.len();
@@ -160,16 +160,16 @@ impl Media {
         self.calls.load(Ordering::Relaxed)
     }
 
-    fn bind(&self, place: Place) -> Result<Ends, MediaError> {
+    fn bind(&self, spec: PortSpec) -> Result<Ends, MediaError> {
         // A port may be another program's. So many tries, and something else is wrong.
         const TRIES: usize = 16;
         let mut failure = None;
         for _ in 0..TRIES {
-            let lease = Arc::new(self.ports.take(place.address)?);
-            let open = |port| Port::open((place.address, port).into(), Arc::clone(&lease));
+            let lease = Arc::new(self.ports.allocate(spec.address)?);
+            let open = |port| Port::open((spec.address, port).into(), Arc::clone(&lease));
             let pair = open(lease.even).and_then(|media| {
-                let control = if place.pair { Some(open(lease.even + 1)?) } else { None };
-                Ok(Ends { address: place.address, media, control })
+                let control = if spec.pair { Some(open(lease.even + 1)?) } else { None };
+                Ok(Ends { address: spec.address, media, control })
             });
             match pair {
                 Ok(ends) => return Ok(ends),
@@ -259,7 +259,7 @@ fn make_room(calls_max: usize) {
 struct Counted<'a>(&'a Arc<AtomicUsize>);
 
 impl<'a> Counted<'a> {
-    fn take(calls: &'a Arc<AtomicUsize>, max: usize) -> Result<Self, MediaError> {
+    fn acquire(calls: &'a Arc<AtomicUsize>, max: usize) -> Result<Self, MediaError> {
         let counted = Self(calls);
         if calls.fetch_add(1, Ordering::Relaxed) >= max {
             return Err(MediaError::TooManyCalls { max });

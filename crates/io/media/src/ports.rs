@@ -44,7 +44,7 @@ impl Ports {
     }
 
     /// Takes the next free pair. Ports that were just given back come last.
-    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Result<Lease, MediaError> {
+    pub(crate) fn allocate(self: &Arc<Self>, address: IpAddr) -> Result<Lease, MediaError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..self.pairs() {
             let pair = u16::try_from(state.next % u64::from(self.pairs())).unwrap_or_default();
@@ -74,26 +74,26 @@ mod tests {
     fn pairs_are_even_within_the_range_and_used_once() {
         let home = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let ports = Ports::new(20_001, 20_009, 77).unwrap();
-        let leases: Vec<_> = (0..4).map(|_| ports.take(home).unwrap()).collect();
+        let leases: Vec<_> = (0..4).map(|_| ports.allocate(home).unwrap()).collect();
         let mut taken: Vec<_> = leases.iter().map(|lease| lease.even).collect();
         taken.sort_unstable();
         assert_eq!(taken, [20_002, 20_004, 20_006, 20_008]);
         let full = MediaError::NoPort { address: home, first: 20_002, last: 20_009 };
-        assert_eq!(ports.take(home).unwrap_err(), full);
+        assert_eq!(ports.allocate(home).unwrap_err(), full);
         // Another address has ports of its own.
-        ports.take(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))).unwrap();
+        ports.allocate(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))).unwrap();
         let freed = leases.into_iter().nth(2).unwrap().even;
-        assert_eq!(ports.take(home).unwrap().even % 2, freed % 2);
+        assert_eq!(ports.allocate(home).unwrap().even % 2, freed % 2);
     }
 
     #[test]
     fn a_port_that_was_given_back_is_not_the_next() {
         let home = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let ports = Ports::new(20_000, 20_099, 0).unwrap();
-        let first = ports.take(home).unwrap().even;
-        let later: Vec<_> = (0..49).map(|_| ports.take(home).unwrap().even).collect();
+        let first = ports.allocate(home).unwrap().even;
+        let later: Vec<_> = (0..49).map(|_| ports.allocate(home).unwrap().even).collect();
         assert!(!later.contains(&first));
-        assert_eq!(ports.take(home).unwrap().even, first);
+        assert_eq!(ports.allocate(home).unwrap().even, first);
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
     fn port() -> Port {
         let address = "127.0.0.1".parse().unwrap();
         let lease = Arc::new(
-            Ports::new(40_000, 41_000, u64::from(std::process::id())).unwrap().take(address).unwrap(),
+            Ports::new(40_000, 41_000, u64::from(std::process::id())).unwrap().allocate(address).unwrap(),
         );
         Port::open((address, 0).into(), lease).unwrap()
     }

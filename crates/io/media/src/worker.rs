@@ -119,7 +119,7 @@ fn hurry() {
 }
 
 /// A port's place in a slot.
-const PLACES: [(Side, Channel); 4] = [
+const SLOT_PORTS: [(Side, Channel); 4] = [
     (Side::A, Channel::Media),
     (Side::A, Channel::Control),
     (Side::B, Channel::Media),
@@ -168,12 +168,12 @@ impl Carrier {
 
     /// Passes on what one port has.
     fn carry(&mut self, token: u64, now: Time) {
-        let (slot, place) = (
+        let (slot, slot_port) = (
             usize::try_from(token >> 2).unwrap_or(usize::MAX),
-            PLACES[usize::try_from(token & 3).unwrap_or(0)],
+            SLOT_PORTS[usize::try_from(token & 3).unwrap_or(0)],
         );
         let Some(Some(shared)) = self.slots.get(slot) else { return };
-        let (side, channel) = place;
+        let (side, channel) = slot_port;
         let Some(port) = shared.port(side, channel) else { return };
         // One at a time: there is hardly ever a second one, and asking costs as much as fetching. If there is, this port
         // is ready again at once, after the others have had their turn.
@@ -215,7 +215,7 @@ impl Carrier {
                     if let Some(slot) = self.calls.remove(&id)
                         && let Some(shared) = self.slots[slot].take()
                     {
-                        for (side, channel) in PLACES {
+                        for (side, channel) in SLOT_PORTS {
                             if let Some(port) = shared.port(side, channel) {
                                 let _ = epoll::delete(&self.epoll, &port.socket);
                             }
@@ -234,7 +234,7 @@ impl Carrier {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        for (index, (side, channel)) in PLACES.into_iter().enumerate() {
+        for (index, (side, channel)) in SLOT_PORTS.into_iter().enumerate() {
             let Some(port) = shared.port(side, channel) else { continue };
             let token =
                 (u64::try_from(slot).unwrap_or(u64::MAX >> 2) << 2) | u64::try_from(index).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Calls over real sockets on loopback.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use guestright_media::{CallId, Media, MediaCall, MediaError, Place, Settings, Wanted};
+use guestright_media::{CallId, Media, MediaCall, MediaError, PortSpec, Settings, Wanted};
 use guestright_relay::{Event, Protection, RelayError, Side, SideSettings, Sources, SrtpKeys};
 use guestright_units::Seed;
 use guestright_voice::srtp::{MasterKey, Profile, Protect};
@@ -21,10 +21,10 @@ fn start(first: u16, threads: usize) -> (Media, mpsc::Receiver<(CallId, Event)>)
         calls_max: 300,
         ..Settings::default()
     };
-    let told = move |id, event| {
+    let on_event = move |id, event| {
         let _ = sender.send((id, event));
     };
-    (Media::start(settings, Seed::from_number(u64::from(std::process::id())), told).unwrap(), events)
+    (Media::start(settings, Seed::from_number(u64::from(std::process::id())), on_event).unwrap(), events)
 }
 
 fn socket_at(address: IpAddr) -> (UdpSocket, SocketAddr) {
@@ -51,8 +51,8 @@ fn srtp(at: SocketAddr, incoming: u8, outgoing: u8) -> SideSettings {
     side(at, true, Protection::Srtp(SrtpKeys { incoming: key(incoming), outgoing: key(outgoing) }))
 }
 
-fn place(pair: bool) -> Place {
-    Place { address: LOOPBACK, pair }
+fn port_spec(pair: bool) -> PortSpec {
+    PortSpec { address: LOOPBACK, pair }
 }
 
 fn packet(ssrc: u32, sequence: u16) -> Vec<u8> {
@@ -88,8 +88,13 @@ fn two_homes_carry_voice_and_reports_both_ways() {
     // As in signalling: the other side is not known when ports are needed.
     let open = |home: &Media| {
         let closed = SideSettings::closed();
-        home.open(Wanted { place_a: place(true), place_b: place(false), a: closed.clone(), b: closed })
-            .unwrap()
+        home.open(Wanted {
+            ports_a: port_spec(true),
+            ports_b: port_spec(false),
+            a: closed.clone(),
+            b: closed,
+        })
+        .unwrap()
     };
     let (near, far) = (open(&near_home), open(&far_home));
     let between = |call: &MediaCall| call.ports(Side::B).media;
@@ -123,8 +128,8 @@ fn forged_datagrams_stay_outside_and_nobody_hears_of_them() {
     let (other, other_at) = socket();
     let call = home
         .open(Wanted {
-            place_a: place(true),
-            place_b: place(false),
+            ports_a: port_spec(true),
+            ports_b: port_spec(false),
             a: side(alice_at, false, Protection::Plain),
             b: srtp(other_at, 1, 2),
         })
@@ -144,8 +149,8 @@ fn forged_datagrams_stay_outside_and_nobody_hears_of_them() {
     assert!(is_empty(&alice));
     let counters = call.counters().statistics.b;
     assert_eq!((counters.passed, counters.refused_in_all()), (1, 48));
-    let told: Vec<_> = events.try_iter().collect();
-    assert_eq!(told, [(call.id(), Event::Active { side: Side::B })]);
+    let reported: Vec<_> = events.try_iter().collect();
+    assert_eq!(reported, [(call.id(), Event::Active { side: Side::B })]);
 }
 
 #[test]
@@ -156,7 +161,7 @@ fn hundreds_of_calls_on_two_threads_do_not_get_mixed_up() {
         .map(|_| {
             let opaque = side(at, true, Protection::Opaque);
             let wanted =
-                Wanted { place_a: place(false), place_b: place(false), a: opaque.clone(), b: opaque };
+                Wanted { ports_a: port_spec(false), ports_b: port_spec(false), a: opaque.clone(), b: opaque };
             home.open(wanted).unwrap()
         })
         .collect();
@@ -177,7 +182,7 @@ fn ports_come_free_when_a_call_ends() {
     let (_alice, at) = socket();
     let open = || {
         let opaque = side(at, true, Protection::Opaque);
-        home.open(Wanted { place_a: place(true), place_b: place(true), a: opaque.clone(), b: opaque })
+        home.open(Wanted { ports_a: port_spec(true), ports_b: port_spec(true), a: opaque.clone(), b: opaque })
     };
     let call = open().unwrap();
     let ports = call.ports(Side::A);
@@ -203,7 +208,12 @@ fn calls_end_with_their_home() {
     let (alice, at) = socket();
     let opaque = side(at, true, Protection::Opaque);
     let call = home
-        .open(Wanted { place_a: place(false), place_b: place(false), a: opaque.clone(), b: opaque.clone() })
+        .open(Wanted {
+            ports_a: port_spec(false),
+            ports_b: port_spec(false),
+            a: opaque.clone(),
+            b: opaque.clone(),
+        })
         .unwrap();
     drop(home);
     alice.send_to(&packet(1, 1), call.ports(Side::A).media).unwrap();
@@ -218,7 +228,7 @@ fn a_port_of_another_program_is_passed_over() {
     let settings = Settings { port_first: 27_000, port_last: 27_019, ..Settings::default() };
     let home = Media::start(settings, Seed([0; 32]), |_, _| {}).unwrap();
     let closed = SideSettings::closed;
-    let wanted = || Wanted { place_a: place(true), place_b: place(true), a: closed(), b: closed() };
+    let wanted = || Wanted { ports_a: port_spec(true), ports_b: port_spec(true), a: closed(), b: closed() };
     let calls: Vec<_> = (0..2).map(|_| home.open(wanted()).unwrap()).collect();
     assert!(calls.iter().all(|call| call.ports(Side::A).media.port() >= 27_012));
     assert!(matches!(home.open(wanted()), Err(MediaError::Socket { .. } | MediaError::NoPort { .. })));
@@ -241,20 +251,24 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
         (side(at, true, Protection::Plain), MediaError::Relay(RelayError::HalfOpaque { side: Side::B })),
     ];
     for (a, want) in cases {
-        let wanted = Wanted { place_a: place(false), place_b: place(false), a, b: opaque.clone() };
+        let wanted = Wanted { ports_a: port_spec(false), ports_b: port_spec(false), a, b: opaque.clone() };
         assert_eq!(home.open(wanted).unwrap_err(), want);
     }
     assert_eq!(home.calls(), 0);
-    let wanted =
-        || Wanted { place_a: place(false), place_b: place(false), a: opaque.clone(), b: opaque.clone() };
+    let wanted = || Wanted {
+        ports_a: port_spec(false),
+        ports_b: port_spec(false),
+        a: opaque.clone(),
+        b: opaque.clone(),
+    };
     let call = home.open(wanted()).unwrap();
     assert_eq!(home.open(wanted()).unwrap_err(), MediaError::TooManyCalls { max: 1 });
     let moved = side(own, true, Protection::Opaque);
     assert_eq!(call.update(Side::B, moved), Err(MediaError::OwnPort { side: Side::B, address: own }));
     assert_eq!(call.settings(Side::B), opaque);
-    let foreign = Place { address: Ipv4Addr::new(192, 0, 2, 1).into(), pair: true };
+    let foreign = PortSpec { address: Ipv4Addr::new(192, 0, 2, 1).into(), pair: true };
     drop(call);
-    let nowhere = Wanted { place_a: foreign, ..wanted() };
+    let nowhere = Wanted { ports_a: foreign, ..wanted() };
     assert!(matches!(home.open(nowhere), Err(MediaError::Socket { .. })));
 }
 
@@ -270,9 +284,9 @@ fn ipv6_is_carried_too() {
     let (home, _events) = start(29_000, 1);
     let (bob, bob_at) = socket_at(address);
     let (alice, alice_at) = socket();
-    let place_b = Place { address, pair: false };
+    let ports_b = PortSpec { address, pair: false };
     let (a, b) = (side(alice_at, true, Protection::Opaque), side(bob_at, true, Protection::Opaque));
-    let call = home.open(Wanted { place_a: place(false), place_b, a, b }).unwrap();
+    let call = home.open(Wanted { ports_a: port_spec(false), ports_b, a, b }).unwrap();
     alice.send_to(&packet(1, 1), call.ports(Side::A).media).unwrap();
     assert_eq!(receive(&bob), (packet(1, 1), call.ports(Side::B).media));
     bob.send_to(&packet(2, 1), call.ports(Side::B).media).unwrap();

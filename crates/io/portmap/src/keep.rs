@@ -78,7 +78,7 @@ struct Port {
     wanted: Wanted,
     nonce: [u8; 12],
     mapping: Option<(Uplink, Mapping)>,
-    said: Option<Result<SocketAddrV4, Vec<PortmapError>>>,
+    reported: Option<Result<SocketAddrV4, Vec<PortmapError>>>,
     due: Instant,
     pause: Duration,
 }
@@ -111,7 +111,7 @@ impl Port {
         if let Err(error) = getrandom::fill(&mut nonce) {
             tracing::warn!(%error, "no entropy for a mapping's name");
         }
-        Self { wanted, nonce, mapping: None, said: None, due: Instant::now(), pause: PAUSE_FIRST }
+        Self { wanted, nonce, mapping: None, reported: None, due: Instant::now(), pause: PAUSE_FIRST }
     }
 
     /// Maps or renews, and says what is new.
@@ -122,8 +122,8 @@ impl Port {
                 self.due = Instant::now() + renew;
                 self.pause = PAUSE_FIRST;
                 self.mapping = Some((uplink, mapping));
-                let is_new = self.said != Some(Ok(mapping.external));
-                self.said = Some(Ok(mapping.external));
+                let is_new = self.reported != Some(Ok(mapping.external));
+                self.reported = Some(Ok(mapping.external));
                 let reach = Reach::of(*mapping.external.ip());
                 is_new.then_some(Event::Mapped { mapping, reach })
             }
@@ -131,8 +131,8 @@ impl Port {
                 self.due = Instant::now() + self.pause;
                 self.pause = (self.pause * 2).min(PAUSE_MAX);
                 self.mapping = None;
-                let is_new = self.said.as_ref() != Some(&Err(reasons.clone()));
-                self.said = Some(Err(reasons.clone()));
+                let is_new = self.reported.as_ref() != Some(&Err(reasons.clone()));
+                self.reported = Some(Err(reasons.clone()));
                 is_new.then_some(Event::Failed { wanted: self.wanted, reasons })
             }
         }

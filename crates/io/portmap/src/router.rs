@@ -96,7 +96,11 @@ pub(crate) fn map(
         Method::Upnp => {
             let service = find_service(uplink)?.ok_or(silent)?;
             let ask = |seconds| {
-                tell(router, &service, &upnp::add(&service, wanted.protocol, wanted.port, own, seconds))
+                send_request(
+                    router,
+                    &service,
+                    &upnp::add(&service, wanted.protocol, wanted.port, own, seconds),
+                )
             };
             let seconds = match ask(seconds) {
                 Err(PortmapError::Upnp(UpnpError::Refused(ONLY_FOR_GOOD))) => ask(0).map(|()| 0)?,
@@ -126,7 +130,7 @@ pub(crate) fn unmap(uplink: Uplink, mapping: &Mapping, nonce: [u8; 12]) -> Resul
         }
         Method::Upnp => match find_service(uplink)? {
             Some(service) => {
-                tell(router, &service, &upnp::remove(&service, protocol, mapping.external.port()))
+                send_request(router, &service, &upnp::remove(&service, protocol, mapping.external.port()))
             }
             None => Ok(()),
         },
@@ -149,10 +153,10 @@ pub(crate) fn pcp_spoken(uplink: Uplink) -> Result<(), PortmapError> {
 
 /// The router's service that maps ports, if it answers a search.
 pub(crate) fn find_service(uplink: Uplink) -> Result<Option<Service>, PortmapError> {
-    let Some(place) = talk::search(uplink.router, uplink.own)? else { return Ok(None) };
-    let (status, text) = talk::http(&place, &upnp::get(&place), HTTP_WITHIN)?;
+    let Some(url) = talk::search(uplink.router, uplink.own)? else { return Ok(None) };
+    let (status, text) = talk::http(&url, &upnp::get(&url), HTTP_WITHIN)?;
     upnp::check_answer(status, &text)?;
-    Ok(Some(upnp::parse_description(&text, &place)?))
+    Ok(Some(upnp::parse_description(&text, &url)?))
 }
 
 /// The router's address outside, as UPnP says it.
@@ -166,7 +170,7 @@ pub(crate) fn upnp_address(service: &Service) -> Result<Ipv4Addr, PortmapError> 
     }
 }
 
-fn tell(router: Ipv4Addr, service: &Service, request: &str) -> Result<(), PortmapError> {
+fn send_request(router: Ipv4Addr, service: &Service, request: &str) -> Result<(), PortmapError> {
     let (status, text) = talk::http(&service.control, request, HTTP_WITHIN)?;
     match upnp::check_answer(status, &text) {
         Err(error @ UpnpError::Refused(code)) if code != ONLY_FOR_GOOD => {

@@ -1,7 +1,7 @@
 //! Questions to the router over UDP and HTTP, each with a limit of time and of size.
 
 use crate::PortmapError;
-use crate::upnp::{self, Place, UpnpError};
+use crate::upnp::{self, HttpUrl, UpnpError};
 use crate::wire;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -67,7 +67,7 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8], until: Instant) -> Result<Opti
 }
 
 /// Searches for the router's UPnP description; nothing if it does not answer. Other devices' answers are passed over.
-pub(crate) fn search(router: Ipv4Addr, own: Ipv4Addr) -> Result<Option<Place>, PortmapError> {
+pub(crate) fn search(router: Ipv4Addr, own: Ipv4Addr) -> Result<Option<HttpUrl>, PortmapError> {
     let socket = UdpSocket::bind((own, 0)).map_err(PortmapError::system("open a socket"))?;
     let deadline = Instant::now() + SEARCH_WAIT;
     let mut buffer = [0; SEARCH_ANSWER_MAX];
@@ -86,19 +86,19 @@ pub(crate) fn search(router: Ipv4Addr, own: Ipv4Addr) -> Result<Option<Place>, P
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
         let text = String::from_utf8_lossy(&buffer[..length]);
         if from.ip() == IpAddr::V4(router)
-            && let Ok(place) = upnp::parse_search_answer(&text)
-            && *place.address.ip() == router
+            && let Ok(url) = upnp::parse_search_answer(&text)
+            && *url.address.ip() == router
         {
-            return Ok(Some(place));
+            return Ok(Some(url));
         }
     }
 }
 
 /// One request over HTTP and its answer: status and body.
-pub(crate) fn http(place: &Place, request: &str, within: Duration) -> Result<(u16, String), PortmapError> {
+pub(crate) fn http(url: &HttpUrl, request: &str, within: Duration) -> Result<(u16, String), PortmapError> {
     let deadline = Instant::now() + within;
     let broken = PortmapError::system("ask the router over HTTP");
-    let mut stream = TcpStream::connect_timeout(&place.address.into(), within).map_err(&broken)?;
+    let mut stream = TcpStream::connect_timeout(&url.address.into(), within).map_err(&broken)?;
     stream.set_write_timeout(Some(within)).map_err(&broken)?;
     stream.write_all(request.as_bytes()).map_err(&broken)?;
     let mut answer = Vec::new();

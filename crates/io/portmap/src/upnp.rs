@@ -32,7 +32,7 @@ const SERVICES: [&str; 3] = [
 
 /// Something to ask over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HttpUrl {
     pub address: SocketAddrV4,
     /// The path, beginning with a slash.
     pub path: String,
@@ -44,7 +44,7 @@ pub struct Service {
     /// Its type, with its version.
     pub kind: &'static str,
     /// Where it is called.
-    pub control: Place,
+    pub control: HttpUrl,
 }
 
 /// What is wrong with a device's text, or its reason to refuse.
@@ -69,7 +69,7 @@ pub enum UpnpError {
 
 /// The meanings of error codes (UPnP Device Architecture 1.1 §3.2.2, WANIPConnection:1 §2.4.16, :2 §2.5.16).
 fn reason(code: u16) -> String {
-    let said = match code {
+    let message = match code {
         401 | 501 | 602 => "it cannot do this",
         402 => "it does not take these arguments",
         606 => "it lets nobody map ports, or not this computer: look for UPnP in its settings",
@@ -79,7 +79,7 @@ fn reason(code: u16) -> String {
         728 => "it has no room for more mappings",
         _ => return format!("error {code}"),
     };
-    said.to_owned()
+    message.to_owned()
 }
 
 /// A search for devices of this kind.
@@ -94,7 +94,7 @@ pub fn search_request(target: &str) -> String {
 ///
 /// # Errors
 /// It is no answer, or no place of IPv4.
-pub fn parse_search_answer(text: &str) -> Result<Place, UpnpError> {
+pub fn parse_search_answer(text: &str) -> Result<HttpUrl, UpnpError> {
     let mut lines = text.lines();
     if !lines.next().is_some_and(|first| first.starts_with("HTTP/1.") && first.contains(" 200")) {
         return Err(UpnpError::Missing("answer to a search"));
@@ -107,14 +107,14 @@ pub fn parse_search_answer(text: &str) -> Result<Place, UpnpError> {
 }
 
 /// `http://192.168.1.1:5000/root.xml`, with an address for a name and nothing but plain letters in its path.
-fn parse_url(url: &str) -> Option<Place> {
+fn parse_url(url: &str) -> Option<HttpUrl> {
     let rest = url.strip_prefix("http://")?;
     let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
     let address = match host.split_once(':') {
         Some((host, port)) => SocketAddrV4::new(host.parse().ok()?, port.parse().ok()?),
         None => SocketAddrV4::new(host.parse().ok()?, 80),
     };
-    is_path(path).then(|| Place { address, path: path.to_owned() })
+    is_path(path).then(|| HttpUrl { address, path: path.to_owned() })
 }
 
 fn is_path(path: &str) -> bool {
@@ -123,8 +123,8 @@ fn is_path(path: &str) -> bool {
 
 /// The request for a description.
 #[must_use]
-pub fn get(place: &Place) -> String {
-    let Place { address, path } = place;
+pub fn get(url: &HttpUrl) -> String {
+    let HttpUrl { address, path } = url;
     format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAccept: text/xml\r\n\r\n")
 }
 
@@ -192,7 +192,7 @@ fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// There is none, or it is called elsewhere than on the router.
-pub fn parse_description(text: &str, place: &Place) -> Result<Service, UpnpError> {
+pub fn parse_description(text: &str, base: &HttpUrl) -> Result<Service, UpnpError> {
     let missing = UpnpError::Missing("service that maps ports");
     let Some(document) = parse_xml(text) else { return Err(missing) };
     let found = SERVICES.iter().find_map(|kind| {
@@ -202,10 +202,10 @@ pub fn parse_description(text: &str, place: &Place) -> Result<Service, UpnpError
     });
     let (kind, url) = found.ok_or(missing)?;
     let control = if url.starts_with("http://") {
-        parse_url(url).filter(|control| control.address.ip() == place.address.ip())
+        parse_url(url).filter(|control| control.address.ip() == base.address.ip())
     } else {
         let path = if url.starts_with('/') { url.to_owned() } else { format!("/{url}") };
-        is_path(&path).then_some(Place { address: place.address, path })
+        is_path(&path).then_some(HttpUrl { address: base.address, path })
     };
     Ok(Service { kind, control: control.ok_or(UpnpError::Missing("control URL on the router"))? })
 }
@@ -224,7 +224,7 @@ fn element<'a>(within: Node<'a, '_>, name: &str) -> Option<&'a str> {
 /// A call of the service.
 #[must_use]
 pub fn call(service: &Service, action: &str, arguments: &[(&str, String)]) -> String {
-    let Service { kind, control: Place { address, path } } = service;
+    let Service { kind, control: HttpUrl { address, path } } = service;
     let mut inner = String::new();
     for (name, value) in arguments {
         write!(inner, "<{name}>{value}</{name}>").expect("a String takes everything");

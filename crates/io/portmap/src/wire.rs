@@ -111,7 +111,7 @@ pub enum WireError {
 
 /// The meanings of PCP's result codes (RFC 6887 §7.4).
 fn reason(code: u16) -> String {
-    let said = match code {
+    let message = match code {
         1 => "it speaks another version of the protocol",
         2 => {
             "not authorized: port mapping is turned off in the router's settings, or not for this computer or port"
@@ -128,7 +128,7 @@ fn reason(code: u16) -> String {
         13 => "it cannot forward from everywhere",
         _ => return format!("result {code}"),
     };
-    said.to_owned()
+    message.to_owned()
 }
 
 impl MapRequest {

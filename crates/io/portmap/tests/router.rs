@@ -50,12 +50,12 @@ const READY: [(&str, &str); 2] = [
     ("enable_natpmp=yes", "Listening for NAT-PMP/PCP traffic on port 5351"),
 ];
 
-struct Place {
+struct Testbed {
     world: World,
     daemon: Option<Process>,
 }
 
-impl Place {
+impl Testbed {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     fn inside(test: &str, outside: &str) -> Option<Self> {
         testing::inside(test).then(|| Self::build(outside))
@@ -145,22 +145,22 @@ fn mapped(events: &Receiver<Event>) -> (Wanted, String, Method, Reach) {
     }
 }
 
-fn maps_by(place: &Place, method: Method) {
-    assert!(place.is_closed_from_outside(), "nothing is mapped yet");
-    let (keeper, events) = place.keep(&[TUNNEL, HOME]);
+fn maps_by(testbed: &Testbed, method: Method) {
+    assert!(testbed.is_closed_from_outside(), "nothing is mapped yet");
+    let (keeper, events) = testbed.keep(&[TUNNEL, HOME]);
     assert_eq!(mapped(&events), (TUNNEL, "11.22.33.44:51820".to_owned(), method, Reach::Public));
     assert_eq!(mapped(&events), (HOME, "11.22.33.44:7274".to_owned(), method, Reach::Public));
-    place.is_reached_from_outside();
+    testbed.is_reached_from_outside();
     drop(keeper);
-    assert!(place.is_closed_from_outside(), "the mappings are taken away");
+    assert!(testbed.is_closed_from_outside(), "the mappings are taken away");
 }
 
 #[test]
 fn maps_ports_by_pcp() {
-    let Some(mut place) = Place::inside("maps_ports_by_pcp", "11.22.33.44") else { return };
-    place.start("enable_natpmp=yes\nenable_upnp=yes\n");
-    maps_by(&place, Method::Pcp);
-    let examined = place.world.within("home", examine).unwrap().unwrap();
+    let Some(mut testbed) = Testbed::inside("maps_ports_by_pcp", "11.22.33.44") else { return };
+    testbed.start("enable_natpmp=yes\nenable_upnp=yes\n");
+    maps_by(&testbed, Method::Pcp);
+    let examined = testbed.world.within("home", examine).unwrap().unwrap();
     let outside = Some("11.22.33.44".parse().unwrap());
     let outcomes: Vec<_> = examined.answers.iter().map(|answer| answer.outcome.clone()).collect();
     assert_eq!(outcomes, [Ok(None), Ok(outside), Ok(outside)]);
@@ -170,17 +170,17 @@ fn maps_ports_by_pcp() {
 #[test]
 fn maps_ports_by_upnp_where_nothing_else_is_spoken() {
     let test = "maps_ports_by_upnp_where_nothing_else_is_spoken";
-    let Some(mut place) = Place::inside(test, "11.22.33.44") else { return };
-    place.start("enable_natpmp=no\nenable_upnp=yes\n");
-    maps_by(&place, Method::Upnp);
+    let Some(mut testbed) = Testbed::inside(test, "11.22.33.44") else { return };
+    testbed.start("enable_natpmp=no\nenable_upnp=yes\n");
+    maps_by(&testbed, Method::Upnp);
 }
 
 #[test]
 fn maps_ports_by_nat_pmp_where_pcp_is_not_spoken() {
     let test = "maps_ports_by_nat_pmp_where_pcp_is_not_spoken";
-    let Some(mut place) = Place::inside(test, "11.22.33.44") else { return };
+    let Some(mut testbed) = Testbed::inside(test, "11.22.33.44") else { return };
     // What speaks PCP is kept from speaking it: the first byte behind UDP's header is the version.
-    place
+    testbed
         .world
         .run(
             "router",
@@ -189,20 +189,20 @@ fn maps_ports_by_nat_pmp_where_pcp_is_not_spoken() {
         )
         .unwrap();
     let rule = ["add", "rule", "inet", "filter", "old", "udp", "dport", "5351", "@th,64,8", "2", "drop"];
-    place.world.run("router", "nft", &rule).unwrap();
-    place.start("enable_natpmp=yes\nenable_upnp=no\n");
-    maps_by(&place, Method::NatPmp);
+    testbed.world.run("router", "nft", &rule).unwrap();
+    testbed.start("enable_natpmp=yes\nenable_upnp=no\n");
+    maps_by(&testbed, Method::NatPmp);
 }
 
 #[test]
 fn a_router_that_restarts_is_asked_again_and_a_silent_one_is_given_up() {
     let test = "a_router_that_restarts_is_asked_again_and_a_silent_one_is_given_up";
-    let Some(mut place) = Place::inside(test, "11.22.33.44") else { return };
+    let Some(mut testbed) = Testbed::inside(test, "11.22.33.44") else { return };
     let began = Instant::now();
-    let examined = place.world.within("home", || {
-        let (says, heard) = channel();
+    let examined = testbed.world.within("home", || {
+        let (says, receiver) = channel();
         thread::spawn(move || says.send(examine()));
-        heard.recv_timeout(PATIENCE)
+        receiver.recv_timeout(PATIENCE)
     });
     let examined = examined.unwrap().expect("it is given up").unwrap();
     println!("given up after {:?}", began.elapsed());
@@ -211,25 +211,26 @@ fn a_router_that_restarts_is_asked_again_and_a_silent_one_is_given_up() {
         assert_eq!(answer.outcome, Err(PortmapError::Silent { router, method: answer.method }));
     }
     assert!(!examined.maps() && examined.advice().unwrap().contains("forward the home's ports"));
-    let (keeper, events) = place.keep(&[TUNNEL]);
+    let (keeper, events) = testbed.keep(&[TUNNEL]);
     match events.recv_timeout(PATIENCE).unwrap() {
         Event::Failed { wanted, reasons } => assert_eq!((wanted, reasons.len()), (TUNNEL, 3), "{reasons:?}"),
         mapped @ Event::Mapped { .. } => panic!("{mapped:?}"),
     }
-    place.start("enable_natpmp=yes\nenable_upnp=yes\n");
+    testbed.start("enable_natpmp=yes\nenable_upnp=yes\n");
     assert_eq!(mapped(&events).1, "11.22.33.44:51820", "it goes on being tried");
     drop(keeper);
 }
 
 #[test]
 fn an_address_shared_by_the_provider_is_named() {
-    let Some(mut place) = Place::inside("an_address_shared_by_the_provider_is_named", "100.64.7.8") else {
+    let Some(mut testbed) = Testbed::inside("an_address_shared_by_the_provider_is_named", "100.64.7.8")
+    else {
         return;
     };
     // A router that says what its address is: NAT-PMP by hand (RFC 6886 §3.2).
-    let router = place.world.within("router", || UdpSocket::bind("192.168.1.1:5351")).unwrap().unwrap();
+    let router = testbed.world.within("router", || UdpSocket::bind("192.168.1.1:5351")).unwrap().unwrap();
     let examined = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| place.world.within("home", examine).unwrap().unwrap());
+        let asking = scope.spawn(|| testbed.world.within("home", examine).unwrap().unwrap());
         let mut question = [0; 1_200];
         loop {
             let (length, from) = router.recv_from(&mut question).unwrap();
@@ -244,14 +245,14 @@ fn an_address_shared_by_the_provider_is_named() {
     drop(router);
 
     // And one that will not say it, nor map anything.
-    place.start("enable_natpmp=yes\nenable_upnp=yes\n");
-    let examined = place.world.within("home", examine).unwrap().unwrap();
+    testbed.start("enable_natpmp=yes\nenable_upnp=yes\n");
+    let examined = testbed.world.within("home", examine).unwrap().unwrap();
     let router = "192.168.1.1".parse().unwrap();
     for (at, method) in [(1, Method::NatPmp), (2, Method::Upnp)] {
         assert_eq!(examined.answers[at].outcome, Err(PortmapError::NoAddress { router, method }));
     }
     assert!(examined.advice().unwrap().contains("carrier-grade NAT"), "{examined:?}");
-    let (_keeper, events) = place.keep(&[TUNNEL]);
+    let (_keeper, events) = testbed.keep(&[TUNNEL]);
     match events.recv_timeout(PATIENCE).unwrap() {
         Event::Failed { reasons, .. } => assert_eq!(reasons.len(), 3, "{reasons:?}"),
         mapped @ Event::Mapped { .. } => panic!("{mapped:?}"),
@@ -260,7 +261,9 @@ fn an_address_shared_by_the_provider_is_named() {
 
 #[test]
 fn without_a_router_there_is_nobody_to_ask() {
-    let Some(place) = Place::inside("without_a_router_there_is_nobody_to_ask", "11.22.33.44") else { return };
-    place.world.run("home", "ip", &["route", "del", "default"]).unwrap();
-    assert_eq!(place.world.within("home", examine).unwrap(), Err(PortmapError::NoRouter));
+    let Some(testbed) = Testbed::inside("without_a_router_there_is_nobody_to_ask", "11.22.33.44") else {
+        return;
+    };
+    testbed.world.run("home", "ip", &["route", "del", "default"]).unwrap();
+    assert_eq!(testbed.world.within("home", examine).unwrap(), Err(PortmapError::NoRouter));
 }

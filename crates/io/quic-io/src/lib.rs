@@ -26,6 +26,6 @@ pub use error::QuicIoError;
 pub use guestright_quinn_control::{Algorithm, Carriage};
 pub use key::{ParseServerKeyError, ServerKey};
 pub use packet::PACKET_BYTES_MIN;
-pub use receiver::{Heard, VoiceReceiver};
+pub use receiver::{ReceivedPacket, VoiceReceiver};
 pub use sender::{Sent, SentReport, Spoken, VoiceSender};
 pub use settings::{Clock, VoiceSettings};

@@ -30,7 +30,7 @@ pub(crate) fn read(packet: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Takes the first whole packet, with its length before it, out of what a stream has brought.
-pub(crate) fn take(stream: &mut Vec<u8>) -> Option<Vec<u8>> {
+pub(crate) fn pop(stream: &mut Vec<u8>) -> Option<Vec<u8>> {
     let length = usize::from(u16::from_be_bytes(*stream.first_chunk()?));
     if stream.len() < 2 + length {
         return None;
@@ -60,7 +60,7 @@ mod tests {
             let (mut buffer, mut numbers) = (Vec::new(), Vec::new());
             for part in stream.chunks(size) {
                 buffer.extend_from_slice(part);
-                while let Some(packet) = take(&mut buffer) {
+                while let Some(packet) = pop(&mut buffer) {
                     numbers.push(read(&packet));
                 }
             }

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 /// Calls that are listened to at once.
 const CALLS_MAX: usize = 10_000;
 /// Voice packets that are written down.
-const HEARD_MAX: usize = 50_000_000;
+const RECEIVED_MAX: usize = 50_000_000;
 /// How long callers have to hang up themselves when the receiver is about to.
 const GRACE: Duration = Duration::from_secs(1);
 /// Voice packets between a call's task and the one that writes them down.
@@ -28,7 +28,7 @@ const WAITING_MAX: usize = 4_096;
 
 /// A voice packet that was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Heard {
+pub struct ReceivedPacket {
     pub call: u32,
     /// Which packet of it.
     pub number: u32,
@@ -75,17 +75,17 @@ impl VoiceReceiver {
     }
 
     /// Listens until `end`, then hangs up: at once if all callers have, otherwise a second later. Gives what was heard, in the order in which it was.
-    pub async fn run(self, end: impl Future<Output = ()>) -> Vec<Heard> {
+    pub async fn run(self, end: impl Future<Output = ()>) -> Vec<ReceivedPacket> {
         let mut end = pin!(end);
         let mut calls = JoinSet::new();
         let (to_notes, mut notes) = mpsc::channel(WAITING_MAX);
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         loop {
             tokio::select! {
                 () = &mut end => break,
                 Some(note) = notes.recv() => {
-                    if heard.len() < HEARD_MAX {
-                        heard.push(note);
+                    if received.len() < RECEIVED_MAX {
+                        received.push(note);
                     }
                 }
                 Some(_) = calls.join_next() => {}
@@ -104,7 +104,7 @@ impl VoiceReceiver {
         loop {
             tokio::select! {
                 () = &mut grace => break,
-                Some(note) = notes.recv(), if heard.len() < HEARD_MAX => heard.push(note),
+                Some(note) = notes.recv(), if received.len() < RECEIVED_MAX => received.push(note),
                 call = calls.join_next() => {
                     if call.is_none() {
                         break;
@@ -114,12 +114,12 @@ impl VoiceReceiver {
         }
         self.endpoint.close(VarInt::from_u32(0), b"");
         calls.shutdown().await;
-        while heard.len() < HEARD_MAX
+        while received.len() < RECEIVED_MAX
             && let Ok(note) = notes.try_recv()
         {
-            heard.push(note);
+            received.push(note);
         }
-        heard
+        received
     }
 }
 
@@ -136,7 +136,7 @@ impl std::fmt::Debug for VoiceReceiver {
 #[derive(Clone)]
 struct Ear {
     clock: Clock,
-    to_notes: mpsc::Sender<Heard>,
+    to_notes: mpsc::Sender<ReceivedPacket>,
 }
 
 impl Ear {
@@ -145,7 +145,7 @@ impl Ear {
         let at = (self.clock)();
         if let Some((call, number)) = packet::read(packet) {
             // An error is that the receiver has stopped listening.
-            let _ = self.to_notes.send(Heard { call, number, at }).await;
+            let _ = self.to_notes.send(ReceivedPacket { call, number, at }).await;
         }
     }
 }
@@ -173,7 +173,7 @@ async fn one_stream(connection: &Connection, ear: &Ear) -> Result<(), Connection
     let mut buffer = Vec::new();
     while let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await {
         buffer.extend_from_slice(&chunk.bytes);
-        while let Some(packet) = packet::take(&mut buffer) {
+        while let Some(packet) = packet::pop(&mut buffer) {
             ear.hear(&packet).await;
         }
     }

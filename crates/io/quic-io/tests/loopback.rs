@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use guestright_quic_io::{
-    Algorithm, Carriage, Clock, Heard, QuicIoError, SentReport, ServerKey, Spoken, VoiceReceiver,
+    Algorithm, Carriage, Clock, QuicIoError, ReceivedPacket, SentReport, ServerKey, Spoken, VoiceReceiver,
     VoiceSender, VoiceSettings,
 };
 use guestright_units::Time;
@@ -36,23 +36,23 @@ struct Listening {
     key: ServerKey,
     /// To be told when it is to end.
     hang_up: oneshot::Sender<()>,
-    heard: JoinHandle<Vec<Heard>>,
+    received: JoinHandle<Vec<ReceivedPacket>>,
 }
 
 fn listen(settings: &VoiceSettings, clock: &Clock) -> Listening {
     let receiver = VoiceReceiver::new(socket(), settings, Arc::clone(clock)).unwrap();
     let (peer, key) = (receiver.local_addr().unwrap(), receiver.key());
     let (hang_up, over) = oneshot::channel::<()>();
-    let heard = tokio::spawn(receiver.run(async {
+    let received = tokio::spawn(receiver.run(async {
         over.await.unwrap();
     }));
-    Listening { peer, key, hang_up, heard }
+    Listening { peer, key, hang_up, received }
 }
 
 /// Two calls at once to one receiver.
-async fn calls(settings: VoiceSettings, count: u32) -> (Vec<SentReport>, Vec<Heard>) {
+async fn calls(settings: VoiceSettings, count: u32) -> (Vec<SentReport>, Vec<ReceivedPacket>) {
     let clock = clock();
-    let Listening { peer, key, hang_up, heard: listening } = listen(&settings, &clock);
+    let Listening { peer, key, hang_up, received: listening } = listen(&settings, &clock);
     let mut speaking = Vec::new();
     for call in 0..2 {
         let clock = Arc::clone(&clock);
@@ -79,7 +79,7 @@ fn everything_that_is_sent_is_heard_once_with_every_carriage() {
         // So many may wait that nothing is thrown away on a slow machine.
         let settings =
             VoiceSettings { send_buffer: 1_000, ..VoiceSettings::call(carriage, Algorithm::QuinnNewReno) };
-        let (reports, heard) = runtime().block_on(calls(settings, 150));
+        let (reports, received) = runtime().block_on(calls(settings, 150));
         for (call, report) in (0..).zip(&reports) {
             assert_eq!(
                 (report.lost.as_deref(), report.thrown_away, report.too_large),
@@ -92,7 +92,7 @@ fn everything_that_is_sent_is_heard_once_with_every_carriage() {
             );
             assert!(report.sent.iter().all(|sent| sent.spoken_at <= sent.at));
             let numbers: Vec<u32> =
-                heard.iter().filter(|heard| heard.call == call).map(|heard| heard.number).collect();
+                received.iter().filter(|packet| packet.call == call).map(|packet| packet.number).collect();
             let distinct: BTreeSet<u32> = numbers.iter().copied().collect();
             assert_eq!(distinct.len(), numbers.len(), "{carriage:?}: nothing twice");
             match carriage {
@@ -101,12 +101,12 @@ fn everything_that_is_sent_is_heard_once_with_every_carriage() {
                 Carriage::Stream => assert_eq!(numbers, (0..150).collect::<Vec<_>>(), "in order"),
                 Carriage::StreamPerPacket => assert_eq!(numbers.len(), 150),
             }
-            for heard in heard.iter().filter(|heard| heard.call == call) {
-                let sent = report.sent[usize::try_from(heard.number).unwrap()];
-                assert!(sent.at <= heard.at, "one clock: {sent:?}, {heard:?}");
+            for packet in received.iter().filter(|packet| packet.call == call) {
+                let sent = report.sent[usize::try_from(packet.number).unwrap()];
+                assert!(sent.at <= packet.at, "one clock: {sent:?}, {packet:?}");
             }
         }
-        assert!(heard.is_sorted_by_key(|heard| heard.at));
+        assert!(received.is_sorted_by_key(|packet| packet.at));
     }
 }
 
@@ -115,12 +115,12 @@ fn every_congestion_control_carries_a_call() {
     for algorithm in Algorithm::ALL {
         let settings =
             VoiceSettings { send_buffer: 1_000, ..VoiceSettings::call(Carriage::Stream, algorithm) };
-        let (reports, heard) = runtime().block_on(calls(settings, 40));
+        let (reports, received) = runtime().block_on(calls(settings, 40));
         assert!(
             reports.iter().all(|report| report.lost.is_none() && report.sent.len() == 40),
             "{algorithm:?}"
         );
-        assert_eq!(heard.len(), 80, "{algorithm:?}");
+        assert_eq!(received.len(), 80, "{algorithm:?}");
     }
 }
 
@@ -129,9 +129,9 @@ fn the_oldest_is_thrown_away_where_too_much_waits() {
     // 64 kB at once, a window of 12 kB, and room for ten packets to wait.
     let settings =
         VoiceSettings { send_buffer: 10, ..VoiceSettings::call(Carriage::Stream, Algorithm::Reno) };
-    let (report, heard) = runtime().block_on(async {
+    let (report, received) = runtime().block_on(async {
         let clock = clock();
-        let Listening { peer, key, hang_up, heard: listening } = listen(&settings, &clock);
+        let Listening { peer, key, hang_up, received: listening } = listen(&settings, &clock);
         let sender =
             VoiceSender::connect(socket(), peer, key, &settings, Arc::clone(&clock), 0).await.unwrap();
         let spoken: Vec<Spoken> = (0..400).map(|number| Spoken { at: Time(0), number, bytes: 160 }).collect();
@@ -140,7 +140,7 @@ fn the_oldest_is_thrown_away_where_too_much_waits() {
         (report, listening.await.unwrap())
     });
     assert_eq!(report.thrown_away, 390, "all were spoken before anything could be sent");
-    let numbers: Vec<u32> = heard.iter().map(|heard| heard.number).collect();
+    let numbers: Vec<u32> = received.iter().map(|packet| packet.number).collect();
     assert_eq!(numbers, (390..400).collect::<Vec<_>>());
     assert_eq!(report.sent.len(), 10);
 }
@@ -150,7 +150,7 @@ fn nobody_else_is_spoken_to() {
     let settings = VoiceSettings::call(Carriage::Datagrams, Algorithm::Reno);
     let error = runtime().block_on(async {
         let clock = clock();
-        let Listening { peer, key: mut other, hang_up, heard: listening } = listen(&settings, &clock);
+        let Listening { peer, key: mut other, hang_up, received: listening } = listen(&settings, &clock);
         other.0[0] ^= 1;
         let error = VoiceSender::connect(socket(), peer, other, &settings, clock, 0).await.unwrap_err();
         hang_up.send(()).unwrap();
@@ -179,7 +179,7 @@ fn a_call_whose_receiver_goes_away_says_so() {
     let settings = VoiceSettings::call(Carriage::Datagrams, Algorithm::Reno);
     let report = runtime().block_on(async {
         let clock = clock();
-        let Listening { peer, key, hang_up, heard: listening } = listen(&settings, &clock);
+        let Listening { peer, key, hang_up, received: listening } = listen(&settings, &clock);
         let sender =
             VoiceSender::connect(socket(), peer, key, &settings, Arc::clone(&clock), 0).await.unwrap();
         // An hour of speech.

@@ -129,7 +129,7 @@ fn one_line(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place() -> (tempfile::TempDir, PathBuf) {
+    fn temp_path() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plan/partial.jsonl");
         (folder, path)
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_was_added_is_there_when_it_is_opened_again() {
-        let (_folder, path) = place();
+        let (_folder, path) = temp_path();
         let (mut journal, empty) = Journal::open(&path).unwrap();
         assert_eq!(empty, Kept::default());
         journal.begin("head").unwrap();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn wherever_it_is_cut_off_whole_lines_remain() {
-        let (_folder, path) = place();
+        let (_folder, path) = temp_path();
         let (mut journal, _) = Journal::open(&path).unwrap();
         journal.begin("head").unwrap();
         ["één", "two"].iter().for_each(|line| journal.add(line).unwrap());
@@ -195,14 +195,14 @@ mod tests {
 
     #[test]
     fn what_is_no_text_ends_it() {
-        let (_folder, path) = place();
+        let (_folder, path) = temp_path();
         file::write(&path, b"head\none\ntw\xff\xff\nthree\n").unwrap();
         assert_eq!(Journal::open(&path).unwrap().1, kept("head", &["one"]));
     }
 
     #[test]
     fn two_programs_do_not_write_to_one_journal() {
-        let (_folder, path) = place();
+        let (_folder, path) = temp_path();
         let first = Journal::open(&path).unwrap();
         assert_eq!(Journal::open(&path).unwrap_err(), ResultsError::Busy { path: path.clone() });
         first.0.remove().unwrap();

@@ -79,8 +79,8 @@ mod tests {
     }
 
     fn dark(picture: &Pixmap, (left, top): (u32, u32), (right, bottom): (u32, u32)) -> usize {
-        let places = (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y)));
-        places.filter(|(x, y)| picture.pixel(*x, *y).unwrap().red() < 128).count()
+        let points = (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y)));
+        points.filter(|(x, y)| picture.pixel(*x, *y).unwrap().red() < 128).count()
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Shared {
             match listener.accept().await {
                 Ok((stream, from)) => {
                     if self.has_room(from.ip()) {
-                        self.take(stream, from);
+                        self.accept(stream, from);
                     }
                 }
                 Err(error) => {
@@ -147,7 +147,7 @@ impl Shared {
     }
 
     /// Serves a connection.
-    fn take(self: &Arc<Self>, stream: TcpStream, from: SocketAddr) {
+    fn accept(self: &Arc<Self>, stream: TcpStream, from: SocketAddr) {
         let (sender, messages) = mpsc::channel(OUTPUTS_MAX);
         let number = self.note(from, sender);
         let this = Arc::clone(self);

@@ -12,25 +12,25 @@ use tokio::sync::mpsc::Receiver;
 const OPTIONS: &[u8] = b"OPTIONS sip:a SIP/2.0\r\nContent-Length: 2\r\n\r\nhi";
 
 async fn open() -> (Telephones, Receiver<Incoming>, SocketAddr) {
-    let (telephones, heard) = Telephones::open("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (telephones, incoming) = Telephones::open("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = telephones.address();
-    (telephones, heard, address)
+    (telephones, incoming, address)
 }
 
 /// Nothing waits for it unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn next(heard: &mut Receiver<Incoming>) -> Incoming {
-    tokio::time::timeout(PATIENCE, heard.recv()).await.unwrap().unwrap()
+async fn next(incoming: &mut Receiver<Incoming>) -> Incoming {
+    tokio::time::timeout(PATIENCE, incoming.recv()).await.unwrap().unwrap()
 }
 
 #[tokio::test]
 async fn datagrams_come_and_go() {
-    let (telephones, mut heard, address) = open().await;
+    let (telephones, mut incoming, address) = open().await;
     let phone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let peer = Peer::Udp(phone.local_addr().unwrap());
     phone.send_to(OPTIONS, address).await.unwrap();
-    assert_eq!(next(&mut heard).await, Incoming::Message(peer, OPTIONS.to_vec()));
+    assert_eq!(next(&mut incoming).await, Incoming::Message(peer, OPTIONS.to_vec()));
     telephones.send(peer, b"SIP/2.0 200 OK\r\n\r\n".to_vec());
     let mut buffer = [0; 100];
     let (length, from) = phone.recv_from(&mut buffer).await.unwrap();
@@ -39,7 +39,7 @@ async fn datagrams_come_and_go() {
 
 #[tokio::test]
 async fn a_stream_is_cut_into_messages_however_it_arrives() {
-    let (telephones, mut heard, address) = open().await;
+    let (telephones, mut incoming, address) = open().await;
     let mut phone = TcpStream::connect(address).await.unwrap();
     let peer = Peer::Tcp(phone.local_addr().unwrap());
     let bytes = [OPTIONS, b"\r\n\r\n", OPTIONS].concat();
@@ -49,7 +49,7 @@ async fn a_stream_is_cut_into_messages_however_it_arrives() {
     }
     let mut got = Vec::new();
     while got.len() < bytes.len() {
-        let Incoming::Message(from, message) = next(&mut heard).await else { panic!("it has hung up") };
+        let Incoming::Message(from, message) = next(&mut incoming).await else { panic!("it has hung up") };
         assert_eq!(from, peer);
         got.extend(message);
     }
@@ -59,12 +59,12 @@ async fn a_stream_is_cut_into_messages_however_it_arrives() {
     phone.read_exact(&mut buffer).await.unwrap();
     assert_eq!(&buffer, b"over the same");
     drop(phone);
-    assert_eq!(next(&mut heard).await, Incoming::Gone(peer));
+    assert_eq!(next(&mut incoming).await, Incoming::Gone(peer));
 }
 
 #[tokio::test]
-async fn a_telephone_is_called_over_tcp_and_its_absence_is_heard() {
-    let (telephones, mut heard, _) = open().await;
+async fn a_telephone_is_called_over_tcp_and_its_absence_is_reported() {
+    let (telephones, mut incoming, _) = open().await;
     let phone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = phone.local_addr().unwrap();
     telephones.send(Peer::Tcp(at), b"one".to_vec());
@@ -74,18 +74,18 @@ async fn a_telephone_is_called_over_tcp_and_its_absence_is_heard() {
     stream.read_exact(&mut buffer).await.unwrap();
     assert_eq!(&buffer, b"onetwo");
     drop((stream, phone));
-    assert_eq!(next(&mut heard).await, Incoming::Gone(Peer::Tcp(at)));
+    assert_eq!(next(&mut incoming).await, Incoming::Gone(Peer::Tcp(at)));
     telephones.send(Peer::Tcp(at), b"three".to_vec());
-    assert_eq!(next(&mut heard).await, Incoming::Gone(Peer::Tcp(at)));
+    assert_eq!(next(&mut incoming).await, Incoming::Gone(Peer::Tcp(at)));
 }
 
 #[tokio::test]
 async fn rubbish_and_too_many_cost_connections_only() {
-    let (_telephones, mut heard, address) = open().await;
+    let (_telephones, mut incoming, address) = open().await;
     let mut phone = TcpStream::connect(address).await.unwrap();
     let peer = Peer::Tcp(phone.local_addr().unwrap());
     phone.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-    assert_eq!(next(&mut heard).await, Incoming::Gone(peer));
+    assert_eq!(next(&mut incoming).await, Incoming::Gone(peer));
     let mut phones = Vec::new();
     for _ in 0..9 {
         phones.push(TcpStream::connect(address).await.unwrap());
@@ -95,5 +95,5 @@ async fn rubbish_and_too_many_cost_connections_only() {
     let closed = tokio::time::timeout(PATIENCE, phones[8].read(&mut buffer)).await.unwrap();
     assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
     phones[0].write_all(OPTIONS).await.unwrap();
-    assert!(matches!(next(&mut heard).await, Incoming::Message(..)));
+    assert!(matches!(next(&mut incoming).await, Incoming::Message(..)));
 }

@@ -128,7 +128,7 @@ pub(crate) type Opening = Pin<Box<dyn Future<Output = std::io::Result<Box<dyn St
 /// How to make a link.
 pub(crate) struct Link {
     /// What it leads to, for messages.
-    pub(crate) place: String,
+    pub(crate) target: String,
     pub(crate) open: Box<dyn Fn() -> Opening + Send + Sync>,
     pub(crate) machine: Box<dyn Fn(Time) -> Box<dyn Machine> + Send + Sync>,
     /// How long a message may take.
@@ -208,8 +208,8 @@ impl Driver {
             let end = match (self.link.open)().await {
                 Ok(stream) => self.drive(stream).await,
                 Err(error) => {
-                    let (place, problem) = (self.link.place.clone(), error.to_string());
-                    (SmsLinkError::Unreachable { place, problem }, false)
+                    let (target, problem) = (self.link.target.clone(), error.to_string());
+                    (SmsLinkError::Unreachable { target, problem }, false)
                 }
             };
             let (reason, was_ready) = end;
@@ -244,7 +244,7 @@ impl Driver {
                         ready = true;
                         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) =
                             "it is slow".to_owned();
-                        tracing::info!(place = self.link.place, what, "short messages can be sent");
+                        tracing::info!(place = self.link.target, what, "short messages can be sent");
                     }
                     Event::Sent(number) => answer(&mut waiting, number, Ok(())),
                     Event::Failed(number, error) => answer(&mut waiting, number, Err(error)),

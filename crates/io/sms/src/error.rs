@@ -6,8 +6,8 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SmsLinkError {
     /// The gateway or the modem cannot be reached.
-    #[error("{place} cannot be reached: {problem}")]
-    Unreachable { place: String, problem: String },
+    #[error("{target} cannot be reached: {problem}")]
+    Unreachable { target: String, problem: String },
     /// It did not answer.
     #[error("there was no answer to {0} in time")]
     Silent(&'static str),

@@ -15,7 +15,7 @@ const GONE: &str = "short messages are switched off";
 
 /// What a courier may say to the program around it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
+pub enum FinderEvent {
     /// Somebody has asked and was answered.
     Answered,
     /// A question carried this record of the one who asks.
@@ -47,11 +47,11 @@ impl SmsFinder {
         courier: Courier,
         sms: Arc<dyn Sms>,
         chance: impl Fn() -> u32 + Send + Sync + 'static,
-        heard: Option<mpsc::Sender<Heard>>,
+        events: Option<mpsc::Sender<FinderEvent>>,
     ) -> Self {
         let (orders, orders_in) = mpsc::channel(ORDERS_MAX);
         let (failures, failed) = mpsc::channel(ORDERS_MAX);
-        let looped = Loop { courier, sms, own: None, waiting: BTreeMap::new(), heard, failures };
+        let looped = Loop { courier, sms, own: None, waiting: BTreeMap::new(), events, failures };
         let task = tokio::spawn(looped.run(orders_in, failed));
         Self { orders, chance: Box::new(chance), task }
     }
@@ -113,7 +113,7 @@ struct Loop {
     sms: Arc<dyn Sms>,
     own: Option<Record>,
     waiting: BTreeMap<Search, oneshot::Sender<Result<Record, FindError>>>,
-    heard: Option<mpsc::Sender<Heard>>,
+    events: Option<mpsc::Sender<FinderEvent>>,
     failures: mpsc::Sender<(OutgoingId, String)>,
 }
 
@@ -132,7 +132,7 @@ impl Loop {
                 self.hear(event);
             }
             tokio::select! {
-                Some(order) = orders.recv() => self.take(order),
+                Some(order) = orders.recv() => self.handle_order(order),
                 Some((id, reason)) = failed.recv() => self.courier.handle_send_failed(id, &reason),
                 Received { from, user_data } = sms.receive() => match from {
                     Some(from) => self.courier.handle_message(&from, &user_data, now()),
@@ -143,7 +143,7 @@ impl Loop {
         }
     }
 
-    fn take(&mut self, order: Order) {
+    fn handle_order(&mut self, order: Order) {
         match order {
             Order::Find(contact, caller, chance, answer) => {
                 let caller = caller.as_deref().or(self.own.as_ref());
@@ -186,9 +186,9 @@ impl Loop {
         let (search, end) = match event {
             Event::Found { search, record } => (search, Ok(*record)),
             Event::NotFound { search, reason } => (search, Err(reason)),
-            Event::Answered(_) => return self.tell(Heard::Answered),
-            Event::Learned(record) => return self.tell(Heard::Learned(record)),
-            Event::Refused(kind, reason) => return self.tell(Heard::Refused(kind, reason)),
+            Event::Answered(_) => return self.notify(FinderEvent::Answered),
+            Event::Learned(record) => return self.notify(FinderEvent::Learned(record)),
+            Event::Refused(kind, reason) => return self.notify(FinderEvent::Refused(kind, reason)),
         };
         if let Some(answer) = self.waiting.remove(&search) {
             // Who asked may have gone.
@@ -196,8 +196,8 @@ impl Loop {
         }
     }
 
-    fn tell(&self, heard: Heard) {
-        if let Some(listener) = &self.heard {
+    fn notify(&self, heard: FinderEvent) {
+        if let Some(listener) = &self.events {
             // A listener that is slow, or gone, misses something.
             let _ = listener.try_send(heard);
         }

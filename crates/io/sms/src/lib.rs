@@ -24,6 +24,6 @@ pub mod smpp;
 
 pub use drive::{Event, Machine, Received, Receiving, Sending, Sms, ToSend};
 pub use error::SmsLinkError;
-pub use finder::{Heard, SmsFinder};
+pub use finder::{FinderEvent, SmsFinder};
 pub use modem::{Modem, ModemSettings};
 pub use smpp::{Smpp, SmppSettings};

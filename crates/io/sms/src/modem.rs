@@ -68,9 +68,9 @@ impl Modem {
     /// Begins to open the line. Has to be called inside a tokio runtime.
     pub fn start(settings: &ModemSettings) -> Self {
         let (device, speed, config) = (settings.device.clone(), settings.speed, settings.config());
-        let place = format!("the modem {}", device.display());
+        let target = format!("the modem {}", device.display());
         let link = Link {
-            place,
+            target,
             open: Box::new(move || {
                 let opened = Port::open(&device, speed).map(|port| Box::new(port) as Box<dyn Stream>);
                 Box::pin(std::future::ready(opened))

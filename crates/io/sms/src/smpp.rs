@@ -74,10 +74,10 @@ impl Smpp {
     /// Begins to make the link. Has to be called inside a tokio runtime.
     pub fn start(settings: &SmppSettings) -> Self {
         let (server, config) = (settings.server.clone(), settings.config());
-        let place = format!("the SMPP gateway {server}");
+        let target = format!("the SMPP gateway {server}");
         let connect = settings.answer_max;
         let link = Link {
-            place,
+            target,
             open: Box::new(move || {
                 let server = server.clone();
                 Box::pin(async move {

@@ -33,16 +33,16 @@ fn judge(packets: &[Vec<u8>], head: &str, how: &[&str]) -> String {
     assert!(packer.wait().unwrap().success());
     let user = "uat:user_dlts:\"User 0 (DLT=147)\",\"gsm_sms\",\"0\",\"\",\"0\",\"\"";
     let output = Command::new("tshark").arg("-r").arg(&capture).args(["-o", user, "-V"]).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let dissected = String::from_utf8(output.stdout).unwrap();
     for trouble in ["Malformed", "Expert Info (Error", "Expert Info (Warning"] {
-        assert!(!said.contains(trouble), "{said}");
+        assert!(!dissected.contains(trouble), "{dissected}");
     }
-    said
+    dissected
 }
 
-fn has(said: &str, lines: &[&str]) {
+fn has(dissected: &str, lines: &[&str]) {
     for line in lines {
-        assert!(said.contains(line), "{line:?} is missing:\n{said}");
+        assert!(dissected.contains(line), "{line:?} is missing:\n{dissected}");
     }
 }
 
@@ -57,9 +57,9 @@ fn what_a_modem_is_told_and_tells() {
         let validity = Some(relative_validity(600));
         Submit { to: Party::Number(number.clone()), validity, user_data }.emit().unwrap()
     };
-    let said = judge(&parts().into_iter().map(submit).collect::<Vec<_>>(), "I\n", &["-D", "-l", "147"]);
+    let dissected = judge(&parts().into_iter().map(submit).collect::<Vec<_>>(), "I\n", &["-D", "-l", "147"]);
     has(
-        &said,
+        &dissected,
         &[
             "SMS-SUBMIT",
             "TP-Destination-Address - (12025550177)",
@@ -78,9 +78,9 @@ fn what_a_modem_is_told_and_tells() {
         let from = Party::Number(number.clone());
         Deliver { from, coding: 4, stamp, has_header: true, length, user_data }.emit().unwrap()
     };
-    let said = judge(&parts().into_iter().map(deliver).collect::<Vec<_>>(), "O\n", &["-D", "-l", "147"]);
-    has(&said, &["SMS-DELIVER", "Year: 26", "Month: 11", "Day: 21", "Hour: 6", "Minutes: 15"]);
-    has(&said, &["Timezone: GMT - 5 hours 0 minutes", "Message part number: 2"]);
+    let dissected = judge(&parts().into_iter().map(deliver).collect::<Vec<_>>(), "O\n", &["-D", "-l", "147"]);
+    has(&dissected, &["SMS-DELIVER", "Year: 26", "Month: 11", "Day: 21", "Hour: 6", "Minutes: 15"]);
+    has(&dissected, &["Timezone: GMT - 5 hours 0 minutes", "Message part number: 2"]);
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn what_a_gateway_is_told() {
     }
     let sent: Vec<_> = std::iter::from_fn(|| session.poll_transmit()).collect();
     assert_eq!(sent.len(), 4);
-    let said = judge(&sent, "", &["-T", "40000,2775"]);
+    let dissected = judge(&sent, "", &["-T", "40000,2775"]);
     has(
-        &said,
+        &dissected,
         &[
             "Command: Bind_transceiver",
             "System ID: home",

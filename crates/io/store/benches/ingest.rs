@@ -129,12 +129,12 @@ fn verify_and_store(store: Store, receipts: &[Vec<u8>], certificates: &Certifica
 fn verify_on_workers(
     receipts: &[Vec<u8>],
     certificates: &Certificates,
-    take: impl Fn(Vec<(Receipt, Certificate)>) + Sync,
+    consume: impl Fn(Vec<(Receipt, Certificate)>) + Sync,
 ) {
     let share = receipts.len().div_ceil(WORKERS);
     thread::scope(|scope| {
         for part in receipts.chunks(share) {
-            scope.spawn(|| part.chunks(GROUP).for_each(|group| take(check(group, certificates))));
+            scope.spawn(|| part.chunks(GROUP).for_each(|group| consume(check(group, certificates))));
         }
     });
 }

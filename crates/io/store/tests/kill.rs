@@ -37,9 +37,9 @@ fn every_acknowledged_receipt_survives_a_hundred_kills() {
         std::fs::write(directory.path().join("receipts"), bytes).unwrap();
         // From before the store is open to nearly everything, never the same.
         let reads = round * 97 % (PER_ROUND - 20);
-        let told = run_and_kill(directory.path(), round, reads);
+        let reported = run_and_kill(directory.path(), round, reads);
         let mut touched = Vec::new();
-        for number in &told {
+        for number in &reported {
             let receipt = &share[*number].0;
             let known = acknowledged.entry(receipt.session()).or_default();
             *known = receipt.weight().max(*known);
@@ -51,11 +51,14 @@ fn every_acknowledged_receipt_survives_a_hundred_kills() {
         let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
         for session in &touched {
             let kept = store.get(session).unwrap().map(|receipt| receipt.weight());
-            let told = acknowledged[session];
-            assert!(kept >= Some(told), "round {round}: {session:?} has {kept:?}, acknowledged {told:?}");
+            let expected = acknowledged[session];
+            assert!(
+                kept >= Some(expected),
+                "round {round}: {session:?} has {kept:?}, acknowledged {expected:?}"
+            );
         }
         assert_eq!(store.integrity_check(), Ok(()), "round {round}");
-        in_flight += usize::from(told.len() < PER_ROUND);
+        in_flight += usize::from(reported.len() < PER_ROUND);
     }
     assert!(acknowledged.len() > 2_000, "only {} sessions were acknowledged", acknowledged.len());
     assert!(in_flight > ROUNDS / 2, "only {in_flight} children were killed at work");
@@ -114,11 +117,11 @@ fn run_and_kill(directory: &Path, round: usize, reads: usize) -> Vec<usize> {
         .spawn()
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut killed = false;
     let mut line = String::new();
     loop {
-        if !killed && told.len() >= reads {
+        if !killed && reported.len() >= reads {
             child.kill().unwrap(); // SIGKILL.
             killed = true;
         }
@@ -128,11 +131,11 @@ fn run_and_kill(directory: &Path, round: usize, reads: usize) -> Vec<usize> {
         }
         // The last line may be cut off: then it was not said.
         let number = line.strip_suffix('\n').and_then(|line| line.split("acknowledged ").nth(1));
-        told.extend(number.map(|number| number.parse::<usize>().unwrap()));
+        reported.extend(number.map(|number| number.parse::<usize>().unwrap()));
     }
     let status = child.wait().unwrap();
     assert!(killed && !status.success(), "round {round}: the child ended by itself: {status}");
-    told
+    reported
 }
 
 /// Two of three receipts raise a session of an earlier round or of this one.

@@ -47,7 +47,7 @@ impl Gateway {
     pub fn start(settings: Settings) -> Result<Self, StrongswanError> {
         settings.check()?;
         let (orders, received) = channel();
-        let (said, started) = channel();
+        let (result_sender, started) = channel();
         let own = orders.clone();
         // The kernel ends the programs when the thread that started them ends, so it is this one.
         let work = move || {
@@ -56,7 +56,7 @@ impl Gateway {
                 Ok(keeper) => (Some(keeper), Ok(())),
                 Err(error) => (None, Err(error)),
             };
-            if said.send(outcome).is_ok()
+            if result_sender.send(outcome).is_ok()
                 && let Some(keeper) = keeper
             {
                 keeper.run(&received);

@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         Some(element)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], MessageError> {
+    fn read(&mut self, length: usize) -> Result<&'a [u8], MessageError> {
         let end = self.at.saturating_add(length);
         let taken = self.bytes.get(self.at..end).ok_or(MessageError::Truncated { at: self.bytes.len() })?;
         self.at = end;
@@ -252,16 +252,16 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self) -> Result<String, MessageError> {
-        let length = usize::from(self.take(1)?[0]);
+        let length = usize::from(self.read(1)?[0]);
         let at = self.at;
-        let name = std::str::from_utf8(self.take(length)?).map_err(|_| MessageError::Name { at })?;
+        let name = std::str::from_utf8(self.read(length)?).map_err(|_| MessageError::Name { at })?;
         Ok(name.to_owned())
     }
 
     fn value(&mut self) -> Result<Vec<u8>, MessageError> {
-        let length = self.take(2)?;
+        let length = self.read(2)?;
         let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
-        Ok(self.take(length)?.to_vec())
+        Ok(self.read(length)?.to_vec())
     }
 
     fn list(&mut self) -> Result<Vec<Vec<u8>>, MessageError> {

@@ -37,7 +37,7 @@ impl Installation {
     /// # Errors
     /// There is no charon, or it cannot be driven.
     pub fn find() -> Result<Self, StrongswanError> {
-        let first = |places: [&str; 5]| places.into_iter().map(PathBuf::from).find(|path| path.exists());
+        let first = |paths: [&str; 5]| paths.into_iter().map(PathBuf::from).find(|path| path.exists());
         let missing = |what: &str, package| StrongswanError::Missing { what: what.to_owned(), package };
         let charon = first(CHARON).ok_or_else(|| missing("charon (strongSwan)", "strongswan-charon"))?;
         let plugins = first(PLUGINS).ok_or_else(|| missing("strongSwan's plugins", "libstrongswan"))?;
@@ -92,7 +92,8 @@ pub fn why_no_ppp() -> Option<&'static str> {
 /// The first place on the search path that has `program`.
 pub(crate) fn find_program(program: &str, package: &'static str) -> Result<PathBuf, StrongswanError> {
     let path = search_path();
-    let found = std::env::split_paths(&path).map(|place| place.join(program)).find(|path| is_file(path));
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| is_file(path));
     found.ok_or_else(|| StrongswanError::Missing { what: format!("`{program}`"), package })
 }
 

@@ -4,7 +4,7 @@ use super::clock::TickRate;
 use super::listener::Gap;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Counts, Output, Sound};
-use guestright_voice::srtp::{Place, Window};
+use guestright_voice::srtp::{IndexState, Window};
 use std::collections::BTreeMap;
 
 /// Packets that are held at most, whatever the round trip.
@@ -106,12 +106,12 @@ impl Buffer {
     /// A packet's place is asked for when the clock shows `clock`; it may be `reach` ahead of it, and its own length.
     pub fn insert(&mut self, packet: &Packet<'_>, clock: u64, reach: u64) -> Verdict {
         self.counts.received += 1;
-        if self.seen.place(packet.number) == Place::Used || self.held.contains_key(&packet.timestamp) {
+        if self.seen.state(packet.number) == IndexState::Used || self.held.contains_key(&packet.timestamp) {
             self.counts.duplicates += 1;
             return Verdict::Duplicate;
         }
         self.counts.reordered += u64::from(self.seen.highest().is_some_and(|it| packet.number < it));
-        if self.seen.place(packet.number) == Place::Fresh {
+        if self.seen.state(packet.number) == IndexState::Fresh {
             self.seen.accept(packet.number);
         }
         if packet.timestamp < clock.max(self.floor) {

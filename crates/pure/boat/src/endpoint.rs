@@ -10,7 +10,7 @@ pub use config::{Config, Masking, Timing};
 use super::{Introduced, Opening, SealError};
 use guestright_units::{Seed, Time};
 use guestright_voice::playout::{Output, Sound};
-use guestright_voice::session::{Frame, Heard};
+use guestright_voice::session::{Frame, ReceivedPacket};
 use guestright_voice::tool::{Connected, Ending, Event, Summary, Tool, ToolError, Transmit};
 use line::Line;
 use rand::SeedableRng as _;
@@ -38,7 +38,7 @@ pub struct Boat {
     /// Nothing is sent when the call is over, but what says so.
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<ReceivedPacket>,
     counts: Sums,
 }
 
@@ -71,7 +71,7 @@ impl Boat {
             is_over: false,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             counts: Sums::default(),
         };
         boat.drain(now);
@@ -118,8 +118,8 @@ impl Boat {
             self.counts.wire_bytes += transmit.bytes.len() as u64;
             push(&mut self.transmits, transmit);
         }
-        while let Some(heard) = line.poll_heard() {
-            push(&mut self.heard, heard);
+        while let Some(received) = line.poll_received() {
+            push(&mut self.received, received);
         }
         if let Some(ending) = line.poll_ending()
             && !self.is_over
@@ -244,8 +244,8 @@ impl Tool for Boat {
         self.events.pop_front()
     }
 
-    fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     fn is_ready(&self) -> bool {
@@ -261,7 +261,7 @@ impl Tool for Boat {
             return;
         }
         if let Some(line) = &mut self.line {
-            line.say_goodbye(now);
+            line.send_goodbye(now);
         }
         self.drain(now);
         self.is_over = true;

@@ -186,8 +186,8 @@ impl Listener {
 
     /// A timestamp of the talker's, unwrapped near the clock.
     #[must_use]
-    pub fn place(&self, timestamp: u32) -> u64 {
-        self.wide.place(u64::from(timestamp))
+    pub fn widen(&self, timestamp: u32) -> u64 {
+        self.wide.estimate(u64::from(timestamp))
     }
 
     /// Takes the clock from a packet of sound, if there is none. For a policy, which does without BoAT's clock.
@@ -326,7 +326,7 @@ impl Listener {
 
     /// A timestamp in µs, as the playout buffer has it.
     fn media(&self, timestamp: u32) -> u64 {
-        let ticks = u128::from(self.place(timestamp));
+        let ticks = u128::from(self.widen(timestamp));
         let micros = ticks * 1_000_000 / u128::from(self.config.tick_rate.per_second());
         u64::try_from(micros).unwrap_or(u64::MAX)
     }

@@ -149,7 +149,7 @@ pub struct Talker {
     key_age: Micros,
     key_bytes: u64,
     /// What waiting for places between packets adds to an answer, on both sides together.
-    place: Micros,
+    slot_wait: Micros,
     counts: TalkerCounts,
 }
 
@@ -158,7 +158,7 @@ impl Talker {
     ///
     /// `place` is the longest that a message waits for a place between packets of sound.
     #[must_use]
-    pub fn new(config: TalkerConfig, place: Micros, rng: &mut impl Rng, now: Time) -> Self {
+    pub fn new(config: TalkerConfig, slot_wait: Micros, rng: &mut impl Rng, now: Time) -> Self {
         Self {
             config,
             start: rng.random(),
@@ -172,7 +172,7 @@ impl Talker {
             is_speaking: false,
             key_age: Micros(0),
             key_bytes: 0,
-            place: Micros(place.0.saturating_mul(2)),
+            slot_wait: Micros(slot_wait.0.saturating_mul(2)),
             counts: TalkerCounts::default(),
         }
     }
@@ -435,6 +435,6 @@ impl Talker {
         let measured = self.round_trip().map_or(0, |round_trip| round_trip.0.saturating_mul(2));
         let usual = measured.max(self.config.timeout_min.0);
         let patient = usual.saturating_mul(1 << self.failures.min(8)).min(self.config.round_trip_max.0);
-        Micros(patient.max(self.config.timeout_min.0).saturating_add(self.place.0))
+        Micros(patient.max(self.config.timeout_min.0).saturating_add(self.slot_wait.0))
     }
 }

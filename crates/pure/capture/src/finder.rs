@@ -12,7 +12,7 @@ mod round_trip;
 mod stream;
 
 pub use round_trip::RoundTrip;
-pub use stream::{Heard, Other, StreamInfo};
+pub use stream::{Other, StreamInfo, StreamPacket};
 
 use crate::link::Datagram;
 use crate::rtcp::{Rtcp, is_rtcp};
@@ -75,7 +75,7 @@ pub struct Finder {
     candidates: Candidates,
     agreements: Agreements,
     echoes: Echoes,
-    packets: VecDeque<(usize, Heard)>,
+    packets: VecDeque<(usize, StreamPacket)>,
     counts: Counts,
 }
 
@@ -103,7 +103,7 @@ impl Finder {
     }
 
     /// The next packet of a stream, and the stream's index in [`Finder::streams`].
-    pub fn poll_packet(&mut self) -> Option<(usize, Heard)> {
+    pub fn poll_packet(&mut self) -> Option<(usize, StreamPacket)> {
         self.packets.pop_front()
     }
 
@@ -132,9 +132,9 @@ impl Finder {
         };
         let sockets =
             others().filter(|(_, other)| other.flow.from == own.flow.to && other.flow.to == own.flow.from);
-        let same_place =
+        let same_sockets =
             sockets.max_by_key(|(_, other)| (other.flow.interface == own.flow.interface, other.packets));
-        if let Some((found, _)) = same_place {
+        if let Some((found, _)) = same_sockets {
             return Some(found);
         }
         let mut computers = others().filter(|(_, other)| {
@@ -164,28 +164,28 @@ impl Finder {
         };
         let Datagram { interface, from, to, .. } = *datagram;
         let flow = Flow { ssrc: header.fields.ssrc, from, to, interface };
-        let heard = Heard::new(at, header, datagram.payload.len() + datagram.missing);
+        let packet = StreamPacket::new(at, header, datagram.payload.len() + datagram.missing);
         if let Some(&index) = self.by_flow.get(&flow) {
-            self.hand_out(index, heard);
+            self.hand_out(index, packet);
             return;
         }
         let agreed = self.agreements.media(from, to).is_some();
-        match self.candidates.judge(flow, heard, agreed, self.limits.candidates_max) {
+        match self.candidates.judge(flow, packet, agreed, self.limits.candidates_max) {
             Verdict::Open => self.counts.unlike += 1,
             Verdict::Stream(candidate) => self.confirm(flow, &candidate),
         }
     }
 
     fn confirm(&mut self, flow: Flow, candidate: &Candidate) {
-        let heard = candidate.heard();
-        self.counts.unlike -= heard.len() as u64 - 1;
-        let Some(index) = self.moved(flow, heard).or_else(|| self.open(flow)) else {
-            self.counts.too_many += heard.len() as u64;
+        let packets = candidate.packets();
+        self.counts.unlike -= packets.len() as u64 - 1;
+        let Some(index) = self.moved(flow, packets).or_else(|| self.open(flow)) else {
+            self.counts.too_many += packets.len() as u64;
             return;
         };
         self.by_flow.insert(flow, index);
-        for heard in heard {
-            self.hand_out(index, *heard);
+        for packet in packets {
+            self.hand_out(index, *packet);
         }
     }
 
@@ -200,8 +200,8 @@ impl Finder {
     /// The stream of the same sockets on another interface, if it fell silent before this one began: then its path
     /// moved (a radio was changed), and what was lost meanwhile counts. If both run at once it was captured twice,
     /// once on its way in and once on its way out, and stays two streams.
-    fn moved(&self, flow: Flow, heard: &[Heard]) -> Option<usize> {
-        let first = heard.first()?.at;
+    fn moved(&self, flow: Flow, packets: &[StreamPacket]) -> Option<usize> {
+        let first = packets.first()?.at;
         let ends = (Flow { interface: 0, ..flow }, Flow { interface: u32::MAX, ..flow });
         let same = self.by_flow.range(ends.0..=ends.1).map(|(_, index)| *index);
         let mut ended = same.filter(|index| self.streams[*index].last < first);
@@ -209,9 +209,9 @@ impl Finder {
         Some(ended.fold(latest, |a, b| if self.streams[b].last > self.streams[a].last { b } else { a }))
     }
 
-    fn hand_out(&mut self, index: usize, heard: Heard) {
-        self.streams[index].count(&heard, &self.agreements);
-        self.packets.push_back((index, heard));
+    fn hand_out(&mut self, index: usize, packet: StreamPacket) {
+        self.streams[index].count(&packet, &self.agreements);
+        self.packets.push_back((index, packet));
     }
 
     fn rtcp(&mut self, datagram: &Datagram<'_>) {

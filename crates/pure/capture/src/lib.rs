@@ -20,7 +20,7 @@ mod survey;
 mod writer;
 
 pub use error::CaptureError;
-pub use finder::{Counts, Finder, Flow, Heard, Limits, Other, RoundTrip, StreamInfo};
+pub use finder::{Counts, Finder, Flow, Limits, Other, RoundTrip, StreamInfo, StreamPacket};
 pub use link::{Datagram, Decoded, decode};
 pub use reader::{BLOCK_MAX, Frame, LinkType, Reader};
 pub use rtcp::{Reception, Rtcp, SenderReport, VoiceMetrics, is_rtcp};

@@ -96,11 +96,11 @@ enum Step {
     /// These many from here are of no interest; they need not be at hand.
     Skip(u64),
     /// A packet, and how many bytes its record has.
-    Packet(Place, usize),
+    Packet(FrameSpan, usize),
 }
 
 /// A [`Frame`] without its bytes: where they are, from the start of the record.
-struct Place {
+struct FrameSpan {
     at: Option<Stamp>,
     link: LinkType,
     interface: u32,
@@ -157,11 +157,11 @@ impl Reader {
                 Ok(Step::Need(want)) => return self.wait(want).map(|()| None),
                 Ok(Step::Used(count)) => self.advance(count),
                 Ok(Step::Skip(count)) => self.pass(count),
-                Ok(Step::Packet(place, count)) => {
-                    let (offset, from) = (self.offset, self.start + place.from);
+                Ok(Step::Packet(span, count)) => {
+                    let (offset, from) = (self.offset, self.start + span.from);
                     self.advance(count);
-                    let bytes = &self.buffer[from..from + place.captured];
-                    let Place { at, link, interface, length, .. } = place;
+                    let bytes = &self.buffer[from..from + span.captured];
+                    let FrameSpan { at, link, interface, length, .. } = span;
                     return Ok(Some(Frame { at, link, interface, bytes, length, offset }));
                 }
                 Err(error) => {

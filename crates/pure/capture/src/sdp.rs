@@ -191,8 +191,8 @@ mod tests {
             a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x\r\n";
         let mut agreements = Agreements::default();
         agreements.read_payload(sdp.as_bytes());
-        let place = "192.0.2.1:4000".parse().unwrap();
-        assert!(agreements.media(place, place).unwrap().protected);
+        let address = "192.0.2.1:4000".parse().unwrap();
+        assert!(agreements.media(address, address).unwrap().protected);
     }
 
     #[test]

@@ -128,13 +128,13 @@ impl Survey {
                     self.counts.unknown_link_type = Some(link);
                 }
             }
-            while let Some((index, heard)) = self.finder.poll_packet() {
+            while let Some((index, packet)) = self.finder.poll_packet() {
                 if index == self.tracks.len() {
                     self.tracks.push(Track::default());
                 }
                 let info = &self.finder.streams()[index];
-                let sent = self.departures.as_ref().and_then(|table| table.find(info.flow.ssrc, &heard));
-                self.tracks[index].handle(&heard, sent, info, &self.config, &mut self.rows);
+                let sent = self.departures.as_ref().and_then(|table| table.find(info.flow.ssrc, &packet));
+                self.tracks[index].handle(&packet, sent, info, &self.config, &mut self.rows);
             }
         }
         Ok(())

@@ -166,7 +166,7 @@ fn both_ends_of_a_real_call_tell_its_delay() {
     let report = survey("baresip-far.pcap", Some(departures("baresip-near.pcap")));
     let clocks = report.clocks.expect("both directions are in both");
     // Both captures were made on one computer, with one clock.
-    assert!(clocks.told_by_packets && !clocks.contradicted && clocks.offset_ms.contains(0.0), "{clocks:?}");
+    assert!(clocks.measured && !clocks.contradicted && clocks.offset_ms.contains(0.0), "{clocks:?}");
     let came: Vec<_> =
         report.streams.iter().filter(|stream| matches!(stream.delay, DelaySource::Captures { .. })).collect();
     assert_eq!(came.len(), 1, "the other direction was sent here");

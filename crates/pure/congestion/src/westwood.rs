@@ -199,13 +199,13 @@ impl Westwood {
         };
         self.size = (ack.bytes / segments).max(1);
         // Duplicates have told of some of these already.
-        let told = self.unaccounted.min(segments - 1);
-        self.unaccounted -= told;
+        let counted = self.unaccounted.min(segments - 1);
+        self.unaccounted -= counted;
         match self.settings.filter {
-            WestwoodFilter::Plus => self.gather(ack.bytes.saturating_sub(told * self.size), ack.now),
+            WestwoodFilter::Plus => self.gather(ack.bytes.saturating_sub(counted * self.size), ack.now),
             WestwoodFilter::FixedPole | WestwoodFilter::TimeConstant { .. } => {
                 // An acknowledgement of more than two segments follows one that was lost: count two.
-                self.filter((segments - told).min(2) * self.size, ack.now);
+                self.filter((segments - counted).min(2) * self.size, ack.now);
             }
         }
     }

@@ -73,8 +73,8 @@ pub(crate) fn parse(text: &str) -> Result<Contact, CardError> {
     Ok(Contact { name, member: member.ok_or(CardError::Field("id"))?, homes, dns, telephone })
 }
 
-fn once<T>(place: &mut Option<T>, field: &'static str, value: T) -> Result<(), CardError> {
-    if place.replace(value).is_some() {
+fn once<T>(slot: &mut Option<T>, field: &'static str, value: T) -> Result<(), CardError> {
+    if slot.replace(value).is_some() {
         return Err(CardError::Field(field));
     }
     Ok(())

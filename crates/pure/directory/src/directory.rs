@@ -158,12 +158,12 @@ impl Directory {
         match Unchecked::parse(bytes) {
             Ok(Unchecked::Ask { reference, member }) => self.answer(link, home, reference, member, now),
             Ok(Unchecked::Announce { reference, record }) => {
-                self.take_offer(link, home, reference, &record, now);
+                self.handle_offer(link, home, reference, &record, now);
             }
             Ok(Unchecked::Answer { reference, record }) => {
-                self.take_answer(link, home, reference, &record, now)
+                self.handle_answer(link, home, reference, &record, now)
             }
-            Ok(Unchecked::Ended(ended)) => self.take_end(link, home, ended, now),
+            Ok(Unchecked::Ended(ended)) => self.handle_end(link, home, ended, now),
             Err(error) => self.refuse(link, "malformed", error.to_string()),
         }
     }
@@ -228,9 +228,9 @@ impl Directory {
 
     /// When [`Directory::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let said = |record: &&Record| self.renewals.get(&record.member()) != Some(&record.sequence());
+        let unreported = |record: &&Record| self.renewals.get(&record.member()) != Some(&record.sequence());
         let renewal = |record: &Record| record.ends().minus(self.config.renew_before).time();
-        let renewals = self.book.own().filter(said).map(renewal).min();
+        let renewals = self.book.own().filter(unreported).map(renewal).min();
         [self.searches.timeout(), self.announcements.timeout(), renewals].into_iter().flatten().min()
     }
 
@@ -244,7 +244,7 @@ impl Directory {
     }
 
     fn answer(&mut self, link: LinkId, home: KeyId, reference: u64, member: KeyId, now: Time) {
-        if let Err(wait) = self.asks.take(&home, now) {
+        if let Err(wait) = self.asks.try_acquire(&home, now) {
             return self.end_limited(link, reference, wait);
         }
         let answer = match self.book.get(member, now.unix_seconds()) {
@@ -257,7 +257,7 @@ impl Directory {
         self.send(link, &answer);
     }
 
-    fn take_offer(&mut self, link: LinkId, home: KeyId, reference: u64, record: &[u8], now: Time) {
+    fn handle_offer(&mut self, link: LinkId, home: KeyId, reference: u64, record: &[u8], now: Time) {
         let may = match self.config.admit {
             Admit::Anyone => true,
             Admit::Peers => self.is_peer(link),
@@ -267,7 +267,7 @@ impl Directory {
             self.refuse(link, "not-a-peer", "records of this home are not taken here".to_owned());
             return self.end(link, reference, Outcome::Refused);
         }
-        if let Err(wait) = self.offers.take(&home, now) {
+        if let Err(wait) = self.offers.try_acquire(&home, now) {
             return self.end_limited(link, reference, wait);
         }
         let taken = Record::parse(record).map_err(BookError::from).and_then(|record| {
@@ -294,7 +294,7 @@ impl Directory {
     }
 
     /// An answer, if it is one to a question of ours.
-    fn take_answer(&mut self, link: LinkId, home: KeyId, reference: u64, record: &[u8], now: Time) {
+    fn handle_answer(&mut self, link: LinkId, home: KeyId, reference: u64, record: &[u8], now: Time) {
         let Some(contact) = self.searches.asked(link, reference) else {
             return self.refuse(link, "not-asked", "an answer to no question of ours".to_owned());
         };
@@ -312,13 +312,13 @@ impl Directory {
         self.serve_searches(now);
     }
 
-    fn take_end(&mut self, link: LinkId, home: KeyId, ended: Ended, now: Time) {
+    fn handle_end(&mut self, link: LinkId, home: KeyId, ended: Ended, now: Time) {
         let Ended { reference, outcome, .. } = ended;
         if self.searches.asked(link, reference).is_some() {
             self.searches.answered(link, reference, home, Answered::Nothing(outcome), &self.config, now);
             return self.serve_searches(now);
         }
-        if !self.take_announced(link, home, ended, now) {
+        if !self.handle_announced(link, home, ended, now) {
             self.refuse(link, "not-asked", "an end of nothing that we began".to_owned());
         }
     }
@@ -347,7 +347,7 @@ impl Directory {
                 None => {}
             }
         }
-        for (search, end) in self.searches.take_ended(&self.config, now) {
+        for (search, end) in self.searches.remove_ended(&self.config, now) {
             self.events.push_back(match end {
                 Ok(record) => Event::Found { search, record: Box::new(record) },
                 Err(reason) => Event::NotFound { search, reason },

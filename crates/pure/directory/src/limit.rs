@@ -31,7 +31,7 @@ impl<K: Ord + Clone> Paces<K> {
     }
 
     /// Takes one, or says how long to wait.
-    pub(crate) fn take(&mut self, key: &K, now: Time) -> Result<(), Micros> {
+    pub(crate) fn try_acquire(&mut self, key: &K, now: Time) -> Result<(), Micros> {
         if !self.buckets.contains_key(key) && self.buckets.len() >= self.max {
             self.buckets.retain(|_, bucket| bucket.full_at > now);
             if self.buckets.len() >= self.max {
@@ -58,13 +58,13 @@ mod tests {
         let pace = Pace { burst: 3, every: Micros(100) };
         let mut paces = Paces::new(pace, 2);
         let now = Time(1_000);
-        assert_eq!([(); 4].map(|()| paces.take(&1, now).is_ok()), [true, true, true, false]);
-        assert_eq!(paces.take(&1, Time(1_040)), Err(Micros(60)));
-        assert_eq!(paces.take(&1, Time(1_100)), Ok(()));
-        assert_eq!(paces.take(&1, Time(1_100)), Err(Micros(100)));
-        assert_eq!(paces.take(&2, now), Ok(()));
-        assert_eq!(paces.take(&3, now), Err(Micros(100)), "there is no room");
-        assert_eq!(paces.take(&3, Time(1_100)), Ok(()), "2 has not asked for long");
-        assert_eq!(paces.take(&3, Time(u64::MAX)), Ok(()));
+        assert_eq!([(); 4].map(|()| paces.try_acquire(&1, now).is_ok()), [true, true, true, false]);
+        assert_eq!(paces.try_acquire(&1, Time(1_040)), Err(Micros(60)));
+        assert_eq!(paces.try_acquire(&1, Time(1_100)), Ok(()));
+        assert_eq!(paces.try_acquire(&1, Time(1_100)), Err(Micros(100)));
+        assert_eq!(paces.try_acquire(&2, now), Ok(()));
+        assert_eq!(paces.try_acquire(&3, now), Err(Micros(100)), "there is no room");
+        assert_eq!(paces.try_acquire(&3, Time(1_100)), Ok(()), "2 has not asked for long");
+        assert_eq!(paces.try_acquire(&3, Time(u64::MAX)), Ok(()));
     }
 }

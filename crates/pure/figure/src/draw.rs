@@ -6,7 +6,7 @@ mod marks;
 
 use crate::chart::{Chart, Marks, Work};
 use crate::error::FigureError;
-use crate::number::{escape, place};
+use crate::number::{escape, pixels};
 use crate::scale::{NoScale, Scaled};
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ pub(crate) struct Frame {
 }
 
 pub(crate) fn open(title: &str, description: &str, width: f64, height: f64) -> String {
-    let (width, height) = (place(width), place(height));
+    let (width, height) = (pixels(width), pixels(height));
     let (title, description) = (escape(title), escape(description));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"gf\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
@@ -72,7 +72,7 @@ pub(crate) fn chart(chart: &Chart, at: (f64, f64), out: &mut String) -> Result<(
         .map_err(|error| no_scale(chart, "x", &error))?;
     let y = Scaled::fit(&chart.y, heights(chart), frame.bottom, frame.top)
         .map_err(|error| no_scale(chart, "y", &error))?;
-    let _ = writeln!(out, "<g transform=\"translate({} {})\">", place(at.0), place(at.1));
+    let _ = writeln!(out, "<g transform=\"translate({} {})\">", pixels(at.0), pixels(at.1));
     if !chart.title.is_empty() {
         let _ = writeln!(out, "<text class=\"gf-title\" x=\"14\" y=\"20\">{}</text>", escape(&chart.title));
     }
@@ -117,12 +117,12 @@ fn axes(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mut String) {
         let _ = writeln!(
             out,
             "<path class=\"gf-grid\" d=\"M{} {at}H{}\"/><text class=\"gf-soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-            place(left),
-            place(right),
-            place(left - 7.0),
-            place(at + 4.0),
+            pixels(left),
+            pixels(right),
+            pixels(left - 7.0),
+            pixels(at + 4.0),
             escape(&text),
-            at = place(at),
+            at = pixels(at),
         );
     }
     let ticks = x.ticks(&chart.x.names);
@@ -137,27 +137,27 @@ fn axes(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mut String) {
         let _ = writeln!(
             out,
             "<path class=\"gf-axis\" d=\"M{at} {}v5\"/><text class=\"gf-soft\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            place(bottom),
-            place(bottom + 18.0),
+            pixels(bottom),
+            pixels(bottom + 18.0),
             escape(text),
-            at = place(*at),
+            at = pixels(*at),
         );
     }
     let _ = writeln!(
         out,
         "<path class=\"gf-axis\" d=\"M{left} {}V{bottom}H{}\"/>",
-        place(top),
-        place(right),
-        left = place(left),
-        bottom = place(bottom),
+        pixels(top),
+        pixels(right),
+        left = pixels(left),
+        bottom = pixels(bottom),
     );
     if !chart.x.label.is_empty() {
-        let (middle, below) = (place(f64::midpoint(left, right)), place(bottom + 37.0));
+        let (middle, below) = (pixels(f64::midpoint(left, right)), pixels(bottom + 37.0));
         let label = escape(&chart.x.label);
         let _ = writeln!(out, "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{label}</text>");
     }
     if !chart.y.label.is_empty() {
-        let (middle, label) = (place(f64::midpoint(top, bottom)), escape(&chart.y.label));
+        let (middle, label) = (pixels(f64::midpoint(top, bottom)), escape(&chart.y.label));
         let _ = writeln!(
             out,
             "<text transform=\"translate(15 {middle}) rotate(-90)\" text-anchor=\"middle\">{label}</text>"

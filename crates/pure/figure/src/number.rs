@@ -22,7 +22,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// A place in a picture, to a hundredth of a pixel.
-pub(crate) fn place(value: f64) -> String {
+pub(crate) fn pixels(value: f64) -> String {
     trimmed(&format!("{value:.2}"))
 }
 
@@ -71,7 +71,7 @@ mod tests {
         for (value, want) in cases {
             assert_eq!(short(value), want);
         }
-        assert_eq!((place(1.005), place(-0.001), place(20.0)), ("1".into(), "0".into(), "20".into()));
+        assert_eq!((pixels(1.005), pixels(-0.001), pixels(20.0)), ("1".into(), "0".into(), "20".into()));
     }
 
     #[test]

@@ -59,15 +59,15 @@ impl Scaled {
     }
 
     /// The place of a number, if it has one; it may lie outside.
-    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn position(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.from) / (self.to - self.from),
             Scale::Log if value > 0.0 => (value / self.from).ln() / (self.to / self.from).ln(),
             Scale::Log => return None,
         };
-        let place = self.start + share * (self.end - self.start);
+        let position = self.start + share * (self.end - self.start);
         // Far outside is as good as just outside, and keeps the text short.
-        place.is_finite().then(|| place.clamp(-20_000.0, 20_000.0))
+        position.is_finite().then(|| position.clamp(-20_000.0, 20_000.0))
     }
 
     /// Where ticks are, and what they say.
@@ -83,7 +83,7 @@ impl Scaled {
             let inside = (0..64).map(at).take_while(|value| *value <= self.to + step * 1e-9);
             inside.map(|value| (value, short(if value.abs() < step * 1e-6 { 0.0 } else { value }))).collect()
         };
-        numbers.into_iter().filter_map(|(value, text)| Some((self.place(value)?, text))).collect()
+        numbers.into_iter().filter_map(|(value, text)| Some((self.position(value)?, text))).collect()
     }
 
     /// 1, 10, 100; with 2 and 5 between them if there are few.

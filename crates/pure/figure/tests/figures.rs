@@ -193,9 +193,9 @@ fn banded() -> Chart {
 fn a_series_has_its_band_and_what_is_published_the_colour_of_its_like() {
     let chart = banded();
     let text = chart.svg().unwrap();
-    let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+    let offset_of = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
     for colour in 0..3 {
-        let band = place(&format!("<path class=\"gf-band gf-{colour}\""));
+        let band = offset_of(&format!("<path class=\"gf-band gf-{colour}\""));
         let last_line = text.rfind(&format!("<path class=\"gf-{colour} gf-line\"")).unwrap();
         assert!(band < last_line, "bands are behind lines");
     }
@@ -244,12 +244,12 @@ fn names_of_lines_do_not_lie_on_each_other() {
     chart.y.range = guestright_figure::Range::From(0.0, 5.0);
     chart.thresholds = vec![limit("low", 3.55), limit("high", 3.6), limit("lower", 3.5), limit("far", 1.0)];
     let text = chart.svg().unwrap();
-    let place = |name: &str| -> f64 {
+    let y_of = |name: &str| -> f64 {
         let before = text.split(&format!(">{name}</text>")).next().unwrap();
         before.rsplit(" y=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
     };
-    let places = ["high", "low", "lower", "far"].map(place);
-    assert!(places.windows(2).all(|two| two[1] - two[0] >= 12.0), "{places:?}");
+    let positions = ["high", "low", "lower", "far"].map(y_of);
+    assert!(positions.windows(2).all(|two| two[1] - two[0] >= 12.0), "{positions:?}");
     drawn_by_another_program("lines", &text);
 }
 
@@ -357,7 +357,7 @@ fn a_map_prints_every_number_and_draws_every_sign() {
 #[test]
 fn the_first_row_of_a_map_is_at_the_bottom() {
     let text = heat().svg().unwrap();
-    let place = |about: &str| -> f64 {
+    let y_of = |about: &str| -> f64 {
         let before = text.split(&format!("<title>{about}</title>")).next().unwrap();
         before
             .rsplit("<g><rect")
@@ -372,8 +372,8 @@ fn the_first_row_of_a_map_is_at_the_bottom() {
             .parse()
             .unwrap()
     };
-    assert!(place("panel 0, cell 0") > place("panel 0, cell 4"));
-    assert!((place("panel 0, cell 0") - place("panel 0, cell 3")).abs() < 1e-9);
+    assert!(y_of("panel 0, cell 0") > y_of("panel 0, cell 4"));
+    assert!((y_of("panel 0, cell 0") - y_of("panel 0, cell 3")).abs() < 1e-9);
 }
 
 #[test]

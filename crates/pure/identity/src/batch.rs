@@ -44,13 +44,13 @@ impl Batch {
     pub fn verify(self, rng: &mut impl CryptoRng) -> Vec<bool> {
         let mut verdicts = vec![false; self.claims.len()];
         let mut together = Vec::new();
-        for (place, claim) in self.claims.iter().enumerate() {
+        for (index, claim) in self.claims.iter().enumerate() {
             match (claim.key.as_ed25519(), <[u8; 64]>::try_from(claim.signature.0.as_slice())) {
                 (Some(key), Ok(signature)) => {
                     let item = ed25519_zebra::batch::Item::from((key, signature.into(), &claim.message));
-                    together.push((place, item));
+                    together.push((index, item));
                 }
-                _ => verdicts[place] = claim.verify().is_ok(),
+                _ => verdicts[index] = claim.verify().is_ok(),
             }
         }
         halve(&together, &mut verdicts, rng);
@@ -61,14 +61,14 @@ impl Batch {
 fn halve(items: &[(usize, ed25519_zebra::batch::Item)], verdicts: &mut [bool], rng: &mut impl CryptoRng) {
     match items {
         [] => {}
-        [(place, item)] => verdicts[*place] = item.clone().verify_single().is_ok(),
+        [(index, item)] => verdicts[*index] = item.clone().verify_single().is_ok(),
         many => {
             let mut verifier = ed25519_zebra::batch::Verifier::new();
             for (_, item) in many {
                 verifier.queue(item.clone());
             }
             if verifier.verify(&mut *rng).is_ok() {
-                many.iter().for_each(|(place, _)| verdicts[*place] = true);
+                many.iter().for_each(|(index, _)| verdicts[*index] = true);
             } else {
                 let (left, right) = many.split_at(many.len() / 2);
                 halve(left, verdicts, rng);

@@ -246,11 +246,11 @@ mod tests {
     #[test]
     fn every_changed_byte_is_refused() {
         let bytes = issue().as_bytes().to_vec();
-        for place in 0..bytes.len() {
+        for index in 0..bytes.len() {
             for bit in [1, 0x20, 0x80] {
                 let mut forged = bytes.clone();
-                forged[place] ^= bit;
-                assert!(Certificate::parse(&forged).is_err(), "byte {place} ^ {bit:#x}");
+                forged[index] ^= bit;
+                assert!(Certificate::parse(&forged).is_err(), "byte {index} ^ {bit:#x}");
             }
         }
     }

@@ -219,10 +219,10 @@ mod tests {
             let made = Delegation::issue(&member, delegate.public(), terms(access_points)).unwrap();
             assert_eq!(Delegation::parse(made.as_bytes()), Ok(made.clone()));
             assert!(made.as_bytes().len() <= Delegation::LEN_MAX);
-            for place in 0..made.as_bytes().len() {
+            for index in 0..made.as_bytes().len() {
                 let mut forged = made.as_bytes().to_vec();
-                forged[place] ^= 1;
-                assert!(Delegation::parse(&forged).is_err(), "byte {place}");
+                forged[index] ^= 1;
+                assert!(Delegation::parse(&forged).is_err(), "byte {index}");
             }
             for cut in 0..made.as_bytes().len() {
                 assert!(Delegation::parse(&made.as_bytes()[..cut]).is_err(), "cut at {cut}");

@@ -336,10 +336,10 @@ const fn from_hex<const N: usize>(text: &str) -> [u8; N] {
     let text = text.as_bytes();
     assert!(text.len() == 2 * N, "two digits are a byte");
     let mut bytes = [0; N];
-    let mut place = 0;
-    while place < N {
-        bytes[place] = digit(text[2 * place]) << 4 | digit(text[2 * place + 1]);
-        place += 1;
+    let mut index = 0;
+    while index < N {
+        bytes[index] = digit(text[2 * index]) << 4 | digit(text[2 * index + 1]);
+        index += 1;
     }
     bytes
 }

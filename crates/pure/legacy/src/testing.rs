@@ -58,7 +58,7 @@ pub(crate) fn address(end: usize) -> SocketAddr {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Damage {
     /// The byte that is changed, and behind which the datagram then ends too.
-    pub(crate) place: prop::sample::Index,
+    pub(crate) index: prop::sample::Index,
     pub(crate) with: u8,
 }
 
@@ -68,7 +68,7 @@ impl Damage {
         caller.handle_frame(frame, now);
         while let Some(sent) = caller.poll_transmit() {
             let mut changed = sent.bytes.clone();
-            let place = self.place.index(changed.len());
+            let place = self.index.index(changed.len());
             changed[place] ^= self.with;
             let _ = callee.handle_datagram(&changed, address(0), now);
             let _ = callee.handle_datagram(&changed[..place], address(0), now);
@@ -127,37 +127,37 @@ impl Run {
                 self.ends[to].errors.push(error);
             }
         }
-        for (place, tool) in tools.iter_mut().enumerate() {
+        for (index, tool) in tools.iter_mut().enumerate() {
             if tool.poll_timeout().is_some_and(|at| at <= now) {
                 tool.handle_timeout(now);
             }
-            let due = Time(u64::from(self.fed[place] + 1) * self.feed.duration.0);
-            if self.fed[place] < self.feed.frames && due <= now {
-                let payload = frame(self.fed[place], self.feed.bytes);
+            let due = Time(u64::from(self.fed[index] + 1) * self.feed.duration.0);
+            if self.fed[index] < self.feed.frames && due <= now {
+                let payload = frame(self.fed[index], self.feed.bytes);
                 let duration = self.feed.duration;
                 tool.handle_frame(
                     &Frame { payload: &payload, duration, is_speech: true, noise_level: 60 },
                     now,
                 );
-                self.fed[place] += 1;
+                self.fed[index] += 1;
             } else if due <= now {
-                self.fed[place] += 1;
+                self.fed[index] += 1;
             }
-            if self.poll_at[place] <= now {
+            if self.poll_at[index] <= now {
                 let output = tool.poll_sound(now);
                 assert!(output.duration.0 > 0, "time has to go on");
-                self.poll_at[place] = now + output.duration;
+                self.poll_at[index] = now + output.duration;
                 if let Sound::Play { payload, .. } = output.sound {
-                    self.ends[place].hear(&payload, self.feed);
+                    self.ends[index].hear(&payload, self.feed);
                 }
             }
-            self.ends[place].events.extend(std::iter::from_fn(|| tool.poll_event()));
-            while tool.poll_heard().is_some() {}
+            self.ends[index].events.extend(std::iter::from_fn(|| tool.poll_event()));
+            while tool.poll_received().is_some() {}
             let sent: VecDeque<_> = std::iter::from_fn(|| tool.poll_transmit()).collect();
             for transmit in sent {
-                assert_eq!(transmit.to, address(1 - place));
-                self.ends[place].sent.push(transmit.bytes.clone());
-                self.carry(1 - place, &transmit.bytes, now);
+                assert_eq!(transmit.to, address(1 - index));
+                self.ends[index].sent.push(transmit.bytes.clone());
+                self.carry(1 - index, &transmit.bytes, now);
             }
         }
     }

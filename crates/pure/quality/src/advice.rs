@@ -45,7 +45,7 @@ impl Carrier {
 
 /// What came of the packets of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Heard {
+pub struct DirectionStats {
     /// Packets spoken.
     pub made: u64,
     /// Share of them that never came.
@@ -69,19 +69,19 @@ pub struct Trial {
     pub name: String,
     pub carrier: Carrier,
     /// What came of it in each direction; or why there was nothing, in a few words: "the connection was refused".
-    pub result: Result<Vec<Heard>, String>,
+    pub result: Result<Vec<DirectionStats>, String>,
 }
 
 impl Trial {
     /// The rating of the worse direction; `None` if it did not work.
     #[must_use]
     pub fn rating(&self) -> Option<f64> {
-        self.worse().map(|heard| heard.r)
+        self.worse().map(|stats| stats.r)
     }
 
     /// The worse direction.
     #[must_use]
-    pub fn worse(&self) -> Option<&Heard> {
+    pub fn worse(&self) -> Option<&DirectionStats> {
         let directions = self.result.as_ref().ok()?;
         directions.iter().min_by(|a, b| a.r.total_cmp(&b.r))
     }
@@ -193,14 +193,14 @@ impl fmt::Display for Reason {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// The name of the trial that is advised; `None` if nothing worked.
-    pub take: Option<String>,
+    pub recommended: Option<String>,
     pub reasons: Vec<Reason>,
 }
 
 /// Advises one of the transports that were tried.
 #[must_use]
 pub fn advise(trials: &[Trial]) -> Advice {
-    let mut working: Vec<(&Trial, &Heard)> =
+    let mut working: Vec<(&Trial, &DirectionStats)> =
         trials.iter().filter_map(|trial| Some((trial, trial.worse()?))).collect();
     // Best first; of equals the simpler one, then the one that was named first.
     working.sort_by(|(a, one), (b, other)| other.r.total_cmp(&one.r).then(a.carrier.cmp(&b.carrier)));
@@ -209,34 +209,34 @@ pub fn advise(trials: &[Trial]) -> Advice {
         Some(Reason::Fails { name: trial.name.clone(), why })
     });
     let Some(&(best, top)) = working.first() else {
-        return Advice { take: None, reasons: fails.collect() };
+        return Advice { recommended: None, reasons: fails.collect() };
     };
-    let equals: Vec<&(&Trial, &Heard)> =
-        working.iter().filter(|(_, heard)| top.r - heard.r < TIE_R).collect();
-    let &(chosen, heard) =
+    let equals: Vec<&(&Trial, &DirectionStats)> =
+        working.iter().filter(|(_, stats)| top.r - stats.r < TIE_R).collect();
+    let &(chosen, stats) =
         equals.iter().copied().min_by_key(|(trial, _)| trial.carrier).unwrap_or(&(best, top));
-    let mut reasons = vec![standing(chosen, heard, &equals, &working)];
-    reasons.extend(repairing(chosen, heard, &working));
-    if chosen.carrier == Carrier::Udp && heard.lost >= HARMFUL_LOSS {
+    let mut reasons = vec![standing(chosen, stats, &equals, &working)];
+    reasons.extend(repairing(chosen, stats, &working));
+    if chosen.carrier == Carrier::Udp && stats.lost >= HARMFUL_LOSS {
         let instead = working.iter().find(|(trial, _)| trial.carrier != Carrier::Udp);
         reasons.push(Reason::Harmful {
-            lost: heard.lost,
+            lost: stats.lost,
             instead: instead.map(|(trial, _)| trial.name.clone()),
         });
     }
-    if heard.r < ACCEPTABLE_R {
-        reasons.push(Reason::NothingIsGood { class: Satisfaction::of_r(heard.r) });
+    if stats.r < ACCEPTABLE_R {
+        reasons.push(Reason::NothingIsGood { class: Satisfaction::of_r(stats.r) });
     }
     reasons.extend(fails);
-    Advice { take: Some(chosen.name.clone()), reasons }
+    Advice { recommended: Some(chosen.name.clone()), reasons }
 }
 
 /// Whether the chosen one is the best or the simplest of the best.
 fn standing(
     chosen: &Trial,
-    heard: &Heard,
-    equals: &[&(&Trial, &Heard)],
-    working: &[(&Trial, &Heard)],
+    heard: &DirectionStats,
+    equals: &[&(&Trial, &DirectionStats)],
+    working: &[(&Trial, &DirectionStats)],
 ) -> Reason {
     let others: Vec<String> = equals
         .iter()
@@ -245,17 +245,21 @@ fn standing(
         .collect();
     if others.is_empty() {
         let next = working.iter().find(|(trial, _)| trial.name != chosen.name);
-        let next = next.map(|(trial, heard)| (trial.name.clone(), heard.r));
+        let next = next.map(|(trial, stats)| (trial.name.clone(), stats.r));
         return Reason::Best { r: heard.r, mos: heard.mos, next };
     }
     Reason::Simplest { equals: others }
 }
 
 /// What sending again does on this path, if it was tried with and without.
-fn repairing(chosen: &Trial, heard: &Heard, working: &[(&Trial, &Heard)]) -> Option<Reason> {
+fn repairing(
+    chosen: &Trial,
+    stats: &DirectionStats,
+    working: &[(&Trial, &DirectionStats)],
+) -> Option<Reason> {
     let (other, theirs) =
         working.iter().find(|(trial, _)| trial.carrier.repairs() != chosen.carrier.repairs())?;
-    let (plain, repaired) = if chosen.carrier.repairs() { (theirs, &heard) } else { (&heard, theirs) };
+    let (plain, repaired) = if chosen.carrier.repairs() { (theirs, &stats) } else { (&stats, theirs) };
     if plain.lost < LOSS_TO_MENTION {
         return Some(Reason::NothingToRepair);
     }

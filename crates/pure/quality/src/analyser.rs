@@ -25,7 +25,7 @@ use crate::jitter::JitterMeter;
 use crate::judge::Judge;
 use crate::loss::LossPattern;
 use rows::{RowSums, Worst};
-use sequence::{Place, Sequence};
+use sequence::{Position, Sequence};
 use summary::SpurtMeter;
 
 /// Rows that wait to be fetched. When nobody fetches them, the oldest are dropped and counted.
@@ -135,7 +135,7 @@ pub struct Analyser {
     delay: DelayMeter,
     counts: Counts,
     network: LossPattern,
-    heard: LossPattern,
+    playout: LossPattern,
     spurts: SpurtMeter,
     open: VecDeque<RowSums>,
     rows: VecDeque<Row>,
@@ -166,7 +166,7 @@ impl Analyser {
             delay: DelayMeter::default(),
             counts: Counts::default(),
             network: LossPattern::default(),
-            heard: LossPattern::default(),
+            playout: LossPattern::default(),
             spurts: SpurtMeter::default(),
             open: VecDeque::new(),
             rows: VecDeque::new(),
@@ -179,18 +179,18 @@ impl Analyser {
         let now = self.advance_clock(packet.arrival);
         self.counts.packets += 1;
         self.counts.payload_bytes += u64::try_from(packet.payload_bytes).unwrap_or(u64::MAX);
-        let taken = match self.sequence.place(packet.sequence, self.slots.len()) {
-            Place::First => Taken::New(self.take_next(packet, now, 1)),
-            Place::Ahead(steps) => Taken::New(self.take_next(packet, now, steps)),
-            Place::Behind(steps) => self.take_behind(packet, now, steps),
-            Place::Old => self.count_stale(),
-            Place::Stray => {
+        let taken = match self.sequence.classify(packet.sequence, self.slots.len()) {
+            Position::First => Taken::New(self.handle_next(packet, now, 1)),
+            Position::Ahead(steps) => Taken::New(self.handle_next(packet, now, steps)),
+            Position::Behind(steps) => self.handle_behind(packet, now, steps),
+            Position::Old => self.count_stale(),
+            Position::Stray => {
                 self.counts.strays += 1;
                 Taken::Stray
             }
-            Place::Restart => {
+            Position::Restart => {
                 self.restart();
-                Taken::New(self.take_next(packet, now, 1))
+                Taken::New(self.handle_next(packet, now, 1))
             }
         };
         self.settle(now);
@@ -326,7 +326,7 @@ impl Analyser {
         }
     }
 
-    fn take_next(&mut self, packet: &Packet, now: Time, steps: u16) -> Fate {
+    fn handle_next(&mut self, packet: &Packet, now: Time, steps: u16) -> Fate {
         let row = self.row_of(now);
         self.open_rows(row);
         let oldest = self.open.front().map_or(row, |open| open.index);
@@ -343,9 +343,9 @@ impl Analyser {
         fate
     }
 
-    fn take_behind(&mut self, packet: &Packet, now: Time, steps: u16) -> Taken {
-        let place = self.slots.len().checked_sub(usize::from(steps) + 1);
-        match place.and_then(|place| self.slots.get(place)) {
+    fn handle_behind(&mut self, packet: &Packet, now: Time, steps: u16) -> Taken {
+        let position = self.slots.len().checked_sub(usize::from(steps) + 1);
+        match position.and_then(|index| self.slots.get(index)) {
             Some(slot) if slot.arrived => {
                 self.counts.duplicates += 1;
                 Taken::Duplicate
@@ -355,7 +355,7 @@ impl Analyser {
                 self.open_rows(row);
                 let fate = self.receive(packet, now, packet.marker);
                 self.counts.reordered += 1;
-                if let Some(slot) = place.and_then(|place| self.slots.get_mut(place)) {
+                if let Some(slot) = position.and_then(|index| self.slots.get_mut(index)) {
                     (slot.arrived, slot.discarded, slot.spurt) = (true, fate != Fate::Played, packet.marker);
                 }
                 Taken::Reordered(fate)
@@ -390,7 +390,7 @@ impl Analyser {
         self.jitter.add(now, packet.timestamp, rate);
         self.row_jitter.add(now, packet.timestamp, rate);
         let ticks = self.packet_ticks.unwrap_or(rate / 50);
-        let fate = self.buffer.take(now, packet.timestamp, ticks, spurt);
+        let fate = self.buffer.push(now, packet.timestamp, ticks, spurt);
         let Some(row) = self.open.back_mut() else { return fate };
         row.received += 1;
         match fate {
@@ -447,16 +447,16 @@ impl Analyser {
     }
 
     fn settle_slot(&mut self, slot: Slot) {
-        let (lost, unheard) = (!slot.arrived, !slot.arrived || slot.discarded);
+        let (lost, unplayed) = (!slot.arrived, !slot.arrived || slot.discarded);
         self.counts.received += u64::from(slot.arrived);
         self.network.push(lost);
-        self.heard.push(unheard);
-        self.spurts.push(slot.spurt, unheard);
+        self.playout.push(unplayed);
+        self.spurts.push(slot.spurt, unplayed);
         // A place found missing after its row was closed counts in the oldest row that is open.
         let row = self.open.iter_mut().find(|row| row.index >= slot.row);
         if let Some(row) = row {
             row.network.push(lost);
-            row.heard.push(unheard);
+            row.playout.push(unplayed);
         }
     }
 

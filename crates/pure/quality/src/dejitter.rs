@@ -105,10 +105,10 @@ impl DejitterBuffer {
 
     /// Takes a packet that came at `arrival`, in the order of arrival. `packet_ticks` is how much sound it holds;
     /// `talkspurt`: it is the first after a silence.
-    pub fn take(&mut self, arrival: Time, timestamp: u32, packet_ticks: u32, talkspurt: bool) -> Fate {
+    pub fn push(&mut self, arrival: Time, timestamp: u32, packet_ticks: u32, talkspurt: bool) -> Fate {
         let ticks = self.unwrap_timestamp(timestamp);
         if self.config.follows {
-            let moved = self.floor.take(arrival, ticks, self.clock_rate_hz);
+            let moved = self.floor.update(arrival, ticks, self.clock_rate_hz);
             self.moves += u64::from(moved);
             if moved || talkspurt {
                 self.state = State::Empty;
@@ -189,7 +189,7 @@ mod tests {
         packets
             .iter()
             .map(|(number, arrival_ms)| {
-                buffer.take(Time(arrival_ms * 1000), number.wrapping_mul(160), 160, *number == 0)
+                buffer.push(Time(arrival_ms * 1000), number.wrapping_mul(160), 160, *number == 0)
             })
             .collect()
     }
@@ -235,7 +235,7 @@ mod tests {
         for number in 0..6_u32 {
             let timestamp = first.wrapping_add(number * 160);
             assert_eq!(
-                buffer.take(Time(u64::from(number) * 20_000), timestamp, 160, false),
+                buffer.push(Time(u64::from(number) * 20_000), timestamp, 160, false),
                 Played,
                 "{number}"
             );
@@ -250,7 +250,7 @@ mod tests {
             // 1 ms slower with each packet of 20 ms; a talkspurt every 50.
             (0..500_u64)
                 .filter(|n| {
-                    buffer.take(Time(n * 21_000), u32::try_from(n * 160).unwrap(), 160, n % 50 == 0) == Late
+                    buffer.push(Time(n * 21_000), u32::try_from(n * 160).unwrap(), 160, n % 50 == 0) == Late
                 })
                 .count()
         };
@@ -261,8 +261,8 @@ mod tests {
     #[test]
     fn a_break_in_the_timestamps_anchors_anew() {
         let mut buffer = DejitterBuffer::new(BufferConfig::PAPER_A, 8000);
-        assert_eq!(buffer.take(Time(0), 0, 160, false), Played);
-        assert_eq!(buffer.take(Time(20_000), 3_000_000_000, 160, false), Played);
-        assert_eq!(buffer.take(Time(40_000), 3_000_000_160, 160, false), Played);
+        assert_eq!(buffer.push(Time(0), 0, 160, false), Played);
+        assert_eq!(buffer.push(Time(20_000), 3_000_000_000, 160, false), Played);
+        assert_eq!(buffer.push(Time(40_000), 3_000_000_160, 160, false), Played);
     }
 }

@@ -166,8 +166,8 @@ mod tests {
             delays.iter().for_each(|delay| meter.add(Interval::exact(*delay)));
             delays.sort_by(f64::total_cmp);
             let rank = (share * delays.len() as f64).ceil().max(1.0);
-            let place = (1..=delays.len()).find(|n| *n as f64 >= rank).unwrap();
-            let want = delays[place - 1];
+            let position = (1..=delays.len()).find(|n| *n as f64 >= rank).unwrap();
+            let want = delays[position - 1];
             let got = meter.quantile_ms(share).unwrap().low;
             prop_assert!((got - want).abs() <= want * 0.0101, "{} {}", got, want);
         }

@@ -40,7 +40,7 @@ pub struct FlowCounts {
     /// Transmissions that were lost. The others are on their way.
     pub lost: u64,
     /// Packets that the application heard.
-    pub heard: u64,
+    pub delivered: u64,
     /// Of these, those within the threshold of the one before.
     pub timely_raw: u64,
     /// Of these, those that came at most the threshold later after the one before than they were made.
@@ -76,7 +76,7 @@ impl FlowAccount {
             again: 0,
             arrived: 0,
             lost: 0,
-            heard: 0,
+            delivered: 0,
             timely_raw: 0,
             timely_gap: 0,
             timely_deadline: 0,
@@ -108,20 +108,20 @@ impl FlowAccount {
     }
 
     /// The application hears a packet at `now` that was made at `made`. Gives the time between the two.
-    pub const fn heard(&mut self, made: Time, now: Time) -> Micros {
+    pub const fn record_delivery(&mut self, made: Time, now: Time) -> Micros {
         let threshold = self.threshold.0;
         let delay = now.0.saturating_sub(made.0);
         let (raw, gap) = match self.last {
             None => (true, true),
-            Some((made_before, heard_before)) => {
-                let between = now.0.saturating_sub(heard_before.0);
+            Some((made_before, delivered_before)) => {
+                let between = now.0.saturating_sub(delivered_before.0);
                 // A packet that was made earlier than the one heard before it (UDP may turn them round) adds all of the time.
                 let made_between = made.0.saturating_sub(made_before.0);
                 (between <= threshold, between <= made_between.saturating_add(threshold))
             }
         };
         self.last = Some((made, now));
-        self.counts.heard += 1;
+        self.counts.delivered += 1;
         self.counts.timely_raw += raw as u64;
         self.counts.timely_gap += gap as u64;
         self.counts.timely_deadline += (delay <= threshold) as u64;
@@ -152,13 +152,13 @@ impl FlowCounts {
     /// `None` if nothing was heard.
     #[must_use]
     pub fn delayed_rate(&self) -> Option<f64> {
-        share(self.heard - self.timely_raw, self.heard)
+        share(self.delivered - self.timely_raw, self.delivered)
     }
 
     /// Packets heard later than the threshold after they were made, over packets heard. `None` if nothing was heard.
     #[must_use]
     pub fn late_rate(&self) -> Option<f64> {
-        share(self.heard - self.timely_deadline, self.heard)
+        share(self.delivered - self.timely_deadline, self.delivered)
     }
 
     /// Transmissions that were lost, over transmissions. `None` if there were none.
@@ -170,7 +170,7 @@ impl FlowCounts {
     /// Packets that were never heard, over packets made. `None` if none was made.
     #[must_use]
     pub fn undelivered_rate(&self) -> Option<f64> {
-        share(self.made.saturating_sub(self.heard), self.made)
+        share(self.made.saturating_sub(self.delivered), self.made)
     }
 
     /// Both together.
@@ -182,7 +182,7 @@ impl FlowCounts {
             again: self.again + other.again,
             arrived: self.arrived + other.arrived,
             lost: self.lost + other.lost,
-            heard: self.heard + other.heard,
+            delivered: self.delivered + other.delivered,
             timely_raw: self.timely_raw + other.timely_raw,
             timely_gap: self.timely_gap + other.timely_gap,
             timely_deadline: self.timely_deadline + other.timely_deadline,
@@ -207,9 +207,9 @@ mod tests {
 
     fn account(threshold_ms: u64, packets: &[(u64, u64)]) -> FlowAccount {
         let mut account = FlowAccount::new(Micros(threshold_ms * 1_000));
-        for (made, heard) in packets {
+        for (made, delivered) in packets {
             account.made(1);
-            account.heard(ms(*made), ms(*heard));
+            account.record_delivery(ms(*made), ms(*delivered));
         }
         account
     }
@@ -246,8 +246,8 @@ mod tests {
         account.arrived(Micros(30_000), true);
         account.arrived(Micros(100_001), true);
         account.arrived(Micros(30_000), false);
-        account.heard(ms(0), ms(30));
-        account.heard(ms(20), ms(131));
+        account.record_delivery(ms(0), ms(30));
+        account.record_delivery(ms(20), ms(131));
         let counts = account.counts();
         let want = Indices { raw: 0.1, sent: 0.25, gap: 0.2, deadline: 0.1, network: 0.1 };
         assert_eq!(counts.indices(), Some(Indices { deadline: 0.1, ..want }));
@@ -275,11 +275,11 @@ mod tests {
             spans in prop::collection::vec((0_u64..400, 0_u64..400), 1..100),
             threshold in 1_u64..400,
         ) {
-            let (mut made, mut heard) = (0, 0);
+            let (mut made, mut delivered) = (0, 0);
             let packets: Vec<(u64, u64)> = spans.iter().map(|(span, delay)| {
                 made += span;
-                heard = (made + delay).max(heard);
-                (made, heard)
+                delivered = (made + delay).max(delivered);
+                (made, delivered)
             }).collect();
             let strict = account(threshold, &packets).counts();
             let mild = account(threshold + 50, &packets).counts();
@@ -288,7 +288,7 @@ mod tests {
             prop_assert!(strict.timely_deadline <= mild.timely_deadline);
             // What adds little to the time between two packets cannot be more than what adds nothing.
             prop_assert!(strict.timely_raw <= strict.timely_gap);
-            prop_assert!(strict.timely_gap <= strict.heard);
+            prop_assert!(strict.timely_gap <= strict.delivered);
         }
     }
 }

@@ -55,7 +55,7 @@ pub struct Measured {
 
 impl Measured {
     /// `e_network + (1 − e_network) e_dejitter`: what is missing at the ear.
-    pub fn heard_loss(&self) -> Option<f64> {
+    pub fn playout_loss(&self) -> Option<f64> {
         self.network_loss.map(|network| network + (1.0 - network) * self.dejitter_loss)
     }
 }
@@ -274,7 +274,7 @@ impl Judge {
 
     fn equipment(&self, measured: &Measured) -> Result<Equipment, Unknown> {
         let codec = self.codec.ok_or(Unknown::NoCodec)?;
-        let loss = measured.heard_loss().ok_or(Unknown::NoPackets)?;
+        let loss = measured.playout_loss().ok_or(Unknown::NoPackets)?;
         let facts = codec.facts();
         let ie = facts.ie.ok_or(Unknown::NoIe(codec))?.value;
         let bpl = match facts.bpl {

@@ -54,7 +54,7 @@ mod quantiles;
 mod reduction;
 mod wideband;
 
-pub use advice::{Advice, Carrier, Heard, Reason, TIE_R, Trial, advise};
+pub use advice::{Advice, Carrier, DirectionStats, Reason, TIE_R, Trial, advise};
 pub use analyser::{Analyser, AnalyserConfig, Counts, Packet, Row, Summary, Taken, Talkspurts, WorstRow};
 pub use codec::{Band, Cited, Codec, CodecFacts, UnknownCodec};
 pub use dejitter::{Anchor, BufferConfig, DejitterBuffer, Fate};

@@ -101,8 +101,8 @@ mod tests {
             spans.iter().for_each(|span| quantiles.add(Micros(*span)));
             spans.sort_unstable();
             let rank = (share * spans.len() as f64).ceil().max(1.0);
-            let place = (1..=spans.len()).find(|n| *n as f64 >= rank).unwrap();
-            let want = spans[place - 1] as f64 / 1e3;
+            let position = (1..=spans.len()).find(|n| *n as f64 >= rank).unwrap();
+            let want = spans[position - 1] as f64 / 1e3;
             let got = quantiles.quantile_ms(share).unwrap();
             prop_assert!((got - want).abs() <= want * 0.008, "{} {}", got, want);
             prop_assert_eq!(quantiles.count(), spans.len() as u64);

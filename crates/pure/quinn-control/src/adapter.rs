@@ -21,7 +21,7 @@ pub struct Adapter<C> {
     sent: SentLog,
     /// For the length of a pause only: quinn has its own timers.
     timeout: RetransmissionTimeout,
-    told: Told,
+    granularity: AckGranularity,
     /// What the ACK frame under way has acknowledged so far: the sizes of packets, when the newest was sent.
     sizes: Vec<u64>,
     newest_sent: Time,
@@ -34,7 +34,7 @@ pub struct Adapter<C> {
 
 /// What a controller is told of an ACK frame, which acknowledges two packets as a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Told {
+pub enum AckGranularity {
     /// All of it at once. Right for what measures rates, or counts bytes.
     #[default]
     Frames,
@@ -60,7 +60,7 @@ fn part(whole: &Ack, bytes: u64, left: u64) -> Ack {
 
 impl<C: Controller> Adapter<C> {
     /// Around `controller`, from `now` on.
-    pub fn new(controller: C, told: Told, now: Instant, mtu: u16) -> Self {
+    pub fn new(controller: C, granularity: AckGranularity, now: Instant, mtu: u16) -> Self {
         let mtu = u64::from(mtu);
         let timeout = RetransmissionTimeout::new(TimeoutSettings::rfc6298());
         Self {
@@ -73,7 +73,7 @@ impl<C: Controller> Adapter<C> {
             last_sent: Time(0),
             sent: SentLog::default(),
             timeout: timeout.expect("the bounds of RFC 6298 can be"),
-            told,
+            granularity,
             sizes: Vec::new(),
             newest_sent: Time(0),
             reacted: None,
@@ -110,7 +110,7 @@ impl<C: Controller> Adapter<C> {
     }
 
     /// The pause before what is sent at `now`.
-    fn tell_of_pause(&mut self, now: Time) {
+    fn report_pause(&mut self, now: Time) {
         let pause = now.since(self.last_sent);
         if self.next > 0 && self.in_flight == 0 && pause > self.timeout.timeout() {
             self.controller.on_idle(pause);
@@ -138,13 +138,13 @@ impl<C: Controller> Adapter<C> {
             ..Ack::default()
         };
         let is_news = self.is_news(newest_sent);
-        match self.told {
-            Told::Frames => self.tell(&whole, is_news),
-            Told::Packets => {
+        match self.granularity {
+            AckGranularity::Frames => self.report_ack(&whole, is_news),
+            AckGranularity::Packets => {
                 let mut left = bytes;
                 for size in &sizes {
                     left -= size;
-                    self.tell(&part(&whole, *size, left), is_news);
+                    self.report_ack(&part(&whole, *size, left), is_news);
                 }
             }
         }
@@ -152,7 +152,7 @@ impl<C: Controller> Adapter<C> {
         self.sizes = sizes;
     }
 
-    fn tell(&mut self, ack: &Ack, is_news: bool) {
+    fn report_ack(&mut self, ack: &Ack, is_news: bool) {
         if !self.is_recovering {
             self.controller.on_ack(ack);
         } else if is_news {
@@ -166,7 +166,7 @@ impl<C: Controller> Adapter<C> {
     /// quinn's `on_sent`.
     fn send(&mut self, now: Instant, bytes: u64) {
         let now = self.time(now);
-        self.tell_of_pause(now);
+        self.report_pause(now);
         let alone = self.in_flight == 0;
         self.in_flight += bytes;
         let sent =

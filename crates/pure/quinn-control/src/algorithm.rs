@@ -1,4 +1,4 @@
-use crate::adapter::Told;
+use crate::adapter::AckGranularity;
 use crate::factory::Factory;
 use guestright_congestion::{
     Aimd, AimdSettings, Algorithm, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, Fixed, Real,
@@ -24,9 +24,10 @@ pub fn factory(algorithm: Algorithm) -> Arc<dyn ControllerFactory + Send + Sync>
         | Algorithm::Real
         | Algorithm::Cubic
         | Algorithm::Bbr => {
-            let told = if algorithm == Algorithm::Vegas { Told::Packets } else { Told::Frames };
+            let granularity =
+                if algorithm == Algorithm::Vegas { AckGranularity::Packets } else { AckGranularity::Frames };
             let factory = Factory::new(move |segment| ours(algorithm, segment));
-            Arc::new(factory.expect("today's settings can be for 1200 bytes").told(told))
+            Arc::new(factory.expect("today's settings can be for 1200 bytes").granularity(granularity))
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::adapter::{Adapter, Told};
+use crate::adapter::{AckGranularity, Adapter};
 use guestright_congestion::{Controller, SettingsError};
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::Instant;
 #[derive(Clone, Copy)]
 pub struct Factory<F> {
     make: F,
-    told: Told,
+    granularity: AckGranularity,
 }
 
 impl<F, C> Factory<F>
@@ -35,13 +35,13 @@ where
     /// cannot report it.
     pub fn new(make: F) -> Result<Self, SettingsError> {
         make(1_200)?;
-        Ok(Self { make, told: Told::Frames })
+        Ok(Self { make, granularity: AckGranularity::Frames })
     }
 
-    /// The same, its controllers being told so of acknowledgements.
+    /// The same, its controllers hearing of acknowledgements in this granularity.
     #[must_use]
-    pub fn told(self, told: Told) -> Self {
-        Self { told, ..self }
+    pub fn granularity(self, granularity: AckGranularity) -> Self {
+        Self { granularity, ..self }
     }
 }
 
@@ -57,7 +57,7 @@ where
     ) -> Box<dyn quinn_proto::congestion::Controller> {
         let controller = (self.make)(current_mtu.into())
             .expect("settings that can be for a segment of 1200 bytes can be for any MTU of QUIC");
-        Box::new(Adapter::new(controller, self.told, now, current_mtu))
+        Box::new(Adapter::new(controller, self.granularity, now, current_mtu))
     }
 }
 

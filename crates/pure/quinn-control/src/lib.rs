@@ -55,7 +55,7 @@ mod carriage;
 mod factory;
 mod sent;
 
-pub use adapter::{Adapter, Told};
+pub use adapter::{AckGranularity, Adapter};
 pub use algorithm::factory;
 pub use carriage::Carriage;
 pub use factory::Factory;

@@ -58,8 +58,8 @@ impl SentLog {
     pub(crate) fn on_delivered(&mut self, now: Time, sent: Time, bytes: u64) {
         self.delivered += bytes;
         self.delivered_at = now;
-        let place = self.entries.partition_point(|entry| entry.sent < sent);
-        let Some(entry) = self.entries.get(place).filter(|entry| entry.sent == sent) else {
+        let index = self.entries.partition_point(|entry| entry.sent < sent);
+        let Some(entry) = self.entries.get(index).filter(|entry| entry.sent == sent) else {
             return;
         };
         if let Some(wave) = entry.wave {

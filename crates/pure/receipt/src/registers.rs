@@ -32,17 +32,17 @@ impl Registers {
     /// [`ReceiptError::LowerWeight`] if a larger one of its session is known; nothing changes.
     pub fn admit(&mut self, receipt: Receipt) -> Result<Admission, ReceiptError> {
         match self.receipts.entry(receipt.session()) {
-            Entry::Vacant(place) => {
-                place.insert(receipt);
+            Entry::Vacant(entry) => {
+                entry.insert(receipt);
                 Ok(Admission::New)
             }
-            Entry::Occupied(mut place) => {
-                let (got, known) = (receipt.weight(), place.get().weight());
+            Entry::Occupied(mut entry) => {
+                let (got, known) = (receipt.weight(), entry.get().weight());
                 if got < known {
                     return Err(ReceiptError::LowerWeight { got, known });
                 }
-                if supersedes(&receipt, place.get()) {
-                    place.insert(receipt);
+                if supersedes(&receipt, entry.get()) {
+                    entry.insert(receipt);
                 }
                 Ok(if got > known { Admission::Raised(got.saturating_sub(known)) } else { Admission::Known })
             }

@@ -190,10 +190,10 @@ proptest! {
     fn a_batch_gives_the_verdicts_of_single_verification(spoilt in proptest::collection::vec(0..140_usize, 1..40)) {
         let members = [member(1, Suite::Ed25519), member(2, Suite::EcdsaP256)];
         let mut pairs = Vec::new();
-        for (number, place) in spoilt.into_iter().enumerate() {
+        for (number, index) in spoilt.into_iter().enumerate() {
             let member = &members[number % 2];
             let mut bytes = member.sign(PROVIDER, NOW, 5).as_bytes().to_vec();
-            if let Some(byte) = bytes.get_mut(place) {
+            if let Some(byte) = bytes.get_mut(index) {
                 *byte ^= 4;
             }
             if let Ok(receipt) = UncheckedReceipt::parse(&bytes) {

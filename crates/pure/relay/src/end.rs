@@ -29,7 +29,7 @@ struct Peer {
     latched: Option<SocketAddr>,
     last_received: Time,
     /// How many datagrams went there since it was signalled and before anything came from there.
-    unheard: u32,
+    unanswered: u32,
 }
 
 /// What a call keeps of one side.
@@ -45,7 +45,7 @@ pub(crate) struct End {
     reporters: Vec<u32>,
     streams_max: usize,
     latch_after: Micros,
-    unheard_max: u32,
+    unanswered_max: u32,
     /// When something acceptable came last; at first, when the call began.
     pub(crate) last_received: Time,
     /// Nothing acceptable has come yet, or not for long.
@@ -72,7 +72,7 @@ impl End {
             reporters: Vec::new(),
             streams_max: limits.streams_max,
             latch_after: limits.latch_after,
-            unheard_max: limits.unheard_max,
+            unanswered_max: limits.unanswered_max,
             last_received: now,
             silent: true,
             reported_silent: false,
@@ -167,7 +167,7 @@ impl End {
 
     /// Where this side's next datagram of a channel goes.
     fn destination(&mut self, channel: Channel) -> Result<SocketAddr, Refusal> {
-        let (sources, unheard_max) = (self.settings.sources, self.unheard_max);
+        let (sources, unanswered_max) = (self.settings.sources, self.unanswered_max);
         let peer = self.peer(channel);
         // Without a signalled address the side wants nothing, whatever it sends itself.
         let signalled = peer.signalled.ok_or(Refusal::NoDestination)?;
@@ -178,10 +178,10 @@ impl End {
         if !sources.allow(signalled, peer.signalled) {
             return Err(Refusal::NoDestination);
         }
-        if peer.unheard >= unheard_max {
-            return Err(Refusal::Unheard);
+        if peer.unanswered >= unanswered_max {
+            return Err(Refusal::Unanswered);
         }
-        peer.unheard += 1;
+        peer.unanswered += 1;
         Ok(signalled)
     }
 

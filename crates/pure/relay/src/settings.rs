@@ -24,7 +24,7 @@ pub struct Limits {
     pub latch_after: Micros,
     /// How many datagrams go to an address that was signalled and from which nothing has come. It may be somebody's who
     /// did not ask for them (compare RFC 7675).
-    pub unheard_max: u32,
+    pub unanswered_max: u32,
     /// How long nothing has to come from a side before [`Event::Silent`](crate::Event::Silent).
     pub silent_after: Micros,
 }
@@ -39,7 +39,7 @@ impl Default for Limits {
             streams_max: 32,
             rekey_grace: Micros::from_seconds(5),
             latch_after: Micros::from_millis(250),
-            unheard_max: 15_000,
+            unanswered_max: 15_000,
             silent_after: Micros::from_seconds(60),
         }
     }

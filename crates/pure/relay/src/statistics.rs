@@ -28,7 +28,7 @@ pub enum Refusal {
     NoDestination,
     /// The other side's address has had its share ([`Limits::unheard_max`](crate::Limits::unheard_max)), and nothing has
     /// come from there.
-    Unheard,
+    Unanswered,
     /// It could not be protected for the other side: its keys have protected all they may (RFC 3711, section 9.2).
     KeysExhausted,
 }
@@ -49,7 +49,7 @@ impl Refusal {
         Self::Replayed,
         Self::TooManyStreams,
         Self::NoDestination,
-        Self::Unheard,
+        Self::Unanswered,
         Self::KeysExhausted,
     ];
 
@@ -68,7 +68,7 @@ impl Refusal {
             Self::Replayed => "replayed",
             Self::TooManyStreams => "too-many-streams",
             Self::NoDestination => "no-destination",
-            Self::Unheard => "unheard",
+            Self::Unanswered => "unheard",
             Self::KeysExhausted => "keys-exhausted",
         }
     }

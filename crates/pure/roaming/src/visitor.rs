@@ -238,7 +238,7 @@ impl Visitor {
                 retry_at: now + self.config.retry_after,
                 paid: false,
             });
-            self.say_goodbye();
+            self.send_goodbye();
         }
     }
 
@@ -373,11 +373,11 @@ impl Visitor {
             );
         } else if now >= leaving.retry_at {
             leaving.retry_at = retry_at;
-            self.say_goodbye();
+            self.send_goodbye();
         }
     }
 
-    fn say_goodbye(&mut self) {
+    fn send_goodbye(&mut self) {
         self.send(&Message::error(Code::Closed, "the visitor leaves"));
     }
 

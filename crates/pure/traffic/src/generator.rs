@@ -21,7 +21,7 @@ pub(crate) struct Generator {
     phases: Vec<(u64, u16)>,
     /// The round, which is the packet's number, and the place in `phases`.
     round: u32,
-    place: usize,
+    index: usize,
     pacing: Pacing,
 }
 
@@ -49,7 +49,7 @@ impl Generator {
             })
             .collect();
         phases.sort_unstable();
-        Self { plan, session, start, phases, round: 0, place: 0, pacing: Pacing::default() }
+        Self { plan, session, start, phases, round: 0, index: 0, pacing: Pacing::default() }
     }
 
     /// When the next packet is due; `None` after the last.
@@ -57,7 +57,7 @@ impl Generator {
         if self.round >= self.plan.packets {
             return None;
         }
-        let (phase, _) = self.phases.get(self.place)?;
+        let (phase, _) = self.phases.get(self.index)?;
         Some(self.start + Micros(u64::from(self.round) * PACKET.0 + phase))
     }
 
@@ -72,11 +72,11 @@ impl Generator {
         self.pacing.late += u64::from(late > LATE);
         self.pacing.worst_us = self.pacing.worst_us.max(late.0);
         self.pacing.sum_us = self.pacing.sum_us.saturating_add(late.0);
-        let (_, call) = *self.phases.get(self.place)?;
+        let (_, call) = *self.phases.get(self.index)?;
         let packet = VoicePacket { session: self.session, call, number: self.round, sent: now };
-        self.place += 1;
-        if self.place == self.phases.len() {
-            self.place = 0;
+        self.index += 1;
+        if self.index == self.phases.len() {
+            self.index = 0;
             self.round += 1;
         }
         Some(packet.emit(self.plan.traffic))
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn stops_when_told() {
+    fn stops_when_asked() {
         let mut generator = Generator::new(PLAN, 9, &Seed::from_number(1), Time(0));
         while generator.due().unwrap() < Time(110_000) {
             let due = generator.due().unwrap();

@@ -69,7 +69,7 @@ struct Run {
     peer: SocketAddr,
     session: Session,
     /// When it is forgotten, once its end has been told.
-    told: Option<Time>,
+    forget_at: Option<Time>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -117,7 +117,7 @@ impl Listener {
             return;
         }
         if let Some(run) = &self.run
-            && (run.peer, run.session.number(), run.told) == (from, session, None)
+            && (run.peer, run.session.number(), run.forget_at) == (from, session, None)
         {
             // Our answer was lost.
             self.answer(from, &Message::Started { session });
@@ -130,7 +130,7 @@ impl Listener {
         let mut seed = [0; 32];
         self.random.fill(&mut seed);
         let session_machine = Session::new(plan, session, self.source, &Seed(seed), now);
-        self.run = Some(Run { peer: from, session: session_machine, told: None });
+        self.run = Some(Run { peer: from, session: session_machine, forget_at: None });
         self.runs += 1;
         self.answer(from, &Message::Started { session });
         self.events.push_back(ListenerEvent::Started { peer: from, plan });
@@ -139,7 +139,7 @@ impl Listener {
     /// Why a run will not be. A run that is over only waits for its caller to ask, and makes room.
     fn objection(&self, session: u32, plan: &Plan, from: SocketAddr) -> Option<Refusal> {
         let same = |run: &Run| run.peer == from && run.session.number() == session;
-        let busy = self.run.as_ref().is_some_and(|run| run.told.is_none() || same(run));
+        let busy = self.run.as_ref().is_some_and(|run| run.forget_at.is_none() || same(run));
         if self.config.from.is_some_and(|allowed| allowed != from.ip().to_canonical()) {
             Some(Refusal::Address)
         } else if busy || self.config.runs_max.is_some_and(|most| self.runs >= most) {
@@ -171,17 +171,18 @@ impl Listener {
             let calls = run.session.plan().calls;
             let report = Message::Report { session: *session, first: *first, calls, figures: part };
             self.answer(from, &report);
-        } else if run.told.is_none() {
+        } else if run.forget_at.is_none() {
             run.session.handle_message(message, now);
         } else if matches!(message, Message::Bye { .. }) {
-            run.told = Some(now);
+            run.forget_at = Some(now);
         }
     }
 
     fn handle_other(&mut self, bytes: &[u8], from: SocketAddr, now: Time) {
         if let Some(session) = is_other_version(bytes) {
             self.refuse(session, Refusal::Version, from);
-        } else if let Some(run) = self.run.as_mut().filter(|run| run.peer == from && run.told.is_none()) {
+        } else if let Some(run) = self.run.as_mut().filter(|run| run.peer == from && run.forget_at.is_none())
+        {
             run.session.handle_voice(bytes, now);
         }
     }
@@ -218,8 +219,8 @@ impl Listener {
         self.config.runs_max = Some(0);
         if let Some(run) = &mut self.run {
             run.session.wind_up(Ended::Stopped, now);
-            if run.told.is_some() {
-                run.told = Some(now);
+            if run.forget_at.is_some() {
+                run.forget_at = Some(now);
             }
         }
         self.advance(now);
@@ -230,13 +231,13 @@ impl Listener {
         run.session.handle_timeout(now);
         self.collect();
         let Some(run) = &mut self.run else { return };
-        if run.told.is_none()
+        if run.forget_at.is_none()
             && let Some(outcome) = run.session.outcome(None)
         {
-            run.told = Some(now + KEEP);
+            run.forget_at = Some(now + KEEP);
             self.events.push_back(ListenerEvent::Finished(Box::new(outcome)));
         }
-        if run.told.is_some_and(|until| now >= until) {
+        if run.forget_at.is_some_and(|until| now >= until) {
             self.run = None;
         }
     }
@@ -264,7 +265,7 @@ impl Listener {
     /// When [`Listener::handle_timeout`] is wanted; `None` while there is no run.
     pub fn poll_timeout(&self) -> Option<Time> {
         let run = self.run.as_ref()?;
-        [run.session.poll_timeout(), run.told].into_iter().flatten().min()
+        [run.session.poll_timeout(), run.forget_at].into_iter().flatten().min()
     }
 
     /// Whether all runs that were wanted are over.

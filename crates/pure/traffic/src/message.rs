@@ -73,7 +73,7 @@ pub(crate) enum Message {
     /// 6: what time is it? 8: number, 12: T1.
     Probe { session: u32, number: u32, asked: Time },
     /// 7: 8: number, 12: T1, 20: T2, 28: T3.
-    Answer { session: u32, number: u32, asked: Time, heard: Time, answered: Time },
+    Answer { session: u32, number: u32, asked: Time, arrived: Time, answered: Time },
     /// 8: each of my calls has sent so many packets, and sends no more. 8: packets.
     Sent { session: u32, packets: u32 },
     /// 9: what did you receive? 8: first call.
@@ -143,9 +143,11 @@ impl Message {
                 out.extend_from_slice(&asked.0.to_be_bytes());
                 least = ANSWER_LEN;
             }
-            Self::Answer { number, asked, heard, answered, .. } => {
+            Self::Answer { number, asked, arrived, answered, .. } => {
                 out.extend_from_slice(&number.to_be_bytes());
-                [asked, heard, answered].iter().for_each(|time| out.extend_from_slice(&time.0.to_be_bytes()));
+                [asked, arrived, answered]
+                    .iter()
+                    .for_each(|time| out.extend_from_slice(&time.0.to_be_bytes()));
             }
             Self::Sent { packets, .. } => out.extend_from_slice(&packets.to_be_bytes()),
             Self::Ask { first, .. } => {
@@ -173,14 +175,18 @@ impl Message {
         let rest = &mut rest;
         let (message, want) = match kind {
             1 => (Self::Hello { session, plan: plan(rest)? }, HELLO_LEN),
-            2 => (Self::Welcome { session, cookie: take(rest)? }, 16),
-            3 => (Self::Start { session, plan: plan(rest)?, cookie: take(rest)? }, 24),
+            2 => (Self::Welcome { session, cookie: read_array(rest)? }, 16),
+            3 => (Self::Start { session, plan: plan(rest)?, cookie: read_array(rest)? }, 24),
             4 => (Self::Started { session }, 8),
-            5 => (Self::Refused { session, reason: *Refusal::ALL.get(usize::from(take::<1>(rest)?[0]))? }, 9),
+            5 => (
+                Self::Refused { session, reason: *Refusal::ALL.get(usize::from(read_array::<1>(rest)?[0]))? },
+                9,
+            ),
             6 => (Self::Probe { session, number: number(rest)?, asked: time(rest)? }, ANSWER_LEN),
             7 => {
-                let (number, asked, heard, answered) = (number(rest)?, time(rest)?, time(rest)?, time(rest)?);
-                (Self::Answer { session, number, asked, heard, answered }, ANSWER_LEN)
+                let (number, asked, arrived, answered) =
+                    (number(rest)?, time(rest)?, time(rest)?, time(rest)?);
+                (Self::Answer { session, number, asked, arrived, answered }, ANSWER_LEN)
             }
             8 => (Self::Sent { session, packets: number(rest)? }, 12),
             9 => (Self::Ask { session, first: short(rest)? }, REPORT_LEN),
@@ -190,7 +196,7 @@ impl Message {
                     return None;
                 }
                 let figures =
-                    (0..count).map(|_| CallFigures::parse(take(rest)?)).collect::<Option<Vec<_>>>()?;
+                    (0..count).map(|_| CallFigures::parse(read_array(rest)?)).collect::<Option<Vec<_>>>()?;
                 (Self::Report { session, first, calls, figures }, 16 + usize::from(count) * CALL_LEN)
             }
             11 => (Self::Bye { session }, 8),
@@ -207,26 +213,26 @@ pub(crate) fn is_other_version(bytes: &[u8]) -> Option<u32> {
     other.then(|| u32::from_be_bytes([s0, s1, s2, s3]))
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+fn read_array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, after) = rest.split_first_chunk::<N>()?;
     *rest = after;
     Some(*first)
 }
 
 fn plan(rest: &mut &[u8]) -> Option<Plan> {
-    Plan::parse(take(rest)?)
+    Plan::parse(read_array(rest)?)
 }
 
 fn number(rest: &mut &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(take(rest)?))
+    Some(u32::from_be_bytes(read_array(rest)?))
 }
 
 fn short(rest: &mut &[u8]) -> Option<u16> {
-    Some(u16::from_be_bytes(take(rest)?))
+    Some(u16::from_be_bytes(read_array(rest)?))
 }
 
 fn time(rest: &mut &[u8]) -> Option<Time> {
-    Some(Time(u64::from_be_bytes(take(rest)?)))
+    Some(Time(u64::from_be_bytes(read_array(rest)?)))
 }
 
 #[cfg(test)]
@@ -241,7 +247,7 @@ mod tests {
         let numbers = (any::<u32>(), any::<u32>(), any::<[u64; 3]>(), any::<[u8; 8]>());
         let lists = (any::<u16>(), any::<u16>(), prop::collection::vec(figures(), 0..=PER_MESSAGE));
         (1..=11_u8, plan, numbers, lists).prop_map(|(kind, plan, numbers, lists)| {
-            let (session, number, [asked, heard, answered], cookie) = numbers;
+            let (session, number, [asked, arrived, answered], cookie) = numbers;
             let (first, calls, figures) = lists;
             match kind {
                 1 => Message::Hello { session, plan },
@@ -254,7 +260,7 @@ mod tests {
                     session,
                     number,
                     asked: Time(asked),
-                    heard: Time(heard),
+                    arrived: Time(arrived),
                     answered: Time(answered),
                 },
                 8 => Message::Sent { session, packets: number },
@@ -300,7 +306,7 @@ mod tests {
         let hello = len(Message::Hello { session, plan });
         assert!(len(Message::Welcome { session, cookie: [0; 8] }) <= hello);
         assert!(len(Message::Refused { session, reason: Refusal::Busy }) <= hello);
-        let answer = len(Message::Answer { session, number: 0, asked: zero, heard: zero, answered: zero });
+        let answer = len(Message::Answer { session, number: 0, asked: zero, arrived: zero, answered: zero });
         assert!(answer <= len(Message::Probe { session, number: 0, asked: zero }));
         let longest = vec![crate::report::CallFigures::default(); PER_MESSAGE];
         let report = len(Message::Report { session, first: 0, calls: 1, figures: longest });

@@ -33,7 +33,7 @@ pub struct Exchange {
     /// The question left, our clock.
     pub asked: Time,
     /// The question arrived, their clock.
-    pub heard: Time,
+    pub arrived: Time,
     /// The answer left, their clock.
     pub answered: Time,
     /// The answer arrived, our clock.
@@ -99,14 +99,14 @@ impl ClockMeter {
 
     /// Takes an exchange. One that contradicts itself (an answer before its question) or took too long is dropped.
     pub fn handle_exchange(&mut self, exchange: Exchange) {
-        let Exchange { asked, heard, answered, received } = exchange;
+        let Exchange { asked, arrived, answered, received } = exchange;
         let took = received.since(asked);
-        let us = Interval { low: difference(answered, received), high: difference(heard, asked) };
-        if received < asked || answered < heard || took > ROUND_TRIP_MAX || us.low > us.high {
+        let us = Interval { low: difference(answered, received), high: difference(arrived, asked) };
+        if received < asked || answered < arrived || took > ROUND_TRIP_MAX || us.low > us.high {
             return;
         }
         self.exchanges += 1;
-        let round_trip = Micros(took.0.saturating_sub(answered.since(heard).0));
+        let round_trip = Micros(took.0.saturating_sub(answered.since(arrived).0));
         self.round_trip = Some(self.round_trip.map_or(round_trip, |least| least.min(round_trip)));
         let merged = self.current.map(|current| current.widened(received).intersection(us));
         let us = match merged {
@@ -212,7 +212,7 @@ mod tests {
         let asked = 1_000_000_000 + at;
         Exchange {
             asked: Time(asked),
-            heard: theirs(asked + there),
+            arrived: theirs(asked + there),
             answered: theirs(asked + there + 5),
             received: Time(asked + there + 5 + back),
         }

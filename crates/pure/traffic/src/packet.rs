@@ -116,9 +116,9 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_octet_of_the_layout_is_noticed(place in 0..20_usize, by in 1..=255_u8) {
+        fn one_wrong_octet_of_the_layout_is_noticed(offset in 0..20_usize, by in 1..=255_u8) {
             let mut bytes = VoicePacket { session: 7, call: 1, number: 3, sent: Time(5) }.emit(Traffic::G729);
-            bytes[12 + place] ^= by;
+            bytes[12 + offset] ^= by;
             prop_assert_eq!(VoicePacket::parse(&bytes, Traffic::G729), None);
         }
 

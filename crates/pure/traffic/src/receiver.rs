@@ -48,12 +48,12 @@ impl Receiver {
 
     /// Takes a datagram; says whether it was one of ours.
     pub(crate) fn handle_datagram(&mut self, bytes: &[u8], arrival: Time, clock: &mut ClockMeter) -> bool {
-        let taken = self.take(bytes, arrival, clock).is_some();
+        let taken = self.accept(bytes, arrival, clock).is_some();
         self.foreign += u64::from(!taken);
         taken
     }
 
-    fn take(&mut self, bytes: &[u8], arrival: Time, clock: &mut ClockMeter) -> Option<()> {
+    fn accept(&mut self, bytes: &[u8], arrival: Time, clock: &mut ClockMeter) -> Option<()> {
         let voice = VoicePacket::parse(bytes, self.plan.traffic)?;
         if voice.session != self.session || voice.number >= self.plan.packets {
             return None;

@@ -67,7 +67,7 @@ impl CallFigures {
             lost: count(summary.network.lost),
             late: count(summary.counts.late),
             overflow: count(summary.counts.overflow),
-            burst_ratio_milli: summary.heard.burst_ratio.map(|ratio| whole(ratio * 1e3)),
+            burst_ratio_milli: summary.playout.burst_ratio.map(|ratio| whole(ratio * 1e3)),
             delay: summary.delay.map(|delay| DelayFigures {
                 mean_us: bounds(delay.mean_ms),
                 p95_us: bounds(delay.p95_ms),

@@ -70,7 +70,7 @@ pub(crate) struct Session {
     receiver: Receiver,
     clock: ClockMeter,
     ended: Ended,
-    heard_at: Time,
+    received_at: Time,
     /// How many packets each of their calls sent, once they have said it.
     theirs: Option<u32>,
     probe_at: Option<Time>,
@@ -94,7 +94,7 @@ impl Session {
             generator: Generator::new(plan, session, seed, start),
             receiver: Receiver::new(plan, session),
             ended: Ended::AsPlanned,
-            heard_at: now,
+            received_at: now,
             theirs: None,
             probe_at: Some(now), // Also to show that we are there, when all voice is lost.
             clock,
@@ -110,24 +110,24 @@ impl Session {
     /// Takes a datagram from the other end that is no message of the set-up.
     pub(crate) fn handle_voice(&mut self, bytes: &[u8], now: Time) {
         if self.receiver.handle_datagram(bytes, now, &mut self.clock) {
-            self.heard_at = now;
+            self.received_at = now;
         }
     }
 
     /// Takes a message of this run. `None` means that it has none for the session itself.
     pub(crate) fn handle_message(&mut self, message: &Message, now: Time) {
-        self.heard_at = now;
+        self.received_at = now;
         match *message {
             Message::Probe { session, number, asked } => {
-                let answer = Message::Answer { session, number, asked, heard: now, answered: now };
+                let answer = Message::Answer { session, number, asked, arrived: now, answered: now };
                 self.transmits.push_back(answer.emit());
             }
-            Message::Answer { number, asked, heard, answered, .. } => {
+            Message::Answer { number, asked, arrived, answered, .. } => {
                 // Only what we have asked, and each of it once.
-                if let Some(place) = self.probes.iter().position(|probe| *probe == (number, asked)) {
-                    self.probes.remove(place);
+                if let Some(index) = self.probes.iter().position(|probe| *probe == (number, asked)) {
+                    self.probes.remove(index);
                     if self.clock.wants_exchanges() {
-                        self.clock.handle_exchange(Exchange { asked, heard, answered, received: now });
+                        self.clock.handle_exchange(Exchange { asked, arrived, answered, received: now });
                     }
                 }
             }
@@ -178,7 +178,7 @@ impl Session {
             self.row_at = now + ROW_CHECK;
             self.receiver.handle_timeout(now);
         }
-        if now.since(self.heard_at) >= SILENCE_MAX {
+        if now.since(self.received_at) >= SILENCE_MAX {
             self.ended = Ended::Silence;
             self.generator.stop();
             self.finish();
@@ -208,7 +208,7 @@ impl Session {
         }
         let sent = if self.generator.due().is_none() { self.sent_at } else { None };
         let times = [self.generator.due(), self.probe_at, sent, Some(self.row_at), Some(self.end)];
-        times.into_iter().flatten().chain([self.heard_at + SILENCE_MAX]).min()
+        times.into_iter().flatten().chain([self.received_at + SILENCE_MAX]).min()
     }
 
     pub(crate) fn poll_transmit(&mut self) -> Option<Vec<u8>> {

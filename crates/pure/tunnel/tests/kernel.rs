@@ -125,8 +125,8 @@ impl Capture {
 
     /// Makes the packet once more; gives the IP packet that travels in it, if it is one.
     fn repeat(&self, packet: &[u8]) -> Option<Vec<u8>> {
-        let (header, place) = Ipv4Header::parse(packet).unwrap();
-        let esp_at = place.start + self.encapsulation.header_len();
+        let (header, payload_range) = Ipv4Header::parse(packet).unwrap();
+        let esp_at = payload_range.start + self.encapsulation.header_len();
         let esp = &packet[esp_at..];
         let (next_header, payload) = self.open(esp);
         let inner = match next_header {
@@ -143,7 +143,7 @@ impl Capture {
         let sealed = sender.seal(next_header, &payload, &mut again[esp_at..]).unwrap();
         assert_eq!(sealed, esp.len());
         if self.encapsulation == Encapsulation::Udp {
-            udp::write(&mut again[place.start..], encapsulation::PORT, encapsulation::PORT, None);
+            udp::write(&mut again[payload_range.start..], encapsulation::PORT, encapsulation::PORT, None);
         }
         header.write(&mut again);
         if suite.is_legacy() {

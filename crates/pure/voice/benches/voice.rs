@@ -138,7 +138,7 @@ fn session(bencher: Bencher<'_, '_>, is_protected: bool) {
                 while let Some(sent) = talker.poll_transmit() {
                     listener.handle_datagram(black_box(&sent.bytes), from, now).unwrap();
                 }
-                while listener.poll_heard().is_some() || listener.poll_transmit().is_some() {}
+                while listener.poll_received().is_some() || listener.poll_transmit().is_some() {}
                 black_box(listener.poll_sound(now));
             }
             (talker, listener)

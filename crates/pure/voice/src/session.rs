@@ -2,7 +2,7 @@
 //!
 //! In: encoded sound ([`Session::handle_frame`]), datagrams ([`Session::handle_datagram`]), the time. Out: datagrams
 //! ([`Session::poll_transmit`]), what to play ([`Session::poll_sound`], whenever what it gave last is used up), what has
-//! happened ([`Session::poll_event`]), and figures ([`Session::poll_row`] each second, [`Session::poll_heard`] for each
+//! happened ([`Session::poll_event`]), and figures ([`Session::poll_row`] each second, [`Session::poll_received`] for each
 //! packet, [`Session::summary`] at the end).
 //!
 //! Invariants:
@@ -24,7 +24,7 @@ mod statistics;
 pub use config::{Accepted, Config, Direction, Protection};
 pub use delay::{Delay, DelaySource};
 pub use sender::Frame;
-pub use statistics::{Heard, Row, Summary};
+pub use statistics::{ReceivedPacket, Row, Summary};
 
 use crate::agreement::{self, Agreed, Agreement, AgreementError};
 use crate::playout::{Fate, Incoming, Output, Playout, Policy};
@@ -133,7 +133,7 @@ const OVERTAKEN_MAX: Micros = Micros::from_seconds(1);
 /// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
 ///
 /// Sound is asked for by the loudspeaker's clock, not drained: [`poll_sound`](Self::poll_sound) whenever what it gave last is
-/// used up. [`poll_row`](Self::poll_row) and [`poll_heard`](Self::poll_heard) keep the last thousand or so figures for a
+/// used up. [`poll_row`](Self::poll_row) and [`poll_received`](Self::poll_received) keep the last thousand or so figures for a
 /// program that wants them. [`finish`](Self::finish) comes last, and what it sends is drained too.
 ///
 /// ```
@@ -172,7 +172,7 @@ pub struct Session {
     statistics: Statistics,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<ReceivedPacket>,
     rows: VecDeque<Row>,
     scratch: Vec<u8>,
     opened: Vec<u8>,
@@ -258,7 +258,7 @@ impl Session {
             statistics: Statistics::new(now),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             rows: VecDeque::new(),
             scratch: Vec::new(),
             opened: Vec::new(),
@@ -338,8 +338,8 @@ impl Session {
     }
 
     /// The next packet that came, as an analyser wants it.
-    pub fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    pub fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     /// The figures of the next second.
@@ -606,7 +606,7 @@ impl Session {
         let media = self.receiver.media(header.timestamp);
         let delay = media.and_then(|media| self.reports.delay_of(media, now));
         self.statistics.packet(sequence, fate, delay);
-        let heard = Heard {
+        let received = ReceivedPacket {
             sequence: header.sequence,
             timestamp: header.timestamp,
             marker: header.marker,
@@ -616,7 +616,7 @@ impl Session {
             delay: self.reports.delay(delay),
             is_duplicate: fate == Fate::Duplicate,
         };
-        push(&mut self.heard, heard);
+        push(&mut self.received, received);
         Ok(())
     }
 

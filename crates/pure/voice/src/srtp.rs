@@ -27,7 +27,7 @@ mod session_key;
 mod unprotect;
 
 pub use crypto_line::{CryptoLine, CryptoLineError, CryptoLineHidden};
-pub use index::{Place, WINDOW, Window};
+pub use index::{IndexState, WINDOW, Window};
 pub use key::MasterKey;
 pub use profile::Profile;
 pub use protect::Protect;

@@ -2,7 +2,7 @@
 //!
 //! In: encoded sound ([`Tool::handle_frame`]), datagrams ([`Tool::handle_datagram`]), the time. Out: datagrams
 //! ([`Tool::poll_transmit`]), what to play ([`Tool::poll_sound`], whenever what it gave last is used up), what has happened
-//! ([`Tool::poll_event`]), each packet of sound that came ([`Tool::poll_heard`]), and figures ([`Tool::summary`]).
+//! ([`Tool::poll_event`]), each packet of sound that came ([`Tool::poll_received`]), and figures ([`Tool::summary`]).
 //!
 //! BoAT is one (`guestright-boat`); the tools of 2003 that paper D compares with it are others (`guestright-legacy`).
 //! A program that runs one runs all: it has the socket, the clock, the codec and the sound.
@@ -14,7 +14,7 @@
 //! - No key is printed, and the tool says who could hear the call ([`Connected::protection`]).
 
 use crate::playout::{Counts, Output};
-use crate::session::{Frame, Heard};
+use crate::session::{Frame, ReceivedPacket};
 use guestright_units::{Micros, Time};
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -57,7 +57,7 @@ pub trait Tool: Debug + Send {
     fn poll_event(&mut self) -> Option<Event>;
 
     /// The next packet of sound that came, as an analyser wants it.
-    fn poll_heard(&mut self) -> Option<Heard>;
+    fn poll_received(&mut self) -> Option<ReceivedPacket>;
 
     /// Whether sound can be sent.
     fn is_ready(&self) -> bool;

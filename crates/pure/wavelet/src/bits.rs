@@ -23,8 +23,8 @@ impl<'a> Writer<'a> {
 
     /// The lowest `count` bits of `value`, the highest of them first.
     pub(crate) fn bits(&mut self, value: usize, count: u32) {
-        for place in (0..count).rev() {
-            self.bit(value >> place & 1 == 1);
+        for shift in (0..count).rev() {
+            self.bit(value >> shift & 1 == 1);
         }
     }
 

@@ -99,13 +99,13 @@ impl Decoder {
                 let mut values = runs::read(&mut Reader::new(packet)).coefficients();
                 lifting::backward(&mut values);
                 *samples = values.map(sample);
-                self.concealment.heard(samples, true);
+                self.concealment.accept(samples, true);
             }
             Transform::Mdct(mdct, overlap) => {
                 let values = synthesize(mdct, &contexts::read(packet), overlap);
                 *samples = values.map(sample);
                 // The overlap blends.
-                self.concealment.heard(samples, false);
+                self.concealment.accept(samples, false);
             }
         }
     }

@@ -33,7 +33,7 @@ impl Concealment {
     }
 
     /// Takes a decoded frame. With `blend`, one after a gap begins as the gap would have gone on.
-    pub(crate) fn heard(&mut self, samples: &mut [i16; FRAME_SAMPLES], blend: bool) {
+    pub(crate) fn accept(&mut self, samples: &mut [i16; FRAME_SAMPLES], blend: bool) {
         if let Some(gap) = self.gap.take()
             && blend
         {
@@ -109,7 +109,7 @@ mod tests {
     fn a_voice_goes_on_in_its_own_period_and_fades() {
         let mut concealment = Concealment::new();
         let voice = |at: usize| if at.is_multiple_of(57) { 9_000 } else { i16::try_from(at % 57).unwrap() };
-        concealment.heard(&mut std::array::from_fn(voice), true);
+        concealment.accept(&mut std::array::from_fn(voice), true);
         let mut first = [0; FRAME_SAMPLES];
         concealment.missing(&mut first);
         let peaks =
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn speech_after_a_gap_does_not_click() {
         let mut concealment = Concealment::new();
-        concealment.heard(&mut [8_000; FRAME_SAMPLES], true);
+        concealment.accept(&mut [8_000; FRAME_SAMPLES], true);
         let mut frame = [0; FRAME_SAMPLES];
         concealment.missing(&mut frame);
         let mut next = [-8_000; FRAME_SAMPLES];
-        concealment.heard(&mut next, true);
+        concealment.accept(&mut next, true);
         let largest = next.windows(2).map(|two| (i32::from(two[0]) - i32::from(two[1])).abs()).max();
         assert!(largest < Some(500) && next[FRAME_SAMPLES - 1] == -8_000, "{largest:?}");
     }

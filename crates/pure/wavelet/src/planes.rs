@@ -19,8 +19,8 @@ pub(crate) struct Planes {
 impl Planes {
     pub(crate) fn new(coefficients: &[f32; FRAME_SAMPLES]) -> Self {
         let mut planes = Self { magnitude: [0; FRAME_SAMPLES], is_negative: [false; FRAME_SAMPLES] };
-        let places = planes.magnitude.iter_mut().zip(&mut planes.is_negative);
-        for ((magnitude, is_negative), coefficient) in places.zip(coefficients) {
+        let pairs = planes.magnitude.iter_mut().zip(&mut planes.is_negative);
+        for ((magnitude, is_negative), coefficient) in pairs.zip(coefficients) {
             *magnitude = whole(coefficient.abs());
             *is_negative = *coefficient < 0.0;
         }

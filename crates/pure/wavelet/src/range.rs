@@ -33,8 +33,8 @@ impl<'a> Writer<'a> {
     }
 
     fn push(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.length) {
-            *place = byte;
+        if let Some(slot) = self.bytes.get_mut(self.length) {
+            *slot = byte;
             self.length += 1;
         }
     }

@@ -67,12 +67,12 @@ pub(crate) fn write(planes: &Planes, writer: &mut Writer<'_>) {
     for plane in below(top) {
         let refined = found.len();
         let mut from = 0;
-        for (place, at) in zeros.iter().enumerate() {
+        for (index, at) in zeros.iter().enumerate() {
             if planes.magnitude[*at] >> plane > 0 {
-                write_run(place - from, zeros.len() - from, &mut parameter, writer);
+                write_run(index - from, zeros.len() - from, &mut parameter, writer);
                 writer.bit(planes.is_negative[*at]);
                 found.push(*at);
-                from = place + 1;
+                from = index + 1;
             }
         }
         if from < zeros.len() {

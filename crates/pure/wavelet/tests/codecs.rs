@@ -35,12 +35,12 @@ fn decode(kind: Kind, packets: &[Vec<u8>]) -> Vec<i16> {
 }
 
 /// Signal to error in dB, with the decoder's delay taken out.
-fn signal_to_error(kind: Kind, frames: &[[i16; FRAME_SAMPLES]], heard: &[i16]) -> f64 {
+fn signal_to_error(kind: Kind, frames: &[[i16; FRAME_SAMPLES]], decoded: &[i16]) -> f64 {
     let square = |value: f64| value * value;
     let (mut signal, mut error) = (0.0, 0.0);
-    for (said, heard) in frames.as_flattened().iter().zip(&heard[kind.delay_samples()..]) {
-        signal += square(f64::from(*said));
-        error += square(f64::from(*said) - f64::from(*heard));
+    for (original, sample) in frames.as_flattened().iter().zip(&decoded[kind.delay_samples()..]) {
+        signal += square(f64::from(*original));
+        error += square(f64::from(*original) - f64::from(*sample));
     }
     10.0 * (signal / error).log10()
 }
@@ -94,8 +94,8 @@ fn the_loudest_signals_fit() {
         [0; FRAME_SAMPLES],
     ];
     for kind in KINDS {
-        let heard = decode(kind, &packets(kind, &frames, 320));
-        let got = signal_to_error(kind, &frames[..5], &heard);
+        let decoded = decode(kind, &packets(kind, &frames, 320));
+        let got = signal_to_error(kind, &frames[..5], &decoded);
         assert!(got > 20.0, "{kind:?}: {got} dB");
     }
 }
@@ -112,9 +112,9 @@ fn the_bits_are_those_that_were_recorded() {
     for kind in KINDS {
         for bytes in [28, 80, 320] {
             let coded = packets(kind, &frames, bytes);
-            let heard: Vec<u8> =
+            let decoded: Vec<u8> =
                 decode(kind, &coded).iter().flat_map(|sample| sample.to_le_bytes()).collect();
-            got.push(format!("{kind:?} {bytes} {} {}", digest(&coded.concat()), digest(&heard)));
+            got.push(format!("{kind:?} {bytes} {} {}", digest(&coded.concat()), digest(&decoded)));
         }
     }
     let want = [
@@ -140,17 +140,20 @@ fn a_lost_frame_is_made_up_and_fades() {
         let at = (20..100)
             .max_by(|one, other| energy(&frames[*one]).total_cmp(&energy(&frames[*other])))
             .expect("speech");
-        let (mut decoder, mut frame, mut heard) = (Decoder::new(kind), [0; FRAME_SAMPLES], Vec::new());
+        let (mut decoder, mut frame, mut concealed) = (Decoder::new(kind), [0; FRAME_SAMPLES], Vec::new());
         for packet in &coded[..at] {
             decoder.decode(packet, &mut frame);
         }
         for _ in 0..4 {
             decoder.conceal(&mut frame);
-            heard.push(energy(&frame));
+            concealed.push(energy(&frame));
         }
-        let said = energy(&whole[at * FRAME_SAMPLES..][..FRAME_SAMPLES]);
-        assert!(heard[0] > said / 20.0 && heard[0] < said * 4.0, "{kind:?}: {heard:?} for {said}");
-        assert!(heard[1] < heard[0] && heard[3] == 0.0, "{kind:?}: {heard:?}");
+        let original = energy(&whole[at * FRAME_SAMPLES..][..FRAME_SAMPLES]);
+        assert!(
+            concealed[0] > original / 20.0 && concealed[0] < original * 4.0,
+            "{kind:?}: {concealed:?} for {original}"
+        );
+        assert!(concealed[1] < concealed[0] && concealed[3] == 0.0, "{kind:?}: {concealed:?}");
     }
 }
 

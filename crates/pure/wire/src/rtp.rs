@@ -207,8 +207,8 @@ impl<'a> Packet<'a> {
 /// [`RtpError::Truncated`] if it is too short for a header.
 pub fn set_ssrc(packet: &mut [u8], ssrc: u32) -> Result<(), RtpError> {
     let got = packet.len();
-    let place = packet.get_mut(8..HEADER_LEN).ok_or(RtpError::Truncated { got, want: HEADER_LEN })?;
-    place.copy_from_slice(&ssrc.to_be_bytes());
+    let field = packet.get_mut(8..HEADER_LEN).ok_or(RtpError::Truncated { got, want: HEADER_LEN })?;
+    field.copy_from_slice(&ssrc.to_be_bytes());
     Ok(())
 }
 

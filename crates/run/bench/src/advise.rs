@@ -9,7 +9,7 @@ mod listener;
 mod protocol;
 
 pub use caller::{Caller, LegResult};
-pub use leg::heard as rate;
+pub use leg::rate;
 pub use listener::{ListenerConfig, ListenerEvent, listen};
 pub use protocol::{CarrierName, Leg};
 

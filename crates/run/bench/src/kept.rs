@@ -256,23 +256,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("partial.csv");
         for damage in ["", "no row", "\"", "0,good,1,0,key,x,,7,7", "0,good,1,0,\"key,0.5,,7,7"] {
-            for place in 0..NUMBERS.len() {
+            for index in 0..NUMBERS.len() {
                 let plan = filled(&path);
                 let text = std::fs::read_to_string(&path).unwrap();
                 let mut lines: Vec<&str> = text.lines().collect();
-                lines[place + 1] = damage;
+                lines[index + 1] = damage;
                 std::fs::write(&path, lines.join("\n") + "\n").unwrap();
                 let looked = look(&path, &plan, false);
-                assert_eq!((&looked.afresh, looked.damaged), (&None, NUMBERS.len() - place), "{damage}");
+                assert_eq!((&looked.afresh, looked.damaged), (&None, NUMBERS.len() - index), "{damage}");
                 let mut want = [false; NUMBERS.len()];
-                want[..place].fill(true);
-                assert_eq!(rows(&looked.results), want, "{damage} at {place}");
+                want[..index].fill(true);
+                assert_eq!(rows(&looked.results), want, "{damage} at {index}");
                 let (mut kept, _) = looked.begin().unwrap();
-                kept.add(&plan, &plan.runs()[place], &row(0.5)).unwrap();
+                kept.add(&plan, &plan.runs()[index], &row(0.5)).unwrap();
                 drop(kept);
                 let again = look(&path, &plan, false);
-                want[place] = true;
-                assert_eq!((rows(&again.results), again.damaged), (want.to_vec(), 0), "{damage} at {place}");
+                want[index] = true;
+                assert_eq!((rows(&again.results), again.damaged), (want.to_vec(), 0), "{damage} at {index}");
             }
         }
     }

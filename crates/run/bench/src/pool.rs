@@ -21,7 +21,7 @@ pub fn start<J, R>(
     jobs: Vec<J>,
     threads: usize,
     work: impl Fn(&J) -> R + Clone + Send + 'static,
-    tell: impl Fn(usize, Done<R>) -> bool + Clone + Send + 'static,
+    on_done: impl Fn(usize, Done<R>) -> bool + Clone + Send + 'static,
 ) -> std::io::Result<()>
 where
     J: Send + Sync + 'static,
@@ -29,13 +29,13 @@ where
     let threads = threads.clamp(1, jobs.len().max(1));
     let (jobs, next) = (Arc::new(jobs), Arc::new(AtomicUsize::new(0)));
     for number in 0..threads {
-        let (jobs, next, work, tell) = (jobs.clone(), next.clone(), work.clone(), tell.clone());
+        let (jobs, next, work, on_done) = (jobs.clone(), next.clone(), work.clone(), on_done.clone());
         let run = move || {
             loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some(job) = jobs.get(place) else { return };
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(job) = jobs.get(index) else { return };
                 let done = catch_unwind(AssertUnwindSafe(|| work(job)));
-                if !tell(place, done.map_or(Done::Broken, Done::Well)) {
+                if !on_done(index, done.map_or(Done::Broken, Done::Well)) {
                     return;
                 }
             }
@@ -57,7 +57,7 @@ mod tests {
         work: impl Fn(&u32) -> R + Clone + Send + 'static,
     ) -> Vec<(usize, Done<R>)> {
         let (send, receive) = mpsc::channel();
-        start(jobs, threads, work, move |place, done| send.send((place, done)).is_ok()).unwrap();
+        start(jobs, threads, work, move |index, done| send.send((index, done)).is_ok()).unwrap();
         receive.iter().collect()
     }
 
@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn threads_end_when_nobody_listens() {
         let (send, receive) = mpsc::channel();
-        let tell = move |place, done: Done<u32>| send.send((place, done)).is_ok() && place < 4;
-        start((0..1_000).collect(), 1, |job| *job, tell).unwrap();
+        let on_done = move |index, done: Done<u32>| send.send((index, done)).is_ok() && index < 4;
+        start((0..1_000).collect(), 1, |job| *job, on_done).unwrap();
         assert_eq!(receive.iter().count(), 5);
     }
 }

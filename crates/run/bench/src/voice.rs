@@ -65,7 +65,7 @@ pub(crate) struct Span {
 
 /// A packet was heard; times are from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Delivery {
     pub(crate) flow: u32,
     pub(crate) number: u32,
     pub(crate) at: Moment,
@@ -75,7 +75,7 @@ pub(crate) struct Heard {
 #[derive(Debug)]
 pub(crate) struct Spoken {
     /// In the order in which they were heard.
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) deliveries: Vec<Delivery>,
     /// Of each call: packets that were thrown away unsent.
     pub(crate) thrown: Vec<u64>,
     /// Of each call: packets that waited to be sent at the end.
@@ -109,7 +109,7 @@ struct Desk<'a> {
     lines: Vec<Line>,
     wait: Wait,
     span: Span,
-    heard: Vec<Heard>,
+    deliveries: Vec<Delivery>,
     garbled: u64,
     buffer: Vec<u8>,
 }
@@ -128,15 +128,22 @@ impl Voice {
             }
         }
         let lines = std::mem::take(&mut self.pairs).into_iter().map(Line::new).collect();
-        let mut desk =
-            Desk { voice: &self, lines, wait, span, heard: vec![], garbled: 0, buffer: vec![0; READ_MAX] };
+        let mut desk = Desk {
+            voice: &self,
+            lines,
+            wait,
+            span,
+            deliveries: vec![],
+            garbled: 0,
+            buffer: vec![0; READ_MAX],
+        };
         let lateness = desk.serve()?;
         let (thrown, waiting) = desk.lines.iter().map(|line| (line.thrown, line.queue.len() as u64)).unzip();
         let info = |line: &Line| if self.is_stream { tcp::info(&line.pair.near).ok() } else { None };
         let tcp = desk.lines.iter().map(info).collect();
         let congestion = desk.lines.first().and_then(|line| tcp::congestion(&line.pair.near).ok());
-        let Desk { heard, garbled, .. } = desk;
-        Ok(Spoken { heard, thrown, waiting, tcp, garbled, lateness, urgency, congestion })
+        let Desk { deliveries, garbled, .. } = desk;
+        Ok(Spoken { deliveries, thrown, waiting, tcp, garbled, lateness, urgency, congestion })
     }
 }
 
@@ -173,8 +180,8 @@ impl Desk<'_> {
             self.wait.wait(Some(next.min(self.span.end)), &mut ready)?;
             for Ready { token, readable, writable } in ready.drain(..) {
                 match (token.checked_sub(NEAR), readable, writable) {
-                    (Some(flow), _, true) => self.send(place(flow))?,
-                    (None, true, _) => self.listen(place(token))?,
+                    (Some(flow), _, true) => self.send(line_index(flow))?,
+                    (None, true, _) => self.listen(line_index(token))?,
                     _ => {}
                 }
             }
@@ -304,7 +311,7 @@ impl Desk<'_> {
             return;
         };
         let at = instant(now.saturating_duration_since(self.span.begin));
-        self.heard.push(Heard { flow: u32::try_from(flow).unwrap_or(u32::MAX), number, at });
+        self.deliveries.push(Delivery { flow: u32::try_from(flow).unwrap_or(u32::MAX), number, at });
     }
 
     /// A packet of a call, with its label.
@@ -317,6 +324,6 @@ impl Desk<'_> {
     }
 }
 
-fn place(token: u64) -> usize {
+fn line_index(token: u64) -> usize {
     usize::try_from(token).unwrap_or(usize::MAX)
 }

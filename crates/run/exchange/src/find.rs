@@ -195,9 +195,9 @@ mod tests {
         let known = Contact { dns: None, telephone: None, name: "bobby".to_owned(), ..card("192.0.2.1") };
         let searches = Searches::new(vec![known.clone()], true);
         let both = searches.called(BOB, Some(&card("192.0.2.2")));
-        let places: Vec<String> = both.homes.iter().map(|hint| hint.address.to_string()).collect();
+        let addresses: Vec<String> = both.homes.iter().map(|hint| hint.address.to_string()).collect();
         assert_eq!(
-            (both.name.as_str(), places),
+            (both.name.as_str(), addresses),
             ("bobby", vec!["192.0.2.1:7275".to_owned(), "192.0.2.2:7275".to_owned()])
         );
         assert_eq!((both.dns, both.telephone), (card("192.0.2.2").dns, card("192.0.2.2").telephone));

@@ -1,7 +1,7 @@
 //! The media of calls: ports, what was agreed on, and what was carried.
 
 use guestright_error::RunError;
-use guestright_media::{Media, MediaCall, Place, Settings, Wanted};
+use guestright_media::{Media, MediaCall, PortSpec, Settings, Wanted};
 use guestright_relay::{Protection, Side, SideSettings, SideStatistics, Sources, SrtpKeys};
 use guestright_signalling::sdp::{Keys, Ports, Secret};
 use guestright_signalling::{CallId, Legs, MediaSide, Sides, Source};
@@ -34,12 +34,12 @@ impl CallMedia {
     /// Opens a call's ports.
     pub(crate) fn open(&mut self, call: CallId, sides: Legs<Sides>) -> Option<Legs<Ports>> {
         let address = |side: Sides| match side {
-            Sides::Tunnel => Place { address: self.gateway, pair: true },
-            Sides::Between(local) => Place { address: local, pair: false },
+            Sides::Tunnel => PortSpec { address: self.gateway, pair: true },
+            Sides::Between(local) => PortSpec { address: local, pair: false },
         };
         let Legs { caller: one, callee: other } = sides.map(address);
         let closed = SideSettings::closed;
-        let wanted = Wanted { place_a: one, place_b: other, a: closed(), b: closed() };
+        let wanted = Wanted { ports_a: one, ports_b: other, a: closed(), b: closed() };
         let opened = self.sockets.open(wanted);
         let opened = opened.inspect_err(|error| tracing::warn!(%error, "a call gets no ports")).ok()?;
         let ports = |side: Side| {

@@ -20,7 +20,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(8);
 const SILENT_AGAIN: Duration = Duration::from_secs(1);
 const SILENT_TIMES: u32 = 3;
 /// What was sent has to be acknowledged within this.
-const UNHEARD_MAX: Duration = Duration::from_secs(8);
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(8);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -132,7 +132,7 @@ fn notice_silence(stream: &TcpStream) -> rustix::io::Result<()> {
     sockopt::set_tcp_keepidle(stream, SILENT_AFTER)?;
     sockopt::set_tcp_keepintvl(stream, SILENT_AGAIN)?;
     sockopt::set_tcp_keepcnt(stream, SILENT_TIMES)?;
-    sockopt::set_tcp_user_timeout(stream, u32::try_from(UNHEARD_MAX.as_millis()).unwrap_or(u32::MAX))
+    sockopt::set_tcp_user_timeout(stream, u32::try_from(UNACKNOWLEDGED_MAX.as_millis()).unwrap_or(u32::MAX))
 }
 
 async fn pass_on(sender: &mut Sender, messages: &mut mpsc::Receiver<Vec<u8>>) -> Result<(), ChannelError> {

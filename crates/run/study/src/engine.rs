@@ -29,7 +29,7 @@ const IDLE: Duration = Duration::from_millis(50);
 const PLAYED_PER_SECOND: usize = 50;
 
 /// What a call with a profile has to say.
-pub(crate) enum Said {
+pub(crate) enum EngineEvent {
     /// There is somebody.
     Connected(Box<Connected>),
     /// A datagram was refused; so many are by now.
@@ -47,7 +47,7 @@ pub(crate) enum Said {
 pub(crate) struct Accept;
 
 /// A call's thread.
-pub(crate) type Call = Voice<Accept, Said>;
+pub(crate) type Call = Voice<Accept, EngineEvent>;
 
 /// What a call is made with.
 pub(crate) struct Parts {
@@ -77,7 +77,7 @@ struct Engine {
     parts: Parts,
     own: SocketAddr,
     ear: Ear,
-    driver: Driver<Said>,
+    driver: Driver<EngineEvent>,
     orders: blocking::Receiver<Order<Accept>>,
     /// What is said, and what is played; nothing before sound can flow.
     paces: Option<(Pace, Pace)>,
@@ -86,14 +86,14 @@ struct Engine {
     buffered: Mean,
     round_trip: Mean,
     /// Samples that were encoded since both could hear each other.
-    said: u64,
+    encoded: u64,
 }
 
 impl Engine {
     fn new(
         parts: Parts,
         orders: blocking::Receiver<Order<Accept>>,
-        news: mpsc::Sender<News<Said>>,
+        news: mpsc::Sender<News<EngineEvent>>,
     ) -> Result<Self, TelephoneError> {
         let own = parts.socket.local_addr()?;
         let ear = Ear::with(parts.codec.kind, &parts.codec.settings(), parts.codec.rate_hz)
@@ -114,7 +114,7 @@ impl Engine {
             refused: 0,
             buffered: Mean::default(),
             round_trip: Mean::default(),
-            said: 0,
+            encoded: 0,
         })
     }
 
@@ -139,7 +139,7 @@ impl Engine {
     /// How long there is nothing to do, if nothing comes.
     fn left(&mut self) -> Duration {
         let timer = self.parts.tool.poll_timeout().map(|due| self.driver.clock.until(due));
-        let sound = self.paces.as_ref().map(|(say, hear)| say.left().min(hear.left()));
+        let sound = self.paces.as_ref().map(|(capture, hear)| capture.left().min(hear.left()));
         timer.into_iter().chain(sound).fold(IDLE, Duration::min)
     }
 
@@ -166,7 +166,7 @@ impl Engine {
             Ok(()) => self.driver.open_recording(&self.parts.line)?,
             Err(why) => self.refuse(from, why),
         }
-        while let Some(received) = self.parts.tool.poll_heard() {
+        while let Some(received) = self.parts.tool.poll_received() {
             self.driver.handle_received(&received);
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Engine {
         }
         self.refused += 1;
         if self.refused.ilog10() > (self.refused - 1).checked_ilog10().unwrap_or(0) || self.refused == 1 {
-            self.driver.report(Said::Refused { from, why, count: self.refused });
+            self.driver.report(EngineEvent::Refused { from, why, count: self.refused });
         }
     }
 
@@ -202,22 +202,22 @@ impl Engine {
         }
         let codec = &self.parts.codec;
         let (packet, piece) = (codec.packet_samples, codec.piece_samples());
-        let (say, hear) = self.paces.get_or_insert_with(|| {
+        let (capture, hear) = self.paces.get_or_insert_with(|| {
             let pace = |samples| Pace::new(codec.period(samples));
             (pace(packet), pace(piece))
         });
-        let (is_saying, is_hearing) = (say.is_due(), hear.is_due());
+        let (is_saying, is_hearing) = (capture.is_due(), hear.is_due());
         let at = self.driver.clock.now();
         if is_saying {
             // While the person is asked, nothing is said: a file begins when it can be heard.
-            let is_heard = is_ready && self.parts.is_accepted;
-            let spoken = if is_heard { self.driver.capture(packet)? } else { vec![0; packet] };
+            let is_audible = is_ready && self.parts.is_accepted;
+            let spoken = if is_audible { self.driver.capture(packet)? } else { vec![0; packet] };
             if let Some(bytes) = self.parts.tool.frame_bytes() {
                 self.ear.set_packet_bytes(bytes);
             }
             self.ear.encode(&spoken, &mut self.parts.tool, at)?;
             if is_ready {
-                self.said += spoken.len() as u64;
+                self.encoded += spoken.len() as u64;
             }
         }
         if is_hearing {
@@ -248,10 +248,10 @@ impl Engine {
                 Event::Connected(connected) => {
                     self.is_connected = true;
                     self.driver.open_sound(&self.parts.line, self.parts.codec.rate_hz)?;
-                    self.driver.report(Said::Connected(Box::new(connected)));
+                    self.driver.report(EngineEvent::Connected(Box::new(connected)));
                 }
-                Event::Trouble(said) => self.driver.trouble(said),
-                Event::Ended(ending) => self.driver.report(Said::Ended(ending)),
+                Event::Trouble(message) => self.driver.trouble(message),
+                Event::Ended(ending) => self.driver.report(EngineEvent::Ended(ending)),
             }
         }
         Ok(())
@@ -268,7 +268,7 @@ impl Engine {
 
     fn facts(&self, summary: &Summary) -> Value {
         let codec = &self.parts.codec;
-        let seconds = codec.span(usize::try_from(self.said).unwrap_or(usize::MAX)).as_seconds();
+        let seconds = codec.span(usize::try_from(self.encoded).unwrap_or(usize::MAX)).as_seconds();
         let per_second = |bytes: u64| (seconds > 0.0).then(|| number(bytes) / seconds);
         let ear = rating::Ear {
             codec: codec.rated,

@@ -56,8 +56,8 @@ pub enum StudyError {
     Unanswered { whom: String, hint: String },
     #[error("nothing came from {whom} any more")]
     Silence { whom: String, tool: &'static str },
-    #[error("the call to {whom} was ended: {said}")]
-    Failed { whom: String, said: String, tool: &'static str },
+    #[error("the call to {whom} was ended: {message}")]
+    Failed { whom: String, message: String, tool: &'static str },
     #[error("the call to {whom} ended by itself")]
     Broken { whom: String, tool: &'static str },
 

@@ -37,7 +37,7 @@ pub async fn run<W: Write>(
         let banner = guestright_legacy::banner(name, why);
         writeln!(warnings, "{banner}")?;
         if settings.line.report.json {
-            report.say("insecure", &banner, json!({ "profile": name, "said": banner }))?;
+            report.print("insecure", &banner, json!({ "profile": name, "said": banner }))?;
         }
     }
     let peer = choice.peer;

@@ -1,7 +1,7 @@
 //! One call with a profile, from the first datagram to the summary, and the people on either side.
 
 use crate::StudyError;
-use crate::engine::{self, Accept, Call, Parts, Said};
+use crate::engine::{self, Accept, Call, EngineEvent, Parts};
 use crate::profile::Straight;
 use guestright_clock::Clock;
 use guestright_identity::KeyId;
@@ -47,8 +47,8 @@ struct State {
 impl<W: Write> Straight<'_, W> {
     pub(crate) async fn dial(mut self, whom: &str, peer: SocketAddr) -> Result<(), StudyError> {
         let facts = json!({ "to": peer.to_string(), "profile": self.choice.profile.text() });
-        let said = format!("calling {whom} at {peer} with {}", self.choice.profile.text());
-        self.report.say("calling", &said, facts)?;
+        let message = format!("calling {whom} at {peer} with {}", self.choice.profile.text());
+        self.report.print("calling", &message, facts)?;
         let call = self.start(Side::Caller { to: peer }, true)?;
         let ring = Instant::now() + self.settings.line.ring_max;
         let state = State::new(call, Some(ring));
@@ -60,7 +60,7 @@ impl<W: Write> Straight<'_, W> {
         let at = self.socket.local_addr()?.to_string();
         let name = self.choice.profile.text();
         let facts = json!({ "address": at, "profile": name });
-        self.report.say("listening", &format!("listening for calls with {name} on {at}"), facts)?;
+        self.report.print("listening", &format!("listening for calls with {name} on {at}"), facts)?;
         let mut taken = 0;
         while waiting.calls.is_none_or(|most| taken < most) {
             let call = self.start(Side::Callee, waiting.answer == Answer::Auto)?;
@@ -116,23 +116,23 @@ impl<W: Write> Straight<'_, W> {
     fn handle_news(
         &mut self,
         state: &mut State,
-        news: News<Said>,
+        news: News<EngineEvent>,
         answer: Answer,
     ) -> Result<Option<Over>, StudyError> {
         match news {
-            News::Event(Said::Connected(connected)) => self.connected(state, *connected, answer)?,
-            News::Event(Said::Refused { from, why, count }) => {
-                let said = format!("refused {count} datagrams by now, the last one from {from}: {why}");
+            News::Event(EngineEvent::Connected(connected)) => self.connected(state, *connected, answer)?,
+            News::Event(EngineEvent::Refused { from, why, count }) => {
+                let message = format!("refused {count} datagrams by now, the last one from {from}: {why}");
                 let facts = json!({ "from": from.to_string(), "why": why.to_string(), "count": count });
-                self.report.say("refused", &said, facts)?;
+                self.report.print("refused", &message, facts)?;
                 state.refused = Some(why);
             }
-            News::Event(Said::Ended(ending)) => return Ok(Some(Over::Ended(ending))),
+            News::Event(EngineEvent::Ended(ending)) => return Ok(Some(Over::Ended(ending))),
             News::Second(second) => {
                 self.report.second(&second)?;
                 self.report.second_in_json(&second)?;
             }
-            News::Trouble(said) => self.report.say("trouble", &said, json!({ "said": said }))?,
+            News::Trouble(message) => self.report.print("trouble", &message, json!({ "said": message }))?,
         }
         Ok(None)
     }
@@ -158,16 +158,16 @@ impl<W: Write> Straight<'_, W> {
             [] => String::new(),
             words => format!("\n  read to each other: {}", words.join(" ")),
         };
-        let said = format!(
+        let message = format!(
             "you speak with {who} at {}; who could hear it: {}{words}",
             connected.peer, connected.protection
         );
-        self.report.say("connected", &said, facts)?;
+        self.report.print("connected", &message, facts)?;
         state.connected = Some(connected);
         if answer == Answer::Ask {
             state.is_asking = true;
             state.deadline = Some(Instant::now() + self.settings.line.ring_max);
-            self.report.say("asking", "take the call? [yes/no]", json!({}))?;
+            self.report.print("asking", "take the call? [yes/no]", json!({}))?;
         } else {
             state.begin(self.settings.line.talk_max);
         }
@@ -195,7 +195,7 @@ impl<W: Write> Straight<'_, W> {
             "q" | "quit" if state.connected.is_some() => return Ok(Some(Over::Here)),
             "q" | "quit" => return Ok(Some(Over::Quit)),
             _ if state.is_asking => return Ok(Some(Over::Declined)),
-            _ => self.report.say("trouble", "the only command is: quit", json!({}))?,
+            _ => self.report.print("trouble", "the only command is: quit", json!({}))?,
         }
         Ok(None)
     }
@@ -205,8 +205,8 @@ impl<W: Write> Straight<'_, W> {
         let was_connected = state.connected.is_some();
         let outcome = state.call.finish().await?;
         if was_connected || !matches!(over, Over::Quit) {
-            let (said, reason) = over.in_words();
-            self.report.say("ended", &said, json!({ "reason": reason, "said": said }))?;
+            let (message, reason) = over.in_words();
+            self.report.print("ended", &message, json!({ "reason": reason, "said": message }))?;
         }
         if was_connected {
             for second in &outcome.seconds {
@@ -231,7 +231,7 @@ impl<W: Write> Straight<'_, W> {
         match over {
             Over::Here | Over::Quit | Over::Declined | Over::Ended(Ending::PeerLeft) => Ok(()),
             Over::Ended(Ending::Silence) => Err(StudyError::Silence { whom, tool }),
-            Over::Ended(Ending::Failed(said)) => Err(StudyError::Failed { whom, said, tool }),
+            Over::Ended(Ending::Failed(message)) => Err(StudyError::Failed { whom, message, tool }),
             Over::Broken => Err(StudyError::Broken { whom, tool }),
             Over::Unanswered(Some(why)) => {
                 Err(StudyError::OtherAnswer { whom, why, hint: self.choice.when_refused() })
@@ -269,7 +269,7 @@ impl Over {
             Self::Here | Self::Quit => ("you hung up".to_owned(), "here"),
             Self::Ended(Ending::PeerLeft) => ("the other side hung up".to_owned(), "hung-up"),
             Self::Ended(Ending::Silence) => ("nothing came any more".to_owned(), "silence"),
-            Self::Ended(Ending::Failed(said)) => (said.clone(), "failed"),
+            Self::Ended(Ending::Failed(message)) => (message.clone(), "failed"),
             Self::Unanswered(Some(why)) => (format!("no answer of this call: {why}"), "no-answer"),
             Self::Unanswered(None) => ("no answer".to_owned(), "no-answer"),
             Self::Declined => ("the call was not taken".to_owned(), "declined"),

@@ -12,7 +12,7 @@ use guestright_clock::Clock;
 use guestright_quality::{Analyser, AnalyserConfig, Interval, Packet, Summary};
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::Counts;
-use guestright_voice::session::{Delay, DelaySource, Heard};
+use guestright_voice::session::{Delay, DelaySource, ReceivedPacket};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 use std::fmt;
@@ -233,8 +233,8 @@ impl<E> Driver<E> {
     }
 
     /// Passes on what may be missed.
-    pub fn trouble(&self, said: String) {
-        drop(self.news.try_send(News::Trouble(said)));
+    pub fn trouble(&self, message: String) {
+        drop(self.news.try_send(News::Trouble(message)));
     }
 
     /// A datagram that came or went.
@@ -248,7 +248,7 @@ impl<E> Driver<E> {
     }
 
     /// A packet of sound was received.
-    pub fn handle_received(&mut self, received: &Heard) {
+    pub fn handle_received(&mut self, received: &ReceivedPacket) {
         self.analyser.handle_packet(&packet(received));
     }
 
@@ -287,7 +287,7 @@ impl<E> Driver<E> {
 }
 
 /// A packet as the analyser wants it. A delay that only the round trip bounds is an interval too.
-fn packet(received: &Heard) -> Packet {
+fn packet(received: &ReceivedPacket) -> Packet {
     Packet {
         sequence: received.sequence,
         timestamp: received.timestamp,

@@ -113,7 +113,7 @@ impl Ear {
     pub fn encode(&mut self, spoken: &[i16], machine: &mut impl Machine, at: Time) -> Result<(), CodecError> {
         let mut payload = [0; PAYLOAD_BYTES_MAX];
         let Encoded { bytes, activity } = self.codec.encode(spoken, &mut payload)?;
-        let is_loud = self.outgoing.heard(spoken);
+        let is_loud = self.outgoing.detect(spoken);
         let frame = Frame {
             payload: &payload[..bytes],
             duration: self.micros(spoken.len()),
@@ -136,7 +136,7 @@ impl Ear {
             }
         }
         let played: Vec<i16> = self.decoded.drain(..samples).collect();
-        machine.hear(self.incoming.heard(&played));
+        machine.hear(self.incoming.detect(&played));
         played
     }
 

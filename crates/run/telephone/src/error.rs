@@ -209,17 +209,17 @@ impl TelephoneError {
     /// What happened, why, and what to do about it: as the programs say it on standard error.
     #[must_use]
     pub fn explained(&self) -> String {
-        let mut said = format!("guestright: {self}");
+        let mut text = format!("guestright: {self}");
         let mut cause = self.source();
         while let Some(error) = cause {
             // Writing to a string does not fail.
-            let _ = write!(said, ": {error}");
+            let _ = write!(text, ": {error}");
             cause = error.source();
         }
         if let Some(hint) = self.hint() {
-            let _ = write!(said, "\n  what to do: {hint}");
+            let _ = write!(text, "\n  what to do: {hint}");
         }
-        said
+        text
     }
 }
 

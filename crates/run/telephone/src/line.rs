@@ -2,7 +2,7 @@
 
 use crate::contacts::identity;
 use crate::driver::News;
-use crate::media::{self, Media, MediaSettings, Said, Sockets, Stream};
+use crate::media::{self, Media, MediaEvent, MediaSettings, Sockets, Stream};
 use crate::offer::{Agreed, Guard, Own, Refusal, SUITES};
 use crate::phone::Phone;
 use crate::{Protection, TelephoneError};
@@ -188,7 +188,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             CallEvent::Trying => {}
             CallEvent::Ringing => {
                 if !std::mem::replace(&mut self.rang, true) {
-                    self.phone.report.say("ringing", &format!("it rings at {who}'s"), json!({}))?;
+                    self.phone.report.print("ringing", &format!("it rings at {who}'s"), json!({}))?;
                 }
             }
             CallEvent::Answered { answer } => {
@@ -203,13 +203,13 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             CallEvent::Changed(change) => return self.changed(change).await,
             CallEvent::Modified { answer: Ok(answer) } => {
                 let over = self.judged(answer)?;
-                self.say_hold()?;
+                self.report_hold()?;
                 return Ok(over);
             }
             CallEvent::Modified { answer: Err(code) } => {
-                let said =
+                let message =
                     format!("the other side did not agree to the change ({code}); all stays as it was");
-                self.phone.report.say("unchanged", &said, json!({ "code": code }))?;
+                self.phone.report.print("unchanged", &message, json!({ "code": code }))?;
                 self.part.own.withdraw();
                 self.stream()?;
             }
@@ -256,7 +256,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             Ok(answer) => {
                 self.bring_in_line().await?;
                 change.accept(Some(&answer)).await;
-                self.say_hold()?;
+                self.report_hold()?;
                 Ok(None)
             }
             Err(refusal) => {
@@ -268,8 +268,8 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                     | Refusal::Digest
                     | Refusal::Cipher => Ok(Some(Over::Refused(refusal))),
                     Refusal::Malformed(_) | Refusal::Nothing | Refusal::Codec { .. } => {
-                        let said = format!("a change was not taken: {refusal}");
-                        self.phone.report.say("unchanged", &said, json!({}))?;
+                        let message = format!("a change was not taken: {refusal}");
+                        self.phone.report.print("unchanged", &message, json!({}))?;
                         Ok(None)
                     }
                 }
@@ -277,12 +277,12 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         }
     }
 
-    fn say_hold(&mut self) -> Result<(), TelephoneError> {
+    fn report_hold(&mut self) -> Result<(), TelephoneError> {
         let Some(agreed) = &self.part.own.agreed else { return Ok(()) };
         let held = agreed.direction != Direction::SendReceive;
         if std::mem::replace(&mut self.held, held) != held {
-            let said = if held { "the call is on hold" } else { "the call goes on" };
-            self.phone.report.say("hold", said, json!({ "held": held }))?;
+            let message = if held { "the call is on hold" } else { "the call goes on" };
+            self.phone.report.print("hold", message, json!({ "held": held }))?;
         }
         Ok(())
     }
@@ -316,7 +316,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         let facts = json!({ "codec": codec, "protection": protection.name() });
         match protection {
             Protection::EndToEnd => {
-                self.phone.report.say(
+                self.phone.report.print(
                     "connected",
                     "connected; agreeing on keys before anything is said",
                     facts,
@@ -324,7 +324,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             }
             Protection::Home | Protection::Sdes => {
                 self.talking = Some(Instant::now());
-                self.phone.report.say(
+                self.phone.report.print(
                     "connected",
                     &format!("connected; {}", protection.who_hears()),
                     facts,
@@ -353,9 +353,9 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         Ok(Stream { agreed, agreement, applied })
     }
 
-    fn handle_media(&mut self, news: News<Said>, who: &str) -> Result<Option<Over>, TelephoneError> {
+    fn handle_media(&mut self, news: News<MediaEvent>, who: &str) -> Result<Option<Over>, TelephoneError> {
         match news {
-            News::Event(Said::Agreed(agreed)) => {
+            News::Event(MediaEvent::Agreed(agreed)) => {
                 self.talking = Some(Instant::now());
                 let key = agreed.peer.subject_id();
                 let contact =
@@ -367,20 +367,20 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                     "contact": contact,
                     "team": agreed.peer.team_id().to_string(),
                 });
-                let said = format!(
+                let message = format!(
                     "you speak with {}; {}\n  read to each other: {}",
                     identity(&self.phone.settings.contacts, key),
                     Protection::EndToEnd.who_hears(),
                     agreed.words.words().join(" ")
                 );
-                self.phone.report.say("protected", &said, facts)?;
+                self.phone.report.print("protected", &message, facts)?;
             }
-            News::Event(Said::NotAgreed(error)) => {
+            News::Event(MediaEvent::NotAgreed(error)) => {
                 let failed = TelephoneError::NoKeys { who: who.to_owned(), error };
                 return Ok(Some(Over::Broken(failed)));
             }
             News::Second(second) => self.phone.report.second(&second)?,
-            News::Trouble(said) => self.phone.report.say("trouble", &said, json!({}))?,
+            News::Trouble(message) => self.phone.report.print("trouble", &message, json!({}))?,
         }
         Ok(None)
     }
@@ -397,10 +397,10 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
                     self.part.own.kinds.insert(0, kind);
                     self.modify(self.wanted).await?;
                 }
-                Err(unknown) => self.phone.report.say("trouble", &unknown.explained(), json!({}))?,
+                Err(unknown) => self.phone.report.print("trouble", &unknown.explained(), json!({}))?,
             },
             ("", _) => {}
-            _ => self.phone.report.say(
+            _ => self.phone.report.print(
                 "trouble",
                 "the commands are: hold, resume, codec NAME, quit",
                 json!({}),
@@ -428,7 +428,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             Some(media) => Some(media.finish().await?),
             None => None,
         };
-        let (said, reason) = match &over {
+        let (message, reason) = match &over {
             Over::Ended(Ending::HungUp) => (format!("{who} hung up"), "hung-up"),
             Over::Ended(Ending::Cancelled) => ("the caller has given up".to_owned(), "cancelled"),
             Over::Ended(Ending::HungUpHere) | Over::Here => ("you hung up".to_owned(), "here"),
@@ -439,7 +439,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
             Over::Refused(refusal) => (format!("the call was ended: {refusal}"), "protection"),
             Over::Broken(failure) => (failure.explained(), "broken"),
         };
-        phone.report.say("ended", &said, json!({ "reason": reason, "said": said }))?;
+        phone.report.print("ended", &message, json!({ "reason": reason, "said": message }))?;
         if let Some(outcome) = outcome {
             outcome.seconds.iter().try_for_each(|second| phone.report.second(second))?;
             let seconds = talking.map(|since| since.elapsed().as_secs_f64());
@@ -453,7 +453,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
 }
 
 /// What is new in the voice; never, without any.
-async fn news(media: &mut Option<Media>) -> Option<News<Said>> {
+async fn news(media: &mut Option<Media>) -> Option<News<MediaEvent>> {
     match media {
         Some(media) => media.news().await,
         None => std::future::pending().await,

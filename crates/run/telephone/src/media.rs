@@ -78,7 +78,7 @@ pub(crate) struct MediaSettings {
 }
 
 /// What the voice has to say.
-pub(crate) enum Said {
+pub(crate) enum MediaEvent {
     /// Keys are agreed on, and this is with whom.
     Agreed(Box<Agreed>),
     /// There will be none.
@@ -86,7 +86,7 @@ pub(crate) enum Said {
 }
 
 /// The voice of a call; it is changed when something was agreed on anew.
-pub(crate) type Media = Voice<Box<Stream>, Said>;
+pub(crate) type Media = Voice<Box<Stream>, MediaEvent>;
 
 /// Begins to send and to play.
 pub(crate) fn start(
@@ -110,7 +110,7 @@ struct Engine {
     /// Those of SDES that are in use.
     keys: Option<(MasterKey, MasterKey)>,
     ear: Ear,
-    driver: Driver<Said>,
+    driver: Driver<MediaEvent>,
     orders: blocking::Receiver<Order<Box<Stream>>>,
     pace: Pace,
     /// Datagrams of any kind.
@@ -123,7 +123,7 @@ impl Engine {
         sockets: Sockets,
         stream: Stream,
         orders: blocking::Receiver<Order<Box<Stream>>>,
-        news: mpsc::Sender<News<Said>>,
+        news: mpsc::Sender<News<MediaEvent>>,
     ) -> Result<Self, TelephoneError> {
         let Stream { agreed: terms, agreement, applied: _ } = stream;
         let line = &settings.line;
@@ -198,7 +198,7 @@ impl Engine {
         if let Err(error) = self.session.handle_datagram(bytes, from, at) {
             tracing::trace!(%error, "dropped a datagram");
         }
-        while let Some(received) = self.session.poll_heard() {
+        while let Some(received) = self.session.poll_received() {
             self.driver.handle_received(&received);
         }
     }
@@ -243,8 +243,8 @@ impl Engine {
         }
         while let Some(event) = self.session.poll_event() {
             match event {
-                Event::Agreed(agreed) => self.driver.report(Said::Agreed(agreed)),
-                Event::NotAgreed(error) => self.driver.report(Said::NotAgreed(error)),
+                Event::Agreed(agreed) => self.driver.report(MediaEvent::Agreed(agreed)),
+                Event::NotAgreed(error) => self.driver.report(MediaEvent::NotAgreed(error)),
                 Event::PeerMoved { to } => {
                     self.driver.trouble(format!("the other side's voice comes from {to} now"));
                 }

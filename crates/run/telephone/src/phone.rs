@@ -57,7 +57,7 @@ impl<W: Write> Phone<'_, W> {
         let call = agent.dial_with(&callee.address, &offer, card);
         let call = call.map_err(|error| not_dialled(error, &callee))?;
         let facts = serde_json::json!({ "to": callee.shown, "protection": protection.name() });
-        self.report.say("calling", &format!("calling {}", callee.shown), facts)?;
+        self.report.print("calling", &format!("calling {}", callee.shown), facts)?;
         let over = Conversation::new(self, call, part).run(callee.shown.clone()).await;
         agent.stop().await;
         over?.outcome(&callee.shown)
@@ -66,7 +66,7 @@ impl<W: Write> Phone<'_, W> {
     async fn listen(&mut self, mut agent: Agent, waiting: &Waiting) -> Result<(), TelephoneError> {
         let at = agent.address().to_string();
         let facts = serde_json::json!({ "address": at, "user": self.settings.account.user });
-        self.report.say("listening", &format!("listening for calls on {at}"), facts)?;
+        self.report.print("listening", &format!("listening for calls on {at}"), facts)?;
         agent.register();
         let mut taken = 0;
         let mut registered = None;
@@ -105,18 +105,18 @@ impl<W: Write> Phone<'_, W> {
             AgentEvent::Registered { seconds } if *before != Some(true) => {
                 *before = Some(true);
                 let facts = serde_json::json!({ "up": true, "seconds": seconds });
-                self.report.say("registered", "your home knows that you can be called here", facts)?;
+                self.report.print("registered", "your home knows that you can be called here", facts)?;
             }
             AgentEvent::NotRegistered { code, reason } if *before != Some(false) => {
                 *before = Some(false);
-                let said = match code {
+                let message = match code {
                     Some(code) => {
                         format!("your home does not take calls for you ({code} {reason}); trying again")
                     }
                     None => "your home does not answer; trying again".to_owned(),
                 };
                 let facts = serde_json::json!({ "up": false, "code": code, "reason": reason });
-                self.report.say("registered", &said, facts)?;
+                self.report.print("registered", &message, facts)?;
             }
             AgentEvent::Registered { .. } | AgentEvent::NotRegistered { .. } | AgentEvent::Incoming(_) => {}
         }
@@ -131,15 +131,15 @@ impl<W: Write> Phone<'_, W> {
             Err(refusal) => {
                 call.reject(Refusal::CODE, &refusal.to_string());
                 let facts = serde_json::json!({ "from": peer, "reason": refusal.to_string() });
-                let said = format!("a call from {peer} was not taken: {refusal}");
-                self.report.say("not_taken", &said, facts)?;
+                let message = format!("a call from {peer} was not taken: {refusal}");
+                self.report.print("not_taken", &message, facts)?;
                 return Ok(false);
             }
         };
         call.ring();
         let facts = serde_json::json!({ "from": peer, "protection": protection.name() });
-        let said = format!("{peer} calls (the name is not proven); {}", protection.who_hears());
-        self.report.say("ringing", &said, facts)?;
+        let message = format!("{peer} calls (the name is not proven); {}", protection.who_hears());
+        self.report.print("ringing", &message, facts)?;
         if waiting.answer == Answer::Ask && !self.ask(&mut call).await? {
             return Ok(false);
         }
@@ -162,7 +162,7 @@ impl<W: Write> Phone<'_, W> {
             Err(refusal) => {
                 call.reject(Refusal::CODE, &refusal.to_string());
                 let facts = serde_json::json!({ "from": peer, "reason": refusal.to_string() });
-                self.report.say("not_taken", &format!("the call was not taken: {refusal}"), facts)?;
+                self.report.print("not_taken", &format!("the call was not taken: {refusal}"), facts)?;
                 Ok(false)
             }
         }
@@ -190,7 +190,7 @@ impl<W: Write> Phone<'_, W> {
 
     /// Asks the person. The caller may give up meanwhile.
     async fn ask(&mut self, call: &mut Call) -> Result<bool, TelephoneError> {
-        self.report.say("asking", "take the call? [yes/no]", serde_json::json!({}))?;
+        self.report.print("asking", "take the call? [yes/no]", serde_json::json!({}))?;
         let limit = tokio::time::sleep(self.settings.line.ring_max);
         tokio::pin!(limit);
         let (code, reason) = loop {
@@ -200,8 +200,8 @@ impl<W: Write> Phone<'_, W> {
                     _ => break (603, "declined"),
                 },
                 event = call.event() => if let CallEvent::Ended(ending) = event {
-                    let said = if ending == Ending::Cancelled { "the caller has given up" } else { "the call is over" };
-                    self.report.say("missed", said, serde_json::json!({}))?;
+                    let message = if ending == Ending::Cancelled { "the caller has given up" } else { "the call is over" };
+                    self.report.print("missed", message, serde_json::json!({}))?;
                     return Ok(false);
                 },
                 () = &mut limit => break (480, "nobody answers"),
@@ -209,7 +209,7 @@ impl<W: Write> Phone<'_, W> {
             }
         };
         call.reject(code, reason);
-        self.report.say("not_taken", "the call was not taken", serde_json::json!({ "reason": reason }))?;
+        self.report.print("not_taken", "the call was not taken", serde_json::json!({ "reason": reason }))?;
         Ok(false)
     }
 }

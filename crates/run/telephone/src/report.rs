@@ -64,14 +64,14 @@ impl<'a, W: Write> Report<'a, W> {
     }
 
     /// Says something: a sentence for a person, facts for a program.
-    pub fn say(&mut self, event: &str, said: &str, mut facts: Value) -> Result<(), TelephoneError> {
+    pub fn print(&mut self, event: &str, message: &str, mut facts: Value) -> Result<(), TelephoneError> {
         if self.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);
             writeln!(self.out, "{facts}")?;
         } else {
             self.end_live()?;
-            writeln!(self.out, "{said}")?;
+            writeln!(self.out, "{message}")?;
         }
         Ok(self.out.flush()?)
     }
@@ -107,7 +107,7 @@ impl<'a, W: Write> Report<'a, W> {
         let ms = |value: Option<Duration>| value.map(|value| value.as_secs_f64() * 1e3);
         facts["round_trip_ms"] = json!(ms(second.round_trip));
         facts["playout_ms"] = json!(ms(second.playout));
-        self.say("second", "", facts)
+        self.print("second", "", facts)
     }
 
     /// The end of a call: what it was like.
@@ -121,7 +121,7 @@ impl<'a, W: Write> Report<'a, W> {
             csv.flush()?;
         }
         if self.json {
-            return self.say("summary", "", facts);
+            return self.print("summary", "", facts);
         }
         self.end_live()?;
         for line in lines {
@@ -172,7 +172,7 @@ fn columns(second: &Second) -> String {
         row.network.expected.to_string(),
         row.network.lost.to_string(),
         number(row.network.rate),
-        number(row.heard.rate),
+        number(row.playout.rate),
         row.late.to_string(),
         row.overflow.to_string(),
         number(row.jitter.rfc3550_ms),

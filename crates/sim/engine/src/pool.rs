@@ -14,13 +14,13 @@ impl Key {
 /// what a run needs allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Pool<T> {
-    places: Vec<Option<T>>,
+    slots: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -38,11 +38,11 @@ impl<T> Pool<T> {
     /// With more than 2^32 packets at once.
     pub fn insert(&mut self, packet: T) -> Key {
         if let Some(index) = self.free.pop() {
-            self.places[index as usize] = Some(packet);
+            self.slots[index as usize] = Some(packet);
             return Key(index);
         }
-        let index = u32::try_from(self.places.len()).expect("fewer than 2^32 packets are in use at once");
-        self.places.push(Some(packet));
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets are in use at once");
+        self.slots.push(Some(packet));
         Key(index)
     }
 
@@ -53,7 +53,7 @@ impl<T> Pool<T> {
     /// If it was taken out: a part of the simulation has forgotten that it handed the packet on.
     #[must_use]
     pub fn get(&self, key: Key) -> &T {
-        self.places[key.index()].as_ref().expect("the packet is still in the pool")
+        self.slots[key.index()].as_ref().expect("the packet is still in the pool")
     }
 
     /// The packet, to be changed.
@@ -62,7 +62,7 @@ impl<T> Pool<T> {
     ///
     /// If it was taken out.
     pub fn get_mut(&mut self, key: Key) -> &mut T {
-        self.places[key.index()].as_mut().expect("the packet is still in the pool")
+        self.slots[key.index()].as_mut().expect("the packet is still in the pool")
     }
 
     /// Takes the packet out.
@@ -71,7 +71,7 @@ impl<T> Pool<T> {
     ///
     /// If it was taken out before.
     pub fn remove(&mut self, key: Key) -> T {
-        let packet = self.places[key.index()].take().expect("the packet is still in the pool");
+        let packet = self.slots[key.index()].take().expect("the packet is still in the pool");
         self.free.push(key.0);
         packet
     }
@@ -79,7 +79,7 @@ impl<T> Pool<T> {
     /// How many packets are in use.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
     /// Whether no packet is in use.
@@ -106,7 +106,7 @@ mod tests {
         let step = prop_oneof![
             3 => any::<u8>().prop_map(Step::Insert),
             2 => any::<prop::sample::Index>().prop_map(Step::Remove),
-            1 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(place, value)| Step::Change(place, value)),
+            1 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(index, value)| Step::Change(index, value)),
         ];
         proptest::collection::vec(step, 0..200)
     }
@@ -118,15 +118,15 @@ mod tests {
             let mut plain = BTreeMap::new();
             let mut most = 0;
             for step in steps {
-                let chosen = |place: prop::sample::Index| plain.keys().nth(place.index(plain.len().max(1))).copied();
+                let chosen = |index: prop::sample::Index| plain.keys().nth(index.index(plain.len().max(1))).copied();
                 match step {
                     Step::Insert(value) => {
                         prop_assert_eq!(plain.insert(pool.insert(value), value), None, "a key in use was given again");
                     }
-                    Step::Remove(place) => if let Some(key) = chosen(place) {
+                    Step::Remove(index) => if let Some(key) = chosen(index) {
                         prop_assert_eq!(Some(pool.remove(key)), plain.remove(&key));
                     },
-                    Step::Change(place, value) => if let Some(key) = chosen(place) {
+                    Step::Change(index, value) => if let Some(key) = chosen(index) {
                         *pool.get_mut(key) = value;
                         plain.insert(key, value);
                     },

@@ -28,7 +28,7 @@ pub struct Queue<E> {
 
 const ARITY: usize = 4;
 const TURN_BITS: u32 = 40;
-const PLACE_BITS: u32 = 24;
+const SLOT_BITS: u32 = 24;
 
 impl<E> Default for Queue<E> {
     fn default() -> Self {
@@ -39,7 +39,7 @@ impl<E> Default for Queue<E> {
 
 impl<E> Queue<E> {
     /// How many events may wait at most.
-    pub const WAITING_MAX: usize = 1 << PLACE_BITS;
+    pub const WAITING_MAX: usize = 1 << SLOT_BITS;
 
     /// An empty queue at the start of a run.
     #[must_use]
@@ -87,8 +87,8 @@ impl<E> Queue<E> {
         if self.turn >> TURN_BITS != 0 {
             self.renumber();
         }
-        let place = self.keep(event);
-        let key = key(at.max(self.now), self.turn, place);
+        let slot = self.keep(event);
+        let key = key(at.max(self.now), self.turn, slot);
         self.turn += 1;
         self.scheduled += 1;
         self.keys.push(key);
@@ -104,37 +104,37 @@ impl<E> Queue<E> {
             let leaf = self.sink();
             self.rise(leaf, last);
         }
-        let place = place_of(first);
-        let event = self.events[place as usize].take().expect("a key's place has an event");
-        self.free.push(place);
+        let slot = slot_of(first);
+        let event = self.events[slot as usize].take().expect("a key's place has an event");
+        self.free.push(slot);
         self.now = at_of(first);
         Some((self.now, event))
     }
 
     fn keep(&mut self, event: E) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.events[place as usize] = Some(event);
-            return place;
+        if let Some(slot) = self.free.pop() {
+            self.events[slot as usize] = Some(event);
+            return slot;
         }
-        let place = self.events.len();
-        assert!(place < Self::WAITING_MAX, "{place} events wait, and none is taken");
+        let slot = self.events.len();
+        assert!(slot < Self::WAITING_MAX, "{slot} events wait, and none is taken");
         self.events.push(Some(event));
-        u32::try_from(place).expect("WAITING_MAX is below 2^32")
+        u32::try_from(slot).expect("WAITING_MAX is below 2^32")
     }
 
     /// Puts `key` at `place` or above, where it belongs.
     #[inline]
-    fn rise(&mut self, mut place: usize, key: u128) {
+    fn rise(&mut self, mut position: usize, key: u128) {
         let keys = &mut self.keys[..];
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
+        while position > 0 {
+            let parent = (position - 1) / ARITY;
             if keys[parent] < key {
                 break;
             }
-            keys[place] = keys[parent];
-            place = parent;
+            keys[position] = keys[parent];
+            position = parent;
         }
-        keys[place] = key;
+        keys[position] = key;
     }
 
     /// Moves the hole at the top down to a leaf. What will fill it came from a leaf and seldom has to rise far, so it
@@ -171,22 +171,22 @@ impl<E> Queue<E> {
         // A sorted list is a heap.
         self.keys.sort_unstable();
         for (turn, old) in (0..).zip(&mut self.keys) {
-            *old = key(at_of(*old), turn, place_of(*old));
+            *old = key(at_of(*old), turn, slot_of(*old));
         }
         self.turn = self.keys.len() as u64;
     }
 }
 
-const fn key(at: Instant, turn: u64, place: u32) -> u128 {
-    (at.0 as u128) << (TURN_BITS + PLACE_BITS) | (turn as u128) << PLACE_BITS | place as u128
+const fn key(at: Instant, turn: u64, slot: u32) -> u128 {
+    (at.0 as u128) << (TURN_BITS + SLOT_BITS) | (turn as u128) << SLOT_BITS | slot as u128
 }
 
 const fn at_of(key: u128) -> Instant {
-    Instant((key >> (TURN_BITS + PLACE_BITS)) as u64)
+    Instant((key >> (TURN_BITS + SLOT_BITS)) as u64)
 }
 
-const fn place_of(key: u128) -> u32 {
-    (key & ((1 << PLACE_BITS) - 1)) as u32
+const fn slot_of(key: u128) -> u32 {
+    (key & ((1 << SLOT_BITS) - 1)) as u32
 }
 
 impl<E> Agenda<E> for Queue<E> {

@@ -72,7 +72,7 @@ impl Judge {
         }
         delays.sort_unstable();
         let delay_mean_ms = mean(delays.iter().copied());
-        let place = (delays.len() * 95).div_ceil(100).saturating_sub(1);
+        let rank = (delays.len() * 95).div_ceil(100).saturating_sub(1);
         let missing = lost + late;
         let loss = ratio(missing, trace.packets.len() as u64);
         let burst_ratio = pattern.loss().burst_ratio.unwrap_or(1.0).max(1.0);
@@ -84,7 +84,7 @@ impl Judge {
             lost,
             late,
             delay_mean_ms,
-            delay_p95_ms: delays.get(place).map(|delay| millis(*delay)),
+            delay_p95_ms: delays.get(rank).map(|delay| millis(*delay)),
             concealed: Micros(missing * trace.interval.0),
             changes,
             shifted: Micros(shifted),

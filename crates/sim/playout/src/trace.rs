@@ -89,8 +89,8 @@ impl Way {
     /// nearest time.
     #[must_use]
     pub fn takes(&self, sent: Time) -> Option<Micros> {
-        let place = usize::try_from(sent.since(self.from).0 / self.interval.0.max(1)).unwrap_or(usize::MAX);
-        self.fates.get(place.min(self.fates.len().saturating_sub(1))).copied().flatten()
+        let index = usize::try_from(sent.since(self.from).0 / self.interval.0.max(1)).unwrap_or(usize::MAX);
+        self.fates.get(index.min(self.fates.len().saturating_sub(1))).copied().flatten()
     }
 }
 

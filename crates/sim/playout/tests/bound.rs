@@ -112,7 +112,7 @@ fn a_captured_call_is_played_by_all_and_nobody_beats_hindsight() {
         let mut policy = algorithm.policy(algorithm.knob().usual);
         is_not_beaten(&trace, policy.as_mut(), &Rules::OURS, 1).expect("the bound holds");
         let played = play(&trace, algorithm.policy(algorithm.knob().usual).as_mut(), &[], &Rules::OURS);
-        let heard = played.at.iter().flatten().count();
-        assert!(heard * 2 > trace.packets.len(), "{algorithm:?} plays {heard} of {}", trace.packets.len());
+        let count = played.at.iter().flatten().count();
+        assert!(count * 2 > trace.packets.len(), "{algorithm:?} plays {count} of {}", trace.packets.len());
     }
 }

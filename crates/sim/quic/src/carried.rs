@@ -231,7 +231,7 @@ impl Inbox {
     }
 
     /// DATAGRAM frames came.
-    pub(crate) fn take_datagrams(&mut self, connection: &mut Connection) {
+    pub(crate) fn receive_datagrams(&mut self, connection: &mut Connection) {
         while let Some(content) = connection.datagrams().recv() {
             self.delivered.extend(number(&content));
         }
@@ -253,7 +253,7 @@ impl Inbox {
         let mut is_finished = false;
         loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => self.take(id, &chunk.bytes),
+                Ok(Some(chunk)) => self.receive(id, &chunk.bytes),
                 Ok(None) => {
                     is_finished = true;
                     break;
@@ -268,7 +268,7 @@ impl Inbox {
         }
     }
 
-    fn take(&mut self, id: StreamId, content: &[u8]) {
+    fn receive(&mut self, id: StreamId, content: &[u8]) {
         let partial = self.partial.entry(id).or_default();
         partial.extend_from_slice(content);
         if self.carriage != Carriage::Stream {

@@ -59,7 +59,7 @@ impl End {
 
     /// Opens the connection, as the client.
     pub(crate) fn connect(&mut self, now: Instant) {
-        let first = Numbered::new(self.first_id | 3 << 33).take();
+        let first = Numbered::new(self.first_id | 3 << 33).next_id();
         let mut config = ClientConfig::new(Arc::new(NullCrypto));
         config
             .transport_config(Arc::clone(&self.transport))

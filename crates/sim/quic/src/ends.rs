@@ -115,7 +115,7 @@ impl QuicEnds {
         }
     }
 
-    fn take_events(&mut self, now: Instant, side: Side) {
+    fn handle_events(&mut self, now: Instant, side: Side) {
         match side {
             Side::Source => {
                 while let Some(event) = self.source.poll_event() {
@@ -149,7 +149,7 @@ impl QuicEnds {
             return;
         };
         match event {
-            Event::DatagramReceived => self.inbox.take_datagrams(connection),
+            Event::DatagramReceived => self.inbox.receive_datagrams(connection),
             Event::Stream(StreamEvent::Opened { .. }) => self.inbox.accept(connection),
             Event::Stream(StreamEvent::Readable { id }) => self.inbox.read(connection, id),
             Event::Stream(
@@ -178,18 +178,18 @@ impl Ends for QuicEnds {
     }
 
     fn arrive(&mut self, now: Instant, side: Side, id: u64, marked: bool) {
-        let Some(datagram) = self.flying.take(id) else {
+        let Some(datagram) = self.flying.remove(id) else {
             return;
         };
         match side {
             Side::Source => self.source.handle(now, quinn_proto::Side::Server, datagram, marked),
             Side::Sink => self.sink.handle(now, quinn_proto::Side::Client, datagram, marked),
         }
-        self.take_events(now, side);
+        self.handle_events(now, side);
     }
 
     fn drop_datagram(&mut self, id: u64) {
-        self.flying.take(id);
+        self.flying.remove(id);
     }
 
     fn timeout(&self, side: Side) -> Option<Instant> {
@@ -209,7 +209,7 @@ impl Ends for QuicEnds {
             }
             Side::Sink => self.sink.time_out(now),
         }
-        self.take_events(now, side);
+        self.handle_events(now, side);
     }
 
     fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<(u64, u32)> {
@@ -259,18 +259,18 @@ struct Flying {
 
 impl Flying {
     fn keep(&mut self, datagram: BytesMut) -> u64 {
-        let place = self.free.pop().unwrap_or_else(|| {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.datagrams.push(None);
             self.datagrams.len() - 1
         });
-        self.datagrams[place] = Some(datagram);
-        u64::try_from(place).unwrap_or(u64::MAX)
+        self.datagrams[index] = Some(datagram);
+        u64::try_from(index).unwrap_or(u64::MAX)
     }
 
-    fn take(&mut self, id: u64) -> Option<BytesMut> {
-        let place = usize::try_from(id).ok()?;
-        let datagram = self.datagrams.get_mut(place)?.take()?;
-        self.free.push(place);
+    fn remove(&mut self, id: u64) -> Option<BytesMut> {
+        let index = usize::try_from(id).ok()?;
+        let datagram = self.datagrams.get_mut(index)?.take()?;
+        self.free.push(index);
         Some(datagram)
     }
 }

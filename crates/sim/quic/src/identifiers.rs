@@ -19,7 +19,7 @@ impl Numbered {
         Self { next: first }
     }
 
-    pub(crate) fn take(&mut self) -> ConnectionId {
+    pub(crate) fn next_id(&mut self) -> ConnectionId {
         let id = ConnectionId::new(&self.next.to_be_bytes());
         self.next = self.next.wrapping_add(1);
         id
@@ -28,7 +28,7 @@ impl Numbered {
 
 impl ConnectionIdGenerator for Numbered {
     fn generate_cid(&mut self) -> ConnectionId {
-        self.take()
+        self.next_id()
     }
 
     fn cid_len(&self) -> usize {

@@ -101,7 +101,7 @@ impl NullSession {
     }
 
     /// The next whole message in what was read, without its type and length.
-    fn take_message(&mut self, want: Message) -> Result<Option<Vec<u8>>, TransportError> {
+    fn pop_message(&mut self, want: Message) -> Result<Option<Vec<u8>>, TransportError> {
         let [code, length @ ..] = match self.read.first_chunk::<4>() {
             Some(start) => *start,
             None => return Ok(None),
@@ -118,7 +118,7 @@ impl NullSession {
         Ok(Some(message.split_off(4)))
     }
 
-    fn take_parameters(&mut self, message: &[u8]) -> Result<(), TransportError> {
+    fn read_parameters(&mut self, message: &[u8]) -> Result<(), TransportError> {
         let mut message = message;
         if message.len() < 2 {
             return Err(broken("a message without transport parameters"));
@@ -174,9 +174,9 @@ impl Session for NullSession {
             return Err(broken("more than a handshake"));
         }
         while let Step::Read(want) = self.step
-            && let Some(message) = self.take_message(want)?
+            && let Some(message) = self.pop_message(want)?
         {
-            self.take_parameters(&message)?;
+            self.read_parameters(&message)?;
             self.step = Self::after_reading(want);
         }
         Ok(false)

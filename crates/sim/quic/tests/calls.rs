@@ -47,7 +47,7 @@ fn everything_is_heard_in_order_where_nothing_is_lost() {
         call.run(seconds(15));
         assert_eq!(call.numbers(), (0..500).collect::<Vec<_>>(), "{carriage:?}");
         // 20 ms of delay and the time that some 230 bytes take at 2 Mbit/s.
-        for (at, number) in &call.heard {
+        for (at, number) in &call.received {
             let took = at.since(Instant(1_000_000_000 + u64::from(*number) * 20_000_000));
             assert!((20.8..21.1).contains(&took.as_millis()), "{carriage:?}: {took:?}");
         }
@@ -86,7 +86,7 @@ fn the_same_seed_gives_the_same_datagrams() {
             let mut call = call(&plain(carriage), seed, (there, back));
             speak(&mut call, 1_000);
             call.run(seconds(30));
-            (call.sent, call.heard)
+            (call.sent, call.received)
         };
         assert_eq!(run(1), run(1), "{carriage:?}");
         assert_ne!(run(1).0, run(2).0, "{carriage:?}: other packet numbers are skipped");
@@ -103,10 +103,10 @@ fn a_lost_datagram_is_not_sent_again() {
     let stats = call.ends.stats();
     assert_eq!(stats.thrown_away, 0, "the window has room");
     assert_eq!(stats.datagram_frames, 2_000, "each once");
-    let heard = call.numbers();
-    assert!(heard.is_sorted() && heard.len() < 1_950 && heard.len() > 1_850, "{}", heard.len());
+    let received = call.numbers();
+    assert!(received.is_sorted() && received.len() < 1_950 && received.len() > 1_850, "{}", received.len());
     // What was not heard was dropped by the pipe, which has dropped other packets too.
-    assert!(2_000 - u64::try_from(heard.len()).unwrap() <= call.there.dropped);
+    assert!(2_000 - u64::try_from(received.len()).unwrap() <= call.there.dropped);
 }
 
 #[test]
@@ -124,14 +124,14 @@ fn streams_deliver_everything_however_much_is_lost() {
         call.run(seconds(60));
         assert_eq!(call.ends.stats().thrown_away, 0);
         assert!(call.there.dropped > 10, "{}", call.there.dropped);
-        let mut heard = call.numbers();
+        let mut received = call.numbers();
         if carriage == Carriage::Stream {
-            assert!(heard.is_sorted(), "in order");
+            assert!(received.is_sorted(), "in order");
         } else {
-            assert!(!heard.is_sorted(), "what is lost holds nothing up");
-            heard.sort_unstable();
+            assert!(!received.is_sorted(), "what is lost holds nothing up");
+            received.sort_unstable();
         }
-        assert_eq!(heard, (0..2_000).collect::<Vec<_>>(), "{carriage:?}");
+        assert_eq!(received, (0..2_000).collect::<Vec<_>>(), "{carriage:?}");
     }
 }
 
@@ -145,17 +145,17 @@ fn a_lost_packet_holds_up_one_stream_and_nothing_else() {
         speak(&mut call, 300);
         call.run(seconds(10));
         assert_eq!(call.there.dropped, 1);
-        let late = call.heard.iter().filter(|(at, number)| {
+        let late = call.received.iter().filter(|(at, number)| {
             let spoken = Instant(1_000_000_000 + u64::from(*number) * 20_000_000);
             at.since(spoken) > Nanos::from_millis(22)
         });
-        (late.count(), call.heard.len())
+        (late.count(), call.received.len())
     };
     assert_eq!(worst(Carriage::Datagrams), (0, 299));
     assert_eq!(worst(Carriage::StreamPerPacket), (1, 300));
-    let (late, heard) = worst(Carriage::Stream);
+    let (late, received) = worst(Carriage::Stream);
     // Sent again when three later ones are acknowledged, in pairs: some 80 ms and a round trip, of 20 ms each packet.
-    assert!((4..=8).contains(&late) && heard == 300, "{late} late of {heard}");
+    assert!((4..=8).contains(&late) && received == 300, "{late} late of {received}");
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn the_oldest_is_thrown_away_where_too_much_waits() {
         let stats = call.ends.stats();
         assert!(stats.thrown_away > 300, "{carriage:?}: {stats:?}");
         let lost = if carriage == Carriage::Datagrams { call.there.dropped } else { 0 };
-        let heard = u64::try_from(call.heard.len()).unwrap();
-        assert!(heard + stats.thrown_away <= 1_000, "{carriage:?}: {heard} heard, {stats:?}");
+        let received = u64::try_from(call.received.len()).unwrap();
+        assert!(received + stats.thrown_away <= 1_000, "{carriage:?}: {received} heard, {stats:?}");
         assert!(
-            heard + stats.thrown_away + lost >= 1_000,
-            "{carriage:?}: {heard} heard, {lost} lost, {stats:?}"
+            received + stats.thrown_away + lost >= 1_000,
+            "{carriage:?}: {received} heard, {lost} lost, {stats:?}"
         );
         // The last packets are never the ones.
         assert_eq!(call.numbers().iter().max(), Some(&999), "{carriage:?}");
@@ -207,9 +207,9 @@ fn an_unbounded_buffer_throws_nothing_away() {
         speak(&mut call, 1_000);
         call.run(seconds(120));
         assert_eq!(call.ends.stats().thrown_away, 0);
-        assert_eq!(call.heard.len(), 1_000, "{carriage:?}");
+        assert_eq!(call.received.len(), 1_000, "{carriage:?}");
         // Minutes of backlog, as with TCP.
-        let (at, number) = *call.heard.last().unwrap();
+        let (at, number) = *call.received.last().unwrap();
         assert!(at.since(Instant(1_000_000_000 + u64::from(number) * 20_000_000)) > Nanos::from_seconds(10));
     }
 }
@@ -238,7 +238,7 @@ fn the_first_packet_may_have_to_wait_for_the_connection() {
     speak(&mut call, 5);
     call.run(seconds(3));
     assert_eq!(call.numbers(), (0..5).collect::<Vec<_>>());
-    let took = call.heard[0].0.since(seconds(1)).as_millis();
+    let took = call.received[0].0.since(seconds(1)).as_millis();
     assert!((65.0..85.0).contains(&took), "one and a half round trips of 40 ms: {took}");
 }
 
@@ -283,9 +283,12 @@ fn packets_of_every_length_get_through_a_backlog() {
             }
             call.run(seconds(15));
             let stats = call.ends.stats();
-            let heard = u64::try_from(call.heard.len()).unwrap();
+            let received = u64::try_from(call.received.len()).unwrap();
             let lost = if carriage == Carriage::Datagrams { stats.packets_lost } else { 0 };
-            assert!(heard + stats.too_large + 8 * lost >= 200, "{carriage:?} {bytes}: {heard}, {stats:?}");
+            assert!(
+                received + stats.too_large + 8 * lost >= 200,
+                "{carriage:?} {bytes}: {received}, {stats:?}"
+            );
             assert_eq!(stats.too_large > 0, carriage == Carriage::Datagrams && bytes > 1_165, "{bytes}");
         }
     }

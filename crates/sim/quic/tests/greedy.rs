@@ -36,8 +36,8 @@ fn greedy(algorithm: Algorithm, lost: Vec<u64>, lost_per_million: u32) -> Call {
 /// Bytes of payload heard from `from` to `to`, in seconds, as a share of what the link carries of IP packets.
 fn share(call: &Call, from: u64, to: u64) -> f64 {
     let second = |second| Instant::START + Nanos::from_seconds(second);
-    let heard = call.heard.iter().filter(|(at, _)| (second(from)..second(to)).contains(at)).count();
-    let bits = u64::try_from(heard).unwrap() * u64::from(PACKET_BYTES) * 8;
+    let received = call.received.iter().filter(|(at, _)| (second(from)..second(to)).contains(at)).count();
+    let bits = u64::try_from(received).unwrap() * u64::from(PACKET_BYTES) * 8;
     f64::from(u32::try_from(bits / (to - from)).unwrap()) / f64::from(u32::try_from(BITS_PER_SECOND).unwrap())
 }
 

@@ -107,7 +107,7 @@ fn whole_run_ms(seed: u64) -> f64 {
     let end = Instant::START + Nanos::from_seconds(60);
     let mut path = calls(Agent::Vegas, end, seed);
     path.run(end);
-    assert!(path.report().calls.iter().map(|call| call.heard).sum::<u64>() > 10_000, "calls are heard");
+    assert!(path.report().calls.iter().map(|call| call.delivered).sum::<u64>() > 10_000, "calls are heard");
     (processor_seconds() - start) * 1e3
 }
 
@@ -168,6 +168,6 @@ fn children_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").expect("Linux counts processes' time");
     let (_, behind_the_name) = text.rsplit_once(')').expect("the name is in brackets");
     let fields: Vec<&str> = behind_the_name.split_whitespace().collect();
-    let ticks = |place: usize| fields[place].parse::<f64>().expect("a number");
+    let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
     (ticks(13) + ticks(14)) / 100.0
 }

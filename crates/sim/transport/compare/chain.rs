@@ -52,14 +52,14 @@ pub(crate) fn run(agent: Agent, script: &Script) -> Result<Trace, String> {
         }
     }
     let carrier = agents::carrier(agent, BYTES, agents::CALL_WINDOW)?;
-    let told = |error: guestright_transport::SettingsError| error.to_string();
+    let to_message = |error: guestright_transport::SettingsError| error.to_string();
     let mut chain = Chain {
         script,
         queue,
         packets: Pool::new(),
-        links: links().map_err(told)?,
-        sender: Sender::new(Flow(0), carrier.sender, carrier.controller).map_err(told)?,
-        receiver: Receiver::new(Flow(0), carrier.receiver).map_err(told)?,
+        links: links().map_err(to_message)?,
+        sender: Sender::new(Flow(0), carrier.sender, carrier.controller).map_err(to_message)?,
+        receiver: Receiver::new(Flow(0), carrier.receiver).map_err(to_message)?,
         crossed: BTreeMap::new(),
         acks: 0,
         trace: Trace::default(),
@@ -120,7 +120,7 @@ impl Chain<'_> {
             let lost = self.script.lost.contains(&(sent(&segment), *crossed));
             *crossed += 1;
             if !lost {
-                self.trace.heard += 1;
+                self.trace.arrived += 1;
                 self.receiver.handle_segment(&segment, &mut Part::new(&mut self.queue, Event::Tcp));
                 self.drain_receiver();
             }

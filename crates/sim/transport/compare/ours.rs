@@ -28,7 +28,7 @@ pub(crate) fn measure(cases: impl IntoIterator<Item = Case>) -> Result<Measured,
 /// If it cannot be.
 pub(crate) fn run(case: &Case) -> Result<Counts, String> {
     let drawn = case.load.draw()?;
-    let told = |error: guestright_transport::SettingsError| error.to_string();
+    let to_message = |error: guestright_transport::SettingsError| error.to_string();
     let streams = Streams::new(Seed::from_number(case.load.seed));
     let late = Late { last: vec![None; case.load.flows as usize], late: 0 };
     let config = PathConfig {
@@ -37,7 +37,7 @@ pub(crate) fn run(case: &Case) -> Result<Counts, String> {
         jitter: PathConfig::JITTER,
         ..PathConfig::paper_c()
     };
-    let mut path = Path::<Box<dyn Controller>, Late>::watched(config, &streams, late).map_err(told)?;
+    let mut path = Path::<Box<dyn Controller>, Late>::watched(config, &streams, late).map_err(to_message)?;
     for (arrivals, [there, back]) in drawn.arrivals.into_iter().zip(drawn.errors) {
         let carrier = match case.agent {
             Agent::Udp => Carrier::Udp { header_bytes: 0 },
@@ -46,11 +46,11 @@ pub(crate) fn run(case: &Case) -> Result<Counts, String> {
             }
         };
         let errors = Some([Errors::Scripted(there), Errors::Scripted(back)]);
-        path.add_call(Call { arrivals, packet_bytes: BYTES, carrier, errors }).map_err(told)?;
+        path.add_call(Call { arrivals, packet_bytes: BYTES, carrier, errors }).map_err(to_message)?;
     }
     for start in drawn.starts {
         let tcp = agents::carrier(Agent::Reno, BULK_BYTES, BULK_WINDOW)?;
-        path.add_transfer(Transfer { start, bytes: None, tcp }).map_err(told)?;
+        path.add_transfer(Transfer { start, bytes: None, tcp }).map_err(to_message)?;
     }
     path.run(END);
     let report = path.report();
@@ -59,16 +59,16 @@ pub(crate) fn run(case: &Case) -> Result<Counts, String> {
     Ok(Counts {
         made: calls(|call| call.made),
         sent: calls(|call| call.sent + call.empty_sent),
-        heard: calls(|call| call.heard),
+        delivered: calls(|call| call.delivered),
         late: path.watch().late,
-        heard_squares: calls(|call| call.heard * call.heard),
+        delivered_squares: calls(|call| call.delivered * call.delivered),
         again: calls(|call| call.again),
         timeouts: calls(|call| call.sender.map_or(0, |sender| sender.timeouts)),
         first_drops: calls(|call| call.dropped_first),
         second_drops: calls(|call| call.dropped_second),
         lost: calls(|call| call.errors),
         acks_lost: calls(|call| call.back_lost),
-        bulk_heard: transfers(|transfer| transfer.heard_bytes / u64::from(BULK_BYTES)),
+        bulk_delivered: transfers(|transfer| transfer.delivered_bytes / u64::from(BULK_BYTES)),
         bulk_drops: transfers(|transfer| transfer.dropped_second),
     })
 }
@@ -80,7 +80,7 @@ struct Late {
 }
 
 impl Watch for Late {
-    fn heard(&mut self, flow: u32, _number: u32, _made: Instant, now: Instant) {
+    fn delivered(&mut self, flow: u32, _number: u32, _made: Instant, now: Instant) {
         let last = &mut self.last[flow as usize];
         self.late += u64::from(last.is_some_and(|last| now.since(last) > THRESHOLD));
         *last = Some(now);

@@ -58,7 +58,7 @@ pub(crate) struct Trace {
     /// When it sent which packet, in microseconds.
     pub(crate) sends: Vec<(u64, i64)>,
     /// How many packets came to the far end, the SYN and those sent again among them.
-    pub(crate) heard: u64,
+    pub(crate) arrived: u64,
     /// When the first packet that was sent again was acknowledged.
     pub(crate) again_acknowledged: Option<u64>,
 }
@@ -125,7 +125,7 @@ impl Trace {
             match event {
                 "send" => trace.send(nanos, packet),
                 "ack" => trace.acknowledge(nanos, packet),
-                "heard" => trace.heard += 1,
+                "heard" => trace.arrived += 1,
                 "lost" | "acklost" | "drop" => {}
                 _ => return Err(wrong()),
             }
@@ -137,8 +137,8 @@ impl Trace {
     /// the one before, and its number after a colon unless it is the next one that was never sent.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split(',');
-        let (heard, acknowledged, sends) = (fields.next()?, fields.next()?, fields.next()?);
-        let mut trace = Self { heard: heard.parse().ok()?, ..Self::default() };
+        let (arrived, acknowledged, sends) = (fields.next()?, fields.next()?, fields.next()?);
+        let mut trace = Self { arrived: arrived.parse().ok()?, ..Self::default() };
         if !acknowledged.is_empty() {
             trace.again_acknowledged = Some(acknowledged.parse().ok()?);
         }
@@ -165,6 +165,6 @@ impl fmt::Display for Trace {
             fresh = fresh.max(packet + 1);
             at = *now;
         }
-        write!(f, "{},{acknowledged},{sends}", self.heard)
+        write!(f, "{},{acknowledged},{sends}", self.arrived)
     }
 }

@@ -63,20 +63,20 @@ pub(crate) fn compare(all: &[Theirs]) -> Result<(Vec<Finding>, String), String> 
 
 #[expect(clippy::cast_precision_loss, reason = "counts and microseconds are far below 2^52")]
 fn findings_of(name: &str, theirs: &Trace, ours: &Trace) -> Vec<Finding> {
-    let tell = |what: &str| format!("{name}: {what}");
+    let label = |what: &str| format!("{name}: {what}");
     let count = |what: &str, theirs: u64, ours: u64| {
-        Finding::relative(JUDGE, tell(what), theirs as f64, ours as f64, COUNTS)
+        Finding::relative(JUDGE, label(what), theirs as f64, ours as f64, COUNTS)
     };
     let [their_again, our_again] = [theirs, ours].map(|trace| trace.again().count() as u64);
     let mut findings = vec![
         count("packets sent", theirs.sends.len() as u64, ours.sends.len() as u64),
-        count("packets heard", theirs.heard, ours.heard),
+        count("packets heard", theirs.arrived, ours.arrived),
         count("packets sent again", their_again, our_again),
     ];
     // One that never comes is far from any that does.
     let ms = |at: Option<u64>| at.map_or(-1e6, |micros| micros as f64 / 1e3);
     let mut recovery = |what: &str, theirs: Option<u64>, ours: Option<u64>| {
-        findings.push(Finding::absolute(JUDGE, tell(what), ms(theirs), ms(ours), RECOVERY_MS));
+        findings.push(Finding::absolute(JUDGE, label(what), ms(theirs), ms(ours), RECOVERY_MS));
     };
     let [their_first, our_first] = [theirs, ours].map(|trace| trace.first_again().map(|(at, _)| at));
     recovery("first sent again, ms", their_first, our_first);

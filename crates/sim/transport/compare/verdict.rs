@@ -37,11 +37,11 @@ pub(crate) struct Counts {
     /// Packets that callers sent, SYNs among them.
     pub(crate) sent: u64,
     /// Packets of speech that applications heard.
-    pub(crate) heard: u64,
+    pub(crate) delivered: u64,
     /// Those of them that came more than the threshold after the one before.
     pub(crate) late: u64,
     /// The sum of squares of what each call heard.
-    pub(crate) heard_squares: u64,
+    pub(crate) delivered_squares: u64,
     /// Packets that were sent again.
     pub(crate) again: u64,
     /// Retransmission timeouts.
@@ -55,7 +55,7 @@ pub(crate) struct Counts {
     /// Packets on the way back that were lost there.
     pub(crate) acks_lost: u64,
     /// Packets that file transfers got through.
-    pub(crate) bulk_heard: u64,
+    pub(crate) bulk_delivered: u64,
     /// Packets of file transfers that R2 dropped.
     pub(crate) bulk_drops: u64,
 }
@@ -82,8 +82,8 @@ fn row(line: &str) -> Option<(Case, Counts)> {
     let numbers: Vec<u64> = numbers.split(',').map(|text| text.parse().ok()).collect::<Option<_>>()?;
     let [flows, bulk, per_million, seed, counts @ ..] = &numbers[..] else { return None };
     let counts: [u64; 13] = counts.try_into().ok()?;
-    let [made, sent, heard, late, heard_squares, again, timeouts, counts @ ..] = counts;
-    let [first_drops, second_drops, lost, acks_lost, bulk_heard, bulk_drops] = counts;
+    let [made, sent, delivered, late, delivered_squares, again, timeouts, counts @ ..] = counts;
+    let [first_drops, second_drops, lost, acks_lost, bulk_delivered, bulk_drops] = counts;
     let small = |number: &u64| u32::try_from(*number).ok();
     let load =
         Load { flows: small(flows)?, bulk: small(bulk)?, per_million: small(per_million)?, seed: *seed };
@@ -91,16 +91,16 @@ fn row(line: &str) -> Option<(Case, Counts)> {
     let counts = Counts {
         made,
         sent,
-        heard,
+        delivered,
         late,
-        heard_squares,
+        delivered_squares,
         again,
         timeouts,
         first_drops,
         second_drops,
         lost,
         acks_lost,
-        bulk_heard,
+        bulk_delivered,
         bulk_drops,
     };
     Some((case, counts))
@@ -109,33 +109,45 @@ fn row(line: &str) -> Option<(Case, Counts)> {
 /// One row, as `path.tcl` prints it.
 pub(crate) fn emit(case: &Case, counts: &Counts) -> String {
     let Case { agent, load: Load { flows, bulk, per_million, seed } } = case;
-    let Counts { made, sent, heard, late, heard_squares, again, timeouts, first_drops, second_drops, .. } =
-        counts;
-    let Counts { lost, acks_lost, bulk_heard, bulk_drops, .. } = counts;
+    let Counts {
+        made,
+        sent,
+        delivered,
+        late,
+        delivered_squares,
+        again,
+        timeouts,
+        first_drops,
+        second_drops,
+        ..
+    } = counts;
+    let Counts { lost, acks_lost, bulk_delivered, bulk_drops, .. } = counts;
     format!(
-        "{agent},{flows},{bulk},{per_million},{seed},{made},{sent},{heard},{late},{heard_squares},{again},{timeouts},\
-         {first_drops},{second_drops},{lost},{acks_lost},{bulk_heard},{bulk_drops}"
+        "{agent},{flows},{bulk},{per_million},{seed},{made},{sent},{delivered},{late},{delivered_squares},{again},{timeouts},\
+         {first_drops},{second_drops},{lost},{acks_lost},{bulk_delivered},{bulk_drops}"
     )
 }
 
 /// What is judged of a run.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
-    Heard,
+    Delivered,
     Jain,
     Index,
     Loss,
-    BulkHeard,
+    BulkDelivered,
 }
 
 impl Measure {
     fn of(self, case: &Case, run: &Counts) -> f64 {
         match self {
-            Self::Heard => real(run.heard),
-            Self::Jain => real(run.heard).powi(2) / (f64::from(case.load.flows) * real(run.heard_squares)),
-            Self::Index => real(run.heard - run.late) / real(run.sent),
+            Self::Delivered => real(run.delivered),
+            Self::Jain => {
+                real(run.delivered).powi(2) / (f64::from(case.load.flows) * real(run.delivered_squares))
+            }
+            Self::Index => real(run.delivered - run.late) / real(run.sent),
             Self::Loss => real(run.first_drops + run.second_drops + run.lost) / real(run.sent),
-            Self::BulkHeard => real(run.bulk_heard),
+            Self::BulkDelivered => real(run.bulk_delivered),
         }
     }
 }
@@ -178,7 +190,7 @@ pub(crate) fn compare(theirs: &Measured, ours: &Measured, tolerance: &Tolerance)
             }
             continue;
         }
-        let tell = |what: &str| format!("{name}{what}");
+        let label = |what: &str| format!("{name}{what}");
         let mut judge = |what: &str, measure: Measure, is_relative: bool, allowed: f64| {
             let of = |measured: &Measured| {
                 let values: Vec<f64> = cases.iter().map(|case| measure.of(case, &measured[case])).collect();
@@ -186,19 +198,19 @@ pub(crate) fn compare(theirs: &Measured, ours: &Measured, tolerance: &Tolerance)
             };
             let ((theirs, their_error), (ours, our_error)) = (of(theirs), of(ours));
             let finding = if is_relative { Finding::relative } else { Finding::absolute };
-            let mut finding = finding(JUDGE, tell(what), theirs, ours, allowed);
+            let mut finding = finding(JUDGE, label(what), theirs, ours, allowed);
             if bulk > 0 {
                 let error = (their_error + our_error).sqrt() / if is_relative { theirs } else { 1.0 };
                 finding.allowed = allowed.max(ERRORS_ALLOWED * error);
             }
             findings.push(finding);
         };
-        judge("packets heard", Measure::Heard, true, tolerance.goodput);
+        judge("packets heard", Measure::Delivered, true, tolerance.goodput);
         judge("Jain", Measure::Jain, false, tolerance.jain);
         judge("index", Measure::Index, false, tolerance.index);
         judge("loss", Measure::Loss, false, tolerance.loss);
         if bulk > 0 {
-            judge("transfers heard", Measure::BulkHeard, true, tolerance.goodput);
+            judge("transfers heard", Measure::BulkDelivered, true, tolerance.goodput);
         }
     }
     findings
@@ -219,12 +231,12 @@ pub(crate) fn table(theirs: &Measured, ours: &Measured) -> String {
         text += &format!(
             "{agent:7} {flows:5} {bulk:5} {per_million:6} {seed:4} | {} | {} | {} | {} | {} | {} | {}\n",
             pair(7, |run| run.sent),
-            pair(7, |run| run.heard),
+            pair(7, |run| run.delivered),
             pair(5, |run| run.late),
             pair(6, |run| run.again),
             pair(6, drops),
             pair(5, |run| run.lost),
-            pair(5, |run| run.bulk_heard),
+            pair(5, |run| run.bulk_delivered),
         );
     }
     text

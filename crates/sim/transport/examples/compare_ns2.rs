@@ -64,10 +64,10 @@ fn write_files(folder: &Path) -> Result<(), String> {
     let loads: BTreeSet<_> = cases.iter().map(|case| case.load).collect();
     for load in loads {
         let folder = folder.join(files::folder(&load));
-        let told = |error: std::io::Error| format!("write {}: {error}", folder.display());
-        std::fs::create_dir_all(&folder).map_err(told)?;
+        let to_message = |error: std::io::Error| format!("write {}: {error}", folder.display());
+        std::fs::create_dir_all(&folder).map_err(to_message)?;
         for (name, text) in files::files(&load)? {
-            std::fs::write(folder.join(name), text).map_err(told)?;
+            std::fs::write(folder.join(name), text).map_err(to_message)?;
         }
     }
     for case in cases {
@@ -115,8 +115,8 @@ fn judge(rows: &str, scripted: &str) -> Result<bool, String> {
     }
     let ours = ours::measure(theirs.keys().copied())?;
     print(&verdict::table(&theirs, &ours))?;
-    let (mut findings, told) = traces::compare(&traces)?;
-    print(&told)?;
+    let (mut findings, table) = traces::compare(&traces)?;
+    print(&table)?;
     findings.extend(verdict::compare(&theirs, &ours, &Tolerance::DEMANDED));
     for finding in &findings {
         print(&finding.to_string())?;

@@ -45,7 +45,7 @@ mod wheel;
 pub use config::{Access, Bottleneck, Call, Carrier, PathConfig, TcpCarrier, Transfer};
 use report::Tally;
 pub use report::{FlowReport, PathReport};
-pub use watch::{HeardPacket, HeardPackets, Watch};
+pub use watch::{DeliveredPacket, DeliveredPackets, Watch};
 
 use crate::error::SettingsError;
 use crate::link::LinkStats;
@@ -241,8 +241,8 @@ impl Speech {
 
     fn fetch_group(&mut self) {
         let group = &self.arrivals[self.spoken as usize..];
-        for (place, at) in self.group.iter_mut().zip(group) {
-            *place = *at;
+        for (slot, at) in self.group.iter_mut().zip(group) {
+            *slot = *at;
         }
     }
 
@@ -360,18 +360,18 @@ impl<C: Controller, W: Watch> Path<C, W> {
     }
 
     fn tcp(&mut self, flow: u32, tcp: TcpCarrier<C>, slots: Slots) -> Result<End, SettingsError> {
-        let place = u32::try_from(self.tcps.len()).expect("flows are few");
+        let index = u32::try_from(self.tcps.len()).expect("flows are few");
         self.tcps.push(TcpEnd {
             sender: Sender::new(Flow(flow), shared(&mut self.senders, tcp.sender), tcp.controller)?,
             receiver: Receiver::new(Flow(flow), shared(&mut self.receivers, tcp.receiver))?,
             slots,
         });
-        Ok(End::Tcp(place))
+        Ok(End::Tcp(index))
     }
 
     fn tcp_of(&self, flow: u32) -> Option<&TcpEnd<C>> {
         match self.ends.get(flow as usize)? {
-            End::Tcp(place) => self.tcps.get(*place as usize),
+            End::Tcp(index) => self.tcps.get(*index as usize),
             End::Udp | End::Foreign(_) => None,
         }
     }
@@ -450,10 +450,10 @@ impl<C: Controller, W: Watch> Path<C, W> {
 
     fn flow(&self, flow: u32, end: &End) -> FlowReport {
         let mut report = self.net.counts[flow as usize];
-        self.net.tallies[flow as usize].tell(&mut report);
+        self.net.tallies[flow as usize].fill(&mut report);
         if let Some(speech) = self.calls.get(flow as usize) {
             report.made = speech.made(self.until);
-            report.heard_bytes = report.heard * u64::from(speech.packet_bytes);
+            report.delivered_bytes = report.delivered * u64::from(speech.packet_bytes);
             if matches!(end, End::Udp) {
                 report.sent = report.made;
             }
@@ -466,7 +466,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
             report.timeout = Some(Nanos::from_micros(doubled >> timeout.doublings().min(63)));
             report.round_trip = timeout.smoothed().map(|span| Nanos::from_micros(span.0));
             if flow >= self.net.calls {
-                report.heard_bytes = tcp.receiver.delivered();
+                report.delivered_bytes = tcp.receiver.delivered();
             }
         }
         report

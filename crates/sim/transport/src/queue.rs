@@ -136,7 +136,7 @@ impl ManagedQueue {
             }
             Rule::Red(fifo, red) => {
                 match red.arrive(packet, fifo.len(), now, has_room) {
-                    red::Choice::Take => {}
+                    red::Choice::Accept => {}
                     red::Choice::Mark => waiting.marked = true,
                     red::Choice::Drop => return Verdict::Refused,
                 }

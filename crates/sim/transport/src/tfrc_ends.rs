@@ -53,7 +53,7 @@ pub struct TfrcEndsStats {
     /// Packets of speech that were sent.
     pub sent: u64,
     /// Packets of speech that were heard.
-    pub heard: u64,
+    pub delivered: u64,
     /// Packets of speech that were thrown away unsent because they had waited too long.
     pub expired: u64,
     /// Packets of speech that were thrown away unsent because too many waited.
@@ -194,7 +194,7 @@ impl Ends for TfrcEnds {
     fn arrive(&mut self, now: Instant, side: Side, id: u64, marked: bool) {
         match (self.flying.remove(&id), side) {
             (Some(Datagram::Data { data, number }), Side::Sink) => {
-                self.stats.heard += 1;
+                self.stats.delivered += 1;
                 self.delivered.push_back(number);
                 let feedback = self.receiver.on_data(&data, marked, now.time());
                 self.report(feedback);

@@ -71,8 +71,8 @@ fn build() -> Option<PathBuf> {
     match compiler.output() {
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let first: Vec<&str> = said.lines().take(3).collect();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let first: Vec<&str> = stderr.lines().take(3).collect();
             println!(
                 "ns-3 is not compared; apt-get install libns3-dev (or: sh scripts/setup.sh bench)\n{}",
                 first.join("\n")

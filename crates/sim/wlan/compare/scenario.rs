@@ -151,7 +151,7 @@ impl World {
             Event::Radio(event) => self.radio.handle(event, &mut Part::new(&mut self.queue, Event::Radio)),
         }
         while let Some(output) = self.radio.poll_output() {
-            self.take(&output);
+            self.handle_output(&output);
         }
     }
 
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    fn take(&mut self, output: &Output) {
+    fn handle_output(&mut self, output: &Output) {
         match output {
             Output::Delivered { station, msdu, .. } => {
                 let number = self.packets.get(msdu.key).stream;

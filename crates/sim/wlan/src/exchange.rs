@@ -162,7 +162,7 @@ impl Wlan {
         exchange.is_retry = self.attempt(sender, &frame);
         let end = at + frame.duration;
         self.channels[usize::from(number)].exchange = Some(exchange);
-        agenda.schedule(Instant(end), Event(Kind::Heard { channel: number }));
+        agenda.schedule(Instant(end), Event(Kind::FrameEnded { channel: number }));
     }
 
     /// CTS to itself, if needed: when the frame behind it begins.
@@ -225,7 +225,7 @@ impl Wlan {
     }
 
     /// A data frame or a beacon ends.
-    pub(crate) fn heard(&mut self, number: u16, agenda: &mut impl Agenda<Event>) {
+    pub(crate) fn frame_ended(&mut self, number: u16, agenda: &mut impl Agenda<Event>) {
         let now = agenda.now().0;
         let index = usize::from(number);
         let mut exchange = self.channels[index].exchange.take().expect("a frame that ends was begun");
@@ -259,7 +259,7 @@ impl Wlan {
                 Ok(over_at) => over_at,
                 Err(next_end) => {
                     self.channels[index].exchange = Some(exchange);
-                    return agenda.schedule(Instant(next_end), Event(Kind::Heard { channel: number }));
+                    return agenda.schedule(Instant(next_end), Event(Kind::FrameEnded { channel: number }));
                 }
             }
         };
@@ -389,7 +389,8 @@ impl Wlan {
         let Self { senders, channels, phy, mac, times, .. } = self;
         let sender = &mut senders[station.index()];
         sender.complete(to, phy);
-        let contender = &mut channels[usize::from(sender.channel)].contenders[usize::from(sender.place)];
+        let contender =
+            &mut channels[usize::from(sender.channel)].contenders[usize::from(sender.contender_index)];
         contender.slots = sender.draw();
         contender.wants = sender.has_frame();
         contender.earliest = if mac.driver_gap.0 > 0 { end + mac.driver_gap.0 + times.difs } else { 0 };
@@ -433,12 +434,13 @@ impl Wlan {
         self.outputs.extend(output);
         let wait = if self.mac.difs_after_timeout { self.times.difs } else { 0 };
         self.back_off(station, now, wait);
-        let (number, place) = (self.senders[station.index()].channel, self.senders[station.index()].place);
+        let (number, index) =
+            (self.senders[station.index()].channel, self.senders[station.index()].contender_index);
         let channel = &mut self.channels[usize::from(number)];
         if channel.is_busy {
             return;
         }
-        let contender = &mut channel.contenders[usize::from(place)];
+        let contender = &mut channel.contenders[usize::from(index)];
         contender.start = (channel.since + self.times.difs).max(contender.earliest);
         let at = contender.access_at(self.times.slot);
         if at < channel.planned {

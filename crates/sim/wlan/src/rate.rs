@@ -133,10 +133,10 @@ impl RateSet {
     /// The set of `rates`.
     #[must_use]
     pub const fn of(rates: &[Rate]) -> Self {
-        let (mut bits, mut place) = (0, 0);
-        while place < rates.len() {
-            bits |= 1 << rates[place] as u16;
-            place += 1;
+        let (mut bits, mut index) = (0, 0);
+        while index < rates.len() {
+            bits |= 1 << rates[index] as u16;
+            index += 1;
         }
         Self(bits)
     }
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn the_table_is_in_the_order_of_the_rates() {
-        for (place, facts) in RATES.iter().enumerate() {
-            assert_eq!(facts.rate as usize, place);
+        for (index, facts) in RATES.iter().enumerate() {
+            assert_eq!(facts.rate as usize, index);
             assert_eq!(Rate::from_kbps(facts.kbps), Some(facts.rate));
             if facts.rate.is_ofdm() {
                 assert_eq!(facts.bits_per_symbol * 250, facts.kbps, "symbols take 4 µs");

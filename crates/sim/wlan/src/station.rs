@@ -60,7 +60,7 @@ pub(crate) struct Sender {
     /// Place of its channel.
     pub(crate) channel: u16,
     /// Place among the channel's contenders.
-    pub(crate) place: u16,
+    pub(crate) contender_index: u16,
     pub(crate) signal_dbm: i16,
     pub(crate) stats: Stats,
     /// Whether an exchange of its own is going on, or the timeout after it.
@@ -95,7 +95,7 @@ impl Sender {
         Self {
             id: StationId(number),
             channel: 0,
-            place: 0,
+            contender_index: 0,
             signal_dbm: station.signal_dbm,
             stats: Stats::default(),
             is_sending: false,

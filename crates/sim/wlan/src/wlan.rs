@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     /// Somebody's backoff is over, if the plan is still this one.
     Access { channel: u16, epoch: u32 },
     /// A data frame ends.
-    Heard { channel: u16 },
+    FrameEnded { channel: u16 },
     /// The medium becomes idle.
     Over { channel: u16 },
     /// A station has waited in vain for its last answer.
@@ -68,12 +68,13 @@ impl Wlan {
         for (index, station) in config.stations.iter().enumerate() {
             let mut sender = Sender::new(config, number(index), streams);
             let wanted = config.cells[station.cell].channel;
-            let place = channels.iter().position(|channel| channel.number == wanted).unwrap_or_else(|| {
-                channels.push(Channel::new(wanted));
-                channels.len() - 1
-            });
-            let contenders = &mut channels[place].contenders;
-            (sender.channel, sender.place) = (number(place), number(contenders.len()));
+            let channel_index =
+                channels.iter().position(|channel| channel.number == wanted).unwrap_or_else(|| {
+                    channels.push(Channel::new(wanted));
+                    channels.len() - 1
+                });
+            let contenders = &mut channels[channel_index].contenders;
+            (sender.channel, sender.contender_index) = (number(channel_index), number(contenders.len()));
             contenders.push(Contender::new(sender.id));
             if let Some(beacons) = config.mac.beacons.filter(|_| station.is_access_point) {
                 let mut chance = streams.stream("802.11 beacons", index as u64);
@@ -138,7 +139,7 @@ impl Wlan {
                     self.access(channel, agenda);
                 }
             }
-            Kind::Heard { channel } => self.heard(channel, agenda),
+            Kind::FrameEnded { channel } => self.frame_ended(channel, agenda),
             Kind::Over { channel } => self.over(channel, agenda),
             Kind::GaveUp { station } => self.gave_up(station, agenda),
             Kind::Beacon { station } => self.beacon(station, agenda),
@@ -190,7 +191,7 @@ impl Wlan {
 
     pub(crate) fn contender(&mut self, station: StationId) -> &mut Contender {
         let sender = &self.senders[station.index()];
-        &mut self.channels[usize::from(sender.channel)].contenders[usize::from(sender.place)]
+        &mut self.channels[usize::from(sender.channel)].contenders[usize::from(sender.contender_index)]
     }
 
     /// Drops what has waited for too long.
@@ -206,7 +207,7 @@ impl Wlan {
         let sender = &mut self.senders[station.index()];
         let number = sender.channel;
         let channel = &mut self.channels[usize::from(number)];
-        let contender = &mut channel.contenders[usize::from(sender.place)];
+        let contender = &mut channel.contenders[usize::from(sender.contender_index)];
         if contender.wants {
             return;
         }

@@ -35,8 +35,8 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
         _ => Err(anyhow::anyhow!("no generator is called {words:?}")),
     };
     match outcome {
-        Ok(result) => say(&Message::Done(result)),
-        Err(error) => say(&Message::Failed(format!("{error:#}"))),
+        Ok(result) => send_message(&Message::Done(result)),
+        Err(error) => send_message(&Message::Failed(format!("{error:#}"))),
     }
     ExitCode::SUCCESS
 }
@@ -46,7 +46,7 @@ fn parse<T: for<'a> Deserialize<'a>>(job: &str) -> Result<T> {
 }
 
 /// Tells the measuring process; if that is gone there is nobody to tell.
-pub(crate) fn say(message: &Message) {
+pub(crate) fn send_message(message: &Message) {
     let text = serde_json::to_string(message).expect("a message is JSON");
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
@@ -54,7 +54,7 @@ pub(crate) fn say(message: &Message) {
 
 /// Says that the socket is open and waits for the word to begin.
 pub(crate) fn wait_for_go() -> Result<()> {
-    say(&Message::Ready);
+    send_message(&Message::Ready);
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("wait for the word to begin")?;
     Ok(())

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::generator::{Message, own_processor_time, say, wait_for_go};
+use crate::generator::{Message, own_processor_time, send_message, wait_for_go};
 
 /// The kernel's default differs between computers, so it is set at both ends and read back.
 pub(crate) const CONGESTION: &str = "cubic";
@@ -51,20 +51,20 @@ pub(crate) fn receive(job: &Job) -> Result<Value> {
     sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(SILENCE_MAX))?;
     rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, job.server.port()))?;
     rustix::net::listen(&listener, 1)?;
-    say(&Message::Ready);
+    send_message(&Message::Ready);
     let mut stream = TcpStream::from(rustix::net::accept(&listener).context("wait for the sender")?);
     stream.set_read_timeout(Some(SILENCE_MAX))?;
     cubic(&stream)?;
     let mut buffer = vec![0; BLOCK];
     let accepted = Instant::now();
     while accepted.elapsed() < job.warmup {
-        take(&mut stream, &mut buffer)?;
+        read_some(&mut stream, &mut buffer)?;
     }
-    say(&Message::Begun);
+    send_message(&Message::Begun);
     let (began, processor_began) = (Instant::now(), own_processor_time());
     let mut bytes = 0;
     let seconds = loop {
-        bytes += take(&mut stream, &mut buffer)? as u64;
+        bytes += read_some(&mut stream, &mut buffer)? as u64;
         let elapsed = began.elapsed();
         if elapsed >= job.duration {
             break elapsed.as_secs_f64();
@@ -74,7 +74,7 @@ pub(crate) fn receive(job: &Job) -> Result<Value> {
     Ok(json!(Received { bytes, seconds, processor_us }))
 }
 
-fn take(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<usize> {
+fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<usize> {
     let length = stream.read(buffer).context("receive")?;
     ensure!(length > 0, "the sender hung up");
     Ok(length)

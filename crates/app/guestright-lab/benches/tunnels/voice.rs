@@ -15,7 +15,7 @@ use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::generator::{Message, now, own_processor_time, say, wait_for_go};
+use crate::generator::{Message, now, own_processor_time, send_message, wait_for_go};
 use crate::sample::percentile;
 
 /// 12 RTP and 20 voice.
@@ -149,7 +149,7 @@ pub(crate) fn receive(job: &Job) -> Result<Value> {
     let mut reordered = 0;
     let (mut first, mut last) = (0, 0);
     let mut buffer = [0; 2_048];
-    say(&Message::Ready);
+    send_message(&Message::Ready);
     let processor_began = own_processor_time();
     let limit = now() + (job.duration.as_nanos() * 2) as u64 + 4 * SILENCE_MAX_NS;
     let mut end = limit;

@@ -8,7 +8,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_emulator::tcp;
 use guestright_error::OrFail as _;
-use guestright_quality::{Advice, Heard, Trial, advise};
+use guestright_quality::{Advice, DirectionStats, Trial, advise};
 use guestright_units::Micros;
 use serde_json::json;
 use std::io::Write;
@@ -85,7 +85,7 @@ impl Advise {
         let trials = rate(tried, round_trip);
         let advice = advise(&trials);
         print(&trials, &advice, round_trip, self.json, out)?;
-        if advice.take.is_none() {
+        if advice.recommended.is_none() {
             return Err(Failure::network(anyhow!("no transport works between here and {peer}")));
         }
         Ok(())
@@ -95,14 +95,14 @@ impl Advise {
         let from = self.from.map(|address| address.to_canonical());
         let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
         let out: &mut dyn Write = out;
-        let tell = |event| {
+        let on_event = |event| {
             match event {
                 ListenerEvent::Listening(local) => writeln!(out, "listening at {local}, TCP and UDP")?,
                 ListenerEvent::Measured(peer) => writeln!(out, "{peer} measures")?,
             }
             out.flush()
         };
-        Ok(bench::listen(&config, tell)?)
+        Ok(bench::listen(&config, on_event)?)
     }
 
     fn leg(&self, carrier: CarrierName, congestion: Option<String>, back: bool) -> Leg {
@@ -163,10 +163,11 @@ fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
     };
     let (least, base) = ([least(0), least(1)], Micros(round_trip.0 / 2));
     let rate = |tried: Tried| {
-        let heard = |(leg, least): (LegResult, i64)| {
+        let rate_leg = |(leg, least): (LegResult, i64)| {
             leg.and_then(|(leg, took)| bench::rate(&leg, &took, least, base))
         };
-        let result: Result<Vec<Heard>, String> = tried.legs.into_iter().zip(least).map(heard).collect();
+        let result: Result<Vec<DirectionStats>, String> =
+            tried.legs.into_iter().zip(least).map(rate_leg).collect();
         Trial { name: tried.name, carrier: tried.carrier.carrier(), result }
     };
     tried.into_iter().map(rate).collect()
@@ -188,8 +189,8 @@ fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out:
         match &trial.result {
             Err(why) => writeln!(out, "{:<16} {why}", trial.name)?,
             Ok(directions) => {
-                for (heard, direction) in directions.iter().zip(["there", "back"]) {
-                    let Heard { lost, late, playout_ms, longest_ms, r, mos, .. } = heard;
+                for (stats, direction) in directions.iter().zip(["there", "back"]) {
+                    let DirectionStats { lost, late, playout_ms, longest_ms, r, mos, .. } = stats;
                     let longest = longest_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0}"));
                     let (lost, late) = (lost * 100.0, late * 100.0);
                     writeln!(
@@ -202,7 +203,7 @@ fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out:
         }
     }
     writeln!(out)?;
-    if let Some(name) = &advice.take {
+    if let Some(name) = &advice.recommended {
         writeln!(out, "Voice should take {name}:")?;
     }
     for reason in &advice.reasons {

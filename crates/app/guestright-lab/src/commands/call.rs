@@ -65,7 +65,7 @@ fn start(straight: &StraightArgs, task: Task, out: &mut Output) -> Outcome {
     let profile = straight.profile().ok_or_else(|| Failure::user(anyhow!("no profile was named")))?;
     call::run(async {
         // Everything is checked before a port is opened; signals wait from now on.
-        let signals = Signals::take().map_err(Failure::network)?;
+        let signals = Signals::register().map_err(Failure::network)?;
         let settings = straight.settings(profile, straight.contacts()?);
         let choice = choose(straight, &settings, &task)?;
         let controls = call::controls(signals, straight.is_controlled(), &task);

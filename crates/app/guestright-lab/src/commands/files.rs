@@ -53,8 +53,8 @@ pub(super) fn name_of(evaluation: &Evaluation) -> String {
 /// Every two results of one plan on two platforms, side by side.
 fn besides(finished: &[Finished]) -> Vec<Evaluation> {
     let mut found = Vec::new();
-    for (place, one) in finished.iter().enumerate() {
-        let others = finished.iter().skip(place + 1);
+    for (index, one) in finished.iter().enumerate() {
+        let others = finished.iter().skip(index + 1);
         found.extend(others.filter_map(|other| beside(&one.evaluation, &other.evaluation)));
     }
     found
@@ -246,12 +246,12 @@ fn verdicts(evaluation: &Evaluation) -> String {
             let published =
                 part.published.map(|published| format!(", published {}", number(Some(published))));
             let (ours, published) = (number(part.ours), published.unwrap_or_default());
-            let place: Vec<&str> = [part.case.as_str(), part.point.as_str()]
+            let location: Vec<&str> = [part.case.as_str(), part.point.as_str()]
                 .into_iter()
                 .filter(|word| !word.is_empty())
                 .collect();
             let ours = format!("{ours} {}", part.unit);
-            let _ = writeln!(text, "  {:<27}   {}: {}{published}", "", place.join(", "), ours.trim_end());
+            let _ = writeln!(text, "  {:<27}   {}: {}{published}", "", location.join(", "), ours.trim_end());
         }
         if claim.judged == Judged::CannotBeComputed {
             for line in claim.reason.lines() {

@@ -108,7 +108,7 @@ enum Broken {
 }
 
 /// What the threads and the signals tell.
-enum Told {
+enum Message {
     Done(usize, Done<Result<experiment::Outcome, Broken>>),
     Stop,
 }
@@ -120,7 +120,7 @@ struct Task {
     platform: Platform,
     looked: Looked,
     /// Which one it is, from 1, and of how many.
-    place: (usize, usize),
+    position: (usize, usize),
 }
 
 /// What is the same for all plans.
@@ -129,16 +129,16 @@ struct Session<'a> {
     program: Program,
     host: HostRecord,
     threads: usize,
-    tell: Sender<Told>,
-    told: Receiver<Told>,
+    sender: Sender<Message>,
+    receiver: Receiver<Message>,
 }
 
 impl Run {
     pub(super) fn run(&self, out: &mut Output) -> Outcome {
         let plans = self.plans()?;
-        let (tell, told) = channel();
-        stop_at_signals(tell.clone())?;
-        self.run_plans(plans, (tell, told), out)
+        let (sender, receiver) = channel();
+        stop_at_signals(sender.clone())?;
+        self.run_plans(plans, (sender, receiver), out)
     }
 
     /// The plans, all of them good and each under a name of its own.
@@ -189,13 +189,13 @@ impl Run {
     fn run_plans(
         &self,
         plans: Vec<(Source, Plan)>,
-        (tell, told): (Sender<Told>, Receiver<Told>),
+        (sender, receiver): (Sender<Message>, Receiver<Message>),
         out: &mut Output,
     ) -> Outcome {
         file::make_folder(&self.out).map_err(Failure::config)?;
         let (program, host) = (Program::this()?, HostRecord::this());
         let threads = self.threads.map_or(host.cores, usize::from);
-        let session = Session { options: self, program, host, threads, tell, told };
+        let session = Session { options: self, program, host, threads, sender, receiver };
         let plans: Vec<(Source, Plan, Platform)> = plans
             .into_iter()
             .flat_map(|(source, plan)| {
@@ -216,7 +216,7 @@ impl Run {
         let tasks = plans.into_iter().zip(1..).map(|((source, plan, platform), number)| {
             let path = self.out.join(files::folder_name(plan.name(), platform)).join(JOURNAL);
             let looked = KeptRows::look(&path, &plan, session.program_id(), self.fresh)?;
-            Ok(Task { source, plan, platform, looked, place: (number, of) })
+            Ok(Task { source, plan, platform, looked, position: (number, of) })
         });
         let tasks: Vec<Task> = tasks.collect::<Result<_, Failure>>()?;
         session.check_resume(&tasks)?;
@@ -275,12 +275,12 @@ impl Session<'_> {
 
     /// A signal ends the work also when no run is being waited for.
     fn check_stopped(&self, when: impl Fn() -> String) -> Outcome {
-        match self.told.try_recv() {
-            Ok(Told::Stop) => {
+        match self.receiver.try_recv() {
+            Ok(Message::Stop) => {
                 let error = anyhow!("stopped {}", when());
                 Err(Failure::user(error).hint("the same command goes on from there"))
             }
-            Ok(Told::Done(..)) | Err(_) => Ok(()),
+            Ok(Message::Done(..)) | Err(_) => Ok(()),
         }
     }
 
@@ -308,7 +308,7 @@ impl Session<'_> {
         if self.options.printing.is_text() {
             self.announce(&task, out)?;
         }
-        let Task { source, plan, platform, looked, place: (number, of) } = task;
+        let Task { source, plan, platform, looked, position: (number, of) } = task;
         let (mut kept, mut results) = looked.begin()?;
         let (all, missing) = (plan.run_count(), results.missing());
         let name = files::folder_name(plan.name(), platform);
@@ -357,7 +357,11 @@ impl Session<'_> {
     }
 
     /// Says what there is to do, and what is there.
-    fn announce(&self, Task { source, plan, platform, looked, place }: &Task, out: &mut Output) -> Outcome {
+    fn announce(
+        &self,
+        Task { source, plan, platform, looked, position }: &Task,
+        out: &mut Output,
+    ) -> Outcome {
         let name = files::folder_name(plan.name(), *platform);
         let (all, missing) = (plan.run_count(), looked.results.missing());
         let folder = self.options.out.display();
@@ -384,7 +388,7 @@ impl Session<'_> {
                 "{name}: the same runs were made before; {hint} makes figures anew without running"
             )?;
         }
-        let which = match place {
+        let which = match position {
             (_, 1) => String::new(),
             (number, of) => format!("plan {number} of {of}, "),
         };
@@ -415,7 +419,7 @@ impl Session<'_> {
         jobs.sort_by_key(|run| (run.replication, Reverse(run.index)));
         let runs = jobs.clone();
         let testbed = plan.testbed();
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         // Real time passes once, and what is measured here must not have another run beside it.
         let threads = if platform == Platform::Sim { self.threads } else { 1 };
         let sockets = sockets.cloned();
@@ -423,17 +427,17 @@ impl Session<'_> {
             None => testbed.run(&run.settings, run.seed.clone()).map_err(Broken::Setting),
             Some(sockets) => sockets.run(run, testbed).map_err(Broken::Sockets),
         };
-        pool::start(jobs, threads, work, move |place, done| tell.send(Told::Done(place, done)).is_ok())
+        pool::start(jobs, threads, work, move |index, done| sender.send(Message::Done(index, done)).is_ok())
             .map_err(Failure::network)?;
         for _ in 0..runs.len() {
-            match self.told.recv() {
-                Ok(Told::Done(place, done)) => {
-                    let row = row(plan, &runs[place], done)?;
-                    kept.add(plan, &runs[place], &row)?;
+            match self.receiver.recv() {
+                Ok(Message::Done(index, done)) => {
+                    let row = row(plan, &runs[index], done)?;
+                    kept.add(plan, &runs[index], &row)?;
                     progress.done(row.packets);
-                    results.insert(runs[place].index, row).map_err(Failure::bug)?;
+                    results.insert(runs[index].index, row).map_err(Failure::bug)?;
                 }
-                Ok(Told::Stop) | Err(_) => {
+                Ok(Message::Stop) | Err(_) => {
                     let (all, missing) = (plan.run_count(), results.missing());
                     let error =
                         anyhow!("stopped: {} of {all} runs of {} are kept", all - missing, plan.name());
@@ -466,16 +470,16 @@ fn row(
 }
 
 /// The first signal ends the work in order, the second at once.
-fn stop_at_signals(tell: Sender<Told>) -> Outcome {
+fn stop_at_signals(sender: Sender<Message>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::network)?;
     let mut signals = {
         let _inside = runtime.enter();
-        Signals::take().map_err(Failure::network)?
+        Signals::register().map_err(Failure::network)?
     };
     let wait = move || {
         runtime.block_on(signals.recv());
-        if tell.send(Told::Stop).is_ok() {
+        if sender.send(Message::Stop).is_ok() {
             runtime.block_on(signals.recv());
         }
         // Files are written whole or not at all, so this leaves nothing behind that is wrong.

@@ -20,16 +20,16 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
         each("run", Cells::Unsigned(rows.iter().map(|(run, _)| Some(run.index as u64)).collect())),
         each("case", text(&|run| run.case.clone())),
     ];
-    for (place, axis) in plan.axes().enumerate() {
-        let values: Vec<Option<&Value>> = rows.iter().map(|(run, _)| run.point.get(place)).collect();
+    for (index, axis) in plan.axes().enumerate() {
+        let values: Vec<Option<&Value>> = rows.iter().map(|(run, _)| run.point.get(index)).collect();
         columns.push(each(axis, typed(&values)));
     }
     let replications = rows.iter().map(|(run, _)| Some(u64::from(run.replication))).collect();
     columns.push(each("replication", Cells::Unsigned(replications)));
     columns.push(each("seed", text(&|run| hexadecimal(&run.seed.0))));
     columns.push(each("key", text(&|run| plan.key(run).to_string())));
-    for (place, metric) in plan.metrics().iter().enumerate() {
-        let cells = rows.iter().map(|(_, row)| row.numbers.get(place).copied().flatten()).collect();
+    for (index, metric) in plan.metrics().iter().enumerate() {
+        let cells = rows.iter().map(|(_, row)| row.numbers.get(index).copied().flatten()).collect();
         columns.push(each(metric.name, Cells::Float(cells)));
     }
     let count =

@@ -278,7 +278,7 @@ fn stop_at_signals(stop: Stop) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::network)?;
     // Taken over before anything is printed, so that whoever waits for that may send one.
-    let mut signals = runtime.block_on(async { Signals::take() }).map_err(Failure::network)?;
+    let mut signals = runtime.block_on(async { Signals::register() }).map_err(Failure::network)?;
     let started = thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             loop {

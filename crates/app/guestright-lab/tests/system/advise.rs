@@ -48,22 +48,22 @@ fn every_transport_is_tried_both_ways_and_one_is_advised() {
     let mut listener = Listener::start(&["--runs", "1"]);
     let output = listener.ask(&["--seconds", "1", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let trials = told["trials"].as_array().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let trials = report["trials"].as_array().unwrap();
     let names: Vec<&str> = trials.iter().map(|trial| trial["name"].as_str().unwrap()).collect();
     assert_eq!(names[..3], ["udp", "quic-datagrams", "quic-stream"]);
     assert!(names.contains(&"tcp-reno"), "every Linux has Reno: {names:?}");
     for trial in trials {
         let directions = trial["result"]["Ok"].as_array().unwrap_or_else(|| panic!("{trial}"));
         assert_eq!(directions.len(), 2, "{trial}");
-        for heard in directions {
-            assert_eq!(heard["made"], 50);
+        for stats in directions {
+            assert_eq!(stats["made"], 50);
             // The loopback loses nothing. What a busy computer makes late is late.
-            assert_eq!(heard["lost"], 0.0, "{trial}");
+            assert_eq!(stats["lost"], 0.0, "{trial}");
         }
     }
-    assert!(names.contains(&told["advice"]["take"].as_str().unwrap()));
-    assert!(!told["advice"]["reasons"].as_array().unwrap().is_empty());
+    assert!(names.contains(&report["advice"]["take"].as_str().unwrap()));
+    assert!(!report["advice"]["reasons"].as_array().unwrap().is_empty());
     assert!(listener.child.wait().unwrap().success(), "it ends after the measurement");
 }
 

@@ -104,8 +104,8 @@ fn column(path: &Path, name: &str) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let head = lines.next().unwrap();
-    let place = |name: &str| head.iter().position(|column| *column == name).unwrap();
-    let (case, wanted) = (place("case"), place(name));
+    let index_of = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let (case, wanted) = (index_of("case"), index_of(name));
     lines.map(|line| (line[case].to_owned(), line[wanted].to_owned())).collect()
 }
 

@@ -122,8 +122,11 @@ fn testbeds_say_what_can_be_set_and_what_is_measured() {
     }
     let overhead = desk.run("list --testbeds overhead");
     assert!(overhead.contains("wire_bytes [bytes]") && !overhead.contains("voice\n"), "{overhead}");
-    let (code, said) = desk.fail("list --testbeds nowhere");
-    assert!(code == 1 && said.contains("there is no testbed nowhere") && said.contains("overhead"), "{said}");
+    let (code, stderr) = desk.fail("list --testbeds nowhere");
+    assert!(
+        code == 1 && stderr.contains("there is no testbed nowhere") && stderr.contains("overhead"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -138,46 +141,46 @@ fn a_mistake_is_refused_with_its_place_its_line_and_the_reason() {
     for (name, line, words) in
         [("typo.toml", 9, "packet_bytes"), ("range.toml", 9, "-7"), ("broken.toml", 6, "not TOML")]
     {
-        let (code, said) = desk.fail(&format!("check {name}"));
-        assert_eq!(code, 78, "{said}");
-        assert!(said.contains(&format!("\n{name}:{line}:")) && said.contains(words), "{said}");
+        let (code, stderr) = desk.fail(&format!("check {name}"));
+        assert_eq!(code, 78, "{stderr}");
+        assert!(stderr.contains(&format!("\n{name}:{line}:")) && stderr.contains(words), "{stderr}");
         let shown =
-            said.lines().find(|shown| shown.contains(&format!("  {line} | "))).expect("the line is shown");
+            stderr.lines().find(|shown| shown.contains(&format!("  {line} | "))).expect("the line is shown");
         assert!(
-            shown.len() < 100 && said.lines().any(|line| line.trim_start_matches([' ', '|']) == "^"),
-            "{said}"
+            shown.len() < 100 && stderr.lines().any(|line| line.trim_start_matches([' ', '|']) == "^"),
+            "{stderr}"
         );
-        assert!(said.contains("what to do: ") && line < lines, "{said}");
+        assert!(stderr.contains("what to do: ") && line < lines, "{stderr}");
         let (code, refused) = desk.fail(&format!("run {name}"));
         assert!(code == 78 && refused.contains(&format!("{name}:{line}:")), "{refused}");
     }
     assert!(!desk.path("lab-results").exists(), "nothing was run");
-    let (code, said) = desk.fail("check .");
-    assert!(code == 78 && said.contains("3 of 4 plans have mistakes"), "{said}");
+    let (code, stderr) = desk.fail("check .");
+    assert!(code == 78 && stderr.contains("3 of 4 plans have mistakes"), "{stderr}");
     std::fs::create_dir(desk.path("empty")).unwrap();
-    let (code, said) = desk.fail("check empty");
-    assert!(code == 78 && said.contains("the folder empty has no .toml files"), "{said}");
-    let (code, said) = desk.fail("check nothing-here.toml");
-    assert!(code == 78 && said.contains("there is no file nothing-here.toml"), "{said}");
+    let (code, stderr) = desk.fail("check empty");
+    assert!(code == 78 && stderr.contains("the folder empty has no .toml files"), "{stderr}");
+    let (code, stderr) = desk.fail("check nothing-here.toml");
+    assert!(code == 78 && stderr.contains("there is no file nothing-here.toml"), "{stderr}");
     for name in ["report.html", "evaluation.json"] {
         desk.write("taken.toml", &PLAN.replace("\"tunnels\"", &format!("{name:?}")));
         for command in ["check", "run"] {
-            let (code, said) = desk.fail(&format!("{command} taken.toml"));
-            assert!(code == 78 && said.contains(&format!("`name` cannot be {name}")), "{said}");
+            let (code, stderr) = desk.fail(&format!("{command} taken.toml"));
+            assert!(code == 78 && stderr.contains(&format!("`name` cannot be {name}")), "{stderr}");
         }
     }
-    let (code, said) = desk.fail("check nothing-here");
-    assert!(code == 1 && said.contains("no plan nothing-here") && said.contains("lab list"), "{said}");
+    let (code, stderr) = desk.fail("check nothing-here");
+    assert!(code == 1 && stderr.contains("no plan nothing-here") && stderr.contains("lab list"), "{stderr}");
 }
 
 #[test]
 fn a_run_leaves_rows_figures_and_a_report_and_can_be_reported_again() {
     let desk = Desk::new();
     desk.write("plan.toml", PLAN);
-    let said = desk.run("run plan.toml --threads 1");
+    let stdout = desk.run("run plan.toml --threads 1");
     assert!(
-        said.contains("tunnels: 4 runs to make, 1 at a time") && said.contains("lab-results/report.html"),
-        "{said}"
+        stdout.contains("tunnels: 4 runs to make, 1 at a time") && stdout.contains("lab-results/report.html"),
+        "{stdout}"
     );
     desk.run("run plan.toml --threads 2 --out again");
     for name in ["rows.parquet", "rows.csv", "figures/length.svg", "figures/length.png"] {
@@ -208,18 +211,18 @@ fn a_run_leaves_rows_figures_and_a_report_and_can_be_reported_again() {
     desk.write("newer.toml", &PLAN.replace("What tunnels add", "What WireGuard adds"));
     desk.run("report again --with newer.toml --out newer");
     assert!(report("newer").contains("What WireGuard adds"));
-    let (code, said) = desk.fail("report lab-results again --out both");
-    assert!(code == 1 && said.contains("the plan tunnels has results in two"), "{said}");
+    let (code, stderr) = desk.fail("report lab-results again --out both");
+    assert!(code == 1 && stderr.contains("the plan tunnels has results in two"), "{stderr}");
 
     // Rows that somebody has changed are no rows.
     let mut rows = desk.read("again/tunnels/rows.csv");
     let last = rows.len() - 2;
     rows[last] ^= 1;
     std::fs::write(desk.path("again/tunnels/rows.csv"), rows).unwrap();
-    let (code, said) = desk.fail("report again");
-    assert!(code == 78 && said.contains("has changed since it was written"), "{said}");
-    let (code, said) = desk.fail("report .");
-    assert!(code == 78 && said.contains("has no results"), "{said}");
+    let (code, stderr) = desk.fail("report again");
+    assert!(code == 78 && stderr.contains("has changed since it was written"), "{stderr}");
+    let (code, stderr) = desk.fail("report .");
+    assert!(code == 78 && stderr.contains("has no results"), "{stderr}");
 }
 
 #[test]
@@ -227,10 +230,13 @@ fn a_report_lies_anywhere_and_leads_to_the_rows() {
     let desk = Desk::new();
     desk.write("plan.toml", PLAN);
     desk.write("other.toml", &PLAN.replace("\"tunnels\"", "\"others\""));
-    let said = desk.run("run plan.toml --out op");
-    assert!(!said.contains("also here") && !said.contains("plan 1 of"), "{said}");
-    let said = desk.run("run other.toml --out op");
-    assert!(said.contains("also here: tunnels; `guestright-lab report op` makes one page of all"), "{said}");
+    let stdout = desk.run("run plan.toml --out op");
+    assert!(!stdout.contains("also here") && !stdout.contains("plan 1 of"), "{stdout}");
+    let stdout = desk.run("run other.toml --out op");
+    assert!(
+        stdout.contains("also here: tunnels; `guestright-lab report op` makes one page of all"),
+        "{stdout}"
+    );
     let page = |name: &str| String::from_utf8(desk.read(name)).unwrap();
     desk.run("report op --out deep/er");
     let text = page("deep/er/report.html");
@@ -245,10 +251,13 @@ fn a_report_lies_anywhere_and_leads_to_the_rows() {
     );
     assert!(page("op/tunnels/report.html").contains("href=\"rows.csv\""));
 
-    let said = desk.run("run plan.toml other.toml --out both");
-    assert!(said.contains("tunnels: plan 1 of 2, 4 runs") && said.contains("others: plan 2 of 2"), "{said}");
-    let said = desk.run("run plan.toml --out both");
-    assert!(said.contains("`guestright-lab report both --with plan.toml` makes figures anew"), "{said}");
+    let stdout = desk.run("run plan.toml other.toml --out both");
+    assert!(
+        stdout.contains("tunnels: plan 1 of 2, 4 runs") && stdout.contains("others: plan 2 of 2"),
+        "{stdout}"
+    );
+    let stdout = desk.run("run plan.toml --out both");
+    assert!(stdout.contains("`guestright-lab report both --with plan.toml` makes figures anew"), "{stdout}");
 }
 
 #[test]
@@ -257,30 +266,36 @@ fn places_that_cannot_be_are_named() {
     desk.write("plan.toml", PLAN);
     desk.write("other.toml", &PLAN.replace("\"tunnels\"", "\"others\""));
     desk.write("afile", "");
-    let (code, said) = desk.fail("run plan.toml --out afile");
-    assert!(code == 78 && said.contains("afile is a file"), "{said}");
+    let (code, stderr) = desk.fail("run plan.toml --out afile");
+    assert!(code == 78 && stderr.contains("afile is a file"), "{stderr}");
     desk.run("run plan.toml --out op");
-    let (code, said) = desk.fail("report op --with other.toml");
+    let (code, stderr) = desk.fail("report op --with other.toml");
     assert!(
-        code == 1 && said.contains("no results of the plan others") && said.contains("of tunnels"),
-        "{said}"
+        code == 1 && stderr.contains("no results of the plan others") && stderr.contains("of tunnels"),
+        "{stderr}"
     );
-    let (code, said) = desk.fail("report nowhere");
-    assert!(code == 78 && said.contains("there is no folder nowhere") && said.contains("lab run"), "{said}");
-    let (code, said) = desk.fail("report afile");
-    assert!(code == 78 && said.contains("afile is a file, not a folder"), "{said}");
+    let (code, stderr) = desk.fail("report nowhere");
+    assert!(
+        code == 78 && stderr.contains("there is no folder nowhere") && stderr.contains("lab run"),
+        "{stderr}"
+    );
+    let (code, stderr) = desk.fail("report afile");
+    assert!(code == 78 && stderr.contains("afile is a file, not a folder"), "{stderr}");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = guestright_lab().args(["list"]).stdout(full).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("cannot write to standard output: "), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(1) && stderr.contains("cannot write to standard output: "),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn a_verdict_that_is_bad_is_a_verdict_and_one_that_is_missing_is_a_failure() {
     let desk = Desk::new();
     desk.write("wrong.toml", &PLAN.replace("published = 124", "published = 60"));
-    let said = desk.run("run wrong.toml");
-    assert!(said.contains("does not reproduce"), "{said}");
+    let stdout = desk.run("run wrong.toml");
+    assert!(stdout.contains("does not reproduce"), "{stdout}");
 }
 
 #[test]
@@ -299,8 +314,8 @@ fn comparing_tells_what_differs_and_ends_as_diff_does() {
     assert_eq!(found["differ"], 1);
     let claims = found["comparisons"][0]["claims"].as_array().unwrap();
     assert_eq!((claims.len(), claims[0]["id"].as_str()), (1, Some("voice")), "{found}");
-    let (code, said) = desk.fail("compare a nowhere");
-    assert!(code == 78 && said.contains("nowhere/evaluation.json"), "{said}");
+    let (code, stderr) = desk.fail("compare a nowhere");
+    assert!(code == 78 && stderr.contains("nowhere/evaluation.json"), "{stderr}");
 }
 
 /// A signal in the middle: at once, in order, and with a word on how to go on.

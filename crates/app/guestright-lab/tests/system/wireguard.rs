@@ -52,9 +52,12 @@ fn a_configuration_that_cannot_be_is_an_error_with_its_line() {
     std::fs::write(&file, "[Interface]\nPrivateKey = c2VjcmV0\n").unwrap();
     let output =
         crate::guestright_lab().args(["tunnel", "wireguard", "--config"]).arg(&file).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(78), "{told}");
-    assert!(told.contains("bad.conf") && told.contains("line 2") && !told.contains("c2VjcmV0"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{stderr}");
+    assert!(
+        stderr.contains("bad.conf") && stderr.contains("line 2") && !stderr.contains("c2VjcmV0"),
+        "{stderr}"
+    );
 }
 
 fn start(world: &World, host: &str, text: &str, folder: &Path) -> Program {

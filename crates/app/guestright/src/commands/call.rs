@@ -166,7 +166,7 @@ fn start(sip: &SipArgs, task: Task, reachable: Reachability, out: &mut Output) -
         let kinds = telephone::codecs(&sip.codec)?;
         let voice = sip.voice();
         drop(telephone::ear::policy(voice.playout)?);
-        let signals = Signals::take().map_err(Failure::network)?;
+        let signals = Signals::register().map_err(Failure::network)?;
         let contacts = sip.line.contacts()?;
         let credentials = sip.credentials(&task, reachable.accept)?;
         let callee = match &task {

@@ -57,7 +57,7 @@ impl Demo {
         if Sandbox::inside() {
             Sandbox::prepare().map_err(Failure::network)?;
             let outside = std::env::var(OUTSIDE).unwrap_or_default();
-            return runtime.block_on(story::tell(&self, &outside, out));
+            return runtime.block_on(story::run(&self, &outside, out));
         }
         let mode = Sandbox::probe().map_err(|error| {
             Failure::network(error).hint("`guestright doctor` says what else this computer needs")
@@ -74,7 +74,7 @@ impl Demo {
 
 /// Waits for the town. A signal from the keyboard reaches the town too; one that did not is passed on.
 async fn watch(mut command: tokio::process::Command) -> std::io::Result<ExitStatus> {
-    let mut signals = Signals::take()?;
+    let mut signals = Signals::register()?;
     let mut town = command.kill_on_drop(true).spawn()?;
     tokio::select! {
         status = town.wait() => return status,

@@ -190,11 +190,11 @@ fn each_bundle(
 ) -> Result<(), Failure> {
     let text = std::fs::read_to_string(path).or_user(|| format!("read {}", path.display()))?;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let place = || format!("{}, line {}", path.display(), number + 1);
+        let location = || format!("{}, line {}", path.display(), number + 1);
         let bytes = STANDARD
             .decode(line.trim())
-            .map_err(|error| Failure::user(anyhow!("{} is not of `receipt export`: {error}", place())))?;
-        let bundle = Bundle::parse(&bytes).or_user(place)?;
+            .map_err(|error| Failure::user(anyhow!("{} is not of `receipt export`: {error}", location())))?;
+        let bundle = Bundle::parse(&bytes).or_user(location)?;
         each(number + 1, bundle)?;
     }
     Ok(())

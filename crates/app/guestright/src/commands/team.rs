@@ -246,8 +246,8 @@ impl Add {
             )));
         }
         let team = self.team.key()?;
-        let place = self.tunnel.place(&self.team.dir, &self.name, self.role.role())?;
-        let ike = self.ike.place(&self.team.dir, &self.name, self.role.role())?;
+        let reservation = self.tunnel.reserve(&self.team.dir, &self.name, self.role.role())?;
+        let ike = self.ike.find_gateway(&self.team.dir, &self.name, self.role.role())?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(team.public().suite(), &mut rng);
         let now = Clock::start().now().unix_seconds();
@@ -266,8 +266,8 @@ impl Add {
             key: &key,
             certificate: &certificate,
         };
-        let tunnel = place.map(|place| self.tunnel.enrol(place, member)).transpose()?;
-        let ike = ike.map(|place| place.enrol(&self.name, certificate.subject_id())).transpose()?;
+        let tunnel = reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()?;
+        let ike = ike.map(|gateway| gateway.enrol(&self.name, certificate.subject_id())).transpose()?;
         let id = certificate.subject_id().to_string();
         if self.json {
             let role = role.to_string();

@@ -1,7 +1,7 @@
 //! An access point and its home: what they leave behind, what they keep, and how one does without the other.
 
 use crate::town::Program;
-use crate::town::services::Heard;
+use crate::town::services::AccessLog;
 use crate::town::{Rules, Town, closed, inside, session, succeeded, until};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -18,7 +18,7 @@ table ip nat4 {
 
 fn town() -> Town {
     let town = Town::build(Rules::default());
-    town.serve_tcp("net", crate::town::WEB, &Heard::default());
+    town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     town.nft(FOREIGN);
     town
 }

@@ -123,16 +123,16 @@ fn summary(program: &Program) -> Value {
 }
 
 /// Whether keys and counters went on: only what was on its way when somebody was put on hold may be refused.
-pub(crate) fn few_refused(heard: &Value) -> bool {
-    heard["refused"].as_u64().unwrap() * 4 < heard["heard"]["counts"]["received"].as_u64().unwrap()
+pub(crate) fn few_refused(report: &Value) -> bool {
+    report["refused"].as_u64().unwrap() * 4 < report["heard"]["counts"]["received"].as_u64().unwrap()
 }
 
 pub(crate) fn event(program: &Program, event: &str) -> Value {
     program.hear(event, |line| line["event"] == event)
 }
 
-fn mos(heard: &Value) -> f64 {
-    heard["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap_or_else(|| panic!("{heard}"))
+fn mos(report: &Value) -> f64 {
+    report["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap_or_else(|| panic!("{report}"))
 }
 
 /// The listening score of the stream that comes to a host, as `guestright mos` finds it in a capture.
@@ -164,20 +164,20 @@ fn two_members_hear_each_other_from_end_to_end() {
     assert_eq!(event(&bob, "ended")["reason"], "hung-up");
     let (at_alice, at_bob) = (summary(&alice), summary(&bob));
     assert!(alice.wait().success() && bob.wait().success());
-    for (heard, other) in [(&at_alice, &at_bob), (&at_bob, &at_alice)] {
-        assert_eq!(heard["protection"], "end-to-end");
-        assert_eq!(heard["refused"], 0, "{heard}");
-        let packets = heard["heard"]["counts"]["received"].as_u64().unwrap();
-        let said = other["sent"].as_u64().unwrap();
-        println!("{packets} of {said} packets, MOS {:.2}: {}", mos(heard), heard["played"]);
-        assert!(said > 400, "11 s are 550 packets: {other}");
+    for (report, other) in [(&at_alice, &at_bob), (&at_bob, &at_alice)] {
+        assert_eq!(report["protection"], "end-to-end");
+        assert_eq!(report["refused"], 0, "{report}");
+        let packets = report["heard"]["counts"]["received"].as_u64().unwrap();
+        let sent = other["sent"].as_u64().unwrap();
+        println!("{packets} of {sent} packets, MOS {:.2}: {}", mos(report), report["played"]);
+        assert!(sent > 400, "11 s are 550 packets: {other}");
         // Who hangs up first no longer hears what is on its way.
-        assert!(packets <= said && packets + 50 > said, "{packets} of {said}: {heard}");
-        assert!(mos(heard) > 4.0, "{heard}");
+        assert!(packets <= sent && packets + 50 > sent, "{packets} of {sent}: {report}");
+        assert!(mos(report) > 4.0, "{report}");
     }
     // What was said is what is heard, after G.711 and from wherever the recording begins.
-    let (said, heard) = (read(&house.path("speech.wav")), read(&house.path("heard.wav")));
-    let share = wav::share_alike_in_parts(&said, &heard);
+    let (original, recorded) = (read(&house.path("speech.wav")), read(&house.path("heard.wav")));
+    let share = wav::share_alike_in_parts(&original, &recorded);
     println!("{share:.2} of it is heard as it was said");
     assert!(share > 0.7, "G.711 changes next to nothing: {share:.2}: {at_bob}");
     let rows = std::fs::read_to_string(house.path("alice.csv")).unwrap();
@@ -299,10 +299,10 @@ fn a_minute_of_silence_survives() {
         (300..=700).contains(&packets),
         "a minute of packets is missing, for that is what was wanted: {summary}"
     );
-    let (said, heard) = (speech(), read(&house.path("heard.wav")));
-    let words = &said[8_000 * 3..8_000 * 5];
-    let late = &heard[heard.len().saturating_sub(8_000 * 13)..];
-    let share = share_alike(words, late, wav::place_of(words, late));
+    let (original, recorded) = (speech(), read(&house.path("heard.wav")));
+    let words = &original[8_000 * 3..8_000 * 5];
+    let late = &recorded[recorded.len().saturating_sub(8_000 * 13)..];
+    let share = share_alike(words, late, wav::offset_of(words, late));
     println!("{share:.2} of the speech after the silence is as it was said");
     assert!(share > 0.5, "{share:.2}: {summary}");
 }
@@ -324,19 +324,19 @@ fn hold_and_another_codec_go_over_one_call() {
     command.args(house.key("alice")).args(["--play", house.text("speech.wav"), "--loop", "--control"]);
     command.args(["--codec", "pcmu,g722", "--contacts", house.text("contacts")]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let mut say = child.stdin.take().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
     event(&bob, "protected");
     for (line, held) in [("hold", true), ("resume", false)] {
-        writeln!(say, "{line}").unwrap();
+        writeln!(stdin, "{line}").unwrap();
         assert_eq!(event(&bob, "hold")["held"], held);
     }
-    writeln!(say, "codec g722").unwrap();
-    writeln!(say, "hold").unwrap();
+    writeln!(stdin, "codec g722").unwrap();
+    writeln!(stdin, "hold").unwrap();
     assert_eq!(event(&bob, "hold")["held"], true);
-    writeln!(say, "quit").unwrap();
-    let heard = summary(&bob);
-    assert_eq!(heard["codec"], "g722", "{heard}");
-    assert_eq!(heard["refused"], 0, "keys and counters went on: {heard}");
+    writeln!(stdin, "quit").unwrap();
+    let report = summary(&bob);
+    assert_eq!(report["codec"], "g722", "{report}");
+    assert_eq!(report["refused"], 0, "keys and counters went on: {report}");
     assert!(bob.wait().success() && child.wait().unwrap().success());
 }
 
@@ -389,12 +389,12 @@ fn a_stock_softphone_calls_and_is_called() {
         std::thread::sleep(std::time::Duration::from_secs(2));
         phone.command("hangup", "");
         assert_eq!(event(&alice, "ended")["reason"], "hung-up");
-        let heard = summary(&alice);
+        let report = summary(&alice);
         assert!(alice.wait().success());
-        assert_eq!(heard["protection"], protection);
+        assert_eq!(report["protection"], protection);
         // What was on its way when we were put on hold comes too late to be heard.
-        assert!(few_refused(&heard), "{heard}");
-        assert!(mos(&heard) > 4.0, "{heard}");
+        assert!(few_refused(&report), "{report}");
+        assert!(mos(&report) > 4.0, "{report}");
         let share = share_of_tone(&read(Path::new(record)), TONE_HZ);
         assert!(share > 0.3, "the softphone's tone is heard: {share:.2}");
 
@@ -406,9 +406,9 @@ fn a_stock_softphone_calls_and_is_called() {
         phone.event("CALL_ESTABLISHED");
         std::thread::sleep(std::time::Duration::from_secs(2));
         phone.command("hangup", "");
-        let heard = summary(&bob);
+        let report = summary(&bob);
         assert!(bob.wait().success());
-        assert!(mos(&heard) > 4.0, "{heard}");
+        assert!(mos(&report) > 4.0, "{report}");
         let share = share_of_tone(&read(Path::new(record)), TONE_HZ);
         assert!(share > 0.3, "{share:.2}");
     }
@@ -427,13 +427,13 @@ fn the_telephone_and_its_capture_agree_when_packets_are_lost() {
     let phone = phone(world, &house.path("phone"), "");
     let arguments = ["--protection", "home", "--seconds", "8", "--pcapng", house.text("alice.pcapng")];
     let mut alice = house.call("alice", &format!("sip:phone@{PHONE}"), &arguments);
-    let heard = summary(&alice);
+    let report = summary(&alice);
     assert!(alice.wait().success());
     drop(phone);
-    assert!(heard["heard"]["network"]["lost"].as_u64().unwrap() > 5, "{heard}");
-    let judged = mos_of_capture(&house, "alice.pcapng", heard["media_address"].as_str().unwrap(), "120");
-    println!("MOS {} by the telephone, {judged} by its capture", mos(&heard));
-    assert!(mos(&heard) < 4.3 && (mos(&heard) - judged).abs() < 0.1, "{judged} by the capture: {heard}");
+    assert!(report["report"]["network"]["lost"].as_u64().unwrap() > 5, "{report}");
+    let judged = mos_of_capture(&house, "alice.pcapng", report["media_address"].as_str().unwrap(), "120");
+    println!("MOS {} by the telephone, {judged} by its capture", mos(&report));
+    assert!(mos(&report) < 4.3 && (mos(&report) - judged).abs() < 0.1, "{judged} by the capture: {report}");
 }
 
 #[test]
@@ -442,11 +442,11 @@ fn the_numbers_of_packets_wrap_under_one_key() {
     let stranger = Stranger::answer(Stranger::WRAPS);
     let arguments = ["--protection", "sdes", "--seconds", "3"];
     let mut alice = house.call("alice", &format!("sip:x@{}", stranger.address()), &arguments);
-    let heard = summary(&alice);
+    let report = summary(&alice);
     assert!(alice.wait().success());
-    assert_eq!(heard["refused"], 0, "{heard}");
-    assert_eq!(heard["heard"]["network"]["lost"], 0, "{heard}");
-    assert!(heard["heard"]["counts"]["received"].as_u64().unwrap() > 100, "{heard}");
+    assert_eq!(report["refused"], 0, "{report}");
+    assert_eq!(report["heard"]["network"]["lost"], 0, "{report}");
+    assert!(report["heard"]["counts"]["received"].as_u64().unwrap() > 100, "{report}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::town::Program;
 use crate::town::client::{Client, Member, Transport, now};
 use crate::town::desk;
-use crate::town::services::Heard;
+use crate::town::services::AccessLog;
 use crate::town::{Rules, Town, inside, session};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -70,12 +70,12 @@ fn lab_and_tunnel_are_handed_over_with_their_arguments_unchanged() {
         (&["--log", "debug", "lab", "list"], &["--log", "debug", "list"]),
         (&["lab", "list", "--log", "debug"], &["list", "--log", "debug"]),
     ];
-    let check = |place: &Path| {
+    let check = |directory: &Path| {
         for (arguments, want) in &cases {
-            let mut told = format!("<{}>", place.join("guestright-lab").display());
-            told.extend(want.iter().map(|word| format!("<{word}>")));
+            let mut expected = format!("<{}>", directory.join("guestright-lab").display());
+            expected.extend(want.iter().map(|word| format!("<{word}>")));
             let got = run_with_path(&program, &elsewhere, arguments);
-            assert_eq!(got, (Some(7), told, String::new()), "{arguments:?}");
+            assert_eq!(got, (Some(7), expected, String::new()), "{arguments:?}");
         }
     };
     check(&elsewhere);
@@ -160,16 +160,16 @@ fn errors_name_the_file_and_what_to_do() {
         ("receipt verify nothing.txt",            1, &["read nothing.txt"]),
     ];
     for (line, code, words) in cases {
-        let (got, said) = desk.fail(line);
-        assert_eq!(got, code, "guestright {line}: {said}");
+        let (got, stderr) = desk.fail(line);
+        assert_eq!(got, code, "guestright {line}: {stderr}");
         for word in words {
-            assert!(said.contains(word), "guestright {line} does not say {word:?}: {said}");
+            assert!(stderr.contains(word), "guestright {line} does not say {word:?}: {stderr}");
         }
     }
-    let (_, said) = desk.fail(&format!("{visit} --key family/open.key --certificate family/alice.cert"));
-    assert!(said.contains("chmod 600 family/open.key"), "{said}");
-    let (_, said) = desk.fail(&format!("{visit} --key family/alice.key --certificate family/router.cert"));
-    assert!(said.contains("family/router.cert is not the certificate of family/alice.key"), "{said}");
+    let (_, stderr) = desk.fail(&format!("{visit} --key family/open.key --certificate family/alice.cert"));
+    assert!(stderr.contains("chmod 600 family/open.key"), "{stderr}");
+    let (_, stderr) = desk.fail(&format!("{visit} --key family/alice.key --certificate family/router.cert"));
+    assert!(stderr.contains("family/router.cert is not the certificate of family/alice.key"), "{stderr}");
 }
 
 #[test]
@@ -195,13 +195,13 @@ fn a_team_goes_through_its_whole_life() {
     assert_eq!((team.len(), made["suite"].as_str()), (48, Some("ed25519")));
     let mode = std::fs::metadata(desk.path("family/team.key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let (_, said) = desk.fail("team member add alice --dir family");
-    assert!(said.contains("family/team.key is encrypted"), "{said}");
-    let (code, said) = desk.fail("team member add alice --dir family --passphrase-file wrong");
-    assert!(code == 78 && said.contains("does not open the key family/team.key"), "{said}");
+    let (_, stderr) = desk.fail("team member add alice --dir family");
+    assert!(stderr.contains("family/team.key is encrypted"), "{stderr}");
+    let (code, stderr) = desk.fail("team member add alice --dir family --passphrase-file wrong");
+    assert!(code == 78 && stderr.contains("does not open the key family/team.key"), "{stderr}");
     desk.write("empty", "");
-    let (_, said) = desk.fail("team member add alice --dir family --passphrase-file empty");
-    assert!(said.contains("empty has no passphrase"), "{said}");
+    let (_, stderr) = desk.fail("team member add alice --dir family --passphrase-file empty");
+    assert!(stderr.contains("empty has no passphrase"), "{stderr}");
     let add = |name: &str, more: &str| {
         desk.json(&format!("team member add {name} --dir family --passphrase-file passphrase --json {more}"))
     };
@@ -233,10 +233,10 @@ fn a_team_goes_through_its_whole_life() {
     let open = desk.run("team member add bob --dir open");
     assert!(open.contains("bob.key"), "{open}");
     desk.run("team backup copy.key --dir open --passphrase-file passphrase");
-    let (_, said) = desk.fail("team restore copy.key --dir again");
-    assert!(said.contains("copy.key is encrypted"), "{said}");
-    let (_, said) = desk.fail("team restore copy.key --dir again --passphrase-file wrong");
-    assert!(said.contains("does not open"), "{said}");
+    let (_, stderr) = desk.fail("team restore copy.key --dir again");
+    assert!(stderr.contains("copy.key is encrypted"), "{stderr}");
+    let (_, stderr) = desk.fail("team restore copy.key --dir again --passphrase-file wrong");
+    assert!(stderr.contains("does not open"), "{stderr}");
     desk.run("team restore copy.key --dir again --passphrase-file passphrase");
     assert_eq!(
         secret(&desk.path("again/team.key")),
@@ -276,10 +276,10 @@ fn a_home_starts_with_the_passphrase_of_its_key() {
     guestright_keys::write_secret(&path, &key, Some("correct horse"), &mut rng).unwrap();
     desk.write("passphrase", "correct horse\n");
     desk.write("wrong", "battery staple\n");
-    let (code, said) = desk.fail("home --config family/home.toml");
-    assert!(code == 78 && said.contains("family/home.key is encrypted"), "{said}");
-    let (code, said) = desk.fail("home --config family/home.toml --passphrase-file wrong");
-    assert!(code == 78 && said.contains("does not open the key family/home.key"), "{said}");
+    let (code, stderr) = desk.fail("home --config family/home.toml");
+    assert!(code == 78 && stderr.contains("family/home.key is encrypted"), "{stderr}");
+    let (code, stderr) = desk.fail("home --config family/home.toml --passphrase-file wrong");
+    assert!(code == 78 && stderr.contains("does not open the key family/home.key"), "{stderr}");
     let mut command = desk.command("home --config family/home.toml --passphrase-file passphrase");
     let mut home = Program::start(&mut command, &desk.path("home.log"));
     home.hear_line("to be ready", |line| line.starts_with("home of team"));
@@ -344,8 +344,8 @@ fn receipts_go_round_and_a_tampered_one_is_named_and_left_out() {
     );
 
     desk.write("rubbish.txt", &[line(all[..3].to_vec()), "not base64!\n".to_owned()].concat());
-    let (_, said) = desk.fail("receipt verify rubbish.txt");
-    assert!(said.contains("rubbish.txt, line 2"), "{said}");
+    let (_, rejected) = desk.fail("receipt verify rubbish.txt");
+    assert!(rejected.contains("rubbish.txt, line 2"), "{rejected}");
 }
 
 #[test]
@@ -397,8 +397,8 @@ fn doctor_completions_and_manual_are_for_programs_too() {
 
 #[test]
 fn a_directory_for_the_manual_that_is_not_there_is_named() {
-    let (_, said) = desk().fail("manual nowhere");
-    assert!(said.contains("nowhere"), "{said}");
+    let (_, stderr) = desk().fail("manual nowhere");
+    assert!(stderr.contains("nowhere"), "{stderr}");
 }
 
 /// Every way in which bytes are likely to be written.
@@ -415,7 +415,7 @@ fn no_log_shows_a_secret() {
         return;
     }
     let town = Town::build(Rules { log: "trace", ..Rules::default() });
-    town.serve_tcp("net", crate::town::WEB, &Heard::default());
+    town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (mut home, mut ap) = town.open();
     let (mut visit, _) = town.arrive("member", "guests", "member");
     town.download("member", 10_000).unwrap();

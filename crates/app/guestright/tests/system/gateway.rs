@@ -7,7 +7,7 @@
 //! ```
 
 use super::town::Program;
-use super::town::services::{Heard, Way};
+use super::town::services::{AccessLog, Way};
 use super::town::{PATIENCE, Rules, Town, inside, succeeded, until};
 use guestright_netns::LinkOptions;
 use serde_json::Value;
@@ -31,7 +31,7 @@ const ECHO: &str = "192.0.2.1:7";
 const RESOLVER: &str = "192.0.2.1:53";
 
 /// Two places abroad with a NAT each, and their numbers: `198.18.N.2` outside, `10.N.0.1` inside.
-const PLACES: [(&str, u8); 2] = [("cafe", 20), ("office", 30)];
+const SITES: [(&str, u8); 2] = [("cafe", 20), ("office", 30)];
 /// Who is where.
 const STAYS: [(&str, &str, u8, &str); 3] =
     [("alice", "cafe", 20, "eth0"), ("alice", "office", 30, "eth1"), ("bob", "office", 30, "eth0")];
@@ -51,22 +51,22 @@ impl Abroad {
         let world = &town.world;
         let wire = LinkOptions { mtu: None, segmentation_offload: false };
         world.sysctl("net", "net.ipv4.ip_forward", "1").unwrap();
-        for (place, number) in PLACES {
-            let port = format!("to-{place}");
-            world.link(("net", &port), (place, "uplink"), &wire).unwrap();
+        for (site, number) in SITES {
+            let port = format!("to-{site}");
+            world.link(("net", &port), (site, "uplink"), &wire).unwrap();
             world.address("net", &port, &format!("198.18.{number}.1/24")).unwrap();
-            world.address(place, "uplink", &format!("198.18.{number}.2/24")).unwrap();
-            world.route(place, "default", &format!("198.18.{number}.1")).unwrap();
-            world.sysctl(place, "net.ipv4.ip_forward", "1").unwrap();
-            world.add_bridge(place, "lan").unwrap();
-            world.address(place, "lan", &format!("10.{number}.0.1/24")).unwrap();
+            world.address(site, "uplink", &format!("198.18.{number}.2/24")).unwrap();
+            world.route(site, "default", &format!("198.18.{number}.1")).unwrap();
+            world.sysctl(site, "net.ipv4.ip_forward", "1").unwrap();
+            world.add_bridge(site, "lan").unwrap();
+            world.address(site, "lan", &format!("10.{number}.0.1/24")).unwrap();
             let nat = "add table ip nat; add chain ip nat out { type nat hook postrouting priority 100; }; \
                        add rule ip nat out oifname uplink masquerade";
-            world.run(place, "nft", &[nat]).unwrap();
+            world.run(site, "nft", &[nat]).unwrap();
         }
-        for (host, place, number, interface) in STAYS {
-            world.link((place, &format!("to-{host}")), (host, interface), &wire).unwrap();
-            world.attach(place, &format!("to-{host}"), "lan", false).unwrap();
+        for (host, site, number, interface) in STAYS {
+            world.link((site, &format!("to-{host}")), (host, interface), &wire).unwrap();
+            world.attach(site, &format!("to-{host}"), "lan", false).unwrap();
             let last = if host == "bob" { 3 } else { 2 };
             world.address(host, interface, &format!("10.{number}.0.{last}/24")).unwrap();
         }
@@ -140,14 +140,14 @@ impl Abroad {
     }
 
     /// Services on the Internet and in the household; who came is in the three.
-    fn serve(&self) -> [Heard; 3] {
-        let heard = [Heard::default(), Heard::default(), Heard::default()];
-        self.town.serve_tcp("net", "192.0.2.1:80", &heard[0]);
-        self.town.serve_tcp("pc", "192.168.1.10:80", &heard[1]);
-        self.town.serve_udp("net", RESOLVER, &heard[2]);
+    fn serve(&self) -> [AccessLog; 3] {
+        let access_logs = [AccessLog::default(), AccessLog::default(), AccessLog::default()];
+        self.town.serve_tcp("net", "192.0.2.1:80", &access_logs[0]);
+        self.town.serve_tcp("pc", "192.168.1.10:80", &access_logs[1]);
+        self.town.serve_udp("net", RESOLVER, &access_logs[2]);
         let listener = self.town.world.within("net", || TcpListener::bind(ECHO)).unwrap().unwrap();
         thread::spawn(move || listener.incoming().map_while(Result::ok).for_each(echo));
-        heard
+        access_logs
     }
 
     /// A connection to the echo, through the tunnel.
@@ -155,7 +155,7 @@ impl Abroad {
         let open = || TcpStream::connect_timeout(&ECHO.parse().unwrap(), PATIENCE);
         let stream = self.town.world.within(host, open).unwrap().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Flow { stream, said: 0 }
+        Flow { stream, sent: 0 }
     }
 
     /// Datagrams that come down the tunnel, because the member asked for them.
@@ -187,18 +187,18 @@ fn echo(mut stream: TcpStream) {
 /// A connection that goes on.
 struct Flow {
     stream: TcpStream,
-    said: u64,
+    sent: u64,
 }
 
 impl Flow {
     /// Says something new and waits for the echo.
-    fn say(&mut self) {
-        self.said += 1;
-        let said = self.said.to_be_bytes();
-        self.stream.write_all(&said).unwrap();
-        let mut heard = [0; 8];
-        self.stream.read_exact(&mut heard).expect("the flow goes on");
-        assert_eq!(heard, said);
+    fn round_trip(&mut self) {
+        self.sent += 1;
+        let sent = self.sent.to_be_bytes();
+        self.stream.write_all(&sent).unwrap();
+        let mut received = [0; 8];
+        self.stream.read_exact(&mut received).expect("the flow goes on");
+        assert_eq!(received, sent);
     }
 }
 
@@ -234,9 +234,9 @@ impl Datagrams {
 }
 
 /// Who came first, and with what.
-fn first(heard: &Heard) -> (std::net::IpAddr, Vec<u8>) {
-    until("somebody to come", || !heard.all().is_empty());
-    heard.all().remove(0)
+fn first(access_log: &AccessLog) -> (std::net::IpAddr, Vec<u8>) {
+    until("somebody to come", || !access_log.all().is_empty());
+    access_log.all().remove(0)
 }
 
 fn start(abroad: &Abroad) -> Program {
@@ -303,10 +303,10 @@ fn flows_go_on_when_a_member_moves_and_nothing_is_a_black_hole() {
     abroad.connect("alice");
     abroad.until_home("alice");
     let mut flow = abroad.flow("alice");
-    flow.say();
+    flow.round_trip();
     let world = &abroad.town.world;
     world.run("alice", "ip", &["route", "replace", "default", "via", "10.30.0.1"]).unwrap();
-    flow.say();
+    flow.round_trip();
     let seen = abroad.member("alice");
     assert!(seen["endpoint"].as_str().unwrap().starts_with("198.18.30.2:"), "{seen}");
 
@@ -344,7 +344,7 @@ fn a_killed_home_calls_its_members_back() {
     abroad.connect("alice");
     abroad.until_home("alice");
     let mut flow = abroad.flow("alice");
-    flow.say();
+    flow.round_trip();
     let memory = abroad.town.path("house/home-state/gateway-endpoints");
     until("the home to keep where alice is", || memory.exists());
     let mut download = abroad.datagrams("alice");
@@ -353,7 +353,7 @@ fn a_killed_home_calls_its_members_back() {
     let home = start(&abroad);
     // Nobody touches alice, and nothing makes her send: the home begins the handshake.
     until("alice to be called", || abroad.member("alice")["handshake"].is_u64());
-    flow.say();
+    flow.round_trip();
     println!("a member was back {:?} after its home was killed", killed.elapsed());
     // At no moment did the router take for its own what was sent to a member.
     assert_eq!(download.end(), None, "the router answered a server in the place of the member");
@@ -380,7 +380,7 @@ fn a_revoked_member_is_cut_off_and_nobody_else() {
         abroad.until_home(name);
     }
     let mut flow = abroad.flow("alice");
-    flow.say();
+    flow.round_trip();
     let agreed = abroad.member("alice")["handshake"].clone();
     let reload =
         || succeeded(&abroad.town.run_on("router", &["home", "reload", "--config", "house/home.toml"]));
@@ -391,17 +391,17 @@ fn a_revoked_member_is_cut_off_and_nobody_else() {
     assert!(reload().contains("1 members, 0 new, 1 gone"));
     assert!(!abroad.reaches("bob", GATEWAY) && !abroad.town.is_online("bob"));
     assert_eq!(abroad.member("bob"), Value::Null);
-    flow.say();
+    flow.round_trip();
     assert_eq!(abroad.member("alice")["handshake"], agreed, "alice noticed something");
     // A file that cannot be read changes nothing.
     std::fs::write(abroad.town.path("house/gateway/alice.toml"), "public_key = 1\n").unwrap();
     let refused = abroad.town.run_on("router", &["home", "reload", "--config", "house/home.toml"]);
-    let said = String::from_utf8_lossy(&refused.stderr);
+    let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        !refused.status.success() && said.contains("nothing was changed") && said.contains("alice.toml"),
-        "{said}"
+        !refused.status.success() && stderr.contains("nothing was changed") && stderr.contains("alice.toml"),
+        "{stderr}"
     );
-    flow.say();
+    flow.round_trip();
     succeeded(&abroad.town.run_on("router", &["home", "off", "--config", "house/home.toml"]));
     assert_eq!(abroad.town.condition(), before);
 }

@@ -3,7 +3,7 @@
 mod attack;
 
 use crate::town::client::{Client, Member, Transport, certify, conn, now, rcpt, secret};
-use crate::town::services::{Heard, Way};
+use crate::town::services::{AccessLog, Way};
 use crate::town::{Rules, Town, inside, session, until};
 use attack::Attack;
 use guestright_identity::{Certificate, Role};
@@ -63,12 +63,12 @@ fn no_visitor_reaches_the_household_ungranted_or_granted() {
     for parameter in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
         town.world.sysctl("router", parameter, "1").unwrap();
     }
-    let (heard, web) = (Heard::default(), Heard::default());
+    let (access_log, web) = (AccessLog::default(), AccessLog::default());
     for host in ["pc", "router"] {
         for port in [22, 80, 445] {
-            town.serve_tcp(host, &format!("[::]:{port}"), &heard);
+            town.serve_tcp(host, &format!("[::]:{port}"), &access_log);
         }
-        town.serve_udp(host, "[::]:5000", &heard);
+        town.serve_udp(host, "[::]:5000", &access_log);
     }
     town.serve_tcp("net", crate::town::WEB, &web);
     let home = town.start("home");
@@ -84,7 +84,7 @@ fn no_visitor_reaches_the_household_ungranted_or_granted() {
     let (_visit, class) = town.arrive("member", "guests", "member");
     assert_eq!(town.download("member", 1_000).unwrap(), 1_000, "the member is online, in class {class}");
     assert!(!town.is_online("hostile"), "who was not granted is not");
-    heard.clear();
+    access_log.clear();
     for (visitor, all) in visitors.iter().zip(&all) {
         let before = town.status();
         assert_eq!(town.probe(visitor, all), [], "{visitor} was answered");
@@ -99,7 +99,7 @@ fn no_visitor_reaches_the_household_ungranted_or_granted() {
         text.starts_with("10.11.0.") || text.starts_with("fd00:12::") || text.starts_with("fe80::")
     };
     assert_eq!(
-        heard.all().into_iter().filter(from_visitors).collect::<Vec<_>>(),
+        access_log.all().into_iter().filter(from_visitors).collect::<Vec<_>>(),
         [],
         "a service heard a visitor"
     );
@@ -210,7 +210,7 @@ fn every_bad_message_is_told_why_and_counted_over_tcp_and_udp() {
         return;
     }
     let town = Town::build(QUIET);
-    town.serve_tcp("net", crate::town::WEB, &Heard::default());
+    town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let mut wrong = Vec::new();
     let member = Member::new(100, 101);
@@ -311,7 +311,7 @@ fn a_member_gets_online_during_ten_thousand_junk_connections() {
     }
     const GROWTH_KIB_MAX: u64 = 16 * 1_024;
     let town = Town::build(Rules { interval_ms: 2_000, ..Rules::default() });
-    town.serve_tcp("net", crate::town::WEB, &Heard::default());
+    town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (mut home, mut ap) = town.open();
     let before = ap.memory_kib("VmRSS");
     let attack = Attack::prepare(&town);
@@ -348,7 +348,7 @@ fn anothers_certificate_or_address_opens_nothing() {
         return;
     }
     let town = Town::build(Rules::default());
-    let (web, udp) = (Heard::default(), Heard::default());
+    let (web, udp) = (AccessLog::default(), AccessLog::default());
     town.serve_tcp("net", crate::town::WEB, &web);
     town.serve_udp("net", "192.0.2.1:9", &udp);
     let (_home, _ap) = town.open();
@@ -375,7 +375,7 @@ fn anothers_certificate_or_address_opens_nothing() {
 
     let before = dropped(&town.status(), "spoofed");
     town.world.run("hostile", "ip", &["address", "add", "10.11.0.21/24", "dev", "wlan0"]).unwrap();
-    let say = |host: &str, words: &[u8]| {
+    let send_from = |host: &str, words: &[u8]| {
         let send = || {
             let socket = UdpSocket::bind((Ipv4Addr::new(10, 11, 0, 21), 0)).unwrap();
             socket.send_to(words, "192.0.2.1:9").unwrap();
@@ -383,12 +383,12 @@ fn anothers_certificate_or_address_opens_nothing() {
         town.world.within(host, send).unwrap();
     };
     for _ in 0..5 {
-        say("hostile", b"hostile");
+        send_from("hostile", b"hostile");
     }
     town.until_status("the second holder of the address to be counted", |status| {
         dropped(status, "spoofed") >= before + 5
     });
-    say("member", b"member");
+    send_from("member", b"member");
     until("the first holder to be let through", || udp.all().iter().any(|(_, words)| words == b"member"));
     assert!(udp.all().iter().all(|(_, words)| words != b"hostile"), "the second was let through");
 }

@@ -7,7 +7,7 @@
 
 use crate::stock::{Client, ClientSettings};
 use crate::town::Program;
-use crate::town::services::Heard;
+use crate::town::services::AccessLog;
 use crate::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
 use guestright_netns::LinkOptions;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -24,7 +24,7 @@ const TEAM_SECRET: &str = "what-the-guests-all-know";
 /// A town with a home for the guests, and a member that has a secret for it.
 struct Journey {
     town: Town,
-    heard: Heard,
+    access_log: AccessLog,
     secret: String,
     directory: tempfile::TempDir,
 }
@@ -38,9 +38,9 @@ impl Journey {
         town.world.address("guesthome", "uplink", &format!("{HOME}/25")).unwrap();
         town.world.route("guesthome", "default", "192.0.2.129").unwrap();
         town.world.sysctl("net", "net.ipv4.ip_forward", "1").unwrap();
-        let heard = Heard::default();
-        town.serve_tcp("net", crate::town::WEB, &heard);
-        town.serve_udp("net", "192.0.2.1:7", &heard);
+        let access_log = AccessLog::default();
+        town.serve_tcp("net", crate::town::WEB, &access_log);
+        town.serve_udp("net", "192.0.2.1:7", &access_log);
         succeeded(&town.run(&["team", "member", "add", "home", "--role", "home", "--dir", "guests"]));
         let endpoint = format!("{HOME}:51820");
         #[rustfmt::skip]
@@ -60,7 +60,7 @@ impl Journey {
         let file = town.path("guests/team.secret");
         std::fs::write(&file, format!("{TEAM_SECRET}\n")).unwrap();
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-        Self { town, heard, secret, directory: tempfile::tempdir().unwrap() }
+        Self { town, access_log, secret, directory: tempfile::tempdir().unwrap() }
     }
 
     /// Starts the guests' home and waits until it is ready.
@@ -92,16 +92,16 @@ impl Journey {
 
     /// TCP, UDP and ping reach the Internet, and all of it comes from home.
     fn check_exit(&self, what: &str) {
-        self.heard.clear();
+        self.access_log.clear();
         let downloaded = self.town.download("member", 300_000);
         assert_eq!(downloaded.unwrap_or_else(|error| panic!("{what}: {error}")), 300_000, "{what}");
         until(what, || self.is_online());
         let ping = ["-c", "2", "-i", "0.2", "-W", "5", "192.0.2.1"];
         self.town.world.run("member", "ping", &ping).unwrap_or_else(|error| panic!("{what}: {error}"));
-        let heard = self.heard.all();
+        let visits = self.access_log.all();
         assert!(
-            heard.len() >= 2 && heard.iter().all(|(from, _)| from.to_string() == HOME),
-            "{what}: {heard:?}"
+            visits.len() >= 2 && visits.iter().all(|(from, _)| from.to_string() == HOME),
+            "{what}: {visits:?}"
         );
     }
 
@@ -117,8 +117,8 @@ impl Journey {
 
     /// Whether the visitor is on the Internet, from home. While there is no tunnel a stock client goes without.
     fn is_home(&self) -> bool {
-        self.heard.clear();
-        self.is_online() && self.heard.all().iter().all(|(from, _)| from.to_string() == HOME)
+        self.access_log.clear();
+        self.is_online() && self.access_log.all().iter().all(|(from, _)| from.to_string() == HOME)
     }
 
     /// Waits until the visitor is home again.

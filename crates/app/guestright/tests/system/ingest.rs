@@ -82,10 +82,10 @@ async fn round(
         let mut bundle = Bundle::default();
         bundle.certificates.push(cast.certificate.as_bytes().to_vec());
         let mut sessions = Vec::new();
-        for place in 0..RECEIPTS {
-            let started = cast.now.minus((number * MESSAGES + message) * RECEIPTS + place);
+        for index in 0..RECEIPTS {
+            let started = cast.now.minus((number * MESSAGES + message) * RECEIPTS + index);
             let receipt =
-                Receipt::sign(&cast.member, &cast.certificate, cast.team, started, Bytes(1_000 + place));
+                Receipt::sign(&cast.member, &cast.certificate, cast.team, started, Bytes(1_000 + index));
             sessions.push((receipt.session(), receipt.weight()));
             bundle.receipts.push(receipt.as_bytes().to_vec());
         }

@@ -12,7 +12,7 @@ use crate::town::{guestright, inside};
 use ear::{likeness, measured, overtaken, predicted_mos, print_pesq, recording};
 use guestright_emulator::Side;
 use middle::{From, Middle};
-use path::{CALLEE, CALLER, Place, Weather};
+use path::{CALLEE, CALLER, Topology, Weather};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::net::{SocketAddr, UdpSocket};
@@ -24,7 +24,7 @@ const HOLD_BEYOND_PATH: Duration = Duration::from_millis(20);
 /// Two people with a path between them.
 struct Two {
     house: Household,
-    place: Place,
+    topology: Topology,
 }
 
 impl Two {
@@ -32,11 +32,11 @@ impl Two {
         let house = Household::new();
         std::fs::write(house.path("phrase"), "correct horse battery staple\n").unwrap();
         std::fs::write(house.path("other-phrase"), "correct horse battery stable\n").unwrap();
-        Self { house, place: Place::build(weather) }
+        Self { house, topology: Topology::build(weather) }
     }
 
     fn program(&self, host: &str, log: &str, arguments: &[&str], more: &[&str]) -> Program {
-        let mut command = self.place.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        let mut command = self.topology.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
         command.arg("call").args(arguments).args(["--json", "--no-sound"]).args(more);
         command.env("HOME", self.house.path("."));
         let program = Program::start(&mut command, &self.house.path(log));
@@ -88,7 +88,7 @@ impl Two {
         assert!(callee.wait().success(), "{}", callee.log());
         assert_eq!(ended[0]["reason"], "here", "{ended:?}");
         let [caller, callee] = summaries;
-        Spoken { connected, caller, callee, heard: recording(&house.path("heard.wav")), allowed }
+        Spoken { connected, caller, callee, recorded: recording(&house.path("heard.wav")), allowed }
     }
 }
 
@@ -97,7 +97,7 @@ struct Spoken {
     connected: [Value; 2],
     caller: Value,
     callee: Value,
-    heard: Vec<i16>,
+    recorded: Vec<i16>,
     /// What this computer did meanwhile.
     allowed: Allowed,
 }
@@ -117,10 +117,10 @@ const BEFORE_AND_AFTER: f64 = 0.35;
 
 /// Speech got through, as well as path and computer allow: what the path lost or held up is in its own record, and what
 /// the computer did is measured beside the call.
-fn is_heard(two: &Two, what: &str, spoken: &Spoken) {
-    let alike = likeness(&wav::speech(), &spoken.heard);
-    let (lost, _) = measured(&two.place.trace(Side::Near));
-    let by_path = lost + overtaken(&two.place.trace(Side::Near));
+fn assert_audible(two: &Two, what: &str, spoken: &Spoken) {
+    let alike = likeness(&wav::speech(), &spoken.recorded);
+    let (lost, _) = measured(&two.topology.trace(Side::Near));
+    let by_path = lost + overtaken(&two.topology.trace(Side::Near));
     let missing = by_path + spoken.allowed.missing();
     println!(
         "{what}: likeness {alike:.3}, {:.1} % lost or late on the path, {:.1} % missing, {} of {} packets played, codec {:.0} B/s, wire {:.0} B/s, {}",
@@ -148,10 +148,10 @@ fn boat(codec: &'static str) {
     assert_eq!(here["words"], there["words"], "or nobody could compare them");
     assert_eq!(here["words"].as_array().unwrap().len(), 4, "{here}");
     assert_eq!((&here["verified"], &there["verified"]), (&Value::Bool(true), &Value::Bool(true)));
-    is_heard(&two, codec, &spoken);
+    assert_audible(&two, codec, &spoken);
 
     // From the path's own record, without those that agreed on keys; when things were played, the callee has said.
-    let trace = two.place.trace(Side::Near);
+    let trace = two.topology.trace(Side::Near);
     let (lost, delay) = measured(&trace[10..]);
     let callee = &spoken.callee;
     let count = |name: &str| number(callee, &format!("played.{name}"));
@@ -159,14 +159,14 @@ fn boat(codec: &'static str) {
     let late = (count("late") + count("overflow")) / came.max(1.0);
     let there = number(callee, "rating.packet_ms") + delay + number(callee, "rating.buffered_ms");
     let predicted = predicted_mos(there, lost + (1.0 - lost) * late);
-    let told = number(callee, "rating.mos");
+    let reported = number(callee, "rating.mos");
     println!(
-        "{codec}: MOS {told:.2} told, {predicted:.2} predicted from {:.1} % lost, {:.1} % late, {delay:.1} ms on the way, \
+        "{codec}: MOS {reported:.2} told, {predicted:.2} predicted from {:.1} % lost, {:.1} % late, {delay:.1} ms on the way, \
          {there:.0} ms from mouth to ear",
         lost * 100.0,
         late * 100.0
     );
-    assert!((told - predicted).abs() < 0.2, "{told} told, {predicted} predicted: {callee}");
+    assert!((reported - predicted).abs() < 0.2, "{reported} told, {predicted} predicted: {callee}");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn old(profile: &'static str, more: &[&'static str], has_phrase: bool) {
     arguments.extend(more);
     let spoken = two.speak(&arguments, [&[], &[]]);
     let what = arguments.join(" ");
-    is_heard(&two, &what, &spoken);
+    assert_audible(&two, &what, &spoken);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn boat_with_the_papers_clock_and_codec_delivers_speech() {
     let arguments =
         ["--profile", "boat", "--codec", "w2", "--playout", "boat", "--cipher", "chacha20-poly1305"];
     let spoken = two.speak(&arguments, [&alice, &bob]);
-    is_heard(&two, "w2", &spoken);
+    assert_audible(&two, "w2", &spoken);
 }
 
 #[test]
@@ -254,22 +254,22 @@ fn pgpfone_with_another_codec_and_cipher_too() {
 /// What a call that should come to nothing had to say: its standard error.
 fn refused(arguments: &[&str]) -> String {
     let output = guestright().args(["call"]).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "{arguments:?} {said}");
-    said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{arguments:?} {stderr}");
+    stderr
 }
 
 #[test]
 fn what_is_insecure_is_not_run_without_being_asked_for() {
     for profile in ["boat-legacy", "nautilus", "speak-freely", "pgpfone"] {
         for whom in ["127.0.0.1", "listen"] {
-            let said = refused(&[whom, "--profile", profile]);
+            let stderr = refused(&[whom, "--profile", profile]);
             assert!(
-                said.contains("is insecure") && said.contains("--insecure-for-study"),
-                "{profile}: {said}"
+                stderr.contains("is insecure") && stderr.contains("--insecure-for-study"),
+                "{profile}: {stderr}"
             );
-            assert!(said.contains("--profile boat"), "there is a better one: {said}");
-            assert!(!said.contains("INSECURE"), "nothing has begun: {said}");
+            assert!(stderr.contains("--profile boat"), "there is a better one: {stderr}");
+            assert!(!stderr.contains("INSECURE"), "nothing has begun: {stderr}");
         }
     }
 }
@@ -277,22 +277,22 @@ fn what_is_insecure_is_not_run_without_being_asked_for() {
 #[test]
 fn what_a_tool_does_not_have_is_said_before_anything_begins() {
     let insecure = ["127.0.0.1", "--insecure-for-study", "--profile"];
-    let tell = |more: &[&str]| refused(&[&insecure[..], more].concat());
-    assert!(tell(&["pgpfone", "--codec", "pcmu"]).contains("gsm-lite-4.4"), "the codecs are named");
-    assert!(tell(&["pgpfone", "--cipher", "rot13"]).contains("cast5"), "and the ciphers");
-    assert!(tell(&["speak-freely"]).contains("--pass-phrase-file"));
-    assert!(tell(&["pgpfone", "--pass-phrase-file", "x"]).contains("no use for a pass phrase"));
-    assert!(tell(&["nautilus", "--playout", "moon"]).contains("--playout"));
-    assert!(tell(&["nautilus", "--expect", "bob"]).contains("--expect"));
-    let said = refused(&["sip:x@127.0.0.1", "--direct", "--playout", "boat"]);
-    assert!(said.contains("--profile boat"), "{said}");
+    let stderr_for = |more: &[&str]| refused(&[&insecure[..], more].concat());
+    assert!(stderr_for(&["pgpfone", "--codec", "pcmu"]).contains("gsm-lite-4.4"), "the codecs are named");
+    assert!(stderr_for(&["pgpfone", "--cipher", "rot13"]).contains("cast5"), "and the ciphers");
+    assert!(stderr_for(&["speak-freely"]).contains("--pass-phrase-file"));
+    assert!(stderr_for(&["pgpfone", "--pass-phrase-file", "x"]).contains("no use for a pass phrase"));
+    assert!(stderr_for(&["nautilus", "--playout", "moon"]).contains("--playout"));
+    assert!(stderr_for(&["nautilus", "--expect", "bob"]).contains("--expect"));
+    let stderr = refused(&["sip:x@127.0.0.1", "--direct", "--playout", "boat"]);
+    assert!(stderr.contains("--profile boat"), "{stderr}");
 }
 
 #[test]
 fn a_port_that_is_taken_is_named() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = refused(&[
+    let stderr = refused(&[
         "listen",
         "--profile",
         "pgpfone",
@@ -302,7 +302,7 @@ fn a_port_that_is_taken_is_named() {
         "--port",
         &port,
     ]);
-    assert!(said.contains(&port) && said.contains("--port"), "{said}");
+    assert!(stderr.contains(&port) && stderr.contains("--port"), "{stderr}");
 }
 
 /// Another pass phrase, or another tool, on the other side: no call, and the caller is told what may be the matter.
@@ -326,9 +326,9 @@ fn comes_to_nothing(listening: &[&str], calling: &[&str]) -> String {
     assert!(matches!(ended["reason"].as_str(), Some("no-answer" | "failed")), "{ended}");
     assert!(!caller.wait().success());
     callee.signal(Signal::INT);
-    let said = callee.rest();
-    assert!(!said.iter().any(|line| line.contains("\"connected\"")), "{said:?}");
-    println!("{calling:?} to {listening:?}: {ended}\n{said:?}");
+    let output = callee.rest();
+    assert!(!output.iter().any(|line| line.contains("\"connected\"")), "{output:?}");
+    println!("{calling:?} to {listening:?}: {ended}\n{output:?}");
     caller.log()
 }
 
@@ -417,11 +417,11 @@ fn a_contact_is_called_by_its_name_at_any_address() {
 fn what_is_changed_on_the_way_ends_in_no_call() {
     let house = Household::new();
     // The introductions begin with 9, the agreement with 8; behind the first bytes are nonces, fingerprints, keys.
-    for (who, place) in [(From::Caller, 24), (From::Callee, 24), (From::Caller, 60), (From::Callee, 60)] {
+    for (who, offset) in [(From::Caller, 24), (From::Callee, 24), (From::Caller, 60), (From::Callee, 60)] {
         let (bob, at_bob) = listen_at_home(&house, "bob");
         let middle = Middle::before(at_bob, move |from, datagram| {
             let is_meant = from == who && matches!(datagram.first(), Some(8 | 9));
-            if let (true, Some(byte)) = (is_meant, datagram.get_mut(place)) {
+            if let (true, Some(byte)) = (is_meant, datagram.get_mut(offset)) {
                 *byte ^= 1;
                 return true;
             }
@@ -429,7 +429,10 @@ fn what_is_changed_on_the_way_ends_in_no_call() {
         });
         let mut alice = at_home(&house, "alice", &[&middle.address.to_string()], &["--ring-seconds", "4"]);
         let ended = event(&alice, "ended");
-        assert!(matches!(ended["reason"].as_str(), Some("no-answer" | "failed")), "{who:?} {place}: {ended}");
+        assert!(
+            matches!(ended["reason"].as_str(), Some("no-answer" | "failed")),
+            "{who:?} {offset}: {ended}"
+        );
         assert!(!alice.wait().success());
         assert!(middle.changed() > 0 && middle.passed() > 0, "it has done its worst");
         drop(bob);
@@ -458,15 +461,15 @@ fn sound_that_is_changed_on_the_way_is_not_played() {
     assert_eq!(here["words"], there["words"]);
     // The first one may be a late step of the introduction.
     event(&bob, "refused");
-    let (sent, heard) = (summary(&alice), summary(&bob));
+    let (sent, received) = (summary(&alice), summary(&bob));
     assert!(alice.wait().success() && bob.wait().success());
     // Somebody may have hung up while the last ones were on their way.
-    let (changed, refused) = (number_of(middle.changed()), number(&heard, "refused"));
+    let (changed, refused) = (number_of(middle.changed()), number(&received, "refused"));
     assert!(
         changed > 20.0 && refused > changed - 5.0 && refused < changed + 10.0,
-        "{refused} of {changed}: {heard}"
+        "{refused} of {changed}: {received}"
     );
-    assert!(number(&heard, "played.packets") <= number(&sent, "sent") - refused, "{heard}");
+    assert!(number(&received, "played.packets") <= number(&sent, "sent") - refused, "{received}");
 }
 
 fn number_of(count: u64) -> f64 {

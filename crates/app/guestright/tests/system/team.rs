@@ -58,12 +58,12 @@ fn picture(printed: &str) -> Vec<u8> {
 #[test]
 fn a_stock_app_can_scan_the_configuration_and_read_it() {
     let desk = founded("--network 10.73.5.0/24");
-    let said = desk.run("team member add alice --dir family --qr --qr-png alice.png --qr-svg alice.svg");
+    let stdout = desk.run("team member add alice --dir family --qr --qr-png alice.png --qr-svg alice.svg");
     let config = desk.read("family/alice.conf");
-    assert!(said.contains(&config), "{said}");
+    assert!(stdout.contains(&config), "{stdout}");
     assert_eq!(scan(&desk.path("alice.png")), config);
-    fs::write(desk.path("printed.pbm"), picture(&said)).unwrap();
-    assert_eq!(scan(&desk.path("printed.pbm")), config, "{said}");
+    fs::write(desk.path("printed.pbm"), picture(&stdout)).unwrap();
+    assert_eq!(scan(&desk.path("printed.pbm")), config, "{stdout}");
     assert!(desk.read("alice.svg").starts_with("<svg xmlns="));
     for private in
         ["family/alice.conf", "family/gateway/alice.toml", "family/gateway/gateway.key", "alice.png"]
@@ -171,8 +171,8 @@ fn mistakes_are_named_and_leave_nothing_behind() {
         ("team member add gateway --dir family", "will not do"),
         ("team member show bob --dir family", "--qr"),
     ] {
-        let said = desk.fail(line).1;
-        assert!(said.contains(wants), "{line}: {said}");
+        let stderr = desk.fail(line).1;
+        assert!(stderr.contains(wants), "{line}: {stderr}");
         let (key, cert) = (desk.path("family/bob.key"), desk.path("other/bob.key"));
         assert!(!key.exists() && !cert.exists(), "{line}");
     }

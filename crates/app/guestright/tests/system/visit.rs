@@ -1,6 +1,6 @@
 //! A visitor's program: what it leaves on the visitor's own computer.
 
-use crate::town::services::Heard;
+use crate::town::services::AccessLog;
 use crate::town::{Rules, Town, inside, until};
 use rustix::process::Signal;
 
@@ -14,7 +14,7 @@ fn a_visit_leaves_no_rules_on_the_visitors_computer() {
         return;
     }
     let town = Town::build(Rules::default());
-    town.serve_tcp("net", crate::town::WEB, &Heard::default());
+    town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let (visit, _) = town.arrive("member", "guests", "member");
     assert!(rules(&town).contains("table inet guestright_visit"), "it counts with the packet filter");

@@ -34,8 +34,8 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
         clippy::cast_precision_loss,
         reason = "small"
     )]
-    let place = (share * (sorted.len() - 1) as f64).round() as usize;
-    sorted[place]
+    let index = (share * (sorted.len() - 1) as f64).round() as usize;
+    sorted[index]
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn two_stock_softphones_talk_through_both_homes_and_nobody_between_hears_them() 
     w1.event("CALL_ESTABLISHED");
     println!("set up in {:?}", began.elapsed());
     w2.event("CALL_ESTABLISHED");
-    exchange.until_heard(100);
+    exchange.until_received(100);
     let (at_one, at_two) = (call(&exchange.status(HOME)), call(&exchange.status(BOB_HOME)));
     assert_eq!((&at_one["caller"], &at_one["callee"]), (&json!("alice"), &json!("bobby")));
     // Bob sees alice by the name that he has given her, because her own signature names her home.
@@ -72,14 +72,14 @@ fn two_stock_softphones_talk_through_both_homes_and_nobody_between_hears_them() 
         w1.command(command, "");
         exchange.until_talking(talks);
     }
-    exchange.until_heard(300);
+    exchange.until_received(300);
     w2.command("hangup", "");
     w1.event("CALL_CLOSED");
     until("the call to be over", || exchange.calls(HOME) == 0 && exchange.calls(BOB_HOME) == 0);
     for phone in [w1, w2] {
-        let heard = phone.heard();
-        let share = share_of_tone(&heard, TONE_HZ);
-        assert!(share > 0.5, "{} samples, {share} of them the tone", heard.len());
+        let samples = phone.into_recording();
+        let share = share_of_tone(&samples, TONE_HZ);
+        assert!(share > 0.5, "{} samples, {share} of them the tone", samples.len());
     }
     let payload = softphone::tone_payload();
     assert!(
@@ -154,9 +154,12 @@ fn a_hundred_calls_at_a_time() {
         let speaks = |call: &&Value| (0..2).all(|side| call["from"][side]["packets"].as_u64() > Some(10));
         status["voice"]["calls"].as_array().unwrap().iter().filter(speaks).count() == 100
     });
-    let told = caller.finish();
-    println!("{}", json!({ "sipp": { "calls": 100, "failed": told.failed, "successful": told.successful } }));
-    assert_eq!((told.successful, told.failed), (100, 0));
+    let counts = caller.finish();
+    println!(
+        "{}",
+        json!({ "sipp": { "calls": 100, "failed": counts.failed, "successful": counts.successful } })
+    );
+    assert_eq!((counts.successful, counts.failed), (100, 0));
     until("all calls to be over", || exchange.calls(HOME) + exchange.calls(BOB_HOME) == 0);
 }
 

@@ -44,57 +44,57 @@ fn the_access_point_sees_nothing_but_the_tunnel_and_the_protocol() {
     if !inside("way_home::the_access_point_sees_nothing_but_the_tunnel_and_the_protocol") {
         return;
     }
-    let place = Abroad::build("trace");
-    let (mut house, mut ap) = place.town.open();
-    let mut home = place.start_home();
-    let before = place.condition();
-    let chatter = place.chatter();
-    let capture = place.capture("port21");
+    let abroad = Abroad::build("trace");
+    let (mut house, mut ap) = abroad.town.open();
+    let mut home = abroad.start_home();
+    let before = abroad.condition();
+    let chatter = abroad.chatter();
+    let capture = abroad.capture("port21");
     until("the chatter to reach the network", || {
         capture.frames().iter().any(|(_, frame)| !is_allowed(frame))
     });
 
-    let visit = place.visit(&[]);
-    place.until_home(&visit);
-    let status = place.status();
+    let visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let status = abroad.status();
     // Everything goes home: the Internet sees the home's address.
-    assert_eq!(place.town.download("member", 300_000).unwrap(), 300_000);
-    assert_eq!(place.web.all().last().unwrap().0, HOME_ADDRESS, "{:?}", place.web.all());
-    let answered = place.town.probe("member", &[(Way::Ping, "192.0.2.1:0".parse().unwrap())]);
+    assert_eq!(abroad.town.download("member", 300_000).unwrap(), 300_000);
+    assert_eq!(abroad.web.all().last().unwrap().0, HOME_ADDRESS, "{:?}", abroad.web.all());
+    let answered = abroad.town.probe("member", &[(Way::Ping, "192.0.2.1:0".parse().unwrap())]);
     assert_eq!(answered.len(), 1, "a ping goes home too");
     // So do names, whoever is asked.
     for resolver in ["10.11.0.1:53", "192.0.2.99:53"] {
-        assert!(place.resolves(resolver), "{resolver} seems to answer");
+        assert!(abroad.resolves(resolver), "{resolver} seems to answer");
     }
-    assert!(place.names.all().iter().all(|(from, _)| *from == HOME_ADDRESS), "{:?}", place.names.all());
+    assert!(abroad.names.all().iter().all(|(from, _)| *from == HOME_ADDRESS), "{:?}", abroad.names.all());
     // And nothing else gets anywhere.
     let elsewhere = ["[fd00:12::1]:9", "[2001:db8:11::10]:9", "10.11.0.1:9", "10.11.0.22:9"];
     let probes: Vec<_> = [Way::Udp, Way::Tcp, Way::Ping]
         .into_iter()
         .flat_map(|way| elsewhere.map(|to| (way, to.parse().unwrap())))
         .collect();
-    assert_eq!(place.town.probe("member", &probes), []);
-    place.until_counted(1_000_000);
-    check_status(&status, &place.status());
+    assert_eq!(abroad.town.probe("member", &probes), []);
+    abroad.until_counted(1_000_000);
+    check_status(&status, &abroad.status());
     chatter.pause();
-    place.both_count_the_same();
+    abroad.both_count_the_same();
     chatter.go_on();
 
-    let ended = place.town.leave(visit);
+    let ended = abroad.town.leave(visit);
     let end_us = ended["time_us"].as_u64().unwrap();
     let sent = chatter.stop();
     let frames = capture.stop();
     judge(&frames, end_us);
     assert!(sent > 100, "the chatter went on all the time: {sent}");
-    assert_eq!(place.condition(), before, "nothing is left behind");
+    assert_eq!(abroad.condition(), before, "nothing is left behind");
 
-    let closed = super::town::closed(&place.town.status(), "10.11.0.21");
+    let closed = super::town::closed(&abroad.town.status(), "10.11.0.21");
     assert!(closed["signed"].as_u64().unwrap() > 1_000_000, "{closed}");
     for program in [&mut ap, &mut house, &mut home] {
         program.signal(Signal::TERM);
         assert!(program.wait().success());
     }
-    place.no_log_shows_a_secret();
+    abroad.no_log_shows_a_secret();
 }
 
 /// From the first word to the access point until the end is said, nothing but what is allowed.
@@ -135,24 +135,24 @@ fn a_killed_visit_leaves_the_switch_closed_until_the_next_or_off() {
     if !inside("way_home::a_killed_visit_leaves_the_switch_closed_until_the_next_or_off") {
         return;
     }
-    let place = Abroad::build("info");
-    let (_house, _ap) = place.town.open();
-    let _home = place.start_home();
-    let before = place.condition();
-    let mut visit = place.visit(&[]);
-    place.until_home(&visit);
-    let chatter = place.chatter();
-    let capture = place.capture("port21");
+    let abroad = Abroad::build("info");
+    let (_house, _ap) = abroad.town.open();
+    let _home = abroad.start_home();
+    let before = abroad.condition();
+    let mut visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let chatter = abroad.chatter();
+    let capture = abroad.capture("port21");
     visit.kill();
-    assert!(!place.town.is_online("member"), "without the tunnel there is no way out");
-    let refused = place.command(&["visit", "status", "--state", "walker-state"]);
+    assert!(!abroad.town.is_online("member"), "without the tunnel there is no way out");
+    let refused = abroad.command(&["visit", "status", "--state", "walker-state"]);
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("visit off"), "{words}");
 
     // The next one takes over, without a gap.
-    let mut visit = place.visit(&[]);
-    place.until_home(&visit);
-    assert!(place.town.is_online("member"));
+    let mut visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    assert!(abroad.town.is_online("member"));
     visit.kill();
     chatter.stop();
     let frames = capture.stop();
@@ -165,11 +165,11 @@ fn a_killed_visit_leaves_the_switch_closed_until_the_next_or_off() {
         &wrong[..wrong.len().min(20)]
     );
 
-    let said = succeeded(&place.command(&["visit", "off", "--state", "walker-state"]));
-    assert!(said.contains("the kill switch is open"), "{said}");
-    assert_eq!(place.condition(), before);
-    let said = succeeded(&place.command(&["visit", "off", "--state", "walker-state"]));
-    assert!(said.contains("nothing to do"), "{said}");
+    let stdout = succeeded(&abroad.command(&["visit", "off", "--state", "walker-state"]));
+    assert!(stdout.contains("the kill switch is open"), "{stdout}");
+    assert_eq!(abroad.condition(), before);
+    let stdout = succeeded(&abroad.command(&["visit", "off", "--state", "walker-state"]));
+    assert!(stdout.contains("nothing to do"), "{stdout}");
 }
 
 #[test]
@@ -177,37 +177,37 @@ fn whoever_is_killed_the_visit_goes_on() {
     if !inside("way_home::whoever_is_killed_the_visit_goes_on") {
         return;
     }
-    let place = Abroad::build("debug");
-    let (_house, mut ap) = place.town.open();
-    let mut home = place.start_home();
-    let mut visit = place.visit(&[]);
-    place.until_home(&visit);
-    let mut flow = place.flow();
+    let abroad = Abroad::build("debug");
+    let (_house, mut ap) = abroad.town.open();
+    let mut home = abroad.start_home();
+    let mut visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let mut flow = abroad.flow();
     assert!(echoes(&mut flow));
 
     home.kill();
-    assert!(!place.town.is_online("member"));
+    assert!(!abroad.town.is_online("member"));
     let began = Instant::now();
-    let _home = place.start_home();
-    place.until_online("the home was killed", began);
+    let _home = abroad.start_home();
+    abroad.until_online("the home was killed", began);
     visit.hear("to reach its home again", |event| event["event"] == "home" && event["up"] == true);
     println!("the team's home is reached after {:?}", began.elapsed());
 
-    let mut flow = place.flow();
+    let mut flow = abroad.flow();
     assert!(echoes(&mut flow));
     ap.kill();
     let began = Instant::now();
-    let _ap = place.town.start("ap");
-    place.until_session(&visit, began);
-    place.until_online("the access point was killed", began);
+    let _ap = abroad.town.start("ap");
+    abroad.until_session(&visit, began);
+    abroad.until_online("the access point was killed", began);
     assert!(echoes(&mut flow), "flows in the tunnel go on");
 
     visit.kill();
     let began = Instant::now();
-    let visit = place.visit(&[]);
-    place.until_home(&visit);
-    place.until_online("the visitor was killed", began);
-    place.town.leave(visit);
+    let visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    abroad.until_online("the visitor was killed", began);
+    abroad.town.leave(visit);
 }
 
 #[test]
@@ -215,26 +215,26 @@ fn another_access_point_and_flows_go_on() {
     if !inside("way_home::another_access_point_and_flows_go_on") {
         return;
     }
-    let place = Abroad::build("debug");
-    let (_house, _ap) = place.town.open();
-    let _second = place.open_second();
-    let _home = place.start_home();
-    let visit = place.visit(&[]);
-    place.until_home(&visit);
-    let mut flow = place.flow();
+    let abroad = Abroad::build("debug");
+    let (_house, _ap) = abroad.town.open();
+    let _second = abroad.open_second();
+    let _home = abroad.start_home();
+    let visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let mut flow = abroad.flow();
     assert!(echoes(&mut flow));
-    let capture = place.capture("port21");
+    let capture = abroad.capture("port21");
     let began = Instant::now();
-    place.walk_on();
+    abroad.walk_on();
     visit.hear("to notice another access point", |event| {
         event["event"] == "moved" && event["access_point"] == SECOND_ACCESS_POINT
     });
-    place.until_session(&visit, began);
-    place.until_online("the walker walked on", began);
+    abroad.until_session(&visit, began);
+    abroad.until_online("the walker walked on", began);
     assert!(echoes(&mut flow), "flows in the tunnel go on");
-    assert_eq!(place.status()["access_point"], SECOND_ACCESS_POINT);
+    assert_eq!(abroad.status()["access_point"], SECOND_ACCESS_POINT);
     capture.stop();
-    place.town.leave(visit);
+    abroad.town.leave(visit);
 }
 
 #[test]
@@ -242,20 +242,20 @@ fn without_a_configuration_there_is_no_visit_home_by_accident() {
     if !inside("way_home::without_a_configuration_there_is_no_visit_home_by_accident") {
         return;
     }
-    let place = Abroad::build("info");
+    let abroad = Abroad::build("info");
     let arguments = ["visit", "--key", "guests/second.key", "--certificate", "guests/second.cert"];
     let home = ["--state", "second-state", "--home", "198.18.40.2:7274"];
-    let refused = place.command(&[&arguments[..], &home].concat());
+    let refused = abroad.command(&[&arguments[..], &home].concat());
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(78), "{words}");
     assert!(words.contains("guests/second.conf") && words.contains("--no-tunnel"), "{words}");
     // An access point that does not answer leaves nothing closed.
-    let before = place.condition();
-    let mut visit = place.visit(&["--access-point", "10.11.0.99"]);
-    until("the switch to close", || place.condition() != before);
+    let before = abroad.condition();
+    let mut visit = abroad.visit(&["--access-point", "10.11.0.99"]);
+    until("the switch to close", || abroad.condition() != before);
     visit.signal(Signal::INT);
     visit.wait();
-    assert_eq!(place.condition(), before);
+    assert_eq!(abroad.condition(), before);
 }
 
 #[test]
@@ -263,13 +263,13 @@ fn a_home_whose_router_maps_no_ports_says_so_and_stops() {
     if !inside("way_home::a_home_whose_router_maps_no_ports_says_so_and_stops") {
         return;
     }
-    let place = Abroad::build("info");
-    let settings = place.town.path("guests/home.toml");
+    let abroad = Abroad::build("info");
+    let settings = abroad.town.path("guests/home.toml");
     let text = std::fs::read_to_string(&settings).unwrap() + "port_mapping = true\n";
     std::fs::write(&settings, text).unwrap();
-    let mut home = place.start_home();
+    let mut home = abroad.start_home();
     let status = || {
-        let output = place.town.run(&["home", "status", "--json", "--config", "guests/home.toml"]);
+        let output = abroad.town.run(&["home", "status", "--json", "--config", "guests/home.toml"]);
         serde_json::from_str::<Value>(&succeeded(&output)).unwrap()["port_mapping"].clone()
     };
     until("all three ports to be tried", || status().as_object().is_some_and(|ports| ports.len() == 3));

@@ -6,7 +6,7 @@
 //! ```
 
 use super::town::Program;
-use super::town::services::Heard;
+use super::town::services::AccessLog;
 use super::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
 use guestright_netns::LinkOptions;
 use guestright_roaming::AccessPoint;
@@ -183,7 +183,7 @@ fn a_stock_client_is_served_by_receipts_of_its_home() {
     country.enrol("rider", &[]);
     country.judge();
     let town = &country.town;
-    let web = Heard::default();
+    let web = AccessLog::default();
     town.serve_tcp("net", "192.0.2.1:80", &web);
     let (_home, mut ap) = town.open();
     let mut manor = country.start_manor();
@@ -251,7 +251,7 @@ fn a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed(
     let country = Country::build(Rules::default(), "");
     country.enrol("walker", &[]);
     let town = &country.town;
-    town.serve_tcp("net", "192.0.2.1:80", &Heard::default());
+    town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
     let (_home, mut ap) = town.open();
     let mut manor = country.start_manor();
     country.quick("up", "member", "walker");
@@ -281,7 +281,7 @@ fn without_a_signature_there_is_the_allowance_and_no_more() {
     country.enrol("poor", &["--bytes-per-day", "1000"]);
     country.judge();
     let town = &country.town;
-    town.serve_tcp("net", "192.0.2.1:80", &Heard::default());
+    town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
     let _running = town.open();
     let manor = country.start_manor();
     let mut before = 0;
@@ -355,7 +355,7 @@ fn made_up_homes_and_addresses_stay_within_the_hour() {
     let calls = status["allowance"]["calls"].as_u64().unwrap();
     assert!(calls <= 12, "{calls} calls");
     // Those who have a program are served as ever.
-    town.serve_tcp("net", "192.0.2.1:80", &Heard::default());
+    town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
     let (visit, _) = town.arrive("member", "guests", "member");
     assert_eq!(town.download("member", 1_000_000).unwrap(), 1_000_000);
     town.leave(visit);
@@ -370,7 +370,7 @@ fn an_access_point_cannot_have_signed_what_it_did_not_carry() {
     country.enrol("walker", &[]);
     let town = &country.town;
     let _manor = country.start_manor();
-    town.serve_tcp("net", "192.0.2.1:80", &Heard::default());
+    town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
     // A household that lets everything through and lies about how much.
     town.world.sysctl("router", "net.ipv4.ip_forward", "1").unwrap();
     town.nft("table ip nat {\n chain out { type nat hook postrouting priority 100; oifname \"uplink\" masquerade; }\n}\n");

@@ -6,18 +6,18 @@ fn listen(ppm: f64, seconds: usize) -> (Vec<i16>, Statistics) {
     let (mut end, mut microphone) = capture(48_000, 8_000).unwrap();
     let mut tone = Tone::new(48_000, 500.0, -10.0).unwrap();
     let (mut card, mut now) = (0.0, 0.0);
-    let (mut heard, mut period, mut packet) = (Vec::new(), [0; 480], [0; 160]);
+    let (mut captured, mut period, mut packet) = (Vec::new(), [0; 480], [0; 160]);
     for _ in 0..seconds * 50 {
         now += 0.02;
         while card < now * (1.0 + ppm / 1e6) {
             card += 0.01;
             tone.read(&mut period).unwrap();
-            end.heard(period.iter().copied(), period.len());
+            end.push(period.iter().copied(), period.len());
         }
         assert_eq!(microphone.read(&mut packet), Ok(160));
-        heard.extend(packet);
+        captured.extend(packet);
     }
-    (heard, microphone.statistics())
+    (captured, microphone.statistics())
 }
 
 /// The largest step from one sample to the next but one in terms of a sine: a click would show.
@@ -32,10 +32,10 @@ fn roughness(samples: &[i16]) -> i32 {
 #[test]
 fn a_microphone_with_another_clock_neither_clicks_nor_stops() {
     for ppm in [-300.0, 0.0, 300.0] {
-        let (heard, statistics) = listen(ppm, 120);
+        let (captured, statistics) = listen(ppm, 120);
         assert_eq!((statistics.underruns, statistics.dropped_samples), (0, 0), "{ppm} ppm");
         assert!((statistics.clock_ppm - ppm).abs() < 150.0, "{ppm} ppm: {statistics:?}");
-        let steady = &heard[8_000..];
+        let steady = &captured[8_000..];
         // A sine of 500 Hz at 8 kHz bends by at most (2 pi / 16)^2 of its amplitude, 14,654.
         assert!(roughness(steady) < 2_500, "{ppm} ppm: {}", roughness(steady));
         assert!((crate::Level::of(steady).rms_dbov + 10.0).abs() < 0.2);
@@ -51,7 +51,7 @@ fn a_stalled_microphone_is_silent_and_comes_back() {
         let mut quiet = 0;
         for _ in 0..packets {
             if brings {
-                end.heard(std::iter::repeat_n(8_000, 960), 960);
+                end.push(std::iter::repeat_n(8_000, 960), 960);
             }
             microphone.read(&mut packet).unwrap();
             quiet += usize::from(packet[80] == 0);
@@ -69,7 +69,7 @@ fn a_call_that_stalls_does_not_become_late() {
     let (mut end, mut microphone) = capture(48_000, 8_000).unwrap();
     // The caller sleeps for a second.
     for _ in 0..100 {
-        end.heard(std::iter::repeat_n(5, 480), 480);
+        end.push(std::iter::repeat_n(5, 480), 480);
     }
     microphone.read(&mut [0; 160]).unwrap();
     let statistics = microphone.statistics();

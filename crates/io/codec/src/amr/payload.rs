@@ -55,7 +55,7 @@ impl Frame {
     /// `None` if there is no such kind of frame, or fewer bytes than it has.
     pub(super) fn new(kind: u8, is_good: bool, from: &[u8]) -> Option<Self> {
         let mut reader = Bits { bytes: from, at: 0 };
-        Some(Self { kind, is_good, bytes: reader.take_frame(bits(kind)?)? })
+        Some(Self { kind, is_good, bytes: reader.read_frame(bits(kind)?)? })
     }
 
     pub(super) const fn lost() -> Self {
@@ -127,11 +127,11 @@ impl Frames {
                 reader.at = reader.at.next_multiple_of(8);
             }
         };
-        let request = reader.take(4).ok_or_else(|| short.clone())? >> 4;
+        let request = reader.read(4).ok_or_else(|| short.clone())? >> 4;
         align(&mut reader);
         let mut all = Self::default();
         loop {
-            let entry = reader.take(6).ok_or_else(|| short.clone())?;
+            let entry = reader.read(6).ok_or_else(|| short.clone())?;
             align(&mut reader);
             if all.count == FRAMES_MAX {
                 return Err(wrong("more than 12 frames"));
@@ -148,7 +148,7 @@ impl Frames {
         }
         for frame in &mut all.frames[..all.count] {
             let length = bits(frame.kind).unwrap_or(0);
-            frame.bytes = reader.take_frame(length).ok_or_else(|| short.clone())?;
+            frame.bytes = reader.read_frame(length).ok_or_else(|| short.clone())?;
             align(&mut reader);
         }
         // Less than a byte may be left over, as padding.
@@ -167,7 +167,7 @@ struct Bits<'a> {
 
 impl Bits<'_> {
     /// Up to eight bits, at the upper end of a byte.
-    fn take(&mut self, count: usize) -> Option<u8> {
+    fn read(&mut self, count: usize) -> Option<u8> {
         if self.at + count > self.bytes.len() * 8 {
             return None;
         }
@@ -180,10 +180,10 @@ impl Bits<'_> {
         Some(upper & mask)
     }
 
-    fn take_frame(&mut self, bits: usize) -> Option<[u8; FRAME_BYTES_MAX]> {
+    fn read_frame(&mut self, bits: usize) -> Option<[u8; FRAME_BYTES_MAX]> {
         let mut frame = [0; FRAME_BYTES_MAX];
         for (at, byte) in frame.iter_mut().enumerate().take(bits.div_ceil(8)) {
-            *byte = self.take((bits - at * 8).min(8))?;
+            *byte = self.read((bits - at * 8).min(8))?;
         }
         Some(frame)
     }

@@ -95,7 +95,7 @@ fn decoded(ratios: &[u32; ORDER]) -> [f32; ORDER] {
 
 impl Filter {
     /// From speech to what the filter cannot say.
-    pub(super) fn take_out(&mut self, ratios: &[u32; ORDER], signal: &mut [f32; FRAME_SAMPLES]) {
+    pub(super) fn remove_prediction(&mut self, ratios: &[u32; ORDER], signal: &mut [f32; FRAME_SAMPLES]) {
         self.run(ratios, signal, |memory, reflections, sample| {
             let (mut forward, mut backward) = (sample, sample);
             for (memory, reflection) in memory.iter_mut().zip(reflections) {
@@ -154,12 +154,15 @@ mod tests {
                 4_000.0 * (angle * f32::from(u16::try_from(at).unwrap())).sin()
             });
             let ratios = analyse(&signal);
-            let mut heard = signal;
-            there.take_out(&ratios, &mut heard);
+            let mut residual = signal;
+            there.remove_prediction(&ratios, &mut residual);
             let energy = |signal: &[f32]| signal.iter().map(|sample| sample * sample).sum::<f32>();
-            assert!(energy(&heard) < energy(&signal) / 4.0, "frame {frame}: nothing was predicted");
-            back.put_back(&ratios, &mut heard);
-            assert!(heard.iter().zip(&signal).all(|(one, other)| (one - other).abs() < 1.0), "frame {frame}");
+            assert!(energy(&residual) < energy(&signal) / 4.0, "frame {frame}: nothing was predicted");
+            back.put_back(&ratios, &mut residual);
+            assert!(
+                residual.iter().zip(&signal).all(|(one, other)| (one - other).abs() < 1.0),
+                "frame {frame}"
+            );
         }
     }
 }

@@ -41,8 +41,8 @@ impl Part {
     pub(super) fn samples(&self) -> [f32; PART_SAMPLES] {
         let mut samples = [0.0; PART_SAMPLES];
         let step = decoded_maximum(self.maximum);
-        let places = samples.iter_mut().skip(usize::try_from(self.grid).unwrap_or(0)).step_by(3);
-        for (sample, pulse) in places.zip(self.pulses) {
+        let positions = samples.iter_mut().skip(usize::try_from(self.grid).unwrap_or(0)).step_by(3);
+        for (sample, pulse) in positions.zip(self.pulses) {
             *sample = f32::from(i16::try_from(pulse * 2).unwrap_or(0) - 7) / 8.0 * step;
         }
         samples
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn a_pulse_is_found_on_its_grid() {
-        for place in 0..PART_SAMPLES {
+        for position in 0..PART_SAMPLES {
             let mut residual = [0.0; PART_SAMPLES];
-            residual[place] = 4_000.0;
-            let heard = Part::new(&residual).samples();
+            residual[position] = 4_000.0;
+            let decoded = Part::new(&residual).samples();
             let loudest =
-                (0..PART_SAMPLES).max_by(|one, other| heard[*one].total_cmp(&heard[*other])).unwrap();
-            assert!(loudest.abs_diff(place) <= 1, "a pulse at {place} is heard at {loudest}");
+                (0..PART_SAMPLES).max_by(|one, other| decoded[*one].total_cmp(&decoded[*other])).unwrap();
+            assert!(loudest.abs_diff(position) <= 1, "a pulse at {position} is heard at {loudest}");
         }
     }
 }

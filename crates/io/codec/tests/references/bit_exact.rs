@@ -13,17 +13,17 @@ fn assert_same(kind: Kind, mut peer: Spandsp, samples: &[i16]) {
     for (at, (ours, theirs)) in payloads.iter().zip(&theirs).enumerate() {
         assert_eq!(ours, theirs, "{kind}: packet {at} is encoded differently");
     }
-    let heard = decode(&mut *codec, &payloads);
+    let decoded = decode(&mut *codec, &payloads);
     let theirs: Vec<i16> = payloads.iter().flat_map(|payload| peer.decode(payload)).collect();
     let delay = concealment_delay(&*codec);
-    assert_eq!(heard.len(), theirs.len());
+    assert_eq!(decoded.len(), theirs.len());
     // Where G.722's filter is too loud, spandsp 0.0.6 turns to the other end of the range instead of staying at it.
     let is_turned =
         |ours: i16, theirs: i16| kind == Kind::G722 && ours == (if theirs < 0 { i16::MAX } else { i16::MIN });
-    let mut pairs = heard[delay..].iter().zip(&theirs).enumerate();
+    let mut pairs = decoded[delay..].iter().zip(&theirs).enumerate();
     let differ = pairs.find(|(_, (ours, theirs))| ours != theirs && !is_turned(**ours, **theirs));
     assert_eq!(differ, None, "{kind}: decoded differently");
-    assert!(heard[..delay].iter().all(|sample| *sample == 0));
+    assert!(decoded[..delay].iter().all(|sample| *sample == 0));
 }
 
 /// What our decoders hold back to conceal losses.

@@ -13,20 +13,20 @@ fn with_losses(kind: Kind, conceals: bool) -> f64 {
     let whole = decode(&mut *codec, &payloads);
     codec.reset();
     let packet = codec.format().packet_samples;
-    let (mut heard, mut samples) = (Vec::new(), [0; PACKET_SAMPLES_MAX]);
+    let (mut decoded, mut samples) = (Vec::new(), [0; PACKET_SAMPLES_MAX]);
     for (at, payload) in payloads.iter().enumerate() {
         if at % 10 != 7 {
             let count = codec.decode(payload, &mut samples).unwrap();
-            heard.extend_from_slice(&samples[..count]);
+            decoded.extend_from_slice(&samples[..count]);
         } else if conceals {
             codec.conceal(&mut samples[..packet]).unwrap();
-            heard.extend_from_slice(&samples[..packet]);
+            decoded.extend_from_slice(&samples[..packet]);
         } else {
-            heard.extend(std::iter::repeat_n(0, packet));
+            decoded.extend(std::iter::repeat_n(0, packet));
         }
     }
-    assert_eq!(heard.len(), whole.len(), "{kind}");
-    spectral_distance(&whole, &heard)
+    assert_eq!(decoded.len(), whole.len(), "{kind}");
+    spectral_distance(&whole, &decoded)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn opus_repeats_a_lost_packet_in_the_next_one() {
             let payloads = encode(&mut *codec, &speech());
             let whole = decode(&mut *codec, &payloads);
             codec.reset();
-            let (mut heard, mut samples, mut redundant) = (Vec::new(), [0; PACKET_SAMPLES_MAX], 0);
+            let (mut decoded, mut samples, mut redundant) = (Vec::new(), [0; PACKET_SAMPLES_MAX], 0);
             for at in 0..payloads.len() {
                 let count = match payloads.get(at + 1) {
                     Some(next) if at % 10 == 7 && redundancy => {
@@ -62,9 +62,9 @@ fn opus_repeats_a_lost_packet_in_the_next_one() {
                     }
                     _ => codec.decode(&payloads[at], &mut samples).unwrap(),
                 };
-                heard.extend_from_slice(&samples[..count]);
+                decoded.extend_from_slice(&samples[..count]);
             }
-            (segmental_snr(&whole, &heard), redundant)
+            (segmental_snr(&whole, &decoded), redundant)
         };
         let ((with, redundant), (without, _)) = (recover(&settings, true), recover(&settings, false));
         println!("{kind}: {with:.1} dB recovered ({redundant} packets), {without:.1} dB concealed");

@@ -34,12 +34,12 @@ fn each_codec_is_as_good_and_as_late_as_it_says() {
     for (kind, snr_min, distance_max) in cases.into_iter().filter(|(kind, ..)| is_built(*kind)) {
         let mut codec = open(kind, &Settings { bits_per_second: Some(16_000), ..Settings::default() });
         let payloads = encode(&mut *codec, &wanted);
-        let heard = decode(&mut *codec, &payloads);
+        let decoded = decode(&mut *codec, &payloads);
         let says = codec.delay_samples();
         let around = (says.saturating_sub(12)..says + 12)
-            .map(|delay| (delay, segmental_snr(&wanted, &heard[delay..])));
+            .map(|delay| (delay, segmental_snr(&wanted, &decoded[delay..])));
         let (delay, snr) = around.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
-        let distance = spectral_distance(&wanted, &heard[says..]);
+        let distance = spectral_distance(&wanted, &decoded[says..]);
         println!("{kind}: {snr:.1} dB at {delay} samples, says {says}; spectra {distance:.1} dB");
         assert!(delay.abs_diff(says) <= 1, "{kind} says {says} samples, and it is {delay}");
         assert!(snr >= snr_min && distance <= distance_max, "{kind}: {snr} dB, spectra {distance} dB");
@@ -51,8 +51,8 @@ fn each_codec_is_as_good_and_as_late_as_it_says() {
 fn lpc10_sounds_like_the_speech_when_it_says() {
     let (wanted, mut codec) = (speech(), open(Kind::Lpc10, &Settings::default()));
     let payloads = encode(&mut *codec, &wanted);
-    let heard = decode(&mut *codec, &payloads);
-    let distances = (0..60).map(|step| (step * 20, spectral_distance(&wanted, &heard[step * 20..])));
+    let decoded = decode(&mut *codec, &payloads);
+    let distances = (0..60).map(|step| (step * 20, spectral_distance(&wanted, &decoded[step * 20..])));
     let distances: Vec<_> = distances.collect();
 
     let (delay, least) = distances.into_iter().min_by(|one, other| one.1.total_cmp(&other.1)).unwrap();

@@ -24,29 +24,29 @@ use guestright_firewall::{
 };
 
 use guestright_netns::testing::{PATIENCE, eventually, until};
-use place::{ACCESS_POINT, PORT, Place, SERVER, W1, W2, mac};
+use place::{ACCESS_POINT, PORT, SERVER, Testbed, W1, W2, mac};
 
 /// IPv4 and UDP headers.
 const HEADERS: u64 = 28;
 
 #[test]
 fn counts_what_passes_to_the_byte() {
-    let Some(place) = Place::inside("counts_what_passes_to_the_byte", true) else {
+    let Some(testbed) = Testbed::inside("counts_what_passes_to_the_byte", true) else {
         return;
     };
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::Middle)).unwrap();
-    place.on("ap", || firewall.grant(mac(2), W2, Class::Low)).unwrap();
-    let server = place.echo("net", SERVER);
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Middle)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(2), W2, Class::Low)).unwrap();
+    let server = testbed.echo("net", SERVER);
     for (host, address, rounds, size) in [("w1", W1, 50_u64, 1_000_u64), ("w2", W2, 7, 33)] {
-        let client = place.udp(host, &format!("{address}:5000"));
+        let client = testbed.udp(host, &format!("{address}:5000"));
         for _ in 0..rounds {
             client.send_to(&vec![0; usize::try_from(size).unwrap()], SERVER).unwrap();
             let mut buffer = [0; 2_000];
             assert_eq!(client.recv(&mut buffer).unwrap() as u64, size, "the echo comes back");
         }
         let expected = rounds * (size + HEADERS);
-        let traffic = place.on("ap", || firewall.traffic()).unwrap();
+        let traffic = testbed.on("ap", || firewall.traffic()).unwrap();
         let mine = traffic[&(if address == W1 { mac(1) } else { mac(2) }, address)];
         assert_eq!(mine, Traffic { up: expected, down: expected }, "{host}");
     }
@@ -54,46 +54,46 @@ fn counts_what_passes_to_the_byte() {
         server.senders().iter().all(|sender| sender.ip() == Ipv4Addr::new(203, 0, 113, 1)),
         "NAT hides visitors"
     );
-    let last = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
+    let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     assert_eq!(last, Traffic { up: 50 * 1_028, down: 50 * 1_028 }, "closing returns the same");
-    let again = place.on("ap", || firewall.close(mac(1), W1));
+    let again = testbed.on("ap", || firewall.close(mac(1), W1));
     assert_eq!(again, Err(FirewallError::NotGranted { address: W1, got: Some(mac(1)) }));
-    let traffic = place.on("ap", || firewall.traffic()).unwrap();
+    let traffic = testbed.on("ap", || firewall.traffic()).unwrap();
     assert_eq!(traffic.keys().collect::<Vec<_>>(), [&(mac(2), W2)]);
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn refuses_the_ungranted_and_says_so() {
-    let Some(place) = Place::inside("refuses_the_ungranted_and_says_so", true) else {
+    let Some(testbed) = Testbed::inside("refuses_the_ungranted_and_says_so", true) else {
         return;
     };
-    let firewall = place.up();
-    let _server = place.echo("net", SERVER);
-    let client = place.udp("w1", "10.77.0.2:5000");
+    let firewall = testbed.up();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", "10.77.0.2:5000");
     client.connect(SERVER).unwrap();
     client.send(b"hello").unwrap();
     // "Communication administratively prohibited" reaches the socket as an error, at once.
     let error = client.recv(&mut [0; 10]).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(113), "no route to host: {error}");
-    let error = place.on("w1", || TcpStream::connect(SERVER)).unwrap_err();
+    let error = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "TCP is reset: {error}");
-    assert_eq!(place.drops(&firewall)["not_granted"], 2);
-    place.on("ap", || firewall.down()).unwrap();
+    assert_eq!(testbed.drops(&firewall)["not_granted"], 2);
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn nobody_reaches_the_household_or_the_router() {
-    let Some(place) = Place::inside("nobody_reaches_the_household_or_the_router", true) else {
+    let Some(testbed) = Testbed::inside("nobody_reaches_the_household_or_the_router", true) else {
         return;
     };
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
-    let household = place.udp("home", "192.168.1.2:7000");
-    let public = place.udp("net", "198.51.100.9:7000");
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
+    let household = testbed.udp("home", "192.168.1.2:7000");
+    let public = testbed.udp("net", "198.51.100.9:7000");
     let router = ["10.77.0.1:22", "203.0.113.1:53", "192.168.1.1:53", "203.0.113.1:4500"];
-    let router = router.map(|address| place.udp("ap", address));
-    let client = place.udp("w1", "10.77.0.2:5000");
+    let router = router.map(|address| testbed.udp("ap", address));
+    let client = testbed.udp("w1", "10.77.0.2:5000");
     let to_household =
         ["192.168.1.2:7000", "198.51.100.9:7000", "100.64.0.1:1", "169.254.1.1:1", "172.16.9.9:1"];
     for address in to_household {
@@ -102,11 +102,11 @@ fn nobody_reaches_the_household_or_the_router() {
     for socket in &router {
         client.send_to(b"x", socket.local_addr().unwrap()).unwrap();
     }
-    place.wait_for_drops(&firewall, &[("household4", 5), ("to_router", 4)]);
+    testbed.wait_for_drops(&firewall, &[("household4", 5), ("to_router", 4)]);
     // What is open answers; it was sent last, so all before it has been decided.
     for (port, host) in [(53, "w1"), (PORT, "w1"), (53, "w2"), (PORT, "w2")] {
-        let server = place.udp("ap", &format!("{ACCESS_POINT}:{port}"));
-        let asking = place.udp(host, "0.0.0.0:5001");
+        let server = testbed.udp("ap", &format!("{ACCESS_POINT}:{port}"));
+        let asking = testbed.udp(host, "0.0.0.0:5001");
         asking.send_to(b"open", (ACCESS_POINT, port)).unwrap();
         assert_eq!(server.recv(&mut [0; 10]).unwrap(), 4, "{host} may use port {port}");
     }
@@ -115,117 +115,118 @@ fn nobody_reaches_the_household_or_the_router() {
         let error = socket.recv(&mut [0; 10]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::WouldBlock, "{:?} heard a visitor", socket.local_addr());
     }
-    let listener = place.on("ap", || TcpListener::bind((ACCESS_POINT, PORT))).unwrap();
-    place.on("w2", || TcpStream::connect((ACCESS_POINT, PORT))).unwrap();
+    let listener = testbed.on("ap", || TcpListener::bind((ACCESS_POINT, PORT))).unwrap();
+    testbed.on("w2", || TcpStream::connect((ACCESS_POINT, PORT))).unwrap();
     listener.accept().unwrap();
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn nobody_reaches_a_visitor_but_by_the_visitors_own_flows() {
-    let Some(place) = Place::inside("nobody_reaches_a_visitor_but_by_the_visitors_own_flows", true) else {
+    let Some(testbed) = Testbed::inside("nobody_reaches_a_visitor_but_by_the_visitors_own_flows", true)
+    else {
         return;
     };
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-    let visitor = place.udp("w1", "10.77.0.2:5000");
-    place.world.route("net", "10.77.0.0/24", "203.0.113.1").unwrap();
-    place.udp("net", "203.0.113.2:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
-    place.udp("home", "192.168.1.2:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let visitor = testbed.udp("w1", "10.77.0.2:5000");
+    testbed.world.route("net", "10.77.0.0/24", "203.0.113.1").unwrap();
+    testbed.udp("net", "203.0.113.2:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
+    testbed.udp("home", "192.168.1.2:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
     // Another visitor, through the router instead of the air.
-    place.world.route("w2", "10.77.0.2/32", "10.77.0.1").unwrap();
-    place.udp("w2", "10.77.0.3:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
-    place.wait_for_drops(&firewall, &[("closed", 1), ("from_elsewhere", 1), ("between_visitors", 1)]);
+    testbed.world.route("w2", "10.77.0.2/32", "10.77.0.1").unwrap();
+    testbed.udp("w2", "10.77.0.3:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
+    testbed.wait_for_drops(&firewall, &[("closed", 1), ("from_elsewhere", 1), ("between_visitors", 1)]);
     visitor.set_nonblocking(true).unwrap();
     assert_eq!(visitor.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn a_second_station_cannot_use_a_granted_address() {
-    let Some(place) = Place::inside("a_second_station_cannot_use_a_granted_address", true) else {
+    let Some(testbed) = Testbed::inside("a_second_station_cannot_use_a_granted_address", true) else {
         return;
     };
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-    let taken = place.on("ap", || firewall.grant(mac(2), W1, Class::High));
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let taken = testbed.on("ap", || firewall.grant(mac(2), W1, Class::High));
     assert_eq!(taken, Err(FirewallError::AddressTaken { address: W1, holder: mac(1), got: mac(2) }));
-    let reserved = place.on("ap", || firewall.grant(mac(2), ACCESS_POINT, Class::High));
+    let reserved = testbed.on("ap", || firewall.grant(mac(2), ACCESS_POINT, Class::High));
     assert_eq!(reserved, Err(FirewallError::NotAVisitor { got: ACCESS_POINT }));
 
-    let server = place.udp("net", SERVER);
-    let program = place.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
-    place.world.address("w2", "eth0", "10.77.0.2/32").unwrap();
-    place.world.address("w2", "eth0", "10.99.0.2/32").unwrap();
-    let thief = place.udp("w2", "10.77.0.2:5000");
+    let server = testbed.udp("net", SERVER);
+    let program = testbed.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
+    testbed.world.address("w2", "eth0", "10.77.0.2/32").unwrap();
+    testbed.world.address("w2", "eth0", "10.99.0.2/32").unwrap();
+    let thief = testbed.udp("w2", "10.77.0.2:5000");
     thief.send_to(b"x", SERVER).unwrap();
     thief.send_to(b"x", (ACCESS_POINT, PORT)).unwrap();
-    place.udp("w2", "10.99.0.2:5000").send_to(b"x", SERVER).unwrap();
-    place.wait_for_drops(&firewall, &[("spoofed", 3)]);
+    testbed.udp("w2", "10.99.0.2:5000").send_to(b"x", SERVER).unwrap();
+    testbed.wait_for_drops(&firewall, &[("spoofed", 3)]);
     for socket in [server, program] {
         socket.set_nonblocking(true).unwrap();
         assert_eq!(socket.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
     }
-    let traffic = place.on("ap", || firewall.traffic()).unwrap();
+    let traffic = testbed.on("ap", || firewall.traffic()).unwrap();
     assert_eq!(traffic[&(mac(1), W1)], Traffic::default(), "the holder does not pay for it");
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn no_ipv6_to_the_router_through_it_or_from_it() {
-    let Some(place) = Place::inside("no_ipv6_to_the_router_through_it_or_from_it", true) else {
+    let Some(testbed) = Testbed::inside("no_ipv6_to_the_router_through_it_or_from_it", true) else {
         return;
     };
     for (host, interface, address) in
         [("ap", "visitors", "fd77::1/64"), ("w1", "eth0", "fd77::2/64"), ("ap", "wan0", "2001:db8::1/64")]
     {
-        place.world.run(host, "ip", &["address", "add", address, "dev", interface, "nodad"]).unwrap();
+        testbed.world.run(host, "ip", &["address", "add", address, "dev", interface, "nodad"]).unwrap();
     }
     // Neighbours that need no discovery, which would be dropped.
-    let station = place.world.run("ap", "cat", &["/sys/class/net/visitors/address"]).unwrap();
+    let station = testbed.world.run("ap", "cat", &["/sys/class/net/visitors/address"]).unwrap();
     #[rustfmt::skip]
-    place.world.run("w1", "ip", &["neigh", "replace", "fd77::1", "lladdr", station.trim(), "dev", "eth0"]).unwrap();
+    testbed.world.run("w1", "ip", &["neigh", "replace", "fd77::1", "lladdr", station.trim(), "dev", "eth0"]).unwrap();
     #[rustfmt::skip]
-    place.world.run("ap", "ip", &["neigh", "replace", "fd77::2", "lladdr", &mac(1).to_string(), "dev", "visitors"])
+    testbed.world.run("ap", "ip", &["neigh", "replace", "fd77::2", "lladdr", &mac(1).to_string(), "dev", "visitors"])
         .unwrap();
-    place.world.run("w1", "ip", &["-6", "route", "add", "2001:db8::/32", "via", "fd77::1"]).unwrap();
-    place.world.sysctl("ap", "net.ipv6.conf.all.forwarding", "1").unwrap();
-    let on_router = place.udp("ap", "[fd77::1]:53");
-    let client = place.udp("w1", "[fd77::2]:5000");
+    testbed.world.run("w1", "ip", &["-6", "route", "add", "2001:db8::/32", "via", "fd77::1"]).unwrap();
+    testbed.world.sysctl("ap", "net.ipv6.conf.all.forwarding", "1").unwrap();
+    let on_router = testbed.udp("ap", "[fd77::1]:53");
+    let client = testbed.udp("w1", "[fd77::2]:5000");
     client.send_to(b"x", "[fd77::1]:53").unwrap();
     assert_eq!(on_router.recv(&mut [0; 10]).unwrap(), 1, "without the firewall it arrives");
 
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
-    let before = place.drops(&firewall)["ipv6"];
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
+    let before = testbed.drops(&firewall)["ipv6"];
     client.send_to(b"x", "[fd77::1]:53").unwrap();
     client.send_to(b"x", "[2001:db8::7]:53").unwrap();
     let refused = on_router.send_to(b"x", "[fd77::2]:5000").unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
-    place.wait_for_drops(&firewall, &[("ipv6", before + 3)]);
+    testbed.wait_for_drops(&firewall, &[("ipv6", before + 3)]);
     for socket in [on_router, client] {
         socket.set_nonblocking(true).unwrap();
         assert_eq!(socket.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
     }
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn closing_stops_a_running_flow_both_ways() {
-    let Some(place) = Place::inside("closing_stops_a_running_flow_both_ways", true) else {
+    let Some(testbed) = Testbed::inside("closing_stops_a_running_flow_both_ways", true) else {
         return;
     };
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-    let listener = place.on("net", || TcpListener::bind(SERVER)).unwrap();
-    let mut client = place.on("w1", || TcpStream::connect(SERVER)).unwrap();
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let listener = testbed.on("net", || TcpListener::bind(SERVER)).unwrap();
+    let mut client = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     let (mut server, _) = listener.accept().unwrap();
     thread::spawn(move || while server.write_all(&[7; 10_000]).is_ok() {});
     let mut buffer = vec![0; 1_000_000];
     client.read_exact(&mut buffer).unwrap();
 
-    let last = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
+    let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     assert!(last.down >= 1_000_000 && last.up > 0, "{last:?}");
     // What was on its way is read to the end; then our acknowledgements meet a reset, or the server's data a
     // drop.
@@ -235,36 +236,36 @@ fn closing_stops_a_running_flow_both_ways() {
         }
     };
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
-    place.wait_for_drops(&firewall, &[("closed", 1), ("not_granted", 1)]);
+    testbed.wait_for_drops(&firewall, &[("closed", 1), ("not_granted", 1)]);
     // And the same pair may come back, with new counts.
-    place.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
-    let traffic = place.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
+    let traffic = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
     assert!(traffic.down < last.down, "{traffic:?} after {last:?}");
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn closing_misses_no_packet_of_a_running_flow() {
-    let Some(place) = Place::inside("closing_misses_no_packet_of_a_running_flow", true) else {
+    let Some(testbed) = Testbed::inside("closing_misses_no_packet_of_a_running_flow", true) else {
         return;
     };
     // Super-frames, so that no queue between the counters and the judges overflows.
     // Judges at both ends: what came to the server, and what came to the visitor (the router's own
     // resets have not been forwarded, and so a time to live of 64).
     let judge = |host, rule| {
-        place.nft(host, &format!(
+        testbed.nft(host, &format!(
             "table inet judge {{\n counter heard {{ }}\n chain c {{ type filter hook prerouting priority 0; \
              iifname eth0 {rule} counter name heard; }}\n}}\n"
         ));
     };
     judge("net", "ip saddr 203.0.113.1 tcp dport 7000");
     judge("w1", "tcp sport 7000 ip ttl 63");
-    let mut firewall = place.up_with(Settings { shaping: None, ..place.settings() });
-    let listener = place.on("net", || TcpListener::bind(SERVER)).unwrap();
+    let mut firewall = testbed.up_with(Settings { shaping: None, ..testbed.settings() });
+    let listener = testbed.on("net", || TcpListener::bind(SERVER)).unwrap();
     let (mut up, mut down) = (0, 0);
     for round in 0..10 {
-        place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-        let client = place.on("w1", || TcpStream::connect(SERVER)).unwrap();
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+        let client = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap();
         let (server, _) = listener.accept().unwrap();
         let mut threads = Vec::new();
         for socket in [&client, &server] {
@@ -277,233 +278,234 @@ fn closing_misses_no_packet_of_a_running_flow() {
             ));
         }
         let wanted = 1_000_000 + 100_000 * round;
-        let carried = || place.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+        let carried = || testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
         until("both directions to be counted", || carried().down > wanted && carried().up > wanted);
-        let last = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
+        let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
         (up, down) = (up + last.up, down + last.down);
-        eventually((up, down), || (place.heard("net"), place.heard("w1")));
+        eventually((up, down), || (testbed.received_bytes("net"), testbed.received_bytes("w1")));
         for socket in [client, server] {
             socket.shutdown(std::net::Shutdown::Both).unwrap_or_default(); // One end has been reset.
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
     println!("closed ten times in full flow: {up} up, {down} down, none missed");
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn a_flood_stops_at_its_sender() {
-    let Some(place) = Place::inside("a_flood_stops_at_its_sender", true) else {
+    let Some(testbed) = Testbed::inside("a_flood_stops_at_its_sender", true) else {
         return;
     };
-    let firewall = place.up();
-    let server = place.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
-    let junk = place.udp("w1", "10.77.0.2:5000");
+    let firewall = testbed.up();
+    let server = testbed.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
+    let junk = testbed.udp("w1", "10.77.0.2:5000");
     let began = Instant::now();
     for _ in 0..5_000 {
         junk.send_to(b"junk", (ACCESS_POINT, PORT)).unwrap();
     }
     let allowed = 200 + 200 * (began.elapsed().as_secs() + 1);
-    place.wait_for_drops(&firewall, &[("flood", 5_000 - allowed)]);
-    let honest = place.udp("w2", "10.77.0.3:5000");
+    testbed.wait_for_drops(&firewall, &[("flood", 5_000 - allowed)]);
+    let honest = testbed.udp("w2", "10.77.0.3:5000");
     honest.send_to(b"receipt", (ACCESS_POINT, PORT)).unwrap();
-    let mut heard = 0;
+    let mut received = 0;
     while server.recv(&mut [0; 10]).unwrap() != 7 {
-        heard += 1;
+        received += 1;
     }
-    println!("of 5,000 datagrams in {:?}, {heard} arrived", began.elapsed());
-    assert!(heard <= allowed, "{heard} of 5,000 arrived");
+    println!("of 5,000 datagrams in {:?}, {received} arrived", began.elapsed());
+    assert!(received <= allowed, "{received} of 5,000 arrived");
 
-    let listener = place.on("ap", || TcpListener::bind((ACCESS_POINT, PORT))).unwrap();
+    let listener = testbed.on("ap", || TcpListener::bind((ACCESS_POINT, PORT))).unwrap();
     let target = SocketAddr::from((ACCESS_POINT, PORT));
-    let connect = |host, patience| place.on(host, || TcpStream::connect_timeout(&target, patience));
+    let connect = |host, patience| testbed.on(host, || TcpStream::connect_timeout(&target, patience));
     // w1 has spent its packets; w2 has not. The 33rd of w2's connections is one too many.
     let held: Vec<_> =
         (0..32).map(|_| (connect("w2", PATIENCE).unwrap(), listener.accept().unwrap())).collect();
     let error = connect("w2", Duration::from_millis(300)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     drop(held);
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn takes_back_everything_to_the_byte() {
-    let Some(place) = Place::inside("takes_back_everything_to_the_byte", true) else {
+    let Some(testbed) = Testbed::inside("takes_back_everything_to_the_byte", true) else {
         return;
     };
     // A household's own firewall, with counts that our traffic does not touch, and that did count before.
-    place.nft("ap", "table inet household {\n counter seen { packets 3 bytes 99; }\n set s { type ipv4_addr; elements = { 192.0.2.1 } }\n \
+    testbed.nft("ap", "table inet household {\n counter seen { packets 3 bytes 99; }\n set s { type ipv4_addr; elements = { 192.0.2.1 } }\n \
          chain c { type filter hook forward priority 5; policy accept; tcp dport 9 counter packets 7 bytes 700 drop; }\n}\n\
          table ip nat {\n chain p { type nat hook postrouting priority srcnat; ip saddr 192.168.1.0/24 masquerade; }\n}\n");
-    let before = place.condition();
+    let before = testbed.condition();
     for round in 0..2 {
-        let mut firewall = place.up();
-        assert_ne!(place.condition(), before, "round {round}");
-        place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-        let _server = place.echo("net", SERVER);
-        place.exchange("w1", W1);
-        place.on("ap", || firewall.down()).unwrap();
-        assert_eq!(place.condition(), before, "round {round}");
-        assert!(!place.state_file().exists());
+        let mut firewall = testbed.up();
+        assert_ne!(testbed.condition(), before, "round {round}");
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+        let _server = testbed.echo("net", SERVER);
+        testbed.exchange("w1", W1);
+        testbed.on("ap", || firewall.down()).unwrap();
+        assert_eq!(testbed.condition(), before, "round {round}");
+        assert!(!testbed.state_file().exists());
     }
-    place.on("ap", || clean_up(&place.state_file())).unwrap(); // Once more is harmless.
-    let firewall = place.up();
-    let elsewhere = clean_up(&place.state_file()); // This thread is in the sandbox's network.
+    testbed.on("ap", || clean_up(&testbed.state_file())).unwrap(); // Once more is harmless.
+    let firewall = testbed.up();
+    let elsewhere = clean_up(&testbed.state_file()); // This thread is in the sandbox's network.
     assert!(matches!(elsewhere, Err(FirewallError::OtherNetwork { .. })), "{elsewhere:?}");
-    place.on("ap", || drop(firewall)); // Dropped is down too.
-    assert_eq!(place.condition(), before);
+    testbed.on("ap", || drop(firewall)); // Dropped is down too.
+    assert_eq!(testbed.condition(), before);
 }
 
 #[test]
 fn cleans_up_after_a_crash() {
-    let Some(place) = Place::inside("cleans_up_after_a_crash", true) else {
+    let Some(testbed) = Testbed::inside("cleans_up_after_a_crash", true) else {
         return;
     };
-    let before = place.condition();
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let before = testbed.condition();
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
     std::mem::forget(firewall); // All that a crash leaves is the kernel's state and the file.
-    let mut firewall = place.up();
-    assert!(place.on("ap", || firewall.traffic()).unwrap().is_empty());
-    place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let mut firewall = testbed.up();
+    assert!(testbed.on("ap", || firewall.traffic()).unwrap().is_empty());
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
     std::mem::forget(firewall);
     // A crash half way: the table is gone already.
-    place.nft("ap", "delete table inet guestright\n");
-    place.on("ap", || clean_up(&place.state_file())).unwrap();
-    assert_eq!(place.condition(), before);
+    testbed.nft("ap", "delete table inet guestright\n");
+    testbed.on("ap", || clean_up(&testbed.state_file())).unwrap();
+    assert_eq!(testbed.condition(), before);
 }
 
 #[test]
 fn a_strangers_table_or_queue_is_left_alone() {
-    let Some(place) = Place::inside("a_strangers_table_or_queue_is_left_alone", true) else {
+    let Some(testbed) = Testbed::inside("a_strangers_table_or_queue_is_left_alone", true) else {
         return;
     };
-    place
+    testbed
         .world
         .run("ap", "tc", &["qdisc", "add", "dev", "wan0", "root", "handle", "1:", "htb", "default", "0"])
         .unwrap();
-    let mut firewall = place.up();
+    let mut firewall = testbed.up();
     let warning = Warning::ForeignQueue { interface: "wan0".to_owned(), kind: "htb".to_owned() };
     assert_eq!(firewall.warnings(), [warning]);
-    place.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
-    assert!(place.classes("wan0").is_empty(), "nothing of ours there");
-    assert_eq!(place.classes("visitors").len(), 2, "the parent, one leaf");
-    place.on("ap", || firewall.down()).unwrap();
-    assert!(place.world.run("ap", "tc", &["qdisc", "show", "dev", "wan0"]).unwrap().contains("htb 1:"));
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
+    assert!(testbed.classes("wan0").is_empty(), "nothing of ours there");
+    assert_eq!(testbed.classes("visitors").len(), 2, "the parent, one leaf");
+    testbed.on("ap", || firewall.down()).unwrap();
+    assert!(testbed.world.run("ap", "tc", &["qdisc", "show", "dev", "wan0"]).unwrap().contains("htb 1:"));
 
-    place.nft("ap", "table inet guestright {\n chain theirs { }\n}\n");
-    let before = place.condition();
-    let error = place.on("ap", || Firewall::up(place.settings(), &place.state_file())).unwrap_err();
+    testbed.nft("ap", "table inet guestright {\n chain theirs { }\n}\n");
+    let before = testbed.condition();
+    let error = testbed.on("ap", || Firewall::up(testbed.settings(), &testbed.state_file())).unwrap_err();
     assert_eq!(error, FirewallError::TableTaken { table: "guestright".to_owned() });
-    assert_eq!(place.condition(), before);
-    assert!(!place.state_file().exists());
+    assert_eq!(testbed.condition(), before);
+    assert!(!testbed.state_file().exists());
 }
 
 #[test]
 fn a_bad_start_changes_nothing_and_says_why() {
-    let Some(place) = Place::inside("a_bad_start_changes_nothing_and_says_why", true) else {
+    let Some(testbed) = Testbed::inside("a_bad_start_changes_nothing_and_says_why", true) else {
         return;
     };
-    let before = place.condition();
-    let up =
-        |settings| place.on("ap", || Firewall::up(settings, &place.state_file())).unwrap_err().to_string();
-    let no_interface = Settings { uplink_interface: "wan9".to_owned(), ..place.settings() };
+    let before = testbed.condition();
+    let up = |settings| {
+        testbed.on("ap", || Firewall::up(settings, &testbed.state_file())).unwrap_err().to_string()
+    };
+    let no_interface = Settings { uplink_interface: "wan9".to_owned(), ..testbed.settings() };
     assert_eq!(
         up(no_interface),
         "there is no interface \"wan9\" on this computer; `ip link` lists what there is"
     );
-    let no_address = Settings { access_point: Ipv4Addr::new(10, 77, 0, 9), ..place.settings() };
+    let no_address = Settings { access_point: Ipv4Addr::new(10, 77, 0, 9), ..testbed.settings() };
     assert!(up(no_address).contains("ip address add 10.77.0.9/24 dev visitors"));
-    let no_folder = place.on("ap", || Firewall::up(place.settings(), Path::new("/nowhere/state.json")));
+    let no_folder = testbed.on("ap", || Firewall::up(testbed.settings(), Path::new("/nowhere/state.json")));
     assert!(no_folder.unwrap_err().to_string().starts_with("/nowhere/state.json: "));
-    assert_eq!(place.condition(), before);
-    place.on("ap", || check(&place.settings())).unwrap();
-    assert_eq!(place.condition(), before, "checking changes nothing");
+    assert_eq!(testbed.condition(), before);
+    testbed.on("ap", || check(&testbed.settings())).unwrap();
+    assert_eq!(testbed.condition(), before, "checking changes nothing");
 }
 
 #[test]
 fn each_class_has_its_own_queue_and_ceiling() {
-    let Some(place) = Place::inside("each_class_has_its_own_queue_and_ceiling", true) else {
+    let Some(testbed) = Testbed::inside("each_class_has_its_own_queue_and_ceiling", true) else {
         return;
     };
-    let mut firewall = place.up();
-    place.on("ap", || firewall.grant(mac(1), W1, Class::Lowest)).unwrap();
-    place.on("ap", || firewall.grant(mac(2), W2, Class::High)).unwrap();
-    let _server = place.echo("net", SERVER);
-    place.exchange("w1", W1);
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Lowest)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(2), W2, Class::High)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    testbed.exchange("w1", W1);
     for interface in ["visitors", "wan0"] {
-        let classes = place.classes(interface);
+        let classes = testbed.classes(interface);
         assert_eq!(classes["4752:100"].bytes, 100 * 1_042, "Ethernet's 14 bytes more on {interface}");
         assert_eq!(classes["4752:101"].bytes, 0);
         assert_eq!(classes["4752:100"].ceiling, "8Mbit");
         assert_eq!(classes["4752:101"].ceiling, "64Mbit");
     }
     // 1 MB at 8 Mbit/s takes a second whatever the computer; a crowded one only takes longer.
-    let slow = place.download("w1", 1_000_000);
+    let slow = testbed.download("w1", 1_000_000);
     assert!(slow > Duration::from_millis(800), "the ceiling did not hold: {slow:?}");
-    place.on("ap", || firewall.set_class(W1, Class::High)).unwrap();
-    assert_eq!(place.classes("visitors")["4752:100"].ceiling, "64Mbit");
-    let fast = place.download("w1", 1_000_000);
+    testbed.on("ap", || firewall.set_class(W1, Class::High)).unwrap();
+    assert_eq!(testbed.classes("visitors")["4752:100"].ceiling, "64Mbit");
+    let fast = testbed.download("w1", 1_000_000);
     println!("1 MB: {slow:?} as lowest, {fast:?} as high");
-    place.on("ap", || firewall.close(mac(1), W1)).unwrap();
-    assert!(!place.classes("visitors").contains_key("4752:100"), "the leaf goes with its visitor");
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
+    assert!(!testbed.classes("visitors").contains_key("4752:100"), "the leaf goes with its visitor");
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn the_visitor_counts_what_the_access_point_counts() {
     for (test, offload) in [("whole", true), ("cut", false), ("joined", false)] {
         let name = "the_visitor_counts_what_the_access_point_counts";
-        let Some(place) = Place::inside_as(name, offload, Some(test)) else {
+        let Some(testbed) = Testbed::inside_as(name, offload, Some(test)) else {
             continue;
         };
         if test == "joined" {
             // As over a radio: segments on the air, joined again by the receiver before they are counted.
-            place.world.run("w1", "ethtool", &["-K", "eth0", "gro", "on"]).unwrap();
+            testbed.world.run("w1", "ethtool", &["-K", "eth0", "gro", "on"]).unwrap();
         }
-        let mut firewall = place.up();
-        place.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
-        let state_file = place.folder.join("meter.json");
-        let before = place.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
+        let mut firewall = testbed.up();
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
+        let state_file = testbed.folder.join("meter.json");
+        let before = testbed.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
         std::mem::forget(before); // A crash; the next one cleans up.
-        let meter = place.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
-        let _server = place.echo("net", SERVER);
+        let meter = testbed.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
+        let _server = testbed.echo("net", SERVER);
         // What is said to the access point itself is not carried, and so not counted.
-        let program = place.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
-        place.udp("w1", "10.77.0.2:5009").send_to(&[0; 100], (ACCESS_POINT, PORT)).unwrap();
+        let program = testbed.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
+        testbed.udp("w1", "10.77.0.2:5009").send_to(&[0; 100], (ACCESS_POINT, PORT)).unwrap();
         program.recv(&mut [0; 200]).unwrap();
-        place.exchange("w1", W1);
-        let here = place.on("w1", || meter.read()).unwrap();
-        let there = place.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+        testbed.exchange("w1", W1);
+        let here = testbed.on("w1", || meter.read()).unwrap();
+        let there = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
         assert_eq!(there, Traffic { up: 100 * 1_028, down: 100 * 1_028 });
         // What the interface counts besides packets is ARP: 28 bytes for each, and few.
         for (here, there) in [(here.up, there.up), (here.down, there.down)] {
             assert!(here >= there && here - there <= 8 * 28 && (here - there) % 28 == 0, "{here}, {there}");
         }
 
-        place.download("w1", 5_000_000);
-        let here = place.on("w1", || meter.read()).unwrap();
-        let there = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
+        testbed.download("w1", 5_000_000);
+        let here = testbed.on("w1", || meter.read()).unwrap();
+        let there = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
         println!("{test}: visitor {here:?}, access point {there:?}");
         let difference = here.down.abs_diff(there.down) + here.up.abs_diff(there.up);
         assert!(difference * 20 < there.down + there.up, "within 5 %: {here:?}, {there:?}");
-        place.on("w1", || meter.down()).unwrap();
-        assert_eq!(place.world.run("w1", "nft", &["list", "ruleset"]).unwrap(), "");
-        place.on("ap", || firewall.down()).unwrap();
+        testbed.on("w1", || meter.down()).unwrap();
+        assert_eq!(testbed.world.run("w1", "nft", &["list", "ruleset"]).unwrap(), "");
+        testbed.on("ap", || firewall.down()).unwrap();
     }
 }
 
 #[test]
 #[ignore = "measures, for people to read; asserts nothing about time"]
 fn what_orders_and_queues_cost() {
-    let Some(place) = Place::inside("what_orders_and_queues_cost", true) else {
+    let Some(testbed) = Testbed::inside("what_orders_and_queues_cost", true) else {
         return;
     };
-    let mut firewall = place.up();
+    let mut firewall = testbed.up();
     let timed =
         |what: &str, began: Instant, count: u32| println!("{what}: {:?} each", began.elapsed() / count);
     let many = || (10..110).map(|host| (mac(host), Ipv4Addr::new(10, 77, 0, host)));
-    place.on("ap", || {
+    testbed.on("ap", || {
         let began = Instant::now();
         many().for_each(|(mac, address)| firewall.grant(mac, address, Class::Low).unwrap());
         timed("grant, 100 visitors", began, 100);
@@ -519,33 +521,33 @@ fn what_orders_and_queues_cost() {
         timed("close", began, 100);
         firewall.grant(mac(1), W1, Class::High).unwrap();
     });
-    let state_file = place.folder.join("meter.json");
-    let meter = place.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
-    let took = place.download("w1", 50_000_000);
-    let here = place.on("w1", || meter.read()).unwrap();
-    let there = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
+    let state_file = testbed.folder.join("meter.json");
+    let meter = testbed.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
+    let took = testbed.download("w1", 50_000_000);
+    let here = testbed.on("w1", || meter.read()).unwrap();
+    let there = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     println!("50 MB in {took:?}: visitor {here:?}, access point {there:?}");
     // Below zero by the few packets that only the visitor counts.
     let lost = i128::from(there.down) - i128::from(here.down);
     println!("counted, then lost in the queue: {lost} bytes");
-    place.on("w1", || meter.down()).unwrap();
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("w1", || meter.down()).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn knows_neighbours_and_addresses() {
-    let Some(place) = Place::inside("knows_neighbours_and_addresses", true) else {
+    let Some(testbed) = Testbed::inside("knows_neighbours_and_addresses", true) else {
         return;
     };
-    let server = place.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
-    let asked = place.on("ap", || neighbour(W1, "visitors")).unwrap();
+    let server = testbed.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
+    let asked = testbed.on("ap", || neighbour(W1, "visitors")).unwrap();
     assert_eq!(asked, None, "nothing was heard yet");
-    place.udp("w1", "10.77.0.2:5000").send_to(b"x", (ACCESS_POINT, PORT)).unwrap();
+    testbed.udp("w1", "10.77.0.2:5000").send_to(b"x", (ACCESS_POINT, PORT)).unwrap();
     let (_, from) = server.recv_from(&mut [0; 10]).unwrap();
     server.send_to(b"y", from).unwrap();
-    let found = place.on("ap", || neighbour(W1, "visitors")).unwrap();
+    let found = testbed.on("ap", || neighbour(W1, "visitors")).unwrap();
     assert_eq!(found, Some(mac(1)));
-    assert_eq!(place.on("ap", || interface_address("visitors")).unwrap(), Some((ACCESS_POINT, 24)));
-    let error = place.on("ap", || interface_address("eth9")).unwrap_err();
+    assert_eq!(testbed.on("ap", || interface_address("visitors")).unwrap(), Some((ACCESS_POINT, 24)));
+    let error = testbed.on("ap", || interface_address("eth9")).unwrap_err();
     assert_eq!(error, FirewallError::NoInterface { name: "eth9".to_owned() });
 }

@@ -28,7 +28,7 @@ pub(crate) struct QueueClass {
 }
 
 /// Two visitors on a bridge, their access point, a household behind it and an Internet before it.
-pub(crate) struct Place {
+pub(crate) struct Testbed {
     pub(crate) world: World,
     pub(crate) folder: PathBuf,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Echo {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Place {
+impl Testbed {
     pub(crate) fn inside(test: &str, offload: bool) -> Option<Self> {
         Self::inside_as(test, offload, None)
     }
@@ -122,14 +122,14 @@ impl Place {
     pub(crate) fn echo(&self, host: &str, address: &str) -> Echo {
         let socket = self.udp(host, address);
         let senders = Arc::<Mutex<Vec<_>>>::default();
-        let (serving, heard) = (socket.try_clone().unwrap(), senders.clone());
+        let (serving, recorded) = (socket.try_clone().unwrap(), senders.clone());
         let thread = thread::spawn(move || {
             let mut buffer = [0; 2_000];
             while let Ok((length, from)) = serving.recv_from(&mut buffer) {
                 if length == 0 {
                     return;
                 }
-                heard.lock().unwrap().push(from);
+                recorded.lock().unwrap().push(from);
                 serving.send_to(&buffer[..length], from).unwrap();
             }
         });
@@ -180,7 +180,7 @@ impl Place {
     }
 
     /// The bytes that a host's `judge` table counted.
-    pub(crate) fn heard(&self, host: &str) -> u64 {
+    pub(crate) fn received_bytes(&self, host: &str) -> u64 {
         let text = self.world.run(host, "nft", &["list", "counter", "inet", "judge", "heard"]).unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
         let at = words.iter().position(|word| *word == "bytes").unwrap();

@@ -12,7 +12,7 @@ use guestright_firewall::{
 use guestright_netns::testing::eventually;
 
 use crate::HEADERS;
-use crate::place::{Place, W1, W2, mac};
+use crate::place::{Testbed, W1, W2, mac};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const TUNNEL: u16 = 51_820;
@@ -23,8 +23,8 @@ fn home() -> SocketAddrV4 {
     SocketAddrV4::new(HOME, TUNNEL)
 }
 
-fn up(place: &Place, tunnels: Tunnels) -> Firewall {
-    place.up_with(Settings { tunnels: Some(tunnels), ..place.settings() })
+fn up(testbed: &Testbed, tunnels: Tunnels) -> Firewall {
+    testbed.up_with(Settings { tunnels: Some(tunnels), ..testbed.settings() })
 }
 
 /// Sends up to `most` datagrams and waits for each one's echo; gives how many came back before one did not.
@@ -34,19 +34,20 @@ fn echoed(client: &UdpSocket, to: SocketAddrV4, most: u64) -> u64 {
     (0..most).take_while(one).count() as u64
 }
 
-fn used(place: &Place, firewall: &Firewall) -> u64 {
-    place.on("ap", || firewall.drops_and_allowance()).unwrap().1
+fn used(testbed: &Testbed, firewall: &Firewall) -> u64 {
+    testbed.on("ap", || firewall.drops_and_allowance()).unwrap().1
 }
 
 #[test]
 fn a_tunnel_without_a_grant_stops_at_its_allowance() {
-    let Some(place) = Place::inside("tunnels::a_tunnel_without_a_grant_stops_at_its_allowance", true) else {
+    let Some(testbed) = Testbed::inside("tunnels::a_tunnel_without_a_grant_stops_at_its_allowance", true)
+    else {
         return;
     };
-    let firewall = up(&place, Tunnels::default());
-    let server = place.echo("net", "203.0.113.2:51820");
+    let firewall = up(&testbed, Tunnels::default());
+    let server = testbed.echo("net", "203.0.113.2:51820");
     // Both use the same port, so one of them has to be given another.
-    let clients = [("w1", W1), ("w2", W2)].map(|(host, ip)| (place.udp(host, &format!("{ip}:5000")), ip));
+    let clients = [("w1", W1), ("w2", W2)].map(|(host, ip)| (testbed.udp(host, &format!("{ip}:5000")), ip));
     for (client, ip) in &clients {
         let passed = echoed(client, home(), 1_000);
         // The last echo that passes may be the packet before the last that fits.
@@ -55,30 +56,30 @@ fn a_tunnel_without_a_grant_stops_at_its_allowance() {
             "{passed} came back to {ip}"
         );
     }
-    let used = used(&place, &firewall);
+    let used = used(&testbed, &firewall);
     assert!((2 * (131_072 - 2 * PACKET)..=2 * 131_072).contains(&used), "{used}");
-    assert!(place.drops(&firewall)["allowance"] >= 2);
+    assert!(testbed.drops(&firewall)["allowance"] >= 2);
 
     let flow = |ip| Flow { visitor: SocketAddrV4::new(ip, 5_000), home: home() };
-    let flows = place.on("ap", || firewall.flows()).unwrap();
+    let flows = testbed.on("ap", || firewall.flows()).unwrap();
     assert_eq!(flows, BTreeSet::from([flow(W1), flow(W2)]));
-    let ports = place.on("ap", || translated_ports(&flows)).unwrap();
+    let ports = testbed.on("ap", || translated_ports(&flows)).unwrap();
     assert_ne!(ports[&flow(W1)], ports[&flow(W2)]);
     let seen: BTreeSet<u16> = server.senders().iter().map(|sender| sender.port()).collect();
     assert_eq!(seen, ports.values().map(|port| port.get()).collect(), "as the home sees them");
-    place.on("ap", check_connections).unwrap();
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("ap", check_connections).unwrap();
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn an_allowance_leads_to_homes_only() {
-    let Some(place) = Place::inside("tunnels::an_allowance_leads_to_homes_only", true) else { return };
-    let firewall = up(&place, Tunnels::default());
-    let household = [place.udp("home", "192.168.1.2:51820"), place.udp("net", "198.51.100.9:51820")];
-    let router = [place.udp("ap", "203.0.113.1:51820"), place.udp("ap", "10.77.0.1:51820")];
-    let silent = place.udp("net", "203.0.113.2:51820");
-    let other = place.udp("net", "203.0.113.2:51821");
-    let client = place.udp("w1", "10.77.0.2:5000");
+    let Some(testbed) = Testbed::inside("tunnels::an_allowance_leads_to_homes_only", true) else { return };
+    let firewall = up(&testbed, Tunnels::default());
+    let household = [testbed.udp("home", "192.168.1.2:51820"), testbed.udp("net", "198.51.100.9:51820")];
+    let router = [testbed.udp("ap", "203.0.113.1:51820"), testbed.udp("ap", "10.77.0.1:51820")];
+    let silent = testbed.udp("net", "203.0.113.2:51820");
+    let other = testbed.udp("net", "203.0.113.2:51821");
+    let client = testbed.udp("w1", "10.77.0.2:5000");
     for to in
         ["192.168.1.2:51820", "198.51.100.9:51820", "203.0.113.1:51820", "10.77.0.1:51820", "10.77.0.3:51820"]
     {
@@ -87,14 +88,14 @@ fn an_allowance_leads_to_homes_only() {
     client.send_to(b"first", home()).unwrap();
     let (_, outer) = silent.recv_from(&mut [0; 10]).unwrap();
     assert!(
-        place.on("ap", || firewall.flows()).unwrap().is_empty(),
+        testbed.on("ap", || firewall.flows()).unwrap().is_empty(),
         "a home that is silent is not one to call"
     );
     // From elsewhere, or to the visitor's own address, there is no way in.
     other.send_to(b"x", outer).unwrap();
-    place.world.route("net", "10.77.0.0/24", "203.0.113.1").unwrap();
+    testbed.world.route("net", "10.77.0.0/24", "203.0.113.1").unwrap();
     silent.send_to(b"x", "10.77.0.2:5001").unwrap();
-    place.wait_for_drops(
+    testbed.wait_for_drops(
         &firewall,
         &[("household4", 2), ("to_router", 1), ("between_visitors", 0), ("closed", 1)],
     );
@@ -104,83 +105,83 @@ fn an_allowance_leads_to_homes_only() {
     while client.recv(&mut buffer).unwrap_or_default() != 6 {}
     assert_eq!(&buffer[..6], b"answer");
     let flow = Flow { visitor: SocketAddrV4::new(W1, 5_000), home: home() };
-    assert_eq!(place.on("ap", || firewall.flows()).unwrap(), BTreeSet::from([flow]));
+    assert_eq!(testbed.on("ap", || firewall.flows()).unwrap(), BTreeSet::from([flow]));
     for socket in household.iter().chain(&router) {
         socket.set_nonblocking(true).unwrap();
         assert!(socket.recv(&mut buffer).is_err(), "somebody came to {socket:?}");
     }
     assert!(client.send_to(b"x", "203.0.113.2:51821").is_ok());
-    place.wait_for_drops(&firewall, &[("not_granted", 1)]);
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.wait_for_drops(&firewall, &[("not_granted", 1)]);
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn allowances_of_a_home_and_of_an_hour_hold_for_all_together() {
     let name = "tunnels::allowances_of_a_home_and_of_an_hour_hold_for_all_together";
-    let Some(place) = Place::inside(name, true) else { return };
+    let Some(testbed) = Testbed::inside(name, true) else { return };
     let limits = Tunnels { per_home_bytes: 40_000, per_hour_bytes: 100_000, ..Tunnels::default() };
-    let firewall = up(&place, limits);
+    let firewall = up(&testbed, limits);
     for number in 1..=4 {
-        place.world.address("net", "lo", &format!("192.0.2.{number}/32")).unwrap();
+        testbed.world.address("net", "lo", &format!("192.0.2.{number}/32")).unwrap();
     }
     let _servers: Vec<_> =
-        (1..=4).map(|number| place.echo("net", &format!("192.0.2.{number}:51820"))).collect();
+        (1..=4).map(|number| testbed.echo("net", &format!("192.0.2.{number}:51820"))).collect();
     let to = |number| SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, number), TUNNEL);
     // One station with many addresses, and one home: its allowance is shared.
     let mut passed = 0;
     for number in 100..120 {
-        place.world.address("w1", "eth0", &format!("10.77.0.{number}/24")).unwrap();
-        passed += echoed(&place.udp("w1", &format!("10.77.0.{number}:5000")), to(1), 5);
+        testbed.world.address("w1", "eth0", &format!("10.77.0.{number}/24")).unwrap();
+        passed += echoed(&testbed.udp("w1", &format!("10.77.0.{number}:5000")), to(1), 5);
     }
     assert!((18..=19).contains(&passed), "{passed} datagrams went to one home and back");
-    assert!(used(&place, &firewall) <= 40_000);
+    assert!(used(&testbed, &firewall) <= 40_000);
     // Many made-up homes that nobody answers for: all together have the hour's.
-    let client = place.udp("w2", "10.77.0.3:5000");
+    let client = testbed.udp("w2", "10.77.0.3:5000");
     for number in 2..=4 {
         echoed(&client, to(number), 1_000);
     }
-    let all = used(&place, &firewall);
+    let all = used(&testbed, &firewall);
     assert!((100_000 - 2 * PACKET..=100_000).contains(&all), "{all}");
-    assert_eq!(echoed(&place.udp("w2", "10.77.0.3:5001"), to(4), 1), 0, "nothing is left of this hour");
-    place.on("ap", || firewall.down()).unwrap();
+    assert_eq!(echoed(&testbed.udp("w2", "10.77.0.3:5001"), to(4), 1), 0, "nothing is left of this hour");
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn a_stations_many_ports_are_few_flows() {
-    let Some(place) = Place::inside("tunnels::a_stations_many_ports_are_few_flows", true) else { return };
-    let firewall = up(&place, Tunnels::default());
-    let _server = place.echo("net", "203.0.113.2:51820");
+    let Some(testbed) = Testbed::inside("tunnels::a_stations_many_ports_are_few_flows", true) else { return };
+    let firewall = up(&testbed, Tunnels::default());
+    let _server = testbed.echo("net", "203.0.113.2:51820");
     let clients: Vec<_> =
-        (0..12).map(|port| place.udp("w1", &format!("10.77.0.2:{}", 6_000 + port))).collect();
+        (0..12).map(|port| testbed.udp("w1", &format!("10.77.0.2:{}", 6_000 + port))).collect();
     let passed: u64 = clients.iter().map(|client| echoed(client, home(), 1)).sum();
     assert_eq!(passed, 8);
-    assert_eq!(place.on("ap", || firewall.flows()).unwrap().len(), 8);
-    assert_eq!(place.drops(&firewall)["flood"], 4);
-    place.on("ap", || firewall.down()).unwrap();
+    assert_eq!(testbed.on("ap", || firewall.flows()).unwrap().len(), 8);
+    assert_eq!(testbed.drops(&firewall)["flood"], 4);
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte() {
     let name = "tunnels::a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte";
-    let Some(place) = Place::inside(name, true) else { return };
-    place.world.address("net", "lo", "192.0.2.1/32").unwrap();
-    let mut firewall = up(&place, Tunnels::default());
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    testbed.world.address("net", "lo", "192.0.2.1/32").unwrap();
+    let mut firewall = up(&testbed, Tunnels::default());
     let _servers =
-        ["203.0.113.2:51820", "192.0.2.1:51820", "203.0.113.2:7000"].map(|at| place.echo("net", at));
-    let client = place.udp("w1", "10.77.0.2:5000");
-    place.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
-    let taken = place.on("ap", || firewall.grant_tunnel(mac(2), W1, HOME, Class::Middle));
+        ["203.0.113.2:51820", "192.0.2.1:51820", "203.0.113.2:7000"].map(|at| testbed.echo("net", at));
+    let client = testbed.udp("w1", "10.77.0.2:5000");
+    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
+    let taken = testbed.on("ap", || firewall.grant_tunnel(mac(2), W1, HOME, Class::Middle));
     assert_eq!(taken, Err(FirewallError::AddressTaken { address: W1, holder: mac(1), got: mac(2) }));
-    let taken = place.on("ap", || firewall.grant(mac(2), W1, Class::Middle));
+    let taken = testbed.on("ap", || firewall.grant(mac(2), W1, Class::Middle));
     assert_eq!(taken, Err(FirewallError::AddressTaken { address: W1, holder: mac(1), got: mac(2) }));
     // More than any allowance, from any port; and none of it is taken from one.
     assert_eq!(echoed(&client, home(), 700), 700);
-    assert_eq!(echoed(&place.udp("w1", "10.77.0.2:5001"), home(), 700), 700);
-    assert_eq!(used(&place, &firewall), 0);
+    assert_eq!(echoed(&testbed.udp("w1", "10.77.0.2:5001"), home(), 700), 700);
+    assert_eq!(used(&testbed, &firewall), 0);
     let counted = Traffic { up: 1_400 * PACKET, down: 1_400 * PACKET };
-    let traffic = place.on("ap", || firewall.tunnel_traffic()).unwrap();
+    let traffic = testbed.on("ap", || firewall.tunnel_traffic()).unwrap();
     assert_eq!(traffic.into_iter().collect::<Vec<_>>(), [((mac(1), W1, HOME), counted)]);
-    assert_eq!(place.classes("visitors")["4752:100"].bytes, 1_400 * (PACKET + 14), "in a queue of its own");
+    assert_eq!(testbed.classes("visitors")["4752:100"].bytes, 1_400 * (PACKET + 14), "in a queue of its own");
     // Another home has the allowance, another port nothing.
     assert!((62..=63).contains(&echoed(
         &client,
@@ -190,43 +191,43 @@ fn a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte() {
     assert_eq!(echoed(&client, SocketAddrV4::new(HOME, 7_000), 1), 0);
 
     // A grant for everything goes first, and goes by itself.
-    place.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
     assert_eq!(echoed(&client, home(), 10), 10);
-    let last = place.on("ap", || firewall.close(mac(1), W1)).unwrap();
+    let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     assert_eq!(last, Traffic { up: 10 * PACKET, down: 10 * PACKET });
     assert_eq!(echoed(&client, home(), 1), 1, "the tunnel's grant is still there");
-    let last = place.on("ap", || firewall.close_tunnel(mac(1), W1, HOME)).unwrap();
+    let last = testbed.on("ap", || firewall.close_tunnel(mac(1), W1, HOME)).unwrap();
     assert_eq!(last, Traffic { up: 1_401 * PACKET, down: 1_401 * PACKET });
     assert_eq!(echoed(&client, home(), 1), 0, "its allowance was spent on the other home");
-    assert!(place.on("ap", || firewall.tunnel_traffic()).unwrap().is_empty());
-    let again = place.on("ap", || firewall.close_tunnel(mac(1), W1, HOME));
+    assert!(testbed.on("ap", || firewall.tunnel_traffic()).unwrap().is_empty());
+    let again = testbed.on("ap", || firewall.close_tunnel(mac(1), W1, HOME));
     assert_eq!(again, Err(FirewallError::NotGranted { address: W1, got: Some(mac(1)) }));
-    place.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
+    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
     // Nobody else may use the address.
-    place.world.address("w2", "eth0", "10.77.0.2/24").unwrap();
-    place.udp("w2", "10.77.0.2:5002").send_to(&[0; 10], home()).unwrap();
-    place.wait_for_drops(&firewall, &[("spoofed", 1)]);
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.world.address("w2", "eth0", "10.77.0.2/24").unwrap();
+    testbed.udp("w2", "10.77.0.2:5002").send_to(&[0; 10], home()).unwrap();
+    testbed.wait_for_drops(&firewall, &[("spoofed", 1)]);
+    testbed.on("ap", || firewall.down()).unwrap();
 }
 
 #[test]
 fn a_home_counts_what_the_access_point_counts() {
-    let Some(place) = Place::inside("tunnels::a_home_counts_what_the_access_point_counts", true) else {
+    let Some(testbed) = Testbed::inside("tunnels::a_home_counts_what_the_access_point_counts", true) else {
         return;
     };
-    let state_file = place.folder.join("tunnels.json");
+    let state_file = testbed.folder.join("tunnels.json");
     let ports = BTreeSet::from([TUNNEL]);
-    let before = place.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
+    let before = testbed.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
     std::mem::forget(before); // A crash; the next one cleans up.
-    let meter = place.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
-    let mut firewall = up(&place, Tunnels::default());
-    place.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
-    let server = place.echo("net", "203.0.113.2:51820");
-    let client = place.udp("w1", "10.77.0.2:5000");
+    let meter = testbed.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
+    let mut firewall = up(&testbed, Tunnels::default());
+    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
+    let server = testbed.echo("net", "203.0.113.2:51820");
+    let client = testbed.udp("w1", "10.77.0.2:5000");
     assert_eq!(echoed(&client, home(), 1), 1);
     let peer = server.senders()[0];
     let counted = |peer: std::net::SocketAddr| {
-        let counts = place.on("net", || meter.read()).unwrap();
+        let counts = testbed.on("net", || meter.read()).unwrap();
         counts
             .into_iter()
             .find(|(known, _)| std::net::SocketAddr::from(*known) == peer)
@@ -235,19 +236,19 @@ fn a_home_counts_what_the_access_point_counts() {
     // The first packet comes from somebody who was not answered yet.
     eventually(Some(PACKET), || counted(peer));
     assert_eq!(echoed(&client, home(), 200), 200);
-    let traffic = place.on("ap", || firewall.tunnel_traffic()).unwrap();
+    let traffic = testbed.on("ap", || firewall.tunnel_traffic()).unwrap();
     let there = traffic[&(mac(1), W1, HOME)];
     eventually(Some(there.up + there.down - PACKET), || counted(peer));
     // Who is not answered is not counted, however much it sends.
     drop(server);
-    let silent = place.udp("net", "203.0.113.2:51820");
-    let stranger = place.udp("ap", "203.0.113.1:6000");
+    let silent = testbed.udp("net", "203.0.113.2:51820");
+    let stranger = testbed.udp("ap", "203.0.113.1:6000");
     for _ in 0..10 {
         stranger.send_to(&[0; 1_000], home()).unwrap();
     }
     (0..10).for_each(|_| assert_eq!(silent.recv(&mut [0; 2_000]).unwrap(), 1_000));
     assert_eq!(counted("203.0.113.1:6000".parse().unwrap()), None);
-    place.on("net", || meter.down()).unwrap();
-    assert_eq!(place.world.run("net", "nft", &["list", "ruleset"]).unwrap(), "");
-    place.on("ap", || firewall.down()).unwrap();
+    testbed.on("net", || meter.down()).unwrap();
+    assert_eq!(testbed.world.run("net", "nft", &["list", "ruleset"]).unwrap(), "");
+    testbed.on("ap", || firewall.down()).unwrap();
 }

@@ -19,17 +19,17 @@ use guestright_firewall::{
 };
 
 use guestright_netns::testing::until;
-use place::{MARK, Place, V, passage, surroundings};
+use place::{MARK, Testbed, V, passage, surroundings};
 
 #[test]
 fn nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point() {
-    let Some(place) = Place::inside("nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point")
+    let Some(testbed) = Testbed::inside("nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point")
     else {
         return;
     };
-    let switch = place.close();
-    place.on("w", || switch.open_tunnel()).unwrap();
-    place.listen_at_the_access_point();
+    let switch = testbed.close();
+    testbed.on("w", || switch.open_tunnel()).unwrap();
+    testbed.listen_at_the_access_point();
     let sent = [
         // (who, to whom, from the interface to the access point?, mark)
         ("datagrams", "192.0.2.1:9", true, None),
@@ -46,12 +46,12 @@ fn nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point() {
         ("ipv6", "[ff02::fb%wlan0]:5353", true, None),
     ];
     for (kind, to, bound, mark) in sent {
-        let before = place.held(&switch, kind);
-        let error = place.send("w", to, bound, mark).unwrap_err();
+        let before = testbed.held(&switch, kind);
+        let error = testbed.send("w", to, bound, mark).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{to}: {error}");
-        assert!(place.held(&switch, kind) > before, "{to} was held back as {kind}");
+        assert!(testbed.held(&switch, kind) > before, "{to} was held back as {kind}");
     }
-    let error = place.send("w", "[2001:db8::1]:9", false, None).unwrap_err();
+    let error = testbed.send("w", "[2001:db8::1]:9", false, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::HostUnreachable, "IPv6 has no way at all: {error}");
     for (kind, program) in [
         ("ping", "ping -n -c 1 -W 1 10.77.0.1"),
@@ -60,55 +60,55 @@ fn nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point() {
         ("connections", "curl -s --max-time 1 --interface wlan0 http://192.0.2.1/"),
         ("ipv6", "ping -6 -n -c 1 -W 1 fd00:77::1"),
     ] {
-        let before = place.held(&switch, kind);
-        let run = place.world.run("w", "sh", &["-c", program]);
+        let before = testbed.held(&switch, kind);
+        let run = testbed.world.run("w", "sh", &["-c", program]);
         assert!(run.is_err(), "{program}: {run:?}");
-        assert!(place.held(&switch, kind) > before, "{program} was held back as {kind}");
+        assert!(testbed.held(&switch, kind) > before, "{program} was held back as {kind}");
     }
-    assert_eq!(place.heard(), 0, "the access point has heard nothing yet: {}", place.judge());
+    assert_eq!(testbed.received_packets(), 0, "the access point has heard nothing yet: {}", testbed.judge());
 
     // The other way, nobody is let in.
-    let before = place.held(&switch, "incoming");
-    let inside = place.udp("w", "0.0.0.0:9999");
-    place.send("v", "10.77.0.2:9999", false, None).unwrap();
-    place.until_held(&switch, "incoming", before + 1);
+    let before = testbed.held(&switch, "incoming");
+    let inside = testbed.udp("w", "0.0.0.0:9999");
+    testbed.send("v", "10.77.0.2:9999", false, None).unwrap();
+    testbed.until_held(&switch, "incoming", before + 1);
     inside.set_nonblocking(true).unwrap();
     assert_eq!(inside.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
 
     // What has to pass does, there and back.
-    place.exchange(("w", None), ("v", "10.77.0.1:7273"), "10.77.0.2");
-    place.exchange(("w", Some(MARK)), ("net", "203.0.113.5:51820"), "10.77.0.2");
-    assert_eq!(place.heard(), 2, "and it has heard these: {}", place.judge());
-    place.exchange(("w", None), ("h", "192.0.2.1:9"), "10.99.0.2");
-    assert_eq!(place.heard(), 2, "what goes home goes elsewhere");
-    place.on("w", || switch.open()).unwrap();
+    testbed.exchange(("w", None), ("v", "10.77.0.1:7273"), "10.77.0.2");
+    testbed.exchange(("w", Some(MARK)), ("net", "203.0.113.5:51820"), "10.77.0.2");
+    assert_eq!(testbed.received_packets(), 2, "and it has heard these: {}", testbed.judge());
+    testbed.exchange(("w", None), ("h", "192.0.2.1:9"), "10.99.0.2");
+    assert_eq!(testbed.received_packets(), 2, "what goes home goes elsewhere");
+    testbed.on("w", || switch.open()).unwrap();
 }
 
 #[test]
 fn names_are_asked_for_at_home_whoever_is_asked() {
-    let Some(place) = Place::inside("names_are_asked_for_at_home_whoever_is_asked") else {
+    let Some(testbed) = Testbed::inside("names_are_asked_for_at_home_whoever_is_asked") else {
         return;
     };
     // Connection tracking is on already, and a resolver on this computer has a conversation with the access point's.
-    place.nft(
+    testbed.nft(
         "w",
         "table inet own {\nchain c {\ntype filter hook output priority 0; ct state new accept; }\n}\n",
     );
-    let theirs = place.udp("v", "10.77.0.1:53");
-    let stub = place.udp("w", "0.0.0.0:0");
+    let theirs = testbed.udp("v", "10.77.0.1:53");
+    let stub = testbed.udp("w", "0.0.0.0:0");
     stub.connect("10.77.0.1:53").unwrap();
     stub.send(b"before").unwrap();
     let (_, from) = theirs.recv_from(&mut [0; 20]).unwrap();
     theirs.send_to(b"answer", from).unwrap();
     stub.recv(&mut [0; 20]).unwrap();
 
-    let switch = place.close();
-    place.on("w", || switch.open_tunnel()).unwrap();
-    place.listen_at_the_access_point();
-    let home = place.udp("h", "10.99.0.1:53");
+    let switch = testbed.close();
+    testbed.on("w", || switch.open_tunnel()).unwrap();
+    testbed.listen_at_the_access_point();
+    let home = testbed.udp("h", "10.99.0.1:53");
     let mut buffer = [0; 20];
     for resolver in ["10.77.0.1:53", "192.0.2.53:53", "10.77.0.7:53"] {
-        let client = place.udp("w", "0.0.0.0:0");
+        let client = testbed.udp("w", "0.0.0.0:0");
         client.connect(resolver).unwrap();
         client.send(b"question").unwrap();
         let (length, from) = home.recv_from(&mut buffer).unwrap();
@@ -122,25 +122,25 @@ fn names_are_asked_for_at_home_whoever_is_asked() {
     home.send_to(b"answer", from).unwrap();
     assert_eq!(stub.recv(&mut buffer).unwrap(), 6);
     // Whoever asks a resolver on this computer gets to it.
-    let local = place.udp("w", "127.0.0.53:53");
-    let client = place.udp("w", "0.0.0.0:0");
+    let local = testbed.udp("w", "127.0.0.53:53");
+    let client = testbed.udp("w", "0.0.0.0:0");
     client.send_to(b"local", "127.0.0.53:53").unwrap();
     assert_eq!(local.recv(&mut buffer).unwrap(), 5);
-    assert_eq!(place.heard(), 0, "the access point has heard nothing: {}", place.judge());
-    place.on("w", || switch.open()).unwrap();
+    assert_eq!(testbed.received_packets(), 0, "the access point has heard nothing: {}", testbed.judge());
+    testbed.on("w", || switch.open()).unwrap();
 }
 
 #[test]
 fn a_killed_run_leaves_the_switch_closed_and_the_next_takes_over_without_a_gap() {
     let test = "a_killed_run_leaves_the_switch_closed_and_the_next_takes_over_without_a_gap";
-    let Some(place) = Place::inside(test) else { return };
-    let condition = place.condition();
-    std::mem::forget(place.close()); // As kill -9 does.
-    place.listen_at_the_access_point();
-    let chatty = place.socket("w", true, None, false);
+    let Some(testbed) = Testbed::inside(test) else { return };
+    let condition = testbed.condition();
+    std::mem::forget(testbed.close()); // As kill -9 does.
+    testbed.listen_at_the_access_point();
+    let chatty = testbed.socket("w", true, None, false);
     let error = chatty.send_to(b"x", &"192.0.2.1:9".parse::<SocketAddr>().unwrap().into()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-    let error = place.send("w", "192.0.2.1:9", false, None).unwrap_err();
+    let error = testbed.send("w", "192.0.2.1:9", false, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::HostUnreachable, "{error}");
 
     let done = AtomicBool::new(false);
@@ -155,62 +155,63 @@ fn a_killed_run_leaves_the_switch_closed_and_the_next_takes_over_without_a_gap()
             (sent, passed)
         });
         for _ in 0..20 {
-            std::mem::forget(place.close());
+            std::mem::forget(testbed.close());
         }
-        let mut switch = place.close();
+        let mut switch = testbed.close();
         let other = Surroundings { access_point: Ipv4Addr::new(10, 77, 0, 3), ..surroundings() };
         for _ in 0..20 {
-            place.on("w", || switch.move_to(other.clone())).unwrap();
-            place.on("w", || switch.move_to(surroundings())).unwrap();
+            testbed.on("w", || switch.move_to(other.clone())).unwrap();
+            testbed.on("w", || switch.move_to(surroundings())).unwrap();
         }
-        assert!(place.held(&switch, "datagrams") > 0, "what was held back before is not forgotten");
+        assert!(testbed.held(&switch, "datagrams") > 0, "what was held back before is not forgotten");
         done.store(true, Ordering::Relaxed);
         let (sent, passed) = sending.join().unwrap();
         assert!(sent > 1_000, "{sent}");
-        assert_eq!((passed, place.heard()), (0, 0), "of {sent}: {}", place.judge());
+        assert_eq!((passed, testbed.received_packets()), (0, 0), "of {sent}: {}", testbed.judge());
         std::mem::forget(switch);
     });
-    place.on("w", || clean_up(&place.state_file())).unwrap();
-    assert_eq!(place.condition(), condition, "everything is as it was before");
-    assert!(!place.state_file().exists());
+    testbed.on("w", || clean_up(&testbed.state_file())).unwrap();
+    assert_eq!(testbed.condition(), condition, "everything is as it was before");
+    assert!(!testbed.state_file().exists());
 }
 
 #[test]
 fn opening_puts_everything_back_as_it_was() {
-    let Some(place) = Place::inside("opening_puts_everything_back_as_it_was") else { return };
-    place
+    let Some(testbed) = Testbed::inside("opening_puts_everything_back_as_it_was") else { return };
+    testbed
         .world
         .run("w", "ip", &["rule", "add", "preference", "100", "from", "10.1.2.3", "table", "77"])
         .unwrap();
-    let condition = place.condition();
-    let switch = place.close();
-    place.on("w", || switch.open_tunnel()).unwrap();
-    assert_ne!(place.condition(), condition);
-    place.on("w", || switch.open()).unwrap();
-    assert_eq!(place.condition(), condition);
+    let condition = testbed.condition();
+    let switch = testbed.close();
+    testbed.on("w", || switch.open_tunnel()).unwrap();
+    assert_ne!(testbed.condition(), condition);
+    testbed.on("w", || switch.open()).unwrap();
+    assert_eq!(testbed.condition(), condition);
 
     // A table that is somebody else's is left alone.
-    place.nft("w", "table inet guestright_guard { }");
-    let theirs = place.condition();
-    let refused = place.on("w", || KillSwitch::close(passage(), surroundings(), &place.state_file()));
+    testbed.nft("w", "table inet guestright_guard { }");
+    let theirs = testbed.condition();
+    let refused = testbed.on("w", || KillSwitch::close(passage(), surroundings(), &testbed.state_file()));
     assert!(matches!(refused, Err(FirewallError::TableTaken { .. })), "{refused:?}");
     let nowhere = Surroundings { interface: "wlan9".to_owned(), ..surroundings() };
-    let refused = place.on("w", || KillSwitch::close(passage(), nowhere, &place.state_file()));
+    let refused = testbed.on("w", || KillSwitch::close(passage(), nowhere, &testbed.state_file()));
     assert_eq!(refused.unwrap_err(), FirewallError::NoInterface { name: "wlan9".to_owned() });
-    assert_eq!(place.condition(), theirs);
+    assert_eq!(testbed.condition(), theirs);
 }
 
 #[test]
 fn a_strict_reverse_path_filter_lets_the_tunnel_be() {
-    let Some(place) = Place::inside("a_strict_reverse_path_filter_lets_the_tunnel_be") else { return };
-    place.world.sysctl("w", "net.ipv4.conf.all.rp_filter", "1").unwrap();
+    let Some(testbed) = Testbed::inside("a_strict_reverse_path_filter_lets_the_tunnel_be") else { return };
+    testbed.world.sysctl("w", "net.ipv4.conf.all.rp_filter", "1").unwrap();
     let passage = Passage { resolver: Some(Ipv4Addr::new(10, 99, 0, 1)), ..passage() };
-    let switch = place.on("w", || KillSwitch::close(passage, surroundings(), &place.state_file())).unwrap();
-    place.on("w", || switch.open_tunnel()).unwrap();
-    place.exchange(("w", Some(MARK)), ("net", "203.0.113.5:51820"), "10.77.0.2");
-    place.exchange(("w", None), ("h", "192.0.2.1:9"), "10.99.0.2");
-    let home = place.udp("h", "10.99.0.1:53");
-    let client = place.udp("w", "0.0.0.0:0");
+    let switch =
+        testbed.on("w", || KillSwitch::close(passage, surroundings(), &testbed.state_file())).unwrap();
+    testbed.on("w", || switch.open_tunnel()).unwrap();
+    testbed.exchange(("w", Some(MARK)), ("net", "203.0.113.5:51820"), "10.77.0.2");
+    testbed.exchange(("w", None), ("h", "192.0.2.1:9"), "10.99.0.2");
+    let home = testbed.udp("h", "10.99.0.1:53");
+    let client = testbed.udp("w", "0.0.0.0:0");
     client.connect("10.77.0.1:53").unwrap();
     client.send(b"question").unwrap();
     let (_, from) = home.recv_from(&mut [0; 20]).unwrap();
@@ -220,7 +221,7 @@ fn a_strict_reverse_path_filter_lets_the_tunnel_be() {
 
 #[test]
 fn datagrams_cut_from_super_frames_are_counted_as_they_fly() {
-    let Some(place) = Place::inside("datagrams_cut_from_super_frames_are_counted_as_they_fly") else {
+    let Some(testbed) = Testbed::inside("datagrams_cut_from_super_frames_are_counted_as_they_fly") else {
         return;
     };
     // The kernel's UDP_SEGMENT (udp(7)), and what a link without offload makes of it.
@@ -230,33 +231,33 @@ s.setsockopt(socket.IPPROTO_UDP, 103, int(sys.argv[1]))
 for _ in range(int(sys.argv[2])):
     s.sendto(bytes(int(sys.argv[1]) * 20), ('203.0.113.5', 51820))
 ";
-    let meter = place.on("w", || VisitorMeter::up("wlan0", V, &place.folder.join("meter.json"))).unwrap();
-    place.listen_at_the_access_point();
+    let meter = testbed.on("w", || VisitorMeter::up("wlan0", V, &testbed.folder.join("meter.json"))).unwrap();
+    testbed.listen_at_the_access_point();
     for (size, count) in [(1_400, 50), (100, 50)] {
-        let before = place.on("w", || meter.read()).unwrap();
-        let there = place.heard_bytes();
+        let before = testbed.on("w", || meter.read()).unwrap();
+        let there = testbed.received_bytes();
         let (size_text, count_text) = (size.to_string(), count.to_string());
-        place.world.run("w", "python3", &["-c", SEND, &size_text, &count_text]).unwrap();
+        testbed.world.run("w", "python3", &["-c", SEND, &size_text, &count_text]).unwrap();
         let wanted = count * 20 * (size + 28);
-        until("the access point to have heard all", || place.heard_bytes() - there >= wanted);
-        let after = place.on("w", || meter.read()).unwrap();
-        assert_eq!(place.heard_bytes() - there, wanted, "the access point counts datagrams");
+        until("the access point to have heard all", || testbed.received_bytes() - there >= wanted);
+        let after = testbed.on("w", || meter.read()).unwrap();
+        assert_eq!(testbed.received_bytes() - there, wanted, "the access point counts datagrams");
         let counted = after.up - before.up;
         // A question and an answer of ARP may be among the frames.
         assert!((wanted..=wanted + 4 * 28).contains(&counted), "{counted}, not {wanted}");
     }
-    place.on("w", || meter.down()).unwrap();
+    testbed.on("w", || meter.down()).unwrap();
 }
 
 #[test]
 fn whatever_may_mean_another_access_point_is_told_at_once() {
-    let Some(place) = Place::inside("whatever_may_mean_another_access_point_is_told_at_once") else {
+    let Some(testbed) = Testbed::inside("whatever_may_mean_another_access_point_is_told_at_once") else {
         return;
     };
-    let told = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&told);
-    let tell = move || _ = count.fetch_add(1, Ordering::SeqCst);
-    let changes = place.on("w", || Changes::watch(tell)).unwrap();
+    let notifications = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&notifications);
+    let on_change = move || _ = count.fetch_add(1, Ordering::SeqCst);
+    let changes = testbed.on("w", || Changes::watch(on_change)).unwrap();
     for command in [
         "link set wlan0 down",
         "link set wlan0 up",
@@ -266,18 +267,18 @@ fn whatever_may_mean_another_access_point_is_told_at_once() {
         "neighbour replace 10.78.0.1 lladdr 02:00:5e:10:00:98 dev wlan0",
         "route delete default",
     ] {
-        let before = told.load(Ordering::SeqCst);
-        place.world.run("w", "ip", &command.split(' ').collect::<Vec<_>>()).unwrap();
-        until(command, || told.load(Ordering::SeqCst) > before);
+        let before = notifications.load(Ordering::SeqCst);
+        testbed.world.run("w", "ip", &command.split(' ').collect::<Vec<_>>()).unwrap();
+        until(command, || notifications.load(Ordering::SeqCst) > before);
     }
     // Far more at once than the kernel keeps for us is still news, and not an error.
-    let before = told.load(Ordering::SeqCst);
+    let before = notifications.load(Ordering::SeqCst);
     let many = "for n in $(seq 1 250); do for m in 1 2 3 4; do echo address add 10.78.$m.$n/32 dev wlan0; done; done \
                 | ip -batch -";
-    place.world.run("w", "sh", &["-c", many]).unwrap();
-    until("word of many changes", || told.load(Ordering::SeqCst) > before);
+    testbed.world.run("w", "sh", &["-c", many]).unwrap();
+    until("word of many changes", || notifications.load(Ordering::SeqCst) > before);
     drop(changes);
-    let after = told.load(Ordering::SeqCst);
-    place.world.run("w", "ip", &["link", "set", "wlan0", "down"]).unwrap();
-    assert_eq!(told.load(Ordering::SeqCst), after, "nothing is told after the end");
+    let after = notifications.load(Ordering::SeqCst);
+    testbed.world.run("w", "ip", &["link", "set", "wlan0", "down"]).unwrap();
+    assert_eq!(notifications.load(Ordering::SeqCst), after, "nothing is told after the end");
 }

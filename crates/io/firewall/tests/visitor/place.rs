@@ -29,12 +29,12 @@ pub(crate) fn surroundings() -> Surroundings {
 }
 
 /// A visitor, an access point, an Internet, and a home at the other end of a cable that stands for a tunnel.
-pub(crate) struct Place {
+pub(crate) struct Testbed {
     pub(crate) world: World,
     pub(crate) folder: PathBuf,
 }
 
-impl Place {
+impl Testbed {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     pub(crate) fn inside(test: &str) -> Option<Self> {
         testing::inside(test).then(Self::build)
@@ -187,12 +187,12 @@ impl Place {
     }
 
     /// Packets that the access point heard from the visitor.
-    pub(crate) fn heard(&self) -> u64 {
+    pub(crate) fn received_packets(&self) -> u64 {
         self.count("heard", "packets")
     }
 
     /// Bytes of UDP that the access point heard from the visitor, headers included.
-    pub(crate) fn heard_bytes(&self) -> u64 {
+    pub(crate) fn received_bytes(&self) -> u64 {
         self.count("datagrams", "bytes")
     }
 

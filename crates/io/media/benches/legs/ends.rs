@@ -82,7 +82,7 @@ impl Ends {
             let due = talk.started
                 + FRAME * u32::try_from(step).expect("steps") / u32::try_from(MOMENTS).expect("40");
             while Instant::now() < due {
-                if !talk.take(0, &mut far_in, &self.far) & !talk.take(1, &mut near_in, &self.near) {
+                if !talk.receive(0, &mut far_in, &self.far) & !talk.receive(1, &mut near_in, &self.near) {
                     std::hint::spin_loop();
                 }
             }
@@ -93,13 +93,13 @@ impl Ends {
             #[expect(unsafe_code, reason = "the kernel reads many datagrams where they lie")]
             let taken = unsafe { near_out.send(&self.near) + far_out.send(&self.far) };
             not_sent += wanted - taken;
-            talk.take(0, &mut far_in, &self.far);
-            talk.take(1, &mut near_in, &self.near);
+            talk.receive(0, &mut far_in, &self.far);
+            talk.receive(1, &mut near_in, &self.near);
         }
         let end = Instant::now() + Duration::from_millis(300);
         while Instant::now() < end {
-            talk.take(0, &mut far_in, &self.far);
-            talk.take(1, &mut near_in, &self.near);
+            talk.receive(0, &mut far_in, &self.far);
+            talk.receive(1, &mut near_in, &self.near);
         }
         late.sort_unstable_by(f64::total_cmp);
         Outcome {
@@ -194,7 +194,7 @@ impl Talk {
     }
 
     /// Takes what has come in one direction; whether there was anything.
-    fn take(&mut self, direction: usize, incoming: &mut Incoming, socket: &UdpSocket) -> bool {
+    fn receive(&mut self, direction: usize, incoming: &mut Incoming, socket: &UdpSocket) -> bool {
         let mut any = false;
         let now = self.now_us();
         for datagram in incoming.receive(socket) {
@@ -227,10 +227,10 @@ impl Talk {
         for (direction, seen) in self.seen.iter().enumerate() {
             for datagram in seen {
                 let (frame, index) = read(datagram, direction).expect("it was read before");
-                let said = packet(direction, index, frame);
+                let expected = packet(direction, index, frame);
                 let right = match (&mut open[index], direction) {
-                    (Some(context), 0) => context.rtp(datagram, &mut out).is_ok() && out == said,
-                    _ => *datagram == said,
+                    (Some(context), 0) => context.rtp(datagram, &mut out).is_ok() && out == expected,
+                    _ => *datagram == expected,
                 };
                 wrong += usize::from(!right);
             }

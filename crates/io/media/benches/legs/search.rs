@@ -4,7 +4,7 @@ use crate::ends::{Ends, Leg, Outcome};
 use crate::kinds::Kind;
 use crate::peer::Peer;
 use crate::score::{Score, Track, float, score};
-use guestright_media::{Media, MediaCall, Place, Settings, Wanted};
+use guestright_media::{Media, MediaCall, PortSpec, Settings, Wanted};
 use guestright_relay::{Protection, Side, SideSettings, Sources, SrtpKeys};
 use guestright_units::Seed;
 use guestright_voice::srtp::MasterKey;
@@ -65,14 +65,14 @@ pub(crate) fn run(kind: Kind, plan: &Plan) -> Vec<u32> {
 }
 
 fn search(kind: Kind, seconds: u32) -> u32 {
-    let (mut good, mut bad, mut told) = (0, None, true);
+    let (mut good, mut bad, mut conclusive) = (0, None, true);
     let mut legs = 500;
     while legs <= LEGS_MAX && bad.is_none_or(|bad| bad - good > good / 20) {
         let outcome = attempt(kind, legs, seconds);
         if outcome == Some(true) {
             good = legs;
         } else {
-            (bad, told) = (Some(legs), outcome.is_some());
+            (bad, conclusive) = (Some(legs), outcome.is_some());
         }
         if good == LEGS_MAX || bad.is_some_and(|bad| bad <= 16) {
             break;
@@ -81,7 +81,7 @@ fn search(kind: Kind, seconds: u32) -> u32 {
     }
     println!(
         "  -> {good}{}",
-        if told { "" } else { " or more: the ends, and not the relay, were too slow beyond" }
+        if conclusive { "" } else { " or more: the ends, and not the relay, were too slow beyond" }
     );
     good
 }
@@ -159,7 +159,7 @@ impl Relay {
         let settings =
             Settings { port_first: 10_000, port_last: 29_999, calls_max: 10_000, ..Settings::default() };
         let media = Media::start(settings, Seed::from_number(7), |_, _| {}).expect("media start");
-        let place = Place { address: IpAddr::V4(Ipv4Addr::LOCALHOST), pair: false };
+        let spec = PortSpec { address: IpAddr::V4(Ipv4Addr::LOCALHOST), pair: false };
         let side = |media: SocketAddr, protection| SideSettings {
             media: Some(media),
             mux: true,
@@ -177,7 +177,7 @@ impl Relay {
                 None => (Protection::Opaque, Protection::Opaque),
             };
             let wanted =
-                Wanted { place_a: place, place_b: place, a: side(ends.near(), a), b: side(ends.far(), b) };
+                Wanted { ports_a: spec, ports_b: spec, a: side(ends.near(), a), b: side(ends.far(), b) };
             let call = media.open(wanted).expect("a call's ports");
             let port = |side| match call.ports(side).media {
                 SocketAddr::V4(v4) => v4,

@@ -185,14 +185,14 @@ impl Machine {
         };
         if let Some(follows) = self.follows.take() {
             if !line.starts_with(['+', '^']) && from_hex(&line).is_ok() {
-                return self.take_pdu(follows, &line);
+                return self.handle_pdu(follows, &line);
             }
             // Something came between: a report with its text on its own line, or the end.
             if self.is_unsolicited(&line) {
                 self.follows = Some(follows);
             }
         }
-        if self.take_unsolicited(&line) {
+        if self.handle_unsolicited(&line) {
             return;
         }
         if line == "OK" {
@@ -201,7 +201,7 @@ impl Machine {
         if line == "ERROR" || line.starts_with("+CMS ERROR") || line.starts_with("+CME ERROR") {
             return self.ended(Err(line), now);
         }
-        self.take_answer(&line);
+        self.handle_answer(&line);
     }
 
     fn is_unsolicited(&self, line: &str) -> bool {
@@ -209,7 +209,7 @@ impl Machine {
     }
 
     /// Lines that come by themselves (TS 27.005 section 3.4.1), in the middle of anything.
-    fn take_unsolicited(&mut self, line: &str) -> bool {
+    fn handle_unsolicited(&mut self, line: &str) -> bool {
         if let Some(rest) = line.strip_prefix("+CMTI:") {
             let index = rest.rsplit(',').next().and_then(|index| index.trim().parse().ok());
             if let Some(index) = index {
@@ -229,7 +229,7 @@ impl Machine {
     }
 
     /// Lines that belong to the command under way.
-    fn take_answer(&mut self, line: &str) {
+    fn handle_answer(&mut self, line: &str) {
         let Some((command, _)) = &self.current else { return };
         if let Some(rest) = line.strip_prefix("+CSQ:") {
             let strength = rest.split(',').next().and_then(|number| number.trim().parse().ok());
@@ -238,7 +238,7 @@ impl Machine {
             && let Command::AskPin(tries) = *command
         {
             let state = state.trim().to_owned();
-            self.take_pin_state(&state, tries);
+            self.handle_pin_state(&state, tries);
         } else if line.starts_with("+CMGR:") && matches!(command, Command::Read(_)) {
             self.follows = Some(Follows::Stored(None));
         } else if let Some(rest) = line.strip_prefix("+CMGL:")
@@ -251,7 +251,7 @@ impl Machine {
     }
 
     /// TS 27.007 section 8.3.
-    fn take_pin_state(&mut self, state: &str, tries: u32) {
+    fn handle_pin_state(&mut self, state: &str, tries: u32) {
         self.has_read = true;
         match state {
             "READY" => {
@@ -281,7 +281,7 @@ impl Machine {
         self.config.pin.as_deref().is_some_and(|pin| is_pin(pin))
     }
 
-    fn take_pdu(&mut self, follows: Follows, line: &str) {
+    fn handle_pdu(&mut self, follows: Follows, line: &str) {
         let received = match follows {
             Follows::Nothing => None,
             Follows::Direct | Follows::Stored(_) => received(line),

@@ -62,7 +62,7 @@ pub struct Session {
     /// Nothing is sent before, because the gateway has too much to do.
     throttled: Option<Time>,
     throttle: Micros,
-    heard: Time,
+    last_received: Time,
     queues: Queues,
 }
 
@@ -77,7 +77,7 @@ impl Session {
             queue: VecDeque::new(),
             throttled: None,
             throttle: THROTTLE.0,
-            heard: now,
+            last_received: now,
             queues: Queues::default(),
             config,
         };
@@ -224,7 +224,7 @@ impl Session {
 
 impl Machine for Session {
     fn handle_input(&mut self, bytes: &[u8], now: Time) {
-        self.heard = now;
+        self.last_received = now;
         self.frames.push(bytes);
         while self.state != State::Over {
             match self.frames.next() {
@@ -251,7 +251,7 @@ impl Machine for Session {
             let what = if self.state == State::Binding { "the login" } else { "a message or a sign of life" };
             return self.end(SmsLinkError::Silent(what));
         }
-        if self.state == State::Bound && self.heard + self.config.enquire_every <= now {
+        if self.state == State::Bound && self.last_received + self.config.enquire_every <= now {
             let enquired = self.asked.values().any(|(asked, _)| matches!(asked, Asked::Enquire));
             if !enquired {
                 self.ask(Pdu::EnquireLink, Asked::Enquire, now);
@@ -280,7 +280,8 @@ impl Machine for Session {
     fn poll_timeout(&self) -> Option<Time> {
         let asked = self.asked.values().map(|(_, until)| *until);
         let enquired = self.asked.values().any(|(asked, _)| matches!(asked, Asked::Enquire));
-        let alive = (self.state == State::Bound && !enquired).then(|| self.heard + self.config.enquire_every);
+        let alive =
+            (self.state == State::Bound && !enquired).then(|| self.last_received + self.config.enquire_every);
         asked.chain(self.throttled).chain(alive).min()
     }
 }

@@ -3,7 +3,7 @@
 use guestright_directory::sms::{Config, Courier};
 use guestright_directory::{Contact, Record, Statement, TelephoneNumber};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
-use guestright_sms::{Heard, Sms, SmsFinder};
+use guestright_sms::{FinderEvent, Sms, SmsFinder};
 use guestright_units::UnixSeconds;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -59,16 +59,16 @@ impl Member {
         &self,
         sms: Arc<dyn Sms>,
         other: &Member,
-    ) -> (SmsFinder, mpsc::Receiver<Heard>, Record) {
+    ) -> (SmsFinder, mpsc::Receiver<FinderEvent>, Record) {
         use guestright_directory::Finder;
-        let (heard_in, heard) = mpsc::channel(16);
+        let (events_in, events) = mpsc::channel(16);
         let next = AtomicU32::new(7);
         let chance = move || next.fetch_add(0x0101, Ordering::Relaxed);
-        let finder = SmsFinder::start(Courier::new(Config::default()), sms, chance, Some(heard_in));
+        let finder = SmsFinder::start(Courier::new(Config::default()), sms, chance, Some(events_in));
         let record = self.record();
         finder.announce(&record).await.unwrap();
         finder.set_contacts(vec![other.contact()]).await.unwrap();
-        (finder, heard, record)
+        (finder, events, record)
     }
 }
 

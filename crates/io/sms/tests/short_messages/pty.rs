@@ -100,7 +100,7 @@ impl SimulatedModem {
         let runner = std::thread::spawn(move || {
             while let Ok(task) = orders.recv() {
                 match task {
-                    Task::Bytes(bytes) => bytes.into_iter().for_each(|byte| modem.take(byte)),
+                    Task::Bytes(bytes) => bytes.into_iter().for_each(|byte| modem.handle_byte(byte)),
                     Task::Deliver(pdu) => modem.deliver(&pdu),
                     Task::Stop => return,
                 }
@@ -111,7 +111,7 @@ impl SimulatedModem {
     }
 
     /// What it was told, line by line.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn received(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
 }
@@ -136,7 +136,7 @@ impl Modem {
         }
     }
 
-    fn say(&mut self, lines: &[&str]) {
+    fn send(&mut self, lines: &[&str]) {
         for (index, line) in lines.iter().enumerate() {
             if self.manners.noisy && index > 0 {
                 self.write("\r\nRING\r\n");
@@ -148,7 +148,7 @@ impl Modem {
         }
     }
 
-    fn take(&mut self, byte: u8) {
+    fn handle_byte(&mut self, byte: u8) {
         if self.echo {
             let _ = self.line.write_all(&[byte]);
         }
@@ -175,57 +175,57 @@ impl Modem {
         if line.is_empty() {
             return;
         }
-        let Some(command) = line.strip_prefix("AT") else { return self.say(&["ERROR"]) };
+        let Some(command) = line.strip_prefix("AT") else { return self.send(&["ERROR"]) };
         let argument = |name: &str| command.strip_prefix(name).map(str::to_owned);
         if command == "E0" {
             self.echo = self.manners.always_echoes;
-            self.say(&["OK"]);
+            self.send(&["OK"]);
         } else if command == "+CPIN?" {
             let state = if self.unlocked { "+CPIN: READY" } else { "+CPIN: SIM PIN" };
-            self.say(&[state, "OK"]);
+            self.send(&[state, "OK"]);
         } else if let Some(pin) = argument("+CPIN=") {
             self.unlocked = Some(pin.trim_matches('"')) == self.manners.pin;
-            self.say(&[if self.unlocked { "OK" } else { "+CME ERROR: 16" }]);
+            self.send(&[if self.unlocked { "OK" } else { "+CME ERROR: 16" }]);
         } else if command.is_empty() || ["+CMEE=1", "+CMGF=0"].contains(&command) {
-            self.say(&["OK"]);
+            self.send(&["OK"]);
         } else if !self.unlocked {
-            self.say(&["+CMS ERROR: 311"]);
+            self.send(&["+CMS ERROR: 311"]);
         } else if command == "+CSQ" {
-            self.say(&["+CSQ: 21,99", "OK"]);
+            self.send(&["+CSQ: 21,99", "OK"]);
         } else if let Some(mode) = argument("+CNMI=") {
-            self.say(&[if self.manners.old && mode.starts_with('2') { "ERROR" } else { "OK" }]);
+            self.send(&[if self.manners.old && mode.starts_with('2') { "ERROR" } else { "OK" }]);
         } else if command == "+CMGL=4" {
             let lines: Vec<_> =
                 self.memory.iter().map(|(i, pdu)| format!("+CMGL: {i},1,,0\r\n{pdu}")).collect();
             let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             lines.push("OK");
-            self.say(&lines);
+            self.send(&lines);
         } else if let Some(index) = argument("+CMGR=") {
             match self.memory.get(&index.parse().unwrap()).cloned() {
-                Some(pdu) => self.say(&["+CMGR: 0,,30", &pdu, "OK"]),
-                None => self.say(&["+CMS ERROR: 321"]),
+                Some(pdu) => self.send(&["+CMGR: 0,,30", &pdu, "OK"]),
+                None => self.send(&["+CMS ERROR: 321"]),
             }
         } else if let Some(index) = argument("+CMGD=") {
             let known = self.memory.remove(&index.parse().unwrap()).is_some();
-            self.say(&[if known { "OK" } else { "+CMS ERROR: 321" }]);
+            self.send(&[if known { "OK" } else { "+CMS ERROR: 321" }]);
         } else if let Some(length) = argument("+CMGS=") {
             self.text_of = Some(length.parse().unwrap());
             self.write("\r\n> ");
         } else {
-            self.say(&["ERROR"]);
+            self.send(&["ERROR"]);
         }
     }
 
     fn submit(&mut self, length: usize, text: &str) {
         if self.manners.busy > 0 {
             self.manners.busy -= 1;
-            return self.say(&["+CMS ERROR: 42"]);
+            return self.send(&["+CMS ERROR: 42"]);
         }
         let pdu = from_hex(text).unwrap();
-        let Some((0, pdu)) = pdu.split_first() else { return self.say(&["+CMS ERROR: 304"]) };
-        let Ok(submit) = Submit::parse(pdu) else { return self.say(&["+CMS ERROR: 304"]) };
+        let Some((0, pdu)) = pdu.split_first() else { return self.send(&["+CMS ERROR: 304"]) };
+        let Ok(submit) = Submit::parse(pdu) else { return self.send(&["+CMS ERROR: 304"]) };
         let Some(number) = submit.to.number().filter(|_| pdu.len() == length) else {
-            return self.say(&["+CMS ERROR: 304"]);
+            return self.send(&["+CMS ERROR: 304"]);
         };
         let deliver = Deliver {
             from: Party::Number(format!("+{}", self.number).parse().unwrap()),
@@ -239,9 +239,9 @@ impl Modem {
         match other {
             Some(other) => {
                 let _ = other.send(Task::Deliver(deliver.emit().unwrap()));
-                self.say(&["+CMGS: 12", "OK"]);
+                self.send(&["+CMGS: 12", "OK"]);
             }
-            None => self.say(&["+CMS ERROR: 28"]),
+            None => self.send(&["+CMS ERROR: 28"]),
         }
     }
 

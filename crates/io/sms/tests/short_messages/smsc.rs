@@ -192,7 +192,7 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
         }
     });
     while let Some(pdu) = read(&mut reader).await {
-        if !take(&pdu, &system_id, &deliver, &state) {
+        if !handle_pdu(&pdu, &system_id, &deliver, &state) {
             break;
         }
     }
@@ -206,7 +206,7 @@ fn deliver_sm(state: &mut State, body: Vec<u8>) -> Vec<u8> {
 }
 
 /// Handles a PDU of the other side; whether the connection goes on.
-fn take(pdu: &Pdu, from: &str, deliver: &mpsc::UnboundedSender<Vec<u8>>, state: &Mutex<State>) -> bool {
+fn handle_pdu(pdu: &Pdu, from: &str, deliver: &mpsc::UnboundedSender<Vec<u8>>, state: &Mutex<State>) -> bool {
     let mut state = state.lock().unwrap();
     let answer = |command, status, body: &[u8]| {
         let _ = deliver.send(Pdu::new(command | RESP, status, pdu.sequence, body.to_vec()).bytes());

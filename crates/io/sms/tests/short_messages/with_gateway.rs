@@ -2,7 +2,7 @@ use crate::household::{CALLEE, CALLER, Member, number, soon};
 use crate::smsc::{Behaviour, Smsc};
 use guestright_directory::sms::{relative_validity, split};
 use guestright_directory::{FindError, Finder};
-use guestright_sms::{Heard, Received, Smpp, SmppSettings, Sms, SmsLinkError};
+use guestright_sms::{FinderEvent, Received, Smpp, SmppSettings, Sms, SmsLinkError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ async fn round(behaviour: Behaviour) -> crate::smsc::Seen {
     let (caller, callee) = members();
     let line = |member: &Member| Arc::new(Smpp::start(&settings(&smsc, member)));
     let (asking, mut asked, _) = caller.finder(line(&caller), &callee).await;
-    let (_answering, mut heard, record) = callee.finder(line(&callee), &caller).await;
+    let (_answering, mut events, record) = callee.finder(line(&callee), &caller).await;
     assert_eq!(soon(asking.find(&callee.contact())).await, Ok(record));
-    let Some(Heard::Learned(callers)) = soon(heard.recv()).await else { panic!("no question came") };
+    let Some(FinderEvent::Learned(callers)) = soon(events.recv()).await else { panic!("no question came") };
     assert_eq!(callers.member(), caller.key.public().id());
-    assert_eq!(soon(heard.recv()).await, Some(Heard::Answered));
+    assert_eq!(soon(events.recv()).await, Some(FinderEvent::Answered));
     assert!(asked.try_recv().is_err(), "the caller was asked nothing");
     smsc.seen()
 }
@@ -86,13 +86,13 @@ async fn a_stranger_gets_no_answer_and_costs_nothing() {
     let stranger = Member::new(3, "+12025550199");
     let line = |member: &Member| Arc::new(Smpp::start(&settings(&smsc, member)));
     let (asking, _, _) = stranger.finder(line(&stranger), &callee).await;
-    let (_answering, mut heard, _) = callee.finder(line(&callee), &caller).await;
+    let (_answering, mut events, _) = callee.finder(line(&callee), &caller).await;
     let contact = callee.contact();
     let silence = tokio::select! {
         found = asking.find(&contact) => panic!("{found:?}"),
-        heard = soon(heard.recv()) => heard,
+        event = soon(events.recv()) => event,
     };
-    let Some(Heard::Refused("stranger", _)) = silence else { panic!("{silence:?}") };
+    let Some(FinderEvent::Refused("stranger", _)) = silence else { panic!("{silence:?}") };
     assert_eq!(smsc.seen().submits, 3, "the question alone");
     let without = guestright_directory::Contact { telephone: None, ..contact };
     assert_eq!(asking.find(&without).await, Err(FindError::NoHint("telephone number")));

@@ -2,7 +2,7 @@ use crate::household::{CALLEE, CALLER, Member, number, soon};
 use crate::pty::{Manners, Network, SimulatedModem};
 use guestright_directory::Finder;
 use guestright_directory::sms::split;
-use guestright_sms::{Heard, Modem, ModemSettings, Received, Sms, SmsLinkError};
+use guestright_sms::{FinderEvent, Modem, ModemSettings, Received, Sms, SmsLinkError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,38 +24,38 @@ async fn round(manners: [Manners; 2]) -> [Vec<String>; 2] {
         Arc::new(Modem::start(&settings))
     });
     let (asking, _, _) = caller.finder(first, &callee).await;
-    let (_answering, mut heard, record) = callee.finder(second, &caller).await;
+    let (_answering, mut events, record) = callee.finder(second, &caller).await;
     assert_eq!(soon(asking.find(&callee.contact())).await, Ok(record));
-    let Some(Heard::Learned(callers)) = soon(heard.recv()).await else { panic!("no question came") };
+    let Some(FinderEvent::Learned(callers)) = soon(events.recv()).await else { panic!("no question came") };
     assert_eq!(callers.member(), caller.key.public().id());
-    modems.map(|modem| modem.told())
+    modems.map(|modem| modem.received())
 }
 
-fn sends(told: &[String]) -> usize {
-    told.iter().filter(|line| line.starts_with("AT+CMGS=")).count()
+fn sends(lines: &[String]) -> usize {
+    lines.iter().filter(|line| line.starts_with("AT+CMGS=")).count()
 }
 
 #[tokio::test]
 async fn a_contact_answers_with_its_record() {
-    let told = round([Manners::default(), Manners::default()]).await;
-    assert_eq!(told.map(|told| sends(&told)), [3, 3]);
+    let received = round([Manners::default(), Manners::default()]).await;
+    assert_eq!(received.map(|lines| sends(&lines)), [3, 3]);
 }
 
 #[tokio::test]
 async fn modems_may_echo_be_slow_noisy_and_old() {
     let noisy = Manners { noisy: true, slow: true, ..Manners::default() };
     let old = Manners { always_echoes: true, old: true, slow: true, pin: Some("0000"), ..Manners::default() };
-    let told = round([noisy, old]).await;
-    let said = |line: &str| told[1].iter().any(|told| told == line);
-    assert!(said("AT+CPIN=\"0000\"") && said("AT+CNMI=1,1,0,0,0"), "{told:?}");
-    assert_eq!(told.map(|told| sends(&told)), [3, 3]);
+    let received = round([noisy, old]).await;
+    let has_received = |line: &str| received[1].iter().any(|command| command == line);
+    assert!(has_received("AT+CPIN=\"0000\"") && has_received("AT+CNMI=1,1,0,0,0"), "{received:?}");
+    assert_eq!(received.map(|lines| sends(&lines)), [3, 3]);
 }
 
 #[tokio::test]
 async fn messages_may_come_directly_and_in_the_middle_of_others() {
     let direct = Manners { direct: true, noisy: true, always_echoes: true, ..Manners::default() };
-    let told = round([direct.clone(), direct]).await;
-    assert!(told.iter().flatten().all(|line| !line.starts_with("AT+CMGR")), "{told:?}");
+    let received = round([direct.clone(), direct]).await;
+    assert!(received.iter().flatten().all(|line| !line.starts_with("AT+CMGR")), "{received:?}");
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_busy_network_is_tried_again() {
         let want = Received { from: Some(number(CALLER)), user_data: part.clone() };
         assert_eq!(soon(receiving.receive()).await, want);
     }
-    assert_eq!(sends(&modem.told()), 4);
+    assert_eq!(sends(&modem.received()), 4);
     let unknown = soon(line.send(&number("+12025550100"), &parts, 1)).await;
     let want = "the subscriber is unknown (+CMS ERROR 28)".to_owned();
     assert_eq!(unknown, Err(SmsLinkError::Refused(want)));
@@ -89,7 +89,7 @@ async fn messages_that_came_before_us_are_fetched_and_a_new_modem_is_found() {
     let late = Modem::start(&settings(&theirs));
     assert_eq!(soon(late.receive()).await.user_data, parts[0]);
     soon(async {
-        while !theirs.told().contains(&"AT+CMGD=1".to_owned()) {
+        while !theirs.received().contains(&"AT+CMGD=1".to_owned()) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })

@@ -51,15 +51,15 @@ fn sums(edges: &[Edge]) -> BTreeMap<(TeamId, TeamId), u128> {
 
 /// What the report says has to be what became of the edges.
 fn assert_explains(report: &PutReport, before: &[Edge], after: &[Edge]) {
-    let mut told = sums(before);
+    let mut explained = sums(before);
     for (pair, weight) in sums(&report.added) {
-        *told.entry(pair).or_default() += weight;
+        *explained.entry(pair).or_default() += weight;
     }
     for (pair, weight) in sums(&report.evicted) {
-        *told.get_mut(&pair).unwrap() -= weight;
+        *explained.get_mut(&pair).unwrap() -= weight;
     }
-    told.retain(|_, weight| *weight > 0);
-    assert_eq!(told, sums(after));
+    explained.retain(|_, weight| *weight > 0);
+    assert_eq!(explained, sums(after));
 }
 
 proptest! {

@@ -16,7 +16,7 @@ use std::time::Instant;
 use guestright_strongswan::{DataPlane, Profile, Secret, Settings};
 
 use guestright_netns::testing::until;
-use place::{ALICE, BOB, HOME, IDENTITY, Place, TEAM_SECRET, member};
+use place::{ALICE, BOB, HOME, IDENTITY, TEAM_SECRET, Testbed, member};
 use stock::ClientSettings;
 
 fn alice() -> ClientSettings<'static> {
@@ -25,12 +25,12 @@ fn alice() -> ClientSettings<'static> {
 
 #[test]
 fn a_stock_client_behind_a_nat_exits_at_home_with_every_modern_suite() {
-    let Some(place) = Place::inside("a_stock_client_behind_a_nat_exits_at_home_with_every_modern_suite")
+    let Some(testbed) = Testbed::inside("a_stock_client_behind_a_nat_exits_at_home_with_every_modern_suite")
     else {
         return;
     };
-    let gateway = place.gateway(place.settings());
-    let client = place.client("client");
+    let gateway = testbed.gateway(testbed.settings());
+    let client = testbed.client("client");
     for (esp, want) in [
         ("aes128gcm16", "AES_GCM_16-128"),
         ("aes256gcm16-ecp256", "AES_GCM_16-256"),
@@ -39,7 +39,7 @@ fn a_stock_client_behind_a_nat_exits_at_home_with_every_modern_suite() {
     ] {
         client.configure(&ClientSettings { esp, ..alice() });
         client.connect().unwrap();
-        place.check_exit("client", esp);
+        testbed.check_exit("client", esp);
         let status = gateway.status().unwrap();
         let [peer] = status.peers.as_slice() else { panic!("{status:?}") };
         assert_eq!((peer.name.as_str(), peer.suite.as_str(), peer.version), (ALICE.0, want, 2));
@@ -53,9 +53,9 @@ fn a_stock_client_behind_a_nat_exits_at_home_with_every_modern_suite() {
 
 #[test]
 fn names_are_known_however_they_are_written() {
-    let Some(place) = Place::inside("names_are_known_however_they_are_written") else { return };
-    let _gateway = place.gateway(place.settings());
-    let client = place.client("client");
+    let Some(testbed) = Testbed::inside("names_are_known_however_they_are_written") else { return };
+    let _gateway = testbed.gateway(testbed.settings());
+    let client = testbed.client("client");
     for naming in ["alice", "email:alice", "keyid:alice"] {
         client.configure(&ClientSettings { local: format!("auth = psk\n id = {naming}\n"), ..alice() });
         client.connect().unwrap_or_else(|log| panic!("{naming}: {log}"));
@@ -65,9 +65,9 @@ fn names_are_known_however_they_are_written() {
 
 #[test]
 fn the_papers_suites_need_the_legacy_profile() {
-    let Some(place) = Place::inside("the_papers_suites_need_the_legacy_profile") else { return };
+    let Some(testbed) = Testbed::inside("the_papers_suites_need_the_legacy_profile") else { return };
     let paper = format!("paper.{IDENTITY}");
-    let client = place.client("client");
+    let client = testbed.client("client");
     let v1 = |ike, esp| ClientSettings {
         version: 1,
         ike,
@@ -77,22 +77,22 @@ fn the_papers_suites_need_the_legacy_profile() {
         secrets: format!("ike-1 {{ secret = \"{TEAM_SECRET}\" }}"),
         ..alice()
     };
-    let gateway = place.gateway(place.settings());
+    let gateway = testbed.gateway(testbed.settings());
     client.configure(&v1("aes128-md5-modp1024", "aes128-md5"));
     let refused = client.connect().unwrap_err();
     assert!(refused.contains("NO_PROPOSAL_CHOSEN"), "{refused}");
     drop(gateway);
 
     let team_secret = Some(Secret::new(TEAM_SECRET).unwrap());
-    let legacy = Settings { profile: Profile::LegacyPaper, team_secret, ..place.settings() };
-    let gateway = place.gateway(legacy);
+    let legacy = Settings { profile: Profile::LegacyPaper, team_secret, ..testbed.settings() };
+    let gateway = testbed.gateway(legacy);
     for (ike, esp, want) in [
         ("aes128-md5-modp1024", "aes128-md5", "AES_CBC-128-HMAC_MD5_96"),
         ("3des-sha1-modp1024", "3des-sha1", "3DES_CBC-HMAC_SHA1_96"),
     ] {
         client.configure(&v1(ike, esp));
         client.connect().unwrap();
-        place.check_exit("client", esp);
+        testbed.check_exit("client", esp);
         let status = gateway.status().unwrap();
         assert_eq!((status.peers[0].suite.as_str(), status.peers[0].version), (want, 1), "{status:?}");
         client.disconnect();
@@ -106,9 +106,9 @@ fn the_papers_suites_need_the_legacy_profile() {
 
 #[test]
 fn nobody_else_gets_in() {
-    let Some(place) = Place::inside("nobody_else_gets_in") else { return };
-    let gateway = place.gateway(place.settings());
-    let client = place.client("client");
+    let Some(testbed) = Testbed::inside("nobody_else_gets_in") else { return };
+    let gateway = testbed.gateway(testbed.settings());
+    let client = testbed.client("client");
     let cases = [
         ("a wrong secret", ALICE.0, "not-alices-secret"),
         ("another's secret", ALICE.0, BOB.1),
@@ -128,9 +128,9 @@ fn nobody_else_gets_in() {
 
 #[test]
 fn members_come_and_go_without_disturbing_others() {
-    let Some(place) = Place::inside("members_come_and_go_without_disturbing_others") else { return };
-    let gateway = place.gateway(Settings { members: vec![member(&ALICE)], ..place.settings() });
-    let (client, other) = (place.client("client"), place.client("other"));
+    let Some(testbed) = Testbed::inside("members_come_and_go_without_disturbing_others") else { return };
+    let gateway = testbed.gateway(Settings { members: vec![member(&ALICE)], ..testbed.settings() });
+    let (client, other) = (testbed.client("client"), testbed.client("other"));
     client.configure(&alice());
     client.connect().unwrap();
     let bob = ClientSettings::psk(HOME, IDENTITY, BOB.0, BOB.1);
@@ -140,14 +140,14 @@ fn members_come_and_go_without_disturbing_others() {
     gateway.set_members(vec![member(&ALICE), member(&BOB)]).unwrap();
     other.configure(&bob);
     other.connect().unwrap();
-    place.check_exit("other", "bob");
+    testbed.check_exit("other", "bob");
     let names = || gateway.status().unwrap().peers.into_iter().map(|peer| peer.name).collect::<Vec<_>>();
     assert_eq!(names().len(), 2);
 
     let before = gateway.status().unwrap().charon;
     gateway.set_members(vec![member(&BOB)]).unwrap();
     until("alice to be out", || names() == [BOB.0]);
-    place.check_exit("other", "bob");
+    testbed.check_exit("other", "bob");
     client.configure(&alice());
     client.connect().unwrap_err();
     assert_eq!(gateway.status().unwrap().charon, before, "the same charon does it");
@@ -155,30 +155,32 @@ fn members_come_and_go_without_disturbing_others() {
 
 #[test]
 fn a_killed_client_comes_back_to_the_same_address() {
-    let Some(place) = Place::inside("a_killed_client_comes_back_to_the_same_address") else { return };
-    let gateway = place.gateway(place.settings());
-    let mut client = place.client("client");
+    let Some(testbed) = Testbed::inside("a_killed_client_comes_back_to_the_same_address") else { return };
+    let gateway = testbed.gateway(testbed.settings());
+    let mut client = testbed.client("client");
     for _ in 0..2 {
         client.configure(&alice());
         client.connect().unwrap();
-        place.check_exit("client", "back");
+        testbed.check_exit("client", "back");
         assert_eq!(gateway.status().unwrap().peers.len(), 1, "the earlier one is replaced");
-        client.restart(&place.world, "client");
+        client.restart(&testbed.world, "client");
     }
 }
 
 #[test]
 fn a_killed_charon_is_started_again_and_clients_recover() {
-    let Some(place) = Place::inside("a_killed_charon_is_started_again_and_clients_recover") else { return };
-    let gateway = place.gateway(place.settings());
-    let client = place.client("client");
+    let Some(testbed) = Testbed::inside("a_killed_charon_is_started_again_and_clients_recover") else {
+        return;
+    };
+    let gateway = testbed.gateway(testbed.settings());
+    let client = testbed.client("client");
     client.configure(&alice());
     client.connect().unwrap();
-    place.check_exit("client", "before");
+    testbed.check_exit("client", "before");
     let charon = gateway.status().unwrap().charon.unwrap();
     let killed = Instant::now();
     place::kill(charon);
-    until("the client to be back", || place.is_online("client"));
+    until("the client to be back", || testbed.is_online("client"));
     println!("recovered from a killed charon after {:?}", killed.elapsed());
     let status = gateway.status().unwrap();
     assert_ne!(status.charon, Some(charon));
@@ -187,12 +189,12 @@ fn a_killed_charon_is_started_again_and_clients_recover() {
 
 #[test]
 fn the_next_start_replaces_what_a_killed_one_left() {
-    let Some(place) = Place::inside("the_next_start_replaces_what_a_killed_one_left") else { return };
-    let first = place.gateway(place.settings());
+    let Some(testbed) = Testbed::inside("the_next_start_replaces_what_a_killed_one_left") else { return };
+    let first = testbed.gateway(testbed.settings());
     let left = first.status().unwrap().charon.unwrap();
     // As if nobody watched over it any more; it goes on, and has the ports.
     std::mem::forget(first);
-    let second = place.gateway(place.settings());
+    let second = testbed.gateway(testbed.settings());
     let charon = second.status().unwrap().charon.unwrap();
     assert_ne!(charon, left);
     assert!(!place::runs(left), "the earlier charon still runs");
@@ -202,11 +204,11 @@ fn the_next_start_replaces_what_a_killed_one_left() {
 
 #[test]
 fn a_phone_logs_in_by_name_and_password() {
-    let Some(place) = Place::inside("a_phone_logs_in_by_name_and_password") else { return };
-    let certificate = Some(place.certificate());
-    let gateway = place.gateway(Settings { certificate, ..place.settings() });
-    let client = place.client("client");
-    let authority = place.path("root.crt");
+    let Some(testbed) = Testbed::inside("a_phone_logs_in_by_name_and_password") else { return };
+    let certificate = Some(testbed.certificate());
+    let gateway = testbed.gateway(Settings { certificate, ..testbed.settings() });
+    let client = testbed.client("client");
+    let authority = testbed.path("root.crt");
     let remote = format!("auth = pubkey\n cacerts = {}", authority.display());
     let phone = |name: &str, secret: &str| ClientSettings {
         local: format!("auth = eap-mschapv2\n id = 10.10.0.2\n eap_id = {name}\n"),
@@ -222,7 +224,7 @@ fn a_phone_logs_in_by_name_and_password() {
     for (name, secret, last) in [BOB, ALICE] {
         client.configure(&phone(name, secret));
         client.connect().unwrap_or_else(|log| panic!("{name}: {log}"));
-        place.check_exit("client", "EAP");
+        testbed.check_exit("client", "EAP");
         let status = gateway.status().unwrap();
         let [peer] = status.peers.as_slice() else { panic!("{status:?}") };
         assert_eq!(peer.name, name);
@@ -234,25 +236,25 @@ fn a_phone_logs_in_by_name_and_password() {
 
 #[test]
 fn secrets_are_in_no_file_and_in_no_log() {
-    let Some(place) = Place::inside("secrets_are_in_no_file_and_in_no_log") else { return };
-    let gateway = place.gateway(place.settings());
-    let client = place.client("client");
+    let Some(testbed) = Testbed::inside("secrets_are_in_no_file_and_in_no_log") else { return };
+    let gateway = testbed.gateway(testbed.settings());
+    let client = testbed.client("client");
     client.configure(&alice());
     client.connect().unwrap();
     let charon = gateway.status().unwrap().charon.unwrap();
     let command_line = std::fs::read(format!("/proc/{charon}/cmdline")).unwrap();
     let environment = std::fs::read(format!("/proc/{charon}/environ")).unwrap();
-    let mut places = vec![command_line, environment, place.heard()];
-    for entry in std::fs::read_dir(place.settings().directory).unwrap() {
+    let mut contents = vec![command_line, environment, testbed.log()];
+    for entry in std::fs::read_dir(testbed.settings().directory).unwrap() {
         let path = entry.unwrap().path();
-        places.push(std::fs::read(&path).unwrap_or_default());
+        contents.push(std::fs::read(&path).unwrap_or_default());
     }
-    assert!(places.iter().any(|bytes| contains(bytes, b"alice")), "charon's own log was looked at");
+    assert!(contents.iter().any(|bytes| contains(bytes, b"alice")), "charon's own log was looked at");
     for secret in [ALICE.1, BOB.1] {
-        assert!(!places.iter().any(|bytes| contains(bytes, secret.as_bytes())), "a secret got out");
+        assert!(!contents.iter().any(|bytes| contains(bytes, secret.as_bytes())), "a secret got out");
     }
     let mode = std::os::unix::fs::PermissionsExt::mode(
-        &std::fs::metadata(place.settings().directory).unwrap().permissions(),
+        &std::fs::metadata(testbed.settings().directory).unwrap().permissions(),
     );
     assert_eq!(mode & 0o777, 0o700, "others may enter");
 }

@@ -30,13 +30,13 @@ pub(crate) const ALICE: (&str, &str, u8) = ("alice", "correct-horse-battery", 25
 pub(crate) const BOB: (&str, &str, u8) = ("bob", "staple-and-so-on-77", 253);
 const SERVER: &str = "192.0.2.1:80";
 
-pub(crate) struct Place {
+pub(crate) struct Testbed {
     pub(crate) world: World,
     directory: tempfile::TempDir,
-    heard: Arc<Mutex<Vec<u8>>>,
+    log: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Place {
+impl Testbed {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: a new place.
     pub(crate) fn inside(test: &str) -> Option<Self> {
         if Sandbox::inside() {
@@ -51,8 +51,8 @@ impl Place {
     }
 
     fn build() -> Self {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        tracing::subscriber::set_global_default(Listener(Arc::clone(&heard))).unwrap();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        tracing::subscriber::set_global_default(Listener(Arc::clone(&log))).unwrap();
         let mut world = World::new("ike-").unwrap();
         for host in ["client", "other", "router", "net", "home"] {
             world.add_host(host).unwrap();
@@ -92,9 +92,9 @@ impl Place {
             );
             world.run(host, "nft", &[&rules]).unwrap();
         }
-        let place = Self { world, directory: tempfile::tempdir().unwrap(), heard };
-        place.serve();
-        place
+        let testbed = Self { world, directory: tempfile::tempdir().unwrap(), log };
+        testbed.serve();
+        testbed
     }
 
     /// A server on the Internet that tells everybody where they come from.
@@ -187,8 +187,8 @@ impl Place {
     }
 
     /// Everything that was logged, at every level.
-    pub(crate) fn heard(&self) -> Vec<u8> {
-        self.heard.lock().unwrap().clone()
+    pub(crate) fn log(&self) -> Vec<u8> {
+        self.log.lock().unwrap().clone()
     }
 }
 

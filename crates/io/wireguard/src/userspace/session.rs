@@ -180,23 +180,23 @@ impl Session {
             TunnResult::WriteToNetwork(reply) => {
                 replies.room(reply.len()).copy_from_slice(reply);
                 let length = reply.len();
-                self.heard(kind, from, datagram.len(), now);
+                self.handle_authenticated(kind, from, datagram.len(), now);
                 self.reply(length, replies, now);
                 return Ok(());
             }
             TunnResult::Done => {
-                self.heard(kind, from, datagram.len(), now);
+                self.handle_authenticated(kind, from, datagram.len(), now);
                 return Ok(());
             }
             TunnResult::Err(CoreError::InvalidPacket) => {
-                self.heard(kind, from, datagram.len(), now); // Authentic, but what is inside is no packet.
+                self.handle_authenticated(kind, from, datagram.len(), now); // Authentic, but what is inside is no packet.
                 return Err(DropReason::BadInner);
             }
             TunnResult::Err(error) => return Err(reason(&error)),
         };
         let least = if source.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
         let length = packet.len();
-        self.heard(kind, from, datagram.len(), now);
+        self.handle_authenticated(kind, from, datagram.len(), now);
         if length < least {
             return Err(DropReason::BadInner);
         }
@@ -269,7 +269,7 @@ impl Session {
     }
 
     /// An authentic message has come. A cookie's reply is not: whoever sees our messages can make one.
-    fn heard(&mut self, kind: u8, from: SocketAddr, length: usize, now: Time) {
+    fn handle_authenticated(&mut self, kind: u8, from: SocketAddr, length: usize, now: Time) {
         if !matches!(kind, INITIATION | RESPONSE | DATA) {
             return;
         }

@@ -14,7 +14,7 @@ mod place;
 use guestright_netns::testing::{PATIENCE, until};
 use guestright_tunnel::{DropReason, Endpoint};
 use guestright_wireguard::Peer;
-use place::{End, INSIDE_CLIENT, INSIDE_SERVER, PORT, Place, SERVER, client_peer, key, server_peer};
+use place::{End, INSIDE_CLIENT, INSIDE_SERVER, PORT, SERVER, Testbed, client_peer, key, server_peer};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -23,15 +23,15 @@ const REFERENCE: &str = "wireguard-go";
 
 #[test]
 fn two_ends_carry_everything_and_leave_nothing() {
-    let Some(place) = Place::inside("two_ends_carry_everything_and_leave_nothing") else {
+    let Some(testbed) = Testbed::inside("two_ends_carry_everything_and_leave_nothing") else {
         return;
     };
-    let (client, server) = place.pair();
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
-    let before = place.world.counters("server", "eth0").unwrap();
-    place.carry("client", "server", INSIDE_SERVER, 10);
-    place.carry("server", "client", INSIDE_CLIENT, 10);
-    let after = place.world.counters("server", "eth0").unwrap();
+    let (client, server) = testbed.pair();
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    let before = testbed.world.counters("server", "eth0").unwrap();
+    testbed.carry("client", "server", INSIDE_SERVER, 10);
+    testbed.carry("server", "client", INSIDE_CLIENT, 10);
+    let after = testbed.world.counters("server", "eth0").unwrap();
     let frames = after.received_frames + after.sent_frames - before.received_frames - before.sent_frames;
     let bytes = after.received_bytes + after.sent_bytes - before.received_bytes - before.sent_bytes;
     assert!(bytes / frames <= 1_514, "no super-frames: {bytes} bytes in {frames} frames");
@@ -43,7 +43,7 @@ fn two_ends_carry_everything_and_leave_nothing() {
     }
     let seen = server.core.status().remove(0).address.unwrap();
     assert_eq!(seen.ip(), Ipv4Addr::new(198, 51, 100, 1), "the server sees the client behind the NAT");
-    let links = || place.world.run("client", "ip", &["link"]).unwrap();
+    let links = || testbed.world.run("client", "ip", &["link"]).unwrap();
     assert!(links().contains("tunnel0"));
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let running = threads();
@@ -55,14 +55,14 @@ fn two_ends_carry_everything_and_leave_nothing() {
 
 #[test]
 fn bursts_of_voice_arrive_whole_and_in_order() {
-    let Some(place) = Place::inside("bursts_of_voice_arrive_whole_and_in_order") else {
+    let Some(testbed) = Testbed::inside("bursts_of_voice_arrive_whole_and_in_order") else {
         return;
     };
-    let (client, server) = place.pair();
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
-    let receiver = place.on("server", || UdpSocket::bind((INSIDE_SERVER, 7_000)).unwrap());
+    let (client, server) = testbed.pair();
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    let receiver = testbed.on("server", || UdpSocket::bind((INSIDE_SERVER, 7_000)).unwrap());
     receiver.set_read_timeout(Some(PATIENCE)).unwrap();
-    let calls = [0, 1, 2].map(|_| place.on("client", || UdpSocket::bind((INSIDE_CLIENT, 0)).unwrap()));
+    let calls = [0, 1, 2].map(|_| testbed.on("client", || UdpSocket::bind((INSIDE_CLIENT, 0)).unwrap()));
     for round in 0..200_u32 {
         // Two calls with the same codec and one with another, whose packets become longer and shorter.
         for number in 0..8_u8 {
@@ -91,20 +91,21 @@ fn bursts_of_voice_arrive_whole_and_in_order() {
 
 #[test]
 fn speaks_with_the_reference() {
-    let Some(place) = Place::inside("speaks_with_the_reference") else {
+    let Some(testbed) = Testbed::inside("speaks_with_the_reference") else {
         return;
     };
     for ours in ["client", "server"] {
         let theirs = if ours == "client" { "server" } else { "client" };
-        let mut reference = reference(&place, theirs);
+        let mut reference = reference(&testbed, theirs);
         let peer = if ours == "client" { server_peer() } else { client_peer() };
-        let end = place.end(ours, &key(if ours == "client" { 2 } else { 1 }), &[peer]);
+        let end = testbed.end(ours, &key(if ours == "client" { 2 } else { 1 }), &[peer]);
         // The side that knows where the other is begins.
-        until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
-        place.carry("client", "server", INSIDE_SERVER, 10);
-        place.carry("server", "client", INSIDE_CLIENT, 10);
-        let told = place.world.run(theirs, "wg", &["show", "reference0", "latest-handshakes"]).unwrap();
-        assert!(!told.trim().ends_with("\t0"), "it says so too: {told}");
+        until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+        testbed.carry("client", "server", INSIDE_SERVER, 10);
+        testbed.carry("server", "client", INSIDE_CLIENT, 10);
+        let handshakes =
+            testbed.world.run(theirs, "wg", &["show", "reference0", "latest-handshakes"]).unwrap();
+        assert!(!handshakes.trim().ends_with("\t0"), "it says so too: {handshakes}");
         assert_eq!(end.core.counters().drops().collect::<Vec<_>>(), [], "ours at the {ours}");
         end.pump.stop().unwrap();
         reference.terminate().unwrap();
@@ -114,26 +115,26 @@ fn speaks_with_the_reference() {
 
 #[test]
 fn a_flow_survives_that_its_client_moves() {
-    let Some(place) = Place::inside("a_flow_survives_that_its_client_moves") else {
+    let Some(testbed) = Testbed::inside("a_flow_survives_that_its_client_moves") else {
         return;
     };
-    let (client, server) = place.pair();
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
+    let (client, server) = testbed.pair();
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
     let before = server.core.status().remove(0).address.unwrap();
-    let flow = place.flow("client", "server", INSIDE_SERVER, 60);
+    let flow = testbed.flow("client", "server", INSIDE_SERVER, 60);
     let carried = server.core.counters().received;
     until("half of it has gone", || server.core.counters().received > carried + 20_000);
     // The router is another one now: other addresses on both of its sides.
-    place.world.run("router", "ip", &["address", "add", "198.51.100.9/24", "dev", "wan0"]).unwrap();
+    testbed.world.run("router", "ip", &["address", "add", "198.51.100.9/24", "dev", "wan0"]).unwrap();
     let rules = "flush chain ip nat out; add rule ip nat out oifname wan0 snat to 198.51.100.9";
-    place.world.run("router", "nft", &[rules]).unwrap();
+    testbed.world.run("router", "nft", &[rules]).unwrap();
     for (host, arguments) in [
         ("router", ["address", "add", "10.30.0.1/24", "dev", "lan0"]),
         ("client", ["address", "add", "10.30.0.2/24", "dev", "eth0"]),
         ("client", ["route", "replace", "default", "via", "10.30.0.1"]),
         ("client", ["address", "delete", "10.10.0.2/24", "dev", "eth0"]),
     ] {
-        place.world.run(host, "ip", &arguments).unwrap();
+        testbed.world.run(host, "ip", &arguments).unwrap();
     }
     flow.join().unwrap();
     let after = server.core.status().remove(0).address.unwrap();
@@ -144,17 +145,17 @@ fn a_flow_survives_that_its_client_moves() {
 
 #[test]
 fn a_restarted_end_is_back_and_need_not_wait_to_be_spoken_to() {
-    let Some(place) = Place::inside("a_restarted_end_is_back_and_need_not_wait_to_be_spoken_to") else {
+    let Some(testbed) = Testbed::inside("a_restarted_end_is_back_and_need_not_wait_to_be_spoken_to") else {
         return;
     };
-    let (client, mut server) = place.pair();
-    let ping = || place.ping("client", &[&INSIDE_SERVER.to_string()]);
+    let (client, mut server) = testbed.pair();
+    let ping = || testbed.ping("client", &[&INSIDE_SERVER.to_string()]);
     until("a ping comes back", ping);
     for initiating in [false, true] {
         let last = server.core.status().remove(0).address;
         server.pump.stop().unwrap();
         let known = Peer { address: last.filter(|_| initiating), ..client_peer() };
-        server = place.end("server", &key(1), &[known]);
+        server = testbed.end("server", &key(1), &[known]);
         let mut took = Duration::ZERO;
         if initiating {
             server.core.initiate(&client_peer().public_key).unwrap();
@@ -170,17 +171,17 @@ fn a_restarted_end_is_back_and_need_not_wait_to_be_spoken_to() {
 
 #[test]
 fn large_packets_find_no_black_hole() {
-    let Some(place) = Place::inside("large_packets_find_no_black_hole") else {
+    let Some(testbed) = Testbed::inside("large_packets_find_no_black_hole") else {
         return;
     };
-    let (client, server) = place.pair();
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
-    place.world.run("server", "ip", &["route", "add", "10.20.0.0/24", "dev", "tunnel0"]).unwrap();
-    let receiver = place.on("server", || UdpSocket::bind((INSIDE_SERVER, 7_000)).unwrap());
+    let (client, server) = testbed.pair();
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    testbed.world.run("server", "ip", &["route", "add", "10.20.0.0/24", "dev", "tunnel0"]).unwrap();
+    let receiver = testbed.on("server", || UdpSocket::bind((INSIDE_SERVER, 7_000)).unwrap());
     receiver.set_read_timeout(Some(PATIENCE)).unwrap();
     // 1,500 bytes in all, not to be fragmented: on the computer itself, and from one behind it by ICMP.
     for (host, whose) in [("client", "the kernel's"), ("behind", "by ICMP")] {
-        let sender = place.unfragmented(host, (INSIDE_SERVER, 7_000));
+        let sender = testbed.unfragmented(host, (INSIDE_SERVER, 7_000));
         until(&format!("it is said that 1,500 bytes are too much, {whose}"), || {
             sender.send(&[0; 1_472]).is_err_and(|error| error.raw_os_error() == Some(libc::EMSGSIZE))
         });
@@ -189,18 +190,21 @@ fn large_packets_find_no_black_hole() {
         let mut buffer = [0; 2_000];
         assert_eq!(receiver.recv(&mut buffer).unwrap(), 1_392, "1,420 bytes in all arrive from the {host}");
     }
-    place.carry("behind", "server", INSIDE_SERVER, 5);
-    place.carry("server", "behind", Ipv4Addr::new(10, 20, 0, 2), 5);
+    testbed.carry("behind", "server", INSIDE_SERVER, 5);
+    testbed.carry("server", "behind", Ipv4Addr::new(10, 20, 0, 2), 5);
     // Now the way is narrower than what the tunnel sends: in its middle, and then at the client itself.
     for narrow in [["router", "wan0"], ["client", "eth0"]] {
         for [host, interface] in
             [narrow, if narrow[0] == "router" { ["server", "eth0"] } else { ["router", "lan0"] }]
         {
-            place.world.run(host, "ip", &["link", "set", interface, "mtu", "1400"]).unwrap();
+            testbed.world.run(host, "ip", &["link", "set", interface, "mtu", "1400"]).unwrap();
         }
-        assert!(place.ping("client", &["-M", "do", "-s", "1392", &INSIDE_SERVER.to_string()]), "{narrow:?}");
-        place.carry("client", "server", INSIDE_SERVER, 5);
-        place.carry("server", "client", INSIDE_CLIENT, 5);
+        assert!(
+            testbed.ping("client", &["-M", "do", "-s", "1392", &INSIDE_SERVER.to_string()]),
+            "{narrow:?}"
+        );
+        testbed.carry("client", "server", INSIDE_SERVER, 5);
+        testbed.carry("server", "client", INSIDE_CLIENT, 5);
     }
     assert!(client.pump.counters().split > 0, "segments that need fragments went one by one");
     assert_eq!((client.pump.counters().unsent, server.pump.counters().unsent), (0, 0));
@@ -208,14 +212,14 @@ fn large_packets_find_no_black_hole() {
 
 #[test]
 fn floods_of_junk_stop_nothing() {
-    let Some(place) = Place::inside("floods_of_junk_stop_nothing") else {
+    let Some(testbed) = Testbed::inside("floods_of_junk_stop_nothing") else {
         return;
     };
-    let (client, server) = place.pair();
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
-    let flood = place.on("router", || UdpSocket::bind("198.51.100.1:0").unwrap());
+    let (client, server) = testbed.pair();
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    let flood = testbed.on("router", || UdpSocket::bind("198.51.100.1:0").unwrap());
     flood.connect(SERVER).unwrap();
-    let flow = place.flow("client", "server", INSIDE_SERVER, 10);
+    let flow = testbed.flow("client", "server", INSIDE_SERVER, 10);
     let started = Instant::now();
     let mut sent = 0_u32;
     while started.elapsed() < Duration::from_secs(2) || !flow.is_finished() {
@@ -241,37 +245,37 @@ fn floods_of_junk_stop_nothing() {
     for reason in [DropReason::Malformed, DropReason::UnknownPeer, DropReason::NotAuthentic] {
         assert!(counters.dropped(reason) > 100, "{}: {counters:?}", reason.name());
     }
-    assert!(place.ping("client", &[&INSIDE_SERVER.to_string()]));
+    assert!(testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
     drop(client);
 }
 
 #[test]
 fn a_deleted_interface_is_an_error_and_a_closed_port_is_none() {
-    let Some(place) = Place::inside("a_deleted_interface_is_an_error_and_a_closed_port_is_none") else {
+    let Some(testbed) = Testbed::inside("a_deleted_interface_is_an_error_and_a_closed_port_is_none") else {
         return;
     };
     // Nobody listens at the server: the router's ICMP comes back, and changes nothing.
-    let End { core, pump } = place.end("client", &key(2), &[server_peer()]);
-    assert!(!place.ping("client", &[&INSIDE_SERVER.to_string()]));
-    let server = place.end("server", &key(1), &[client_peer()]);
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
-    place.world.run("server", "ip", &["link", "set", "tunnel0", "down"]).unwrap();
-    assert!(!place.ping("client", &[&INSIDE_SERVER.to_string()]), "down");
-    place.world.run("server", "ip", &["link", "set", "tunnel0", "up"]).unwrap();
-    until("a ping comes back", || place.ping("client", &[&INSIDE_SERVER.to_string()]));
+    let End { core, pump } = testbed.end("client", &key(2), &[server_peer()]);
+    assert!(!testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    let server = testbed.end("server", &key(1), &[client_peer()]);
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    testbed.world.run("server", "ip", &["link", "set", "tunnel0", "down"]).unwrap();
+    assert!(!testbed.ping("client", &[&INSIDE_SERVER.to_string()]), "down");
+    testbed.world.run("server", "ip", &["link", "set", "tunnel0", "up"]).unwrap();
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
     drop((core, pump, server));
-    let (told, hears) = std::sync::mpsc::channel();
+    let (sender, hears) = std::sync::mpsc::channel();
     let endpoint = std::sync::Arc::new(guestright_wireguard::Userspace::new(&key(3), Default::default()));
-    let (device, socket) = place.on("client", || {
+    let (device, socket) = testbed.on("client", || {
         let device =
             guestright_tun::Device::open(&guestright_tun::DeviceSettings::new("tunnel1", 1_400)).unwrap();
         (device, guestright_tun::Socket::open(&guestright_tun::SocketSettings::default()).unwrap())
     });
-    let told = std::sync::Mutex::new(told);
+    let sender = std::sync::Mutex::new(sender);
     let pump = guestright_tun::Pump::start(device, socket, endpoint, move |error| {
-        told.lock().unwrap().send(error).unwrap();
+        sender.lock().unwrap().send(error).unwrap();
     });
-    place.world.run("client", "ip", &["link", "delete", "tunnel1"]).unwrap();
+    testbed.world.run("client", "ip", &["link", "delete", "tunnel1"]).unwrap();
     let error = hears.recv_timeout(PATIENCE).unwrap();
     assert!(
         matches!(&error, guestright_tun::TunError::DeviceLost { name, .. } if name == "tunnel1"),
@@ -281,13 +285,15 @@ fn a_deleted_interface_is_an_error_and_a_closed_port_is_none() {
 }
 
 /// `wireguard-go` on a host, as that side of the tunnel.
-fn reference(place: &Place, host: &str) -> guestright_netns::Process {
-    let process = place.spawn(host, REFERENCE, &["-f", "reference0"]);
+fn reference(testbed: &Testbed, host: &str) -> guestright_netns::Process {
+    let process = testbed.spawn(host, REFERENCE, &["-f", "reference0"]);
     let (own, peer, inside) = match host {
         "server" => (key(1), client_peer(), INSIDE_SERVER),
         _ => (key(2), server_peer(), INSIDE_CLIENT),
     };
-    until("the interface is there", || place.world.run(host, "ip", &["link", "show", "reference0"]).is_ok());
+    until("the interface is there", || {
+        testbed.world.run(host, "ip", &["link", "show", "reference0"]).is_ok()
+    });
     let networks: Vec<String> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     let mut text = format!("[Interface]\nPrivateKey = {}\n", own.to_base64().as_str());
     if host == "server" {
@@ -297,13 +303,13 @@ fn reference(place: &Place, host: &str) -> guestright_netns::Process {
     if host == "client" {
         text += &format!("Endpoint = {SERVER}\n");
     }
-    let file = place.folder.join(format!("{host}.conf"));
+    let file = testbed.folder.join(format!("{host}.conf"));
     std::fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
     until("it takes its configuration", || {
-        place.world.run(host, "wg", &["setconf", "reference0", file]).is_ok()
+        testbed.world.run(host, "wg", &["setconf", "reference0", file]).is_ok()
     });
-    place.world.run(host, "ip", &["address", "add", &format!("{inside}/24"), "dev", "reference0"]).unwrap();
-    place.world.run(host, "ip", &["link", "set", "reference0", "mtu", "1420", "up"]).unwrap();
+    testbed.world.run(host, "ip", &["address", "add", &format!("{inside}/24"), "dev", "reference0"]).unwrap();
+    testbed.world.run(host, "ip", &["link", "set", "reference0", "mtu", "1420", "up"]).unwrap();
     process
 }

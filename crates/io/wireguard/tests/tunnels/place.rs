@@ -21,7 +21,7 @@ pub(crate) const PORT: u16 = 51_820;
 pub(crate) const INSIDE_CLIENT: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 pub(crate) const INSIDE_SERVER: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
 
-pub(crate) struct Place {
+pub(crate) struct Testbed {
     pub(crate) world: World,
     pub(crate) folder: PathBuf,
 }
@@ -32,7 +32,7 @@ pub(crate) struct End {
     pub(crate) pump: Pump,
 }
 
-impl Place {
+impl Testbed {
     /// Outside: runs the test of this name in a sandbox and returns nothing. Inside: builds the place.
     pub(crate) fn inside(test: &str) -> Option<Self> {
         testing::inside(test).then(Self::build)
@@ -163,7 +163,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Testbed {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }

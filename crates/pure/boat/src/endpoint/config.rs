@@ -26,7 +26,7 @@ impl Masking {
     pub(super) const SECOND_EVERY: u64 = 5;
 
     /// The longest that a message waits, in packets: an answer, a question and a report may wait for the same place.
-    pub(super) fn places(self) -> u64 {
+    pub(super) fn wait_packets(self) -> u64 {
         match self {
             Self::None => 0,
             Self::Slots | Self::Sound | Self::Cover => 3,

@@ -9,7 +9,7 @@ use crate::{
 };
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Fate, Incoming, Output, Playout};
-use guestright_voice::session::{Delay, DelaySource, Frame, Heard};
+use guestright_voice::session::{Delay, DelaySource, Frame, ReceivedPacket};
 use guestright_voice::tool::{Ending, Summary, ToolError, Transmit};
 use rand_chacha::ChaCha20Rng;
 use std::collections::VecDeque;
@@ -38,17 +38,17 @@ pub(super) struct Line {
     rate: Option<RateControl>,
     report_at: Time,
     report_waits: bool,
-    last_heard: Time,
+    last_received: Time,
     last_sent: Time,
     /// Bytes that a packet of sound had last: what everything else shall look like.
     room: usize,
     /// Frames, spoken or not.
-    places: u64,
+    slots: u64,
     sent: u64,
     sent_codec_bytes: u64,
     covers: u64,
     transmits: VecDeque<Transmit>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<ReceivedPacket>,
     ending: Option<Ending>,
 }
 
@@ -61,7 +61,7 @@ impl Line {
         rng: &mut ChaCha20Rng,
         now: Time,
     ) -> Self {
-        let place = Micros(config.packet.0.saturating_mul(config.masking.places()));
+        let slot_wait = Micros(config.packet.0.saturating_mul(config.masking.wait_packets()));
         let ear = match timing {
             Timing::Boat => Ear::Boat(Box::new(Buffer::new(BufferConfig {
                 tick_rate: config.tick_rate(),
@@ -71,7 +71,7 @@ impl Line {
             Timing::Policy(policy) => Ear::Policy(Box::new(Playout::new(config.playout(), policy))),
         };
         Self {
-            talker: Talker::new(config.talker, place, rng, now),
+            talker: Talker::new(config.talker, slot_wait, rng, now),
             listener: Listener::new(config.listener),
             rate: config.rate.clone().map(|rate| RateControl::new(rate, now)),
             report_at: now + config.report_every,
@@ -82,15 +82,15 @@ impl Line {
             ear,
             reception: Reception::default(),
             report_waits: false,
-            last_heard: now,
+            last_received: now,
             last_sent: now,
             room: 0,
-            places: 0,
+            slots: 0,
             sent: 0,
             sent_codec_bytes: 0,
             covers: 0,
             transmits: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             ending: None,
         }
     }
@@ -99,8 +99,8 @@ impl Line {
         self.transmits.pop_front()
     }
 
-    pub(super) fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    pub(super) fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     pub(super) fn poll_ending(&mut self) -> Option<Ending> {
@@ -121,7 +121,7 @@ impl Line {
 
     /// Says whether the frame could be sent, or had nothing to be sent.
     pub(super) fn handle_frame(&mut self, frame: &Frame<'_>, rng: &mut ChaCha20Rng, now: Time) -> bool {
-        self.places += 1;
+        self.slots += 1;
         let mut may = self.can_talk();
         self.talker.note_speech(frame.is_speech && may, now);
         let ticks = wrap(self.config.tick_rate().ticks(frame.duration));
@@ -135,7 +135,7 @@ impl Line {
                 self.sent_codec_bytes += self.room as u64;
             }
         }
-        let has_second = self.places.is_multiple_of(Masking::SECOND_EVERY);
+        let has_second = self.slots.is_multiple_of(Masking::SECOND_EVERY);
         let others = match self.config.masking {
             Masking::None => 0,
             Masking::Slots | Masking::Sound | Masking::Cover => 1,
@@ -174,7 +174,7 @@ impl Line {
         now: Time,
     ) -> Result<(), ToolError> {
         let Opened { content, sequence } = opened;
-        self.last_heard = self.last_heard.max(now);
+        self.last_received = self.last_received.max(now);
         if self.reception.datagram(sequence) {
             self.peer = from;
         }
@@ -214,7 +214,7 @@ impl Line {
             self.report_at = now + self.config.report_every;
             self.report_waits = true;
         }
-        if now >= self.last_heard + self.config.silence_max {
+        if now >= self.last_received + self.config.silence_max {
             self.ending.get_or_insert(Ending::Silence);
         }
         if now >= self.last_sent + self.config.keep_alive {
@@ -226,7 +226,7 @@ impl Line {
     pub(super) fn poll_timeout(&self) -> Time {
         let fixed = [
             self.report_at,
-            self.last_heard + self.config.silence_max,
+            self.last_received + self.config.silence_max,
             self.last_sent + self.config.keep_alive,
         ];
         let rate = self.rate.as_ref().map(RateControl::poll_timeout);
@@ -247,12 +247,12 @@ impl Line {
         if let Some(shutdown) = self.talker.shutdown()
             && self.ending.is_none()
         {
-            self.say_goodbye(now);
+            self.send_goodbye(now);
             self.ending = Some(Ending::Failed(reason(shutdown)));
         }
     }
 
-    pub(super) fn say_goodbye(&mut self, now: Time) {
+    pub(super) fn send_goodbye(&mut self, now: Time) {
         for _ in 0..GOODBYES {
             self.send(&Content::Bye, now);
         }
@@ -334,7 +334,7 @@ impl Line {
             self.listener.begin(audio.timestamp, now);
         }
         let clock = self.listener.clock(now);
-        let timestamp = self.listener.place(audio.timestamp);
+        let timestamp = self.listener.widen(audio.timestamp);
         let number = self.reception.sound(sequence, self.config.tick_rate().span(timestamp), now);
         let is_duplicate = match &mut self.ear {
             Ear::Boat(buffer) => {
@@ -368,7 +368,7 @@ impl Line {
                 playout.insert(&incoming) == Fate::Duplicate
             }
         };
-        let heard = Heard {
+        let received = ReceivedPacket {
             sequence: narrow(number),
             timestamp: samples(timestamp, self.config.tick_rate().per_second()),
             marker: audio.starts_talkspurt,
@@ -378,7 +378,7 @@ impl Line {
             delay: self.delay(),
             is_duplicate,
         };
-        push(&mut self.heard, heard);
+        push(&mut self.received, received);
     }
 
     /// One way takes between nothing and the whole round trip: that is all that a phase can show.

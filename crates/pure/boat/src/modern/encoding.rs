@@ -148,7 +148,7 @@ pub fn parses(text: &[u8]) -> bool {
 
 fn parse_audio(starts_talkspurt: bool, body: &mut &[u8]) -> Result<Audio, SealError> {
     let timestamp = number(body)?;
-    let silence = u16::from_be_bytes(take(body)?);
+    let silence = u16::from_be_bytes(read_array(body)?);
     if !starts_talkspurt && silence != 0 {
         return Err(SealError::Malformed("a silence before sound that goes on"));
     }
@@ -160,7 +160,7 @@ fn parse_message(kind: u8, body: &mut &[u8]) -> Result<Message, SealError> {
     let time = number(body)?;
     let step = match kind {
         PROBE => Step::Probe { time },
-        RESPONSE => Step::Response { time, held: u16::from_be_bytes(take(body)?) },
+        RESPONSE => Step::Response { time, held: u16::from_be_bytes(read_array(body)?) },
         INSTALL => Step::Install { round_trip: time },
         _ => Step::Ack { round_trip: time },
     };
@@ -173,13 +173,13 @@ fn parse_message(kind: u8, body: &mut &[u8]) -> Result<Message, SealError> {
 /// Only the shortest way to write a phase is taken.
 fn parse_phase(body: &mut &[u8]) -> Result<u32, SealError> {
     let mut phase = 0_u32;
-    for place in 0..5 {
-        let [group] = take(body)?;
+    for index in 0..5 {
+        let [group] = read_array(body)?;
         let bits = u32::from(group & 0x7f);
-        if place == 4 && bits > 0xf || place > 0 && group == 0 {
+        if index == 4 && bits > 0xf || index > 0 && group == 0 {
             break;
         }
-        phase |= bits << (7 * place);
+        phase |= bits << (7 * index);
         if group & 0x80 == 0 {
             return Ok(phase);
         }
@@ -188,10 +188,10 @@ fn parse_phase(body: &mut &[u8]) -> Result<u32, SealError> {
 }
 
 fn number(body: &mut &[u8]) -> Result<u32, SealError> {
-    take(body).map(u32::from_be_bytes)
+    read_array(body).map(u32::from_be_bytes)
 }
 
-fn take<const N: usize>(body: &mut &[u8]) -> Result<[u8; N], SealError> {
+fn read_array<const N: usize>(body: &mut &[u8]) -> Result<[u8; N], SealError> {
     let (taken, rest) = body.split_first_chunk().ok_or(SealError::Malformed("it ends too early"))?;
     *body = rest;
     Ok(*taken)

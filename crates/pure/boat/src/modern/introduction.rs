@@ -266,15 +266,15 @@ impl Introduction {
         match &mut self.state {
             State::Waiting(waiting) => {
                 let mut agreed = None;
-                for (place, attempt) in waiting.attempts.iter_mut().enumerate() {
+                for (index, attempt) in waiting.attempts.iter_mut().enumerate() {
                     attempt.drain(&mut self.transmits);
                     if let Some(Event::Agreed(it)) = attempt.agreement.poll_event() {
-                        agreed.get_or_insert((place, it));
+                        agreed.get_or_insert((index, it));
                     }
                 }
                 // One that has failed was told so by silence; the callee goes on waiting.
-                if let Some((place, agreed)) = agreed {
-                    let attempt = waiting.attempts.swap_remove(place);
+                if let Some((index, agreed)) = agreed {
+                    let attempt = waiting.attempts.swap_remove(index);
                     self.succeed(&attempt, &agreed, Role::Callee);
                     self.state = State::Agreeing(Box::new(attempt));
                 } else {

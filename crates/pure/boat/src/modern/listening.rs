@@ -8,7 +8,7 @@ use super::{CATCH_UP_MAX, Cipher, GRACE, Sealed, Start};
 use crate::{Content, Opened, SealError};
 use guestright_units::Time;
 use guestright_voice::agreement::Role;
-use guestright_voice::srtp::{Place, Window};
+use guestright_voice::srtp::{IndexState, Window};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -88,12 +88,12 @@ impl Generation {
             return old.any(|(_, key, _)| sealed.opens_with(key)).then_some(Found::Seen);
         }
         let first = if distance == 0 { 4 } else { distance };
-        for place in (first..=CATCH_UP_MAX).step_by(4).map(|steps| steps - 1) {
-            while self.ahead.len() <= place {
+        for index in (first..=CATCH_UP_MAX).step_by(4).map(|steps| steps - 1) {
+            while self.ahead.len() <= index {
                 self.ahead.push_back(self.chain.advance());
             }
-            if sealed.opens_with(&self.ahead[place]) {
-                return Some(Found::Ahead(place));
+            if sealed.opens_with(&self.ahead[index]) {
+                return Some(Found::Ahead(index));
             }
         }
         None
@@ -101,8 +101,8 @@ impl Generation {
 
     /// The talker was seen to be there.
     fn commit(&mut self, found: Found, now: Time) {
-        let Found::Ahead(place) = found else { return };
-        for _ in 0..=place {
+        let Found::Ahead(index) = found else { return };
+        for _ in 0..=index {
             let next = self.ahead.pop_front().expect("it was made when it was looked for");
             let before = std::mem::replace(&mut self.current, next);
             self.old.push_front((self.step, before, now + GRACE));
@@ -132,9 +132,9 @@ impl Listening {
         }
         self.forget(now);
         let counter = widen(self.window.highest(), sealed.sequence).ok_or(SealError::Replayed)?;
-        match self.window.place(counter) {
-            Place::Fresh => {}
-            Place::Used | Place::TooOld => return Err(SealError::Replayed),
+        match self.window.state(counter) {
+            IndexState::Fresh => {}
+            IndexState::Used | IndexState::TooOld => return Err(SealError::Replayed),
         }
         sealed.counter = counter;
         let is_above = self.window.highest().is_none_or(|highest| counter > highest);

@@ -10,7 +10,7 @@ fn config(healing_interval: u32) -> Config {
 }
 
 fn shared() -> Zeroizing<[u8; 32]> {
-    Zeroizing::new(std::array::from_fn(|place| u8::try_from(place).unwrap()))
+    Zeroizing::new(std::array::from_fn(|index| u8::try_from(index).unwrap()))
 }
 
 /// The caller and the callee.

@@ -330,7 +330,7 @@ impl World<'_> {
                 Event::Connected(_) | Event::Trouble(_) => {}
             }
         }
-        while self.parties[side].boat.poll_heard().is_some() {}
+        while self.parties[side].boat.poll_received().is_some() {}
     }
 
     fn send(&mut self, side: usize, transmit: Transmit, now: Time) {

@@ -1,6 +1,6 @@
 use crate::{Audio, Content, Introduced, Message, Opened, Opening, Report, Seal, SealError, Step};
 use guestright_units::{Micros, Time};
-use guestright_voice::srtp::{Place, Window};
+use guestright_voice::srtp::{IndexState, Window};
 use guestright_voice::tool::{Side, ToolError, Transmit};
 use std::net::SocketAddr;
 
@@ -76,19 +76,19 @@ impl Seal for NullSeal {
     fn open(&mut self, datagram: &[u8], now: Time) -> Result<Opened, SealError> {
         const SHORT: SealError = SealError::Malformed("too short");
         let mut rest = datagram;
-        let direction = take::<1>(&mut rest).ok_or(SHORT)?[0];
-        let key = u32::from_be_bytes(take(&mut rest).ok_or(SHORT)?);
-        let sequence = u64::from_be_bytes(take(&mut rest).ok_or(SHORT)?);
+        let direction = read_array::<1>(&mut rest).ok_or(SHORT)?[0];
+        let key = u32::from_be_bytes(read_array(&mut rest).ok_or(SHORT)?);
+        let sequence = u64::from_be_bytes(read_array(&mut rest).ok_or(SHORT)?);
         if direction == self.direction || !self.knows(key, now) {
             return Err(SealError::Forged);
         }
-        if self.window.place(sequence) != Place::Fresh {
+        if self.window.state(sequence) != IndexState::Fresh {
             return Err(SealError::Replayed);
         }
         let content = parse(&mut rest).ok_or(SealError::Malformed("no content"))?;
         self.window.accept(sequence);
-        if let Some(place) = self.pending.iter().position(|pending| *pending == key) {
-            self.pending.drain(..=place);
+        if let Some(index) = self.pending.iter().position(|pending| *pending == key) {
+            self.pending.drain(..=index);
             self.previous = Some((self.receive_key, now + GRACE));
             self.receive_key = key;
         }
@@ -217,17 +217,17 @@ fn emit_bytes(bytes: &[u8], to: &mut Vec<u8>) {
 }
 
 fn parse(from: &mut &[u8]) -> Option<Content> {
-    let kind = take::<1>(from)?[0];
+    let kind = read_array::<1>(from)?[0];
     Some(match kind {
         0 => Content::Audio(Audio {
             timestamp: number(from)?,
-            starts_talkspurt: take::<1>(from)?[0] != 0,
-            silence: u16::from_be_bytes(take(from)?),
+            starts_talkspurt: read_array::<1>(from)?[0] != 0,
+            silence: u16::from_be_bytes(read_array(from)?),
             payload: bytes(from)?,
         }),
         1..=4 => {
             let (phase, time) = (number(from)?, number(from)?);
-            let held = u16::from_be_bytes(take(from)?);
+            let held = u16::from_be_bytes(read_array(from)?);
             let step = match kind {
                 1 => Step::Probe { time },
                 2 => Step::Response { time, held },
@@ -250,17 +250,17 @@ fn parse(from: &mut &[u8]) -> Option<Content> {
 }
 
 fn number(from: &mut &[u8]) -> Option<u32> {
-    take(from).map(u32::from_be_bytes)
+    read_array(from).map(u32::from_be_bytes)
 }
 
 fn bytes(from: &mut &[u8]) -> Option<Vec<u8>> {
-    let length = usize::from(u16::from_be_bytes(take(from)?));
+    let length = usize::from(u16::from_be_bytes(read_array(from)?));
     let (bytes, rest) = from.split_at_checked(length)?;
     *from = rest;
     Some(bytes.to_vec())
 }
 
-fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+fn read_array<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = from.split_first_chunk::<N>()?;
     *from = rest;
     Some(*first)

@@ -155,7 +155,7 @@ impl Direction {
             let Ok(opened) = self.seals[usize::from(is_there)].open(&bytes, now) else { continue };
             match opened.content {
                 Content::Audio(audio) => self.hear(&audio, ms),
-                Content::Message(message) => self.take(is_there, &message, now),
+                Content::Message(message) => self.handle_message(is_there, &message, now),
                 Content::Report(_) | Content::Cover | Content::Bye => {}
             }
             if let Some(message) = self.listener.poll_message(now) {
@@ -165,7 +165,7 @@ impl Direction {
     }
 
     /// A message that comes too late for its phase is refused, and that is all.
-    fn take(&mut self, is_there: bool, message: &Message, now: Time) {
+    fn handle_message(&mut self, is_there: bool, message: &Message, now: Time) {
         let [here, there] = &mut self.seals;
         let _ = match is_there {
             true => self.listener.handle_message(message, there, now),
@@ -179,7 +179,7 @@ impl Direction {
         self.listener.clock(now);
         let packet = Packet {
             number,
-            timestamp: self.listener.place(audio.timestamp),
+            timestamp: self.listener.widen(audio.timestamp),
             starts_talkspurt: audio.starts_talkspurt,
             silence: audio.silence,
             payload: &audio.payload,

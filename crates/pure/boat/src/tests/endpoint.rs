@@ -70,8 +70,8 @@ fn sound_flows_once_the_first_phase_was_completed() {
         );
     }
     assert!(matches!(sides[1].poll_sound(millis(42)).sound, Sound::Play { .. }));
-    let heard = sides[1].poll_heard().expect("an analyser hears it too");
-    assert_eq!((heard.payload_bytes, heard.marker, heard.is_duplicate), (34, true, false));
+    let received = sides[1].poll_received().expect("an analyser hears it too");
+    assert_eq!((received.payload_bytes, received.marker, received.is_duplicate), (34, true, false));
     let summary = sides[0].summary();
     assert_eq!((summary.sent, summary.sent_codec_bytes, summary.refused), (1, 34, 0));
     assert_eq!(summary.datagrams_sent, 5, "PROBE, INSTALL, RESPONSE, ACK, sound");
@@ -190,13 +190,13 @@ fn covers_hide_pauses_and_a_constant_stream_hides_everything() {
         let mut sides = sides(&config);
         let mut sizes = Vec::new();
         let mut counts = Vec::new();
-        for place in 1..=500_u64 {
-            let at = place * 20;
-            let is_speech = place / 40 % 2 == 0;
+        for slot in 1..=500_u64 {
+            let at = slot * 20;
+            let is_speech = slot / 40 % 2 == 0;
             sides[1].handle_frame(&frame(is_speech), millis(at));
             sides[0].handle_frame(&frame(is_speech), millis(at));
             let sent: Vec<Transmit> = std::iter::from_fn(|| sides[0].poll_transmit()).collect();
-            if place > 50 {
+            if slot > 50 {
                 counts.push(sent.len());
                 sizes.extend(sent.iter().map(|transmit| transmit.bytes.len()));
             }
@@ -209,7 +209,7 @@ fn covers_hide_pauses_and_a_constant_stream_hides_everything() {
         assert!(counts.iter().all(|count| (1..=2).contains(count)), "{masking:?}: no place is empty");
         if masking == Masking::Constant {
             // Places 55, 60 and so on have two, whatever is said.
-            let doubles: Vec<bool> = (51..=500).map(|place| place % 5 == 0).collect();
+            let doubles: Vec<bool> = (51..=500).map(|slot| slot % 5 == 0).collect();
             let got: Vec<bool> = counts.iter().map(|count| *count == 2).collect();
             assert_eq!(got, doubles);
         }

@@ -28,7 +28,7 @@ impl Pair {
     }
 
     /// The talker's next message, at so many ms.
-    fn say(&mut self, at: u64) -> Option<Message> {
+    fn next_message(&mut self, at: u64) -> Option<Message> {
         self.talker.handle_timeout(&mut self.here, millis(at));
         self.talker.poll_message(&mut self.here, &mut self.rng, millis(at))
     }
@@ -39,18 +39,18 @@ impl Pair {
         self.listener.poll_message(millis(at)).expect("there is an answer")
     }
 
-    fn take(&mut self, message: &Message, at: u64) -> Result<(), SealError> {
+    fn handle_message(&mut self, message: &Message, at: u64) -> Result<(), SealError> {
         self.talker.handle_message(message, &mut self.here, millis(at))
     }
 
     /// A whole phase that begins at `at`; each way takes `way`.
     fn phase(&mut self, at: u64, way: u64) {
-        let probe = self.say(at).expect("it begins");
+        let probe = self.next_message(at).expect("it begins");
         let response = self.answer(&probe, at + way);
-        self.take(&response, at + 2 * way).expect("it is awaited");
-        if let Some(install) = self.say(at + 2 * way) {
+        self.handle_message(&response, at + 2 * way).expect("it is awaited");
+        if let Some(install) = self.next_message(at + 2 * way) {
             let ack = self.answer(&install, at + 3 * way);
-            self.take(&ack, at + 4 * way).expect("it is awaited");
+            self.handle_message(&ack, at + 4 * way).expect("it is awaited");
         }
     }
 }
@@ -66,21 +66,21 @@ fn printed() -> Pair {
 fn a_phase_has_the_four_messages_of_table_2() {
     let mut pair = printed();
     let ts = pair.talker.clock(Time(0));
-    let probe = pair.say(0).expect("the first phase begins at once");
+    let probe = pair.next_message(0).expect("the first phase begins at once");
     assert_eq!((probe.phase, probe.step), (1, Step::Probe { time: ts }));
     let response = pair.answer(&probe, 30);
     assert_eq!((response.phase, response.step), (1, Step::Response { time: ts, held: 0 }));
-    pair.take(&response, 80).unwrap();
-    let install = pair.say(80).expect("nothing holds it back");
+    pair.handle_message(&response, 80).unwrap();
+    let install = pair.next_message(80).expect("nothing holds it back");
     assert_eq!((install.phase, install.step), (1, Step::Install { round_trip: 80 }));
     let ack = pair.answer(&install, 110);
     assert_eq!((ack.phase, ack.step), (1, Step::Ack { round_trip: 80 }));
     assert!(!pair.talker.is_synchronised());
-    pair.take(&ack, 160).unwrap();
+    pair.handle_message(&ack, 160).unwrap();
     assert!(pair.talker.is_synchronised());
     assert_eq!(pair.here.keys().0, 1, "the new key is in use");
-    assert_eq!(pair.say(999), None);
-    assert_eq!(pair.say(1_000).map(|probe| probe.phase), Some(2));
+    assert_eq!(pair.next_message(999), None);
+    assert_eq!(pair.next_message(1_000).map(|probe| probe.phase), Some(2));
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn starts_are_drawn_between_half_a_second_and_one() {
         Pair::new(TalkerConfig { failures_max: 1_000, ..TalkerConfig::PRINTED }, ListenerConfig::PRINTED);
     let mut starts = Vec::new();
     for at in 0..30_000 {
-        if let Some(probe) = pair.say(at) {
+        if let Some(probe) = pair.next_message(at) {
             starts.push(at);
             let response = pair.answer(&probe, at);
-            pair.take(&response, at).unwrap();
-            let install = pair.say(at).unwrap();
+            pair.handle_message(&response, at).unwrap();
+            let install = pair.next_message(at).unwrap();
             let ack = pair.answer(&install, at);
-            pair.take(&ack, at).unwrap();
+            pair.handle_message(&ack, at).unwrap();
         }
     }
     let gaps: Vec<u64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -107,18 +107,18 @@ fn starts_are_drawn_between_half_a_second_and_one() {
 #[test]
 fn how_long_an_answer_was_held_is_no_round_trip() {
     let mut pair = printed();
-    let probe = pair.say(0).unwrap();
+    let probe = pair.next_message(0).unwrap();
     pair.listener.handle_message(&probe, &mut pair.there, millis(20)).unwrap();
     let response = pair.listener.poll_message(millis(75)).unwrap();
     assert!(matches!(response.step, Step::Response { held: 55, .. }));
-    pair.take(&response, 95).unwrap();
+    pair.handle_message(&response, 95).unwrap();
     assert_eq!(pair.talker.round_trip(), Some(Micros::from_millis(40)));
 }
 
 #[test]
 fn only_the_answer_that_is_waited_for_is_taken_and_only_once() {
     let mut pair = printed();
-    let probe = pair.say(0).unwrap();
+    let probe = pair.next_message(0).unwrap();
     let response = pair.answer(&probe, 20);
     let Step::Response { time, held } = response.step else { panic!("{response:?}") };
     #[rustfmt::skip]
@@ -131,23 +131,23 @@ fn only_the_answer_that_is_waited_for_is_taken_and_only_once() {
         Message { key: vec![1], ..response.clone() },
     ];
     for other in others {
-        assert!(pair.take(&other, 40).is_err(), "{other:?}");
+        assert!(pair.handle_message(&other, 40).is_err(), "{other:?}");
     }
-    assert_eq!(pair.take(&response, 40), Ok(()));
-    assert!(pair.take(&response, 41).is_err(), "it came before");
-    let install = pair.say(41).unwrap();
+    assert_eq!(pair.handle_message(&response, 40), Ok(()));
+    assert!(pair.handle_message(&response, 41).is_err(), "it came before");
+    let install = pair.next_message(41).unwrap();
     let ack = pair.answer(&install, 60);
     let other = Message { step: Step::Ack { round_trip: 39 }, ..ack.clone() };
-    assert!(pair.take(&other, 80).is_err());
-    assert_eq!(pair.take(&ack, 80), Ok(()));
-    assert!(pair.take(&ack, 81).is_err(), "it came before");
+    assert!(pair.handle_message(&other, 80).is_err());
+    assert_eq!(pair.handle_message(&ack, 80), Ok(()));
+    assert!(pair.handle_message(&ack, 81).is_err(), "it came before");
 }
 
 #[test]
 fn a_listener_answers_no_phase_again_and_no_older_one() {
     let mut pair = printed();
-    let first = pair.say(0).unwrap();
-    let second = pair.say(1_000).expect("nobody has answered the first");
+    let first = pair.next_message(0).unwrap();
+    let second = pair.next_message(1_000).expect("nobody has answered the first");
     pair.answer(&second, 1_020);
     for (name, old) in [("older", &first), ("same", &second)] {
         let before = pair.listener.look(millis(1_030));
@@ -163,10 +163,10 @@ fn a_listener_answers_no_phase_again_and_no_older_one() {
 #[test]
 fn an_install_is_acknowledged_once() {
     let mut pair = printed();
-    let probe = pair.say(0).unwrap();
+    let probe = pair.next_message(0).unwrap();
     let response = pair.answer(&probe, 20);
-    pair.take(&response, 40).unwrap();
-    let install = pair.say(40).unwrap();
+    pair.handle_message(&response, 40).unwrap();
+    let install = pair.next_message(40).unwrap();
     pair.answer(&install, 60);
     let before = pair.listener.look(millis(70));
     assert!(pair.listener.handle_message(&install, &mut pair.there, millis(70)).is_err());
@@ -182,7 +182,7 @@ fn phases_without_an_answer_shut_the_call_down_and_those_that_were_never_sent_do
         if pair.talker.shutdown().is_some() {
             break;
         }
-        if let Some(probe) = pair.say(at) {
+        if let Some(probe) = pair.next_message(at) {
             starts.push((probe.phase, at));
         }
     }
@@ -209,7 +209,7 @@ fn a_success_forgives_failures() {
     pair.phase(0, 20);
     let mut at = 1_000;
     for _ in 0..4 {
-        while pair.say(at).is_none() {
+        while pair.next_message(at).is_none() {
             at += 1;
         }
     }
@@ -220,15 +220,15 @@ fn a_success_forgives_failures() {
     }
     let probe = loop {
         at += 1;
-        if let Some(probe) = pair.say(at) {
+        if let Some(probe) = pair.next_message(at) {
             break probe;
         }
     };
     let response = pair.answer(&probe, at + 20);
-    pair.take(&response, at + 40).unwrap();
-    let install = pair.say(at + 40).unwrap();
+    pair.handle_message(&response, at + 40).unwrap();
+    let install = pair.next_message(at + 40).unwrap();
     let ack = pair.answer(&install, at + 60);
-    pair.take(&ack, at + 80).unwrap();
+    pair.handle_message(&ack, at + 80).unwrap();
     assert_eq!((pair.talker.failures(), pair.talker.counts().failed), (0, 4));
 }
 
@@ -236,11 +236,11 @@ fn a_success_forgives_failures() {
 fn a_round_trip_above_two_seconds_is_none() {
     for (way, want) in [(1_000, true), (1_001, false)] {
         let mut pair = printed();
-        let probe = pair.say(0).unwrap();
+        let probe = pair.next_message(0).unwrap();
         let response = pair.answer(&probe, way);
-        pair.take(&response, 2 * way).unwrap();
+        pair.handle_message(&response, 2 * way).unwrap();
         assert_eq!(
-            pair.say(2 * way).is_some_and(|it| matches!(it.step, Step::Install { .. })),
+            pair.next_message(2 * way).is_some_and(|it| matches!(it.step, Step::Install { .. })),
             want,
             "{way}"
         );
@@ -274,18 +274,18 @@ fn the_printed_rule_waits_for_a_silence_as_long_as_the_improvement() {
         let mut pair = Pair::new(config, ListenerConfig { install: rule, ..ListenerConfig::PRINTED });
         pair.phase(0, 50);
         pair.talker.note_speech(true, millis(500));
-        let probe = pair.say(1_000).unwrap();
+        let probe = pair.next_message(1_000).unwrap();
         let response = pair.answer(&probe, 1_020);
-        pair.take(&response, 1_040).unwrap();
+        pair.handle_message(&response, 1_040).unwrap();
         if rule == InstallRule::ReceiverExact {
-            assert!(pair.say(1_040).is_some(), "also while somebody speaks");
+            assert!(pair.next_message(1_040).is_some(), "also while somebody speaks");
             continue;
         }
-        assert_eq!(pair.say(1_100), None, "{rule:?}: somebody speaks");
+        assert_eq!(pair.next_message(1_100), None, "{rule:?}: somebody speaks");
         pair.talker.note_speech(false, millis(1_200));
         assert_eq!(pair.talker.poll_timeout(), Some(millis(1_200 + after)), "{rule:?}");
-        assert_eq!(pair.say(1_200 + after - 1), None, "{rule:?}");
-        assert!(pair.say(1_200 + after).is_some(), "{rule:?}");
+        assert_eq!(pair.next_message(1_200 + after - 1), None, "{rule:?}");
+        assert!(pair.next_message(1_200 + after).is_some(), "{rule:?}");
     }
 }
 
@@ -295,11 +295,11 @@ fn an_install_that_finds_no_silence_makes_room_for_the_next_phase_and_is_no_fail
     let mut pair = Pair::new(config, ListenerConfig::PRINTED);
     pair.phase(0, 50);
     pair.talker.note_speech(true, millis(500));
-    let probe = pair.say(1_000).unwrap();
+    let probe = pair.next_message(1_000).unwrap();
     let response = pair.answer(&probe, 1_020);
-    pair.take(&response, 1_040).unwrap();
+    pair.handle_message(&response, 1_040).unwrap();
     assert_eq!(pair.talker.poll_timeout(), Some(millis(2_000)));
-    assert_eq!(pair.say(2_000).map(|probe| probe.phase), Some(3));
+    assert_eq!(pair.next_message(2_000).map(|probe| probe.phase), Some(3));
     let counts = pair.talker.counts();
     assert_eq!((counts.superseded, counts.failed, pair.talker.failures()), (1, 0, 0));
 }
@@ -314,7 +314,7 @@ fn a_key_wears_out_by_sound_and_by_bytes() {
     assert_eq!(pair.talker.shutdown(), None);
     pair.talker.note_packet(Micros(1));
     assert_eq!(pair.talker.shutdown(), Some(Shutdown::KeyAge));
-    assert_eq!(pair.say(1_000), None, "no phase begins any more");
+    assert_eq!(pair.next_message(1_000), None, "no phase begins any more");
 
     let mut pair = printed();
     pair.phase(0, 20);

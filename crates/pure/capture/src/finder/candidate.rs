@@ -1,6 +1,6 @@
 //! Flows that may turn out to be streams.
 
-use super::{Flow, Heard};
+use super::{Flow, StreamPacket};
 use std::collections::BTreeMap;
 
 /// Headers that must fit before a flow is believed to be RTP.
@@ -8,7 +8,7 @@ const FIT_MIN: usize = 5;
 /// The same, where SDP announced RTP at that address.
 const FIT_MIN_AGREED: usize = 2;
 /// Headers after which a flow that does not fit is begun anew.
-const HEARD_MAX: usize = 16;
+const PACKETS_MAX: usize = 16;
 /// A larger step of the sequence does not fit: a stream with so many losses in a row is begun anew behind them.
 const STEP_MAX: u16 = 50;
 /// A larger step of the timestamp does not fit: 30 s at 90 kHz, more than any silence between neighbours.
@@ -17,7 +17,7 @@ const TICKS_MAX: u32 = 2_700_000;
 /// The headers of one flow so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidate {
-    heard: Vec<Heard>,
+    packets: Vec<StreamPacket>,
     /// Those that fit the one before.
     fit: usize,
     /// Those of them that followed it directly, or as far behind it in time as in number.
@@ -41,14 +41,14 @@ pub(super) struct Candidates {
 }
 
 impl Candidate {
-    pub(super) fn heard(&self) -> &[Heard] {
-        &self.heard
+    pub(super) fn packets(&self) -> &[StreamPacket] {
+        &self.packets
     }
 
-    fn take(&mut self, heard: Heard) {
-        if let Some(last) = self.heard.last() {
-            let step = heard.sequence.wrapping_sub(last.sequence);
-            let ticks = heard.timestamp.wrapping_sub(last.timestamp);
+    fn push(&mut self, packet: StreamPacket) {
+        if let Some(last) = self.packets.last() {
+            let step = packet.sequence.wrapping_sub(last.sequence);
+            let ticks = packet.timestamp.wrapping_sub(last.timestamp);
             match step {
                 // Captured twice: says nothing either way.
                 0 if ticks == 0 => {}
@@ -63,7 +63,7 @@ impl Candidate {
                 _ => *self = Self::default(),
             }
         }
-        self.heard.push(heard);
+        self.packets.push(packet);
     }
 
     fn is_stream(&self, agreed: bool) -> bool {
@@ -73,13 +73,13 @@ impl Candidate {
 }
 
 impl Candidates {
-    pub(super) fn judge(&mut self, flow: Flow, heard: Heard, agreed: bool, max: usize) -> Verdict {
+    pub(super) fn judge(&mut self, flow: Flow, packet: StreamPacket, agreed: bool, max: usize) -> Verdict {
         let known = self.younger.remove(&flow).or_else(|| self.older.remove(&flow));
         let mut candidate = known.unwrap_or_default();
-        if candidate.heard.len() >= HEARD_MAX {
+        if candidate.packets.len() >= PACKETS_MAX {
             candidate = Candidate::default();
         }
-        candidate.take(heard);
+        candidate.push(packet);
         if candidate.is_stream(agreed) {
             return Verdict::Stream(candidate);
         }

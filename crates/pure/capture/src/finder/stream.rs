@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// One packet of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct StreamPacket {
     /// When it was captured.
     pub at: Stamp,
     /// What the payload is, 0 to 127.
@@ -26,7 +26,7 @@ pub struct Heard {
     pub payload: u32,
 }
 
-impl Heard {
+impl StreamPacket {
     pub(super) fn new(at: Stamp, header: &RtpHeader, length: usize) -> Self {
         let Header { payload_type, marker, sequence, timestamp, .. } = header.fields;
         let payload = u32::try_from(length.saturating_sub(header.length)).unwrap_or(u32::MAX);
@@ -120,16 +120,16 @@ impl StreamInfo {
         self.first <= other.last && other.first <= self.last
     }
 
-    pub(super) fn count(&mut self, heard: &Heard, agreements: &Agreements) {
-        self.first = self.first.min(heard.at);
-        self.last = self.last.max(heard.at);
+    pub(super) fn count(&mut self, packet: &StreamPacket, agreements: &Agreements) {
+        self.first = self.first.min(packet.at);
+        self.last = self.last.max(packet.at);
         self.packets += 1;
-        self.payload += u64::from(heard.payload);
-        let count = self.types.entry(heard.payload_type).or_default();
+        self.payload += u64::from(packet.payload);
+        let count = self.types.entry(packet.payload_type).or_default();
         *count += 1;
         // What was agreed on may become known later than the first packet.
         if *count == 1 || self.packets.is_power_of_two() {
-            self.learn(heard.payload_type, agreements);
+            self.learn(packet.payload_type, agreements);
         }
     }
 

@@ -27,7 +27,7 @@ fn rtp(payload_type: u8, sequence: u16, timestamp: u32, ssrc: u32) -> Vec<u8> {
 }
 
 fn drain(finder: &mut Finder) -> Vec<(usize, u16)> {
-    std::iter::from_fn(|| finder.poll_packet()).map(|(index, heard)| (index, heard.sequence)).collect()
+    std::iter::from_fn(|| finder.poll_packet()).map(|(index, packet)| (index, packet.sequence)).collect()
 }
 
 /// One stream of 20 ms packets with these sequence numbers.

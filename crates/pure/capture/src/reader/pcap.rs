@@ -3,7 +3,7 @@
 //! Source: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-05.html>, sections 4 and 5.
 
 use super::bytes::Order;
-use super::{LinkType, Place, Step, check_length};
+use super::{FrameSpan, LinkType, Step, check_length};
 use crate::error::CaptureError;
 use crate::stamp::Stamp;
 
@@ -42,7 +42,7 @@ impl Pcap {
         }
         let at = Some(Stamp::from_ticks(u64::from(ticks), self.per_second, i64::from(seconds)));
         let length = length.max(u32::try_from(captured).unwrap_or(u32::MAX));
-        Ok(Step::Packet(Place { at, link, interface: 0, from: self.record, captured, length }, whole))
+        Ok(Step::Packet(FrameSpan { at, link, interface: 0, from: self.record, captured, length }, whole))
     }
 
     fn header(&mut self, bytes: &[u8], offset: u64) -> Result<Step, CaptureError> {

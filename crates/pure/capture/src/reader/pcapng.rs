@@ -3,7 +3,7 @@
 //! Source: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 3 and 4.
 
 use super::bytes::Order;
-use super::{LinkType, Place, Step, check_length};
+use super::{FrameSpan, LinkType, Step, check_length};
 use crate::error::CaptureError;
 use crate::stamp::Stamp;
 
@@ -108,7 +108,7 @@ impl Pcapng {
     }
 
     /// Section 4.3 and, with an interface of two bytes, appendix A: the same places for everything else.
-    fn packet(&self, block: &Block<'_>, interface: u32) -> Result<Place, CaptureError> {
+    fn packet(&self, block: &Block<'_>, interface: u32) -> Result<FrameSpan, CaptureError> {
         let (number, described) = self.interface(block, interface)?;
         let ticks = u64::from(block.u32(12)?) << 32 | u64::from(block.u32(16)?);
         let (captured, length) = (block.u32(20)?, block.u32(24)?);
@@ -119,16 +119,16 @@ impl Pcapng {
         let at = Some(Stamp::from_ticks(ticks, described.ticks_per_second, described.seconds));
         let length = length.max(captured);
         let captured = captured as usize;
-        Ok(Place { at, link: described.link, interface: number, from: 28, captured, length })
+        Ok(FrameSpan { at, link: described.link, interface: number, from: 28, captured, length })
     }
 
     /// Section 4.4.
-    fn simple_packet(&self, block: &Block<'_>) -> Result<Place, CaptureError> {
+    fn simple_packet(&self, block: &Block<'_>) -> Result<FrameSpan, CaptureError> {
         let (number, described) = self.interface(block, 0)?;
         let length = block.u32(8)?;
         let kept = if described.snap == 0 { length } else { length.min(described.snap) };
         let captured = (kept as usize).min(block.bytes.len() - 16);
-        Ok(Place { at: None, link: described.link, interface: number, from: 12, captured, length })
+        Ok(FrameSpan { at: None, link: described.link, interface: number, from: 12, captured, length })
     }
 
     /// An interface of this section, and its number in the whole file.

@@ -12,7 +12,7 @@ pub struct Clocks {
     /// Between these, in ms.
     pub offset_ms: Interval,
     /// Whether packets in both directions told it; otherwise it is somebody's word.
-    pub told_by_packets: bool,
+    pub measured: bool,
     /// Whether the packets disagree with that word, or with each other: a clock was set or ran at another speed.
     pub contradicted: bool,
 }
@@ -47,25 +47,25 @@ impl Seeming {
 /// here and the second left here.
 pub(super) fn clocks(word_ms: Option<f64>, pairs: &[(Seeming, Seeming)]) -> Option<Clocks> {
     let word = word_ms.map(|error| Interval::around(0.0, error.abs()));
-    let told = pairs.iter().map(|(came, left)| (left.most, came.least));
-    let told = told.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)));
+    let bounds = pairs.iter().map(|(came, left)| (left.most, came.least));
+    let bounds = bounds.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)));
     let both = |a: Interval, b: Interval| (a.low.max(b.low), a.high.min(b.high));
-    Some(match (word, told) {
+    Some(match (word, bounds) {
         (None, None) => return None,
-        (Some(word), None) => Clocks { offset_ms: word, told_by_packets: false, contradicted: false },
+        (Some(word), None) => Clocks { offset_ms: word, measured: false, contradicted: false },
         // Crossed bounds: no one offset fits. Taking both bounds the other way round is the honest width.
         (None, Some((low, high))) => {
-            Clocks { offset_ms: Interval::new(low, high), told_by_packets: true, contradicted: low > high }
+            Clocks { offset_ms: Interval::new(low, high), measured: true, contradicted: low > high }
         }
         (Some(word), Some((low, high))) => {
-            let told = Interval::new(low, high);
-            let (from, to) = both(word, told);
+            let measured = Interval::new(low, high);
+            let (from, to) = both(word, measured);
             if from <= to && low <= high {
                 let offset_ms = Interval::new(from, to);
-                Clocks { offset_ms, told_by_packets: true, contradicted: false }
+                Clocks { offset_ms, measured: true, contradicted: false }
             } else {
-                let offset_ms = Interval::new(word.low.min(told.low), word.high.max(told.high));
-                Clocks { offset_ms, told_by_packets: true, contradicted: true }
+                let offset_ms = Interval::new(word.low.min(measured.low), word.high.max(measured.high));
+                Clocks { offset_ms, measured: true, contradicted: true }
             }
         }
     })

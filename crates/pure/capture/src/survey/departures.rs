@@ -1,7 +1,7 @@
 //! When packets were sent, as a capture at their sender saw it.
 
 use crate::error::CaptureError;
-use crate::finder::{Finder, Heard, Limits};
+use crate::finder::{Finder, Limits, StreamPacket};
 use crate::link::{Decoded, decode};
 use crate::reader::Reader;
 use crate::stamp::Stamp;
@@ -84,12 +84,12 @@ impl Departures {
     }
 
     /// When a packet passed there for the first time. Only after [`Departures::end`].
-    pub(super) fn find(&self, ssrc: u32, heard: &Heard) -> Option<Stamp> {
+    pub(super) fn find(&self, ssrc: u32, stream_packet: &StreamPacket) -> Option<Stamp> {
         let packets = self.by_ssrc.get(&ssrc)?;
-        let wanted = (heard.timestamp, heard.sequence, Stamp(0));
+        let wanted = (stream_packet.timestamp, stream_packet.sequence, Stamp(0));
         let at = packets.partition_point(|packet| *packet < wanted);
         let (timestamp, sequence, stamp) = *packets.get(at)?;
-        ((timestamp, sequence) == (heard.timestamp, heard.sequence)).then_some(stamp)
+        ((timestamp, sequence) == (stream_packet.timestamp, stream_packet.sequence)).then_some(stamp)
     }
 
     fn read(&mut self) -> Result<(), DeparturesError> {
@@ -103,7 +103,7 @@ impl Departures {
                 | Decoded::Damaged
                 | Decoded::UnknownLink(_) => {}
             }
-            while let Some((index, heard)) = self.finder.poll_packet() {
+            while let Some((index, packet)) = self.finder.poll_packet() {
                 if self.count == self.max {
                     return Err(DeparturesError::TooMany { max: self.max });
                 }
@@ -112,7 +112,7 @@ impl Departures {
                 }
                 self.count += 1;
                 let packets = self.by_ssrc.entry(self.ssrc[index]).or_default();
-                packets.push((heard.timestamp, heard.sequence, heard.at));
+                packets.push((packet.timestamp, packet.sequence, packet.at));
             }
         }
         Ok(())

@@ -122,7 +122,7 @@ pub struct RowLine {
     /// Of those, how many are missing.
     pub lost: u64,
     /// Of those due, how many were not heard: missing, or discarded by the buffer.
-    pub unheard: u64,
+    pub unplayed: u64,
     /// The burst ratio of those.
     pub burst_ratio: Option<f64>,
     /// Jitter at its end, RFC 3550, in ms.
@@ -148,9 +148,9 @@ impl StreamReport {
     pub fn measured(&self, part: &Part) -> Measured {
         let (assumed, stated) = self.assumed();
         let measured = part.summary.measured(assumed);
-        let heard = part.clock_rate.is_some();
+        let has_clock = part.clock_rate.is_some();
         Measured {
-            dejitter_loss: if heard { measured.dejitter_loss } else { 0.0 },
+            dejitter_loss: if has_clock { measured.dejitter_loss } else { 0.0 },
             delay_assumed: stated && measured.delay_assumed,
             ..measured
         }
@@ -170,7 +170,7 @@ impl StreamReport {
             (of > 0).then_some(share)
         };
         let discarded =
-            share(row.unheard - row.lost.min(row.unheard), row.expected - row.lost.min(row.expected));
+            share(row.unplayed - row.lost.min(row.unplayed), row.expected - row.lost.min(row.expected));
         part.judge.judge(&Measured {
             network_loss: share(row.lost, row.expected),
             dejitter_loss: if part.clock_rate.is_some() { discarded.unwrap_or(0.0) } else { 0.0 },

@@ -4,7 +4,7 @@ use super::SurveyConfig;
 use super::clock::Seeming;
 use super::codec::{Sound, nearest_clock_rate, sound};
 use super::report::{Part, RowLine};
-use crate::finder::{Heard, StreamInfo};
+use crate::finder::{StreamInfo, StreamPacket};
 use crate::stamp::Stamp;
 use guestright_quality::{Analyser, AnalyserConfig, BufferConfig, Interval, Packet, Row};
 use guestright_units::Micros;
@@ -29,7 +29,7 @@ impl RowBudget {
         Self { left: max, dropped: 0 }
     }
 
-    fn take(&mut self) -> bool {
+    fn try_acquire(&mut self) -> bool {
         let some = self.left > 0;
         self.left -= usize::from(some);
         self.dropped += u64::from(!some);
@@ -38,7 +38,7 @@ impl RowBudget {
 }
 
 /// A packet, and when it left, if another capture tells.
-type Packed = (Heard, Option<Stamp>);
+type Packed = (StreamPacket, Option<Stamp>);
 
 #[derive(Debug, Default)]
 pub(super) struct Track {
@@ -69,40 +69,40 @@ struct OpenPart {
 impl Track {
     pub(super) fn handle(
         &mut self,
-        heard: &Heard,
+        packet: &StreamPacket,
         sent: Option<Stamp>,
         info: &StreamInfo,
         config: &SurveyConfig,
         rows: &mut RowBudget,
     ) {
         match sent {
-            Some(sent) => self.seeming.add(millis(heard.at.nanos_since(sent))),
+            Some(sent) => self.seeming.add(millis(packet.at.nanos_since(sent))),
             None => self.unmatched += 1,
         }
         match self.parts.last_mut() {
             None => {
-                self.waiting.push((*heard, sent));
+                self.waiting.push((*packet, sent));
                 if self.ready(info, config) {
                     self.open(info, config, rows);
                 }
             }
-            Some(part) if part.payload_type == heard.payload_type || !changes(heard, info, config) => {
+            Some(part) if part.payload_type == packet.payload_type || !changes(packet, info, config) => {
                 // What waited were only a few packets of another type.
-                for (heard, sent) in self.waiting.drain(..) {
-                    part.take(&heard, sent, info, config);
+                for (earlier, sent) in self.waiting.drain(..) {
+                    part.handle(&earlier, sent, info, config);
                 }
-                part.take(heard, sent, info, config);
+                part.handle(packet, sent, info, config);
                 part.collect(rows);
             }
             Some(part) => {
                 let other =
-                    self.waiting.first().is_some_and(|first| first.0.payload_type != heard.payload_type);
+                    self.waiting.first().is_some_and(|first| first.0.payload_type != packet.payload_type);
                 if other {
-                    for (heard, sent) in self.waiting.drain(..) {
-                        part.take(&heard, sent, info, config);
+                    for (earlier, sent) in self.waiting.drain(..) {
+                        part.handle(&earlier, sent, info, config);
                     }
                 }
-                self.waiting.push((*heard, sent));
+                self.waiting.push((*packet, sent));
                 if self.waiting.len() >= CHANGE_MIN && self.parts.len() < PARTS_MAX {
                     self.open(info, config, rows);
                 }
@@ -149,8 +149,8 @@ impl Track {
             highest.map_or(0, |highest| first.sequence.wrapping_sub(highest).wrapping_sub(1));
         let mut part = OpenPart::new(payload_type, first.at, &self.waiting, info, config);
         part.missing_before = if missing_before < 1 << 15 { missing_before } else { 0 };
-        for (heard, sent) in self.waiting.drain(..) {
-            part.take(&heard, sent, info, config);
+        for (packet, sent) in self.waiting.drain(..) {
+            part.handle(&packet, sent, info, config);
         }
         part.collect(rows);
         self.parts.push(part);
@@ -159,8 +159,8 @@ impl Track {
     /// Gives what waits to the part that is open.
     fn flush(&mut self, info: &StreamInfo, config: &SurveyConfig, rows: &mut RowBudget) {
         if let Some(part) = self.parts.last_mut() {
-            for (heard, sent) in self.waiting.drain(..) {
-                part.take(&heard, sent, info, config);
+            for (packet, sent) in self.waiting.drain(..) {
+                part.handle(&packet, sent, info, config);
             }
             part.collect(rows);
         }
@@ -168,16 +168,16 @@ impl Track {
 }
 
 /// Whether a packet is of a type that could be a new codec.
-fn changes(heard: &Heard, info: &StreamInfo, config: &SurveyConfig) -> bool {
-    matches!(sound(info, heard.payload_type, config.codec), Sound::Speech { .. } | Sound::NoVoice { .. })
+fn changes(packet: &StreamPacket, info: &StreamInfo, config: &SurveyConfig) -> bool {
+    matches!(sound(info, packet.payload_type, config.codec), Sound::Speech { .. } | Sound::NoVoice { .. })
 }
 
 /// The type of most packets, of those that could be a codec.
 fn main_type(packets: &[Packed], info: &StreamInfo, config: &SurveyConfig) -> Option<u8> {
     let mut counts = [0_u32; 128];
-    for (heard, _) in packets {
-        if changes(heard, info, config) {
-            counts[usize::from(heard.payload_type & 0x7f)] += 1;
+    for (packet, _) in packets {
+        if changes(packet, info, config) {
+            counts[usize::from(packet.payload_type & 0x7f)] += 1;
         }
     }
     let best = (0_u8..128).max_by_key(|number| counts[usize::from(*number)])?;
@@ -232,39 +232,45 @@ impl OpenPart {
         }
     }
 
-    fn take(&mut self, heard: &Heard, sent: Option<Stamp>, info: &StreamInfo, config: &SurveyConfig) {
-        let same_clock = heard.payload_type == self.payload_type
-            || sound(info, heard.payload_type, config.codec) == Sound::ComfortNoise;
+    fn handle(
+        &mut self,
+        packet: &StreamPacket,
+        sent: Option<Stamp>,
+        info: &StreamInfo,
+        config: &SurveyConfig,
+    ) {
+        let same_clock = packet.payload_type == self.payload_type
+            || sound(info, packet.payload_type, config.codec) == Sound::ComfortNoise;
         let clock_rate = u64::from(self.clock_rate.unwrap_or(8_000));
         let timestamp = match self.last {
             // Tones keep the timestamp of their beginning, and other codecs have a clock of their own: such a packet
             // counts by its number, and as one that came when it should.
             Some((at, timestamp)) if !same_clock => {
-                let ticks = heard.at.since(at).0.saturating_mul(clock_rate) / 1_000_000;
+                let ticks = packet.at.since(at).0.saturating_mul(clock_rate) / 1_000_000;
                 timestamp.wrapping_add(u32::try_from(ticks & 0xffff_ffff).unwrap_or(0))
             }
-            Some(_) | None => heard.timestamp,
+            Some(_) | None => packet.timestamp,
         };
         if same_clock {
-            self.last = Some((heard.at, heard.timestamp));
+            self.last = Some((packet.at, packet.timestamp));
         }
-        let ahead = self.highest.is_none_or(|highest| heard.sequence.wrapping_sub(highest) < 1 << 15);
+        let ahead = self.highest.is_none_or(|highest| packet.sequence.wrapping_sub(highest) < 1 << 15);
         if ahead {
-            self.highest = Some(heard.sequence);
+            self.highest = Some(packet.sequence);
         }
         self.analyser.handle_packet(&Packet {
-            sequence: heard.sequence,
+            sequence: packet.sequence,
             timestamp,
-            marker: heard.marker && same_clock,
-            payload_bytes: heard.payload as usize,
-            arrival: heard.at.time(),
-            delay_ms: sent.map(|sent| Interval::exact(millis(heard.at.nanos_since(sent)))),
+            marker: packet.marker && same_clock,
+            payload_bytes: packet.payload as usize,
+            arrival: packet.at.time(),
+            delay_ms: sent.map(|sent| Interval::exact(millis(packet.at.nanos_since(sent)))),
         });
     }
 
     fn collect(&mut self, rows: &mut RowBudget) {
         while let Some(row) = self.analyser.poll_row() {
-            if rows.take() {
+            if rows.try_acquire() {
                 self.rows.push(line(&row));
             }
         }
@@ -307,8 +313,8 @@ fn line(row: &Row) -> RowLine {
         overflow: row.overflow,
         expected: row.network.expected,
         lost: row.network.lost,
-        unheard: row.heard.lost,
-        burst_ratio: row.heard.burst_ratio,
+        unplayed: row.playout.lost,
+        burst_ratio: row.playout.burst_ratio,
         jitter_ms: row.jitter.rfc3550_ms,
         delay_ms: row.delay_ms,
     }

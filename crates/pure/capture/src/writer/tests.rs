@@ -98,10 +98,10 @@ proptest! {
         }
         let mut expected = Vec::new();
         for (interface, at, bytes, comment) in &frames {
-            let place = interface.index(links.len());
-            let number = u32::try_from(place).unwrap();
+            let index = interface.index(links.len());
+            let number = u32::try_from(index).unwrap();
             writer.frame(number, Stamp(*at), bytes, comment, &mut out).unwrap();
-            expected.push((Some(Stamp(*at)), LinkType(links[place]), number, bytes.clone()));
+            expected.push((Some(Stamp(*at)), LinkType(links[index]), number, bytes.clone()));
         }
         prop_assert_eq!(read_all(&out), expected);
     }

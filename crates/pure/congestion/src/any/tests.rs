@@ -136,7 +136,7 @@ impl Story {
         }
     }
 
-    fn tell(&mut self, controller: &mut impl Controller, hook: &Hook) {
+    fn notify(&mut self, controller: &mut impl Controller, hook: &Hook) {
         self.now = self.now + Micros(hook.wait);
         match hook.kind {
             0 => controller.on_loss(&self.flight(hook)),
@@ -167,7 +167,7 @@ proptest! {
         for (name, mut controller) in all(segment) {
             let mut story = Story { now: Time(0), acknowledged: 0, wave: 0 };
             for hook in &hooks {
-                story.tell(&mut controller, hook);
+                story.notify(&mut controller, hook);
                 let window = controller.window();
                 // ns-2's Vegas stands still at times, until its timer goes off.
                 let least = if name == "ns-2's vegas" { 0 } else { u64::from(segment) };
@@ -191,8 +191,8 @@ proptest! {
             let mut story = Story { now: Time(0), acknowledged: 0, wave: 0 };
             let mut again = Story { now: Time(0), acknowledged: 0, wave: 0 };
             for hook in &hooks {
-                story.tell(&mut one, hook);
-                again.tell(&mut other, hook);
+                story.notify(&mut one, hook);
+                again.notify(&mut other, hook);
             }
             prop_assert_eq!(format!("{one:?}"), format!("{other:?}"), "{}", name);
         }

@@ -49,7 +49,7 @@ fn plain() -> Ack {
 }
 
 /// Sends a wave and hears how fast it came in.
-fn told(real: &mut Real, rate: u64) {
+fn report_rate(real: &mut Real, rate: u64) {
     let number = wave(real, false);
     real.on_ack(&report(number, rate));
 }
@@ -67,7 +67,7 @@ fn three_trends_by_hand() {
         (612, Trend::Steady),
         (900, Trend::Steady),
     ] {
-        told(&mut real, rate);
+        report_rate(&mut real, rate);
         assert_eq!(real.trend(), Some(want), "{rate}");
     }
 }
@@ -76,48 +76,48 @@ fn three_trends_by_hand() {
 fn the_window_grows_holds_and_shrinks_with_the_rate() {
     let mut real = real(|_| ());
     // No decrease: 10^6 / 16000 = 62.5.
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     assert_eq!(real.window(), 16_062);
     real.on_ack(&plain());
     assert_eq!(real.window(), 16_124);
     // A small one: held, for all of the wave.
-    told(&mut real, 750);
+    report_rate(&mut real, 750);
     real.on_ack(&plain());
     assert_eq!(real.window(), 16_124);
     // A large one: 7/8 of 16124 is 14108.5; then nothing grows.
-    told(&mut real, 500);
+    report_rate(&mut real, 500);
     real.on_ack(&plain());
     assert_eq!((real.window(), real.slow_start_threshold()), (14_108, 14_108));
     // The same rate again is no decrease: a segment for each round trip, 10^6 / 14108 = 70.9, not slow start.
-    told(&mut real, 500);
+    report_rate(&mut real, 500);
     assert_eq!(real.window(), 14_178);
 }
 
 #[test]
 fn slow_start_after_a_timeout_ends_where_gamma_reduces() {
     let mut real = real(|_| ());
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     real.on_timeout(&flight(16_000));
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.slow_start_threshold()), (1_000, 8_000));
     // The first wave after a timeout is slower than the last before it. Nothing to reduce: slow start is still to come.
-    told(&mut real, 100);
+    report_rate(&mut real, 100);
     assert_eq!((real.trend(), real.window()), (Some(Trend::Fallen), 1_000));
     for rate in [200, 300, 400] {
-        told(&mut real, rate);
+        report_rate(&mut real, rate);
     }
     assert_eq!((real.window(), real.slow_start_threshold()), (4_000, 8_000));
     // A decrease on the way up: 3500, and from there 10^6 / 3500 for each acknowledgement.
-    told(&mut real, 100);
+    report_rate(&mut real, 100);
     assert_eq!((real.window(), real.slow_start_threshold()), (3_500, 3_500));
-    told(&mut real, 100);
+    report_rate(&mut real, 100);
     assert_eq!(real.window(), 3_785);
 }
 
 #[test]
 fn a_report_counts_once() {
     let mut real = real(|_| ());
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     let number = wave(&mut real, false);
     real.on_ack(&report(number, 400));
     assert_eq!(real.window(), 14_054);
@@ -132,14 +132,14 @@ fn a_report_counts_once() {
 #[test]
 fn gamma_leaves_two_segments() {
     let mut real = real(|settings| settings.gamma = Millionths(900_000));
-    told(&mut real, 800);
-    told(&mut real, 400);
+    report_rate(&mut real, 800);
+    report_rate(&mut real, 400);
     assert_eq!(real.window(), 2_000);
-    told(&mut real, 200);
+    report_rate(&mut real, 200);
     assert_eq!(real.window(), 2_000);
     real.on_timeout(&flight(2_000));
     assert_eq!(real.window(), 1_000);
-    told(&mut real, 100);
+    report_rate(&mut real, 100);
     assert_eq!(real.window(), 1_000, "never raised");
 }
 
@@ -148,7 +148,7 @@ fn a_loss_is_an_error_while_there_is_bandwidth() {
     for (rates, error) in [(&[800, 800][..], true), (&[800, 750], true), (&[800, 500], false), (&[], false)] {
         let mut real = real(|_| ());
         for rate in rates {
-            told(&mut real, *rate);
+            report_rate(&mut real, *rate);
         }
         let before = real.window();
         real.on_loss(&flight(before));
@@ -167,7 +167,7 @@ fn nothing_moves_the_window_in_a_recovery_from_an_error() {
     for (rates, want) in [(&[800, 800][..], 16_124), (&[800, 100], 5_000)] {
         let mut real = real(|_| ());
         for rate in rates {
-            told(&mut real, *rate);
+            report_rate(&mut real, *rate);
         }
         real.on_loss(&flight(16_000));
         real.on_recovery_ack(&deflated);
@@ -178,7 +178,7 @@ fn nothing_moves_the_window_in_a_recovery_from_an_error() {
 #[test]
 fn reports_in_a_recovery_do_not_move_the_window() {
     let mut real = real(|_| ());
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     let before = real.window();
     real.on_loss(&flight(before));
     let number = wave(&mut real, false);
@@ -191,7 +191,7 @@ fn reports_in_a_recovery_do_not_move_the_window() {
 #[test]
 fn the_first_timeout_is_forgiven_while_there_is_bandwidth() {
     let mut real = real(|_| ());
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     let (window, threshold) = (real.window(), real.slow_start_threshold());
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.slow_start_threshold(), real.backs_off()), (window, threshold, false));
@@ -204,7 +204,7 @@ fn the_first_timeout_is_forgiven_while_there_is_bandwidth() {
     real.on_timeout(&Flight { repeated: true, ..flight(4_000) });
     assert_eq!((real.window(), real.slow_start_threshold(), real.backs_off()), (1_000, 8_000, true));
     // News make up for it.
-    told(&mut real, 900);
+    report_rate(&mut real, 900);
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.backs_off()), (2_000, false));
 }
@@ -215,7 +215,7 @@ fn a_forgiven_timeout_leaves_a_recovery_alone() {
     for (rates, want) in [(&[800, 800][..], [16_124, 16_124, 16_124]), (&[], [8_000, 8_000, 8_000])] {
         let mut real = real(|_| ());
         for rate in rates {
-            told(&mut real, *rate);
+            report_rate(&mut real, *rate);
         }
         let number = wave(&mut real, false);
         real.on_loss(&flight(16_000));
@@ -232,7 +232,7 @@ fn a_forgiven_timeout_leaves_a_recovery_alone() {
 #[test]
 fn a_forgiven_timeout_can_be_made_to_go_back() {
     let mut real = real(|settings| settings.go_back = true);
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     let window = real.window();
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.backs_off(), real.goes_back()), (window, false, true));
@@ -241,8 +241,8 @@ fn a_forgiven_timeout_can_be_made_to_go_back() {
 #[test]
 fn a_timeout_without_bandwidth_is_standard() {
     let mut real = real(|_| ());
-    told(&mut real, 800);
-    told(&mut real, 100);
+    report_rate(&mut real, 800);
+    report_rate(&mut real, 100);
     real.on_timeout(&flight(16_000));
     assert_eq!((real.window(), real.slow_start_threshold(), real.backs_off()), (1_000, 8_000, true));
 }
@@ -250,14 +250,14 @@ fn a_timeout_without_bandwidth_is_standard() {
 #[test]
 fn waves_of_a_slow_application_say_nothing_of_the_path() {
     let mut real = real(|_| ());
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     let number = wave(&mut real, true);
     // The talker pauses: a tenth of the rate. No decrease, and nothing to compare the next wave with.
     real.on_ack(&report(number, 80));
     assert_eq!(real.trend(), Some(Trend::Steady));
-    told(&mut real, 400);
+    report_rate(&mut real, 400);
     assert_eq!(real.trend(), Some(Trend::Steady));
-    told(&mut real, 200);
+    report_rate(&mut real, 200);
     assert_eq!(real.trend(), Some(Trend::Fallen));
 }
 
@@ -265,7 +265,7 @@ fn waves_of_a_slow_application_say_nothing_of_the_path() {
 fn a_wave_that_ended_because_all_was_sent_says_nothing_of_the_path() {
     for judged in [false, true] {
         let mut real = real(|settings| settings.ignore_application_limited = !judged);
-        told(&mut real, 800);
+        report_rate(&mut real, 800);
         let number = wave(&mut real, false);
         // The last of what there is; then silence, and the rate of the wave is an eighth.
         real.on_sent(&Sent { bytes: 1_000, in_flight: 16_000, last: true, ..Sent::default() });
@@ -275,9 +275,9 @@ fn a_wave_that_ended_because_all_was_sent_says_nothing_of_the_path() {
         let (trend, shrinks) = if judged { (Trend::Fallen, true) } else { (Trend::Steady, false) };
         assert_eq!((real.trend(), real.window() < before), (Some(trend), shrinks));
         // The next one, with enough to send, is compared with none.
-        told(&mut real, 50);
+        report_rate(&mut real, 50);
         assert_eq!(real.trend(), Some(trend));
-        told(&mut real, 20);
+        report_rate(&mut real, 20);
         assert_eq!(real.trend(), Some(Trend::Fallen));
     }
 }
@@ -286,13 +286,13 @@ fn a_wave_that_ended_because_all_was_sent_says_nothing_of_the_path() {
 /// then there is a timeout. The windows after each.
 fn story(change: impl FnOnce(&mut RealSettings)) -> [u64; 5] {
     let mut real = real(change);
-    told(&mut real, 800);
-    told(&mut real, 400);
+    report_rate(&mut real, 800);
+    report_rate(&mut real, 400);
     let fallen = real.window();
     real.on_loss(&flight(16_000));
     let congestion = real.window();
     real.on_recovered(&plain());
-    told(&mut real, 400);
+    report_rate(&mut real, 400);
     let held = real.window();
     real.on_loss(&flight(16_000));
     let error = real.window();
@@ -323,7 +323,7 @@ fn each_piece_can_be_switched_off() {
 #[test]
 fn a_slow_applications_waves_can_be_made_to_count() {
     let mut real = real(|settings| settings.ignore_application_limited = false);
-    told(&mut real, 800);
+    report_rate(&mut real, 800);
     let number = wave(&mut real, true);
     real.on_ack(&report(number, 80));
     assert_eq!(real.trend(), Some(Trend::Fallen));

@@ -69,12 +69,12 @@ impl LossHistory {
         round_trip: Micros,
         first_interval: impl FnOnce() -> f64,
     ) -> bool {
-        let place = self.arrivals.partition_point(|arrival| arrival.sequence < sequence);
+        let index = self.arrivals.partition_point(|arrival| arrival.sequence < sequence);
         let settled = self.arrivals.first().is_some_and(|first| sequence <= first.sequence);
-        if settled || self.arrivals.get(place).is_some_and(|arrival| arrival.sequence == sequence) {
+        if settled || self.arrivals.get(index).is_some_and(|arrival| arrival.sequence == sequence) {
             return false;
         }
-        self.arrivals.insert(place, Arrival { sequence, at });
+        self.arrivals.insert(index, Arrival { sequence, at });
         let mut first_interval = Some(first_interval);
         let mut new = false;
         if marked {

@@ -84,13 +84,13 @@ struct Limits {
     first: Option<Time>,
     second: Option<Time>,
     /// When what the last feedback tells of was sent, and when that feedback came.
-    told: Option<Time>,
+    reported: Option<Time>,
     came: Option<Time>,
 }
 
 impl Limits {
     fn on_limited(&mut self, now: Time) {
-        if self.first <= self.told {
+        if self.first <= self.reported {
             self.first = Some(now);
         } else if self.second <= self.came {
             self.second = Some(now);
@@ -103,7 +103,7 @@ impl Limits {
         let new = Some(echo);
         let within = |at: Option<Time>| old < at && at <= new;
         let limited_by_rate = within(self.first) || within(self.second);
-        self.told = new;
+        self.reported = new;
         self.came = Some(now);
         if self.first <= new && self.second > new {
             self.first = self.second;

@@ -32,7 +32,7 @@ fn feedback(now_ms: u64, received: f64, p: f64) -> TfrcFeedback {
 }
 
 /// A sender with a round trip of 100 ms that has just heard of its first packet, at 100 ms.
-fn heard() -> TfrcSender {
+fn after_feedback() -> TfrcSender {
     let mut sender = sender(0);
     sender.send(SEGMENT, true, time(0));
     sender.on_feedback(&TfrcFeedback { received: None, ..feedback(100, 0.0, 0.0) }, time(100));
@@ -196,7 +196,7 @@ fn the_first_rates_by_hand() {
 
 #[test]
 fn losses_bring_the_equation() {
-    let mut sender = heard();
+    let mut sender = after_feedback();
     for now_ms in [200, 300, 400] {
         sender.send(SEGMENT, true, time(now_ms - 100));
         sender.on_feedback(&feedback(now_ms, 200_000.0, 0.0), time(now_ms));
@@ -214,7 +214,7 @@ fn losses_bring_the_equation() {
 
 #[test]
 fn a_slow_application_keeps_its_rate_while_nothing_is_lost() {
-    let mut sender = heard();
+    let mut sender = after_feedback();
     for now_ms in [200, 300] {
         sender.send(SEGMENT, true, time(now_ms - 100));
         sender.on_feedback(&feedback(now_ms, 60_000.0, 0.01), time(now_ms));
@@ -243,7 +243,7 @@ fn without_feedback_the_rate_halves() {
     sender.on_timeout(time(6_000));
     assert_eq!(rate(&sender), 500);
 
-    let mut slow_start = heard();
+    let mut slow_start = after_feedback();
     slow_start.send(SEGMENT, true, time(100));
     slow_start.on_timeout(time(500));
     assert_eq!(rate(&slow_start), 20_000);
@@ -252,7 +252,7 @@ fn without_feedback_the_rate_halves() {
     assert_eq!(rate(&slow_start), 20_000);
 
     // By the equation: 20,000 came in, so it was the bound: 20,000 / 2 is what came in now, by definition.
-    let mut bounded = heard();
+    let mut bounded = after_feedback();
     for now_ms in (200..700).step_by(100) {
         bounded.send(SEGMENT, true, time(now_ms - 100));
         bounded.on_feedback(&feedback(now_ms, 20_000.0, 0.01), time(now_ms));
@@ -265,7 +265,7 @@ fn without_feedback_the_rate_halves() {
 
 #[test]
 fn silence_earns_no_credit() {
-    let mut sender = heard();
+    let mut sender = after_feedback();
     sender.send(SEGMENT, false, time(1_000));
     // 1000 bytes at 40,000: 25 ms from now, not from long ago.
     assert_eq!(sender.next_at(), time(1_025));

@@ -79,7 +79,7 @@ impl Directory {
     }
 
     /// A peer says what it did; whether that belongs to something we sent.
-    pub(super) fn take_announced(&mut self, link: LinkId, home: KeyId, ended: Ended, now: Time) -> bool {
+    pub(super) fn handle_announced(&mut self, link: LinkId, home: KeyId, ended: Ended, now: Time) -> bool {
         let Ended { reference, outcome, retry_after } = ended;
         let Some(sent) = self.announcements.sent.get_mut(&reference).filter(|sent| sent.link == link) else {
             return false;

@@ -215,7 +215,7 @@ impl Searches {
     }
 
     /// The searches that have ended, and how.
-    pub(super) fn take_ended(
+    pub(super) fn remove_ended(
         &mut self,
         config: &Config,
         now: Time,

@@ -140,7 +140,7 @@ impl Courier {
             return Err(FindError::Limited { seconds: self.config.answer_max.0.div_ceil(1_000_000) });
         }
         let limited = |wait: Micros| FindError::Limited { seconds: wait.0.div_ceil(1_000_000) };
-        self.asks.take(number, now).map_err(limited)?;
+        self.asks.try_acquire(number, now).map_err(limited)?;
         let ask = Payload::Ask { reference: chance, member: contact.member, caller: caller.cloned() };
         let outgoing = self.send(number, &ask, chance, now).map_err(limited)?;
         let search = Search(u64::from(chance));
@@ -160,7 +160,7 @@ impl Courier {
 
     /// Takes in a short message of 8-bit data with a header. What is not for us is passed over without a word.
     pub fn handle_message(&mut self, from: &TelephoneNumber, user_data: &[u8], now: Time) {
-        let whole = match self.reassembly.take(from.digits(), user_data, now) {
+        let whole = match self.reassembly.push(from.digits(), user_data, now) {
             Ok(Some(whole)) => whole,
             Ok(None) | Err(SmsError::NotOurs) => return,
             Err(error) => return self.refuse("part", error.to_string()),
@@ -171,7 +171,7 @@ impl Courier {
                     self.refuse(kind, reason);
                 }
             }
-            Ok(Unchecked::Answer { reference, record }) => self.take_answer(reference, &record, now),
+            Ok(Unchecked::Answer { reference, record }) => self.handle_answer(reference, &record, now),
             Err(error) => self.refuse("malformed", error.to_string()),
         }
     }
@@ -201,7 +201,7 @@ impl Courier {
         let limited =
             |wait: Micros| ("limited", format!("the next answer may go in {} s", wait.0.div_ceil(1_000_000)));
         // The limit comes before the signatures: they cost time, too.
-        self.answers.take(from, now).map_err(limited)?;
+        self.answers.try_acquire(from, now).map_err(limited)?;
         let caller = self.check_caller(wanted.as_ref(), caller, now).map_err(|error| ("caller", error))?;
         let record = self.own.get(&member).filter(|record| record.check(now.unix_seconds()).is_ok()).cloned();
         let record = record.ok_or(("no-record", "there is no record to answer with".to_owned()))?;
@@ -237,7 +237,7 @@ impl Courier {
         Ok(Some(record))
     }
 
-    fn take_answer(&mut self, reference: u32, record: &[u8], now: Time) {
+    fn handle_answer(&mut self, reference: u32, record: &[u8], now: Time) {
         let Some(question) = self.questions.get(&reference) else {
             return self.refuse("not-asked", "an answer to no question of ours".to_owned());
         };
@@ -294,7 +294,7 @@ impl Courier {
         let parts = split(&payload.emit(), reference).expect("a payload fits six parts");
         let before = self.parts.clone();
         for _ in &parts {
-            if let Err(wait) = self.parts.take(&(), now) {
+            if let Err(wait) = self.parts.try_acquire(&(), now) {
                 self.parts = before; // Nothing is sent, so nothing is counted.
                 return Err(wait);
             }

@@ -73,7 +73,7 @@ impl Header {
         while let Some((&[kind, length], rest)) = elements.split_first_chunk() {
             let (content, rest) = rest.split_at_checked(length.into()).ok_or(cut.clone())?;
             elements = rest;
-            header.take(kind, content)?;
+            header.set_element(kind, content)?;
         }
         if !elements.is_empty() {
             return Err(cut);
@@ -82,7 +82,7 @@ impl Header {
     }
 
     /// Takes an element; of two of one kind the last counts (TS 23.040 section 9.2.3.24).
-    fn take(&mut self, kind: u8, content: &[u8]) -> Result<(), SmsError> {
+    fn set_element(&mut self, kind: u8, content: &[u8]) -> Result<(), SmsError> {
         match (kind, content) {
             (0x00, &[reference, total, sequence]) => {
                 self.concatenation = concatenation(reference.into(), total, sequence);

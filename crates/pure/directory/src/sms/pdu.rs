@@ -68,10 +68,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn byte(&mut self, field: &'static str) -> Result<u8, SmsError> {
-        Ok(self.take(1, field)?[0])
+        Ok(self.read(1, field)?[0])
     }
 
-    fn take(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], SmsError> {
+    fn read(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], SmsError> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(SmsError::Truncated(field))?;
         self.rest = rest;
         Ok(taken)
@@ -116,14 +116,14 @@ impl Submit {
         }
         reader.byte("reference")?;
         let to = Party::parse(&mut reader)?;
-        let [_, EIGHT_BIT] = *reader.take(2, "coding")? else { return Err(SmsError::NotOurs) };
+        let [_, EIGHT_BIT] = *reader.read(2, "coding")? else { return Err(SmsError::NotOurs) };
         let validity = match first & 0x18 {
             0x00 => None,
             0x10 => Some(reader.byte("validity")?),
             _ => return Err(SmsError::Field("validity")),
         };
         let length = reader.byte("length")?;
-        let user_data = reader.take(length.into(), "user data")?.to_vec();
+        let user_data = reader.read(length.into(), "user data")?.to_vec();
         reader.end()?;
         if user_data.len() > USER_DATA_MAX {
             return Err(SmsError::TooLong { got: user_data.len(), max: USER_DATA_MAX });
@@ -147,7 +147,7 @@ impl Deliver {
         reader.byte("protocol identifier")?;
         let coding = reader.byte("coding")?;
         let stamp =
-            reader.take(7, "time stamp")?.try_into().map_err(|_| SmsError::Truncated("time stamp"))?;
+            reader.read(7, "time stamp")?.try_into().map_err(|_| SmsError::Truncated("time stamp"))?;
         let stamp = Timestamp::parse(stamp)?;
         let length = reader.byte("length")?;
         let (max, octets) = match alphabet_of(coding) {
@@ -157,7 +157,7 @@ impl Deliver {
         if length > max {
             return Err(SmsError::TooLong { got: length.into(), max: max.into() });
         }
-        let user_data = reader.take(octets, "user data")?.to_vec();
+        let user_data = reader.read(octets, "user data")?.to_vec();
         reader.end()?;
         Ok(Self { from, coding, stamp, has_header: first & 0x40 != 0, length, user_data })
     }
@@ -266,7 +266,7 @@ impl Party {
             return Err(refused());
         }
         let kind = reader.byte("address")?;
-        let octets = reader.take(length.div_ceil(2), "address")?;
+        let octets = reader.read(length.div_ceil(2), "address")?;
         if kind & 0x80 == 0 {
             return Err(refused());
         }

@@ -51,7 +51,7 @@ impl Reassembly {
     ///
     /// # Errors
     /// [`SmsError::NotOurs`] if it is for no port or another one than [`PORT`], else what is wrong with it.
-    pub fn take(&mut self, sender: &str, user_data: &[u8], now: Time) -> Result<Option<Vec<u8>>, SmsError> {
+    pub fn push(&mut self, sender: &str, user_data: &[u8], now: Time) -> Result<Option<Vec<u8>>, SmsError> {
         let (header, content) = Header::parse(user_data)?;
         if header.ports.is_none_or(|ports| ports.destination != PORT) {
             return Err(SmsError::NotOurs);
@@ -132,10 +132,10 @@ mod tests {
         let parts = split(&message, 9).unwrap();
         let mut reassembly = fresh();
         for index in [3, 0, 3, 1, 0] {
-            assert_eq!(reassembly.take("a", &parts[index], NOW), Ok(None));
+            assert_eq!(reassembly.push("a", &parts[index], NOW), Ok(None));
         }
-        assert_eq!(reassembly.take("b", &parts[2], NOW), Ok(None), "another sender's part is no part of it");
-        assert_eq!(reassembly.take("a", &parts[2], NOW), Ok(Some(message)));
+        assert_eq!(reassembly.push("b", &parts[2], NOW), Ok(None), "another sender's part is no part of it");
+        assert_eq!(reassembly.push("a", &parts[2], NOW), Ok(Some(message)));
         assert_eq!(reassembly.len(), 1);
         reassembly.expire(NOW + Micros::from_seconds(600));
         assert!(reassembly.is_empty());
@@ -145,9 +145,9 @@ mod tests {
     fn a_reused_reference_begins_anew() {
         let [old, new] = [7, 8].map(|byte| split(&[byte; 200], 1).unwrap());
         let mut reassembly = fresh();
-        assert_eq!(reassembly.take("a", &old[0], NOW), Ok(None));
-        assert_eq!(reassembly.take("a", &new[0], NOW), Err(SmsError::Contradiction));
-        assert_eq!(reassembly.take("a", &new[1], NOW), Ok(Some(vec![8; 200])));
+        assert_eq!(reassembly.push("a", &old[0], NOW), Ok(None));
+        assert_eq!(reassembly.push("a", &new[0], NOW), Err(SmsError::Contradiction));
+        assert_eq!(reassembly.push("a", &new[1], NOW), Ok(Some(vec![8; 200])));
     }
 
     #[test]
@@ -155,16 +155,16 @@ mod tests {
         let mut reassembly = fresh();
         let first = |reference| split(&[1; 200], reference).unwrap()[0].clone();
         for (sender, reference) in [("a", 1), ("a", 2), ("b", 1)] {
-            assert_eq!(reassembly.take(sender, &first(reference), NOW), Ok(None));
+            assert_eq!(reassembly.push(sender, &first(reference), NOW), Ok(None));
         }
-        assert_eq!(reassembly.take("c", &first(1), NOW), Err(SmsError::Full));
-        assert_eq!(reassembly.take("a", &first(3), NOW), Ok(None), "its own oldest goes");
+        assert_eq!(reassembly.push("c", &first(1), NOW), Err(SmsError::Full));
+        assert_eq!(reassembly.push("a", &first(3), NOW), Ok(None), "its own oldest goes");
         assert_eq!(reassembly.len(), 3);
         let many = [5, 0, 3, 1, 200, 1, 5, 4, 0x3f, 0x93, 0, 0];
         let many = [&[11], &many[1..]].concat();
-        assert_eq!(reassembly.take("a", &many, NOW), Err(SmsError::Field("number of parts")));
-        assert_eq!(reassembly.take("a", &[0], NOW), Err(SmsError::NotOurs));
-        assert_eq!(reassembly.take("a", &[6, 5, 4, 0, 80, 0, 80], NOW), Err(SmsError::NotOurs));
+        assert_eq!(reassembly.push("a", &many, NOW), Err(SmsError::Field("number of parts")));
+        assert_eq!(reassembly.push("a", &[0], NOW), Err(SmsError::NotOurs));
+        assert_eq!(reassembly.push("a", &[6, 5, 4, 0, 80, 0, 80], NOW), Err(SmsError::NotOurs));
     }
 
     proptest! {
@@ -175,7 +175,7 @@ mod tests {
             prop_assert!(parts.iter().all(|part| part.len() <= super::super::USER_DATA_MAX));
             let mut reassembly = fresh();
             let ends: Vec<_> = order.into_iter().filter_map(|index| parts.get(index))
-                .map(|part| reassembly.take("a", part, NOW).unwrap()).collect();
+                .map(|part| reassembly.push("a", part, NOW).unwrap()).collect();
             let (last, before) = ends.split_last().unwrap();
             prop_assert!(before.iter().all(Option::is_none));
             prop_assert_eq!(last, &Some(message));

@@ -3,7 +3,7 @@
 use super::{open, width_of};
 use crate::error::FigureError;
 use crate::map::{Fill, HeatCell, HeatMap, Panel};
-use crate::number::{escape, place, short};
+use crate::number::{escape, pixels, short};
 use std::fmt::Write;
 
 /// The width of a picture, in pixels; wider only if its cells would be too narrow.
@@ -62,7 +62,7 @@ pub(crate) fn heat(map: &HeatMap) -> Result<String, FigureError> {
     let mut out = open(&map.title, &map.description, layout.width, layout.height);
     let _ = writeln!(out, "{STYLE}");
     for (index, line) in layout.title.iter().enumerate() {
-        let y = place(20.0 + LINE * count(index));
+        let y = pixels(20.0 + LINE * count(index));
         let _ = writeln!(out, "<text class=\"gf-title\" x=\"{EDGE}\" y=\"{y}\">{}</text>", escape(line));
     }
     legend(map, colours, layout.legend, &mut out);
@@ -210,7 +210,7 @@ fn legend(map: &HeatMap, colours: Colours, y: f64, out: &mut String) {
     for (_, fill, unsure, words) in signs.into_iter().filter(|sign| sign.0) {
         let cell = HeatCell { fill, unsure, ..HeatCell::default() };
         draw_cell(&cell, colours, (x, y - 13.0, 22.0, 18.0), out);
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{words}</text>", place(x + 28.0), place(y));
+        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{words}</text>", pixels(x + 28.0), pixels(y));
         x += 28.0 + width_of(words) + 14.0;
     }
 }
@@ -218,23 +218,23 @@ fn legend(map: &HeatMap, colours: Colours, y: f64, out: &mut String) {
 /// The bar that says which colour is which number; gives the place behind it.
 fn bar(map: &HeatMap, colours: Colours, (left, y): (f64, f64), out: &mut String) -> f64 {
     let mut x = left;
-    let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", place(x), place(y), escape(&map.of));
+    let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", pixels(x), pixels(y), escape(&map.of));
     x += width_of(&map.of) + if map.of.is_empty() { 0.0 } else { 12.0 };
     let (least, most) = (short(colours.least), short(colours.most));
-    let _ = writeln!(out, "<text class=\"gf-soft\" x=\"{}\" y=\"{}\">{least}</text>", place(x), place(y));
+    let _ = writeln!(out, "<text class=\"gf-soft\" x=\"{}\" y=\"{}\">{least}</text>", pixels(x), pixels(y));
     x += width_of(&least) + 5.0;
     for step in 0..STEPS {
         let share = f64::from(step) / f64::from(STEPS - 1);
         let fill = hex(colours.of_number(colours.least + share * (colours.most - colours.least)));
-        let at = place(x + 4.0 * f64::from(step));
+        let at = pixels(x + 4.0 * f64::from(step));
         let _ = write!(
             out,
             "<rect x=\"{at}\" y=\"{}\" width=\"4.4\" height=\"12\" fill=\"{fill}\"/>",
-            place(y - 10.0)
+            pixels(y - 10.0)
         );
     }
     x += 4.0 * f64::from(STEPS) + 6.0;
-    let _ = writeln!(out, "\n<text class=\"gf-soft\" x=\"{}\" y=\"{}\">{most}</text>", place(x), place(y));
+    let _ = writeln!(out, "\n<text class=\"gf-soft\" x=\"{}\" y=\"{}\">{most}</text>", pixels(x), pixels(y));
     x + width_of(&most) + 18.0
 }
 
@@ -250,8 +250,8 @@ fn draw_panel(
     if !panel.title.is_empty() {
         let wide = layout.cell * count(across) + GAP - 4.0;
         let title = cut(&panel.title, wide);
-        let at = place(top - 7.0);
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{at}\">{}</text>", place(left), escape(&title));
+        let at = pixels(top - 7.0);
+        let _ = writeln!(out, "<text x=\"{}\" y=\"{at}\">{}</text>", pixels(left), escape(&title));
     }
     for (index, cell) in panel.cells.iter().enumerate() {
         let (column, row) = (index % across, down - 1 - index / across);
@@ -264,15 +264,15 @@ fn draw_panel(
     let longest = map.x.names.iter().map(|name| width_of(name)).fold(0.0, f64::max);
     let every = (1..64).find(|every| longest + 4.0 <= layout.cell * count(*every)).unwrap_or(64);
     for (index, name) in map.x.names.iter().enumerate().step_by(every) {
-        let x = place(left + layout.cell * (count(index) + 0.5));
-        let (y, name) = (place(below), escape(name));
+        let x = pixels(left + layout.cell * (count(index) + 0.5));
+        let (y, name) = (pixels(below), escape(name));
         let _ =
             writeln!(out, "<text class=\"gf-soft\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{name}</text>");
     }
     if first {
         for (index, name) in map.y.names.iter().enumerate() {
-            let y = place(top + CELL_HEIGHT * (count(down - 1 - index) + 0.5) + 4.0);
-            let (x, name) = (place(left - 7.0), escape(name));
+            let y = pixels(top + CELL_HEIGHT * (count(down - 1 - index) + 0.5) + 4.0);
+            let (x, name) = (pixels(left - 7.0), escape(name));
             let _ = writeln!(
                 out,
                 "<text class=\"gf-soft\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}</text>"
@@ -311,20 +311,20 @@ fn draw_cell(cell: &HeatCell, colours: Colours, (x, y, wide, high): (f64, f64, f
     let _ = write!(
         out,
         "<g><rect {colour} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-        place(x + 0.5),
-        place(y + 0.5),
-        place(wide - 1.0),
-        place(high - 1.0)
+        pixels(x + 0.5),
+        pixels(y + 0.5),
+        pixels(wide - 1.0),
+        pixels(high - 1.0)
     );
     if cell.unsure {
         let light = if dark { "" } else { " gf-light" };
         let _ = write!(
             out,
             "<rect class=\"gf-unsure{light}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-            place(x + 2.5),
-            place(y + 2.5),
-            place(wide - 5.0),
-            place(high - 5.0)
+            pixels(x + 2.5),
+            pixels(y + 2.5),
+            pixels(wide - 5.0),
+            pixels(high - 5.0)
         );
     }
     let text_width = width_of(&cell.text) * 0.89;
@@ -336,11 +336,11 @@ fn draw_cell(cell: &HeatCell, colours: Colours, (x, y, wide, high): (f64, f64, f
     draw_sign(sign, (left + 6.0, middle), out);
     if fits {
         let class = if dark { "gf-dark" } else { "gf-light" };
-        let at = place(left + sign_width + between + text_width / 2.0);
+        let at = pixels(left + sign_width + between + text_width / 2.0);
         let _ = write!(
             out,
             "<text class=\"gf-in {class}\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            place(middle + 4.0),
+            pixels(middle + 4.0),
             escape(&cell.text)
         );
     }
@@ -366,25 +366,25 @@ fn draw_sign(sign: Sign, (x, y): (f64, f64), out: &mut String) {
         Sign::Cross => "m-4 -4l8 8m0 -8l-8 8",
         Sign::Question => "m-3 -2.6c0 -4 6.4 -4 6.2 0c0 2.4 -3.1 2.2 -3.1 4.8m0 3.4v.2",
     };
-    let _ = write!(out, "<path class=\"gf-sign\" d=\"M{} {}{path}\"/>", place(x), place(y));
+    let _ = write!(out, "<path class=\"gf-sign\" d=\"M{} {}{path}\"/>", pixels(x), pixels(y));
 }
 
 fn axis_names(map: &HeatMap, layout: &Layout, out: &mut String) {
     let columns = count(layout.columns.min(map.panels.len()));
     let right = layout.left + columns * layout.cell * count(map.x.names.len()) + (columns - 1.0) * GAP;
     if !map.x.label.is_empty() {
-        let (middle, y) = (place(f64::midpoint(layout.left, right)), place(layout.height - 9.0));
+        let (middle, y) = (pixels(f64::midpoint(layout.left, right)), pixels(layout.height - 9.0));
         let label = escape(&map.x.label);
         let _ = writeln!(out, "<text x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>");
     }
     if !map.y.label.is_empty() {
         let rows = map.panels.len().div_ceil(layout.columns);
         let bottom = layout.top + layout.row * count(rows - 1) + CELL_HEIGHT * count(map.y.names.len());
-        let (middle, label) = (place(f64::midpoint(layout.top, bottom)), escape(&map.y.label));
+        let (middle, label) = (pixels(f64::midpoint(layout.top, bottom)), escape(&map.y.label));
         let _ = writeln!(
             out,
             "<text transform=\"translate({} {middle}) rotate(-90)\" text-anchor=\"middle\">{label}</text>",
-            place(EDGE + 2.0)
+            pixels(EDGE + 2.0)
         );
     }
 }

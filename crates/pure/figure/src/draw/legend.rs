@@ -3,7 +3,7 @@
 use super::marks::{colour, shape};
 use super::width_of;
 use crate::chart::{Chart, Marks, Work};
-use crate::number::{escape, place};
+use crate::number::{escape, pixels};
 use std::fmt::Write;
 
 const LINE: f64 = 18.0;
@@ -53,7 +53,7 @@ pub(super) fn draw(labels: &[Label], out: &mut String) {
         let middle = y - 4.0;
         match key {
             Key::Band(index) => {
-                let (at, top) = (place(*x), place(middle - 5.0));
+                let (at, top) = (pixels(*x), pixels(middle - 5.0));
                 let _ = writeln!(
                     out,
                     "<rect class=\"gf-band gf-{}\" x=\"{at}\" y=\"{top}\" width=\"22\" height=\"10\"/>",
@@ -61,7 +61,7 @@ pub(super) fn draw(labels: &[Label], out: &mut String) {
                 );
             }
             Key::Series(index, Marks::Bars, work) => {
-                let (at, top) = (place(x + 4.0), place(middle - 6.0));
+                let (at, top) = (pixels(x + 4.0), pixels(middle - 6.0));
                 let class = if *work == Work::Ours { "gf-dot" } else { "gf-hollow" };
                 let _ = writeln!(
                     out,
@@ -71,7 +71,7 @@ pub(super) fn draw(labels: &[Label], out: &mut String) {
             Key::Series(index, marks, work) => {
                 if *marks != Marks::Points {
                     let dashed = if *work == Work::Ours { "" } else { " gf-hollow-line" };
-                    let (at, middle) = (place(*x), place(middle));
+                    let (at, middle) = (pixels(*x), pixels(middle));
                     let _ =
                         writeln!(out, "<path class=\"gf-{index} gf-line{dashed}\" d=\"M{at} {middle}h22\"/>");
                 }
@@ -80,6 +80,6 @@ pub(super) fn draw(labels: &[Label], out: &mut String) {
                 }
             }
         }
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{text}</text>", place(x + 28.0), place(*y));
+        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{text}</text>", pixels(x + 28.0), pixels(*y));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use crate::chart::{Chart, Marks, Series, Threshold, Work};
-use crate::number::{escape, place, short};
+use crate::number::{escape, pixels, short};
 use crate::scale::Scaled;
 use crate::thin::{scatter, thin};
 use std::fmt::Write;
@@ -58,20 +58,20 @@ fn clip(frame: Frame, outside: f64, out: &mut String) {
     let _ = writeln!(
         out,
         "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">",
-        l = place(frame.left - outside),
-        t = place(frame.top - outside),
-        w = place(frame.right - frame.left + 2.0 * outside),
-        h = place(frame.bottom - frame.top + 2.0 * outside)
+        l = pixels(frame.left - outside),
+        t = pixels(frame.top - outside),
+        w = pixels(frame.right - frame.left + 2.0 * outside),
+        h = pixels(frame.bottom - frame.top + 2.0 * outside)
     );
 }
 
 /// Lines across, with names above them; a name that would lie on the one above it goes below its own line.
 fn thresholds(chart: &Chart, y: &Scaled, frame: Frame, out: &mut String) {
     let Frame { left, right, top, bottom } = frame;
-    let place_of = |threshold: &Threshold| {
-        Some((y.place(threshold.y).filter(|at| (top..=bottom).contains(at))?, threshold.name.clone()))
+    let position_of = |threshold: &Threshold| {
+        Some((y.position(threshold.y).filter(|at| (top..=bottom).contains(at))?, threshold.name.clone()))
     };
-    let mut lines: Vec<(f64, String)> = chart.thresholds.iter().filter_map(place_of).collect();
+    let mut lines: Vec<(f64, String)> = chart.thresholds.iter().filter_map(position_of).collect();
     lines.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut before = f64::NEG_INFINITY;
     for (at, name) in lines {
@@ -81,11 +81,11 @@ fn thresholds(chart: &Chart, y: &Scaled, frame: Frame, out: &mut String) {
         let _ = writeln!(
             out,
             "<path class=\"gf-limit\" d=\"M{} {}H{}\"/><text class=\"gf-soft gf-halo\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-            place(left),
-            place(at),
-            place(right),
-            place(right - 4.0),
-            place(line),
+            pixels(left),
+            pixels(at),
+            pixels(right),
+            pixels(right - 4.0),
+            pixels(line),
             escape(&name)
         );
     }
@@ -104,19 +104,19 @@ fn dashed(work: Work) -> &'static str {
 }
 
 fn line(index: usize, series: &Series, step: bool, x: &Scaled, y: &Scaled, wide: f64, out: &mut String) {
-    let at = |point: &crate::Point| Some((x.place(point.x)?, y.place(point.y)?));
+    let at = |point: &crate::Point| Some((x.position(point.x)?, y.position(point.y)?));
     let mut path = String::new();
     let mut before: Option<(f64, f64)> = None;
     for point in thin(series.points.iter().map(at).collect(), wide) {
         match (before, point) {
             (None, Some((x, y))) => {
-                let _ = write!(path, "M{} {}", place(x), place(y));
+                let _ = write!(path, "M{} {}", pixels(x), pixels(y));
             }
             (Some(_), Some((x, y))) if step => {
-                let _ = write!(path, "H{}V{}", place(x), place(y));
+                let _ = write!(path, "H{}V{}", pixels(x), pixels(y));
             }
             (Some(_), Some((x, y))) => {
-                let _ = write!(path, "L{} {}", place(x), place(y));
+                let _ = write!(path, "L{} {}", pixels(x), pixels(y));
             }
             // A lone point between two gaps is seen by its round end.
             (Some(_), None) => path.push_str("h0"),
@@ -135,7 +135,7 @@ fn line(index: usize, series: &Series, step: bool, x: &Scaled, y: &Scaled, wide:
 fn points(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut String) {
     if series.points.len() <= WORDS_MAX {
         for point in &series.points {
-            let (Some(at_x), Some(at_y)) = (x.place(point.x), y.place(point.y)) else { continue };
+            let (Some(at_x), Some(at_y)) = (x.position(point.x), y.position(point.y)) else { continue };
             let words = format!("{}: {}, {}", series.name, short(point.x), short(point.y));
             let _ = writeln!(
                 out,
@@ -146,10 +146,10 @@ fn points(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut Strin
         }
         return;
     }
-    let at = |point: &crate::Point| Some((x.place(point.x)?, y.place(point.y)?));
+    let at = |point: &crate::Point| Some((x.position(point.x)?, y.position(point.y)?));
     let mut path = String::new();
     for (x, y) in scatter(series.points.iter().filter_map(at).collect()) {
-        let _ = write!(path, "M{} {}h0", place(x), place(y));
+        let _ = write!(path, "M{} {}h0", pixels(x), pixels(y));
     }
     let _ = writeln!(out, "<path class=\"gf-{index} gf-line gf-dots\" d=\"{path}\"/>");
 }
@@ -160,10 +160,10 @@ pub(super) fn shape(index: usize, work: Work, (x, y): (f64, f64)) -> String {
         Work::Ours => "gf-dot",
         Work::Published => "gf-hollow",
     };
-    let p = |dx: f64, dy: f64| format!("{} {}", place(x + dx), place(y + dy));
+    let p = |dx: f64, dy: f64| format!("{} {}", pixels(x + dx), pixels(y + dy));
     let path = match index % 4 {
         0 => {
-            let (x, y) = (place(x), place(y));
+            let (x, y) = (pixels(x), pixels(y));
             return format!("<circle class=\"gf-{index} {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.6\"/>\n");
         }
         1 => format!("M{}L{}L{}Z", p(0.0, -4.6), p(4.4, 3.4), p(-4.4, 3.4)),
@@ -182,29 +182,30 @@ fn draw_bars(
     out: &mut String,
 ) {
     // The space of one bar group: the smallest distance between two places.
-    let mut places: Vec<f64> = series.points.iter().filter_map(|point| x.place(point.x)).collect();
-    places.sort_by(f64::total_cmp);
-    let gaps = places.windows(2).map(|two| two[1] - two[0]).filter(|gap| *gap > 0.01);
-    let edges = (x.place(x.to).unwrap_or(0.0) - x.place(x.from).unwrap_or(0.0)).abs();
-    let one = x.place(x.from + 1.0).map_or(40.0, |at| (at - x.place(x.from).unwrap_or(at)).abs());
-    let gap = gaps.fold(f64::INFINITY, f64::min).min(if places.len() < 2 { one.min(edges) } else { edges });
+    let mut positions: Vec<f64> = series.points.iter().filter_map(|point| x.position(point.x)).collect();
+    positions.sort_by(f64::total_cmp);
+    let gaps = positions.windows(2).map(|two| two[1] - two[0]).filter(|gap| *gap > 0.01);
+    let edges = (x.position(x.to).unwrap_or(0.0) - x.position(x.from).unwrap_or(0.0)).abs();
+    let one = x.position(x.from + 1.0).map_or(40.0, |at| (at - x.position(x.from).unwrap_or(at)).abs());
+    let gap =
+        gaps.fold(f64::INFINITY, f64::min).min(if positions.len() < 2 { one.min(edges) } else { edges });
     let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
     let (group, all) = (gap * 0.8, count(bars.max(1)));
     let wide = (group / all).max(0.5);
     // On a logarithmic axis bars stand on its lower end.
-    let ground = y.place(0.0).or_else(|| y.place(y.from)).unwrap_or(0.0);
+    let ground = y.position(0.0).or_else(|| y.position(y.from)).unwrap_or(0.0);
     let class = if series.work == Work::Ours { "gf-dot" } else { "gf-hollow" };
     for point in &series.points {
-        let (Some(middle), Some(top)) = (x.place(point.x), y.place(point.y)) else { continue };
+        let (Some(middle), Some(top)) = (x.position(point.x), y.position(point.y)) else { continue };
         let left = middle - group / 2.0 + wide * count(bar);
         let words = escape(&format!("{}: {}, {}", series.name, short(point.x), short(point.y)));
         let _ = writeln!(
             out,
             "<rect class=\"gf-{index} {class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{words}</title></rect>",
-            place(left),
-            place(top.min(ground)),
-            place((wide - 1.0).max(0.5)),
-            place((top - ground).abs())
+            pixels(left),
+            pixels(top.min(ground)),
+            pixels((wide - 1.0).max(0.5)),
+            pixels((top - ground).abs())
         );
     }
 }
@@ -213,10 +214,11 @@ fn errors(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut Strin
     let mut path = String::new();
     for point in &series.points {
         let Some((low, high)) = point.error else { continue };
-        let (Some(x), Some(low), Some(high)) = (x.place(point.x), y.place(low), y.place(high)) else {
+        let (Some(x), Some(low), Some(high)) = (x.position(point.x), y.position(low), y.position(high))
+        else {
             continue;
         };
-        let _ = write!(path, "M{} {}h6m-3 0V{}m-3 0h6", place(x - 3.0), place(low), place(high));
+        let _ = write!(path, "M{} {}h6m-3 0V{}m-3 0h6", pixels(x - 3.0), pixels(low), pixels(high));
     }
     if !path.is_empty() {
         let _ = writeln!(out, "<path class=\"gf-{index} gf-line gf-error\" d=\"{path}\"/>");
@@ -224,17 +226,19 @@ fn errors(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut Strin
 }
 
 fn area(index: usize, points: &[(f64, f64, f64)], x: &Scaled, y: &Scaled, out: &mut String) {
-    let at = |&(place, low, high): &(f64, f64, f64)| Some((x.place(place)?, y.place(low)?, y.place(high)?));
-    let places: Vec<Option<(f64, f64, f64)>> = points.iter().map(at).collect();
-    for run in places.split(Option::is_none) {
+    let at = |&(value, low, high): &(f64, f64, f64)| {
+        Some((x.position(value)?, y.position(low)?, y.position(high)?))
+    };
+    let positions: Vec<Option<(f64, f64, f64)>> = points.iter().map(at).collect();
+    for run in positions.split(Option::is_none) {
         let run: Vec<(f64, f64, f64)> = run.iter().copied().flatten().collect();
         let Some(first) = run.first() else { continue };
-        let mut path = format!("M{} {}", place(first.0), place(first.2));
+        let mut path = format!("M{} {}", pixels(first.0), pixels(first.2));
         for (x, _, high) in &run[1..] {
-            let _ = write!(path, "L{} {}", place(*x), place(*high));
+            let _ = write!(path, "L{} {}", pixels(*x), pixels(*high));
         }
         for (x, low, _) in run.iter().rev() {
-            let _ = write!(path, "L{} {}", place(*x), place(*low));
+            let _ = write!(path, "L{} {}", pixels(*x), pixels(*low));
         }
         let _ = writeln!(out, "<path class=\"gf-band gf-{index}\" d=\"{path}Z\"/>");
     }

@@ -61,12 +61,12 @@ impl Writing {
         match self {
             Self::Running { cipher } => cipher.apply_keystream(bytes),
             Self::Seekable { cipher, base, slot, position } => {
-                let place = u64::from(sequence.wrapping_sub(*base)) * u64::from(*slot);
+                let offset = u64::from(sequence.wrapping_sub(*base)) * u64::from(*slot);
                 let unused =
-                    place.checked_sub(*position).expect("sequence numbers rise, and packets fit into slots");
+                    offset.checked_sub(*position).expect("sequence numbers rise, and packets fit into slots");
                 skip(cipher, usize::try_from(unused).expect("a key protects at most 2^20 bytes"));
                 cipher.apply_keystream(bytes);
-                *position = place + u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                *position = offset + u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             }
             Self::PerPacket { key, dropped } => packet_cipher(key, sequence, *dropped).apply_keystream(bytes),
         }
@@ -120,10 +120,10 @@ impl Reading {
                 xor(bytes, &ahead[..bytes.len()]);
             }
             Self::Seekable { cipher, base, slot, made, last } => {
-                let place = sequence.wrapping_sub(*base);
-                let start = u64::from(place) * u64::from(*slot);
+                let index = sequence.wrapping_sub(*base);
+                let start = u64::from(index) * u64::from(*slot);
                 if bytes.len() > usize::from(*slot)
-                    || place > last.saturating_add(AHEAD_MAX)
+                    || index > last.saturating_add(AHEAD_MAX)
                     || start > KEY_BYTES_MAX
                 {
                     return None;
@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_come_back_in_any_order_where_they_have_places(
+        fn packets_decrypt_in_any_order_if_positioned(
             base: u16,
             lengths in prop::collection::vec(1_usize..384, 1..30),
             order: u64,
@@ -208,8 +208,8 @@ mod tests {
         ) {
             let keystream = if is_seekable { Keystream::Seekable } else { Keystream::PerPacket };
             let (mut writing, mut reading) = pair(keystream, base);
-            let mut packets: Vec<(u16, Vec<u8>)> = (1..).zip(lengths).map(|(place, length)| {
-                let (sequence, mut bytes) = (base.wrapping_add(place), vec![0x55; length]);
+            let mut packets: Vec<(u16, Vec<u8>)> = (1..).zip(lengths).map(|(offset, length)| {
+                let (sequence, mut bytes) = (base.wrapping_add(offset), vec![0x55; length]);
                 writing.apply(sequence, &mut bytes);
                 (sequence, bytes)
             }).collect();

@@ -21,8 +21,8 @@ pub fn digest(phrase: &str) -> Zeroizing<[u8; 16]> {
 pub fn folded(phrase: &str) -> Zeroizing<[u8; BLOCK]> {
     let digest = digest(phrase);
     let mut key = Zeroizing::new([0; BLOCK]);
-    for (place, byte) in key.iter_mut().enumerate() {
-        *byte = (digest[place] ^ digest[place + BLOCK]) & 0x7f;
+    for (index, byte) in key.iter_mut().enumerate() {
+        *byte = (digest[index] ^ digest[index + BLOCK]) & 0x7f;
     }
     key
 }
@@ -44,12 +44,12 @@ pub fn rtp(phrase: &str) -> Zeroizing<[u8; BLOCK]> {
     text.truncate(RTP_PHRASE_MAX);
     let digest: Zeroizing<[u8; 16]> = Zeroizing::new(Md5::digest(&*text).into());
     let mut key = Zeroizing::new([0; BLOCK]);
-    for (place, byte) in key.iter_mut().enumerate() {
+    for (index, byte) in key.iter_mut().enumerate() {
         // Seven bits from bit 7 * place on, counted from the highest of the first byte.
-        let first = 7 * place;
+        let first = 7 * index;
         let pair = u16::from_be_bytes([digest[first / 8], digest[first / 8 + 1]]);
         let [_, seven] = (pair >> (9 - first % 8)).to_be_bytes();
-        *byte = with_odd_parity(if place == BLOCK - 1 { seven & 0x0f } else { seven & 0x7f });
+        *byte = with_odd_parity(if index == BLOCK - 1 { seven & 0x0f } else { seven & 0x7f });
     }
     key
 }

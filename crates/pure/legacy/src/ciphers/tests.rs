@@ -128,12 +128,12 @@ proptest! {
         // One block alone is sixteen rounds; by them the chain is made anew, as the tool's source does it.
         let des = UnpermutedDes::new(&key);
         let mut by_hand = text;
-        for place in 0..3 {
-            if place > 0 {
-                let before = by_hand[place - 1];
-                by_hand[place].iter_mut().zip(before).for_each(|(byte, other)| *byte ^= other);
+        for index in 0..3 {
+            if index > 0 {
+                let before = by_hand[index - 1];
+                by_hand[index].iter_mut().zip(before).for_each(|(byte, other)| *byte ^= other);
             }
-            des.encrypt(&mut by_hand[place..=place]);
+            des.encrypt(&mut by_hand[index..=index]);
         }
         let mut chained = text;
         des.encrypt(&mut chained);
@@ -172,11 +172,11 @@ fn only_48_bits_of_the_folded_key_and_45_of_the_other_matter() {
     let (mut rtp_ones, mut rtp_zeros) = (ones, zeros);
     for number in 0..1_000 {
         let words = format!("{number}");
-        for place in 0..8 {
-            ones[place] |= phrase::folded(&words)[place];
-            zeros[place] &= phrase::folded(&words)[place];
-            rtp_ones[place] |= phrase::rtp(&words)[place] & 0xfe;
-            rtp_zeros[place] &= phrase::rtp(&words)[place] & 0xfe;
+        for index in 0..8 {
+            ones[index] |= phrase::folded(&words)[index];
+            zeros[index] &= phrase::folded(&words)[index];
+            rtp_ones[index] |= phrase::rtp(&words)[index] & 0xfe;
+            rtp_zeros[index] &= phrase::rtp(&words)[index] & 0xfe;
         }
     }
     // The lowest bit of a byte of a DES key is parity, and not used.

@@ -65,8 +65,8 @@ fn primes_are_those_of_the_documents() {
 #[test]
 fn the_digits_of_pi_are_those() {
     const GUARD: u32 = 64;
-    let places = 3_966;
-    let one = BoxedUint::one_with_precision(4_096).shl(places + GUARD);
+    let bits = 3_966;
+    let one = BoxedUint::one_with_precision(4_096).shl(bits + GUARD);
     let arctan = |x: u32| {
         let divide = |n: &BoxedUint, d: u32| {
             let divisor = BoxedUint::from(u64::from(d));

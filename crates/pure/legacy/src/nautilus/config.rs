@@ -61,8 +61,8 @@ impl KeyAgreement {
         match self {
             Self::PassPhrase(_) => 0,
             Self::DiffieHellman(prime) => {
-                let place = Prime::ALL.iter().position(|other| other == prime);
-                place.and_then(|place| u8::try_from(place + 1).ok()).unwrap_or(u8::MAX)
+                let position = Prime::ALL.iter().position(|other| other == prime);
+                position.and_then(|index| u8::try_from(index + 1).ok()).unwrap_or(u8::MAX)
             }
         }
     }

@@ -41,9 +41,11 @@ enum Keyed {
 impl CallKey {
     /// Hashes the secret with what both have said.
     pub(super) fn new(cipher: Cipher, secret: &[u8], hello: &Offer, answer: &Offer) -> Self {
-        let said = Sha1::new().chain_update(hello.said()).chain_update(answer.said()).finalize();
+        let transcript =
+            Sha1::new().chain_update(hello.transcript()).chain_update(answer.transcript()).finalize();
         let made = |what: u8| -> Zeroizing<[u8; 20]> {
-            let hash = Sha1::new().chain_update([what]).chain_update(said).chain_update(secret).finalize();
+            let hash =
+                Sha1::new().chain_update([what]).chain_update(transcript).chain_update(secret).finalize();
             Zeroizing::new(hash.into())
         };
         let mut key = Zeroizing::new([0; 40]);

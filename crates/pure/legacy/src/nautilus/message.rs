@@ -134,7 +134,7 @@ impl Offer {
     }
 
     /// What goes into the key.
-    pub(super) fn said(&self) -> Vec<u8> {
+    pub(super) fn transcript(&self) -> Vec<u8> {
         self.emit(0)
     }
 }

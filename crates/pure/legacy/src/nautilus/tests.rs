@@ -29,10 +29,10 @@ fn pair(agreement: &KeyAgreement, cipher: Cipher) -> [Box<dyn Tool>; 2] {
 /// Two that have agreed.
 fn connected(agreement: &KeyAgreement, cipher: Cipher) -> [Nautilus; 2] {
     let [mut caller, mut callee] = [0, 1].map(|end| tool(end, agreement.clone(), cipher));
-    while let Some(said) = caller.poll_transmit() {
-        callee.handle_datagram(&said.bytes, address(0), Time(0)).unwrap();
-        while let Some(said) = callee.poll_transmit() {
-            caller.handle_datagram(&said.bytes, address(1), Time(0)).unwrap();
+    while let Some(transmit) = caller.poll_transmit() {
+        callee.handle_datagram(&transmit.bytes, address(0), Time(0)).unwrap();
+        while let Some(answer) = callee.poll_transmit() {
+            caller.handle_datagram(&answer.bytes, address(1), Time(0)).unwrap();
         }
     }
     assert!(caller.is_ready() && callee.is_ready());

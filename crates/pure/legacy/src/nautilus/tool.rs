@@ -5,7 +5,7 @@ use super::message::{Message, MessageError, NUMBER_MAX};
 use super::{CODEC_BYTES, PACKET_SAMPLES};
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::playout::{self, Fixed, Incoming, Output, Playout, Sound};
-use guestright_voice::session::{Frame, Heard};
+use guestright_voice::session::{Frame, ReceivedPacket};
 use guestright_voice::tool::{Connected, Ending, Event, Side, Summary, Tool, ToolError, Transmit};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
@@ -41,7 +41,7 @@ pub struct Nautilus {
     playout: Playout,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<ReceivedPacket>,
     summary: Summary,
 }
 
@@ -77,7 +77,7 @@ impl Nautilus {
             playout: Playout::new(playing, Box::new(Fixed::new(hold))),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             summary: Summary::default(),
             config,
         };
@@ -117,7 +117,7 @@ impl Nautilus {
         push(&mut self.events, Event::Ended(why));
     }
 
-    fn take(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError> {
+    fn receive(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError> {
         if self.is_over {
             return Err(ToolError::OutOfTurn("the call is over"));
         }
@@ -138,14 +138,19 @@ impl Nautilus {
             Message::Hello(offer) => self.agreement.handle_hello(offer, from, now)?,
             Message::Answer { offer, check } => self.agreement.handle_answer(offer, check, from)?,
             Message::Confirm { check } => self.agreement.handle_confirm(check, from)?,
-            Message::Voice { number, sound } => return self.take_voice(number, sound, now),
-            Message::HangUp { sealed } => return self.take_farewell(sealed),
+            Message::Voice { number, sound } => return self.receive_voice(number, sound, now),
+            Message::HangUp { sealed } => return self.receive_farewell(sealed),
         };
         self.follow(step, now);
         Ok(())
     }
 
-    fn take_voice(&mut self, number: u32, mut sound: [u8; CODEC_BYTES], now: Time) -> Result<(), ToolError> {
+    fn receive_voice(
+        &mut self,
+        number: u32,
+        mut sound: [u8; CODEC_BYTES],
+        now: Time,
+    ) -> Result<(), ToolError> {
         let theirs = self.theirs();
         let Some((_, key)) = &self.call else {
             return Err(ToolError::OutOfTurn("sound before there is a key"));
@@ -165,12 +170,12 @@ impl Nautilus {
         };
         let fate = self.playout.insert(&packet);
         let sequence = u16::from_be_bytes([high, low]);
-        let heard = Heard::new(&packet, sequence, number.wrapping_mul(TICKS), fate);
-        push(&mut self.heard, heard);
+        let received = ReceivedPacket::new(&packet, sequence, number.wrapping_mul(TICKS), fate);
+        push(&mut self.received, received);
         Ok(())
     }
 
-    fn take_farewell(&mut self, sealed: [u8; 8]) -> Result<(), ToolError> {
+    fn receive_farewell(&mut self, sealed: [u8; 8]) -> Result<(), ToolError> {
         let theirs = self.theirs();
         let Some((_, key)) = &self.call else { return Err(ToolError::OutOfTurn("a farewell before a call")) };
         if !key.is_farewell(theirs, sealed) {
@@ -217,7 +222,7 @@ impl Tool for Nautilus {
     }
 
     fn handle_datagram(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError> {
-        let outcome = self.take(datagram, from, now);
+        let outcome = self.receive(datagram, from, now);
         self.summary.refused += u64::from(outcome.is_err());
         outcome
     }
@@ -258,8 +263,8 @@ impl Tool for Nautilus {
         self.events.pop_front()
     }
 
-    fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     fn is_ready(&self) -> bool {

@@ -43,7 +43,7 @@ type Transcript = Vec<u8>;
 
 /// What comes of a message.
 pub(super) enum Progress {
-    Say(Control),
+    Send(Control),
     /// There are keys.
     Agreed(Box<Agreed>),
 }
@@ -128,7 +128,7 @@ impl Agreement {
                 let Some(secret) = &self.secret else { return fail("there is no secret") };
                 let public = Control::Public(secret.public().as_bytes().to_vec());
                 note(&mut self.own, &public.emit());
-                Ok(Progress::Say(public))
+                Ok(Progress::Send(public))
             }
             Control::Public(value) => self.public(value),
             Control::Info(_)
@@ -161,7 +161,7 @@ impl Agreement {
         self.secret = Some(secret);
         self.step = Step::Commitment;
         note(&mut self.own, &commitment.emit());
-        Ok(Progress::Say(commitment))
+        Ok(Progress::Send(commitment))
     }
 
     fn public(&mut self, value: &[u8]) -> Result<Progress, Failure> {
@@ -223,12 +223,12 @@ pub(super) fn offer(salt: &[u8; 8], prime: Prime) -> [u8; 8] {
 
 /// Of each side's favourite among those that both have, the greater.
 fn choose_prime(own: &[Prime], hello: &Hello) -> Option<Prime> {
-    let place = |prime: &Prime| {
+    let index_of = |prime: &Prime| {
         let offer = offer(&hello.salt, *prime);
         hello.primes.iter().position(|theirs| *theirs == offer)
     };
-    let ours = own.iter().copied().find(|prime| place(prime).is_some())?;
-    let theirs = own.iter().copied().filter_map(|prime| Some((place(&prime)?, prime))).min()?.1;
+    let ours = own.iter().copied().find(|prime| index_of(prime).is_some())?;
+    let theirs = own.iter().copied().filter_map(|prime| Some((index_of(&prime)?, prime))).min()?.1;
     [ours, theirs].into_iter().max_by_key(|prime| (prime.bits(), prime.to_bytes()))
 }
 

@@ -4,7 +4,7 @@ use super::codec::{Codec, TIMESTAMP_LEN};
 use super::playpoint::Playpoint;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Config, Incoming, Playout};
-use guestright_voice::session::Heard;
+use guestright_voice::session::ReceivedPacket;
 use guestright_wire::rtp::WidenTimestamp;
 
 /// The longest that the buffer adds. PGPfone throws away what waits beyond a second at most.
@@ -52,7 +52,7 @@ impl Media {
     }
 
     /// Takes decrypted sound, if it is as long as the codec's packets are.
-    pub(super) fn insert(&mut self, sequence: u32, data: &[u8], now: Time) -> Option<Heard> {
+    pub(super) fn insert(&mut self, sequence: u32, data: &[u8], now: Time) -> Option<ReceivedPacket> {
         let (timestamp, payload) = data.split_first_chunk::<TIMESTAMP_LEN>()?;
         if payload.len() != self.codec.payload_bytes() {
             return None;
@@ -60,7 +60,7 @@ impl Media {
         let timestamp = u32::from_be_bytes(*timestamp);
         let packet = Incoming {
             sequence: sequence.into(),
-            timestamp: self.clock.place(timestamp),
+            timestamp: self.clock.media_time(timestamp),
             marker: false,
             payload_type: 0,
             is_noise: false,
@@ -69,7 +69,7 @@ impl Media {
         };
         let fate = self.playout.insert(&packet);
         let [.., high, low] = sequence.to_be_bytes();
-        Some(Heard::new(&packet, u16::from_be_bytes([high, low]), timestamp, fate))
+        Some(ReceivedPacket::new(&packet, u16::from_be_bytes([high, low]), timestamp, fate))
     }
 }
 
@@ -89,7 +89,7 @@ impl MediaClock {
     }
 
     /// The media time of the next packet, in µs: after that of the one before, whatever its timestamp.
-    fn place(&mut self, timestamp: u32) -> u64 {
+    fn media_time(&mut self, timestamp: u32) -> u64 {
         let wide = self.widen.widen(timestamp.into());
         // Below 2^61: the buffer takes no more, and sums with it stay sums.
         let sent = wide.saturating_mul(1_000).min(1 << 60).cast_signed();
@@ -124,17 +124,17 @@ mod tests {
     fn packets_follow_each_other_although_they_are_sent_unevenly() {
         let packet = Codec::Gsm4410.packet();
         let mut clock = MediaClock::new(packet);
-        let start = clock.place(5_000);
+        let start = clock.media_time(5_000);
         for (number, jitter) in [3_i64, -9, 12, 0, -15, 8, 20, -20, 1].into_iter().enumerate() {
             let number = i64::try_from(number).unwrap() + 1;
             let sent = 5_000 + number * packet.0.cast_signed() / 1_000 + jitter;
-            let media = clock.place(u32::try_from(sent).unwrap());
+            let media = clock.media_time(u32::try_from(sent).unwrap());
             assert_eq!(media, start + number.cast_unsigned() * packet.0);
         }
         // Two are lost, then a pause of 10 s.
-        let media = clock.place(5_000 + u32::try_from(12 * packet.0 / 1_000).unwrap());
+        let media = clock.media_time(5_000 + u32::try_from(12 * packet.0 / 1_000).unwrap());
         assert_eq!(media, start + 12 * packet.0);
-        let after = clock.place(5_000 + 10_871);
+        let after = clock.media_time(5_000 + 10_871);
         assert_eq!(after - start, 10_871_000);
     }
 
@@ -143,10 +143,10 @@ mod tests {
         // 300 ppm over half an hour: 540 ms, more than seven packets.
         let packet = Codec::Gsm4410.packet();
         let mut clock = MediaClock::new(packet);
-        let start = clock.place(0);
+        let start = clock.media_time(0);
         for number in 1..25_000_u64 {
             let sent = number * packet.0 * 10_003 / 10_000 / 1_000;
-            assert_eq!(clock.place(u32::try_from(sent).unwrap()), start + number * packet.0);
+            assert_eq!(clock.media_time(u32::try_from(sent).unwrap()), start + number * packet.0);
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
             let mut clock = MediaClock::new(Codec::Adpcm.packet());
             let mut last = None;
             for timestamp in timestamps {
-                let media = clock.place(timestamp);
+                let media = clock.media_time(timestamp);
                 prop_assert!(last.is_none_or(|last| media >= last + Codec::Adpcm.packet().0));
                 last = Some(media);
             }

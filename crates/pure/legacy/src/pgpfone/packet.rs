@@ -121,17 +121,17 @@ pub fn checksum(bytes: &[u8]) -> u32 {
 
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
-    let mut place = 0;
+    let mut index = 0;
     let mut byte: u32 = 0;
-    while place < 256 {
+    while index < 256 {
         let mut crc = byte;
         let mut bit = 0;
         while bit < 8 {
             crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
             bit += 1;
         }
-        table[place] = crc;
-        place += 1;
+        table[index] = crc;
+        index += 1;
         byte += 1;
     }
     table

@@ -4,7 +4,7 @@ use super::agreement::Progress;
 use super::codec::TIMESTAMP_LEN;
 use super::control::{Code, Control, Info};
 use super::packet::{Kind, Packet, Setup, widen};
-use super::reliable::Place;
+use super::reliable::Arrival;
 use super::tool::{Keys, PgpFone, Stage, bounded};
 use guestright_units::Time;
 use guestright_voice::tool::{Ending, Event, Side, ToolError};
@@ -36,7 +36,7 @@ impl PgpFone {
             }
             Kind::Setup => return Err(ToolError::Malformed("of a type without a number")),
         }
-        self.heard_last = now;
+        self.received_last = now;
         Ok(())
     }
 
@@ -92,18 +92,18 @@ impl PgpFone {
     }
 
     fn reliable(&mut self, packet: &Packet<'_>, now: Time) -> Result<(), ToolError> {
-        match self.incoming.place(packet.sequence) {
-            Place::Again => {
+        match self.incoming.classify(packet.sequence) {
+            Arrival::Again => {
                 self.acknowledge(packet.kind, packet.sequence);
                 Err(ToolError::Replayed)
             }
-            Place::TooFar => Err(ToolError::OutOfTurn("a message far ahead of its turn")),
-            Place::Early(sequence) => {
+            Arrival::TooFar => Err(ToolError::OutOfTurn("a message far ahead of its turn")),
+            Arrival::Early(sequence) => {
                 self.incoming.keep(sequence, packet.kind, packet.data);
                 self.acknowledge(packet.kind, packet.sequence);
                 Ok(())
             }
-            Place::Next(sequence) => {
+            Arrival::Next(sequence) => {
                 let first = self.message(packet.kind, sequence, packet.data)?;
                 self.acknowledge(packet.kind, packet.sequence);
                 self.obey_in_order(first, now);
@@ -183,7 +183,7 @@ impl PgpFone {
     fn agree(&mut self, message: &Control, bytes: &[u8], now: Time) {
         let Some(agreement) = &mut self.agreement else { return };
         match agreement.handle(message, bytes, &mut self.rng) {
-            Ok(Progress::Say(answer)) => self.say(&answer, now),
+            Ok(Progress::Send(answer)) => self.send_reliable(&answer, now),
             Ok(Progress::Agreed(agreed)) => {
                 self.agreement = None;
                 self.keys = Some(Keys { sending: agreed.sending, receiving: agreed.receiving });
@@ -209,13 +209,13 @@ impl PgpFone {
         if info.name.is_some() {
             self.peer_name.clone_from(&info.name);
         }
-        self.stage = Stage::Phone { said: false, heard: false };
-        self.say(&Control::OpenVoice(codec), now);
+        self.stage = Stage::Phone { announced: false, received: false };
+        self.send_reliable(&Control::OpenVoice(codec), now);
     }
 
     fn hung_up(&mut self) {
         match self.stage {
-            Stage::Phone { said: true, .. } => self.end(Ending::PeerLeft),
+            Stage::Phone { announced: true, .. } => self.end(Ending::PeerLeft),
             Stage::Leaving { .. } => self.finish(),
             Stage::Calling { .. }
             | Stage::Listening
@@ -234,9 +234,9 @@ impl PgpFone {
     }
 
     fn voice_opened(&mut self, code: [u8; 4]) {
-        let Stage::Phone { said, .. } = self.stage else { return };
+        let Stage::Phone { announced, .. } = self.stage else { return };
         if code == self.config.codec.code() {
-            self.stage = Stage::Phone { said, heard: true };
+            self.stage = Stage::Phone { announced, received: true };
         } else {
             let code = Code(code);
             self.fail(&format!("the other side sends the codec {code}, which was not agreed upon"));
@@ -244,7 +244,7 @@ impl PgpFone {
     }
 
     fn unreliable(&mut self, packet: &Packet<'_>, now: Time) -> Result<(), ToolError> {
-        let sequence = widen(packet.sequence, self.heard_next).filter(|wide| *wide >= self.heard_next);
+        let sequence = widen(packet.sequence, self.received_next).filter(|wide| *wide >= self.received_next);
         let sequence = sequence.ok_or(ToolError::Replayed)?;
         let mut data = packet.data.to_vec();
         if let Some(keys) = self.keys.as_ref().filter(|_| packet.kind.is_encrypted()) {
@@ -260,7 +260,7 @@ impl PgpFone {
             self.media.playout().note_other(sequence.into());
         }
         // As PGPfone does: what comes after a later one is dropped.
-        self.heard_next = sequence.saturating_add(1);
+        self.received_next = sequence.saturating_add(1);
         Ok(())
     }
 
@@ -271,8 +271,8 @@ impl PgpFone {
         let number = self.outgoing.acknowledged(kind, u16::from_be_bytes([*high, *low]), now);
         let opened = Control::OpenVoice([0; 4]).number();
         match self.stage {
-            Stage::Phone { said: false, heard } if number == Some(opened) => {
-                self.stage = Stage::Phone { said: true, heard };
+            Stage::Phone { announced: false, received } if number == Some(opened) => {
+                self.stage = Stage::Phone { announced: true, received };
                 self.connected(now);
             }
             Stage::Leaving { .. } if !self.outgoing.is_waiting_for(Control::Hangup.number()) => {
@@ -290,14 +290,14 @@ impl PgpFone {
     }
 
     fn voice(&mut self, sequence: u32, data: &[u8], now: Time) -> Result<(), ToolError> {
-        if !matches!(self.stage, Stage::Phone { heard: true, .. }) {
+        if !matches!(self.stage, Stage::Phone { received: true, .. }) {
             return Err(ToolError::OutOfTurn("sound before its codec is said"));
         }
         if data.len() < TIMESTAMP_LEN {
             return Err(ToolError::Malformed("sound without a time"));
         }
-        let heard = self.media.insert(sequence, data, now);
-        bounded(&mut self.heard, heard.ok_or(ToolError::Malformed("sound of another length"))?);
+        let received = self.media.insert(sequence, data, now);
+        bounded(&mut self.received, received.ok_or(ToolError::Malformed("sound of another length"))?);
         Ok(())
     }
 

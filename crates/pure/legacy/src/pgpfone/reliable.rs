@@ -69,8 +69,8 @@ impl Outgoing {
     /// Takes an acknowledgement; says of what type of message, if one waited for it.
     pub(super) fn acknowledged(&mut self, kind: Kind, sequence: u16, now: Time) -> Option<u8> {
         let sequence = widen(sequence, self.next)?;
-        let place = self.waiting.iter().position(|sent| sent.kind == kind && sent.sequence == sequence)?;
-        let sent = self.waiting.remove(place)?;
+        let index = self.waiting.iter().position(|sent| sent.kind == kind && sent.sequence == sequence)?;
+        let sent = self.waiting.remove(index)?;
         if sent.resends == 0 {
             let took = now.since(sent.first);
             self.average = Micros((9 * self.average.0 + took.0) / 10);
@@ -117,7 +117,7 @@ impl fmt::Debug for Outgoing {
 
 /// Where a message stands that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Arrival {
     /// It is the next, and has this number.
     Next(u32),
     /// It comes before its turn, and may be kept.
@@ -139,12 +139,12 @@ impl Incoming {
         Self { next: 0, early: BTreeMap::new() }
     }
 
-    pub(super) fn place(&self, sequence: u16) -> Place {
+    pub(super) fn classify(&self, sequence: u16) -> Arrival {
         match widen(sequence, self.next) {
-            Some(wide) if wide == self.next => Place::Next(wide),
-            Some(wide) if wide > self.next && wide - self.next <= EARLY_MAX => Place::Early(wide),
-            Some(wide) if wide > self.next => Place::TooFar,
-            Some(_) | None => Place::Again,
+            Some(wide) if wide == self.next => Arrival::Next(wide),
+            Some(wide) if wide > self.next && wide - self.next <= EARLY_MAX => Arrival::Early(wide),
+            Some(wide) if wide > self.next => Arrival::TooFar,
+            Some(_) | None => Arrival::Again,
         }
     }
 

@@ -9,7 +9,7 @@ use super::reliable::{Incoming, Outgoing};
 use super::{Config, ConfigError};
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::playout::{Output, Sound};
-use guestright_voice::session::{Frame, Heard};
+use guestright_voice::session::{Frame, ReceivedPacket};
 use guestright_voice::tool::{Connected, Ending, Event, Side, Summary, Tool, ToolError, Transmit};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
@@ -47,8 +47,8 @@ pub(super) enum Stage {
     Informing,
     /// There is a call. Whether each side has said what it sends, and was heard.
     Phone {
-        said: bool,
-        heard: bool,
+        announced: bool,
+        received: bool,
     },
     /// Has said goodbye.
     Leaving {
@@ -87,15 +87,15 @@ pub struct PgpFone {
     pub(super) incoming: Incoming,
     /// The next number of what is not resent: ours, and theirs.
     pub(super) sent_next: u32,
-    pub(super) heard_next: u32,
-    pub(super) heard_last: Time,
+    pub(super) received_next: u32,
+    pub(super) received_last: Time,
     pub(super) probe: Probe,
     /// When the next measurement is due.
     pub(super) probe_next: Time,
     pub(super) media: Media,
     pub(super) transmits: VecDeque<Transmit>,
     pub(super) events: VecDeque<Event>,
-    pub(super) heard: VecDeque<Heard>,
+    pub(super) received: VecDeque<ReceivedPacket>,
     pub(super) summary: Summary,
     pub(super) files: u64,
     misfits: u64,
@@ -125,13 +125,13 @@ impl PgpFone {
             outgoing: Outgoing::new(),
             incoming: Incoming::new(),
             sent_next: 0,
-            heard_next: 0,
-            heard_last: now,
+            received_next: 0,
+            received_last: now,
             probe: Probe::default(),
             probe_next: now,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             summary: Summary::default(),
             files: 0,
             misfits: 0,
@@ -177,7 +177,7 @@ impl PgpFone {
     }
 
     /// Sends a message that is resent until it is acknowledged.
-    pub(super) fn say(&mut self, message: &Control, now: Time) {
+    pub(super) fn send_reliable(&mut self, message: &Control, now: Time) {
         let Some(peer) = self.peer else { return };
         let kind = if self.keys.is_some() { Kind::ControlEncrypted } else { Kind::Control };
         let data = self.encrypted(kind, self.outgoing.sequence(), &message.emit());
@@ -196,12 +196,12 @@ impl PgpFone {
     /// Both sides speak from here on.
     pub(super) fn begin(&mut self, now: Time) {
         self.stage = Stage::Agreeing;
-        self.heard_last = now;
+        self.received_last = now;
         self.media = Media::new(self.config.codec);
         let (agreement, hello) =
             Agreement::new(self.is_caller(), &self.config.primes, &self.config.ciphers, None, &mut self.rng);
         self.agreement = Some(agreement);
-        self.say(&hello, now);
+        self.send_reliable(&hello, now);
     }
 
     /// There are keys: says what it would like.
@@ -216,7 +216,7 @@ impl PgpFone {
             has_words: true,
             authentication_bytes: Some(4),
         };
-        self.say(&Control::Info(info), now);
+        self.send_reliable(&Control::Info(info), now);
     }
 
     /// Tells the person at the telephone once sound can flow.
@@ -235,7 +235,7 @@ impl PgpFone {
 
     /// It cannot go on. A callee who has not been connected yet waits for the next.
     pub(super) fn fail(&mut self, reason: &str) {
-        let was_connected = matches!(self.stage, Stage::Phone { said: true, .. });
+        let was_connected = matches!(self.stage, Stage::Phone { announced: true, .. });
         if !matches!(self.stage, Stage::Calling { .. } | Stage::Listening | Stage::Over)
             && let Some(peer) = self.peer
         {
@@ -244,7 +244,7 @@ impl PgpFone {
             let kind = if self.keys.is_some() { Kind::ControlEncrypted } else { Kind::Control };
             let sequence = self.outgoing.sequence();
             let data = self.encrypted(kind, sequence, &goodbye.emit());
-            let datagram = self.outgoing.send(kind, goodbye.number(), &data, self.heard_last);
+            let datagram = self.outgoing.send(kind, goodbye.number(), &data, self.received_last);
             self.transmit(peer, datagram);
         }
         if self.is_caller() || was_connected {
@@ -278,7 +278,7 @@ impl PgpFone {
     fn forget(&mut self) {
         (self.agreement, self.keys, self.words) = (None, None, None);
         (self.outgoing, self.incoming) = (Outgoing::new(), Incoming::new());
-        (self.sent_next, self.heard_next, self.probe) = (0, 0, Probe::default());
+        (self.sent_next, self.received_next, self.probe) = (0, 0, Probe::default());
     }
 
     fn ring(&mut self, rings: u32, now: Time) {
@@ -301,7 +301,7 @@ impl PgpFone {
     }
 
     fn has_call(&self) -> bool {
-        matches!(self.stage, Stage::Phone { said: true, .. })
+        matches!(self.stage, Stage::Phone { announced: true, .. })
     }
 }
 
@@ -372,7 +372,7 @@ impl Tool for PgpFone {
         if matches!(self.stage, Stage::Leaving { .. }) {
             return;
         }
-        if now.since(self.heard_last) >= SILENCE {
+        if now.since(self.received_last) >= SILENCE {
             if self.has_call() {
                 self.end(Ending::Silence);
             } else {
@@ -393,7 +393,7 @@ impl Tool for PgpFone {
             Stage::Leaving { until } => Some(resend.map_or(until, |resend| resend.min(until))),
             Stage::Agreeing | Stage::Informing | Stage::Phone { .. } => {
                 let probe = self.has_call().then_some(self.probe_next);
-                [resend, probe, Some(self.heard_last + SILENCE)].into_iter().flatten().min()
+                [resend, probe, Some(self.received_last + SILENCE)].into_iter().flatten().min()
             }
         }
     }
@@ -418,8 +418,8 @@ impl Tool for PgpFone {
         self.events.pop_front()
     }
 
-    fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     fn is_ready(&self) -> bool {
@@ -432,7 +432,7 @@ impl Tool for PgpFone {
                 self.finish();
             }
             Stage::Agreeing | Stage::Informing | Stage::Phone { .. } => {
-                self.say(&Control::Hangup, now);
+                self.send_reliable(&Control::Hangup, now);
                 self.stage = Stage::Leaving { until: now + GOODBYE };
             }
             Stage::Leaving { .. } | Stage::Over => {}

@@ -79,10 +79,10 @@ pub enum PacketError {
     #[error("a cipher that is not here, or several: the flags are {0:#010x}")]
     Encryption(u32),
     /// The header's length is not that of the packet, or no packet has it.
-    #[error("the header says {said} bytes of sound, in a packet of {got} bytes")]
+    #[error("the header says {declared} bytes of sound, in a packet of {got} bytes")]
     Length {
         /// What the header says.
-        said: usize,
+        declared: usize,
         /// Bytes that came.
         got: usize,
     },
@@ -123,14 +123,17 @@ impl Sound {
         let cipher = cipher_of(flags).ok_or(PacketError::Encryption(flags))?;
         let is_robust = flags & flags::ROBUST != 0;
         let (sequence, l0) = if is_robust { (Some(*l0), 0) } else { (None, *l0) };
-        let said = usize::try_from(u32::from_be_bytes([l0, *l1, *l2, *l3])).unwrap_or(usize::MAX);
-        let wrong = PacketError::Length { said, got: bytes.len() };
+        let declared = usize::try_from(u32::from_be_bytes([l0, *l1, *l2, *l3])).unwrap_or(usize::MAX);
+        let wrong = PacketError::Length { declared, got: bytes.len() };
         // Before anything is done with the number: 489, 332 or 70 at most.
-        if said > longest(form) || said < form.prefix() || form.samples(said - form.prefix()).is_none() {
+        if declared > longest(form)
+            || declared < form.prefix()
+            || form.samples(declared - form.prefix()).is_none()
+        {
             return Err(wrong);
         }
-        let is_stuffed = stuffs(form, said);
-        let sent = if cipher == Cipher::None { said } else { padded_len(said) };
+        let is_stuffed = stuffs(form, declared);
+        let sent = if cipher == Cipher::None { declared } else { padded_len(declared) };
         if body.len() + if is_stuffed { NAME_LEN } else { 0 } != sent {
             return Err(wrong);
         }
@@ -139,7 +142,7 @@ impl Sound {
             data.extend_from_slice(name);
         }
         let name = if is_stuffed { None } else { read_name(name) };
-        Ok(Self { form, cipher, sequence, name, len: said, data })
+        Ok(Self { form, cipher, sequence, name, len: declared, data })
     }
 
     /// What the codec made, decrypted. Whatever the key, it has the right length; with a wrong one it is noise.
@@ -176,13 +179,13 @@ impl Sound {
             key.encrypt(&mut packet[HEADER_LEN..]);
         }
         let mut flags = flags::PROTOCOL | flag_of_form(form) | flag_of_cipher(cipher);
-        let mut said = u32::try_from(len).unwrap_or(u32::MAX) & 0x00ff_ffff;
+        let mut declared = u32::try_from(len).unwrap_or(u32::MAX) & 0x00ff_ffff;
         if let Some(sequence) = label.sequence {
             flags |= flags::ROBUST;
-            said |= u32::from(sequence) << 24;
+            declared |= u32::from(sequence) << 24;
         }
         packet[..4].copy_from_slice(&flags.to_be_bytes());
-        packet[20..HEADER_LEN].copy_from_slice(&said.to_be_bytes());
+        packet[20..HEADER_LEN].copy_from_slice(&declared.to_be_bytes());
         if stuffs(form, len) {
             let last = packet.split_off(packet.len() - NAME_LEN);
             packet[4..20].copy_from_slice(&last);

@@ -2,7 +2,7 @@ use super::config::{Config, Form, Protocol};
 use super::rtp;
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{self, Counts, Fate, Fixed, Incoming, Output, Playout, Sound};
-use guestright_voice::session::Heard;
+use guestright_voice::session::ReceivedPacket;
 use guestright_wire::rtp::{WidenSequence, WidenTimestamp};
 use md5::{Digest as _, Md5};
 use std::collections::VecDeque;
@@ -80,19 +80,19 @@ impl Receiver {
 
     /// Takes sound that has no time and perhaps a number: it follows on what came before, unless that must have run out
     /// by now.
-    pub(super) fn take_own(
+    pub(super) fn receive_own(
         &mut self,
         datagram: &[u8],
         number: Option<u8>,
         payload: &[u8],
         now: Time,
-    ) -> Heard {
+    ) -> ReceivedPacket {
         let digest: [u8; 16] = Md5::digest(datagram).into();
         let is_duplicate = self.recent.contains(&digest);
         let is_late = !is_duplicate && number.is_some_and(|number| !self.is_ahead(number));
         let after = self.end.filter(|end| now.0 <= end.saturating_add(self.hold.0));
         let media = after.unwrap_or(now.0);
-        let heard = Heard {
+        let received = ReceivedPacket {
             sequence: low(self.passed),
             timestamp: low_word(media / SAMPLE_US),
             marker: after.is_none(),
@@ -106,7 +106,7 @@ impl Receiver {
             self.dropped.received += 1;
             self.dropped.duplicates += u64::from(is_duplicate);
             self.dropped.late += u64::from(is_late);
-            return heard;
+            return received;
         }
         if self.recent.len() == EQUAL_KEPT {
             self.recent.pop_front();
@@ -122,7 +122,7 @@ impl Receiver {
         self.end = Some(media.saturating_add(SAMPLE_US * u64::try_from(samples).unwrap_or_default()));
         self.passed += 1;
         self.insert(self.passed, media, after.is_none(), payload, now);
-        heard
+        received
     }
 
     /// The tool's rule: what is not ahead of the last number is dropped, if it is less than 16 behind.
@@ -133,7 +133,7 @@ impl Receiver {
     }
 
     /// Takes a packet of RTP mode.
-    pub(super) fn take_rtp(&mut self, sound: &rtp::Sound, now: Time) -> Heard {
+    pub(super) fn receive_rtp(&mut self, sound: &rtp::Sound, now: Time) -> ReceivedPacket {
         let header = sound.header;
         if self.ssrc.replace(header.ssrc).is_some_and(|before| before != header.ssrc) {
             self.playout.restart_source();
@@ -142,7 +142,7 @@ impl Receiver {
         let sequence = self.rtp_sequence.widen(u64::from(header.sequence));
         let timestamp = self.rtp_timestamp.widen(u64::from(header.timestamp));
         let fate = self.insert(sequence, timestamp, header.marker, &sound.payload, now);
-        Heard {
+        ReceivedPacket {
             sequence: header.sequence,
             timestamp: header.timestamp,
             marker: header.marker,

@@ -6,7 +6,7 @@ use super::receive::{Receiver, low, low_word};
 use super::rtp::{self, RtpModeError};
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::playout::Output;
-use guestright_voice::session::{Frame, Heard};
+use guestright_voice::session::{Frame, ReceivedPacket};
 use guestright_voice::tool::{Connected, Ending, Event, Side, Summary, Tool, ToolError, Transmit};
 use guestright_wire::rtp::Header;
 use rand::{RngExt as _, SeedableRng as _};
@@ -38,7 +38,7 @@ pub struct SpeakFreely {
     receiver: Receiver,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<ReceivedPacket>,
     summary: Summary,
     control_packets: u64,
 }
@@ -71,16 +71,16 @@ impl SpeakFreely {
             receiver: Receiver::new(&config),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             summary: Summary::default(),
             control_packets: 0,
             config,
         };
-        tool.say_who(now);
+        tool.announce(now);
         Ok(tool)
     }
 
-    fn say_who(&mut self, now: Time) {
+    fn announce(&mut self, now: Time) {
         if self.peer.is_some() && !self.is_over {
             self.send_control(&Control::Here(Some(self.config.name.clone())));
             self.next_control = Some(now + CONTROL_EVERY);
@@ -128,7 +128,7 @@ impl SpeakFreely {
         packet
     }
 
-    fn take(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError> {
+    fn receive(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError> {
         if self.is_over {
             return Err(ToolError::OutOfTurn("the call is over"));
         }
@@ -136,9 +136,9 @@ impl SpeakFreely {
             return Err(ToolError::Stranger);
         }
         if let Some(control) = control::parse(datagram, self.config.protocol, &self.key) {
-            return self.take_control(control, from, now);
+            return self.receive_control(control, from, now);
         }
-        let (name, heard) = match self.config.protocol {
+        let (name, received) = match self.config.protocol {
             Protocol::Own => {
                 let sound = packet::Sound::parse(datagram).map_err(own_error)?;
                 if sound.cipher != self.config.cipher {
@@ -148,7 +148,7 @@ impl SpeakFreely {
                 let (name, number) = (sound.name.clone(), sound.sequence);
                 let payload = sound.open(&self.key);
                 self.check_length(&payload)?;
-                (name, self.receiver.take_own(datagram, number, &payload, now))
+                (name, self.receiver.receive_own(datagram, number, &payload, now))
             }
             Protocol::Rtp => {
                 let has_key = self.key.is_set();
@@ -156,10 +156,10 @@ impl SpeakFreely {
                     rtp::Sound::parse(datagram, &self.key).map_err(|error| rtp_error(error, has_key))?;
                 self.check_form(sound.form)?;
                 self.check_length(&sound.payload)?;
-                (None, self.receiver.take_rtp(&sound, now))
+                (None, self.receiver.receive_rtp(&sound, now))
             }
         };
-        push(&mut self.heard, heard);
+        push(&mut self.received, received);
         self.note(from, name, now);
         Ok(())
     }
@@ -182,7 +182,7 @@ impl SpeakFreely {
         if fits { Ok(()) } else { Err(ToolError::Malformed("less sound than a packet has")) }
     }
 
-    fn take_control(&mut self, control: Control, from: SocketAddr, now: Time) -> Result<(), ToolError> {
+    fn receive_control(&mut self, control: Control, from: SocketAddr, now: Time) -> Result<(), ToolError> {
         match control {
             Control::Here(name) => self.note(from, name, now),
             Control::Goodbye if self.is_connected => self.end(Ending::PeerLeft),
@@ -203,7 +203,7 @@ impl SpeakFreely {
         let connected = Connected { peer: from, name, is_verified: false, words: Vec::new(), protection };
         push(&mut self.events, Event::Connected(connected));
         if is_new {
-            self.say_who(now);
+            self.announce(now);
         }
     }
 
@@ -241,7 +241,7 @@ impl Tool for SpeakFreely {
     }
 
     fn handle_datagram(&mut self, datagram: &[u8], from: SocketAddr, now: Time) -> Result<(), ToolError> {
-        let outcome = self.take(datagram, from, now);
+        let outcome = self.receive(datagram, from, now);
         self.summary.refused += u64::from(outcome.is_err());
         outcome
     }
@@ -251,7 +251,7 @@ impl Tool for SpeakFreely {
             self.end(Ending::Silence);
         }
         if self.next_control.is_some_and(|at| now >= at) {
-            self.say_who(now);
+            self.announce(now);
         }
     }
 
@@ -275,8 +275,8 @@ impl Tool for SpeakFreely {
         self.events.pop_front()
     }
 
-    fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+    fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop_front()
     }
 
     fn is_ready(&self) -> bool {

@@ -19,7 +19,7 @@ fn hold(from: usize, bytes: &[u8], is_held: bool, held: Micros) -> Vec<Sent> {
 }
 
 /// How long after it was made the callee played the last packets of the caller's, at most.
-fn heard_after(wire: &Wire) -> Micros {
+fn playout_delay(wire: &Wire) -> Micros {
     let last = wire.played[1].iter().rev().take(20);
     last.map(|played| played.at - made(&played.payload)).max().expect("something was played")
 }
@@ -27,7 +27,7 @@ fn heard_after(wire: &Wire) -> Micros {
 fn run(mut wire: Wire, of: usize) -> Micros {
     wire.meddle = Box::new(delay_messages(of));
     wire.run(Micros::from_seconds(20));
-    heard_after(&wire)
+    playout_delay(&wire)
 }
 
 fn printed() -> Config {
@@ -38,7 +38,7 @@ fn printed() -> Config {
 fn nobody_who_meddles_it_is_heard_at_once() {
     let mut wire = legacy_call(printed(), 12);
     wire.run(Micros::from_seconds(20));
-    assert!(heard_after(&wire) < Micros::from_millis(200), "{:?}", heard_after(&wire));
+    assert!(playout_delay(&wire) < Micros::from_millis(200), "{:?}", playout_delay(&wire));
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl<S: Seal> Pair<S> {
     }
 
     /// Sends one of the talker's messages to the listener.
-    pub(crate) fn tell(&mut self, step: Step, key: Vec<u8>) -> Message {
+    pub(crate) fn send(&mut self, step: Step, key: Vec<u8>) -> Message {
         let message = Message { phase: self.phase, step, key };
         let datagram = self.seal(&Content::Message(message));
         let opened = self.open(&datagram).expect("nobody has touched it");
@@ -65,10 +65,10 @@ impl<S: Seal> Pair<S> {
     pub(crate) fn offer_key(&mut self) -> Vec<u8> {
         self.phase += 1;
         let probe = self.talker.probe(self.phase);
-        let probe = self.tell(Step::Probe { time: 1_000 }, probe);
+        let probe = self.send(Step::Probe { time: 1_000 }, probe);
         let response = self.listener.response(self.phase, &probe.key).expect("it answers");
         let install = self.talker.install(self.phase, &response).expect("it installs");
-        let install = self.tell(Step::Install { round_trip: 100 }, install);
+        let install = self.send(Step::Install { round_trip: 100 }, install);
         self.listener.ack(self.phase, &install.key).expect("it acknowledges")
     }
 

@@ -14,17 +14,17 @@ use zeroize::Zeroizing;
 fn eavesdrop(record: &Wire, config: Config, pass_phrase: &str) -> Vec<Vec<u8>> {
     let shared = SharedKey::from_pass_phrase(pass_phrase);
     let mut ear = Legacy::new(config, shared, false, &Seed::from_number(666));
-    let mut heard = Vec::new();
+    let mut decrypted = Vec::new();
     for datagram in record.record.iter().filter(|datagram| datagram.from == 0) {
         match ear.open(&datagram.bytes, datagram.at).map(|opened| opened.content) {
-            Ok(Content::Audio(audio)) => heard.push(audio.payload),
+            Ok(Content::Audio(audio)) => decrypted.push(audio.payload),
             Ok(Content::Message(Message { phase, step: Step::Install { .. }, key })) => {
                 ear.ack(phase, &key).unwrap();
             }
             Ok(_) | Err(_) => {}
         }
     }
-    heard
+    decrypted
 }
 
 #[test]

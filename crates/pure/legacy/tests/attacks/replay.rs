@@ -107,10 +107,10 @@ fn a_recorded_call_plays_again_to_whoever_has_the_same_pass_phrase() {
         let second = play_back(&first, legacy_side(config, 1, 99));
         assert!(second.is_connected(0), "the callee believes that the caller is there");
         let early = first.played[1].iter().filter(|played| played.at < START + Micros::from_seconds(5));
-        let heard: Vec<_> = second.played[0].iter().map(|played| &played.payload).collect();
-        assert!(heard.len() > 80, "{keystream:?}: {}", heard.len());
+        let replayed: Vec<_> = second.played[0].iter().map(|played| &played.payload).collect();
+        assert!(replayed.len() > 80, "{keystream:?}: {}", replayed.len());
         for played in early {
-            assert!(heard.contains(&&played.payload), "{keystream:?}: {:?}", played.at);
+            assert!(replayed.contains(&&played.payload), "{keystream:?}: {:?}", played.at);
         }
         // The callee's own handshakes are answered by nobody, and that ends it after some seconds.
         let ending = second.ending(0).expect("it is over");

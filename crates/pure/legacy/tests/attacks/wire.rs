@@ -170,14 +170,14 @@ impl Wire {
         if now >= self.next_frame {
             self.speak();
         }
-        for (place, side) in self.sides.iter_mut().enumerate() {
-            if now < self.sound_at[place] {
+        for (index, side) in self.sides.iter_mut().enumerate() {
+            if now < self.sound_at[index] {
                 continue;
             }
             let output = side.poll_sound(now);
-            self.sound_at[place] = now + output.duration.max(Micros(1_000));
+            self.sound_at[index] = now + output.duration.max(Micros(1_000));
             if let Sound::Play { payload, .. } = output.sound {
-                self.played[place].push(Played { payload, at: now });
+                self.played[index].push(Played { payload, at: now });
             }
         }
     }
@@ -185,8 +185,8 @@ impl Wire {
     /// One second of speech and then 400 ms of silence, from both sides, in packets that say when they were made.
     fn speak(&mut self) {
         let is_speech = self.frames % 35 < 25;
-        for (place, side) in self.sides.iter_mut().enumerate() {
-            let payload = payload(place, self.now);
+        for (index, side) in self.sides.iter_mut().enumerate() {
+            let payload = payload(index, self.now);
             let frame = Frame { payload: &payload, duration: PACKET, is_speech, noise_level: 60 };
             side.handle_frame(&frame, self.now);
         }

@@ -1,23 +1,23 @@
 use super::*;
 
-fn heard(r: f64, lost: f64, late: f64, longest_ms: f64) -> Heard {
-    Heard { made: 500, lost, late, playout_ms: 60.0, longest_ms: Some(longest_ms), r, mos: 4.0 }
+fn stats(r: f64, lost: f64, late: f64, longest_ms: f64) -> DirectionStats {
+    DirectionStats { made: 500, lost, late, playout_ms: 60.0, longest_ms: Some(longest_ms), r, mos: 4.0 }
 }
 
-fn trial(name: &str, carrier: Carrier, directions: &[Heard]) -> Trial {
+fn trial(name: &str, carrier: Carrier, directions: &[DirectionStats]) -> Trial {
     Trial { name: name.to_owned(), carrier, result: Ok(directions.to_vec()) }
 }
 
 #[test]
 fn of_equals_the_simplest_is_taken() {
-    let clean = heard(91.0, 0.0, 0.0, 30.0);
+    let clean = stats(91.0, 0.0, 0.0, 30.0);
     let trials = [
-        trial("tcp-cubic", Carrier::Tcp, &[heard(92.0, 0.0, 0.0, 30.0)]),
+        trial("tcp-cubic", Carrier::Tcp, &[stats(92.0, 0.0, 0.0, 30.0)]),
         trial("udp", Carrier::Udp, &[clean]),
-        trial("quic-datagrams", Carrier::QuicDatagrams, &[heard(80.0, 0.0, 0.1, 300.0)]),
+        trial("quic-datagrams", Carrier::QuicDatagrams, &[stats(80.0, 0.0, 0.1, 300.0)]),
     ];
     let advice = advise(&trials);
-    assert_eq!(advice.take.as_deref(), Some("udp"));
+    assert_eq!(advice.recommended.as_deref(), Some("udp"));
     assert_eq!(
         advice.reasons,
         [Reason::Simplest { equals: vec!["tcp-cubic".to_owned()] }, Reason::NothingToRepair]
@@ -27,11 +27,11 @@ fn of_equals_the_simplest_is_taken() {
 #[test]
 fn a_transport_is_as_good_as_its_worse_direction() {
     let trials = [
-        trial("udp", Carrier::Udp, &[heard(90.0, 0.0, 0.0, 30.0), heard(50.0, 0.2, 0.0, 30.0)]),
-        trial("tcp-bbr", Carrier::Tcp, &[heard(75.0, 0.0, 0.02, 190.0), heard(76.0, 0.0, 0.02, 180.0)]),
+        trial("udp", Carrier::Udp, &[stats(90.0, 0.0, 0.0, 30.0), stats(50.0, 0.2, 0.0, 30.0)]),
+        trial("tcp-bbr", Carrier::Tcp, &[stats(75.0, 0.0, 0.02, 190.0), stats(76.0, 0.0, 0.02, 180.0)]),
     ];
     let advice = advise(&trials);
-    assert_eq!(advice.take.as_deref(), Some("tcp-bbr"));
+    assert_eq!(advice.recommended.as_deref(), Some("tcp-bbr"));
     assert_eq!(
         advice.reasons[1],
         Reason::RepairingPays { other: "udp".to_owned(), lost: 0.2, longest_ms: 190.0 }
@@ -41,11 +41,11 @@ fn a_transport_is_as_good_as_its_worse_direction() {
 #[test]
 fn where_repairing_is_slow_the_loss_is_taken() {
     let trials = [
-        trial("udp", Carrier::Udp, &[heard(85.0, 0.01, 0.0, 110.0)]),
-        trial("tcp-cubic", Carrier::Tcp, &[heard(55.0, 0.0, 0.12, 900.0)]),
+        trial("udp", Carrier::Udp, &[stats(85.0, 0.01, 0.0, 110.0)]),
+        trial("tcp-cubic", Carrier::Tcp, &[stats(55.0, 0.0, 0.12, 900.0)]),
     ];
     let advice = advise(&trials);
-    assert_eq!(advice.take.as_deref(), Some("udp"));
+    assert_eq!(advice.recommended.as_deref(), Some("udp"));
     let text: Vec<String> = advice.reasons.iter().map(ToString::to_string).collect();
     assert!(text[0].starts_with("it is heard best: R 85"), "{text:?}");
     assert!(
@@ -58,23 +58,23 @@ fn where_repairing_is_slow_the_loss_is_taken() {
 fn what_does_not_work_is_named_and_not_taken() {
     let blocked =
         Trial { name: "udp".to_owned(), carrier: Carrier::Udp, result: Err("nothing came back".to_owned()) };
-    let advice = advise(&[blocked.clone(), trial("tcp-cubic", Carrier::Tcp, &[heard(80.0, 0.0, 0.0, 90.0)])]);
-    assert_eq!(advice.take.as_deref(), Some("tcp-cubic"));
+    let advice = advise(&[blocked.clone(), trial("tcp-cubic", Carrier::Tcp, &[stats(80.0, 0.0, 0.0, 90.0)])]);
+    assert_eq!(advice.recommended.as_deref(), Some("tcp-cubic"));
     assert_eq!(
         advice.reasons.last(),
         Some(&Reason::Fails { name: "udp".to_owned(), why: "nothing came back".to_owned() })
     );
     let nothing = advise(&[blocked]);
-    assert_eq!(nothing.take, None);
+    assert_eq!(nothing.recommended, None);
     assert_eq!(nothing.reasons.len(), 1);
-    assert_eq!(advise(&[]), Advice { take: None, reasons: Vec::new() });
+    assert_eq!(advise(&[]), Advice { recommended: None, reasons: Vec::new() });
 }
 
 #[test]
 fn a_full_path_is_told_of() {
     let trials = [
-        trial("udp", Carrier::Udp, &[heard(40.0, 0.15, 0.0, 300.0)]),
-        trial("quic-datagrams", Carrier::QuicDatagrams, &[heard(20.0, 0.3, 0.0, 300.0)]),
+        trial("udp", Carrier::Udp, &[stats(40.0, 0.15, 0.0, 300.0)]),
+        trial("quic-datagrams", Carrier::QuicDatagrams, &[stats(20.0, 0.3, 0.0, 300.0)]),
     ];
     let reasons = advise(&trials).reasons;
     assert!(reasons.contains(&Reason::Harmful { lost: 0.15, instead: Some("quic-datagrams".to_owned()) }));
@@ -84,5 +84,5 @@ fn a_full_path_is_told_of() {
 #[test]
 fn a_trial_without_directions_did_not_work() {
     let advice = advise(&[trial("udp", Carrier::Udp, &[])]);
-    assert_eq!(advice.take, None);
+    assert_eq!(advice.recommended, None);
 }

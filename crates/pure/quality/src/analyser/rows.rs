@@ -28,7 +28,7 @@ pub struct Row {
     /// Losses of the network among the packets that were due in this time.
     pub network: Loss,
     /// Losses at the ear: the network's, and what the buffer discards.
-    pub heard: Loss,
+    pub playout: Loss,
     /// Jitter; RFC 3550's is the running estimate at the end of this time.
     pub jitter: Jitter,
     /// Mean one-way delay of the network in ms; `None` if packets carry none.
@@ -52,7 +52,7 @@ pub(super) struct RowSums {
     pub(super) late: u64,
     pub(super) overflow: u64,
     pub(super) network: LossPattern,
-    pub(super) heard: LossPattern,
+    pub(super) playout: LossPattern,
     pub(super) delay: DelayMeter,
     /// Known once the next row has begun.
     pub(super) jitter: Option<Jitter>,
@@ -66,7 +66,7 @@ impl RowSums {
             late: 0,
             overflow: 0,
             network: LossPattern::default(),
-            heard: LossPattern::default(),
+            playout: LossPattern::default(),
             delay: DelayMeter::default(),
             jitter: None,
         }
@@ -85,9 +85,9 @@ pub(super) fn row(
     config: &AnalyserConfig,
     judge: &Judge,
 ) -> Row {
-    let (network, heard) = (sums.network.loss(), sums.heard.loss());
+    let (network, playout) = (sums.network.loss(), sums.playout.loss());
     let delay_ms = sums.delay.mean_ms();
-    let measured = measured(&network, &heard, delay_ms, config.delay_ms);
+    let measured = measured(&network, &playout, delay_ms, config.delay_ms);
     Row {
         index: sums.index,
         start_s: start.as_seconds(),
@@ -96,7 +96,7 @@ pub(super) fn row(
         late: sums.late,
         overflow: sums.overflow,
         network,
-        heard,
+        playout,
         jitter: sums.jitter.unwrap_or_default(),
         delay_ms,
         judgement: judge.judge(&measured),
@@ -106,15 +106,15 @@ pub(super) fn row(
 /// Dejitter loss is what is heard too little among what arrived.
 pub(super) fn measured(
     network: &Loss,
-    heard: &Loss,
+    playout: &Loss,
     delay_ms: Option<Interval>,
     assumed_ms: Option<Interval>,
 ) -> Measured {
-    let discarded = heard.lost - network.lost;
+    let discarded = playout.lost - network.lost;
     Measured {
         network_loss: network.rate,
         dejitter_loss: ratio(discarded, network.expected - network.lost).unwrap_or(0.0),
-        burst_ratio: heard.burst_ratio,
+        burst_ratio: playout.burst_ratio,
         network_delay_ms: delay_ms.or(assumed_ms),
         delay_assumed: delay_ms.is_none() && assumed_ms.is_some(),
     }

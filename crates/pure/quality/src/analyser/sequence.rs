@@ -13,7 +13,7 @@ pub(super) struct Sequence {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     First,
     /// So many after the highest, at least 1.
     Ahead(u16),
@@ -41,28 +41,28 @@ impl Sequence {
     }
 
     /// Finds the place of a number. `remembered` is how many places up to the highest are kept.
-    pub(super) fn place(&mut self, sequence: u16, remembered: usize) -> Place {
+    pub(super) fn classify(&mut self, sequence: u16, remembered: usize) -> Position {
         let Some(highest) = self.highest else {
             self.highest = Some(sequence);
-            return Place::First;
+            return Position::First;
         };
         let ahead = sequence.wrapping_sub(highest);
         let behind = highest.wrapping_sub(sequence);
         if (1..=AHEAD_MAX).contains(&ahead) {
             self.highest = Some(sequence);
             self.suspect = None;
-            return Place::Ahead(ahead);
+            return Position::Ahead(ahead);
         }
         if usize::from(behind) <= BEHIND_MAX {
-            return if usize::from(behind) < remembered { Place::Behind(behind) } else { Place::Old };
+            return if usize::from(behind) < remembered { Position::Behind(behind) } else { Position::Old };
         }
         if self.suspect == Some(sequence) {
             self.highest = Some(sequence);
             self.suspect = None;
-            return Place::Restart;
+            return Position::Restart;
         }
         self.suspect = Some(sequence.wrapping_add(1));
-        Place::Stray
+        Position::Stray
     }
 }
 
@@ -71,16 +71,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_by_hand() {
+    fn classifies_by_hand() {
         let mut sequence = Sequence::default();
         #[rustfmt::skip]
         let steps = [
-            (65_534, Place::First), (65_535, Place::Ahead(1)), (1, Place::Ahead(2)), (0, Place::Behind(1)),
-            (1, Place::Behind(0)), (65_500, Place::Old), (3_001, Place::Ahead(3_000)), (6_002, Place::Stray),
-            (9_000, Place::Stray), (6_003, Place::Stray), (6_004, Place::Restart), (6_005, Place::Ahead(1)),
+            (65_534, Position::First), (65_535, Position::Ahead(1)), (1, Position::Ahead(2)), (0, Position::Behind(1)),
+            (1, Position::Behind(0)), (65_500, Position::Old), (3_001, Position::Ahead(3_000)), (6_002, Position::Stray),
+            (9_000, Position::Stray), (6_003, Position::Stray), (6_004, Position::Restart), (6_005, Position::Ahead(1)),
         ];
         for (number, want) in steps {
-            assert_eq!(sequence.place(number, 5), want, "{number}");
+            assert_eq!(sequence.classify(number, 5), want, "{number}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct Summary {
     /// Share of what arrived that the dejitter buffer discards; `None` if nothing arrived.
     pub dejitter_loss: Option<f64>,
     /// Losses at the ear.
-    pub heard: Loss,
+    pub playout: Loss,
     /// Loss by talkspurt.
     pub talkspurts: Talkspurts,
     pub jitter: Jitter,
@@ -83,22 +83,27 @@ pub struct Summary {
 impl Summary {
     /// What the rating rests on.
     pub fn measured(&self, assumed_delay_ms: Option<Interval>) -> Measured {
-        measured(&self.network, &self.heard, self.delay.as_ref().map(|delay| delay.mean_ms), assumed_delay_ms)
+        measured(
+            &self.network,
+            &self.playout,
+            self.delay.as_ref().map(|delay| delay.mean_ms),
+            assumed_delay_ms,
+        )
     }
 }
 
 pub(super) fn summarise(analyser: &Analyser) -> Summary {
-    let (network, heard) = (analyser.network.loss(), analyser.heard.loss());
+    let (network, playout) = (analyser.network.loss(), analyser.playout.loss());
     let delay = analyser.delay.summary();
-    let measured = measured(&network, &heard, delay.as_ref().map(|d| d.mean_ms), analyser.config.delay_ms);
+    let measured = measured(&network, &playout, delay.as_ref().map(|d| d.mean_ms), analyser.config.delay_ms);
     Summary {
         codec: analyser.config.codec,
         packet_ms: analyser.packet_ms(),
         duration_s: analyser.clock.map_or(0.0, |clock| clock.last.since(clock.first).as_seconds()),
         counts: analyser.counts,
-        dejitter_loss: ratio(heard.lost - network.lost, network.expected - network.lost),
+        dejitter_loss: ratio(playout.lost - network.lost, network.expected - network.lost),
         network,
-        heard,
+        playout,
         talkspurts: analyser.spurts.talkspurts(),
         jitter: analyser.jitter.jitter(),
         delay,
@@ -112,7 +117,7 @@ pub(super) fn summarise(analyser: &Analyser) -> Summary {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SpurtMeter {
     expected: u64,
-    unheard: u64,
+    unplayed: u64,
     closed: u64,
     with_loss: u64,
     sum: f64,
@@ -120,22 +125,22 @@ pub(super) struct SpurtMeter {
 }
 
 impl SpurtMeter {
-    pub(super) fn push(&mut self, starts: bool, unheard: bool) {
+    pub(super) fn push(&mut self, starts: bool, unplayed: bool) {
         if starts {
             self.close();
         }
         self.expected += 1;
-        self.unheard += u64::from(unheard);
+        self.unplayed += u64::from(unplayed);
     }
 
     fn close(&mut self) {
-        if let Some(share) = ratio(self.unheard, self.expected) {
+        if let Some(share) = ratio(self.unplayed, self.expected) {
             self.closed += 1;
-            self.with_loss += u64::from(self.unheard > 0);
+            self.with_loss += u64::from(self.unplayed > 0);
             self.sum += share;
             self.worst = self.worst.max(share);
         }
-        (self.expected, self.unheard) = (0, 0);
+        (self.expected, self.unplayed) = (0, 0);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]

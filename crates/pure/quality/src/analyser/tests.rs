@@ -35,7 +35,7 @@ fn a_clean_stream_is_clean() {
     let (rows, summary) = analyse((0..500).map(|n| packet(n, 30_000)));
     assert_eq!(rows.len(), 10);
     assert!(rows.iter().all(|row| row.received == 50 && row.network.rate == Some(0.0)));
-    assert_eq!((summary.network.expected, summary.network.lost, summary.heard.lost), (500, 0, 0));
+    assert_eq!((summary.network.expected, summary.network.lost, summary.playout.lost), (500, 0, 0));
     assert_eq!(summary.jitter.rfc3550_ms, Some(0.0));
     assert_eq!(summary.packet_ms, 20.0);
     assert_eq!(summary.delay.unwrap().mean_ms, Interval::exact(30.0));
@@ -98,7 +98,7 @@ fn a_second_without_packets_has_no_score() {
         assert_eq!(rows[index].judgement.listening, Err(Unknown::NoPackets));
     }
     assert_eq!(summary.network.lost, 0);
-    assert_eq!(summary.heard.lost, 0);
+    assert_eq!(summary.playout.lost, 0);
     assert_eq!(summary.talkspurts.count, 2, "a jump of the timestamps begins a talkspurt");
 }
 
@@ -110,7 +110,7 @@ fn sequence_numbers_and_timestamps_wrap() {
             timestamp: (n.wrapping_mul(160) as u32).wrapping_sub(7),
             ..packet(n, 30_000)
         }));
-    assert_eq!((summary.network.expected, summary.network.lost, summary.heard.lost), (200, 0, 0));
+    assert_eq!((summary.network.expected, summary.network.lost, summary.playout.lost), (200, 0, 0));
     assert_eq!(summary.jitter.mean_abs_d_ms, Some(0.0));
 }
 
@@ -137,7 +137,7 @@ fn a_sender_that_starts_anew_loses_one_packet_not_thousands() {
     });
     let (_, summary) = analyse((0..100).map(|n| packet(n, 30_000)).chain(again));
     assert_eq!((summary.counts.restarts, summary.counts.strays), (1, 1));
-    assert_eq!((summary.network.expected, summary.network.lost, summary.heard.lost), (199, 0, 0));
+    assert_eq!((summary.network.expected, summary.network.lost, summary.playout.lost), (199, 0, 0));
     assert!(summary.jitter.mean_abs_d_ms.unwrap() < 1e-9);
 }
 
@@ -147,7 +147,7 @@ fn late_packets_are_lost_to_the_ear_only() {
     let (_, summary) = analyse((0..1_000).map(|n| packet(n, if n % 20 == 19 { 91_001 } else { 30_000 })));
     assert_eq!((summary.network.lost, summary.counts.late, summary.counts.overflow), (0, 50, 0));
     assert_eq!(summary.dejitter_loss, Some(0.05));
-    assert_eq!(summary.heard.rate, Some(0.05));
+    assert_eq!(summary.playout.rate, Some(0.05));
     let paper = summary.judgement.paper_a.unwrap();
     assert_eq!((paper.best.inputs.network_loss, paper.best.inputs.dejitter_loss), (0.0, 0.05));
 }
@@ -282,7 +282,7 @@ proptest! {
         let counts = summary.counts;
         prop_assert_eq!(counts.received + counts.duplicates + counts.stale + counts.strays, counts.packets);
         prop_assert_eq!(summary.network.expected, counts.received + summary.network.lost);
-        prop_assert_eq!(summary.heard.lost, summary.network.lost + counts.late + counts.overflow);
+        prop_assert_eq!(summary.playout.lost, summary.network.lost + counts.late + counts.overflow);
         let rows: Vec<Row> = std::iter::from_fn(|| analyser.poll_row()).collect();
         prop_assert_eq!(rows.iter().map(|row| row.network.expected).sum::<u64>(), summary.network.expected);
         prop_assert_eq!(rows.iter().map(|row| row.network.lost).sum::<u64>(), summary.network.lost);

@@ -29,7 +29,7 @@ pub(super) struct Floor {
 
 impl Floor {
     /// Takes a packet; whether the buffer begins anew with it. One that others have overtaken says nothing.
-    pub(super) fn take(&mut self, arrival: Time, ticks: i64, clock_rate_hz: u32) -> bool {
+    pub(super) fn update(&mut self, arrival: Time, ticks: i64, clock_rate_hz: u32) -> bool {
         let Some((before, last_ticks)) = self.last else {
             (self.last, self.window, self.floor_us) = (Some((arrival, ticks)), Some(arrival), 0);
             return false;
@@ -70,7 +70,7 @@ mod tests {
             let skew_us = i64::try_from(media_us).unwrap() * ppm / 1_000_000;
             let jitter_us = index * 7 % 10 * jitter_ms * 100;
             let at = Time((1_000_000_000 + media_us + jitter_us).checked_add_signed(skew_us).unwrap());
-            floor.take(at, i64::try_from(index * 160).unwrap(), 8_000)
+            floor.update(at, i64::try_from(index * 160).unwrap(), 8_000)
         };
         (0..seconds * 50).filter(anew).count()
     }
@@ -94,7 +94,7 @@ mod tests {
     fn overtaken_packets_say_nothing() {
         let mut floor = Floor::default();
         for (arrival_ms, number) in [(0, 0), (40, 2), (3_000, 1), (3_001, 3)] {
-            assert!(!floor.take(Time(arrival_ms * 1_000), number * 160, 8_000));
+            assert!(!floor.update(Time(arrival_ms * 1_000), number * 160, 8_000));
         }
         assert_eq!(floor.last, Some((Time(3_001_000), 480)));
     }

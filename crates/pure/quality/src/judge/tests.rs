@@ -75,7 +75,7 @@ fn a_negative_delay_is_taken_as_zero_and_said() {
 #[test]
 fn dejitter_loss_adds_to_network_loss() {
     let measured = Measured { network_loss: Some(0.1), dejitter_loss: 0.5, ..CLEAN };
-    assert_eq!(measured.heard_loss(), Some(0.55));
+    assert_eq!(measured.playout_loss(), Some(0.55));
     let opinion = judge(Codec::G729a, measured).listening.unwrap();
     let Parts::Narrow(rating) = &opinion.worst else { panic!("G.729A is narrowband") };
     assert!((rating.inputs.ppl_percent - 55.0).abs() < 1e-9);

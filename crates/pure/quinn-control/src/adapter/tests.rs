@@ -14,7 +14,7 @@ pub(crate) fn start() -> Instant {
 
 /// What a controller was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum Event {
     Sent(Sent),
     Ack(Ack),
     Loss(Flight),
@@ -28,13 +28,13 @@ enum Heard {
 /// Writes down what it is told, and says that the window is one segment.
 #[derive(Clone, Debug, Default)]
 struct Witness {
-    told: Rc<RefCell<Vec<Heard>>>,
+    events: Rc<RefCell<Vec<Event>>>,
     wave: u32,
 }
 
 impl Witness {
-    fn note(&self, told: Heard) {
-        self.told.borrow_mut().push(told);
+    fn note(&self, event: Event) {
+        self.events.borrow_mut().push(event);
     }
 }
 
@@ -47,28 +47,28 @@ impl Controller for Witness {
     }
     fn on_sent(&mut self, sent: &Sent) {
         self.wave = u32::try_from(sent.offset / 2_400).unwrap();
-        self.note(Heard::Sent(*sent));
+        self.note(Event::Sent(*sent));
     }
     fn on_ack(&mut self, ack: &Ack) {
-        self.note(Heard::Ack(*ack));
+        self.note(Event::Ack(*ack));
     }
     fn on_loss(&mut self, flight: &Flight) {
-        self.note(Heard::Loss(*flight));
+        self.note(Event::Loss(*flight));
     }
     fn on_recovery_ack(&mut self, ack: &Ack) {
-        self.note(Heard::RecoveryAck(*ack));
+        self.note(Event::RecoveryAck(*ack));
     }
     fn on_recovered(&mut self, ack: &Ack) {
-        self.note(Heard::Recovered(*ack));
+        self.note(Event::Recovered(*ack));
     }
     fn on_timeout(&mut self, flight: &Flight) {
-        self.note(Heard::Timeout(*flight));
+        self.note(Event::Timeout(*flight));
     }
     fn on_mark(&mut self, flight: &Flight) {
-        self.note(Heard::Mark(*flight));
+        self.note(Event::Mark(*flight));
     }
     fn on_idle(&mut self, idle: Micros) {
-        self.note(Heard::Idle(idle));
+        self.note(Event::Idle(idle));
     }
 }
 
@@ -80,12 +80,12 @@ struct Trace {
 
 impl Trace {
     fn new() -> Self {
-        Self::of(Told::Frames)
+        Self::of(AckGranularity::Frames)
     }
 
-    fn of(told: Told) -> Self {
+    fn of(granularity: AckGranularity) -> Self {
         let start = start();
-        Self { start, adapter: Adapter::new(Witness::default(), told, start, 1_200) }
+        Self { start, adapter: Adapter::new(Witness::default(), granularity, start, 1_200) }
     }
 
     fn at(&self, millis: u64) -> Instant {
@@ -110,9 +110,9 @@ impl Trace {
     }
 
     /// What was told since the last time, sending left out.
-    fn told(&self) -> Vec<Heard> {
-        let told = std::mem::take(&mut *self.adapter.controller.told.borrow_mut());
-        told.into_iter().filter(|told| !matches!(told, Heard::Sent(_))).collect()
+    fn events(&self) -> Vec<Event> {
+        let events = std::mem::take(&mut *self.adapter.controller.events.borrow_mut());
+        events.into_iter().filter(|event| !matches!(event, Event::Sent(_))).collect()
     }
 }
 
@@ -146,21 +146,21 @@ fn one_frame_is_one_acknowledgement() {
         }),
         ..Ack::default()
     };
-    assert_eq!(trace.told(), [Heard::Ack(want)]);
+    assert_eq!(trace.events(), [Event::Ack(want)]);
     // A frame that acknowledges nothing new is none.
     trace.ack(41, &[], 1_000);
-    assert_eq!(trace.told(), []);
+    assert_eq!(trace.events(), []);
 }
 
 #[test]
 fn or_one_for_each_packet() {
-    let mut trace = Trace::of(Told::Packets);
+    let mut trace = Trace::of(AckGranularity::Packets);
     for at in [0, 0, 5] {
         trace.send(at, 1_000);
     }
     trace.ack(40, &[0, 5], 1_000);
-    let told = trace.told();
-    let [Heard::Ack(first), Heard::Ack(second)] = told[..] else { panic!("{told:?}") };
+    let events = trace.events();
+    let [Event::Ack(first), Event::Ack(second)] = events[..] else { panic!("{events:?}") };
     assert_eq!((first.acknowledged, first.in_flight, first.segments), (1_000, 2_000, 1));
     assert_eq!((second.acknowledged, second.in_flight, second.segments), (2_000, 1_000, 1));
     assert_eq!((first.round_trip, second.round_trip), (None, Some(Micros(35_000))));
@@ -170,8 +170,8 @@ fn or_one_for_each_packet() {
     trace.send(42, 1_000);
     trace.send(43, 1_000);
     trace.ack(90, &[42, 43], 0);
-    let told = trace.told();
-    assert!(matches!(told[..], [Heard::Loss(_), Heard::Recovered(_), Heard::Ack(_)]), "{told:?}");
+    let events = trace.events();
+    assert!(matches!(events[..], [Event::Loss(_), Event::Recovered(_), Event::Ack(_)]), "{events:?}");
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn offsets_count_what_was_sent() {
     let mut trace = Trace::new();
     trace.send(3, 1_000);
     trace.send(4, 200);
-    let told = trace.adapter.controller.told.borrow().clone();
+    let events = trace.adapter.controller.events.borrow().clone();
     let sent = |now, offset, bytes, in_flight| {
-        Heard::Sent(Sent { now, offset, bytes, in_flight, again: false, last: false })
+        Event::Sent(Sent { now, offset, bytes, in_flight, again: false, last: false })
     };
-    assert_eq!(told, [sent(millis(3), 0, 1_000, 1_000), sent(millis(4), 1_000, 200, 1_200)]);
+    assert_eq!(events, [sent(millis(3), 0, 1_000, 1_000), sent(millis(4), 1_000, 200, 1_200)]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn losses_of_one_flight_are_one_loss() {
         trace.send(at, 1_000);
     }
     trace.ack(43, &[3], 4_000);
-    trace.told();
+    trace.events();
     trace.lose(43, 0, false, 1_000);
     let flight = Flight {
         now: millis(43),
@@ -203,21 +203,21 @@ fn losses_of_one_flight_are_one_loss() {
         transmissions: 1,
         ..Flight::default()
     };
-    assert_eq!(trace.told(), [Heard::Loss(flight)]);
+    assert_eq!(trace.events(), [Event::Loss(flight)]);
     // Another packet of the same flight.
     trace.lose(44, 2, false, 1_000);
-    assert_eq!(trace.told(), []);
+    assert_eq!(trace.events(), []);
     // What was sent before the reaction is a part of the recovery, what was sent after it ends it.
     trace.send(45, 1_000);
     trace.ack(50, &[10], 1_000);
     trace.ack(85, &[45], 0);
-    let told = trace.told();
-    assert!(matches!(told[..], [Heard::RecoveryAck(_), Heard::Recovered(_)]), "{told:?}");
+    let events = trace.events();
+    assert!(matches!(events[..], [Event::RecoveryAck(_), Event::Recovered(_)]), "{events:?}");
     // And a loss among what was sent after it is another.
     trace.send(86, 1_000);
     trace.lose(130, 86, false, 1_000);
-    let told = trace.told();
-    assert!(matches!(told[..], [Heard::Loss(_)]), "{told:?}");
+    let events = trace.events();
+    assert!(matches!(events[..], [Event::Loss(_)]), "{events:?}");
 }
 
 #[test]
@@ -228,19 +228,19 @@ fn persistent_congestion_is_a_timeout_and_repeats_until_something_is_acknowledge
     }
     trace.lose(1_000, 200, true, 3_000);
     trace.lose(2_000, 300, true, 1_000);
-    let told = trace.told();
-    let [Heard::Timeout(first), Heard::Timeout(second)] = told[..] else { panic!("{told:?}") };
+    let events = trace.events();
+    let [Event::Timeout(first), Event::Timeout(second)] = events[..] else { panic!("{events:?}") };
     assert_eq!((first.in_flight, first.repeated), (4_000, false));
     assert_eq!((second.in_flight, second.repeated), (1_000, true));
     // An older loss tells nothing new, and there is no recovery to be ended.
     trace.lose(2_001, 300, false, 1_000);
     trace.send(2_002, 1_000);
     trace.ack(2_050, &[2_002], 0);
-    let told = trace.told();
-    assert!(matches!(told[..], [Heard::Idle(_), Heard::Ack(_)]), "{told:?}");
+    let events = trace.events();
+    assert!(matches!(events[..], [Event::Idle(_), Event::Ack(_)]), "{events:?}");
     trace.lose(2_100, 2_002, true, 1_000);
-    let told = trace.told();
-    assert!(matches!(told[..], [Heard::Timeout(Flight { repeated: false, .. })]), "{told:?}");
+    let events = trace.events();
+    assert!(matches!(events[..], [Event::Timeout(Flight { repeated: false, .. })]), "{events:?}");
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn a_mark_is_told_once_for_a_flight_and_begins_no_recovery() {
     trace.lose(40, 0, false, 0);
     trace.lose(41, 1, false, 0);
     trace.ack(41, &[0, 1], 0);
-    let told = trace.told();
-    assert!(matches!(told[..], [Heard::Mark(_), Heard::Ack(_)]), "{told:?}");
+    let events = trace.events();
+    assert!(matches!(events[..], [Event::Mark(_), Event::Ack(_)]), "{events:?}");
 }
 
 #[test]
@@ -261,16 +261,16 @@ fn a_pause_is_told_if_nothing_was_on_its_way() {
     trace.send(0, 1_000);
     // The timeout is a second, until a round trip was measured and after (RFC 6298).
     trace.ack(40, &[0], 0);
-    trace.told();
+    trace.events();
     trace.send(1_000, 1_000);
-    assert_eq!(trace.told(), []);
+    assert_eq!(trace.events(), []);
     trace.ack(1_040, &[1_000], 0);
-    trace.told();
+    trace.events();
     trace.send(2_100, 1_000);
-    assert_eq!(trace.told(), [Heard::Idle(Micros(1_100_000))]);
+    assert_eq!(trace.events(), [Event::Idle(Micros(1_100_000))]);
     // Something is on its way.
     trace.send(9_000, 1_000);
-    assert_eq!(trace.told(), []);
+    assert_eq!(trace.events(), []);
 }
 
 #[test]
@@ -280,8 +280,8 @@ fn waves_are_measured_from_their_acknowledgements() {
     for at in 0..6 {
         trace.send(at, 1_000);
     }
-    let wave = |trace: &Trace| match trace.told()[..] {
-        [Heard::Ack(ack)] => ack.wave,
+    let wave = |trace: &Trace| match trace.events()[..] {
+        [Event::Ack(ack)] => ack.wave,
         ref other => panic!("{other:?}"),
     };
     trace.ack(40, &[0, 1], 4_000);
@@ -299,7 +299,7 @@ fn waves_are_measured_from_their_acknowledgements() {
 #[test]
 fn quinn_is_never_left_without_a_window() {
     let start = start();
-    let mut adapter = Adapter::new(Fixed::new(1_200, 1_200).unwrap(), Told::Frames, start, 1_200);
+    let mut adapter = Adapter::new(Fixed::new(1_200, 1_200).unwrap(), AckGranularity::Frames, start, 1_200);
     assert_eq!((adapter.window(), adapter.initial_window()), (2_400, 2_400));
     adapter.on_mtu_update(1_452);
     assert_eq!(adapter.window(), 2_904);
@@ -310,7 +310,7 @@ fn reno_behaves_as_its_own_trace() {
     let start = start();
     let at = |millis| start + Duration::from_millis(millis);
     let mut adapter =
-        Adapter::new(Reno::new(RenoSettings::modern(1_000)).unwrap(), Told::Frames, start, 1_200);
+        Adapter::new(Reno::new(RenoSettings::modern(1_000)).unwrap(), AckGranularity::Frames, start, 1_200);
     assert_eq!(adapter.window(), 10_000);
     // Slow start: by what was acknowledged, two segments at most.
     for _ in 0..10 {
@@ -336,7 +336,7 @@ fn reno_behaves_as_its_own_trace() {
 fn a_copy_for_another_path_is_independent() {
     let start = start();
     let mut adapter =
-        Adapter::new(Reno::new(RenoSettings::modern(1_000)).unwrap(), Told::Frames, start, 1_200);
+        Adapter::new(Reno::new(RenoSettings::modern(1_000)).unwrap(), AckGranularity::Frames, start, 1_200);
     let copy = adapter.clone_box();
     adapter.send(start, 1_000);
     adapter.react(start + Duration::from_millis(9), start, false, 1_000);

@@ -14,7 +14,7 @@ pub struct Scratch {
     pub(super) base: u32,
     /// The largest level ever written.
     pub(super) level_max: u32,
-    pub(super) places: Vec<Place>,
+    pub(super) states: Vec<NodeState>,
     pub(super) query: u32,
     pub(super) phase: u32,
     /// By arc: one more than its number in `carried`, or zero.
@@ -30,7 +30,7 @@ pub struct Scratch {
 
 /// What a query notes at a node that it visited.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct NodeState {
     /// The query in which the two lists are valid.
     query: u32,
     /// Newest entry of `carried` that leaves, and that enters, this node.
@@ -93,14 +93,14 @@ impl Scratch {
         }
         if self.levels.len() < nodes {
             self.levels.resize(nodes, [0; 2]);
-            self.places.resize(nodes, Place::default());
+            self.states.resize(nodes, NodeState::default());
         }
         if self.slots.len() < arcs {
             self.slots.resize(arcs, 0);
             self.full.resize(arcs.div_ceil(64), 0);
         }
         if self.query == u32::MAX || self.phase > u32::MAX / 2 {
-            self.places.fill(Place::default());
+            self.states.fill(NodeState::default());
             (self.query, self.phase) = (0, 0);
         }
         self.query += 1;
@@ -131,25 +131,25 @@ impl Scratch {
 
     /// The newest entry of `carried` out of the node, or [`NONE`].
     pub(super) fn first_out(&self, node: u32) -> u32 {
-        let place = &self.places[node as usize];
-        if place.query == self.query { place.out } else { NONE }
+        let state = &self.states[node as usize];
+        if state.query == self.query { state.out } else { NONE }
     }
 
     /// The newest entry of `carried` into the node, or [`NONE`].
     pub(super) fn first_in(&self, node: u32) -> u32 {
-        let place = &self.places[node as usize];
-        if place.query == self.query { place.into } else { NONE }
+        let state = &self.states[node as usize];
+        if state.query == self.query { state.into } else { NONE }
     }
 
     pub(super) fn cursor(&self, node: u32) -> Option<Cursor> {
-        let place = &self.places[node as usize];
-        (place.phase == self.phase).then_some(place.cursor)
+        let state = &self.states[node as usize];
+        (state.phase == self.phase).then_some(state.cursor)
     }
 
     pub(super) fn set_cursor(&mut self, node: u32, cursor: Cursor) {
-        let place = &mut self.places[node as usize];
-        place.phase = self.phase;
-        place.cursor = cursor;
+        let state = &mut self.states[node as usize];
+        state.phase = self.phase;
+        state.cursor = cursor;
     }
 
     /// Puts `bytes` more on the arc from `tail` to `head`, which has room for `capacity` in all.
@@ -178,17 +178,17 @@ impl Scratch {
         let (next_out, next_in) = (self.first_out(tail), self.first_in(head));
         self.carried.push(Carried { arc, tail, head, next_out, next_in, bytes: 0 });
         self.slots[arc as usize] = number + 1;
-        self.place_of(tail).out = number;
-        self.place_of(head).into = number;
+        self.state_of(tail).out = number;
+        self.state_of(head).into = number;
         at
     }
 
     /// The node's record, its lists emptied if another query left them.
-    fn place_of(&mut self, node: u32) -> &mut Place {
-        let place = &mut self.places[node as usize];
-        if place.query != self.query {
-            (place.query, place.out, place.into) = (self.query, NONE, NONE);
+    fn state_of(&mut self, node: u32) -> &mut NodeState {
+        let state = &mut self.states[node as usize];
+        if state.query != self.query {
+            (state.query, state.out, state.into) = (self.query, NONE, NONE);
         }
-        place
+        state
     }
 }

@@ -3,13 +3,13 @@ use guestright_relay::{Call, Channel, Limits, Protection, Refusal, RelayError, S
 use guestright_units::Time;
 use proptest::prelude::*;
 
-fn said(sequence: u16) -> Vec<u8> {
+fn voice_packet(sequence: u16) -> Vec<u8> {
     rtp(0, sequence, &[1; 160])
 }
 
 #[test]
 fn no_changed_byte_gets_from_outside_into_the_tunnel() {
-    let (_, genuine) = give(&mut outward(), A, MEMBER, &said(1), 0).unwrap();
+    let (_, genuine) = give(&mut outward(), A, MEMBER, &voice_packet(1), 0).unwrap();
     let mut far = inward();
     for index in 0..genuine.len() {
         for bit in 0..8 {
@@ -33,7 +33,7 @@ fn plain_packets_and_key_agreements_do_not_pass_where_srtp_was_agreed_on() {
     let mut far = inward();
     #[rustfmt::skip]
     let cases = [
-        (said(1),                    Refusal::Unauthenticated),
+        (voice_packet(1),                    Refusal::Unauthenticated),
         (rtcp(1),                    Refusal::Malformed),
         (rtp(0, 1, &[]),             Refusal::Malformed),
         (vec![8; 40],                Refusal::Malformed),
@@ -52,15 +52,15 @@ fn plain_packets_and_key_agreements_do_not_pass_where_srtp_was_agreed_on() {
 fn a_side_has_a_rate_and_strangers_do_not_use_it_up() {
     let mut near = outward();
     // A program of the member's that has gone mad, for two seconds.
-    let passed =
-        (0..4_000).filter(|index| give(&mut near, A, MEMBER, &said(*index), u64::from(*index) / 2).is_ok());
+    let passed = (0..4_000)
+        .filter(|index| give(&mut near, A, MEMBER, &voice_packet(*index), u64::from(*index) / 2).is_ok());
     let passed = passed.count();
     assert!((1_200..=1_300).contains(&passed), "{passed}");
     // Strangers, in a flood, while the other home talks.
     let b = SideSettings { sources: Sources::Proven, ..home(HOME, keys(2, 1)) };
     let mut far = Call::new(Limits::default(), b, member(), Time(0)).unwrap();
     let mut near = outward();
-    let mut heard = 0;
+    let mut received = 0;
     for millis in 0..2_000_u64 {
         for port in 0..20_u64 {
             let stranger = format!("203.0.113.66:{}", 10_000 + port);
@@ -68,11 +68,12 @@ fn a_side_has_a_rate_and_strangers_do_not_use_it_up() {
         }
         if millis % 20 == 0 {
             let (_, between) =
-                give(&mut near, A, MEMBER, &said(u16::try_from(millis / 20).unwrap()), millis).unwrap();
-            heard += u32::from(give(&mut far, A, HOME, &between, millis).is_ok());
+                give(&mut near, A, MEMBER, &voice_packet(u16::try_from(millis / 20).unwrap()), millis)
+                    .unwrap();
+            received += u32::from(give(&mut far, A, HOME, &between, millis).is_ok());
         }
     }
-    assert_eq!(heard, 100);
+    assert_eq!(received, 100);
     let refused = far.statistics().a;
     assert!(refused.refused(Refusal::Unauthenticated) < 300, "{refused:?}");
 }

@@ -7,14 +7,14 @@ use guestright_voice::srtp::Profile;
 fn voice_comes_through_two_homes_as_it_was_and_is_hidden_between_them() {
     let (mut near, mut far) = (outward(), inward());
     for sequence in 0..200_u16 {
-        let said = rtp(0, sequence, &[sequence.to_be_bytes()[1]; 160]);
-        let (forward, between) = give(&mut near, A, MEMBER, &said, 20 * u64::from(sequence)).unwrap();
+        let packet = rtp(0, sequence, &[sequence.to_be_bytes()[1]; 160]);
+        let (forward, between) = give(&mut near, A, MEMBER, &packet, 20 * u64::from(sequence)).unwrap();
         assert_eq!((forward.side, forward.channel, forward.to), (Side::B, Channel::Media, at(OTHER_HOME)));
-        assert_eq!(between.len(), said.len() + 16);
-        assert!(!between.windows(8).any(|part| part == &said[12..20]));
-        let (forward, heard) = give(&mut far, A, HOME, &between, 20 * u64::from(sequence)).unwrap();
+        assert_eq!(between.len(), packet.len() + 16);
+        assert!(!between.windows(8).any(|part| part == &packet[12..20]));
+        let (forward, received) = give(&mut far, A, HOME, &between, 20 * u64::from(sequence)).unwrap();
         assert_eq!((forward.side, forward.to), (Side::B, at(MEMBER)));
-        assert_eq!(heard, said);
+        assert_eq!(received, packet);
     }
     let (near, far) = (near.statistics().a, far.statistics().a);
     assert_eq!((near.rtp, near.rtp_expected, near.rtp_lost()), (200, 200, 0));
@@ -51,11 +51,11 @@ fn between_two_keys_a_packet_is_opened_and_protected_again() {
     let softphone = SideSettings { protection: Protection::Srtp(keys(7, 8)), ..member() };
     let mut near = Call::new(Limits::default(), softphone, home(OTHER_HOME, keys(1, 2)), Time(0)).unwrap();
     let mut phone = guestright_voice::srtp::Protect::new(&key(7));
-    let (mut protected, said) = (Vec::new(), rtp(0, 1, b"hello hello hello"));
-    phone.rtp(&said, &mut protected).unwrap();
+    let (mut protected, packet) = (Vec::new(), rtp(0, 1, b"hello hello hello"));
+    phone.rtp(&packet, &mut protected).unwrap();
     let (_, between) = give(&mut near, A, MEMBER, &protected, 0).unwrap();
     assert_ne!(between, protected);
-    assert_eq!(give(&mut inward(), A, HOME, &between, 0).unwrap().1, said);
+    assert_eq!(give(&mut inward(), A, HOME, &between, 0).unwrap().1, packet);
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn reports_change_ports_where_one_side_has_two_and_the_other_one() {
     let report = rtcp(5);
     let (forward, between) = give(&mut near, A_CONTROL, "10.80.0.2:4001", &report, 0).unwrap();
     assert_eq!((forward.channel, forward.to), (Channel::Media, at(OTHER_HOME)));
-    let (forward, heard) = give(&mut far, A, HOME, &between, 0).unwrap();
+    let (forward, received) = give(&mut far, A, HOME, &between, 0).unwrap();
     assert_eq!((forward.channel, forward.to), (Channel::Control, at("10.80.0.2:4001")));
-    assert_eq!(heard, report);
+    assert_eq!(received, report);
     // Also if the softphone sends them on the wrong port.
     let (forward, _) = give(&mut near, A, MEMBER, &rtcp(5), 0).unwrap();
     assert_eq!((forward.channel, forward.to), (Channel::Media, at(OTHER_HOME)));
@@ -89,9 +89,9 @@ fn digits_noise_and_unknown_types_pass() {
     extended.extend_from_slice(&[0; 8]);
     extended.extend_from_slice(&[1; 8]);
     extended.extend_from_slice(&[0xbe, 0xde, 0, 1, 9, 9, 9, 9, 42]);
-    for said in [rtp(13, 1, &[60]), rtp(101 | 0x80, 2, &[5, 0x8a, 0, 160]), extended] {
-        let (_, between) = give(&mut near, A, MEMBER, &said, 0).unwrap();
-        assert_eq!(give(&mut far, A, HOME, &between, 0).unwrap().1, said);
+    for packet in [rtp(13, 1, &[60]), rtp(101 | 0x80, 2, &[5, 0x8a, 0, 160]), extended] {
+        let (_, between) = give(&mut near, A, MEMBER, &packet, 0).unwrap();
+        assert_eq!(give(&mut far, A, HOME, &between, 0).unwrap().1, packet);
     }
 }
 
@@ -107,8 +107,8 @@ fn what_the_members_protect_themselves_passes_untouched() {
     let mut call = Call::new(Limits::default(), opaque(MEMBER), b, Time(0)).unwrap();
     let agreement = [8_u8, 1, 2, 3, 4, 5, 6, 7, 8, 9];
     for datagram in [&agreement[..], &rtp(0, 1, &[9; 176]), &rtcp(7), &[22, 254, 253, 0, 0, 0]] {
-        for (place, from, to) in [(A, MEMBER, OTHER_HOME), (B, OTHER_HOME, MEMBER)] {
-            let (forward, sent) = give(&mut call, place, from, datagram, 0).unwrap();
+        for (leg, from, to) in [(A, MEMBER, OTHER_HOME), (B, OTHER_HOME, MEMBER)] {
+            let (forward, sent) = give(&mut call, leg, from, datagram, 0).unwrap();
             assert_eq!((forward.to, forward.unchanged, &sent[..]), (at(to), true, datagram));
         }
     }
@@ -137,8 +137,8 @@ fn loss_and_jitter_are_seen_by_the_headers() {
 #[test]
 fn silence_is_told_once_and_so_is_its_end() {
     let mut near = outward();
-    let said = |sequence| rtp(0, sequence, &[0; 160]);
-    give(&mut near, A, MEMBER, &said(1), 0).unwrap();
+    let voice_packet = |sequence| rtp(0, sequence, &[0; 160]);
+    give(&mut near, A, MEMBER, &voice_packet(1), 0).unwrap();
     assert_eq!(near.poll_event(), Some(Event::Active { side: Side::A }));
     assert_eq!(near.poll_event(), None);
     near.handle_timeout(Time(59_000_000));
@@ -147,7 +147,7 @@ fn silence_is_told_once_and_so_is_its_end() {
     near.handle_timeout(Time(61_000_000));
     let events: Vec<_> = std::iter::from_fn(|| near.poll_event()).collect();
     assert_eq!(events, [Event::Silent { side: Side::A }, Event::Silent { side: Side::B }]);
-    give(&mut near, A, MEMBER, &said(2), 70_000).unwrap();
+    give(&mut near, A, MEMBER, &voice_packet(2), 70_000).unwrap();
     assert_eq!(near.poll_event(), Some(Event::Active { side: Side::A }));
     assert!(near.poll_timeout() > Time(61_000_000));
 }
@@ -155,15 +155,15 @@ fn silence_is_told_once_and_so_is_its_end() {
 #[test]
 fn nothing_is_allocated_for_a_packet() {
     let (mut near, mut far) = (outward(), inward());
-    let (mut between, mut heard) = (Vec::new(), Vec::new());
+    let (mut between, mut received) = (Vec::new(), Vec::new());
     let mut carry = |sequence: u16| {
-        let said = rtp(0, sequence, &[1; 160]);
+        let packet = rtp(0, sequence, &[1; 160]);
         let now = Time(20_000 * u64::from(sequence));
         let before = allocation_counter::measure(|| {
-            near.handle_datagram(Side::A, Channel::Media, at(MEMBER), &said, &mut between, now).unwrap();
-            far.handle_datagram(Side::A, Channel::Media, at(HOME), &between, &mut heard, now).unwrap();
+            near.handle_datagram(Side::A, Channel::Media, at(MEMBER), &packet, &mut between, now).unwrap();
+            far.handle_datagram(Side::A, Channel::Media, at(HOME), &between, &mut received, now).unwrap();
         });
-        assert_eq!(heard, said);
+        assert_eq!(received, packet);
         before.count_total
     };
     carry(1);

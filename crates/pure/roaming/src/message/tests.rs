@@ -134,10 +134,10 @@ fn an_acknowledgement_is_bound_to_its_access_point() {
     };
     let sealed = terms.seal(&key, &certificate);
     assert_eq!(Acknowledgement::open(&sealed, &certificate), Ok(terms.clone()));
-    for place in 0..sealed.len() {
+    for index in 0..sealed.len() {
         let mut forged = sealed.clone();
-        forged[place] ^= 1;
-        assert!(Acknowledgement::open(&forged, &certificate).is_err(), "byte {place}");
+        forged[index] ^= 1;
+        assert!(Acknowledgement::open(&forged, &certificate).is_err(), "byte {index}");
     }
     let other = Acknowledgement { provider: TeamId([9; 24]), ..terms }.seal(&key, &certificate);
     assert!(matches!(Acknowledgement::open(&other, &certificate), Err(IdentityError::Malformed(_))));

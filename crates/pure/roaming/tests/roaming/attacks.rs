@@ -92,7 +92,10 @@ fn every_bad_message_has_its_own_kind_is_counted_and_changes_nothing() {
         assert_eq!(world.houses[0].ap.status(), before, "{name}");
         assert_eq!(world.houses[0].ap.poll_timeout(), timeout, "{name}");
         let (_, event) = world.houses[0].events.last().unwrap();
-        assert!(matches!(event, Event::Refused { kind: told, .. } if *told == kind), "{name}: {event:?}");
+        assert!(
+            matches!(event, Event::Refused { kind: reported, .. } if *reported == kind),
+            "{name}: {event:?}"
+        );
     }
     world.inject(0, here, NOBODY, &home);
     assert_eq!(world.houses[0].ap.status(), before, "an ERRO asks nothing");

@@ -24,7 +24,7 @@ fn quer(reference: u64, certificate: &Certificate, bundle: Bundle) -> Message {
     Message::Quer { reference, certificate: Box::new(certificate.clone()), request: Bytes(1_000_000), bundle }
 }
 
-fn say(world: &mut World, peer: u64, message: &Message) {
+fn send(world: &mut World, peer: u64, message: &Message) {
     let now = world.now;
     world.houses[0].home.handle_input(peer, &message.emit(), &mut world.rng, now);
     world.run_for(Micros::from_millis(300));
@@ -48,17 +48,17 @@ fn a_sponsor_introduces_no_more_than_its_quota() {
         let (key, certificate) = world.houses[0].member(&mut world.rng);
         let provider = TeamId([number; 24]);
         assert_ne!(provider, own);
-        say(&mut world, AP, &quer(number.into(), &sponsor, sessions(&key, &certificate, provider, 40)));
+        send(&mut world, AP, &quer(number.into(), &sponsor, sessions(&key, &certificate, provider, 40)));
     }
     assert_eq!(world.houses[0].store.len(), 100);
     assert_eq!(world.houses[0].home_refused("quota"), 60);
     let (_, another) = world.houses[1].member(&mut world.rng);
     let (key, certificate) = world.houses[0].member(&mut world.rng);
     let more = sessions(&key, &certificate, TeamId([9; 24]), 1);
-    say(&mut world, AP, &quer(9, &another, more.clone()));
+    send(&mut world, AP, &quer(9, &another, more.clone()));
     assert_eq!(world.houses[0].store.len(), 100, "a team's members share its quota");
     world.run_for(Micros::from_seconds(86_400));
-    say(&mut world, AP, &quer(10, &another, more));
+    send(&mut world, AP, &quer(10, &another, more));
     assert_eq!(world.houses[0].store.len(), 101, "the next day it may go on");
 }
 
@@ -68,7 +68,7 @@ fn receipts_that_do_not_hang_together_with_the_household_are_ignored() {
     let (key, certificate) = world.houses[2].member(&mut world.rng);
     let apart = sessions(&key, &certificate, world.houses[3].id(), 3);
     let (_, sponsor) = world.houses[1].member(&mut world.rng);
-    say(&mut world, AP, &quer(1, &sponsor, apart.clone()));
+    send(&mut world, AP, &quer(1, &sponsor, apart.clone()));
     assert_eq!((world.houses[0].store.len(), world.houses[0].home_refused("irrelevant")), (0, 3));
     // The same with a chain to the household: own -> team 2 -> team 3.
     let (key, certificate) = world.houses[0].member(&mut world.rng);
@@ -78,7 +78,7 @@ fn receipts_that_do_not_hang_together_with_the_household_are_ignored() {
         receipts: [apart.receipts, chain.receipts].concat(),
         revocations: vec![],
     };
-    say(&mut world, AP, &quer(2, &sponsor, together));
+    send(&mut world, AP, &quer(2, &sponsor, together));
     assert_eq!(world.houses[0].store.len(), 4);
 }
 
@@ -100,7 +100,7 @@ fn replayed_and_refused_receipts_are_counted_and_the_answer_says_so() {
     for (reference, bundle) in
         [(1, bundle(500)), (2, bundle(500)), (3, bundle(400)), (4, forged), (5, bundle(700))]
     {
-        say(&mut world, MEMBER, &Message::Rcpt { reference: Some(reference), bundle });
+        send(&mut world, MEMBER, &Message::Rcpt { reference: Some(reference), bundle });
         let Some(Message::Updt { reference, what: Update::Taken { stored, refused } }) =
             world.houses[0].to_members.pop()
         else {
@@ -121,7 +121,7 @@ fn what_the_store_did_not_take_is_not_acknowledged() {
     let bundle = world.houses[1].owes(world.houses[0].id(), 1_000, &mut world.rng);
     let rcpt = |reference| Message::Rcpt { reference: Some(reference), bundle: bundle.clone() };
     world.houses[0].store_fails = true;
-    say(&mut world, MEMBER, &rcpt(1));
+    send(&mut world, MEMBER, &rcpt(1));
     let [Message::Erro { reference: Some(1), code: Code::Busy, reason }] = &world.houses[0].to_members[..]
     else {
         panic!("{:?}", world.houses[0].to_members);
@@ -132,7 +132,7 @@ fn what_the_store_did_not_take_is_not_acknowledged() {
     world.houses[0].to_members.clear();
     let (now, mut rng) = (world.now, StdRng::seed_from_u64(1));
     for reference in [2, 3] {
-        world.houses[0].tell(MEMBER, &rcpt(reference), &mut rng, now);
+        world.houses[0].send(MEMBER, &rcpt(reference), &mut rng, now);
     }
     let (peer, first) = world.houses[0].home.poll_transmit().expect("one answer");
     let busy =
@@ -140,7 +140,7 @@ fn what_the_store_did_not_take_is_not_acknowledged() {
     assert!(peer == MEMBER && busy);
     assert_eq!(world.houses[0].home.poll_transmit(), None, "nothing is stored yet");
     let fetch = Message::Updt { reference: 4, what: Update::Fetch { since: UnixSeconds(0), max: 9 } };
-    world.houses[0].tell(MEMBER, &fetch, &mut rng, now);
+    world.houses[0].send(MEMBER, &fetch, &mut rng, now);
     world.drain();
     world.run_for(Micros::from_millis(100));
     let answers: Vec<_> = world.houses[0].to_members.iter().map(Message::method).collect();
@@ -161,7 +161,7 @@ fn an_update_shows_what_others_owe_and_the_revocation_list() {
     let list = RevocationList::issue(&world.houses[0].team, 1, START.unix_seconds(), revoked).unwrap();
     world.houses[0].home.handle_revocations(list.clone());
     let fetch = |since, max| Message::Updt { reference: 8, what: Update::Fetch { since, max } };
-    say(&mut world, MEMBER, &fetch(UnixSeconds(0), 500));
+    send(&mut world, MEMBER, &fetch(UnixSeconds(0), 500));
     let Some(Message::Rcpt { reference: Some(8), bundle }) = world.houses[0].to_members.pop() else {
         panic!("a RCPT answers");
     };
@@ -170,9 +170,9 @@ fn an_update_shows_what_others_owe_and_the_revocation_list() {
     let verified = bundle.verify(|_| None, &Default::default(), world.now.unix_seconds(), &mut world.rng);
     let own = world.houses[0].id();
     assert!(verified.receipts.iter().all(|receipt| receipt.provider() == own) && verified.refused.is_empty());
-    say(&mut world, MEMBER, &fetch(UnixSeconds(0), 1));
+    send(&mut world, MEMBER, &fetch(UnixSeconds(0), 1));
     let now = world.now.unix_seconds();
-    say(&mut world, MEMBER, &fetch(now, 500));
+    send(&mut world, MEMBER, &fetch(now, 500));
     let count = |message: &Message| match message {
         Message::Rcpt { bundle, .. } => bundle.receipts.len(),
         other => panic!("{other:?}"),
@@ -200,7 +200,7 @@ fn a_revoked_member_is_refused_and_a_revoked_program_is_put_out() {
     assert!(world.houses[0].home.handle_connected(7, certificate, world.now).is_err());
     // The one that was connected before is heard no more.
     let fetch = Message::Updt { reference: 8, what: Update::Fetch { since: UnixSeconds(0), max: 5 } };
-    say(&mut world, MEMBER, &fetch);
+    send(&mut world, MEMBER, &fetch);
     assert!(matches!(world.houses[0].to_members[..], [Message::Erro { code: Code::Certificate, .. }]));
     assert_eq!(world.houses[0].home.peers().count(), 1);
     let revoked = world.houses[0].home_events.iter().filter(|event| matches!(event, Event::Revoked(_)));
@@ -225,7 +225,7 @@ fn lists_of_teams_that_nobody_knows_are_not_kept() {
     for team in &teams {
         let (key, certificate) = world.houses[0].member(&mut world.rng);
         let known = sessions(&key, &certificate, team.public().team_id(), 1);
-        say(&mut world, AP, &quer(1, &sponsor, known));
+        send(&mut world, AP, &quer(1, &sponsor, known));
         world.houses[0].home.handle_revocations(list(team));
     }
     assert_eq!(kept(&mut world), 2);
@@ -240,23 +240,23 @@ fn only_programs_of_the_own_team_are_heard_and_only_in_their_role() {
     assert!(world.houses[0].home.handle_connected(7, foreign, now).is_err());
     let (_, consumer) = world.houses[1].member(&mut world.rng);
     let question = quer(1, &consumer, Bundle::default());
-    say(&mut world, 7, &question);
+    send(&mut world, 7, &question);
     assert_eq!(world.houses[0].home.refusals().len(), 0, "an unknown peer is not even answered");
     admit_member(&mut world);
-    say(&mut world, MEMBER, &question);
-    say(&mut world, MEMBER, &Message::error(Code::Busy, "x"));
+    send(&mut world, MEMBER, &question);
+    send(&mut world, MEMBER, &Message::error(Code::Busy, "x"));
     world.houses[0].home.handle_input(MEMBER, b"rubbish", &mut world.rng, now);
     assert_eq!(
         (world.houses[0].home_refused("unexpected"), world.houses[0].home_refused("truncated")),
         (2, 1)
     );
     world.houses[0].home.handle_disconnected(MEMBER);
-    say(&mut world, MEMBER, &question);
+    send(&mut world, MEMBER, &question);
     assert_eq!(world.houses[0].home_refused("unexpected"), 2);
     let key = SecretKey::generate(Suite::Ed25519, &mut world.rng);
     let as_home = certify(&world.houses[0].team, &key, Role::Home);
     world.houses[0].home.handle_connected(8, as_home, now).unwrap();
-    say(
+    send(
         &mut world,
         8,
         &Message::Updt { reference: 1, what: Update::Fetch { since: UnixSeconds(0), max: 1 } },

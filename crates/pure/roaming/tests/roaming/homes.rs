@@ -176,7 +176,7 @@ impl World {
         self.schedule(DELAY, Delivery::Telephone(connection));
     }
 
-    pub(crate) fn say_to_home(&mut self, house: usize, path: Path, bytes: Vec<u8>) {
+    pub(crate) fn send_to_home(&mut self, house: usize, path: Path, bytes: Vec<u8>) {
         if let Some((home, call)) = self.line(house, path) {
             self.schedule(DELAY, Delivery::Telephone(Connection::ToHome { home, call, bytes }));
         }
@@ -273,8 +273,8 @@ impl World {
             } else if let Some((call, bytes)) = home.delegate.poll_transmit() {
                 let bytes = home.says.clone().unwrap_or(bytes);
                 if let Some(&(house, path)) = home.calls.get(&call).filter(|_| home.speaks) {
-                    let said = Connection::ToAccessPoint { house, path, bytes };
-                    self.schedule(DELAY, Delivery::Telephone(said));
+                    let connection = Connection::ToAccessPoint { house, path, bytes };
+                    self.schedule(DELAY, Delivery::Telephone(connection));
                 }
             } else {
                 return;

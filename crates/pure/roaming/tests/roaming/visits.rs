@@ -277,9 +277,9 @@ fn what_was_decided_without_the_home_is_decided_again_once_it_is_there() {
     assert_eq!(class(&world), Some(ServiceClass::Lowest));
     // The household's home hears of the same receipts, and then the access point finds it again.
     world.houses[0].home_up = true;
-    let told = Message::Rcpt { reference: None, bundle: shown };
+    let message = Message::Rcpt { reference: None, bundle: shown };
     let now = world.now;
-    world.houses[0].tell(AP, &told, &mut world.rng, now);
+    world.houses[0].send(AP, &message, &mut world.rng, now);
     world.drain();
     world.run_for(Micros::from_millis(100));
     assert_eq!(class(&world), Some(ServiceClass::Lowest));
@@ -359,7 +359,7 @@ fn a_program_that_stops_is_paid_first() {
 #[test]
 fn who_walks_away_and_comes_back_is_served_or_told_so() {
     let config = Config::default();
-    let (mut served, mut told) = (0, 0);
+    let (mut served, mut notified) = (0, 0);
     // Away from the middle of an interval on; back at every moment until long after the access point has given up.
     for back_after in (50..=config.interval.0 / 1_000 + 3_000).step_by(50) {
         let mut world = World::new(back_after, 3, Link::GOOD);
@@ -385,7 +385,7 @@ fn who_walks_away_and_comes_back_is_served_or_told_so() {
         let ended = world.guests[again].ended().map(|(code, _)| code);
         assert!(is_served || ended.is_some(), "back after {back_after} ms: {:?}", world.guests[again].events);
         served += u32::from(is_served);
-        told += u32::from(ended.is_some());
+        notified += u32::from(ended.is_some());
     }
-    assert!(served > 20 && told > 5, "{served} served, {told} told");
+    assert!(served > 20 && notified > 5, "{served} served, {notified} told");
 }

@@ -302,7 +302,9 @@ impl World {
                 Transmit::Home(bytes) => {
                     self.schedule(Micros::from_millis(15), Delivery::ToHome { house, bytes })
                 }
-                Transmit::Visitor(path, bytes) if path & CONTACT != 0 => self.say_to_home(house, path, bytes),
+                Transmit::Visitor(path, bytes) if path & CONTACT != 0 => {
+                    self.send_to_home(house, path, bytes)
+                }
                 Transmit::Visitor(path, bytes) => {
                     let guest = usize::try_from(path).unwrap_or(usize::MAX);
                     if guest < self.guests.len() {
@@ -436,7 +438,7 @@ impl Household {
         }
     }
 
-    pub(crate) fn tell(&mut self, peer: home::Peer, message: &Message, rng: &mut StdRng, now: Time) {
+    pub(crate) fn send(&mut self, peer: home::Peer, message: &Message, rng: &mut StdRng, now: Time) {
         self.home.handle_input(peer, &message.emit(), rng, now);
     }
 

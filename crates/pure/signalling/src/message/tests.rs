@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn what_is_read_is_written_and_read_again(bytes: Vec<u8>, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
         let mut near = GOOD.as_bytes().to_vec();
-        edits.into_iter().for_each(|(place, byte)| { let place = place.index(near.len()); near[place] = byte; });
+        edits.into_iter().for_each(|(index, byte)| { let position = index.index(near.len()); near[position] = byte; });
         for bytes in [&bytes, &near] {
             let measured = Message::measure(bytes);
             if let Ok(message) = Message::parse(bytes) {

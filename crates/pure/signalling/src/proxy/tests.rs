@@ -187,8 +187,8 @@ impl Town {
     pub(super) fn try_next(&mut self, home: usize, at: &str) -> Option<Message> {
         let address: SocketAddr = at.parse().unwrap();
         let is_it = |(to, peer, _): &(usize, Peer, Message)| *to == home && *peer == Peer::Udp(address);
-        let place = self.inboxes.iter().position(is_it)?;
-        Some(self.inboxes.remove(place).2)
+        let index = self.inboxes.iter().position(is_it)?;
+        Some(self.inboxes.remove(index).2)
     }
 
     /// The number of the next answer but for 100.

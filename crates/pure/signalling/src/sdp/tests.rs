@@ -24,18 +24,18 @@ fn local(network: Network, mode: Mode, address: &str) -> LocalMedia {
     LocalMedia { network, ports, mux, mode, key, index: 1, is_answer: false, open: true, direction }
 }
 
-fn said(description: &Description, local: &LocalMedia) -> String {
+fn rewritten(description: &Description, local: &LocalMedia) -> String {
     String::from_utf8(rewrite_description(description, local)).unwrap()
 }
 
 #[test]
 fn an_offer_is_understood() {
-    let heard = read_media(&parse(OFFER), Network::Tunnel, None).unwrap();
+    let media = read_media(&parse(OFFER), Network::Tunnel, None).unwrap();
     assert_eq!(
-        (heard.index, heard.ports, heard.mux, heard.mode),
+        (media.index, media.ports, media.mux, media.mode),
         (1, ports(4_000, 4_009), false, Mode::Homes)
     );
-    assert_eq!((heard.direction, heard.clock_hz), (Direction::SendOnly, 48_000));
+    assert_eq!((media.direction, media.clock_hz), (Direction::SendOnly, 48_000));
     let cases =
         [("m=audio 4000", "m=audio 0", SdpError::NoAudio), ("RTP/AVP 111", "RTP/XYZ 111", SdpError::NoAudio)];
     for (old, new, want) in cases {
@@ -58,7 +58,7 @@ fn an_offer_is_understood() {
 
 #[test]
 fn another_home_is_told_nothing_but_what_it_needs() {
-    let text = said(&parse(OFFER), &local(Network::Between, Mode::Homes, "198.51.100.2"));
+    let text = rewritten(&parse(OFFER), &local(Network::Between, Mode::Homes, "198.51.100.2"));
     let key = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==";
     assert_eq!(
         text,
@@ -69,14 +69,16 @@ fn another_home_is_told_nothing_but_what_it_needs() {
              a=sendonly\r\nm=image 0 udptl t38\r\n"
         )
     );
-    let heard = read_media(&parse(&text), Network::Between, None).unwrap();
+    let media = read_media(&parse(&text), Network::Between, None).unwrap();
     assert_eq!(
-        (heard.mode, heard.key, heard.ports),
+        (media.mode, media.key, media.ports),
         (Mode::Homes, Some(Secret([7; 28])), ports(20_000, 20_000))
     );
     // The other home tells its member about neither keys nor homes.
-    let inside =
-        said(&parse(&text), &LocalMedia { mux: true, ..local(Network::Tunnel, Mode::Homes, "10.1.1.1") });
+    let inside = rewritten(
+        &parse(&text),
+        &LocalMedia { mux: true, ..local(Network::Tunnel, Mode::Homes, "10.1.1.1") },
+    );
     assert!(
         inside.contains("m=audio 20000 RTP/AVP 111 0\r\n")
             && inside.contains("a=rtcp-mux\r\na=rtcp:20001 IN IP4 10.1.1.1\r\n")
@@ -90,7 +92,7 @@ fn what_members_protect_stays_as_it_is() {
         .replace("RTP/AVP 111", "UDP/TLS/RTP/SAVPF 111")
         .replace("a=ptime:20", "a=fingerprint:sha-256 AA\r\na=setup:actpass");
     for (network, address) in [(Network::Between, "2001:db8::2"), (Network::Tunnel, "10.1.1.1")] {
-        let text = said(&parse(&offer), &local(network, Mode::EndToEnd, address));
+        let text = rewritten(&parse(&offer), &local(network, Mode::EndToEnd, address));
         for kept in
             ["UDP/TLS/RTP/SAVPF", "a=crypto:1 AES_CM_128", "a=fingerprint:sha-256 AA", "a=setup:actpass"]
         {
@@ -99,7 +101,7 @@ fn what_members_protect_stays_as_it_is() {
         assert!(!text.contains("guestright-protection"), "{text}");
         assert_eq!(read_media(&parse(&text), network, None).unwrap().mode, Mode::EndToEnd);
     }
-    let text = said(&parse(&offer), &local(Network::Between, Mode::EndToEnd, "2001:db8::2"));
+    let text = rewritten(&parse(&offer), &local(Network::Between, Mode::EndToEnd, "2001:db8::2"));
     assert!(text.contains("c=IN IP6 2001:db8::2\r\n"), "{text}");
 }
 
@@ -118,13 +120,14 @@ fn between_homes_voice_is_protected_or_refused() {
         (marked.replace("a=sendonly", &key.replace("Bw==", "")), Err(SdpError::NoKey)),
     ];
     for (text, want) in cases {
-        let heard = read_media(&parse(&text), Network::Between, None).map(|heard| heard.mode);
-        assert_eq!(heard, want, "{text}");
+        let mode = read_media(&parse(&text), Network::Between, None).map(|media| media.mode);
+        assert_eq!(mode, want, "{text}");
     }
     // A member cannot pretend to be a home.
     let own = OFFER.replace("a=ptime:20", "a=guestright-protection:home");
     assert!(
-        !said(&parse(&own), &local(Network::Between, Mode::EndToEnd, "198.51.100.2")).contains("guestright")
+        !rewritten(&parse(&own), &local(Network::Between, Mode::EndToEnd, "198.51.100.2"))
+            .contains("guestright")
     );
 }
 
@@ -154,17 +157,17 @@ fn what_is_no_description_is_refused() {
 
 proptest! {
     #[test]
-    fn whatever_is_said_names_no_address_of_the_other_side(
+    fn a_rewritten_description_names_no_address_of_the_other_side(
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6), home in any::<[u8; 4]>(),
         between: bool, ends: bool,
     ) {
         let mut bytes = OFFER.as_bytes().to_vec();
-        edits.into_iter().for_each(|(place, byte)| { let place = place.index(bytes.len()); bytes[place] = byte; });
+        edits.into_iter().for_each(|(index, byte)| { let position = index.index(bytes.len()); bytes[position] = byte; });
         let Ok(description) = parse_description(&bytes) else { return Ok(()) };
         let network = if between { Network::Between } else { Network::Tunnel };
         let mode = if ends { Mode::EndToEnd } else { Mode::Homes };
         let home = IpAddr::from([198, 18, home[2], home[3]]);
-        let text = said(&description, &local(network, mode, &home.to_string()));
+        let text = rewritten(&description, &local(network, mode, &home.to_string()));
         for secret in named_addresses(&description).into_iter().filter(|address| address.parse::<IpAddr>().is_ok()) {
             let elsewhere = text.replace(&home.to_string(), "");
             prop_assert!(!elsewhere.contains(secret), "{} in {}", secret, text);

@@ -31,7 +31,7 @@ impl Way {
         Self { voice_only: true, ..self }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Option<u64> {
+    fn forward(&mut self, bytes: &[u8]) -> Option<u64> {
         self.bytes += bytes.len();
         if self.voice_only && bytes[0] & 0xc0 != 0x80 {
             return Some(20_000);
@@ -201,7 +201,7 @@ impl World {
             if self.noise {
                 self.disturb(&bytes, caller, listener);
             }
-            if let Some(took) = self.there.take(&bytes) {
+            if let Some(took) = self.there.forward(&bytes) {
                 self.flown += 1;
                 self.flying.insert((self.now + took, self.flown), (true, bytes));
             }
@@ -210,7 +210,7 @@ impl World {
             if to != peer() {
                 continue;
             }
-            if let Some(took) = self.back.take(&bytes) {
+            if let Some(took) = self.back.forward(&bytes) {
                 self.flown += 1;
                 self.flying.insert((self.now + took, self.flown), (false, bytes));
             }

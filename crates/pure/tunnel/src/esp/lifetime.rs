@@ -37,8 +37,8 @@ pub struct Usage {
 pub(crate) struct Meter {
     lifetime: Lifetime,
     usage: Usage,
-    is_soft_told: bool,
-    is_hard_told: bool,
+    is_soft_reported: bool,
+    is_hard_reported: bool,
 }
 
 impl Meter {
@@ -71,12 +71,12 @@ impl Meter {
             reaches(lifetime.packets_soft, usage.packets) || reaches(lifetime.bytes_soft, usage.bytes);
         let is_hard =
             reaches(lifetime.packets_hard, usage.packets) || reaches(lifetime.bytes_hard, usage.bytes);
-        if is_soft && !self.is_soft_told {
-            self.is_soft_told = true;
+        if is_soft && !self.is_soft_reported {
+            self.is_soft_reported = true;
             return Some(LifetimeEvent::SoftReached);
         }
-        if is_hard && !self.is_hard_told {
-            self.is_hard_told = true;
+        if is_hard && !self.is_hard_reported {
+            self.is_hard_reported = true;
             return Some(LifetimeEvent::HardReached);
         }
         None

@@ -81,7 +81,7 @@ impl ReplayWindow {
         if sequence == 0 || self.highest - sequence >= self.size {
             return Err(ReplayError::TooOld(sequence));
         }
-        let (word, bit) = self.place(sequence);
+        let (word, bit) = self.position(sequence);
         if self.words[word] & bit != 0 {
             return Err(ReplayError::Replayed(sequence));
         }
@@ -97,7 +97,7 @@ impl ReplayWindow {
         if sequence > self.highest {
             self.advance(sequence);
         }
-        let (word, bit) = self.place(sequence);
+        let (word, bit) = self.position(sequence);
         self.words[word] |= bit;
         Ok(())
     }
@@ -109,7 +109,7 @@ impl ReplayWindow {
             self.words.fill(0);
         } else {
             for step in 1..=steps {
-                let (word, _) = self.place(self.highest + step * WORD_BITS);
+                let (word, _) = self.position(self.highest + step * WORD_BITS);
                 self.words[word] = 0;
             }
         }
@@ -117,7 +117,7 @@ impl ReplayWindow {
     }
 
     /// The word and the bit of a number. The number of words is a power of two.
-    fn place(&self, sequence: u64) -> (usize, u64) {
+    fn position(&self, sequence: u64) -> (usize, u64) {
         let mask = self.words.len() as u64 - 1;
         let word =
             usize::try_from((sequence / WORD_BITS) & mask).expect("an index below the number of words");

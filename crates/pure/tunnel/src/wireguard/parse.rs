@@ -177,14 +177,14 @@ impl Reader {
 
 /// The value of a key that stands in a section once. `wg` lets the last one win, and nobody means that.
 fn once<T: FromStr<Err = &'static str>>(
-    place: &mut Option<T>,
+    slot: &mut Option<T>,
     key: &'static str,
     value: &str,
 ) -> Result<(), Fault> {
-    if place.is_some() {
+    if slot.is_some() {
         return Err(Fault::Again(key));
     }
-    *place = Some(value.parse().map_err(|want| Fault::Value { key, want })?);
+    *slot = Some(value.parse().map_err(|want| Fault::Value { key, want })?);
     Ok(())
 }
 

@@ -164,37 +164,37 @@ fn media_of_the_callee_stands_for_its_confirmation() {
 /// Whatever is done to the datagrams: nobody agrees with two keys, and what comes unharmed still works.
 #[test]
 fn a_changed_datagram_is_refused_and_forgotten() {
-    for place in 0..420 {
+    for index in 0..420 {
         let mut changed = [false; 7];
         let run = run(pair(7), PERFECT, 7, |_, datagram| {
             let kind = usize::from(datagram[2]);
             // FIRST and COMMIT are not authenticated until later: a change there ends the call (tested below).
-            let is_sealed = !matches!(kind, 2 | 3) || place < 12;
-            if is_sealed && !changed[kind] && place < datagram.len() {
+            let is_sealed = !matches!(kind, 2 | 3) || index < 12;
+            if is_sealed && !changed[kind] && index < datagram.len() {
                 changed[kind] = true;
-                datagram[place] ^= 0x10;
+                datagram[index] ^= 0x10;
             }
         });
         let (caller, callee) = (agreed(&run.events[0]), agreed(&run.events[1]));
-        assert_eq!((&caller.send, caller.words), (&callee.receive, callee.words), "byte {place}");
+        assert_eq!((&caller.send, caller.words), (&callee.receive, callee.words), "byte {index}");
     }
 }
 
 #[test]
 fn a_changed_key_or_commitment_ends_the_call_without_keys() {
     for kind in [2, 3] {
-        for place in [12, 20, 43] {
+        for index in [12, 20, 43] {
             let mut is_changed = false;
             let run = run(pair(7), PERFECT, 7, |_, datagram| {
                 if !is_changed && datagram[2] == kind {
                     is_changed = true;
-                    datagram[place] ^= 0x10;
+                    datagram[index] ^= 0x10;
                 }
             });
             for events in run.events {
                 assert!(
                     matches!(events[..], [Event::Failed(AgreementError::Timeout { .. })]),
-                    "kind {kind}, byte {place}: {events:?}"
+                    "kind {kind}, byte {index}: {events:?}"
                 );
             }
         }
@@ -373,9 +373,9 @@ fn refuses_what_is_no_datagram_of_an_agreement() {
         (0, 9, "another kind of datagram"), (3, 1, "another kind of datagram"), (1, 2, "another version"),
         (2, 7, "an unknown kind of message"), (20, 1, "HELLO is not 32 zero bytes"),
     ];
-    for (place, value, want) in cases {
+    for (index, value, want) in cases {
         let mut bytes = hello.clone();
-        bytes[place] = value;
+        bytes[index] = value;
         assert_eq!(Message::parse(&bytes), Err(AgreementError::Malformed(want)));
     }
     let long = [&hello[..], &[0; 1_200]].concat();

@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn no_two_words_are_alike() {
-        for (place, one) in WORDS.iter().enumerate() {
+        for (index, one) in WORDS.iter().enumerate() {
             assert!(one.bytes().all(|letter| letter.is_ascii_lowercase()) && one.len() >= 5, "{one}");
-            for other in &WORDS[place + 1..] {
+            for other in &WORDS[index + 1..] {
                 assert!(one < other, "{one} {other}");
                 assert!(one[..3] != other[..3] && distance(one, other) >= 4, "{one} {other}");
             }

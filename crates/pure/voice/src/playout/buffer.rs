@@ -1,6 +1,6 @@
 use super::policy::{Arrival, BASE_SPAN, Policy, WindowMinimum};
 use super::{Config, Counts, Fate, Incoming, Output, Sound};
-use crate::srtp::{Place, Window};
+use crate::srtp::{IndexState, Window};
 use guestright_units::{Micros, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -82,7 +82,7 @@ impl Playout {
     /// Takes a packet.
     pub fn insert(&mut self, packet: &Incoming<'_>) -> Fate {
         self.counts.received += 1;
-        if self.seen.place(packet.sequence) == Place::Used {
+        if self.seen.state(packet.sequence) == IndexState::Used {
             self.counts.duplicates += 1;
             return Fate::Duplicate;
         }
@@ -98,7 +98,7 @@ impl Playout {
         arrival.starts_talkspurt = !packet.is_noise && self.starts_talkspurt(&arrival, packet.marker);
         let is_known = self.seen.highest().is_some_and(|highest| packet.sequence < highest);
         self.counts.reordered += u64::from(is_known);
-        if self.seen.place(packet.sequence) == Place::Fresh {
+        if self.seen.state(packet.sequence) == IndexState::Fresh {
             self.seen.accept(packet.sequence);
         }
         self.base.add(arrival.delay(), packet.arrived);
@@ -131,7 +131,7 @@ impl Playout {
 
     /// Notes a packet of the same source that is not sound, so that its number does not count as lost.
     pub fn note_other(&mut self, sequence: u64) {
-        if self.seen.place(sequence) == Place::Fresh {
+        if self.seen.state(sequence) == IndexState::Fresh {
             self.seen.accept(sequence);
             self.others.insert(sequence);
             if self.others.len() > OTHERS_MAX {

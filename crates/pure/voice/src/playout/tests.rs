@@ -48,7 +48,7 @@ fn trace(seed: u64, seconds: u64, mut delay: impl FnMut(&mut ChaCha8Rng, u64) ->
 
 /// What was played, and when.
 #[derive(Debug, Default)]
-struct Heard {
+struct Playback {
     played: Vec<(u64, u64)>,
     counts: Counts,
     added_max: u64,
@@ -56,7 +56,7 @@ struct Heard {
     silent: u64,
 }
 
-impl Heard {
+impl Playback {
     /// Late and overflowing packets, in per cent of those that came.
     fn dejitter_loss(&self) -> f64 {
         100.0 * (self.counts.late + self.counts.overflow) as f64 / self.counts.received as f64
@@ -70,9 +70,9 @@ impl Heard {
     }
 }
 
-fn play(trace: &[Sent], policy: Box<dyn Policy>, config: Config) -> Heard {
+fn play(trace: &[Sent], policy: Box<dyn Policy>, config: Config) -> Playback {
     let mut playout = Playout::new(config, policy);
-    let mut heard = Heard::default();
+    let mut playback = Playback::default();
     let mut arrivals: Vec<(u64, &Sent)> =
         trace.iter().filter_map(|sent| sent.arrives.map(|at| (at, sent))).collect();
     arrivals.sort_by_key(|(at, sent)| (*at, sent.sequence));
@@ -97,37 +97,37 @@ fn play(trace: &[Sent], policy: Box<dyn Policy>, config: Config) -> Heard {
         assert_eq!(output.duration, Micros(PACKET));
         match output.sound {
             Sound::Play { sequence, timestamp, .. } => {
-                if let Some((before, _)) = heard.played.last() {
+                if let Some((before, _)) = playback.played.last() {
                     assert!(sequence > *before, "{sequence} after {before}");
                 }
                 assert_eq!(timestamp * 1_000 / 8, trace[(sequence - 1_000) as usize].media);
-                heard.played.push((sequence, now));
+                playback.played.push((sequence, now));
                 let added = playout.added().unwrap().0;
-                heard.added_max = heard.added_max.max(added);
-                heard.added_sum += added;
+                playback.added_max = playback.added_max.max(added);
+                playback.added_sum += added;
             }
-            Sound::Silence => heard.silent += 1,
+            Sound::Silence => playback.silent += 1,
             Sound::Conceal { .. } | Sound::ComfortNoise { .. } => {}
         }
         now += PACKET;
     }
     assert_eq!(playout.held(), 0, "everything is played in the end");
-    heard.counts = playout.counts();
-    heard
+    playback.counts = playout.counts();
+    playback
 }
 
-fn check(trace: &[Sent], heard: &Heard, config: &Config, name: &str) {
-    let Counts { received, duplicates, played, late, overflow, skipped, lost, .. } = heard.counts;
-    assert_eq!(received, played + late + duplicates + overflow + skipped, "{name}: {:?}", heard.counts);
-    assert_eq!(played, heard.played.len() as u64, "{name}");
+fn check(trace: &[Sent], playback: &Playback, config: &Config, name: &str) {
+    let Counts { received, duplicates, played, late, overflow, skipped, lost, .. } = playback.counts;
+    assert_eq!(received, played + late + duplicates + overflow + skipped, "{name}: {:?}", playback.counts);
+    assert_eq!(played, playback.played.len() as u64, "{name}");
     let came = trace.iter().filter(|sent| sent.arrives.is_some()).count() as u64;
     assert_eq!(received - duplicates, came, "{name}");
     // What was lost before the first and after the last packet played is not known.
     let never = trace.len() as u64 - came;
     assert!(lost <= never, "{name}: {lost} of {never}");
-    assert!(heard.added_max <= config.delay_max.0 + 2 * PACKET, "{name}: {} µs", heard.added_max);
+    assert!(playback.added_max <= config.delay_max.0 + 2 * PACKET, "{name}: {} µs", playback.added_max);
     // Within a talkspurt sound goes on without a break: as much time passes as sound does.
-    for pair in heard.played.windows(2) {
+    for pair in playback.played.windows(2) {
         let [(one, at), (next, then)] = [pair[0], pair[1]];
         let (one, next) = (&trace[(one - 1_000) as usize], &trace[(next - 1_000) as usize]);
         let same_talkspurt = next.sequence - one.sequence == 1 && !next.marker;
@@ -142,10 +142,10 @@ fn run(trace: &[Sent], name: &str) -> Vec<(f64, f64)> {
         let delay_max = if is_paper { PaperA::LENGTH } else { Config::G711.delay_max };
         let config = Config { delay_max, ..Config::G711 };
         let label = format!("{name}, {}", policy.name());
-        let heard = play(trace, policy, config);
-        check(trace, &heard, &config, &label);
-        let (loss, delay) = (heard.dejitter_loss(), heard.delay_ms(trace));
-        println!("{label:30} late {loss:6.2} %   delay {delay:6.1} ms   {:?}", heard.counts);
+        let playback = play(trace, policy, config);
+        check(trace, &playback, &config, &label);
+        let (loss, delay) = (playback.dejitter_loss(), playback.delay_ms(trace));
+        println!("{label:30} late {loss:6.2} %   delay {delay:6.1} ms   {:?}", playback.counts);
         figures.push((loss, delay));
     }
     figures
@@ -168,9 +168,9 @@ const HISTOGRAM: usize = 5;
 fn on_a_clean_way_all_are_quick_and_lose_little() {
     let trace = trace(1, 120, |rng, _| Some(40_000 + rng.random_range(0..3_000)));
     let figures = run(&trace, "clean");
-    for (place, (loss, delay)) in figures.iter().enumerate() {
-        assert!(*loss < 6.0, "{place}: {loss} %");
-        assert!(*delay < 125.0, "{place}: {delay} ms");
+    for (index, (loss, delay)) in figures.iter().enumerate() {
+        assert!(*loss < 6.0, "{index}: {loss} %");
+        assert!(*delay < 125.0, "{index}: {delay} ms");
     }
     assert!(figures[FIXED].0 == 0.0 && figures[PAPER].0 == 0.0);
     assert!(figures[RAMJEE_4].1 < 60.0 && figures[MOON].1 < 60.0, "the quick ones add less than a packet");
@@ -180,9 +180,9 @@ fn on_a_clean_way_all_are_quick_and_lose_little() {
 fn with_jitter_the_adaptive_ones_trade_delay_for_loss() {
     let trace = trace(2, 180, |rng, _| Some(40_000 + gamma(rng, 20_000.0)));
     let figures = run(&trace, "jitter");
-    for (place, (loss, delay)) in figures.iter().enumerate() {
-        assert!(*loss < 8.0, "{place}: {loss} %");
-        assert!(*delay < 190.0, "{place}: {delay} ms");
+    for (index, (loss, delay)) in figures.iter().enumerate() {
+        assert!(*loss < 8.0, "{index}: {loss} %");
+        assert!(*delay < 190.0, "{index}: {delay} ms");
     }
     // Four mean deviations of a queue like this leave about a per cent; a quantile of 99 % leaves what its name says.
     assert!(figures[MOON].0 < 3.0, "{figures:?}");
@@ -198,8 +198,8 @@ fn after_a_spike_the_adaptive_ones_recover() {
     };
     let trace = trace(3, 180, |rng, at| Some(40_000 + rng.random_range(0..5_000) + spike(at)));
     let figures = run(&trace, "spikes");
-    for (place, (loss, delay)) in figures.iter().enumerate() {
-        assert!(*loss < 2.0 && *delay < 260.0, "{place}: {figures:?}");
+    for (index, (loss, delay)) in figures.iter().enumerate() {
+        assert!(*loss < 2.0 && *delay < 260.0, "{index}: {figures:?}");
     }
     assert!(figures[RAMJEE_4].1 < 100.0, "its spike mode ends with the spike: {figures:?}");
     assert!(
@@ -216,9 +216,9 @@ fn a_step_and_a_drift_are_followed() {
         Some(40_000 + rng.random_range(0..5_000) + step + at / 5_000)
     });
     let figures = run(&trace, "step and drift");
-    for (place, (loss, delay)) in figures.iter().enumerate() {
-        assert!(*loss < 8.0, "{place}: {figures:?}");
-        assert!(*delay < 350.0, "{place}: {figures:?}");
+    for (index, (loss, delay)) in figures.iter().enumerate() {
+        assert!(*loss < 8.0, "{index}: {figures:?}");
+        assert!(*delay < 350.0, "{index}: {figures:?}");
     }
 }
 
@@ -226,9 +226,9 @@ fn a_step_and_a_drift_are_followed() {
 #[test]
 fn overtaken_packets_are_put_back_into_order() {
     let trace = trace(5, 60, |rng, _| Some(40_000 + if rng.random_bool(0.1) { 50_000 } else { 0 }));
-    let heard = play(&trace, Box::new(Fixed::new(Micros::from_millis(60))), Config::G711);
-    check(&trace, &heard, &Config::G711, "overtaken");
-    assert!(heard.counts.reordered > 50 && heard.counts.late == 0, "{:?}", heard.counts);
+    let playback = play(&trace, Box::new(Fixed::new(Micros::from_millis(60))), Config::G711);
+    check(&trace, &playback, &Config::G711, "overtaken");
+    assert!(playback.counts.reordered > 50 && playback.counts.late == 0, "{:?}", playback.counts);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn comfort_noise_fills_pauses_and_silence_ends_what_does_not_come() {
 /// FreeSWITCH #949).
 #[test]
 fn delay_stays_bounded_under_a_sender_that_never_pauses() {
-    for is_quiet_heard in [false, true] {
+    for is_pause_detected in [false, true] {
         let config = Config { delay_max: Micros::from_millis(200), ..Config::G711 };
         let mut playout = Playout::new(config, Box::new(Fixed::new(Micros::from_millis(60))));
         let mut added_max = 0;
@@ -342,14 +342,14 @@ fn delay_stays_bounded_under_a_sender_that_never_pauses() {
             }
             playout.poll(Time(now));
             // Speech and pauses, all of them sent.
-            playout.hear(!is_quiet_heard || slot % 100 < 60);
+            playout.hear(!is_pause_detected || slot % 100 < 60);
             added_max = added_max.max(playout.added().map_or(0, |added| added.0));
         }
         let counts = playout.counts();
-        let bound = if is_quiet_heard { 130_000 } else { 200_000 + 2 * PACKET };
+        let bound = if is_pause_detected { 130_000 } else { 200_000 + 2 * PACKET };
         assert!(added_max <= bound, "{added_max} µs, {counts:?}");
         assert!(counts.restarts == 0 && counts.played > 14_900, "{counts:?}");
-        let dropped = if is_quiet_heard { counts.skipped } else { counts.overflow };
+        let dropped = if is_pause_detected { counts.skipped } else { counts.overflow };
         assert!((100..200).contains(&dropped), "{counts:?}");
     }
 }
@@ -474,9 +474,9 @@ proptest! {
         for policy in policies() {
             let config = Config { delay_max: Micros::from_millis(delay_max_ms), ..Config::G711 };
             let name = policy.name();
-            let heard = play(&sent, policy, config);
-            prop_assert_eq!(heard.counts.duplicates, count, "{}", name);
-            check(&whole, &heard, &config, name);
+            let playback = play(&sent, policy, config);
+            prop_assert_eq!(playback.counts.duplicates, count, "{}", name);
+            check(&whole, &playback, &config, name);
         }
     }
 }

@@ -84,7 +84,7 @@ impl Receiver {
     /// A narrow timestamp of the source, in µs of its media clock.
     pub(super) fn media(&self, timestamp: u32) -> Option<u64> {
         let source = self.source.as_ref()?;
-        let wide = source.timestamp.place(u64::from(timestamp));
+        let wide = source.timestamp.estimate(u64::from(timestamp));
         u64::try_from(u128::from(wide) * 1_000_000 / u128::from(source.clock_rate.max(1))).ok()
     }
 

@@ -8,7 +8,7 @@ use guestright_units::{Micros, Time};
 
 /// A packet that came, as an analyser wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceivedPacket {
     /// The sequence number in the packet.
     pub sequence: u16,
     /// The timestamp in the packet.
@@ -25,7 +25,7 @@ pub struct Heard {
     pub is_duplicate: bool,
 }
 
-impl Heard {
+impl ReceivedPacket {
     /// What became of `packet` in a buffer. The numbers are those in the packet, which the buffer has widened; how long it
     /// was on its way is not known.
     #[must_use]

@@ -196,10 +196,10 @@ fn what_is_said_is_heard_in_order_and_whole() {
         let mut town = make(good(40_000));
         town.talk(1_000);
         for side in 0..2 {
-            let said: Vec<Vec<u8>> = (1..=1_000).map(|frame| payload(1 - side, frame)).collect();
-            let heard = &town.played[side];
-            assert!(heard.len() > 990, "{}", heard.len());
-            assert_eq!(heard[..], said[..heard.len()]);
+            let sent: Vec<Vec<u8>> = (1..=1_000).map(|frame| payload(1 - side, frame)).collect();
+            let played = &town.played[side];
+            assert!(played.len() > 990, "{}", played.len());
+            assert_eq!(played[..], sent[..played.len()]);
             assert_eq!((town.concealed[side], town.errors[side].len()), (0, 0));
             let summary = town.sides[side].summary();
             assert_eq!((summary.sent, summary.talkspurts, summary.playout.lost), (1_000, 1, 0));
@@ -270,9 +270,9 @@ fn keys_survive_a_wrap_during_hold_and_losses_around_it() {
     town.talk(until_wrap - 1_000);
     town.sides[0].set_direction(Direction::NONE);
     town.talk(500);
-    let (heard, sent) = (town.played[1].len(), town.sides[0].summary().sent);
+    let (played, sent) = (town.played[1].len(), town.sides[0].summary().sent);
     town.talk(500);
-    assert_eq!(town.played[1].len(), heard, "on hold nothing is played");
+    assert_eq!(town.played[1].len(), played, "on hold nothing is played");
     assert_eq!(town.sides[0].summary().sent, sent);
     assert!(town.errors[0].iter().all(|error| *error == SessionError::OnHold));
     town.sides[0].set_direction(Direction::BOTH);
@@ -282,7 +282,7 @@ fn keys_survive_a_wrap_during_hold_and_losses_around_it() {
     town.talk(1_500);
     town.sides[1].set_keys(&key(2), &key(1));
     town.talk(1_500);
-    assert!(town.played[1].len() > heard + 3_900, "{} after {heard}", town.played[1].len());
+    assert!(town.played[1].len() > played + 3_900, "{} after {played}", town.played[1].len());
     assert!(town.errors[1].is_empty(), "{:?}", town.errors[1].first());
     let sequences: Vec<u16> = town.media(0).map(|packet| packet.header().sequence).collect();
     assert!(sequences.windows(2).any(|pair| pair == [65_535, 0]), "it wrapped");
@@ -305,8 +305,8 @@ fn a_minute_of_silence_keeps_the_way_open() {
         assert_eq!((markers, town.sides[0].summary().talkspurts), (2, 2));
         // The first word after the silence, and all that follow, are heard.
         let after: Vec<Vec<u8>> = (3_200..3_590).map(|frame| payload(0, frame)).collect();
-        let place = town.played[1].iter().position(|heard| *heard == after[0]).unwrap();
-        assert_eq!(town.played[1][place..place + after.len()], after[..]);
+        let index = town.played[1].iter().position(|played| *played == after[0]).unwrap();
+        assert_eq!(town.played[1][index..index + after.len()], after[..]);
         assert_eq!(town.noise[1] > 2_900, comfort_noise.is_some(), "{}", town.noise[1]);
         assert!(town.rows[1].iter().all(|row| row.lost == 0 && row.late == 0));
     }
@@ -340,7 +340,7 @@ fn the_delay_is_an_interval_that_holds_the_truth() {
             assert!(width <= if want == DelaySource::Clocks { 20_000 } else { 80_100 }, "{delay:?}");
             let contradictions = town.sides[side].summary().contradictions;
             assert_eq!(contradictions > 0, want == DelaySource::Contradiction);
-            assert!(town.sides[side].poll_heard().is_some_and(|heard| heard.payload_bytes == 160));
+            assert!(town.sides[side].poll_received().is_some_and(|packet| packet.payload_bytes == 160));
         }
     }
 }
@@ -501,11 +501,11 @@ fn on_a_collision_we_take_another_number_and_say_so() {
     assert_eq!(town.events[0], [Event::Collision { ssrc }]);
     assert_eq!(town.events[1], [Event::PeerLeft, Event::SourceChanged { ssrc }]);
     assert_ne!(town.sides[0].ssrc(), first);
-    let said_farewell = town.sent[0].iter().any(|(_, kind, bytes)| {
+    let sent_goodbye = town.sent[0].iter().any(|(_, kind, bytes)| {
         let parts = if *kind == Kind::Rtcp { guestright_wire::rtcp::parse(bytes).unwrap() } else { vec![] };
         parts.contains(&guestright_wire::rtcp::Part::Goodbye(vec![first]))
     });
-    assert!(said_farewell);
+    assert!(sent_goodbye);
     assert!(town.played[1].len() > 285, "{}", town.played[1].len());
     for _ in 0..10 {
         let ssrc = town.sides[0].ssrc();

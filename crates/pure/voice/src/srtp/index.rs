@@ -18,7 +18,7 @@ pub struct Window {
 
 /// Where an index lies in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum IndexState {
     /// Not used yet.
     Fresh,
     Used,
@@ -41,13 +41,13 @@ impl Window {
     /// Whether an index may be accepted.
     #[inline]
     #[must_use]
-    pub fn place(&self, index: u64) -> Place {
+    pub fn state(&self, index: u64) -> IndexState {
         match self.highest {
-            None => Place::Fresh,
-            Some(highest) if index > highest => Place::Fresh,
-            Some(highest) if highest - index >= WINDOW => Place::TooOld,
-            Some(_) if self.words[word(index)] & bit(index) != 0 => Place::Used,
-            Some(_) => Place::Fresh,
+            None => IndexState::Fresh,
+            Some(highest) if index > highest => IndexState::Fresh,
+            Some(highest) if highest - index >= WINDOW => IndexState::TooOld,
+            Some(_) if self.words[word(index)] & bit(index) != 0 => IndexState::Used,
+            Some(_) => IndexState::Fresh,
         }
     }
 
@@ -124,8 +124,8 @@ impl Sources {
     /// The one with that name, moved to the front.
     #[inline]
     pub(super) fn find(&mut self, ssrc: u32) -> Option<&mut Source> {
-        let place = self.0.iter().position(|source| source.ssrc == ssrc)?;
-        self.0.swap(0, place);
+        let index = self.0.iter().position(|source| source.ssrc == ssrc)?;
+        self.0.swap(0, index);
         self.0.first_mut()
     }
 
@@ -163,12 +163,12 @@ mod tests {
             for step in steps {
                 at = at.saturating_add_signed(step);
                 let want = match seen.last() {
-                    Some(&highest) if highest >= at && highest - at >= WINDOW => Place::TooOld,
-                    _ if seen.contains(&at) => Place::Used,
-                    _ => Place::Fresh,
+                    Some(&highest) if highest >= at && highest - at >= WINDOW => IndexState::TooOld,
+                    _ if seen.contains(&at) => IndexState::Used,
+                    _ => IndexState::Fresh,
                 };
-                prop_assert_eq!(window.place(at), want);
-                if want == Place::Fresh {
+                prop_assert_eq!(window.state(at), want);
+                if want == IndexState::Fresh {
                     window.accept(at);
                     seen.insert(at);
                 }

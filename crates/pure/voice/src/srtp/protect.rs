@@ -1,4 +1,4 @@
-use super::index::{Place, Source, Sources};
+use super::index::{IndexState, Source, Sources};
 use super::session_key::{Layout, SessionKey};
 use super::{MasterKey, Profile, SrtpError};
 use guestright_wire::rtp;
@@ -46,10 +46,10 @@ impl Protect {
         let (header, ssrc) = (packet.header(), packet.header().ssrc);
         let source = self.source(ssrc)?;
         let index = source.estimate(header.sequence)?;
-        match source.rtp.place(index) {
-            Place::Fresh => source.rtp.accept(index),
-            Place::Used => return Err(SrtpError::Replayed { ssrc, index }),
-            Place::TooOld => return Err(SrtpError::TooOld { ssrc, index }),
+        match source.rtp.state(index) {
+            IndexState::Fresh => source.rtp.accept(index),
+            IndexState::Used => return Err(SrtpError::Replayed { ssrc, index }),
+            IndexState::TooOld => return Err(SrtpError::TooOld { ssrc, index }),
         }
         out.clear();
         out.extend_from_slice(packet.as_bytes());

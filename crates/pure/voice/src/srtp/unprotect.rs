@@ -1,4 +1,4 @@
-use super::index::{INDEX_MAX, Place, Source, Sources};
+use super::index::{INDEX_MAX, IndexState, Source, Sources};
 use super::protect::rtcp_ssrc;
 use super::session_key::{GCM_TAG, Layout, SessionKey};
 use super::{MasterKey, Profile, SrtpError};
@@ -60,10 +60,10 @@ impl Unprotect {
         let (index, known) = match self.sources.find(ssrc) {
             Some(source) => {
                 let index = source.estimate(sequence)?;
-                match source.rtp.place(index) {
-                    Place::Fresh => (index, source.rtp.highest().is_some()),
-                    Place::Used => return Err(SrtpError::Replayed { ssrc, index }),
-                    Place::TooOld => return Err(SrtpError::TooOld { ssrc, index }),
+                match source.rtp.state(index) {
+                    IndexState::Fresh => (index, source.rtp.highest().is_some()),
+                    IndexState::Used => return Err(SrtpError::Replayed { ssrc, index }),
+                    IndexState::TooOld => return Err(SrtpError::TooOld { ssrc, index }),
                 }
             }
             None if full => return Err(SrtpError::TooManySources { ssrc }),
@@ -118,11 +118,11 @@ impl Unprotect {
         }
         let index = u64::from(u32::from_be_bytes(word) & 0x7fff_ffff);
         let full = self.sources.is_full();
-        match self.sources.find(ssrc).map(|source| source.rtcp.place(index)) {
-            Some(Place::Used) => return Err(SrtpError::Replayed { ssrc, index }),
-            Some(Place::TooOld) => return Err(SrtpError::TooOld { ssrc, index }),
+        match self.sources.find(ssrc).map(|source| source.rtcp.state(index)) {
+            Some(IndexState::Used) => return Err(SrtpError::Replayed { ssrc, index }),
+            Some(IndexState::TooOld) => return Err(SrtpError::TooOld { ssrc, index }),
             None if full => return Err(SrtpError::TooManySources { ssrc }),
-            None | Some(Place::Fresh) => {}
+            None | Some(IndexState::Fresh) => {}
         }
         out.extend_from_slice(packet);
         if let Err(error) = self.rtcp.open_rtcp(out, ssrc, word, tag_len) {

@@ -92,7 +92,7 @@ fn read(raw: Raw<'_>) -> Result<Part, RtcpError> {
         EXTENDED => Ok(Part::Extended { ssrc: body.u32()?, voip: body.voip()? }),
         APPLICATION => {
             let ssrc = body.u32()?;
-            if body.take(4)? == CLOCK_ERROR_NAME && raw.count == 0 && body.0.len() == 4 {
+            if body.read(4)? == CLOCK_ERROR_NAME && raw.count == 0 && body.0.len() == 4 {
                 return Ok(Part::ClockError { ssrc, error: Micros(u64::from(body.u32()?)) });
             }
             Ok(Part::Other { packet_type: raw.packet_type })
@@ -134,7 +134,7 @@ fn skim_part(raw: Raw<'_>) -> Option<Part> {
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], RtcpError> {
+    fn read(&mut self, length: usize) -> Result<&'a [u8], RtcpError> {
         let truncated = RtcpError::Truncated { got: self.0.len(), want: length };
         let (taken, rest) = self.0.split_at_checked(length).ok_or(truncated)?;
         self.0 = rest;
@@ -142,11 +142,11 @@ impl<'a> Reader<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], RtcpError> {
-        Ok(*self.take(N)?.first_chunk().expect("as many were taken"))
+        Ok(*self.read(N)?.first_chunk().expect("as many were taken"))
     }
 
     fn skip(&mut self, length: usize) -> Result<&mut Self, RtcpError> {
-        self.take(length)?;
+        self.read(length)?;
         Ok(self)
     }
 
@@ -197,13 +197,13 @@ impl<'a> Reader<'a> {
                 break;
             }
             let [length] = self.array().map_err(|_| RtcpError::Text)?;
-            let text = self.take(usize::from(length)).map_err(|_| RtcpError::Text)?;
+            let text = self.read(usize::from(length)).map_err(|_| RtcpError::Text)?;
             if item == 1 && name.is_none() {
                 name = Some(String::from_utf8_lossy(text).into_owned());
             }
         }
         let used = whole - self.0.len();
-        self.take(used.next_multiple_of(4) - used).map_err(|_| RtcpError::Text)?;
+        self.read(used.next_multiple_of(4) - used).map_err(|_| RtcpError::Text)?;
         Ok((ssrc, name))
     }
 
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
     /// A block of an extended report: its kind, and what is behind its first word (RFC 3611, section 3).
     fn extended_block(&mut self) -> Result<(u8, Self), RtcpError> {
         let [kind, _, high, low] = self.array()?;
-        Ok((kind, Self(self.take(4 * usize::from(u16::from_be_bytes([high, low])))?)))
+        Ok((kind, Self(self.read(4 * usize::from(u16::from_be_bytes([high, low])))?)))
     }
 
     fn voip_metrics(&mut self) -> Result<VoipMetrics, RtcpError> {

@@ -37,7 +37,7 @@ impl<const BITS: u32> Widen<BITS> {
 
     /// The wide number for `narrow`. Nothing is remembered.
     #[must_use]
-    pub fn place(&self, narrow: u64) -> u64 {
+    pub fn estimate(&self, narrow: u64) -> u64 {
         let narrow = narrow % Self::CYCLE;
         let Some(highest) = self.highest else {
             return Self::CYCLE + narrow;
@@ -58,7 +58,7 @@ impl<const BITS: u32> Widen<BITS> {
 
     /// [`Widen::place`] and [`Widen::accept`].
     pub fn widen(&mut self, narrow: u64) -> u64 {
-        let wide = self.place(narrow);
+        let wide = self.estimate(narrow);
         self.accept(wide);
         wide
     }
@@ -97,7 +97,7 @@ mod tests {
         fn a_timestamp_keeps_its_low_half(start: u32, next: u32) {
             let mut timestamp = WidenTimestamp::new();
             timestamp.widen(u64::from(start));
-            let wide = timestamp.place(u64::from(next));
+            let wide = timestamp.estimate(u64::from(next));
             prop_assert_eq!(wide & 0xffff_ffff, u64::from(next));
             prop_assert!(wide.abs_diff(timestamp.highest().unwrap()) <= 1 << 31);
         }

@@ -37,7 +37,7 @@ impl Caller {
         let unreachable = |source: io::Error| BenchError::Unreachable { peer, source };
         let stream = TcpStream::connect_timeout(&peer, CONNECT).map_err(unreachable)?;
         let mut talk = Talk::new(stream).map_err(unreachable)?;
-        talk.say(&Ask::Hello { version: VERSION }).map_err(unreachable)?;
+        talk.send(&Ask::Hello { version: VERSION }).map_err(unreachable)?;
         let answer = talk.hear(Duration::ZERO).map_err(unreachable)?;
         if answer == Answer::Busy {
             return Err(BenchError::Busy { peer });
@@ -63,7 +63,7 @@ impl Caller {
         let mut fastest = Duration::MAX;
         for _ in 0..PINGS {
             let sent = Instant::now();
-            self.talk.say(&Ask::Ping).doing("ask the other end")?;
+            self.talk.send(&Ask::Ping).doing("ask the other end")?;
             let answer = self.talk.hear(Duration::ZERO).doing("wait for the other end")?;
             if answer != Answer::Pong {
                 return Err(out_of_turn(&answer));
@@ -79,21 +79,21 @@ impl Caller {
     /// In words, for a table of all that was tried.
     pub fn leg(&mut self, leg: &Leg) -> LegResult {
         let words = |error: io::Error| error.to_string();
-        self.talk.say(&Ask::Try(leg.clone())).map_err(words)?;
+        self.talk.send(&Ask::Try(leg.clone())).map_err(words)?;
         let answer = self.hear(Duration::ZERO)?;
         let Answer::Ready { token } = answer else { return Err(out_of_turn(&answer).to_string()) };
         let (way, key) = self.open(leg, token)?;
-        self.talk.say(&Ask::Begin { key: way.key() }).map_err(words)?;
+        self.talk.send(&Ask::Begin { key: way.key() }).map_err(words)?;
         let answer = self.hear(Duration::ZERO)?;
         if answer != Answer::Begun {
             return Err(out_of_turn(&answer).to_string());
         }
-        let own = way.take_part(leg, !leg.back, self.clock, key.as_deref());
+        let own = way.run(leg, !leg.back, self.clock, key.as_deref());
         let answer = self.hear(leg.lasts() + leg::AFTERWARDS)?;
         let Answer::Report(theirs) = answer else { return Err(out_of_turn(&answer).to_string()) };
         let own = own?;
         let (spoke, listened): (&Report, &Report) = if leg.back { (&theirs, &own) } else { (&own, &theirs) };
-        let differences = leg::differences(leg, spoke.first_us, &listened.heard);
+        let differences = leg::differences(leg, spoke.first_us, &listened.deliveries);
         if differences.is_empty() {
             return Err("nothing was heard".to_owned());
         }
@@ -106,7 +106,7 @@ impl Caller {
         if leg.carrier == CarrierName::Tcp {
             let stream = TcpStream::connect_timeout(&self.peer, CONNECT).map_err(words)?;
             let mut talk = Talk::new(stream).map_err(words)?;
-            talk.say(&Ask::Join { token }).map_err(words)?;
+            talk.send(&Ask::Join { token }).map_err(words)?;
             let key = self.opened()?;
             return Ok((Way::stream(leg, talk.into_stream())?, key));
         }

@@ -4,7 +4,7 @@ use super::protocol::{CarrierName, Leg, Report};
 use crate::voice::{Ends, LABEL_BYTES, Pair, Span, Voice};
 use guestright_emulator::tcp;
 use guestright_engine::Instant as Moment;
-use guestright_quality::{Heard, Playout, PlayoutCounts};
+use guestright_quality::{DirectionStats, Playout, PlayoutCounts};
 use guestright_quic_io::{
     Algorithm, Carriage, Clock, ServerKey, Spoken, VoiceReceiver, VoiceSender, VoiceSettings,
 };
@@ -75,7 +75,7 @@ impl Way {
 
     /// Takes part in the leg, as the one who speaks or the one who listens. `clock`: when this end began to measure;
     /// `key`: what the other end said is its key.
-    pub(super) fn take_part(
+    pub(super) fn run(
         self,
         leg: &Leg,
         speaks: bool,
@@ -86,9 +86,9 @@ impl Way {
             Self::Socket(pair) => over_socket(leg, pair, speaks, clock),
             Self::Listener(runtime, receiver) => {
                 let until = leg.lasts() + AFTERWARDS;
-                let heard = runtime.block_on(async { receiver.run(tokio::time::sleep(until)).await });
-                let heard = heard.iter().map(|heard| (heard.number, heard.at.0)).collect();
-                Ok(Report { first_us: 0, heard })
+                let packets = runtime.block_on(async { receiver.run(tokio::time::sleep(until)).await });
+                let deliveries = packets.iter().map(|packet| (packet.number, packet.at.0)).collect();
+                Ok(Report { first_us: 0, deliveries })
             }
             Self::Speaker(socket, peer) => {
                 let key = key.ok_or("the other end has not told its key")?.parse().map_err(words)?;
@@ -125,8 +125,12 @@ fn over_socket(leg: &Leg, pair: Pair, speaks: bool, clock: Instant) -> Result<Re
     };
     let spoken = voice.run(Span { begin, end: begin + leg.lasts() + AFTERWARDS }).map_err(words)?;
     let first_us = micros(begin.saturating_duration_since(clock));
-    let heard = spoken.heard.iter().map(|heard| (heard.number, first_us + heard.at.0 / 1_000)).collect();
-    Ok(Report { first_us, heard })
+    let deliveries = spoken
+        .deliveries
+        .iter()
+        .map(|delivery| (delivery.number, first_us + delivery.at.0 / 1_000))
+        .collect();
+    Ok(Report { first_us, deliveries })
 }
 
 fn over_quic(
@@ -151,7 +155,7 @@ fn over_quic(
         let report = sender.run(&spoken.collect::<Vec<_>>()).await;
         match report.lost {
             Some(why) => Err(why),
-            None => Ok(Report { first_us, heard: Vec::new() }),
+            None => Ok(Report { first_us, deliveries: Vec::new() }),
         }
     })
 }
@@ -170,11 +174,11 @@ fn micros(duration: Duration) -> u64 {
 }
 
 /// How long each packet took by the two clocks, which may be any time apart.
-pub(super) fn differences(leg: &Leg, first_us: u64, heard: &[(u32, u64)]) -> Vec<i64> {
+pub(super) fn differences(leg: &Leg, first_us: u64, deliveries: &[(u32, u64)]) -> Vec<i64> {
     let made = |number: u32| first_us.saturating_add(u64::from(number) * u64::from(leg.interval_us));
     let mut seen = vec![false; leg.packets as usize];
-    let mut differences = Vec::with_capacity(heard.len().min(seen.len()));
-    for (number, at) in heard {
+    let mut differences = Vec::with_capacity(deliveries.len().min(seen.len()));
+    for (number, at) in deliveries {
         // Each counts once, and none that was never spoken.
         if seen.get_mut(*number as usize).is_some_and(|seen| !std::mem::replace(seen, true)) {
             differences.push(at.cast_signed().saturating_sub(made(*number).cast_signed()));
@@ -188,7 +192,7 @@ pub(super) fn differences(leg: &Leg, first_us: u64, heard: &[(u32, u64)]) -> Vec
 /// # Errors
 /// In words, if nothing was spoken.
 #[expect(clippy::cast_precision_loss, reason = "counts and delays of a few minutes")]
-pub fn heard(leg: &Leg, differences: &[i64], least: i64, base: Micros) -> Result<Heard, String> {
+pub fn rate(leg: &Leg, differences: &[i64], least: i64, base: Micros) -> Result<DirectionStats, String> {
     let packet_ms = f64::from(leg.interval_us) / 1e3;
     let playout = Playout::g711(packet_ms).map_err(words)?;
     let mut counts = PlayoutCounts::default();
@@ -197,7 +201,7 @@ pub fn heard(leg: &Leg, differences: &[i64], least: i64, base: Micros) -> Result
     let made = u64::from(leg.packets);
     let best = playout.best(&counts, made, packet_ms).ok_or("nothing was spoken")?;
     let lost = 1.0 - differences.len() as f64 / made as f64;
-    Ok(Heard {
+    Ok(DirectionStats {
         made,
         lost,
         late: (best.loss - lost).max(0.0),

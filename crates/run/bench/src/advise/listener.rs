@@ -42,12 +42,12 @@ pub enum ListenerEvent {
 /// If the address cannot be listened at, or connections cannot be accepted.
 pub fn listen(
     config: &ListenerConfig,
-    mut tell: impl FnMut(ListenerEvent) -> io::Result<()>,
+    mut on_event: impl FnMut(ListenerEvent) -> io::Result<()>,
 ) -> Result<(), BenchError> {
     let listener = TcpListener::bind(config.bind)
         .map_err(|source| BenchError::Listen { address: format!("TCP {}", config.bind), source })?;
     let local = listener.local_addr().doing("read the own address")?;
-    tell(ListenerEvent::Listening(local))?;
+    on_event(ListenerEvent::Listening(local))?;
     let (mut left, mut session) = (config.runs, None::<Session>);
     loop {
         let (stream, peer) = listener.accept().doing("accept a connection")?;
@@ -61,12 +61,12 @@ pub fn listen(
                 }
             }
             (Ask::Hello { .. }, mut talk) if is_busy => {
-                let _ = talk.say(&Answer::Busy);
+                let _ = talk.send(&Answer::Busy);
             }
             (Ask::Hello { version }, talk) => {
                 let (joined, coming) = sync_channel(1);
                 let thread = thread::spawn(move || serve(talk, version, local, peer.ip(), &coming));
-                tell(ListenerEvent::Measured(peer.ip()))?;
+                on_event(ListenerEvent::Measured(peer.ip()))?;
                 if left == Some(1) {
                     return last(&listener, thread, &joined, (peer.ip(), config.from));
                 }
@@ -105,7 +105,7 @@ fn last(
                     let _ = joined.try_send((token, talk.into_stream()));
                 }
                 Some((_, mut talk)) => {
-                    let _ = talk.say(&Answer::Busy);
+                    let _ = talk.send(&Answer::Busy);
                 }
                 // The waker says nothing.
                 None => {}
@@ -155,15 +155,15 @@ fn lead(
 ) -> io::Result<()> {
     let clock = Instant::now();
     let congestion = tcp::offered().unwrap_or_default();
-    talk.say(&Answer::Welcome { version: VERSION, congestion })?;
+    talk.send(&Answer::Welcome { version: VERSION, congestion })?;
     if version != VERSION {
         return Ok(());
     }
     while clock.elapsed() < SESSION_MAX {
         match talk.hear(Duration::ZERO)? {
-            Ask::Ping => talk.say(&Answer::Pong)?,
+            Ask::Ping => talk.send(&Answer::Pong)?,
             Ask::Try(leg) if !leg.is_modest() => {
-                talk.say(&Answer::Refused { why: "that is more than a call".to_owned() })?;
+                talk.send(&Answer::Refused { why: "that is more than a call".to_owned() })?;
             }
             Ask::Try(leg) => one(&mut talk, &leg, (own, peer), joined, clock)?,
             // Out of turn: the caller waits for something else, and gives up.
@@ -185,19 +185,19 @@ fn one(
     let token = rand::rng().next_u64();
     let way = match open(talk, leg, (own, peer), joined, (token, clock)) {
         Ok(way) => way,
-        Err(why) => return talk.say(&Answer::Refused { why }),
+        Err(why) => return talk.send(&Answer::Refused { why }),
     };
-    talk.say(&Answer::Open { key: way.key() })?;
+    talk.send(&Answer::Open { key: way.key() })?;
     let key = match talk.hear(Duration::ZERO)? {
         Ask::Begin { key } => key,
         Ask::Hello { .. } | Ask::Join { .. } | Ask::Ping | Ask::Try(_) => {
             return Err(io::ErrorKind::InvalidData.into());
         }
     };
-    talk.say(&Answer::Begun)?;
-    match way.take_part(leg, leg.back, clock, key.as_deref()) {
-        Ok(report) => talk.say(&Answer::Report(report)),
-        Err(why) => talk.say(&Answer::Refused { why }),
+    talk.send(&Answer::Begun)?;
+    match way.run(leg, leg.back, clock, key.as_deref()) {
+        Ok(report) => talk.send(&Answer::Report(report)),
+        Err(why) => talk.send(&Answer::Refused { why }),
     }
 }
 
@@ -213,14 +213,14 @@ fn open(
     match leg.carrier {
         CarrierName::Udp | CarrierName::QuicDatagrams | CarrierName::QuicStream => {
             let socket = UdpSocket::bind(own).map_err(words)?;
-            talk.say(&Answer::Ready { token }).map_err(words)?;
+            talk.send(&Answer::Ready { token }).map_err(words)?;
             let from = greeted(&socket, peer, token).map_err(words)?;
             Way::datagrams(leg, (socket, from), leg.back, clock)
         }
         CarrierName::Tcp => {
             // Of an earlier leg that nobody waits for any more.
             while joined.try_recv().is_ok() {}
-            talk.say(&Answer::Ready { token }).map_err(words)?;
+            talk.send(&Answer::Ready { token }).map_err(words)?;
             let (theirs, stream) =
                 joined.recv_timeout(PATIENCE).map_err(|_| "no connection came".to_owned())?;
             if theirs != token {

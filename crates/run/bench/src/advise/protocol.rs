@@ -119,7 +119,7 @@ pub(super) struct Report {
     /// When the first packet was made; of the end that speaks.
     pub(super) first_us: u64,
     /// Which packets were heard, and when; of the end that listens.
-    pub(super) heard: Vec<(u32, u64)>,
+    pub(super) deliveries: Vec<(u32, u64)>,
 }
 
 /// A connection on which lines go both ways.
@@ -136,7 +136,7 @@ impl Talk {
         Ok(Self { reader: BufReader::new(stream) })
     }
 
-    pub(super) fn say(&mut self, what: &impl Serialize) -> io::Result<()> {
+    pub(super) fn send(&mut self, what: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(what)?;
         line.push(b'\n');
         self.reader.get_mut().write_all(&line)

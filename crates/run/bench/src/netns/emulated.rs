@@ -10,7 +10,7 @@ use super::request::{Carrier, Request};
 use super::sockets::{self, TcpOptions};
 use crate::error::{BenchError, Doing};
 use crate::virtual_time::{instant, span};
-use crate::voice::{Ends, Heard, Span, Spoken, Voice};
+use crate::voice::{Delivery, Ends, Span, Spoken, Voice};
 use guestright_emulator::{Account, Emulator};
 use guestright_engine::{Instant as Moment, Nanos, Streams};
 use guestright_netns::World;
@@ -31,7 +31,7 @@ const NOTICE: Duration = Duration::from_millis(20);
 pub(super) struct Measured {
     pub(super) report: PathReport,
     pub(super) arrivals: Vec<Vec<Moment>>,
-    pub(super) heard: Vec<Heard>,
+    pub(super) deliveries: Vec<Delivery>,
     pub(super) crossings: Vec<Crossing>,
     /// Of each call: packets that waited to be sent at the end.
     pub(super) waiting: Vec<u64>,
@@ -161,17 +161,17 @@ fn measured(
     begin: Moment,
 ) -> Measured {
     let Carriage { routers, flows, crossings, strangers } = carriage;
-    let Spoken { heard, thrown, waiting, tcp, garbled, lateness, urgency, congestion } = spoken;
+    let Spoken { deliveries, thrown, waiting, tcp, garbled, lateness, urgency, congestion } = spoken;
     let mut calls = flows;
     let mut transfers = calls.split_off(request.setup.flows() as usize);
     for (flow, report) in calls.iter_mut().enumerate() {
         report.made = arrivals[flow].len() as u64;
         report.thrown = thrown[flow];
-        let heard = || heard.iter().filter(|heard| heard.flow as usize == flow);
-        report.heard = heard().count() as u64;
-        report.heard_bytes = report.heard * u64::from(request.packet_bytes);
-        report.first_heard = heard().next().map(|heard| heard.at);
-        report.last_heard = heard().next_back().map(|heard| heard.at);
+        let of_flow = || deliveries.iter().filter(|delivery| delivery.flow as usize == flow);
+        report.delivered = of_flow().count() as u64;
+        report.delivered_bytes = report.delivered * u64::from(request.packet_bytes);
+        report.first_delivered = of_flow().next().map(|delivery| delivery.at);
+        report.last_delivered = of_flow().next_back().map(|delivery| delivery.at);
         if let Some(info) = tcp[flow] {
             report.round_trip = Some(span(info.round_trip));
             report.timeout = Some(span(info.timeout));
@@ -180,7 +180,7 @@ fn measured(
         }
     }
     for (report, bytes) in transfers.iter_mut().zip(received) {
-        report.heard_bytes = bytes;
+        report.delivered_bytes = bytes;
     }
     let hops = routers.iter().map(|router| router.delivered).sum();
     let events = account.entered.iter().sum();
@@ -193,7 +193,7 @@ fn measured(
     Measured {
         report: PathReport { now, calls, transfers, routers, hops, events },
         arrivals,
-        heard,
+        deliveries,
         crossings,
         waiting,
         voice: VoiceNotes { lateness, urgency, garbled, congestion },

@@ -17,12 +17,12 @@ pub(super) fn outcome(request: &Request, measured: &Measured) -> Result<Outcome,
         at: crossing.at,
         fresh: crossing.fresh,
     });
-    let heard = measured.heard.iter().filter_map(|heard| {
-        let made = *measured.arrivals.get(heard.flow as usize)?.get(heard.number as usize)?;
-        Some(Watched::Heard { flow: heard.flow, number: heard.number, made, at: heard.at })
+    let deliveries = measured.deliveries.iter().filter_map(|delivery| {
+        let made = *measured.arrivals.get(delivery.flow as usize)?.get(delivery.number as usize)?;
+        Some(Watched::Delivered { flow: delivery.flow, number: delivery.number, made, at: delivery.at })
     });
     // Counts of the two do not depend on each other: each is in the order of time.
-    let mut outcome = request.setup.row(&measured.report, crossed.chain(heard))?;
+    let mut outcome = request.setup.row(&measured.report, crossed.chain(deliveries))?;
     let mut unknown = MODEL.to_vec();
     match request.carrier {
         Carrier::Udp => {}

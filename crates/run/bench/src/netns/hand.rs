@@ -128,11 +128,11 @@ impl Sockets {
     #[must_use]
     pub fn accuracy(&self) -> String {
         let led = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-        said(&led.made)
+        describe(&led.made)
     }
 }
 
-fn said(notes: &[Note]) -> String {
+fn describe(notes: &[Note]) -> String {
     let over = |of: fn(&Note) -> Late| {
         let all = || notes.iter().map(of);
         let mut halves: Vec<u64> = all().map(|late| late.p50_us).collect();
@@ -199,13 +199,13 @@ mod tests {
         let good =
             Note { emulator: late(10, 50, 90), voice: late(20, 40, 60), urgent: true, ..Note::default() };
         let bad = Note { emulator: late(30, 3_000, 9_000), urgent: false, ..good.clone() };
-        let text = said(std::slice::from_ref(&good));
+        let text = describe(std::slice::from_ref(&good));
         assert!(
             text.contains("10 µs late (half of them), 50 µs") && text.contains("20, 40, 60 µs"),
             "{text}"
         );
         assert!(!text.contains("priority") && !text.contains("again"), "{text}");
-        let text = said(&[good, bad]);
+        let text = describe(&[good, bad]);
         assert!(text.contains("3000 µs (99 of 100") && text.contains("9000 µs (at most)"), "{text}");
         assert!(text.contains("no fixed priority") && text.contains("run it again"), "{text}");
     }

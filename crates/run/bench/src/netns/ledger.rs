@@ -191,13 +191,13 @@ impl Account {
         }
         let mut fresh = false;
         for number in from..until {
-            let Some(place) = usize::try_from(number).ok().filter(|place| *place < NUMBERS_MAX) else {
+            let Some(index) = usize::try_from(number).ok().filter(|index| *index < NUMBERS_MAX) else {
                 return true;
             };
-            if self.arrived.len() <= place {
-                self.arrived.resize(place + 1, false);
+            if self.arrived.len() <= index {
+                self.arrived.resize(index + 1, false);
             }
-            fresh |= !std::mem::replace(&mut self.arrived[place], true);
+            fresh |= !std::mem::replace(&mut self.arrived[index], true);
         }
         fresh
     }

@@ -188,7 +188,7 @@ impl Path {
             match event {
                 Event::Enter(key) => self.go_on(key),
                 Event::Link(event) => {
-                    let link = place(event.link);
+                    let link = link_index(event.link);
                     self.links[link].handle(event, &mut Part::new(&mut self.queue, Event::Link));
                     self.drain(link);
                 }
@@ -279,8 +279,8 @@ impl Way {
             Kind::Call => &[access, FIRST, SECOND, sink],
             Kind::Bulk => &[access, SECOND, sink],
         };
-        let place = if self.is_back { there.len().checked_sub(hop + 1)? } else { hop };
-        there.get(place).map(|link| link + usize::from(self.is_back))
+        let index = if self.is_back { there.len().checked_sub(hop + 1)? } else { hop };
+        there.get(index).map(|link| link + usize::from(self.is_back))
     }
 
     /// Calls first, file transfers behind them.
@@ -334,12 +334,12 @@ const fn loss_of(link: usize) -> Loss {
 }
 
 /// The number of the link at a place, and back.
-fn number(place: usize) -> LinkNumber {
-    let number = u32::try_from(place).unwrap_or(u32::MAX);
-    LinkNumber(if place < SINKS { number } else { number + SINKS_NUMBER - 4 })
+fn number(index: usize) -> LinkNumber {
+    let number = u32::try_from(index).unwrap_or(u32::MAX);
+    LinkNumber(if index < SINKS { number } else { number + SINKS_NUMBER - 4 })
 }
 
-const fn place(number: LinkNumber) -> usize {
+const fn link_index(number: LinkNumber) -> usize {
     let number = number.0 as usize;
     if number < SINKS { number } else { number + SINKS - SINKS_NUMBER as usize }
 }
@@ -459,13 +459,14 @@ mod tests {
     #[test]
     fn errors_are_those_of_the_simulator() {
         use guestright_congestion::Reno;
-        use guestright_transport::path::{Call, Carrier, HeardPackets, Path as Simulated};
+        use guestright_transport::path::{Call, Carrier, DeliveredPackets, Path as Simulated};
         let settings = settings().with("errors.model", "bernoulli").with("errors.per", 0.1);
         let completed = settings.complete(Transports.settings()).unwrap();
         let request = Request::read(&completed, &["reno".to_owned()]).unwrap();
         let streams = Streams::new(Seed::from_number(1));
         let config = request.setup.path().clone();
-        let mut simulated = Simulated::<Reno, _>::watched(config, &streams, HeardPackets::default()).unwrap();
+        let mut simulated =
+            Simulated::<Reno, _>::watched(config, &streams, DeliveredPackets::default()).unwrap();
         let every = 20_000_000;
         for flow in 0..2 {
             let arrivals =
@@ -474,7 +475,7 @@ mod tests {
             simulated.add_call(Call { arrivals, packet_bytes: 160, carrier, errors: None }).unwrap();
         }
         simulated.run(Instant(20_000_000_000));
-        let want: Vec<u32> = simulated.into_watch().0.iter().map(|heard| heard.number).collect();
+        let want: Vec<u32> = simulated.into_watch().0.iter().map(|delivery| delivery.number).collect();
         let mut path = Path::new(&request, Seed::from_number(1)).unwrap();
         path.begin(Duration::ZERO, Duration::from_secs(60)).unwrap();
         let mut got = Vec::new();
@@ -515,11 +516,11 @@ mod tests {
         let first = SEQUENCE.wrapping_add(1);
         // Packets 0, 1, 2, then 1 again, 3, and 0 and 1 together once more.
         let sent = [(0, 160), (160, 160), (320, 160), (160, 160), (480, 160), (0, 320)];
-        for (place, (offset, length)) in (1_u64..).zip(sent) {
+        for (seconds, (offset, length)) in (1_u64..).zip(sent) {
             path.enter(
                 Side::Near,
                 &segment(first.wrapping_add(offset), false, length),
-                Duration::from_secs(place),
+                Duration::from_secs(seconds),
             );
             drain(&mut path);
         }

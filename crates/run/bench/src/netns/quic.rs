@@ -7,7 +7,7 @@ use super::addresses::addresses;
 use super::request::Quic;
 use crate::error::BenchError;
 use crate::virtual_time::instant;
-use crate::voice::{Heard, LABEL_BYTES, Pair, Span, Spoken};
+use crate::voice::{Delivery, LABEL_BYTES, Pair, Span, Spoken};
 use guestright_emulator::{Lateness, make_urgent};
 use guestright_engine::Instant as Moment;
 use guestright_quic_io::{Carriage, Clock, SentReport, VoiceReceiver, VoiceSender, VoiceSettings};
@@ -133,21 +133,21 @@ async fn speak(
         note(&report, &spoken, &mut lateness);
     }
     drop(ends);
-    let mut heard = Vec::new();
+    let mut packets = Vec::new();
     for receiver in receivers {
-        heard.extend(
+        packets.extend(
             receiver.await.map_err(|_| BenchError::Panicked { what: "a listener ended in a panic" })?,
         );
     }
-    heard.sort_unstable_by_key(|heard| (heard.at, heard.call, heard.number));
+    packets.sort_unstable_by_key(|packet| (packet.at, packet.call, packet.number));
     let until = span.end.saturating_duration_since(started);
-    let heard = heard.into_iter().filter(|heard| heard.at <= time(until)).map(|heard| Heard {
-        flow: heard.call,
-        number: heard.number,
-        at: instant(Duration::from_micros(heard.at.0).saturating_sub(begin)),
+    let deliveries = packets.into_iter().filter(|packet| packet.at <= time(until)).map(|packet| Delivery {
+        flow: packet.call,
+        number: packet.number,
+        at: instant(Duration::from_micros(packet.at.0).saturating_sub(begin)),
     });
     Ok(Spoken {
-        heard: heard.collect(),
+        deliveries: deliveries.collect(),
         // What waits at the end is still sent, and then it is over.
         waiting: vec![0; thrown.len()],
         tcp: vec![None; thrown.len()],

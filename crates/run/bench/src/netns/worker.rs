@@ -82,7 +82,7 @@ pub(super) struct Totals {
     /// Lost by errors of the sinks' links.
     pub(super) errors: u64,
     pub(super) on_the_way: u64,
-    pub(super) heard: u64,
+    pub(super) delivered: u64,
 }
 
 /// The worker: makes the runs that are ordered, line by line, until no more orders come. Only in a sandbox.
@@ -138,7 +138,7 @@ fn note(measured: &Measured) -> Note {
             dropped: sum(|call| call.dropped_access + call.dropped_first + call.dropped_second),
             errors: sum(|call| call.errors),
             on_the_way: sum(FlowReport::on_the_way),
-            heard: sum(|call| call.heard),
+            delivered: sum(|call| call.delivered),
         },
     }
 }

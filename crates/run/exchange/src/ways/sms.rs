@@ -5,7 +5,7 @@ use crate::{SmsLine, SmsSettings};
 use guestright_directory::sms::{Config, Courier};
 use guestright_directory::{Contact, Finding, Record, Source};
 use guestright_error::{OrFail as _, RunError};
-use guestright_sms::{Heard, Modem, ModemSettings, Smpp, SmppSettings, Sms, SmsFinder};
+use guestright_sms::{FinderEvent, Modem, ModemSettings, Smpp, SmppSettings, Sms, SmsFinder};
 use guestright_units::Micros;
 use rand::Rng;
 use std::path::Path;
@@ -41,12 +41,12 @@ impl ShortMessages {
         tokio::spawn(async move {
             while let Some(event) = received.recv().await {
                 match event {
-                    Heard::Answered => tracing::info!("a question by short message was answered"),
-                    Heard::Learned(record) => {
+                    FinderEvent::Answered => tracing::info!("a question by short message was answered"),
+                    FinderEvent::Learned(record) => {
                         // The loop may have ended.
                         let _ = events.send(WayEvent::Learned(record, Source::ShortMessage)).await;
                     }
-                    Heard::Refused(kind, _) => tracing::info!(kind, "a short message was refused"),
+                    FinderEvent::Refused(kind, _) => tracing::info!(kind, "a short message was refused"),
                 }
             }
         });

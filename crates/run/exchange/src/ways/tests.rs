@@ -57,7 +57,7 @@ async fn a_way_that_is_silent_is_given_up_and_asked_once_for_all_calls() {
 #[tokio::test]
 async fn no_more_than_so_many_are_looked_for_at_a_time() {
     let silent = Arc::new(Silent::default());
-    let (mut ways, _told) = ways(&silent);
+    let (mut ways, _events) = ways(&silent);
     let searches =
         (0..40).filter(|number| ways.search((CallId(u64::from(*number)), false), &contact(*number), None));
     assert_eq!(searches.count(), SEARCHES_MAX);

@@ -104,18 +104,18 @@ pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
     let left = Arc::clone(&waiting);
     let thread = std::thread::Builder::new().name("firewall".to_owned()).spawn(move || {
         let mut guard = Guard { firewall, looked_up: None, blind: false };
-        let tell = |answer| drop(done.blocking_send(answer));
+        let reply = |answer| drop(done.blocking_send(answer));
         while let Ok(order) = orders.recv() {
             if matches!(order, Order::Stop) {
                 break;
             }
             match guard.carry_out(&order) {
-                Ok(Some(answer)) => tell(answer),
+                Ok(Some(answer)) => reply(answer),
                 Ok(None) => {}
                 Err(error) => {
-                    tell(Done::Failed(error.to_string()));
+                    reply(Done::Failed(error.to_string()));
                     if let Order::Close(address) = order {
-                        tell(Done::Closed(address, Bytes(0)));
+                        reply(Done::Closed(address, Bytes(0)));
                     }
                 }
             }

@@ -229,8 +229,8 @@ impl Way {
             Socket::open(&SocketSettings { bind, mark: Some(self.plan.mark), ..SocketSettings::default() })?;
         let lost = self.lost.0.clone();
         // One that finds no room says the same as those that wait.
-        let tell = move |error: guestright_tun::TunError| drop(lost.try_send(error.to_string()));
-        let pump = Pump::start(Device::open(&device)?, socket, end.clone(), tell)?;
+        let on_error = move |error: guestright_tun::TunError| drop(lost.try_send(error.to_string()));
+        let pump = Pump::start(Device::open(&device)?, socket, end.clone(), on_error)?;
         Ok(Carrier { tunnel: Tunnel::Userspace(end), pump: Some(pump) })
     }
 

@@ -5,7 +5,7 @@ use guestright_codec::Kind;
 use guestright_quality::Codec as Rated;
 use guestright_telephone::SoundSettings;
 use guestright_voice::playout::{Config, Counts, Fixed, Incoming, Output, Playout};
-use guestright_voice::session::{Frame, Heard};
+use guestright_voice::session::{Frame, ReceivedPacket};
 use guestright_voice::tool::{Side, Transmit};
 
 /// `0 | number | payload`, in clear; a caller says hello, which is a packet without payload.
@@ -16,7 +16,7 @@ struct Plain {
     playout: Playout,
     transmits: Vec<Transmit>,
     events: Vec<Event>,
-    heard: Vec<Heard>,
+    received: Vec<ReceivedPacket>,
     summary: Summary,
 }
 
@@ -29,7 +29,7 @@ impl Plain {
             playout,
             transmits: Vec::new(),
             events: Vec::new(),
-            heard: Vec::new(),
+            received: Vec::new(),
             summary: Summary::default(),
         };
         if let Side::Caller { to } = side {
@@ -88,7 +88,7 @@ impl Tool for Plain {
                 arrived: now,
             };
             let fate = self.playout.insert(&packet);
-            self.heard.push(Heard::new(&packet, u16::try_from(number).unwrap(), timestamp, fate));
+            self.received.push(ReceivedPacket::new(&packet, u16::try_from(number).unwrap(), timestamp, fate));
         }
         Ok(())
     }
@@ -111,8 +111,8 @@ impl Tool for Plain {
         self.events.pop()
     }
 
-    fn poll_heard(&mut self) -> Option<Heard> {
-        self.heard.pop()
+    fn poll_received(&mut self) -> Option<ReceivedPacket> {
+        self.received.pop()
     }
 
     fn is_ready(&self) -> bool {
@@ -163,7 +163,7 @@ fn begin(side: Side, socket: UdpSocket, mut line: LineSettings) -> Call {
 }
 
 /// News until one is as wanted.
-async fn until(call: &mut Call, wanted: impl Fn(&News<Said>) -> bool) {
+async fn until(call: &mut Call, wanted: impl Fn(&News<EngineEvent>) -> bool) {
     while let Some(news) = call.news().await {
         if wanted(&news) {
             return;
@@ -175,16 +175,16 @@ async fn until(call: &mut Call, wanted: impl Fn(&News<Said>) -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_says_the_other_hears_and_the_figures_agree() {
     let folder = tempfile::tempdir().unwrap();
-    let [said, heard, packets] =
-        ["said.wav", "heard.wav", "call.pcapng"].map(|name| folder.path().join(name));
-    std::fs::write(&said, guestright_audio::SPEECH).unwrap();
+    let [original, recorded, packets] =
+        ["said.wav", "received.wav", "call.pcapng"].map(|name| folder.path().join(name));
+    std::fs::write(&original, guestright_audio::SPEECH).unwrap();
     let (here, there) = (socket(), socket());
     let to = there.local_addr().unwrap();
     let mut callee = begin(
         Side::Callee,
         there,
         LineSettings {
-            sound: SoundSettings { record: Some(heard.clone()), ..SoundSettings::default() },
+            sound: SoundSettings { record: Some(recorded.clone()), ..SoundSettings::default() },
             recording: Some(packets.clone()),
             ..LineSettings::default()
         },
@@ -192,20 +192,20 @@ async fn what_one_says_the_other_hears_and_the_figures_agree() {
     // Somebody else speaks another language.
     socket().send_to(b"GET / HTTP/1.0", to).unwrap();
     until(&mut callee, |news| {
-        matches!(news, News::Event(Said::Refused { why: ToolError::Malformed(_), count: 1, .. }))
+        matches!(news, News::Event(EngineEvent::Refused { why: ToolError::Malformed(_), count: 1, .. }))
     })
     .await;
-    assert!(!heard.exists() && !packets.exists(), "nobody has called yet, and an older recording is kept");
+    assert!(!recorded.exists() && !packets.exists(), "nobody has called yet, and an older recording is kept");
     let mut caller = begin(
         Side::Caller { to },
         here,
         LineSettings {
-            sound: SoundSettings { play: Some(said), ..SoundSettings::default() },
+            sound: SoundSettings { play: Some(original), ..SoundSettings::default() },
             ..LineSettings::default()
         },
     );
     for call in [&mut caller, &mut callee] {
-        until(call, |news| matches!(news, News::Event(Said::Connected(_)))).await;
+        until(call, |news| matches!(news, News::Event(EngineEvent::Connected(_)))).await;
     }
     for _ in 0..2 {
         until(&mut callee, |news| matches!(news, News::Second(second) if second.row.received > 0)).await;
@@ -224,5 +224,5 @@ async fn what_one_says_the_other_hears_and_the_figures_agree() {
     assert_eq!((&rating["round_trip_mean_ms"], &rating["packet_ms"]), (&json!(30.0), &json!(20.0)));
     assert!(number(rating, "buffered_ms") >= 30.0, "it holds for 40 ms: {rating}");
     assert!((1.0..4.5).contains(&number(rating, "mos")), "{rating}");
-    assert!(heard.metadata().unwrap().len() > 16_000 && packets.metadata().unwrap().len() > 8_000);
+    assert!(recorded.metadata().unwrap().len() > 16_000 && packets.metadata().unwrap().len() > 8_000);
 }

@@ -56,7 +56,7 @@ impl<E> Calendar<E> {
         for _ in 0..self.days.len() {
             let day = &mut self.days[index(self.today) & mask];
             if day.last().is_some_and(|entry| entry.at >> self.width == self.today) {
-                return self.take(index(self.today) & mask);
+                return self.pop_day(index(self.today) & mask);
             }
             self.today += 1;
         }
@@ -66,10 +66,10 @@ impl<E> Calendar<E> {
             firsts.filter_map(|(day, events)| events.last().map(|entry| (entry.at, entry.order, day)));
         let (at, _, day) = firsts.min()?;
         self.today = at >> self.width;
-        self.take(day)
+        self.pop_day(day)
     }
 
-    fn take(&mut self, day: usize) -> Option<(u64, E)> {
+    fn pop_day(&mut self, day: usize) -> Option<(u64, E)> {
         let entry = self.days[day].pop()?;
         self.now = entry.at;
         self.length -= 1;
@@ -83,8 +83,8 @@ impl<E> Calendar<E> {
         let mask = self.days.len() - 1;
         let day = &mut self.days[index(entry.at >> self.width) & mask];
         let key = (entry.at, entry.order);
-        let place = day.partition_point(|other| (other.at, other.order) > key);
-        day.insert(place, entry);
+        let position = day.partition_point(|other| (other.at, other.order) > key);
+        day.insert(position, entry);
     }
 
     fn resize(&mut self, days: usize) {

@@ -76,7 +76,7 @@ pub(crate) struct Call {
     queue: Queue<Happening>,
     armed: [Option<Instant>; 2],
     /// What was heard, and when.
-    pub(crate) heard: Vec<(Instant, u32)>,
+    pub(crate) received: Vec<(Instant, u32)>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) events: u64,
 }
@@ -89,7 +89,7 @@ impl Call {
             back,
             queue: Queue::new(),
             armed: [None; 2],
-            heard: Vec::new(),
+            received: Vec::new(),
             sent: Vec::new(),
             events: 0,
         }
@@ -108,7 +108,7 @@ impl Call {
                 Happening::Speak(number, bytes) => self.ends.write(now, number, bytes),
                 Happening::Arrive(side, id) => self.ends.arrive(now, side, id, false),
                 Happening::TimeOut(side) => {
-                    self.armed[place(side)] = None;
+                    self.armed[index(side)] = None;
                     self.ends.time_out(now, side);
                 }
             }
@@ -130,23 +130,23 @@ impl Call {
                 }
             }
             if let Some(at) = self.ends.timeout(side).map(|at| at.max(now))
-                && self.armed[place(side)].is_none_or(|armed| at < armed)
+                && self.armed[index(side)].is_none_or(|armed| at < armed)
             {
-                self.armed[place(side)] = Some(at);
+                self.armed[index(side)] = Some(at);
                 self.queue.push(at, Happening::TimeOut(side));
             }
         }
         while let Some(number) = self.ends.poll_delivered() {
-            self.heard.push((now, number));
+            self.received.push((now, number));
         }
     }
 
     pub(crate) fn numbers(&self) -> Vec<u32> {
-        self.heard.iter().map(|(_, number)| *number).collect()
+        self.received.iter().map(|(_, number)| *number).collect()
     }
 }
 
-const fn place(side: Side) -> usize {
+const fn index(side: Side) -> usize {
     match side {
         Side::Source => 0,
         Side::Sink => 1,

@@ -20,7 +20,7 @@ pub(super) struct Segments {
 enum Airborne {
     Data { seq: u64, sent: Instant, stamp: u32, wave: Option<NonZeroU32>, len: u16, flags: Bits },
     Ack { ack: u64, window: u32, stamp: u32, echo: u32, flags: Bits },
-    Whole { place: u32, sent: Instant },
+    Whole { index: u32, sent: Instant },
 }
 
 /// Flags in one byte.
@@ -65,16 +65,16 @@ impl Segments {
         } else if small && (seq, len) == (0, 0) && wave.is_none() {
             Airborne::Ack { ack, window, stamp, echo, flags: bits }
         } else {
-            Airborne::Whole { place: self.whole.insert(*segment), sent }
+            Airborne::Whole { index: self.whole.insert(*segment), sent }
         };
         self.airborne.insert(airborne)
     }
 
     /// A segment of `flow` arrives, or is lost; when it was sent, if it has payload.
     #[inline]
-    pub(super) fn remove(&mut self, place: u32, flow: u32) -> (Segment, Instant) {
+    pub(super) fn remove(&mut self, key: u32, flow: u32) -> (Segment, Instant) {
         let flow = Flow(flow);
-        match self.airborne.remove(place) {
+        match self.airborne.remove(key) {
             Airborne::Data { seq, sent, stamp, wave, len, flags } => {
                 let flags = flags.flags();
                 (Segment { seq, flow, stamp, len, flags, wave, ..Segment::default() }, sent)
@@ -83,7 +83,7 @@ impl Segments {
                 let flags = flags.flags();
                 (Segment { ack, flow, window, stamp, echo, flags, ..Segment::default() }, Instant::START)
             }
-            Airborne::Whole { place, sent } => (self.whole.remove(place), sent),
+            Airborne::Whole { index, sent } => (self.whole.remove(index), sent),
         }
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn segment() -> impl Strategy<Value = Segment> {
-        let places = (seldom(any::<u64>()), seldom(0..u64::MAX / 2), seldom(any::<u32>()), any::<u32>());
+        let numbers = (seldom(any::<u64>()), seldom(0..u64::MAX / 2), seldom(any::<u32>()), any::<u32>());
         let others = (
             seldom(any::<u32>()),
             seldom(any::<u16>()),
@@ -111,7 +111,7 @@ mod tests {
             seldom(any::<bool>()),
             seldom(any::<bool>()),
         );
-        (places, others, any::<u8>()).prop_map(|((seq, ack, window, stamp), others, bits)| {
+        (numbers, others, any::<u8>()).prop_map(|((seq, ack, window, stamp), others, bits)| {
             let (echo, len, wave, reports, islands) = others;
             let report =
                 WaveReport { bytes: 5, interval: guestright_units::Micros(7), ..WaveReport::default() };
@@ -135,10 +135,10 @@ mod tests {
         fn what_arrives_is_what_was_sent(sent in proptest::collection::vec(segment(), 1..20)) {
             let mut segments = Segments::new();
             for round in 0..3 {
-                let places: Vec<u32> =
+                let keys: Vec<u32> =
                     (round..).zip(&sent).map(|(at, segment)| segments.insert(segment, Instant(at))).collect();
-                for ((at, place), segment) in (round..).zip(places).zip(&sent) {
-                    let (got, sent_at) = segments.remove(place, 3);
+                for ((at, key), segment) in (round..).zip(keys).zip(&sent) {
+                    let (got, sent_at) = segments.remove(key, 3);
                     prop_assert_eq!(&got, segment);
                     prop_assert!(got.len == 0 || sent_at == Instant(at));
                 }

@@ -12,15 +12,15 @@ use guestright_engine::Instant;
 impl<C: Controller, W: Watch> Path<C, W> {
     /// The application speaks its next packet.
     pub(super) fn speak(&mut self, flow: u32) {
-        let place = flow as usize;
-        let speech = &mut self.calls[place];
+        let index = flow as usize;
+        let speech = &mut self.calls[index];
         let number = speech.spoken;
         speech.advance();
         if let Some(next) = speech.next() {
             self.net.wheel.push(next, Parcel::event(Step::Speak, flow));
         }
         let bytes = speech.packet_bytes;
-        match &mut self.ends[place] {
+        match &mut self.ends[index] {
             End::Udp => {
                 let parcel = Parcel {
                     flow,
@@ -36,7 +36,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
                 let tcp = &mut self.tcps[*tcp as usize];
                 match tcp.slots.speak(number) {
                     Written::Longer => tcp.sender.write(bytes.into()),
-                    Written::Replaced => self.net.counts[place].thrown += 1,
+                    Written::Replaced => self.net.counts[index].thrown += 1,
                 }
             }
             End::Foreign(foreign) => foreign.ends.write(self.net.wheel.now(), number, bytes),
@@ -88,15 +88,15 @@ impl<C: Controller, W: Watch> Path<C, W> {
 
     /// A packet has arrived at the sink.
     pub(super) fn reach_sink(&mut self, parcel: Parcel) {
-        let (flow, place, now) = (parcel.flow, parcel.flow as usize, self.net.wheel.now());
-        let tally = &mut self.net.tallies[place];
+        let (flow, index, now) = (parcel.flow, parcel.flow as usize, self.net.wheel.now());
+        let tally = &mut self.net.tallies[index];
         tally.arrived += u64::from(parcel.is_full());
-        match &mut self.ends[place] {
+        match &mut self.ends[index] {
             End::Udp => {
-                let made = self.calls[place].arrivals[parcel.key as usize];
+                let made = self.calls[index].arrivals[parcel.key as usize];
                 tally.hear(now);
                 self.watch.crossed(flow, made, now, true);
-                self.watch.heard(flow, parcel.key, made, now);
+                self.watch.delivered(flow, parcel.key, made, now);
             }
             End::Tcp(tcp) => {
                 let tcp = &mut self.tcps[*tcp as usize];
@@ -104,7 +104,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
                 segment.flags.marked |= parcel.has(Marks::MARKED);
                 let before = tcp.receiver.stats().duplicates;
                 tcp.receiver.handle_segment(&segment, &mut TcpAgenda { wheel: &mut self.net.wheel });
-                if let Some(speech) = self.calls.get(place) {
+                if let Some(speech) = self.calls.get(index) {
                     if parcel.is_full() {
                         let fresh = tcp.receiver.stats().duplicates == before;
                         self.watch.crossed(flow, sent, now, fresh);
@@ -113,7 +113,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
                         // ns-2's Vegas sends packets before they are made, and one or two that never are.
                         let Some(made) = speech.arrivals.get(number as usize) else { continue };
                         tally.hear(now);
-                        self.watch.heard(flow, number, *made, now);
+                        self.watch.delivered(flow, number, *made, now);
                     }
                 }
                 self.net.acknowledge(flow, tcp);
@@ -131,9 +131,9 @@ impl<C: Controller, W: Watch> Path<C, W> {
 
     /// A packet of the sink has arrived at the source.
     pub(super) fn reach_source(&mut self, parcel: Parcel) {
-        let (flow, place) = (parcel.flow, parcel.flow as usize);
-        self.net.tallies[place].back_arrived += 1;
-        match &mut self.ends[place] {
+        let (flow, index) = (parcel.flow, parcel.flow as usize);
+        self.net.tallies[index].back_arrived += 1;
+        match &mut self.ends[index] {
             End::Udp => {}
             End::Tcp(tcp) => {
                 let tcp = &mut self.tcps[*tcp as usize];
@@ -165,7 +165,7 @@ impl<C: Controller, W: Watch> Path<C, W> {
                 while let Some(number) = self.net.exchange(flow, foreign, speech.packet_bytes) {
                     let Some(made) = speech.arrivals.get(number as usize) else { continue };
                     self.net.tallies[flow as usize].hear(now);
-                    self.watch.heard(flow, number, *made, now);
+                    self.watch.delivered(flow, number, *made, now);
                 }
             }
         }
@@ -235,11 +235,11 @@ impl Net {
                 }
             }
         }
-        let heard = foreign.ends.poll_delivered();
-        if heard.is_none() {
+        let delivered = foreign.ends.poll_delivered();
+        if delivered.is_none() {
             self.set_timers(flow, foreign);
         }
-        heard
+        delivered
     }
 
     fn set_timers(&mut self, flow: u32, foreign: &mut ForeignEnd) {

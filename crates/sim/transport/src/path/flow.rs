@@ -38,7 +38,7 @@ pub(super) struct ForeignEnd {
 pub(super) struct Slots {
     packet_bytes: u64,
     /// Places that the application at the sink has got.
-    heard: u64,
+    delivered: u64,
     /// Places that were sent at least once.
     sent: u64,
     /// Places that were written.
@@ -69,7 +69,7 @@ impl Slots {
             let room = max as usize + (window / packet_bytes.max(1)) as usize + 2;
             Box::new(Limited { waiting_max: max.into(), numbers: VecDeque::with_capacity(room) })
         });
-        Self { packet_bytes: packet_bytes.into(), heard: 0, sent: 0, written: 0, limited }
+        Self { packet_bytes: packet_bytes.into(), delivered: 0, sent: 0, written: 0, limited }
     }
 
     /// The application speaks packet `number`.
@@ -77,7 +77,7 @@ impl Slots {
         if let Some(limited) = &mut self.limited {
             limited.numbers.push_back(number);
             if self.written - self.sent >= limited.waiting_max {
-                let oldest = usize::try_from(self.sent - self.heard).expect("a window is small");
+                let oldest = usize::try_from(self.sent - self.delivered).expect("a window is small");
                 limited.numbers.remove(oldest);
                 return Written::Replaced;
             }
@@ -95,14 +95,14 @@ impl Slots {
 
     /// The next packet that the application at the sink gets, when the stream has arrived up to `end`.
     pub(super) fn hear(&mut self, end: u64) -> Option<u32> {
-        if (self.heard + 1) * self.packet_bytes > end {
+        if (self.delivered + 1) * self.packet_bytes > end {
             return None;
         }
         let number = match &mut self.limited {
-            None => u32::try_from(self.heard).ok(),
+            None => u32::try_from(self.delivered).ok(),
             Some(limited) => limited.numbers.pop_front(),
         };
-        self.heard += 1;
+        self.delivered += 1;
         number
     }
 }
@@ -147,17 +147,17 @@ mod tests {
         assert_eq!(slots.speak(3), Written::Replaced); // 1 goes; 2 and 3 wait.
         slots.sent(200); // Number 2.
         assert_eq!(slots.speak(4), Written::Longer);
-        let heard: Vec<u32> = std::iter::from_fn(|| slots.hear(299)).collect();
-        assert_eq!(heard, [0, 2]);
-        let heard: Vec<u32> = std::iter::from_fn(|| slots.hear(400)).collect();
-        assert_eq!((heard, slots.written), (vec![3, 4], 4));
+        let delivered: Vec<u32> = std::iter::from_fn(|| slots.hear(299)).collect();
+        assert_eq!(delivered, [0, 2]);
+        let delivered: Vec<u32> = std::iter::from_fn(|| slots.hear(400)).collect();
+        assert_eq!((delivered, slots.written), (vec![3, 4], 4));
     }
 
     #[test]
     fn without_a_limit_a_place_is_a_number() {
         let mut slots = Slots::new(100, None, 1_000);
         assert!((0..50).all(|number| slots.speak(number) == Written::Longer));
-        let heard: Vec<u32> = std::iter::from_fn(|| slots.hear(5_000)).collect();
-        assert_eq!(heard, Vec::from_iter(0..50));
+        let delivered: Vec<u32> = std::iter::from_fn(|| slots.hear(5_000)).collect();
+        assert_eq!(delivered, Vec::from_iter(0..50));
     }
 }

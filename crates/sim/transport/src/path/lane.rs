@@ -129,9 +129,9 @@ impl Lanes {
     /// A packet comes at `now`.
     #[inline]
     pub(super) fn enqueue(&mut self, flow: u32, way: Way, now: Instant, bytes: u16) -> Passage {
-        let place = way as usize;
+        let index = way as usize;
         if let Some((max, queues)) = &mut self.queues {
-            let queue = &mut queues[flow as usize * 4 + place];
+            let queue = &mut queues[flow as usize * 4 + index];
             while queue.front().is_some_and(|leaves| *leaves <= now.0) {
                 queue.pop_front();
             }
@@ -140,10 +140,10 @@ impl Lanes {
             }
         }
         let lane = &mut self.lanes[flow as usize];
-        let leaves = lane.free_at[place].max(now.0) + self.clock.of(u32::from(bytes));
-        lane.free_at[place] = leaves;
+        let leaves = lane.free_at[index].max(now.0) + self.clock.of(u32::from(bytes));
+        lane.free_at[index] = leaves;
         if let Some((_, queues)) = &mut self.queues {
-            queues[flow as usize * 4 + place].push_back(leaves);
+            queues[flow as usize * 4 + index].push_back(leaves);
         }
         match way {
             Way::Out | Way::Home => {}

@@ -118,7 +118,7 @@ impl Plain {
     pub(super) fn enqueue(&mut self, now: Instant, bytes: u16) -> Option<Instant> {
         while self.queued > 0 && self.leaves[self.first] <= now.0 {
             self.queued -= 1;
-            self.first = self.place(1);
+            self.first = self.index_after(1);
         }
         if self.queued == self.leaves.len() {
             self.stats.dropped += 1;
@@ -126,7 +126,7 @@ impl Plain {
         }
         let duration = self.clock.of(u32::from(bytes));
         self.free_at = self.free_at.max(now.0) + duration;
-        let last = self.place(self.queued);
+        let last = self.index_after(self.queued);
         self.leaves[last] = self.free_at;
         self.queued += 1;
         self.stats.taken += 1;
@@ -143,9 +143,9 @@ impl Plain {
         self.stats.delivered_bytes += u64::from(bytes);
     }
 
-    const fn place(&self, after: usize) -> usize {
-        let place = self.first + after;
-        if place < self.leaves.len() { place } else { place - self.leaves.len() }
+    const fn index_after(&self, after: usize) -> usize {
+        let index = self.first + after;
+        if index < self.leaves.len() { index } else { index - self.leaves.len() }
     }
 }
 

@@ -28,9 +28,9 @@ pub struct FlowReport {
     /// Packets of speech that the application threw away before they were sent.
     pub thrown: u64,
     /// Packets that the application has got.
-    pub heard: u64,
+    pub delivered: u64,
     /// Bytes that the application has got, in order and each once.
-    pub heard_bytes: u64,
+    pub delivered_bytes: u64,
     /// Packets with payload that were put on the wire.
     pub sent: u64,
     /// Of these, those with bytes that were sent before.
@@ -54,9 +54,9 @@ pub struct FlowReport {
     /// Of these, those that were dropped or lost.
     pub back_lost: u64,
     /// When the first packet was heard.
-    pub first_heard: Option<Instant>,
+    pub first_delivered: Option<Instant>,
     /// When the last packet was heard.
-    pub last_heard: Option<Instant>,
+    pub last_delivered: Option<Instant>,
     /// What its sender has done, if it is a TCP.
     pub sender: Option<SenderStats>,
     /// What its receiver has done, if it is a TCP.
@@ -89,10 +89,10 @@ pub(super) struct Tally {
     pub(super) arrived: u64,
     pub(super) back_sent: u64,
     pub(super) back_arrived: u64,
-    heard: u64,
+    delivered: u64,
     /// Means something once a packet was heard.
-    first_heard: Instant,
-    last_heard: Instant,
+    first_delivered: Instant,
+    last_delivered: Instant,
 }
 
 impl Tally {
@@ -101,28 +101,28 @@ impl Tally {
         arrived: 0,
         back_sent: 0,
         back_arrived: 0,
-        heard: 0,
-        first_heard: Instant::NEVER,
-        last_heard: Instant::NEVER,
+        delivered: 0,
+        first_delivered: Instant::NEVER,
+        last_delivered: Instant::NEVER,
     };
 
     /// The application gets a packet.
     #[inline]
     pub(super) fn hear(&mut self, now: Instant) {
-        if self.heard == 0 {
-            self.first_heard = now;
+        if self.delivered == 0 {
+            self.first_delivered = now;
         }
-        self.heard += 1;
-        self.last_heard = now;
+        self.delivered += 1;
+        self.last_delivered = now;
     }
 
-    pub(super) fn tell(&self, report: &mut FlowReport) {
+    pub(super) fn fill(&self, report: &mut FlowReport) {
         report.sent = self.sent;
         report.arrived = self.arrived;
         report.back_sent = self.back_sent;
         report.back_arrived = self.back_arrived;
-        report.heard = self.heard;
-        report.first_heard = (self.heard > 0).then_some(self.first_heard);
-        report.last_heard = (self.heard > 0).then_some(self.last_heard);
+        report.delivered = self.delivered;
+        report.first_delivered = (self.delivered > 0).then_some(self.first_delivered);
+        report.last_delivered = (self.delivered > 0).then_some(self.last_delivered);
     }
 }

@@ -15,18 +15,18 @@ impl<T: Copy> Slab<T> {
 
     #[inline]
     pub(super) fn insert(&mut self, item: T) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.items[place as usize] = item;
-            return place;
+        if let Some(index) = self.free.pop() {
+            self.items[index as usize] = item;
+            return index;
         }
-        let place = u32::try_from(self.items.len()).expect("fewer than 2^32 packets are on their way");
+        let index = u32::try_from(self.items.len()).expect("fewer than 2^32 packets are on their way");
         self.items.push(item);
-        place
+        index
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, place: u32) -> T {
-        self.free.push(place);
-        self.items[place as usize]
+    pub(super) fn remove(&mut self, index: u32) -> T {
+        self.free.push(index);
+        self.items[index as usize]
     }
 }

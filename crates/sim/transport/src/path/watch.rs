@@ -9,14 +9,14 @@ pub trait Watch {
     fn crossed(&mut self, _flow: u32, _sent: Instant, _now: Instant, _fresh: bool) {}
 
     /// The application at the sink gets packet `number` of a call, made at `made`.
-    fn heard(&mut self, _flow: u32, _number: u32, _made: Instant, _now: Instant) {}
+    fn delivered(&mut self, _flow: u32, _number: u32, _made: Instant, _now: Instant) {}
 }
 
 impl Watch for () {}
 
 /// A packet that was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeardPacket {
+pub struct DeliveredPacket {
     /// Of which call.
     pub flow: u32,
     /// Its number in the call, from 0.
@@ -28,10 +28,10 @@ pub struct HeardPacket {
 
 /// Keeps all packets that were heard, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeardPackets(pub Vec<HeardPacket>);
+pub struct DeliveredPackets(pub Vec<DeliveredPacket>);
 
-impl Watch for HeardPackets {
-    fn heard(&mut self, flow: u32, number: u32, made: Instant, at: Instant) {
-        self.0.push(HeardPacket { flow, number, made, at });
+impl Watch for DeliveredPackets {
+    fn delivered(&mut self, flow: u32, number: u32, made: Instant, at: Instant) {
+        self.0.push(DeliveredPacket { flow, number, made, at });
     }
 }

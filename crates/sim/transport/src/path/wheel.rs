@@ -85,24 +85,24 @@ impl Slots {
 
     /// Puts a node in; gives the one that is to come after it.
     fn put(&mut self, slot: u64, node: u32) -> u32 {
-        let place = place(slot);
-        self.used[place >> 6] |= 1 << (place & 63);
+        let bucket = bucket_of(slot);
+        self.used[bucket >> 6] |= 1 << (bucket & 63);
         self.count += 1;
-        std::mem::replace(&mut self.heads[place], node)
+        std::mem::replace(&mut self.heads[bucket], node)
     }
 
     /// Takes the whole list of a slot. `count` is the caller's to correct.
-    fn take(&mut self, slot: u64) -> u32 {
-        let place = place(slot);
-        self.used[place >> 6] &= !(1 << (place & 63));
-        std::mem::replace(&mut self.heads[place], NONE)
+    fn remove_list(&mut self, slot: u64) -> u32 {
+        let bucket = bucket_of(slot);
+        self.used[bucket >> 6] &= !(1 << (bucket & 63));
+        std::mem::replace(&mut self.heads[bucket], NONE)
     }
 
     /// The first slot with something in it, from `from` to the end of the turn that it is in.
     fn next_in_turn(&self, from: u64) -> Option<u64> {
-        let place = place(from);
-        let mut word = place >> 6;
-        let mut bits = self.used[word] & (u64::MAX << (place & 63));
+        let bucket = bucket_of(from);
+        let mut word = bucket >> 6;
+        let mut bits = self.used[word] & (u64::MAX << (bucket & 63));
         loop {
             if bits != 0 {
                 let found = (word as u64) << 6 | u64::from(bits.trailing_zeros());
@@ -114,7 +114,7 @@ impl Slots {
     }
 }
 
-const fn place(slot: u64) -> usize {
+const fn bucket_of(slot: u64) -> usize {
     (slot & MASK) as usize
 }
 
@@ -166,7 +166,7 @@ impl<E: Copy> Wheel<E> {
         self.len += 1;
         self.scheduled += 1;
         let node = self.keep(Node { at, turn, event });
-        self.place(node, at, turn);
+        self.insert(node, at, turn);
     }
 
     /// Takes the next event that is due at `until` or before, and moves time on to it.
@@ -189,21 +189,21 @@ impl<E: Copy> Wheel<E> {
 
     fn keep(&mut self, node: Node<E>) -> u32 {
         if self.free == NONE {
-            let place = u32::try_from(self.nodes.len()).expect("fewer than 2^32 events wait");
-            assert!(place < NONE, "fewer than 2^32 events wait");
+            let index = u32::try_from(self.nodes.len()).expect("fewer than 2^32 events wait");
+            assert!(index < NONE, "fewer than 2^32 events wait");
             self.nodes.push(node);
             self.next.push(NONE);
-            return place;
+            return index;
         }
-        let place = self.free;
-        self.free = self.next[place as usize];
-        self.nodes[place as usize] = node;
-        place
+        let index = self.free;
+        self.free = self.next[index as usize];
+        self.nodes[index as usize] = node;
+        index
     }
 
     /// Puts a node where its time belongs.
     #[inline]
-    fn place(&mut self, node: u32, at: u64, turn: u32) {
+    fn insert(&mut self, node: u32, at: u64, turn: u32) {
         let slot = at >> SLOT_BITS;
         let next = if slot < self.scan {
             self.put_ready(Due { at, turn, node });
@@ -224,8 +224,8 @@ impl<E: Copy> Wheel<E> {
             self.ready.clear();
             self.first = 0;
         }
-        let place = self.first + self.ready[self.first..].partition_point(|other| other.is_before(due));
-        self.ready.insert(place, due);
+        let index = self.first + self.ready[self.first..].partition_point(|other| other.is_before(due));
+        self.ready.insert(index, due);
     }
 
     /// Empties the next slot with something in it into `ready`, which is empty. False: nothing waits.
@@ -271,7 +271,7 @@ impl<E: Copy> Wheel<E> {
             self.far_count = 0;
             self.replace(list);
         }
-        let list = self.later.take(turn);
+        let list = self.later.remove_list(turn);
         let moved = self.replace(list);
         self.later.count -= moved;
     }
@@ -282,7 +282,7 @@ impl<E: Copy> Wheel<E> {
         while list != NONE {
             let Node { at, turn, .. } = self.nodes[list as usize];
             let next = self.next[list as usize];
-            self.place(list, at, turn);
+            self.insert(list, at, turn);
             list = next;
             count += 1;
         }
@@ -291,7 +291,7 @@ impl<E: Copy> Wheel<E> {
 
     fn empty(&mut self, slot: u64) {
         self.scan = slot + 1;
-        let mut list = self.near.take(slot);
+        let mut list = self.near.remove_list(slot);
         while list != NONE {
             let Node { at, turn, .. } = self.nodes[list as usize];
             self.ready.push(Due { at, turn, node: list });
@@ -299,9 +299,9 @@ impl<E: Copy> Wheel<E> {
         }
         self.near.count -= self.ready.len();
         // Lists are backwards, and short.
-        for place in 1..self.ready.len() {
-            let due = self.ready[place];
-            let mut hole = place;
+        for index in 1..self.ready.len() {
+            let due = self.ready[index];
+            let mut hole = index;
             while hole > 0 && due.is_before(self.ready[hole - 1]) {
                 self.ready[hole] = self.ready[hole - 1];
                 hole -= 1;

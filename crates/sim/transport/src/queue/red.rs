@@ -112,7 +112,7 @@ impl RedSettings {
 /// What becomes of a packet that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    Take,
+    Accept,
     Mark,
     Drop,
 }
@@ -154,7 +154,7 @@ impl Red {
     pub(super) fn arrive(&mut self, packet: Packet, len: u32, now: Instant, has_room: bool) -> Choice {
         self.estimate(len, now);
         self.count += 1;
-        let mut choice = Choice::Take;
+        let mut choice = Choice::Accept;
         if self.average >= self.settings.thresh && len > 1 {
             if self.above {
                 choice = self.early(packet);
@@ -192,7 +192,7 @@ impl Red {
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
         let drawn = (self.chance.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         if drawn >= chance {
-            return Choice::Take;
+            return Choice::Accept;
         }
         self.count = 0;
         if self.settings.setbit && packet.ecn != Ecn::Not && share <= self.settings.mark_p {

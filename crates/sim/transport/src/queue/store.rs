@@ -15,7 +15,7 @@ pub(super) struct Waiting {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Slot {
     waiting: Waiting,
     next: u32,
 }
@@ -23,7 +23,7 @@ struct Place {
 /// All places, those in use and those that are free. Once it has grown, it allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     used: usize,
     bytes: u64,
@@ -43,22 +43,22 @@ impl Store {
     fn keep(&mut self, waiting: Waiting) -> u32 {
         self.used += 1;
         self.bytes += u64::from(waiting.packet.bytes);
-        let place = Place { waiting, next: NOWHERE };
+        let slot = Slot { waiting, next: NOWHERE };
         if let Some(index) = self.free.pop() {
-            self.places[index as usize] = place;
+            self.slots[index as usize] = slot;
             return index;
         }
-        let index = u32::try_from(self.places.len()).expect("a link holds fewer than 2^24 packets");
-        self.places.push(place);
+        let index = u32::try_from(self.slots.len()).expect("a link holds fewer than 2^24 packets");
+        self.slots.push(slot);
         index
     }
 
-    fn take(&mut self, index: u32) -> Place {
-        let place = self.places[index as usize];
+    fn remove(&mut self, index: u32) -> Slot {
+        let slot = self.slots[index as usize];
         self.used -= 1;
-        self.bytes -= u64::from(place.waiting.packet.bytes);
+        self.bytes -= u64::from(slot.waiting.packet.bytes);
         self.free.push(index);
-        place
+        slot
     }
 }
 
@@ -91,7 +91,7 @@ impl Fifo {
         if self.head == NOWHERE {
             self.head = index;
         } else {
-            store.places[self.tail as usize].next = index;
+            store.slots[self.tail as usize].next = index;
         }
         self.tail = index;
         self.len += 1;
@@ -102,10 +102,10 @@ impl Fifo {
         if self.head == NOWHERE {
             return None;
         }
-        let place = store.take(self.head);
-        self.head = place.next;
+        let slot = store.remove(self.head);
+        self.head = slot.next;
         self.len -= 1;
-        self.bytes -= u64::from(place.waiting.packet.bytes);
-        Some(place.waiting)
+        self.bytes -= u64::from(slot.waiting.packet.bytes);
+        Some(slot.waiting)
     }
 }

@@ -222,7 +222,7 @@ impl Receiver {
             self.end = Some(segment.end());
         }
         if segment.end() > segment.seq {
-            self.take(segment, agenda);
+            self.accept(segment, agenda);
         }
         if self.finished_at.is_none() && self.end == Some(self.next) {
             self.finished_at = Some(agenda.now());
@@ -279,14 +279,14 @@ impl Receiver {
     /// What has arrived behind gaps; that of the segment which came last goes first (RFC 2018, section 4).
     fn blocks(&self) -> Sack {
         let mut sack = Sack::default();
-        let mut told = [usize::MAX; Sack::MAX];
-        for (count, place) in self.recent.iter().flatten().enumerate() {
-            let island = self.islands.partition_point(|island| island.1 <= *place);
+        let mut reported = [usize::MAX; Sack::MAX];
+        for (count, offset) in self.recent.iter().flatten().enumerate() {
+            let island = self.islands.partition_point(|island| island.1 <= *offset);
             if let Some(&(first, end)) = self.islands.get(island)
-                && first <= *place
-                && !told.contains(&island)
+                && first <= *offset
+                && !reported.contains(&island)
             {
-                told[count] = island;
+                reported[count] = island;
                 sack.push(self.next, first, end);
             }
         }
@@ -294,13 +294,13 @@ impl Receiver {
     }
 
     /// Remembers for selective acknowledgements that something came to `place`, in front of what is remembered already.
-    fn remember(&mut self, place: u64) {
-        let island = self.islands.partition_point(|island| island.1 <= place);
+    fn remember(&mut self, offset: u64) {
+        let island = self.islands.partition_point(|island| island.1 <= offset);
         let Some(&(first, end)) = self.islands.get(island) else { return };
         let others = self.recent;
         let mut free = self.recent.iter_mut();
         if let Some(newest) = free.next() {
-            *newest = Some(place);
+            *newest = Some(offset);
         }
         let elsewhere =
             others.into_iter().filter(|other| other.is_some_and(|other| other < first || other >= end));
@@ -309,7 +309,7 @@ impl Receiver {
         }
     }
 
-    fn take(&mut self, segment: &Segment, agenda: &mut impl Agenda<TcpEvent>) {
+    fn accept(&mut self, segment: &Segment, agenda: &mut impl Agenda<TcpEvent>) {
         self.stats.segments += 1;
         let quick = self.quick_left > 0;
         self.quick_left = self.quick_left.saturating_sub(1);

@@ -131,7 +131,7 @@ pub struct Sender<C> {
     /// The SYN, or the segment at `acknowledged`, is to be sent now, whatever the window says.
     retransmit: bool,
     /// The next segment tells that the window was reduced for a mark (CWR).
-    tell_reduced: bool,
+    cwr_pending: bool,
     /// Timeouts since the last progress.
     retries: u32,
     /// The segment whose round trip is timed when there are no timestamps.
@@ -211,7 +211,7 @@ impl<C: Controller> Sender<C> {
             sent_at: Instant::START,
             release_at: Instant::START,
             marked_at: None,
-            tell_reduced: false,
+            cwr_pending: false,
             retransmission: LazyTimer::new(flow, Timer::Retransmission),
             pacing: LazyTimer::new(flow, Timer::Pacing),
             stats: SenderStats::default(),
@@ -350,7 +350,7 @@ impl<C: Controller> Sender<C> {
         }
         self.stats.marks += 1;
         self.marked_at = Some(self.fresh);
-        self.tell_reduced = true;
+        self.cwr_pending = true;
         let flight = self.flight(now);
         self.controller.on_mark(&flight);
     }
@@ -712,9 +712,9 @@ impl<C: Controller> Sender<C> {
         };
         let end = segment.end();
         self.retransmit = false;
-        if !again && self.tell_reduced {
+        if !again && self.cwr_pending {
             segment.flags.reduced = true;
-            self.tell_reduced = false;
+            self.cwr_pending = false;
         }
         let idle = self.fresh <= self.acknowledged;
         if seq == 0 && !forced {

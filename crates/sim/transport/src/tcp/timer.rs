@@ -94,7 +94,7 @@ mod tests {
     proptest! {
         /// Against the plain meaning: it goes off at the deadline that was set last, unless stopped before.
         #[test]
-        fn goes_off_when_told_and_only_then(
+        fn goes_off_when_set_and_only_then(
             steps in proptest::collection::vec((0_u64..30, prop_oneof![1 => Just(None), 4 => (0_u64..40).prop_map(Some)]), 0..60),
         ) {
             let mut queue = Queue::new();

@@ -89,7 +89,7 @@ fn a_trace_is_what_its_line_says() {
     let printed = "# head\n1000,send,-1,1,20\n2400,heard,-1,1,20\n3000,ack,-1,1,20\n3600,send,-1,2,20\n9000,ack,0,2,20\n";
     let trace = script::Trace::of_ns2(printed).expect("rows");
     assert_eq!(trace.sends, [(1, -1), (4, -1)]);
-    assert_eq!((trace.heard, trace.first_again(), trace.again_acknowledged), (1, Some((4, -1)), Some(9)));
+    assert_eq!((trace.arrived, trace.first_again(), trace.again_acknowledged), (1, Some((4, -1)), Some(9)));
     assert!(script::Trace::of_ns2("1000,sung,-1").is_err());
 }
 
@@ -122,7 +122,7 @@ fn a_difference_is_found() {
     let all_three = |what: &str| vec![what.to_owned(); 3];
     assert_eq!(verdicts(|run| run.late += run.sent * 16 / 1_000), all_three("index"));
     assert_eq!(verdicts(|run| run.lost += run.sent * 11 / 1_000), all_three("loss"));
-    assert_eq!(verdicts(|run| run.heard_squares += run.heard_squares / 20), all_three("Jain"));
-    let wrong = verdicts(|run| run.heard -= run.heard * 16 / 1_000);
+    assert_eq!(verdicts(|run| run.delivered_squares += run.delivered_squares / 20), all_three("Jain"));
+    let wrong = verdicts(|run| run.delivered -= run.delivered * 16 / 1_000);
     assert_eq!(wrong.iter().filter(|what| *what == "packets heard").count(), 3);
 }

@@ -76,7 +76,7 @@ fn the_first_packet_meets_the_long_run() {
 #[test]
 fn a_script_loses_the_packets_that_it_names() {
     let losses = losses(&Errors::Scripted(vec![7, 0, 3, 3]), 10);
-    let lost: Vec<usize> = (0..10).filter(|place| losses[*place]).collect();
+    let lost: Vec<usize> = (0..10).filter(|index| losses[*index]).collect();
     assert_eq!(lost, [0, 3, 7]);
 }
 

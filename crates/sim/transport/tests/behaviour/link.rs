@@ -171,7 +171,7 @@ struct Story {
 }
 
 /// Packets are offered after everything else that happens at their time.
-fn tell_real(settings: LinkSettings, offers: &[(Instant, u32)], keys: &[Key]) -> Story {
+fn run_real(settings: LinkSettings, offers: &[(Instant, u32)], keys: &[Key]) -> Story {
     let mut queue = Queue::new();
     let mut link = link(settings);
     let mut story = Story::default();
@@ -189,7 +189,7 @@ fn tell_real(settings: LinkSettings, offers: &[(Instant, u32)], keys: &[Key]) ->
     story
 }
 
-fn tell_textbook(settings: LinkSettings, offers: &[(Instant, u32)], keys: &[Key]) -> Story {
+fn run_textbook(settings: LinkSettings, offers: &[(Instant, u32)], keys: &[Key]) -> Story {
     let mut queue = Queue::new();
     let mut link = TextbookLink::new(settings);
     let mut story = Story::default();
@@ -228,6 +228,6 @@ proptest! {
                 (at, *bytes)
             })
             .collect();
-        prop_assert_eq!(tell_real(settings, &offers, &keys), tell_textbook(settings, &offers, &keys));
+        prop_assert_eq!(run_real(settings, &offers, &keys), run_textbook(settings, &offers, &keys));
     }
 }

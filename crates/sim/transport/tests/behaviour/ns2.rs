@@ -44,11 +44,11 @@ fn rows() -> Vec<Row> {
 
 fn row(line: &str) -> Row {
     let cells: Vec<&str> = line.split(',').collect();
-    let number = |place: usize| cells[place].parse::<f64>().expect("a number");
-    let count = |place: usize| cells[place].parse::<u32>().expect("a count");
-    let second = |place: usize| Instant::START + Nanos::from_seconds(count(place).into());
+    let number = |column: usize| cells[column].parse::<f64>().expect("a number");
+    let count = |column: usize| cells[column].parse::<u32>().expect("a count");
+    let second = |column: usize| Instant::START + Nanos::from_seconds(count(column).into());
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of the table")]
-    let scaled = |place: usize, scale: f64| (number(place) * scale).round() as u32;
+    let scaled = |column: usize, scale: f64| (number(column) * scale).round() as u32;
     Row {
         kind: if cells[0] == "Reno" { RecoveryKind::Reno } else { RecoveryKind::NewReno },
         flows: count(1),
@@ -104,7 +104,7 @@ fn ours(row: &Row) -> (f64, f64, f64) {
     dumbbell.run(row.to);
     let after = count(&dumbbell);
     #[expect(clippy::cast_precision_loss, reason = "counts of a test")]
-    let difference = |place: usize| (after[place] - before[place]) as f64;
+    let difference = |index: usize| (after[index] - before[index]) as f64;
     (difference(0), difference(1), difference(2))
 }
 
@@ -125,10 +125,10 @@ fn droptail_gives_the_same_segments_and_drops() {
             (_, 8) => (0.000_1, 0.001),
             _ => (0.000_2, 0.014),
         };
-        let told = format!("{row:?}: ours {segments} segments, {drops} drops, {timeouts} timeouts");
-        assert!(off(segments, row.segments) <= segments_off, "{told}");
-        assert!(off(drops, row.drops) <= drops_off, "{told}");
-        assert!(row.flows > 2 || off(timeouts, row.timeouts) == 0.0, "{told}");
+        let message = format!("{row:?}: ours {segments} segments, {drops} drops, {timeouts} timeouts");
+        assert!(off(segments, row.segments) <= segments_off, "{message}");
+        assert!(off(drops, row.drops) <= drops_off, "{message}");
+        assert!(row.flows > 2 || off(timeouts, row.timeouts) == 0.0, "{message}");
         compared += 1;
     }
     assert_eq!(compared, 18);

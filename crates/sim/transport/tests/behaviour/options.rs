@@ -56,7 +56,7 @@ fn segment(seq: u64) -> Segment {
 }
 
 /// What is acknowledged at once after `segment`.
-fn take(receiver: &mut Receiver, segment: &Segment, queue: &mut Queue<TcpEvent>) -> Vec<Segment> {
+fn acks_after(receiver: &mut Receiver, segment: &Segment, queue: &mut Queue<TcpEvent>) -> Vec<Segment> {
     receiver.handle_segment(segment, queue);
     std::iter::from_fn(|| receiver.poll_segment(queue)).collect()
 }
@@ -66,7 +66,7 @@ fn blocks_tell_of_what_came_last_first() {
     let mut receiver = Receiver::new(FLOW, receiver()).unwrap();
     let mut queue = Queue::new();
     let mut blocks = |seq| {
-        let ack = take(&mut receiver, &segment(seq), &mut queue)[0];
+        let ack = acks_after(&mut receiver, &segment(seq), &mut queue)[0];
         (ack.ack, ack.sack.blocks(ack.ack).collect::<Vec<_>>(), ack.sack.option_bytes())
     };
     assert_eq!(blocks(0), (1_000, vec![], 0));
@@ -78,9 +78,9 @@ fn blocks_tell_of_what_came_last_first() {
     // Two grow together.
     assert_eq!(blocks(5_000), (1_000, vec![(4_000, 7_000), (8_000, 9_000)], 20));
     // A gap is filled; the rest stays.
-    let (ack, told, _) = blocks(1_000);
+    let (ack, reported, _) = blocks(1_000);
     assert_eq!(ack, 3_000);
-    assert!(told.contains(&(4_000, 7_000)) && told.contains(&(8_000, 9_000)), "{told:?}");
+    assert!(reported.contains(&(4_000, 7_000)) && reported.contains(&(8_000, 9_000)), "{reported:?}");
 }
 
 proptest! {
@@ -94,10 +94,10 @@ proptest! {
         for (first, end) in &want {
             sack.push(ack, *first, *end);
         }
-        let told: Vec<(u64, u64)> = sack.blocks(ack).collect();
-        prop_assert_eq!(&told[..], &want[..want.len().min(Sack::MAX)]);
+        let reported: Vec<(u64, u64)> = sack.blocks(ack).collect();
+        prop_assert_eq!(&reported[..], &want[..want.len().min(Sack::MAX)]);
         // RFC 2018, section 3: 8 bytes for each and 2; 2 of padding.
-        prop_assert_eq!(sack.option_bytes() as usize, if told.is_empty() { 0 } else { 4 + 8 * told.len() });
+        prop_assert_eq!(sack.option_bytes() as usize, if reported.is_empty() { 0 } else { 4 + 8 * reported.len() });
     }
 
     #[test]
@@ -123,7 +123,7 @@ fn a_mark_is_echoed_until_the_sender_says_that_it_has_slowed_down() {
             marked(2_000, false, false),
             marked(3_000, false, true),
         ]
-        .map(|segment| take(&mut receiver, &segment, &mut queue)[0].flags.echo);
+        .map(|segment| acks_after(&mut receiver, &segment, &mut queue)[0].flags.echo);
         assert_eq!(echoes, want, "each {each}");
     }
 }
@@ -167,7 +167,7 @@ fn a_window_is_halved_once_for_its_marks() {
 
 /// Writes down what it is told; its waves are of four segments.
 #[derive(Debug)]
-struct Told {
+struct Recorder {
     window: Fixed,
     acks: Vec<Ack>,
     sent: Vec<Sent>,
@@ -175,7 +175,7 @@ struct Told {
     timeouts: Vec<Flight>,
 }
 
-impl Told {
+impl Recorder {
     fn new(segments: u64) -> Self {
         Self {
             window: fixed(segments),
@@ -187,7 +187,7 @@ impl Told {
     }
 }
 
-impl Controller for Told {
+impl Controller for Recorder {
     fn window(&self) -> u64 {
         self.window.window()
     }
@@ -218,7 +218,8 @@ impl Controller for Told {
 #[test]
 fn waves_are_reported_with_their_bytes_and_their_time() {
     // Four segments for each round trip of 100 ms: a wave.
-    let mut wire = Wire::new(sender(RecoveryKind::NewReno), receiver(), Told::new(4), losing(&[])).unwrap();
+    let mut wire =
+        Wire::new(sender(RecoveryKind::NewReno), receiver(), Recorder::new(4), losing(&[])).unwrap();
     wire.write(at(0), 12_000, false);
     wire.run(Instant::NEVER, |_, _| {});
     let waves: Vec<u32> = wire.sent.iter().filter_map(|(_, sent)| Some(sent.wave?.get())).collect();
@@ -233,7 +234,8 @@ fn waves_are_reported_with_their_bytes_and_their_time() {
 
 #[test]
 fn rates_are_those_of_a_window_for_each_round_trip() {
-    let mut wire = Wire::new(sender(RecoveryKind::NewReno), receiver(), Told::new(10), losing(&[])).unwrap();
+    let mut wire =
+        Wire::new(sender(RecoveryKind::NewReno), receiver(), Recorder::new(10), losing(&[])).unwrap();
     wire.write(at(0), 35_000, false);
     wire.run(Instant::NEVER, |_, _| {});
     let rates: Vec<RateSample> = wire.sender.controller().acks.iter().filter_map(|ack| ack.rate).collect();
@@ -248,7 +250,8 @@ fn rates_are_those_of_a_window_for_each_round_trip() {
 
 #[test]
 fn an_application_that_speaks_now_and_then_sets_the_pace() {
-    let mut wire = Wire::new(sender(RecoveryKind::NewReno), receiver(), Told::new(10), losing(&[])).unwrap();
+    let mut wire =
+        Wire::new(sender(RecoveryKind::NewReno), receiver(), Recorder::new(10), losing(&[])).unwrap();
     for write in 0..5 {
         wire.write(at(20 * write), 1_000, false);
     }
@@ -267,7 +270,7 @@ fn an_application_that_speaks_now_and_then_sets_the_pace() {
 fn controllers_are_told_what_was_lost() {
     // The second of six is lost, and lost again.
     let mut wire =
-        Wire::new(sender(RecoveryKind::NewReno), receiver(), Told::new(6), losing(&[1, 6])).unwrap();
+        Wire::new(sender(RecoveryKind::NewReno), receiver(), Recorder::new(6), losing(&[1, 6])).unwrap();
     wire.write(at(0), 6_000, false);
     wire.run(Instant::NEVER, |_, _| {});
     let controller = wire.sender.controller();

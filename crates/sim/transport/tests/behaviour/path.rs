@@ -5,7 +5,7 @@ use guestright_congestion::{
 };
 use guestright_engine::{Instant, Nanos, Streams};
 use guestright_transport::path::{
-    Access, Call, Carrier, FlowReport, HeardPackets, Path, PathConfig, PathReport, TcpCarrier, Transfer,
+    Access, Call, Carrier, DeliveredPackets, FlowReport, Path, PathConfig, PathReport, TcpCarrier, Transfer,
     Watch,
 };
 use guestright_transport::{
@@ -94,13 +94,13 @@ fn mixed<W: Watch>(
 #[test]
 fn an_empty_path_takes_the_sum_of_its_parts() {
     for over in [Over::Udp, Over::NewReno { send_buffer: None }, Over::Tfrc] {
-        let mut path = Path::watched(quiet(), &streams(1), HeardPackets::default()).unwrap();
+        let mut path = Path::watched(quiet(), &streams(1), DeliveredPackets::default()).unwrap();
         let arrivals = [0, 1_000, 2_000].map(|at| Instant(at * MS));
         path.add_call(call(0, over, arrivals.to_vec())).unwrap();
         path.run(Instant(5 * SECOND));
-        let times: Vec<u64> = path.watch().0.iter().map(|heard| heard.at.since(heard.made).0).collect();
+        let times: Vec<u64> = path.watch().0.iter().map(|packet| packet.at.since(packet.made).0).collect();
         assert_eq!(times, [31_920_000; 3], "{over:?}");
-        let numbers: Vec<u32> = path.watch().0.iter().map(|heard| heard.number).collect();
+        let numbers: Vec<u32> = path.watch().0.iter().map(|packet| packet.number).collect();
         assert_eq!(numbers, [0, 1, 2], "{over:?}");
     }
 }
@@ -126,10 +126,10 @@ fn a_file_transfer_enters_at_the_second_router() {
     let tcp = newreno(1_000, 64, None);
     path.add_transfer(Transfer { start: Instant(7 * MS), bytes: Some(1_000), tcp }).unwrap();
     path.run(Instant(7 * MS + 25_824_000 - 1));
-    assert_eq!(path.report().transfers[0].heard_bytes, 0);
+    assert_eq!(path.report().transfers[0].delivered_bytes, 0);
     path.run(Instant(7 * MS + 25_824_000));
     let report = path.report();
-    assert_eq!((report.transfers[0].heard_bytes, report.hops), (1_000, 3));
+    assert_eq!((report.transfers[0].delivered_bytes, report.hops), (1_000, 3));
     assert_eq!((report.routers[0].taken, report.routers[2].taken), (0, 1));
 }
 
@@ -139,7 +139,7 @@ fn a_file_transfer_enters_at_the_second_router() {
 fn a_full_queue_drops_what_comes() {
     let mut config = quiet();
     config.first.buffer = 5;
-    let mut path = Path::watched(config, &streams(1), HeardPackets::default()).unwrap();
+    let mut path = Path::watched(config, &streams(1), DeliveredPackets::default()).unwrap();
     for flow in 0..12 {
         path.add_call(call(flow, Over::Udp, vec![Instant(MS)])).unwrap();
     }
@@ -149,7 +149,7 @@ fn a_full_queue_drops_what_comes() {
     assert_eq!(dropped, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1]);
     assert_eq!((report.routers[0].dropped, report.routers[0].queue_max), (7, 5));
     assert_eq!(report.routers[0].busy, Nanos(5 * 800_000));
-    let times: Vec<u64> = path.watch().0.iter().map(|heard| heard.at.since(heard.made).0).collect();
+    let times: Vec<u64> = path.watch().0.iter().map(|packet| packet.at.since(packet.made).0).collect();
     assert_eq!(times, [31_920_000, 32_720_000, 33_520_000, 34_320_000, 35_120_000]);
 }
 
@@ -164,18 +164,18 @@ fn a_packet_that_leaves_now_takes_no_room() {
         path.add_call(call(flow, Over::Udp, vec![Instant(at)])).unwrap();
     }
     path.run(Instant(SECOND));
-    let heard: Vec<u64> = path.report().calls.iter().map(|call| call.heard).collect();
-    assert_eq!(heard, [1, 1, 1, 0]);
+    let delivered: Vec<u64> = path.report().calls.iter().map(|call| call.delivered).collect();
+    assert_eq!(delivered, [1, 1, 1, 0]);
 }
 
 #[test]
 fn scripted_losses_are_lost_and_nothing_else() {
-    let mut path = Path::watched(quiet(), &streams(1), HeardPackets::default()).unwrap();
+    let mut path = Path::watched(quiet(), &streams(1), DeliveredPackets::default()).unwrap();
     let arrivals = (0..10).map(|number| Instant(number * 20 * MS)).collect();
     let errors = Some([Errors::Scripted(vec![0, 3, 9]), Errors::None]);
     path.add_call(Call { errors, ..call(0, Over::Udp, arrivals) }).unwrap();
     path.run(Instant(SECOND));
-    let numbers: Vec<u32> = path.watch().0.iter().map(|heard| heard.number).collect();
+    let numbers: Vec<u32> = path.watch().0.iter().map(|packet| packet.number).collect();
     assert_eq!(numbers, [1, 2, 4, 5, 6, 7, 8]);
     assert_eq!(path.report().calls[0].errors, 3);
 }
@@ -185,7 +185,7 @@ fn scripted_losses_are_lost_and_nothing_else() {
 fn losses_by_chance_are_those_of_the_links_model() {
     let config = PathConfig { errors: Errors::Bernoulli { per_million: 100_000 }, ..quiet() };
     let count = 5_000;
-    let mut path = Path::watched(config.clone(), &streams(5), HeardPackets::default()).unwrap();
+    let mut path = Path::watched(config.clone(), &streams(5), DeliveredPackets::default()).unwrap();
     let arrivals: Vec<Instant> = (0..count).map(|number| Instant(number * 20 * MS)).collect();
     for flow in 0..2 {
         path.add_call(call(flow, Over::Udp, arrivals.clone())).unwrap();
@@ -198,7 +198,7 @@ fn losses_by_chance_are_those_of_the_links_model() {
         let mut model = config.errors.model(guestright_transport::LinkNumber(number), chance).unwrap();
         let want: Vec<u32> = (0..u32::try_from(count).unwrap()).filter(|_| !model.loses()).collect();
         let got: Vec<u32> =
-            path.watch().0.iter().filter(|heard| heard.flow == flow).map(|heard| heard.number).collect();
+            path.watch().0.iter().filter(|packet| packet.flow == flow).map(|packet| packet.number).collect();
         assert_eq!(got, want, "{flow}");
     }
 }
@@ -206,16 +206,16 @@ fn losses_by_chance_are_those_of_the_links_model() {
 /// Speaking needs no event where the host's link takes everything; with a limit that is never met, it has one.
 #[test]
 fn folding_the_sources_link_changes_nothing() {
-    let heard = |buffer: Option<u32>| {
+    let outcome = |buffer: Option<u32>| {
         let mut config = PathConfig::paper_c();
         config.access = Access { buffer, ..config.access };
-        let mut path = mixed(config, Over::Udp, (90, 5), 3, HeardPackets::default());
+        let mut path = mixed(config, Over::Udp, (90, 5), 3, DeliveredPackets::default());
         path.run(Instant(20 * SECOND));
         let mut report = path.report();
         report.events = 0;
         (report, path.into_watch())
     };
-    assert_eq!(heard(None), heard(Some(1_000_000)));
+    assert_eq!(outcome(None), outcome(Some(1_000_000)));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn the_hosts_queue_can_have_a_limit() {
     path.add_call(call(0, Over::Udp, vec![Instant(MS); 5])).unwrap();
     path.run(Instant(SECOND));
     let call = path.report().calls[0];
-    assert_eq!((call.made, call.heard, call.dropped_access), (5, 3, 2));
+    assert_eq!((call.made, call.delivered, call.dropped_access), (5, 3, 2));
 }
 
 /// Every packet that was made was heard, or thrown away, or is still to be heard; every packet that was sent has arrived,
@@ -236,7 +236,7 @@ fn nothing_is_made_or_lost_unseen<W: Watch>(path: &Path<AnyController, W>) {
     let mut on_the_way = 0;
     for flow in report.calls.iter().chain(&report.transfers) {
         on_the_way += flow.on_the_way() + flow.back_sent - flow.back_arrived - flow.back_lost;
-        assert!(flow.heard + flow.thrown <= flow.made, "{flow:?}");
+        assert!(flow.delivered + flow.thrown <= flow.made, "{flow:?}");
         assert!(flow.again <= flow.sent, "{flow:?}");
     }
     assert_eq!(path.packets_on_the_way(), on_the_way);
@@ -275,13 +275,19 @@ fn nothing_is_lost_unseen() {
 #[test]
 fn a_stream_is_in_order_and_whole() {
     for send_buffer in [None, Some(4)] {
-        let mut path =
-            mixed(PathConfig::paper_c(), Over::NewReno { send_buffer }, (110, 0), 4, HeardPackets::default());
+        let mut path = mixed(
+            PathConfig::paper_c(),
+            Over::NewReno { send_buffer },
+            (110, 0),
+            4,
+            DeliveredPackets::default(),
+        );
         path.run(Instant(600 * SECOND));
         let report = path.report();
         for (flow, call) in (0..).zip(&report.calls) {
-            assert_eq!(call.heard + call.thrown, call.made, "{call:?}");
-            let numbers = path.watch().0.iter().filter(|heard| heard.flow == flow).map(|heard| heard.number);
+            assert_eq!(call.delivered + call.thrown, call.made, "{call:?}");
+            let numbers =
+                path.watch().0.iter().filter(|packet| packet.flow == flow).map(|packet| packet.number);
             assert!(numbers.is_sorted_by(|one, other| one < other));
         }
         assert_eq!(report.calls.iter().any(|call| call.thrown > 0), send_buffer.is_some());
@@ -290,9 +296,9 @@ fn a_stream_is_in_order_and_whole() {
 
 #[test]
 fn the_same_seed_gives_the_same_run_however_it_is_cut() {
-    let report = |seed: u64, cuts: &[u64]| -> Result<(PathReport, HeardPackets), SettingsError> {
+    let report = |seed: u64, cuts: &[u64]| -> Result<(PathReport, DeliveredPackets), SettingsError> {
         let over = Over::NewReno { send_buffer: Some(15) };
-        let mut path = mixed(PathConfig::paper_c(), over, (90, 2), seed, HeardPackets::default());
+        let mut path = mixed(PathConfig::paper_c(), over, (90, 2), seed, DeliveredPackets::default());
         for cut in cuts {
             path.run(Instant(cut * MS));
         }
@@ -368,15 +374,15 @@ proptest! {
         config.access.delay = Nanos::from_millis(delays[2]);
         (config.first.buffer, config.second.buffer) = (buffers[0], buffers[1]);
         config.errors = Errors::Bernoulli { per_million };
-        let mut path = mixed(config, over, (calls, bulk), seed, HeardPackets::default());
+        let mut path = mixed(config, over, (calls, bulk), seed, DeliveredPackets::default());
         path.run(Instant(4 * SECOND));
         nothing_is_made_or_lost_unseen(&path);
         let least = 2 * delays[2] + delays[0] + delays[1];
-        for heard in &path.watch().0 {
-            prop_assert!(heard.at.since(heard.made) >= Nanos::from_millis(least));
+        for packet in &path.watch().0 {
+            prop_assert!(packet.at.since(packet.made) >= Nanos::from_millis(least));
         }
         for flow in 0..calls {
-            let numbers = path.watch().0.iter().filter(|heard| heard.flow == flow).map(|heard| heard.number);
+            let numbers = path.watch().0.iter().filter(|packet| packet.flow == flow).map(|packet| packet.number);
             prop_assert!(numbers.is_sorted_by(|one, other| one < other));
         }
     }

@@ -1,6 +1,6 @@
 //! Queue disciplines against traces by hand, and against what their RFCs promise.
 
-use crate::harness::offers::{Fate, Offer, Story, link, millis, streams, tell};
+use crate::harness::offers::{Fate, Offer, Story, link, millis, run_offers, streams};
 use guestright_engine::{Instant, Nanos, Pool, Queue};
 use guestright_transport::{
     AnyLink, CoDelSettings, Discipline, Ecn, Errors, FqCoDelSettings, LinkNumber, LinkSettings, LinkStatus,
@@ -17,21 +17,21 @@ fn settings(limit: u32) -> LinkSettings {
 
 /// Places of the packets that were dropped after they had been taken, and when, in milliseconds.
 fn drops(story: &Story) -> Vec<(usize, u64)> {
-    let of = |(place, fate): (usize, &Fate)| match fate {
-        Fate::Dropped(at) => Some((place, at.0 / 1_000_000)),
+    let of = |(index, fate): (usize, &Fate)| match fate {
+        Fate::Dropped(at) => Some((index, at.0 / 1_000_000)),
         Fate::Refused | Fate::Arrived { .. } => None,
     };
     story.fates.iter().enumerate().filter_map(of).collect()
 }
 
 fn refused(story: &Story) -> Vec<usize> {
-    let is_refused = |(place, fate): (usize, &Fate)| (*fate == Fate::Refused).then_some(place);
+    let is_refused = |(index, fate): (usize, &Fate)| (*fate == Fate::Refused).then_some(index);
     story.fates.iter().enumerate().filter_map(is_refused).collect()
 }
 
 fn marked(story: &Story) -> Vec<(usize, u64)> {
-    let of = |(place, fate): (usize, &Fate)| match fate {
-        Fate::Arrived { marked: true, at, .. } => Some((place, at.0 / 1_000_000)),
+    let of = |(index, fate): (usize, &Fate)| match fate {
+        Fate::Arrived { marked: true, at, .. } => Some((index, at.0 / 1_000_000)),
         Fate::Refused | Fate::Dropped(_) | Fate::Arrived { .. } => None,
     };
     story.fates.iter().enumerate().filter_map(of).collect()
@@ -66,7 +66,8 @@ fn red_drops_by_the_average_and_not_by_the_queue() {
     // one half the average is 0, 0, 0.5, 1.25, 2.125, 3.0625, 4.03, 4.5, ...: the sixth is the first above 3 and let in,
     // the seventh and all behind it are dropped, for at p = 1 no pause is left.
     let red = RedSettings { q_weight: 0.5, thresh: 2.9, maxthresh: 3.0, ..sharp_red() };
-    let story = tell(link(settings(100), Discipline::Red(red), &Errors::None), &standing(10, 0, Ecn::Not));
+    let story =
+        run_offers(link(settings(100), Discipline::Red(red), &Errors::None), &standing(10, 0, Ecn::Not));
     assert_eq!(refused(&story), [6, 7, 8, 9]);
     assert_eq!((story.stats.taken, story.stats.dropped, story.stats.discarded), (6, 4, 0));
 }
@@ -110,17 +111,17 @@ fn red_marks_what_may_be_marked_while_few_are_to_be() {
     // above `maxthresh`: p = 1.
     let of = |mark_p: f64, limit: u32, ecn: Ecn| {
         let red = RedSettings { thresh: 2.0, maxthresh: 3.0, mark_p, setbit: true, ..sharp_red() };
-        tell(link(settings(limit), Discipline::Red(red), &Errors::None), &standing(8, 0, ecn))
+        run_offers(link(settings(limit), Discipline::Red(red), &Errors::None), &standing(8, 0, ecn))
     };
-    let places = |story: &Story| marked(story).iter().map(|(place, _)| *place).collect::<Vec<usize>>();
+    let indexes = |story: &Story| marked(story).iter().map(|(index, _)| *index).collect::<Vec<usize>>();
     let story = of(1.0, 100, Ecn::Classic);
-    assert_eq!((places(&story), refused(&story)), (vec![4, 5, 6, 7], vec![]));
+    assert_eq!((indexes(&story), refused(&story)), (vec![4, 5, 6, 7], vec![]));
     // A full queue marks nothing more.
     let story = of(1.0, 6, Ecn::Classic);
-    assert_eq!((places(&story), refused(&story)), (vec![4, 5], vec![6, 7]));
+    assert_eq!((indexes(&story), refused(&story)), (vec![4, 5], vec![6, 7]));
     // Too many are to be marked, or these may not be.
     for story in [of(0.9, 100, Ecn::Classic), of(1.0, 100, Ecn::Not)] {
-        assert_eq!((places(&story), refused(&story)), (vec![], vec![4, 5, 6, 7]));
+        assert_eq!((indexes(&story), refused(&story)), (vec![], vec![4, 5, 6, 7]));
     }
 }
 
@@ -143,7 +144,7 @@ fn dropped_as_ns2(red: RedSettings, number: u32) -> Vec<usize> {
         ..LinkSettings::bare(1_234_567)
     };
     let link = AnyLink::new(LinkNumber(number), settings, Discipline::Red(red), &Errors::None, &streams());
-    refused(&tell(link.expect("the settings can be"), &offers_of_ns2()))
+    refused(&run_offers(link.expect("the settings can be"), &offers_of_ns2()))
 }
 
 #[test]
@@ -180,18 +181,18 @@ fn codel_drops_after_an_interval_and_then_by_the_control_law() {
     // first time, at 105 ms for an interval: a drop; then 100 ms, 100/sqrt(2), 100/sqrt(3), ... later, at the end of the
     // transmission that comes next: 205, 275.7, 333.4, 383.4, 428.2, 469.0, 506.8.
     let codel = Discipline::CoDel(CoDelSettings::rfc8289());
-    let story = tell(link(settings(1_000), codel, &Errors::None), &standing(200, 520, Ecn::Not));
+    let story = run_offers(link(settings(1_000), codel, &Errors::None), &standing(200, 520, Ecn::Not));
     let times: Vec<u64> = drops(&story).iter().map(|(_, at)| *at).take(8).collect();
     assert_eq!(times, [105, 205, 276, 334, 384, 429, 469, 507]);
     // Those at the head went: packet k would have left at k ms, and one earlier after each drop.
-    let places: Vec<usize> = drops(&story).iter().map(|(place, _)| *place).take(4).collect();
-    assert_eq!(places, [105, 206, 278, 337]);
+    let indexes: Vec<usize> = drops(&story).iter().map(|(index, _)| *index).take(4).collect();
+    assert_eq!(indexes, [105, 206, 278, 337]);
 }
 
 #[test]
 fn codel_marks_at_the_same_times_and_drops_nothing() {
     let codel = Discipline::CoDel(CoDelSettings { ecn: true, ..CoDelSettings::rfc8289() });
-    let story = tell(link(settings(1_000), codel, &Errors::None), &standing(200, 520, Ecn::Classic));
+    let story = run_offers(link(settings(1_000), codel, &Errors::None), &standing(200, 520, Ecn::Classic));
     assert_eq!((story.stats.dropped, story.stats.delivered), (0, 719));
     // They arrive a millisecond after they were taken from the queue.
     let times: Vec<u64> = marked(&story).iter().map(|(_, at)| *at).take(8).collect();
@@ -208,10 +209,10 @@ fn codel_resumes_where_it_left_if_that_was_not_long_ago() {
         let mut offers = standing(200, 520, Ecn::Not);
         offers.extend(std::iter::repeat_n(Offer::new(millis(pause), 1_000, 0), 400));
         let codel = Discipline::CoDel(CoDelSettings::rfc8289());
-        let story = tell(link(settings(1_000), codel, &Errors::None), &offers);
-        let before = drops(&story).iter().filter(|(place, _)| *place < 719).count();
+        let story = run_offers(link(settings(1_000), codel, &Errors::None), &offers);
+        let before = drops(&story).iter().filter(|(index, _)| *index < 719).count();
         let times: Vec<u64> =
-            drops(&story).iter().filter(|(place, _)| *place >= 719).map(|(_, at)| *at - pause).collect();
+            drops(&story).iter().filter(|(index, _)| *index >= 719).map(|(_, at)| *at - pause).collect();
         (before, times)
     };
     let (before, times) = again(800);
@@ -233,14 +234,14 @@ fn codel_leaves_a_queue_alone_that_is_short_at_times_or_holds_no_more_than_one_p
     let bursts: Vec<Offer> = (0..20)
         .flat_map(|burst| std::iter::repeat_n(Offer::new(millis(burst * 100), 1_000, 0), 90))
         .collect();
-    let story = tell(link(settings(1_000), codel, &Errors::None), &bursts);
+    let story = run_offers(link(settings(1_000), codel, &Errors::None), &bursts);
     assert_eq!(story.stats.dropped, 0);
     // Two packets of 1000 bytes in the queue at 80 kbit/s: each waits for 100 ms and more, but no more than 1514 bytes
     // wait behind it.
     let slow = LinkSettings { rate: 80_000, ..settings(3) };
     let offers: Vec<Offer> = (0..50).map(|number| Offer::new(millis(number * 100), 1_000, 0)).collect();
     let offers: Vec<Offer> = [offers[0], offers[0]].into_iter().chain(offers).collect();
-    let story = tell(link(slow, codel, &Errors::None), &offers);
+    let story = run_offers(link(slow, codel, &Errors::None), &offers);
     assert_eq!(story.stats.discarded, 0);
     assert!(waits(&story, &offers, 0).iter().max() >= Some(&Nanos::from_millis(200)));
 }
@@ -250,9 +251,10 @@ fn the_step_marks_each_l4s_packet_that_waited_longer() {
     let codel =
         CoDelSettings { ce_threshold: Some(Nanos::from_millis(3)), ecn: true, ..CoDelSettings::rfc8289() };
     for (ecn, want) in [(Ecn::L4s, vec![4, 5, 6, 7]), (Ecn::Classic, vec![]), (Ecn::Not, vec![])] {
-        let story = tell(link(settings(100), Discipline::CoDel(codel), &Errors::None), &standing(8, 0, ecn));
-        let places: Vec<usize> = marked(&story).iter().map(|(place, _)| *place).collect();
-        assert_eq!(places, want, "{ecn:?}");
+        let story =
+            run_offers(link(settings(100), Discipline::CoDel(codel), &Errors::None), &standing(8, 0, ecn));
+        let indexes: Vec<usize> = marked(&story).iter().map(|(index, _)| *index).collect();
+        assert_eq!(indexes, want, "{ecn:?}");
     }
 }
 
@@ -268,8 +270,8 @@ fn fq_codel_keeps_a_call_apart_from_a_file_transfer() {
     let mut offers: Vec<Offer> = (0..5_000_u64).map(|number| Offer::new(millis(number), 1_500, 1)).collect();
     offers.extend((0..250).map(|number| Offer::new(Instant(number * 20_000_000 + 123_456), 200, 2)));
     offers.sort_by_key(|offer| offer.at);
-    let one = tell(link(settings(50), Discipline::DropTail, &Errors::None), &offers);
-    let fair = tell(link(settings(50), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
+    let one = run_offers(link(settings(50), Discipline::DropTail, &Errors::None), &offers);
+    let fair = run_offers(link(settings(50), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
     let calls = waits(&fair, &offers, 2);
     assert_eq!(calls.len(), 250, "no packet of the call is dropped");
     // At most the rest of a packet of 1500 bytes, and its own 0.2 ms. The first one comes when the file is new as well.
@@ -290,7 +292,7 @@ fn fq_codel_shares_bytes_and_not_packets() {
         (0..2_000_u64).map(|number| Offer::new(Instant(number * 1_500_000), 1_500, 1)).collect();
     offers.extend((0..10_000_u64).map(|number| Offer::new(Instant(number * 300_000), 300, 2)));
     offers.sort_by_key(|offer| offer.at);
-    let story = tell(link(settings(1_000), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
+    let story = run_offers(link(settings(1_000), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
     let share = |flow: u32| -> u64 {
         let sent = |fate: &Fate| matches!(fate, Fate::Arrived { at, .. } if at.0 < 3_000_000_000);
         let of_flow =
@@ -309,7 +311,7 @@ fn fq_codel_takes_turns_of_a_quantum_and_new_ones_first() {
     // by turns: at each turn 1514 more, and what is below nothing is carried over.
     let mut offers = vec![Offer::new(Instant(0), 1_000, 1); 5];
     offers.extend(vec![Offer::new(Instant(0), 1_000, 2); 3]);
-    let story = tell(link(settings(100), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
+    let story = run_offers(link(settings(100), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
     // Left of the turn of 1: 514, -486 | of 2: 514, -486 | 1: 1028, 28, -972 | 2: 1028, 28 | 1: 542
     assert_eq!(story.order, [0, 1, 5, 6, 2, 3, 7, 4]);
 }
@@ -321,14 +323,14 @@ fn fq_codel_drops_half_of_the_fattest_from_its_head_when_all_is_full() {
     let mut offers = vec![Offer::new(Instant(0), 1_000, 1); 7];
     offers.extend(vec![Offer::new(Instant(0), 1_500, 2); 5]);
     offers.push(Offer::new(Instant(0), 1_000, 1));
-    let story = tell(link(settings(12), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
+    let story = run_offers(link(settings(12), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
     assert_eq!(drops(&story), [(7, 0), (8, 0), (9, 0)]);
     assert_eq!((story.stats.taken, story.stats.discarded, story.stats.delivered), (13, 3, 10));
     // A batch is 64 at most.
     let offers = vec![Offer::new(Instant(0), 1_000, 1); 202];
-    let story = tell(link(settings(201), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
+    let story = run_offers(link(settings(201), Discipline::FqCoDel(fq_codel()), &Errors::None), &offers);
     let at_once: Vec<usize> =
-        drops(&story).iter().filter(|(_, at)| *at == 0).map(|(place, _)| *place).collect();
+        drops(&story).iter().filter(|(_, at)| *at == 0).map(|(index, _)| *index).collect();
     assert_eq!(at_once, (1..65).collect::<Vec<usize>>());
 }
 
@@ -350,10 +352,10 @@ fn fq_codel_spreads_flows_over_its_queues_by_chance_of_the_seed() {
     };
     let (mut shared, mut orders) = (0, Vec::new());
     for number in 0..50 {
-        let story = tell(link_of(number), &offers);
+        let story = run_offers(link_of(number), &offers);
         // The packets of one turn of all queues: 120 without collisions.
-        let second = story.order.iter().position(|place| place % 2 == 1).expect("all arrive");
-        let firsts = story.order.iter().take_while(|place| **place % 2 == 0).count();
+        let second = story.order.iter().position(|index| index % 2 == 1).expect("all arrive");
+        let firsts = story.order.iter().take_while(|index| **index % 2 == 0).count();
         assert_eq!(second, firsts);
         shared += usize::from(firsts < 120);
         orders.push(story.order);
@@ -419,7 +421,7 @@ proptest! {
         let settings = LinkSettings { queue_max, delay: Nanos(delay), ..LinkSettings::bare(RATE) };
         let errors = Errors::Bernoulli { per_million: 100_000 };
         // That each comes out once, `tell` sees to itself.
-        let story = tell(link(settings, discipline, &errors), &offers);
+        let story = run_offers(link(settings, discipline, &errors), &offers);
         let stats = story.stats;
         prop_assert_eq!(stats.taken, stats.delivered + stats.lost + stats.discarded);
         prop_assert_eq!(stats.taken + stats.dropped - stats.discarded, offers.len() as u64);
@@ -430,15 +432,15 @@ proptest! {
             prop_assert!(story.longest <= limit as usize, "{} > {limit}", story.longest);
         }
         for flow in 0..6 {
-            let places: Vec<usize> =
-                story.order.iter().copied().filter(|place| offers[*place].flow == flow).collect();
-            prop_assert!(places.is_sorted(), "flow {flow}: {places:?}");
+            let indexes: Vec<usize> =
+                story.order.iter().copied().filter(|index| offers[*index].flow == flow).collect();
+            prop_assert!(indexes.is_sorted(), "flow {flow}: {indexes:?}");
         }
-        for (place, _) in marked(&story) {
-            prop_assert_ne!(offers[place].ecn, Ecn::Not);
+        for (index, _) in marked(&story) {
+            prop_assert_ne!(offers[index].ecn, Ecn::Not);
         }
         // The transmitter rests only when nothing waits: what it sent took its time.
-        let sent = story.order.iter().map(|place| u64::from(offers[*place].bytes)).sum::<u64>();
+        let sent = story.order.iter().map(|index| u64::from(offers[*index].bytes)).sum::<u64>();
         prop_assert_eq!(stats.busy, Nanos(sent * 1_000));
     }
 
@@ -447,7 +449,7 @@ proptest! {
         discipline in disciplines(),
         offers in offers(),
     ) {
-        let story = tell(link(settings(1_000), discipline, &Errors::None), &offers);
+        let story = run_offers(link(settings(1_000), discipline, &Errors::None), &offers);
         // Without drops, departures are those of any queue that is served without a pause.
         if story.stats.dropped == 0 {
             let mut free = Instant::START;
@@ -478,7 +480,7 @@ proptest! {
         let plain = link(settings, Discipline::DropTail, &errors);
         let managed = ManagedLink::new(LinkNumber(4), settings, Discipline::DropTail, &errors, &streams());
         let managed = AnyLink::Managed(Box::new(managed.expect("the settings can be")));
-        prop_assert_eq!(tell(managed, &offers), tell(plain, &offers));
+        prop_assert_eq!(run_offers(managed, &offers), run_offers(plain, &offers));
     }
 }
 

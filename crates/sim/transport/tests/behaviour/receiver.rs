@@ -16,7 +16,7 @@ fn segment(seq: u64, len: u16, stamp: u32) -> Segment {
 }
 
 /// What is acknowledged at once after `segment`.
-fn take(receiver: &mut Receiver, segment: &Segment, queue: &mut Queue<TcpEvent>) -> Vec<Segment> {
+fn acks_after(receiver: &mut Receiver, segment: &Segment, queue: &mut Queue<TcpEvent>) -> Vec<Segment> {
     receiver.handle_segment(segment, queue);
     std::iter::from_fn(|| receiver.poll_segment(queue)).collect()
 }
@@ -38,7 +38,7 @@ proptest! {
             if segment.end() <= before + u64::from(window) {
                 there.extend(seq..segment.end());
             }
-            let acks = take(&mut receiver, &segment, &mut queue);
+            let acks = acks_after(&mut receiver, &segment, &mut queue);
             let missing = (0..).find(|byte| !there.contains(byte)).unwrap();
             prop_assert_eq!(receiver.delivered(), missing);
             let acks: Vec<u64> = acks.iter().map(|ack| ack.ack).collect();
@@ -52,7 +52,7 @@ fn counts_what_brought_nothing_new() {
     let mut receiver = receiver(ReceiverSettings { window: 1_000, ..ReceiverSettings::rfc5681() });
     let mut queue = Queue::new();
     for (seq, len) in [(0, 100), (200, 100), (200, 50), (0, 100), (950, 200), (100, 100)] {
-        take(&mut receiver, &segment(seq, len, 0), &mut queue);
+        acks_after(&mut receiver, &segment(seq, len, 0), &mut queue);
     }
     let stats = receiver.stats();
     assert_eq!((stats.segments, stats.out_of_order, stats.duplicates, stats.refused), (6, 1, 2, 1));
@@ -65,7 +65,7 @@ fn puts_off_only_what_is_in_order() {
     let mut receiver = receiver(settings);
     let mut queue = Queue::new();
     let acks: Vec<usize> = [(0, 10), (10, 10), (20, 10), (40, 10), (30, 10), (50, 10), (0, 10)]
-        .map(|(seq, len)| take(&mut receiver, &segment(seq, len, 0), &mut queue).len())
+        .map(|(seq, len)| acks_after(&mut receiver, &segment(seq, len, 0), &mut queue).len())
         .to_vec();
     // The third; behind a gap; the gap filled; put off; there already.
     assert_eq!(acks, [0, 0, 1, 1, 1, 0, 1]);
@@ -76,7 +76,7 @@ fn an_acknowledgement_is_put_off_no_longer_than_the_delay() {
     let mut receiver =
         receiver(ReceiverSettings { delay: Nanos::from_millis(40), ..ReceiverSettings::rfc5681() });
     let mut queue = Queue::new();
-    assert!(take(&mut receiver, &segment(0, 10, 0), &mut queue).is_empty());
+    assert!(acks_after(&mut receiver, &segment(0, 10, 0), &mut queue).is_empty());
     let (at, event) = queue.pop().expect("the timer is set");
     assert_eq!(at, Instant::START + Nanos::from_millis(40));
     receiver.handle(TcpEvent { flow: Flow(8), ..event }, &mut queue);
@@ -91,7 +91,7 @@ fn echoes_the_stamp_of_the_earliest_segment_that_is_not_acknowledged() {
     let mut receiver = receiver(ReceiverSettings { timestamps: true, ..ReceiverSettings::rfc5681() });
     let mut queue = Queue::new();
     let mut echo = |seq, stamp| {
-        let acks = take(&mut receiver, &segment(seq, 10, stamp), &mut queue);
+        let acks = acks_after(&mut receiver, &segment(seq, 10, stamp), &mut queue);
         acks.first().map(|ack| ack.echo)
     };
     // Two together: that of the first (RFC 7323, section 4.3, case A).
@@ -106,7 +106,7 @@ fn echoes_the_stamp_of_the_earliest_segment_that_is_not_acknowledged() {
     let mut wrapping =
         Receiver::new(FLOW, ReceiverSettings { acknowledge_every: 1, ..ReceiverSettings::rfc5681() })
             .expect("the settings can be");
-    let mut last = |seq, stamp| take(&mut wrapping, &segment(seq, 10, stamp), &mut queue)[0].echo;
+    let mut last = |seq, stamp| acks_after(&mut wrapping, &segment(seq, 10, stamp), &mut queue)[0].echo;
     assert_eq!((last(0, u32::MAX), last(10, 3)), (u32::MAX, 3));
 }
 

@@ -21,7 +21,7 @@ enum Event {
 struct Call {
     ends: TfrcEnds,
     /// Packets that were heard, and how long after they were spoken.
-    heard: Vec<(u32, Nanos)>,
+    delivered: Vec<(u32, Nanos)>,
     spoken: u32,
     lost: u64,
     dropped: u64,
@@ -58,7 +58,7 @@ fn call(count: u32, rate: u64, errors: &Errors, settings: TfrcEndsSettings) -> C
         Link::new(LinkNumber(1), back).expect("the settings can be"),
     ];
     let ends = TfrcEnds::new(Flow(0), settings, Instant::START).expect("the settings can be");
-    let call = Call { ends, heard: Vec::new(), spoken: 0, lost: 0, dropped: 0 };
+    let call = Call { ends, delivered: Vec::new(), spoken: 0, lost: 0, dropped: 0 };
     let mut world = World { call, links, queue: Queue::new(), pool: Pool::new(), due: [Instant::NEVER; 2] };
     for number in 0..count {
         world.queue.push(spoken_at(number), Event::Speak(number));
@@ -70,8 +70,8 @@ fn call(count: u32, rate: u64, errors: &Errors, settings: TfrcEndsSettings) -> C
     }
     let call = world.call;
     let stats = call.ends.stats();
-    assert_eq!(stats.heard, call.heard.len() as u64);
-    assert_eq!(stats.sent, stats.heard + call.lost + call.dropped, "nothing is left on the way");
+    assert_eq!(stats.delivered, call.delivered.len() as u64);
+    assert_eq!(stats.sent, stats.delivered + call.lost + call.dropped, "nothing is left on the way");
     let unsent = stats.expired + stats.displaced + call.ends.waiting() as u64;
     assert_eq!(u64::from(call.spoken), stats.sent + unsent, "{stats:?}");
     call
@@ -127,7 +127,7 @@ impl World {
             }
         }
         while let Some(number) = call.ends.poll_delivered() {
-            call.heard.push((number, now.since(spoken_at(number))));
+            call.delivered.push((number, now.since(spoken_at(number))));
         }
     }
 }
@@ -139,17 +139,17 @@ fn settings() -> TfrcEndsSettings {
 #[test]
 fn a_wide_link_carries_all_packets_at_once() {
     let call = call(1_000, 1_000_000, &Errors::None, settings());
-    assert_eq!(call.heard.len(), 1_000);
-    assert!(call.heard.is_sorted());
+    assert_eq!(call.delivered.len(), 1_000);
+    assert!(call.delivered.is_sorted());
     // 200 bytes at 1 Mbit/s are 1.6 ms. The first packet goes at once, the others wait for its feedback: after 20 ms,
     // 50 ms later. Then the rate is four packets in a round trip of some 62 ms: 65 in a second, with 50 spoken.
-    assert_eq!(call.heard[0], (0, Nanos(31_600_000)));
+    assert_eq!(call.delivered[0], (0, Nanos(31_600_000)));
     assert!(
-        call.heard[1].1 > Nanos::from_millis(60) && call.heard[1].1 < Nanos::from_millis(100),
+        call.delivered[1].1 > Nanos::from_millis(60) && call.delivered[1].1 < Nanos::from_millis(100),
         "{:?}",
-        call.heard[1]
+        call.delivered[1]
     );
-    assert!(call.heard[100..].iter().all(|(_, delay)| *delay == Nanos(31_600_000)));
+    assert!(call.delivered[100..].iter().all(|(_, delay)| *delay == Nanos(31_600_000)));
     // Once a round trip, which the packets of 20 ms stretch a little.
     let feedback = call.ends.stats().feedback;
     assert!((200..=340).contains(&feedback), "{feedback} in 20 s");
@@ -160,10 +160,10 @@ fn a_narrow_link_is_shared_and_what_cannot_be_sent_in_time_is_thrown_away() {
     // 80 kbit/s of packets for 40 kbit/s: UDP would lose half of them at the link, after 0.8 s in its queue.
     let call = call(3_000, 40_000, &Errors::None, settings());
     let stats = call.ends.stats();
-    let in_time = call.heard.iter().filter(|(_, delay)| *delay <= Nanos::from_millis(1_200)).count();
-    assert_eq!(in_time, call.heard.len(), "300 ms at the source, 0.8 s in the queue, 70 ms on the way");
+    let in_time = call.delivered.iter().filter(|(_, delay)| *delay <= Nanos::from_millis(1_200)).count();
+    assert_eq!(in_time, call.delivered.len(), "300 ms at the source, 0.8 s in the queue, 70 ms on the way");
     // Half may pass; TFRC fills most of that, and loses little.
-    assert!((1_000..=1_520).contains(&call.heard.len()), "{}", call.heard.len());
+    assert!((1_000..=1_520).contains(&call.delivered.len()), "{}", call.delivered.len());
     assert!(call.dropped * 20 < stats.sent, "{} of {}", call.dropped, stats.sent);
     assert!(stats.expired + stats.displaced > 1_300, "{stats:?}");
 }
@@ -190,7 +190,7 @@ fn what_waits_is_bounded_by_age_and_by_number() {
     let call_of = |settings| call(500, 1_000_000, &all, settings).ends.stats();
     let stats = call_of(TfrcEndsSettings { age_max: Nanos::from_millis(100), ..settings() });
     assert!(stats.sent >= 3 && stats.sent <= 12, "{stats:?}");
-    assert_eq!((stats.displaced, stats.heard, stats.feedback), (0, 0, 0));
+    assert_eq!((stats.displaced, stats.delivered, stats.feedback), (0, 0, 0));
     let stats = call_of(TfrcEndsSettings { waiting_max: 3, ..settings() });
     assert!(stats.displaced > 400 && stats.expired <= 3, "{stats:?}");
 }
@@ -213,7 +213,7 @@ fn calls_over_tfrc_share_the_network_of_the_paper() {
     for call in &report.calls {
         assert_eq!(call.made, 1_000);
         assert!(call.sent <= call.made && call.sent >= 950, "{call:?}");
-        assert_eq!(call.sent, call.heard + call.lost(), "{call:?}");
+        assert_eq!(call.sent, call.delivered + call.lost(), "{call:?}");
         assert!(call.errors <= 30, "{call:?}");
     }
 }

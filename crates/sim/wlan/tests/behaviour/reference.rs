@@ -155,14 +155,14 @@ impl Channel {
     fn access(&mut self, now: u64) {
         let is_next = |station: &Plain| station.contends() && station.slots == 0 && now >= station.base;
         let senders: Vec<_> =
-            (0..self.stations.len()).filter(|place| is_next(&self.stations[*place])).collect();
+            (0..self.stations.len()).filter(|index| is_next(&self.stations[*index])).collect();
         let [first, rest @ ..] = &senders[..] else { return };
         if rest.is_empty() {
             self.outcomes.push((u16::try_from(*first).expect("few"), now + DATA, true));
         }
         self.busy_until = Some(now + if rest.is_empty() { EXCHANGE } else { DATA });
-        for (place, station) in self.stations.iter_mut().enumerate() {
-            if senders.contains(&place) {
+        for (index, station) in self.stations.iter_mut().enumerate() {
+            if senders.contains(&index) {
                 station.is_sending = true;
                 station.attempts += 1;
             } else if station.contends() && station.is_immediate && station.slots == 0 && self.redraw {

@@ -345,7 +345,7 @@ fn a_driver_gap_delays_only_its_station() {
 
 #[test]
 fn the_loudest_is_heard_if_it_is_loud_enough() {
-    for (signal_dbm, is_heard) in [(-40, true), (-41, false)] {
+    for (signal_dbm, is_received) in [(-40, true), (-41, false)] {
         let mut config = cell(2);
         config.mac.capture_db = Some(10);
         config.stations[1].signal_dbm = signal_dbm;
@@ -353,9 +353,9 @@ fn the_loudest_is_heard_if_it_is_loud_enough() {
         scene.arrive(0, 1, 0, 60);
         scene.arrive(0, 2, 0, 60);
         scene.run(DIFS + DATA + 1);
-        assert_eq!(delivered(&scene), if is_heard { &[(1, DIFS + DATA)][..] } else { &[][..] });
+        assert_eq!(delivered(&scene), if is_received { &[(1, DIFS + DATA)][..] } else { &[][..] });
         scene.run(10_000);
-        assert_eq!(scene.radio.stats(StationId(1)).captures, u64::from(is_heard));
+        assert_eq!(scene.radio.stats(StationId(1)).captures, u64::from(is_received));
         assert_eq!(delivered(&scene).len(), 2, "the other comes through later");
     }
 }

@@ -120,15 +120,15 @@ fn understands_every_frame_with_and_without_radiotap() {
     }
     let rows = judge(&file);
     assert_eq!(rows.len(), 2 * frames.len(), "tshark left out frames");
-    for (place, row) in rows.iter().enumerate() {
-        let (frame, kind) = &frames[place / 2];
+    for (index, row) in rows.iter().enumerate() {
+        let (frame, kind) = &frames[index / 2];
         assert_eq!((row[0].as_str(), row[1].as_str()), (*kind, "1"), "{frame:?}: {row:?}");
-        let nanos = place / 2 * 1_000 + place % 2 + 1;
+        let nanos = index / 2 * 1_000 + index % 2 + 1;
         assert_eq!(row[6], format!("0.{nanos:09}"), "the time has nanoseconds");
         let is_data = matches!(frame, AirFrame::Data(_));
         assert_eq!(row[7] == "40002" && row[8] == "0xdeadbeef", is_data, "the voice inside: {row:?}");
         assert_eq!(row[5] == "77", is_data, "the sequence number: {row:?}");
-        if place % 2 == 1 {
+        if index % 2 == 1 {
             assert_eq!((row[10].as_str(), row[11].as_str()), ("11", "2437"), "{row:?}");
         }
         match frame {

@@ -303,12 +303,12 @@ impl Household {
         }
         while let Some(event) = self.access_point.poll_event() {
             any = true;
-            self.take_access_point_event(&event, time(agenda.now()));
+            self.handle_access_point_event(&event, time(agenda.now()));
         }
         any
     }
 
-    fn take_access_point_event(&mut self, event: &access_point::Event, now: Time) {
+    fn handle_access_point_event(&mut self, event: &access_point::Event, now: Time) {
         match event {
             access_point::Event::Opened { address, .. } => {
                 if let Some(guest) = self.guests.iter_mut().find(|guest| guest.address == *address) {

@@ -85,7 +85,7 @@ impl Network {
             let Some((now, event)) = self.queue.pop() else { break };
             self.events += 1;
             match event {
-                Event::Ready => self.take(now),
+                Event::Ready => self.enqueue(now),
                 Event::Radio(event) => {
                     self.wlan.handle(event, &mut Part::new(&mut self.queue, Event::Radio));
                     self.drain(now);
@@ -104,7 +104,7 @@ impl Network {
         self.queue.push(ready, Event::Ready);
     }
 
-    fn take(&mut self, now: Instant) {
+    fn enqueue(&mut self, now: Instant) {
         let packet = self.next.take().expect("an event is scheduled for each packet that is generated");
         let key = self.pool.insert(packet);
         let msdu = Msdu { key, bytes: self.config.wire_bytes, to: self.access_point };

@@ -204,7 +204,7 @@ impl Network {
                 sender.close();
                 self.send(flow);
             }
-            Event::Receipt(flow) => self.take_receipt(flow),
+            Event::Receipt(flow) => self.handle_receipt(flow),
             Event::Tcp(event) => {
                 let flow = event.flow.0;
                 let agenda = &mut Part::new(&mut self.queue, Event::Tcp);
@@ -254,8 +254,8 @@ impl Network {
         self.report.packets += 1;
         let wrapped = self.wrapped(bytes);
         let key = self.pool.insert(Packet { segment, flow, is_ack, bytes, wrapped });
-        let place = if is_ack { FROM_RECEIVER } else { FROM_SENDER };
-        self.enqueue(SHARED + OWN * flow + place, key);
+        let offset = if is_ack { FROM_RECEIVER } else { FROM_SENDER };
+        self.enqueue(SHARED + OWN * flow + offset, key);
     }
 
     fn wrapped(&mut self, bytes: u32) -> u32 {
@@ -285,7 +285,7 @@ impl Network {
     /// A packet is at the end of a link.
     fn arrived(&mut self, link: u32, key: Key) {
         let packet = *self.pool.get(key);
-        let own = |place: u32| SHARED + OWN * packet.flow + place;
+        let own = |offset: u32| SHARED + OWN * packet.flow + offset;
         match (link, self.between) {
             (TO_ROUTER_INSIDE | TO_ROUTER_OUTSIDE, Between::Router(_)) => self.route(key, &packet),
             (TO_ROUTER_INSIDE | FROM_ROUTER_OUTSIDE, _) => self.enqueue(own(TO_RECEIVER), key),
@@ -340,7 +340,7 @@ impl Network {
         self.enqueue(if is_ack { FROM_ROUTER_INSIDE } else { FROM_ROUTER_OUTSIDE }, key);
     }
 
-    fn take_receipt(&mut self, flow: u32) {
+    fn handle_receipt(&mut self, flow: u32) {
         let (Some(receipts), Some((cpu, _))) = (self.receipts, &mut self.cpu) else { return };
         if self.over[flow as usize] {
             return;

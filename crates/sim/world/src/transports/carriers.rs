@@ -40,7 +40,7 @@ struct Switches {
 
 impl Switches {
     fn new(settings: &TransportsSettings) -> Self {
-        let switch = |said: Option<bool>| said.unwrap_or(settings.profile == Profile::Ns2);
+        let switch = |value: Option<bool>| value.unwrap_or(settings.profile == Profile::Ns2);
         Self {
             senders: switch(settings.switch_senders),
             headers: switch(settings.switch_headers),

@@ -150,9 +150,9 @@ impl Watch for Meter {
     }
 
     #[inline]
-    fn heard(&mut self, flow: u32, _number: u32, made: Instant, now: Instant) {
+    fn delivered(&mut self, flow: u32, _number: u32, made: Instant, now: Instant) {
         let meter = &mut self.flows[flow as usize];
-        let delay = meter.account.heard(made.time(), now.time());
+        let delay = meter.account.record_delivery(made.time(), now.time());
         meter.playout.add(delay);
         self.delays.add(delay);
     }
@@ -203,14 +203,14 @@ fn counts_of((report, meter): (&FlowReport, &FlowMeter)) -> FlowCounts {
 fn throughputs(outcome: &mut Outcome, measured: &Measured<'_>, counts: &[FlowCounts], total: FlowCounts) {
     let seconds = measured.duration.as_seconds();
     let kbps = |packets: u64| float(packets) * f64::from(measured.packet_bytes) * 8.0 / 1e3 / seconds;
-    outcome.set("goodput_kbps", kbps(total.heard));
+    outcome.set("goodput_kbps", kbps(total.delivered));
     outcome.set("offered_kbps", kbps(total.made));
-    outcome.set("goodput_share", share(total.heard, total.made));
-    let heard: Vec<f64> = counts.iter().map(|flow| float(flow.heard)).collect();
-    outcome.set("jain", jain(&heard));
-    let shares: Vec<f64> = counts.iter().filter_map(|flow| share(flow.heard, flow.made)).collect();
+    outcome.set("goodput_share", share(total.delivered, total.made));
+    let delivered: Vec<f64> = counts.iter().map(|flow| float(flow.delivered)).collect();
+    outcome.set("jain", jain(&delivered));
+    let shares: Vec<f64> = counts.iter().filter_map(|flow| share(flow.delivered, flow.made)).collect();
     outcome.set("jain_share", jain(&shares));
-    let bulk: Vec<f64> = measured.report.transfers.iter().map(|flow| float(flow.heard_bytes)).collect();
+    let bulk: Vec<f64> = measured.report.transfers.iter().map(|flow| float(flow.delivered_bytes)).collect();
     let bulk_kbps = bulk.iter().sum::<f64>() * 8.0 / 1e3 / seconds;
     outcome.set("bulk_goodput_kbps", (!bulk.is_empty()).then_some(bulk_kbps));
     outcome.set("bulk_jain", (!bulk.is_empty()).then(|| jain(&bulk)));

@@ -31,7 +31,7 @@ pub enum Watched {
         fresh: bool,
     },
     /// The application has got a packet.
-    Heard {
+    Delivered {
         /// Of which call.
         flow: u32,
         /// Its number in the call, from 0.
@@ -111,7 +111,7 @@ impl Setup {
         for one in watched {
             match one {
                 Watched::Crossed { flow, sent, at, fresh } => meter.crossed(flow, sent, at, fresh),
-                Watched::Heard { flow, number, made, at } => meter.heard(flow, number, made, at),
+                Watched::Delivered { flow, number, made, at } => meter.delivered(flow, number, made, at),
             }
         }
         Ok(metrics::outcome(&Measured {

@@ -107,7 +107,7 @@ pub(super) const METRICS: [MetricInfo; 45] = [
 ];
 
 /// One stream at its end.
-struct Heard {
+struct RatedStream {
     summary: Summary,
     paper_a: Option<(f64, f64)>, // R and score.
     g107: Option<f64>,
@@ -115,28 +115,32 @@ struct Heard {
 
 /// The row of a run.
 pub(super) fn outcome(mut run: Run) -> Outcome {
-    let heard: Vec<Heard> = run.streams.iter_mut().map(|stream| heard(stream.finish())).collect();
+    let rated: Vec<RatedStream> = run.streams.iter_mut().map(|stream| rate(stream.finish())).collect();
     let mut outcome = Outcome { packets: sent(&run), events: run.events, ..Outcome::default() };
-    scores(&mut outcome, &heard);
-    losses(&mut outcome, &run, &heard);
-    delays(&mut outcome, &run, &heard);
+    scores(&mut outcome, &rated);
+    losses(&mut outcome, &run, &rated);
+    delays(&mut outcome, &run, &rated);
     loads(&mut outcome, &run);
     sessions(&mut outcome, &run);
     outcome
 }
 
-fn heard(summary: Summary) -> Heard {
+fn rate(summary: Summary) -> RatedStream {
     let middle = |interval: Interval| f64::midpoint(interval.low, interval.high);
     let paper_a =
         summary.judgement.paper_a.as_ref().ok().map(|opinion| (middle(opinion.r), middle(opinion.mos)));
     let g107 = summary.judgement.conversation.as_ref().ok().map(|opinion| middle(opinion.mos));
     // Where nothing arrives there is no delay, hence no rating; nobody would call it a good call.
     let silent = summary.network.lost == summary.network.expected;
-    Heard { paper_a: paper_a.or(silent.then_some((0.0, 1.0))), g107: g107.or(silent.then_some(1.0)), summary }
+    RatedStream {
+        paper_a: paper_a.or(silent.then_some((0.0, 1.0))),
+        g107: g107.or(silent.then_some(1.0)),
+        summary,
+    }
 }
 
-fn scores(outcome: &mut Outcome, heard: &[Heard]) {
-    let paper_a: Option<Vec<(f64, f64)>> = heard.iter().map(|heard| heard.paper_a).collect();
+fn scores(outcome: &mut Outcome, rated: &[RatedStream]) {
+    let paper_a: Option<Vec<(f64, f64)>> = rated.iter().map(|stream| stream.paper_a).collect();
     let mos = paper_a.as_ref().map(|all| all.iter().map(|(_, mos)| *mos).collect::<Vec<_>>());
     let way = |values: &Option<Vec<f64>>, from: usize| {
         values.as_ref().and_then(|all| mean(all.iter().skip(from).step_by(2).copied()))
@@ -148,7 +152,7 @@ fn scores(outcome: &mut Outcome, heard: &[Heard]) {
     outcome.set("mos_back", way(&mos, 1));
     outcome.set("r_mean", paper_a.and_then(|all| mean(all.iter().map(|(r, _)| *r))));
     outcome.set("paper_a_acceptable", mean_mos.map(|mos| if mos >= ACCEPTABLE { 1.0 } else { 0.0 }));
-    let g107: Option<Vec<f64>> = heard.iter().map(|heard| heard.g107).collect();
+    let g107: Option<Vec<f64>> = rated.iter().map(|stream| stream.g107).collect();
     outcome.set("g107_mos_mean", g107.as_ref().and_then(|all| mean(all.iter().copied())));
     outcome.set("g107_mos_worst", g107.as_ref().and_then(|all| least(all)));
     let worse = way(&g107, 0).zip(way(&g107, 1)).map(|(out, back)| out.min(back));
@@ -158,10 +162,10 @@ fn scores(outcome: &mut Outcome, heard: &[Heard]) {
     outcome.set("g107_acceptable_calls", calls.map(|calls| float(calls as u64)));
 }
 
-fn losses(outcome: &mut Outcome, run: &Run, heard: &[Heard]) {
+fn losses(outcome: &mut Outcome, run: &Run, rated: &[RatedStream]) {
     let (sent, delivered) = (sent(run), run.streams.iter().map(crate::meter::StreamMeter::delivered).sum());
-    let (late, overflow) = heard.iter().fold((0, 0), |(late, overflow), heard| {
-        (late + heard.summary.counts.late, overflow + heard.summary.counts.overflow)
+    let (late, overflow) = rated.iter().fold((0, 0), |(late, overflow), stream| {
+        (late + stream.summary.counts.late, overflow + stream.summary.counts.overflow)
     });
     outcome.set("sent", float(sent));
     outcome.set("delivered", float(delivered));
@@ -183,14 +187,15 @@ fn losses(outcome: &mut Outcome, run: &Run, heard: &[Heard]) {
     }
 }
 
-fn delays(outcome: &mut Outcome, run: &Run, heard: &[Heard]) {
+fn delays(outcome: &mut Outcome, run: &Run, rated: &[RatedStream]) {
     let delays = run.delays.summary();
     outcome.set("delay_ms", delays.map(|delays| delays.mean_ms.low));
     outcome.set("delay_p50_ms", delays.map(|delays| delays.median_ms.low));
     outcome.set("delay_p95_ms", delays.map(|delays| delays.p95_ms.low));
     outcome.set("delay_p99_ms", delays.map(|delays| delays.p99_ms.low));
     outcome.set("delay_max_ms", delays.map(|delays| delays.largest_ms.low));
-    let jitter = |of: fn(&Summary) -> Option<f64>| mean(heard.iter().filter_map(|heard| of(&heard.summary)));
+    let jitter =
+        |of: fn(&Summary) -> Option<f64>| mean(rated.iter().filter_map(|stream| of(&stream.summary)));
     outcome.set("jitter_ms", jitter(|summary| summary.jitter.mean_abs_d_ms));
     outcome.set("jitter_rfc3550_ms", jitter(|summary| summary.jitter.rfc3550_ms));
 }

@@ -216,10 +216,10 @@ impl Network {
         let count = u64::from(self.config.calls) * 2;
         for call in 0..self.config.calls {
             for from in 0..2 {
-                let place = u64::from(call) * 2 + u64::from(from);
+                let index = u64::from(call) * 2 + u64::from(from);
                 let phase = match self.config.phases {
                     Phases::Random => phases.random_range(0..interval),
-                    Phases::Even => place * interval / count,
+                    Phases::Even => index * interval / count,
                 };
                 let start = Instant::START + self.config.warmup + Nanos(phase);
                 self.streams.push(StreamMeter::new(&self.config.shape, start));

@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_said_in_words() {
-        let said = [7.0, 9_999.0, 12_345.0, 1_500_000.0].map(scaled);
-        assert_eq!(said, ["7", "9999", "12 thousand", "1.5 million"]);
+        let formatted = [7.0, 9_999.0, 12_345.0, 1_500_000.0].map(scaled);
+        assert_eq!(formatted, ["7", "9999", "12 thousand", "1.5 million"]);
     }
 }

@@ -113,8 +113,8 @@ fn the_columns_are_the_runs_their_seeds_and_their_metrics() {
 fn the_record_tells_how_the_rows_came_about() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text(MORE);
-    let said = run(home.path(), "--quick --threads 3", &text).unwrap();
-    assert!(said.contains("fake-plan: 20 runs in ") && said.contains("report.html"), "{said}");
+    let output = run(home.path(), "--quick --threads 3", &text).unwrap();
+    assert!(output.contains("fake-plan: 20 runs in ") && output.contains("report.html"), "{output}");
     let record: Value = serde_json::from_slice(&bytes(home.path(), "run.json")).unwrap();
     assert_eq!(
         (&record["quick"], &record["runs"], &record["threads"]),
@@ -143,12 +143,12 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let text = fake::text(MORE);
     run(&whole, "", &text).unwrap();
 
-    let (tell, told) = channel();
-    tell.send(Told::Stop).unwrap();
+    let (sender, receiver) = channel();
+    sender.send(Message::Stop).unwrap();
     let (options, plan) = (options(&torn, "--threads 1"), fake::plan(MORE));
     let stopped = options.run_plans(
         vec![(source(&text), plan.clone())],
-        (tell, told),
+        (sender, receiver),
         &mut Output::new(&mut Vec::new()),
     );
     let words = stopped.unwrap_err().to_string();
@@ -160,8 +160,8 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let mut kept = std::fs::read_to_string(&journal).unwrap().lines().next().unwrap().to_owned() + "\n";
     kept.extend(rows.lines().skip(20).take(7).map(|row| format!("{row}\n")));
     std::fs::write(&journal, kept + "33,bad,3,1,12ab").unwrap();
-    let said = run(&torn, "--resume", &text).unwrap();
-    assert!(said.contains("goes on; 7 of 40 runs are there") && said.contains("33 runs in"), "{said}");
+    let output = run(&torn, "--resume", &text).unwrap();
+    assert!(output.contains("goes on; 7 of 40 runs are there") && output.contains("33 runs in"), "{output}");
     for name in ["rows.parquet", "rows.csv", "figures/loss.svg"] {
         assert_eq!(bytes(&torn, name), bytes(&whole, name), "{name}");
     }
@@ -180,10 +180,10 @@ fn resume_refuses_to_make_all_runs_again() {
     let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
     assert!(refused.contains("fake-plan cannot go on: what is there was not written by"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n", "what is refused stays as it was");
-    let said = run(home.path(), "", &text).unwrap();
+    let output = run(home.path(), "", &text).unwrap();
     assert!(
-        said.contains("fake-plan: begins afresh; what is there was not written by this program"),
-        "{said}"
+        output.contains("fake-plan: begins afresh; what is there was not written by this program"),
+        "{output}"
     );
 }
 
@@ -223,10 +223,12 @@ fn resume_touches_no_plan_unless_all_can_go_on() {
     let text = fake::text("");
     let named = |name: &str| text.replace("fake-plan", name);
     let plan = |name: &str| (source(&named(name)), Plan::parse(&named(name), fake::TESTBEDS).unwrap());
-    let (tell, told) = channel();
-    tell.send(Told::Stop).unwrap();
+    let (sender, receiver) = channel();
+    sender.send(Message::Stop).unwrap();
     let plans = vec![plan("one"), plan("two")];
-    options(home.path(), "").run_plans(plans, (tell, told), &mut Output::new(&mut Vec::new())).unwrap_err();
+    options(home.path(), "")
+        .run_plans(plans, (sender, receiver), &mut Output::new(&mut Vec::new()))
+        .unwrap_err();
     let (one, two) = (home.path().join("one/partial.csv"), home.path().join("two/partial.csv"));
     std::fs::write(&two, "{}\n").unwrap();
     let before = std::fs::read(&one).unwrap();
@@ -239,11 +241,11 @@ fn resume_touches_no_plan_unless_all_can_go_on() {
 
 /// Puts rows of a finished run into a journal, as an interrupted run would have left them.
 fn interrupt(folder: &Path, whole: &Path, text: &str, rows: impl Iterator<Item = usize>) {
-    let (tell, told) = channel();
-    tell.send(Told::Stop).unwrap();
+    let (sender, receiver) = channel();
+    sender.send(Message::Stop).unwrap();
     let plan = Plan::parse(text, fake::TESTBEDS).unwrap();
     options(folder, "")
-        .run_plans(vec![(source(text), plan)], (tell, told), &mut Output::new(&mut Vec::new()))
+        .run_plans(vec![(source(text), plan)], (sender, receiver), &mut Output::new(&mut Vec::new()))
         .unwrap_err();
     let path = folder.join("fake-plan/partial.csv");
     let csv = String::from_utf8(bytes(whole, "rows.csv")).unwrap();
@@ -261,13 +263,13 @@ fn a_smaller_run_leaves_the_rows_of_an_interrupted_one() {
     run(&whole, "", &text).unwrap();
     interrupt(&torn, &whole, &text, 0..12);
     // Replications 0 and 1 of three points are the quick run's too.
-    let said = run(&torn, "--quick", &text).unwrap();
-    assert!(said.contains("goes on; 6 of 20 runs are there"), "{said}");
-    assert!(said.contains("6 kept rows of other runs of this plan stay in"), "{said}");
-    let said = run(&torn, "--seeds 1", &text).unwrap();
-    assert!(said.contains("goes on; 10 of 10 runs"), "what the quick run made is of use: {said}");
-    let said = run(&torn, "", &text).unwrap();
-    assert!(said.contains("goes on; 26 of 40 runs are there") && said.contains("14 runs in"), "{said}");
+    let output = run(&torn, "--quick", &text).unwrap();
+    assert!(output.contains("goes on; 6 of 20 runs are there"), "{output}");
+    assert!(output.contains("6 kept rows of other runs of this plan stay in"), "{output}");
+    let output = run(&torn, "--seeds 1", &text).unwrap();
+    assert!(output.contains("goes on; 10 of 10 runs"), "what the quick run made is of use: {output}");
+    let output = run(&torn, "", &text).unwrap();
+    assert!(output.contains("goes on; 26 of 40 runs are there") && output.contains("14 runs in"), "{output}");
     assert_eq!(bytes(&torn, "rows.parquet"), bytes(&whole, "rows.parquet"));
     assert!(!torn.join("fake-plan/partial.csv").exists(), "nothing has to be kept any more");
 }
@@ -286,10 +288,10 @@ fn fewer_runs_replace_finished_ones_only_if_told_to() {
         assert_eq!((bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json")), before);
         assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing was begun");
     }
-    let said = run(home.path(), "", &text).unwrap();
-    assert!(said.contains("the same runs were made before; `guestright-lab report "), "{said}");
-    let said = run(home.path(), "--seeds 5", &text).unwrap();
-    assert!(!said.contains("made before"), "{said}");
+    let output = run(home.path(), "", &text).unwrap();
+    assert!(output.contains("the same runs were made before; `guestright-lab report "), "{output}");
+    let output = run(home.path(), "--seeds 5", &text).unwrap();
+    assert!(!output.contains("made before"), "{output}");
     run(home.path(), "--quick --fresh", &text).unwrap();
     assert_ne!(bytes(home.path(), "rows.parquet"), before.0);
 }
@@ -302,15 +304,15 @@ fn a_signal_after_the_last_run_is_heard() {
     let text = fake::text("");
     run(&whole, "", &text).unwrap();
     interrupt(&torn, &whole, &text, 0..40);
-    let (tell, told) = channel();
-    tell.send(Told::Stop).unwrap();
+    let (sender, receiver) = channel();
+    sender.send(Message::Stop).unwrap();
     let plans = vec![(source(&text), fake::plan(""))];
-    let stopped = options(&torn, "").run_plans(plans, (tell, told), &mut Output::new(&mut Vec::new()));
+    let stopped = options(&torn, "").run_plans(plans, (sender, receiver), &mut Output::new(&mut Vec::new()));
     let words = stopped.unwrap_err().to_string();
     assert!(words.contains("stopped before the report was written; all runs are kept"), "{words}");
     assert!(!torn.join("report.html").exists());
-    let said = run(&torn, "", &text).unwrap();
-    assert!(said.contains("goes on; 40 of 40 runs") && torn.join("report.html").exists(), "{said}");
+    let output = run(&torn, "", &text).unwrap();
+    assert!(output.contains("goes on; 40 of 40 runs") && torn.join("report.html").exists(), "{output}");
 }
 
 #[test]
@@ -325,8 +327,11 @@ fn damaged_lines_are_told() {
     let mut lines: Vec<&str> = kept.lines().collect();
     lines[11] = "damaged";
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    let said = run(&torn, "--resume", &text).unwrap();
-    assert!(said.contains("goes on; 10 of 40 runs") && said.contains("2 damaged lines at the end"), "{said}");
+    let output = run(&torn, "--resume", &text).unwrap();
+    assert!(
+        output.contains("goes on; 10 of 40 runs") && output.contains("2 damaged lines at the end"),
+        "{output}"
+    );
     assert_eq!(bytes(&torn, "rows.csv"), bytes(&whole, "rows.csv"));
 }
 
@@ -343,11 +348,11 @@ of = "loss"
 at = { calls = 2 }
 "#;
     let prediction = claim.clone() + "prediction = true\n";
-    let said = run(&home.path().join("prediction"), "", &fake::text(&prediction)).unwrap();
-    let parts = |said: &str| said.lines().filter(|line| line.contains("calls = 2: ")).count();
-    assert_eq!(parts(&said), 10, "{said}");
-    assert!(!said.contains("--details"), "{said}");
+    let output = run(&home.path().join("prediction"), "", &fake::text(&prediction)).unwrap();
+    let parts = |text: &str| text.lines().filter(|line| line.contains("calls = 2: ")).count();
+    assert_eq!(parts(&output), 10, "{output}");
+    assert!(!output.contains("--details"), "{output}");
     let judged = claim + "between = [0, 1]\n";
-    let said = run(&home.path().join("between"), "", &fake::text(&judged)).unwrap();
-    assert!(parts(&said) == 0 && said.contains("10 numbers; --details shows them"), "{said}");
+    let output = run(&home.path().join("between"), "", &fake::text(&judged)).unwrap();
+    assert!(parts(&output) == 0 && output.contains("10 numbers; --details shows them"), "{output}");
 }

@@ -13,7 +13,7 @@ pub(super) struct SecondSums {
     calls: u16,
     expected: u64,
     lost: u64,
-    unheard: u64,
+    unplayed: u64,
     delays: u16,
     delay_ms: (f64, f64),
     jitter_ms: f64,
@@ -26,7 +26,7 @@ impl SecondSums {
         self.calls += 1;
         self.expected += row.network.expected;
         self.lost += row.network.lost;
-        self.unheard += row.heard.lost;
+        self.unplayed += row.playout.lost;
         self.jitter_ms = self.jitter_ms.max(row.jitter.rfc3550_ms.unwrap_or(0.0));
         if let Some(delay) = row.delay_ms {
             self.delays += 1;
@@ -48,7 +48,7 @@ impl Display for SecondSums {
         let mean = |sum: (f64, f64), count: u16| {
             (count > 0).then(|| Interval::new(sum.0 / f64::from(count), sum.1 / f64::from(count)))
         };
-        let discarded = share(self.unheard - self.lost, self.expected - self.lost);
+        let discarded = share(self.unplayed - self.lost, self.expected - self.lost);
         write!(f, "loss {} %  discarded {} %", percent(share(self.lost, self.expected)), percent(discarded))?;
         write!(
             f,

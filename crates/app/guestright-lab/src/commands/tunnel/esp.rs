@@ -66,7 +66,7 @@ impl Esp {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::network)?;
         runtime.block_on(async {
-            let mut signals = Signals::take().map_err(Failure::network)?;
+            let mut signals = Signals::register().map_err(Failure::network)?;
             let device = Device::open(&self.device(&end)).map_err(Failure::network)?;
             let way = self.way(&end, &esp)?;
             let seed = Zeroizing::new(guestright_clock::rng().random());

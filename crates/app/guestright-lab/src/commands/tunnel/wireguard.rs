@@ -42,20 +42,20 @@ impl Wireguard {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::network)?;
         runtime.block_on(async {
-            let mut signals = Signals::take().map_err(Failure::network)?;
+            let mut signals = Signals::register().map_err(Failure::network)?;
             let device = Device::open(&self.device(&config)).map_err(Failure::network)?;
             let socket = self.socket(&config).map_err(Failure::network)?;
             let (name, port) = (device.name().to_owned(), socket.address().map_err(Failure::network)?.port());
             let (lost, mut is_lost) = mpsc::unbounded_channel();
-            let told = Arc::clone(&endpoint);
+            let handle = Arc::clone(&endpoint);
             let pump = Pump::start(device, socket, endpoint, move |error| _ = lost.send(error));
             let pump = pump.map_err(Failure::network)?;
-            writeln!(out, "{name} is up: {}, UDP port {port}; Ctrl-C ends it", told.public_key())?;
+            writeln!(out, "{name} is up: {}, UDP port {port}; Ctrl-C ends it", handle.public_key())?;
             tokio::select! {
                 () = signals.recv() => {}
                 _ = is_lost.recv() => {}
             }
-            summary(out, &*told)?;
+            summary(out, &*handle)?;
             pump.stop().map_err(Failure::network)
         })
     }

@@ -159,10 +159,10 @@ impl Add {
             return Err(Failure::user(anyhow!("{} is among your contacts already", there.name))
                 .hint("give another name with --name, or --replace the contact"));
         }
-        let said = format!("{} is {}", contact.name, contact.member);
+        let message = format!("{} is {}", contact.name, contact.member);
         list.insert(contact);
         contacts::write(&path, &list)?;
-        Ok(writeln!(out, "{said}")?)
+        Ok(writeln!(out, "{message}")?)
     }
 }
 

@@ -25,9 +25,9 @@ pub(super) struct Cast {
     program: PathBuf,
     pub(super) programs: Vec<Child>,
     visits: BTreeMap<&'static str, Child>,
-    said: mpsc::UnboundedSender<(&'static str, Value)>,
+    sender: mpsc::UnboundedSender<(&'static str, Value)>,
     hears: mpsc::UnboundedReceiver<(&'static str, Value)>,
-    unheard: Vec<(&'static str, Value)>,
+    pending: Vec<(&'static str, Value)>,
 }
 
 /// What a download brought.
@@ -42,16 +42,16 @@ pub(super) struct Download {
 impl Cast {
     pub(super) fn new(directory: PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&directory).with_context(|| format!("make {}", directory.display()))?;
-        let (said, hears) = mpsc::unbounded_channel();
+        let (sender, hears) = mpsc::unbounded_channel();
         Ok(Self {
             world: town::build()?,
             directory,
             program: std::env::current_exe()?,
             programs: Vec::new(),
             visits: BTreeMap::new(),
-            said,
+            sender,
             hears,
-            unheard: Vec::new(),
+            pending: Vec::new(),
         })
     }
 
@@ -184,11 +184,11 @@ impl Cast {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let mut child = command.spawn()?;
         let output = child.stdout.take().context("its output is piped")?;
-        let said = self.said.clone();
+        let sender = self.sender.clone();
         tokio::spawn(async move {
             let mut lines = BufReader::new(output).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                let _ = said.send((guest.name, serde_json::from_str(&line).unwrap_or(Value::String(line))));
+                let _ = sender.send((guest.name, serde_json::from_str(&line).unwrap_or(Value::String(line))));
             }
         });
         self.visits.insert(guest.name, child);
@@ -212,13 +212,13 @@ impl Cast {
         let fits = |(name, event): &(&str, Value)| *name == guest.name && wanted(event);
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
-            if let Some(place) = self.unheard.iter().position(fits) {
-                return Ok(self.unheard.remove(place).1);
+            if let Some(index) = self.pending.iter().position(fits) {
+                return Ok(self.pending.remove(index).1);
             }
             match tokio::time::timeout_at(deadline, self.hears.recv()).await {
-                Ok(Some(event)) => self.unheard.push(event),
+                Ok(Some(event)) => self.pending.push(event),
                 Ok(None) | Err(_) => {
-                    let last: Vec<_> = self.unheard.iter().filter(|(name, _)| *name == guest.name).collect();
+                    let last: Vec<_> = self.pending.iter().filter(|(name, _)| *name == guest.name).collect();
                     let log = self.read_log(&format!("{}-visit", guest.name));
                     bail!("waited in vain for {} {what}; it said {last:?}\n{log}", guest.name);
                 }
@@ -229,9 +229,9 @@ impl Cast {
     /// Forgets what a guest has said so far.
     pub(super) fn forget(&mut self, guest: Guest) {
         while let Ok(event) = self.hears.try_recv() {
-            self.unheard.push(event);
+            self.pending.push(event);
         }
-        self.unheard.retain(|(name, _)| *name != guest.name);
+        self.pending.retain(|(name, _)| *name != guest.name);
     }
 
     /// Waits until `done` says yes.

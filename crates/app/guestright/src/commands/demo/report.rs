@@ -65,9 +65,9 @@ impl Voice {
         let count = |value: &Value, what: &str| {
             value.as_u64().with_context(|| format!("{who}: no count of {what} in {value}"))
         };
-        let heard = &here["heard"];
-        let opinion = &heard["judgement"]["conversation"];
-        let listening = number(&heard["judgement"]["listening"]["mos"]["low"], "listening MOS")?;
+        let by_telephone = &here["by_telephone"];
+        let opinion = &by_telephone["judgement"]["conversation"];
+        let listening = number(&by_telephone["judgement"]["listening"]["mos"]["low"], "listening MOS")?;
         let listening_by_capture =
             number(&by_capture["listening"]["mos"]["low"], "listening MOS by the capture")?;
         let interval = |value: &Value| -> anyhow::Result<_> {
@@ -80,10 +80,10 @@ impl Voice {
         Ok(Self {
             who,
             sent: count(&there["sent"], "packets sent")?,
-            packets: count(&heard["counts"]["received"], "packets")?,
+            packets: count(&by_telephone["counts"]["received"], "packets")?,
             loss: not_played(&here["played"]).with_context(|| format!("{who}: nothing was played"))?,
-            jitter_ms: number(&heard["jitter"]["rfc3550_ms"], "jitter")?,
-            delay_ms: number(&heard["delay"]["mean_ms"]["high"], "delay")?,
+            jitter_ms: number(&by_telephone["jitter"]["rfc3550_ms"], "jitter")?,
+            delay_ms: number(&by_telephone["delay"]["mean_ms"]["high"], "delay")?,
             r: number(&opinion["r"]["low"], "R")?,
             mos: number(&opinion["mos"]["low"], "MOS")?,
             mos_by_capture: judged.0,

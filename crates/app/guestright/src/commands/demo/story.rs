@@ -35,8 +35,8 @@ pub(super) struct Story<'a, 'b> {
     out: &'a mut Output<'b>,
 }
 
-pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Outcome {
-    let mut signals = Signals::take().map_err(Failure::network)?;
+pub(super) async fn run(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Outcome {
+    let mut signals = Signals::register().map_err(Failure::network)?;
     let began = Instant::now();
     if !demo.json {
         writeln!(out, "A town of two households, on this computer's kernel, in namespaces of its own.\n")?;
@@ -46,11 +46,11 @@ pub(super) async fn tell(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Ou
     let (quiet, interval_ms) = (demo.json, demo.interval_ms);
     let w1_began_in = String::new();
     let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, w1_began_in, out };
-    let told = tokio::select! {
-        told = story.tell() => told,
+    let result = tokio::select! {
+        result = story.run() => result,
         () = signals.recv() => Err(anyhow!("interrupted; the town is gone, and nothing is left of it")),
     };
-    told.map_err(Failure::network)?;
+    result.map_err(Failure::network)?;
     let Story { cast, mut report, out, .. } = story;
     report.seconds = began.elapsed().as_secs_f64();
     if demo.json {
@@ -81,7 +81,7 @@ fn keep(cast: &Cast, outside: &str, out: &mut Output) -> anyhow::Result<()> {
 }
 
 impl Story<'_, '_> {
-    async fn tell(&mut self) -> anyhow::Result<()> {
+    async fn run(&mut self) -> anyhow::Result<()> {
         self.open_town().await?;
         self.newcomers().await?;
         self.free_rider_returns().await?;
@@ -95,7 +95,7 @@ impl Story<'_, '_> {
         self.everybody_leaves().await
     }
 
-    pub(super) fn say(&mut self, text: &str) -> anyhow::Result<()> {
+    pub(super) fn print(&mut self, text: &str) -> anyhow::Result<()> {
         if !self.quiet {
             writeln!(self.out, "{:>5.1} s  {text}", self.began.elapsed().as_secs_f64())?;
             self.out.flush()?;
@@ -119,7 +119,7 @@ impl Story<'_, '_> {
         let interval = self.interval_ms;
         self.cast.open(V1, "team1", interval).await?;
         self.cast.open(V2, "team2", interval).await?;
-        self.say("V1 (team 1) and V2 (team 2) are open for guests; nobody has given anything yet")
+        self.print("V1 (team 1) and V2 (team 2) are open for guests; nobody has given anything yet")
     }
 
     /// Starts a visit and waits until it is granted; returns the class.
@@ -165,18 +165,18 @@ impl Story<'_, '_> {
         let class = self.arrives(NEWCOMER, "team3", None).await?;
         let got = self.downloads(NEWCOMER, TASTE).await?;
         let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
-        self.say(&format!("a newcomer comes to V1, which needs receipts and serves strangers: {seen}"))?;
+        self.print(&format!("a newcomer comes to V1, which needs receipts and serves strangers: {seen}"))?;
         self.check("a newcomer is served, in the lowest class", class == "lowest", seen);
         let class = self.arrives(W1, "team2", Some(V2)).await?;
         let got = self.downloads(W1, TASTE).await?;
-        self.say(&format!(
+        self.print(&format!(
             "W1 of team 2 comes to V1, where nobody knows its team: class {class}; {}",
             rate(got.bytes, got.seconds)
         ))?;
         self.w1_began_in = class;
         let class = self.arrives(FREE_RIDER, "team4", None).await?;
         let got = self.downloads(FREE_RIDER, TASTE).await?;
-        self.say(&format!(
+        self.print(&format!(
             "so does one of team 4, which never serves anybody: class {class}; {}",
             rate(got.bytes, got.seconds)
         ))?;
@@ -213,10 +213,10 @@ impl Story<'_, '_> {
         let answer = self.cast.hear(FREE_RIDER, "to be answered", answered).await?;
         let reason = text(&answer["reason"]);
         let refused = answer["code"] == "refused";
-        self.say(&format!("team 4 comes again: \"{reason}\""))?;
-        let told = !reason.is_empty();
+        self.print(&format!("team 4 comes again: \"{reason}\""))?;
+        let has_reason = !reason.is_empty();
         let short = reason.split_once(" (").map_or(reason.clone(), |(start, _)| start.to_owned());
-        self.check("a free-rider is refused, and told why", refused && told, short);
+        self.check("a free-rider is refused, and told why", refused && has_reason, short);
         Ok(())
     }
 
@@ -226,7 +226,7 @@ impl Story<'_, '_> {
         let class = self.arrives(W2, "team1", Some(V1)).await?;
         let got = self.downloads(W2, W2_TAKES).await?;
         let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
-        self.say(&format!("W2 of team 1 comes to V2, and team 2 owes team 1 for W1: {seen}"))?;
+        self.print(&format!("W2 of team 1 comes to V2, and team 2 owes team 1 for W1: {seen}"))?;
         self.check("W2 is served for what its team gave to W1", class == "high", seen);
         Ok(())
     }
@@ -234,10 +234,10 @@ impl Story<'_, '_> {
     async fn w1_rises(&mut self) -> anyhow::Result<()> {
         let risen = |event: &Value| is("granted")(event) && event["class"] == "high";
         self.cast.hear(W1, "to be served better", risen).await?;
-        self.say("W1, still at V1, fetches W2's receipts from home and shows them: class high")?;
+        self.print("W1, still at V1, fetches W2's receipts from home and shows them: class high")?;
         let got = self.downloads(W1, W1_TAKES).await?;
         let seen = format!("{}; the server saw {}", rate(got.bytes, got.seconds), got.seen_as);
-        self.say(&format!("W1 downloads through V1: {seen}"))?;
+        self.print(&format!("W1 downloads through V1: {seen}"))?;
         // Now by the access point, in the same session.
         let began_in = std::mem::take(&mut self.w1_began_in);
         let served = text(&session(&self.cast.status("team1")?, &W1.address().to_string())["class"]);
@@ -264,7 +264,7 @@ impl Story<'_, '_> {
             seen.push(format!("{host} of {name}: {flows}"));
         }
         let seen = seen.join("; ");
-        self.say(&format!("what the access points saw: {seen}"))?;
+        self.print(&format!("what the access points saw: {seen}"))?;
         self.check("an access point sees its guests' tunnels home, and nothing else", only, seen);
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Story<'_, '_> {
             got.seen_as,
             Bytes(signed)
         );
-        self.say(&format!("a guest with only a stock WireGuard client comes to V1: {seen}"))?;
+        self.print(&format!("a guest with only a stock WireGuard client comes to V1: {seen}"))?;
         let at_home = got.seen_as == V2.address.to_string();
         let paid = signed >= STOCK_TAKES && served["tunnel"] == V2.address.to_string();
         self.check(
@@ -313,7 +313,7 @@ impl Story<'_, '_> {
             [] => format!("{} probes, none answered; V1 has dropped {dropped} packets", probes.len()),
             open => format!("reached {}", open.join(", ")),
         };
-        self.say(&format!("the newcomer tries V1's household: {seen}"))?;
+        self.print(&format!("the newcomer tries V1's household: {seen}"))?;
         let closed = reached.is_empty() && dropped >= probes.len() as u64;
         self.check("V1's household stays closed to its guests", closed, seen);
         Ok(())
@@ -339,7 +339,7 @@ impl Story<'_, '_> {
         let interval = Duration::from_millis(self.interval_ms);
         // The next receipt is asked for within one interval; the answer has half an interval; then it is over.
         let in_time = after <= interval * 3 / 2 + Duration::from_millis(600) + look * 4;
-        let told = self.cast.hear(NEWCOMER, "to learn that it is over", is("ended")).await?;
+        let ended = self.cast.hear(NEWCOMER, "to learn that it is over", is("ended")).await?;
         let seen = format!(
             "closed {:.1} s after it fell silent (a receipt is due every {:.1} s and overdue {:.1} s later); \
              {} were carried for nothing",
@@ -348,8 +348,8 @@ impl Story<'_, '_> {
             interval.as_secs_f64() / 2.0,
             Bytes(unpaid)
         );
-        self.say(&format!("the newcomer stops signing in the middle of a download: {seen}"))?;
-        let cut = session["end"] == "unpaid" && told["code"] == "unpaid";
+        self.print(&format!("the newcomer stops signing in the middle of a download: {seen}"))?;
+        let cut = session["end"] == "unpaid" && ended["code"] == "unpaid";
         self.check(
             "who stops signing is cut off within one interval of the request that it leaves unanswered",
             cut && in_time,
@@ -363,7 +363,7 @@ impl Story<'_, '_> {
         self.cast.forget(W2);
         self.leaves(W1).await?;
         self.leaves(W2).await?;
-        self.say("W1 and W2 say goodbye and sign the last receipts")?;
+        self.print("W1 and W2 say goodbye and sign the last receipts")?;
         let agree = self.report.accounts.iter().all(Account::agrees);
         let worst = self.report.accounts.iter().map(Account::difference).fold(0.0, f64::max);
         let seen = format!(

@@ -32,7 +32,7 @@ const GOOD: f64 = 3.6;
 struct Telephone {
     program: Child,
     says: Lines<BufReader<ChildStdout>>,
-    said: Vec<Value>,
+    events: Vec<Value>,
 }
 
 impl Telephone {
@@ -40,12 +40,12 @@ impl Telephone {
     async fn until(&mut self, event: &str) -> anyhow::Result<Value> {
         while let Some(line) = self.says.next_line().await? {
             let value: Value = serde_json::from_str(&line).with_context(|| format!("understand {line}"))?;
-            self.said.push(value.clone());
+            self.events.push(value.clone());
             if value["event"] == event {
                 return Ok(value);
             }
         }
-        bail!("a telephone ended before it was {event}; it said {:?}", self.said.last())
+        bail!("a telephone ended before it was {event}; it said {:?}", self.events.last())
     }
 }
 
@@ -71,7 +71,7 @@ impl Cast {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let mut program = command.spawn()?;
         let output = program.stdout.take().context("its output is piped")?;
-        Ok(Telephone { program, says: BufReader::new(output).lines(), said: Vec::new() })
+        Ok(Telephone { program, says: BufReader::new(output).lines(), events: Vec::new() })
     }
 
     fn contacts(&self) -> PathBuf {
@@ -83,11 +83,11 @@ impl Cast {
     }
 
     /// What `guestright mos` says of the stream that a telephone has heard, by both telephones' captures.
-    fn rating_by_capture(&self, heard: (&str, Guest), sent: (&str, Guest)) -> anyhow::Result<Value> {
+    fn rating_by_capture(&self, received: (&str, Guest), sent: (&str, Guest)) -> anyhow::Result<Value> {
         let capture = |(team, guest): (&str, Guest)| {
             self.directory().join(team).join(format!("{}.pcapng", guest.name)).display().to_string()
         };
-        let (here, there) = (capture(heard), capture(sent));
+        let (here, there) = (capture(received), capture(sent));
         let arguments = [
             "mos",
             &here,
@@ -135,30 +135,30 @@ impl Story<'_, '_> {
         let at_w1 = words(&caller.until("protected").await?);
         let set_up = began.elapsed();
         let at_w2 = words(&callee.until("protected").await?);
-        self.say(&format!(
+        self.print(&format!(
             "W1 calls W2, through V1, both homes and V2; both read the words {}",
             spoken(&at_w1)
         ))?;
         let same = at_w1 == at_w2 && at_w1.as_array().is_some_and(|words| words.len() == 4);
-        let heard = [caller.until("summary").await?, callee.until("summary").await?];
+        let summaries = [caller.until("summary").await?, callee.until("summary").await?];
         for telephone in [&mut caller, &mut callee] {
             let status = telephone.program.wait().await?;
             if !status.success() {
-                bail!("a telephone ended with {status}; it said {:?}", telephone.said.last());
+                bail!("a telephone ended with {status}; it said {:?}", telephone.events.last());
             }
         }
         let pairs = [(("team2", W1), ("team1", W2)), (("team1", W2), ("team2", W1))];
-        let summaries = [(&heard[0], &heard[1]), (&heard[1], &heard[0])];
+        let summaries = [(&summaries[0], &summaries[1]), (&summaries[1], &summaries[0])];
         for ((ear, mouth), (here, there)) in pairs.into_iter().zip(summaries) {
             let by_capture = self.cast.rating_by_capture(ear, mouth)?;
             let who = if ear.1.name == W1.name { "W1 hears W2" } else { "W2 hears W1" };
             self.report.voices.push(Voice::new(who, here, there, &by_capture)?);
         }
         let seen = self.report.voices.iter().map(Voice::in_short).collect::<Vec<_>>().join("; ");
-        self.say(&format!("they talk for {TALK} s and hang up: {seen}"))?;
+        self.print(&format!("they talk for {TALK} s and hang up: {seen}"))?;
         let good = self.report.voices.iter().all(|voice| voice.mos >= GOOD);
-        let said = format!("{seen}; set up in {:.2} s", set_up.as_secs_f64());
-        self.check("two members who roam on each other's Wi-Fi talk, and hear each other well", good, said);
+        let detail = format!("{seen}; set up in {:.2} s", set_up.as_secs_f64());
+        self.check("two members who roam on each other's Wi-Fi talk, and hear each other well", good, detail);
         let whole = self.report.voices.iter().all(Voice::is_whole);
         let played = |voice: &Voice| {
             let Voice { who, sent, packets, loss, .. } = voice;

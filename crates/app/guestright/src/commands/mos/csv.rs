@@ -35,7 +35,7 @@ fn line(label: &str, since: f64, stream: &StreamReport, part: &Part, row: &RowLi
     let _ = write!(out, "{:.3},{:.3},{:.3},", since + row.start_s, row.start_s, row.length_s);
     let _ = write!(out, "{},{},{},", row.received, row.expected, row.lost);
     let buffer = |count: u64| if clock { count.to_string() } else { String::new() };
-    let _ = write!(out, "{},{},{},", buffer(row.late), buffer(row.overflow), buffer(row.unheard));
+    let _ = write!(out, "{},{},{},", buffer(row.late), buffer(row.overflow), buffer(row.unplayed));
     let _ = write!(out, "{},{},", known(row.burst_ratio), known(row.jitter_ms.filter(|_| clock)));
     let _ = write!(out, "{},{},", known(row.delay_ms.map(|d| d.low)), known(row.delay_ms.map(|d| d.high)));
     for value in [

@@ -78,7 +78,7 @@ fn loss(part: &Part) -> Chart {
         |some: u64, row: &RowLine| (row.expected > 0).then(|| some as f64 * 100.0 / row.expected as f64);
     let mut shown = vec![series("lost in the network", Marks::Line, steps(part, |row| share(row.lost, row)))];
     if part.clock_rate.is_some() {
-        let discarded = |row: &RowLine| share(row.unheard.saturating_sub(row.lost), row);
+        let discarded = |row: &RowLine| share(row.unplayed.saturating_sub(row.lost), row);
         shown.push(series("discarded by the buffer", Marks::Line, steps(part, discarded)));
     }
     let network = &part.summary.network;

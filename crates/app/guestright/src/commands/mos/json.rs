@@ -25,7 +25,7 @@ pub(super) fn report(name: &str, report: &Report, notes: &[String]) -> Value {
         "clock_offset_ms": report.clocks.map(|clocks| json!({
             "low": clocks.offset_ms.low,
             "high": clocks.offset_ms.high,
-            "told_by_packets": clocks.told_by_packets,
+            "told_by_packets": clocks.measured,
             "contradicted": clocks.contradicted,
         })),
         "streams": streams,
@@ -82,7 +82,7 @@ fn part_json(stream: &StreamReport, part: &Part) -> Value {
         "counts": summary.counts,
         "network": summary.network,
         "dejitter_loss": summary.dejitter_loss.filter(|_| clock),
-        "heard": clock.then_some(summary.heard),
+        "heard": clock.then_some(summary.playout),
         "talkspurts": summary.talkspurts,
         "jitter": clock.then_some(summary.jitter),
         "delay": summary.delay,

@@ -71,7 +71,7 @@ fn unreadable(path: &Path, error: impl Into<anyhow::Error>) -> Failure {
 /// Hands a file over piece by piece, until somebody has had enough.
 fn each_piece<E>(
     path: &Path,
-    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    mut consume: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Result<(), E>, Failure> {
     let (mut from, length): (Box<dyn Read>, u64) = if path.as_os_str() == "-" {
         (Box::new(std::io::stdin().lock()), 0)
@@ -98,7 +98,7 @@ fn each_piece<E>(
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(Failure::user(error).hint("the file could not be read to its end")),
         };
-        if let Err(error) = take(&piece[..count]) {
+        if let Err(error) = consume(&piece[..count]) {
             bar.finish_and_clear();
             return Ok(Err(error));
         }

@@ -62,7 +62,7 @@ pub(super) fn row(label: &str, stream: &StreamReport, part: &Part, judgement: &J
         summary.counts.packets.to_string(),
         per_cent(summary.network.rate),
         per_cent(summary.dejitter_loss.filter(|_| clock)),
-        summary.heard.burst_ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
+        summary.playout.burst_ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
         summary
             .jitter
             .rfc3550_ms

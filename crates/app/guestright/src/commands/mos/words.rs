@@ -51,14 +51,14 @@ pub(super) fn lost_beyond(stream: &StreamReport) -> Option<u64> {
 
 impl Rated<'_> {
     pub(super) fn r(&self) -> String {
-        self.say(self.opinion.r, |value| format!("{value:.1}"))
+        self.format(self.opinion.r, |value| format!("{value:.1}"))
     }
 
     pub(super) fn mos(&self) -> String {
-        self.say(self.opinion.mos, |value| format!("{value:.2}"))
+        self.format(self.opinion.mos, |value| format!("{value:.2}"))
     }
 
-    fn say(&self, interval: Interval, write: impl Fn(f64) -> String) -> String {
+    fn format(&self, interval: Interval, write: impl Fn(f64) -> String) -> String {
         if self.at_most { format!("≤ {}", write(interval.high)) } else { range_with(interval, write) }
     }
 }
@@ -184,7 +184,7 @@ fn delay_note(stream: &StreamReport, part: &Part) -> String {
 pub(super) fn file_notes(report: &Report, two: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(clocks) = report.clocks {
-        let how = match (clocks.told_by_packets, clocks.contradicted) {
+        let how = match (clocks.measured, clocks.contradicted) {
             (_, true) => "but packets contradict it: a clock was set, or runs at another speed",
             (true, false) => "by packets in both directions",
             (false, false) => "as stated",

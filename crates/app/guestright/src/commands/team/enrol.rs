@@ -66,7 +66,7 @@ pub(super) struct Show {
 
 /// A place at the gateway that a new member will have. Nobody else takes it while this exists.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Reservation {
     files: GatewayFiles,
     address: Ipv4Addr,
     _lock: fs::File,
@@ -94,7 +94,7 @@ pub(super) struct NewMember<'a> {
 
 impl TunnelArgs {
     /// Finds a place for `name`, if it gets a tunnel; before anything is written.
-    pub(super) fn place(&self, dir: &Path, name: &str, role: Role) -> Result<Option<Place>, Failure> {
+    pub(super) fn reserve(&self, dir: &Path, name: &str, role: Role) -> Result<Option<Reservation>, Failure> {
         if !self.qr {
             let image = self.images.qr_svg.is_some() || self.images.qr_png.is_some();
             let wrong =
@@ -117,12 +117,12 @@ impl TunnelArgs {
         }
         self.images.check()?;
         let address = files.free_address()?;
-        Ok(Some(Place { files, address, _lock: lock }))
+        Ok(Some(Reservation { files, address, _lock: lock }))
     }
 
     /// Writes the member's configuration, and its file at the gateway.
-    pub(super) fn enrol(&self, place: Place, member: NewMember<'_>) -> Result<Tunnel, Failure> {
-        let Place { files, address, _lock: lock } = place;
+    pub(super) fn enrol(&self, reservation: Reservation, member: NewMember<'_>) -> Result<Tunnel, Failure> {
+        let Reservation { files, address, _lock: lock } = reservation;
         let (secret, shared) = (guestright_clock::seed(), guestright_clock::seed());
         let (secret, shared) = (Zeroizing::new(secret.0), Zeroizing::new(shared.0));
         let private_key = PrivateKey::from_random(*secret);

@@ -25,7 +25,7 @@ pub(super) struct IkeArgs {
 
 /// The gateway at which a new member will have a place.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct IkeGateway {
     files: GatewayFiles,
 }
 
@@ -41,7 +41,12 @@ pub(super) struct Access {
 
 impl IkeArgs {
     /// Finds the gateway, if the member gets access; before anything is written.
-    pub(super) fn place(&self, dir: &Path, name: &str, role: Role) -> Result<Option<Place>, Failure> {
+    pub(super) fn find_gateway(
+        &self,
+        dir: &Path,
+        name: &str,
+        role: Role,
+    ) -> Result<Option<IkeGateway>, Failure> {
         if !self.ikev2 {
             return Ok(None);
         }
@@ -55,11 +60,11 @@ impl IkeArgs {
             let error = anyhow!("{name} has access already: {}", path.display());
             return Err(Failure::config(error).hint("every name is given once; choose another"));
         }
-        Ok(Some(Place { files }))
+        Ok(Some(IkeGateway { files }))
     }
 }
 
-impl Place {
+impl IkeGateway {
     /// Writes the member's file at the gateway.
     pub(super) fn enrol(self, name: &str, key: KeyId) -> Result<Access, Failure> {
         let seed = Zeroizing::new(guestright_clock::seed().0);

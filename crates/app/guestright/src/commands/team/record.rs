@@ -122,7 +122,7 @@ pub(super) fn write(
         .with_context(|| format!("sign where the home of {name} is"))
         .map_err(Failure::config)?;
     let path = files.record_path(name);
-    let place = |path: &Path| -> std::io::Result<()> {
+    let replace = |path: &Path| -> std::io::Result<()> {
         let beside = path.with_extension("record.new");
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
@@ -130,6 +130,6 @@ pub(super) fn write(
         file.sync_all()?;
         std::fs::rename(&beside, path)
     };
-    place(&path).with_context(|| format!("write {}", path.display())).map_err(Failure::config)?;
+    replace(&path).with_context(|| format!("write {}", path.display())).map_err(Failure::config)?;
     Ok(not_after)
 }

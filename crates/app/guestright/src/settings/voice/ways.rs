@@ -143,9 +143,9 @@ impl DnsSettings {
 
     pub(super) fn check(&self) -> Result<(), Failure> {
         let refused = |what: &str| Err(Failure::config(anyhow!("[voice.dns]: {what}")));
-        let said = [self.server.is_some(), self.zone.is_some(), self.key_file.is_some()];
+        let configured = [self.server.is_some(), self.zone.is_some(), self.key_file.is_some()];
         let names = self.name.is_some() || !self.names.is_empty();
-        if said.contains(&true) != said.iter().all(|said| *said) || names != said[0] {
+        if configured.contains(&true) != configured.iter().all(|is_set| *is_set) || names != configured[0] {
             return refused("server, zone, key_file, and name or names go together");
         }
         if self.name.as_ref().is_some_and(|name| !name.contains(MemberNames::MEMBER)) {

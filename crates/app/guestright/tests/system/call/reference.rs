@@ -42,7 +42,7 @@ impl Reference {
             .map(|_| {
                 let (mouth, ear) = UnixDatagram::pair().unwrap();
                 let stopping = stop.clone();
-                spawn(move || say(&mouth, begin, &stopping));
+                spawn(move || send_packets(&mouth, begin, &stopping));
                 spawn(move || hear(&ear, begin, hold))
             })
             .collect();
@@ -61,7 +61,7 @@ impl Reference {
 }
 
 /// Sends the number of each packet when it is due, and nothing at the end.
-fn say(mouth: &UnixDatagram, begin: Instant, stop: &AtomicBool) {
+fn send_packets(mouth: &UnixDatagram, begin: Instant, stop: &AtomicBool) {
     let mut number = 0_u32;
     while !stop.load(Ordering::Relaxed) {
         sleep((begin + PERIOD * number).saturating_duration_since(Instant::now()));

@@ -31,9 +31,9 @@ pub(crate) fn write(path: &Path, samples: &[i16]) {
 }
 
 /// In how many pieces of 100 ms what was heard differs from what was said by no more than G.711 does, 30 dB below.
-pub(crate) fn share_alike(said: &[i16], heard: &[i16], shift: usize) -> f64 {
+pub(crate) fn share_alike(original: &[i16], recorded: &[i16], shift: usize) -> f64 {
     let pieces: Vec<_> =
-        said.chunks_exact(800).zip(heard[shift.min(heard.len())..].chunks_exact(800)).collect();
+        original.chunks_exact(800).zip(recorded[shift.min(recorded.len())..].chunks_exact(800)).collect();
     let is_alike = |(one, other): &&(&[i16], &[i16])| {
         let signal: f64 = one.iter().map(|sample| f64::from(*sample).powi(2)).sum();
         let error: f64 =
@@ -47,15 +47,15 @@ pub(crate) fn share_alike(said: &[i16], heard: &[i16], shift: usize) -> f64 {
 
 /// The same for a recording that a busy computer may have moved in the middle, by late packets that were waited for:
 /// each two seconds of what was said are looked for by themselves, in the same order.
-pub(crate) fn share_alike_in_parts(said: &[i16], heard: &[i16]) -> f64 {
+pub(crate) fn share_alike_in_parts(original: &[i16], recorded: &[i16]) -> f64 {
     let mut from = 0;
-    let parts: Vec<_> = said.chunks_exact(16_000).collect();
+    let parts: Vec<_> = original.chunks_exact(16_000).collect();
     let share = |part: &&[i16]| {
-        let near = &heard[from..heard.len().min(from + 16_000 + 20_000)];
+        let near = &recorded[from..recorded.len().min(from + 16_000 + 20_000)];
         if near.len() < part.len() {
             return 0.0;
         }
-        let shift = place_of(part, near);
+        let shift = offset_of(part, near);
         from += shift + 12_000;
         share_alike(part, near, shift)
     };
@@ -65,7 +65,7 @@ pub(crate) fn share_alike_in_parts(said: &[i16], heard: &[i16]) -> f64 {
 
 /// Where in what was heard a part of what was said begins: by its loudest half second, at first in steps of a
 /// millisecond.
-pub(crate) fn place_of(part: &[i16], heard: &[i16]) -> usize {
+pub(crate) fn offset_of(part: &[i16], recorded: &[i16]) -> usize {
     const STEP: usize = 8;
     const PROBE: usize = 4_000;
     let sums = |samples: &[i16]| -> Vec<i64> {
@@ -76,12 +76,12 @@ pub(crate) fn place_of(part: &[i16], heard: &[i16]) -> usize {
     let energy = |at: &usize| part[*at..*at + PROBE].iter().map(|one| i64::from(*one).pow(2)).sum::<i64>();
     let probe_at = (0..=part.len() - PROBE).step_by(PROBE).max_by_key(energy).unwrap();
     let probe = &part[probe_at..probe_at + PROBE];
-    let (few, coarse) = (sums(probe), sums(heard));
+    let (few, coarse) = (sums(probe), sums(recorded));
     let near = (0..=coarse.len() - few.len()).max_by_key(|at| likeness(&few, &coarse[*at..])).unwrap() * STEP;
     let exact = |at: &usize| -> i64 {
-        probe.iter().zip(&heard[*at..]).map(|(one, other)| i64::from(*one) * i64::from(*other)).sum()
+        probe.iter().zip(&recorded[*at..]).map(|(one, other)| i64::from(*one) * i64::from(*other)).sum()
     };
-    let last = heard.len() - PROBE;
+    let last = recorded.len() - PROBE;
     let at = (near.saturating_sub(STEP * 2)..=(near + STEP * 2).min(last)).max_by_key(exact).unwrap();
     at.saturating_sub(probe_at)
 }

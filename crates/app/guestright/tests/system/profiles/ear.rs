@@ -35,12 +35,12 @@ pub(crate) fn recording(path: &Path) -> Vec<i16> {
 ///
 /// The part that fits worst is left out: who calls begins to speak when its own side is ready, and a lost message of the
 /// set-up makes the other one ready up to two seconds later.
-pub(crate) fn likeness(said: &[i16], heard: &[i16]) -> f64 {
-    let (said, heard) = (levels(said), levels(heard));
-    let parts: Vec<_> = said.chunks_exact(PART).collect();
-    let best = |(place, part): (usize, &&[f64])| {
-        let places = (place * PART).saturating_sub(SHIFT_MAX)..=place * PART + SHIFT_MAX;
-        let alike = places.filter_map(|at| Some(correlation(part, heard.get(at..at + PART)?)));
+pub(crate) fn likeness(original: &[i16], recorded: &[i16]) -> f64 {
+    let (original_levels, heard) = (levels(original), levels(recorded));
+    let parts: Vec<_> = original_levels.chunks_exact(PART).collect();
+    let best = |(index, part): (usize, &&[f64])| {
+        let offsets = (index * PART).saturating_sub(SHIFT_MAX)..=index * PART + SHIFT_MAX;
+        let alike = offsets.filter_map(|at| Some(correlation(part, heard.get(at..at + PART)?)));
         alike.fold(0.0, f64::max)
     };
     let mut alike: Vec<f64> = parts.iter().enumerate().map(best).collect();
@@ -70,7 +70,7 @@ fn correlation(one: &[f64], other: &[f64]) -> f64 {
 
 /// ITU-T P.862 of the part of a recording that has the speech in it, if this computer has it: the environment variable
 /// `GUESTRIGHT_PESQ_PYTHON` names a Python that can `import pesq`. A figure for people; nothing is decided by it.
-pub(crate) fn print_pesq(what: &str, said: &Path, heard: &Path) {
+pub(crate) fn print_pesq(what: &str, original: &Path, recorded: &Path) {
     const SCRIPT: &str = "import sys, wave, numpy, pesq\n\
         def read(name):\n\
         \x20   with wave.open(name) as file:\n\
@@ -81,9 +81,9 @@ pub(crate) fn print_pesq(what: &str, said: &Path, heard: &Path) {
         println!("{what}: PESQ is not computed; GUESTRIGHT_PESQ_PYTHON names no Python that has it");
         return;
     };
-    let even = heard.with_extension("8k.wav");
-    wav::write(&even, &recording(heard));
-    let output = Command::new(python).args(["-c", SCRIPT]).arg(said).arg(&even).output().unwrap();
+    let even = recorded.with_extension("8k.wav");
+    wav::write(&even, &recording(recorded));
+    let output = Command::new(python).args(["-c", SCRIPT]).arg(original).arg(&even).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     println!("{what}: PESQ {} {}", out.trim(), err.trim());
 }
@@ -119,12 +119,12 @@ pub(crate) fn predicted_mos(mouth_to_ear_ms: f64, missing: f64) -> f64 {
 
 #[test]
 fn likeness_tells_speech_from_other_speech() {
-    let said = wav::speech();
-    let mut heard = vec![0; 3_217];
-    heard.extend(said.iter().map(|sample| sample / 2));
-    assert!(likeness(&said, &heard) > 0.95);
-    let backwards: Vec<i16> = said.iter().rev().copied().collect();
-    let other = likeness(&said, &backwards);
+    let original = wav::speech();
+    let mut recorded = vec![0; 3_217];
+    recorded.extend(original.iter().map(|sample| sample / 2));
+    assert!(likeness(&original, &recorded) > 0.95);
+    let backwards: Vec<i16> = original.iter().rev().copied().collect();
+    let other = likeness(&original, &backwards);
     assert!(other < 0.7, "{other}");
-    assert!(likeness(&said, &vec![0; heard.len()]) < 0.1);
+    assert!(likeness(&original, &vec![0; recorded.len()]) < 0.1);
 }

@@ -113,12 +113,12 @@ impl Network for Path {
 }
 
 /// Hosts `caller` and `callee`, with the path between them.
-pub(crate) struct Place {
+pub(crate) struct Topology {
     pub(crate) world: World,
     pub(crate) emulator: Emulator<Path>,
 }
 
-impl Place {
+impl Topology {
     pub(crate) fn build(weather: Weather) -> Self {
         let mut world = World::new("pro-").unwrap();
         let hosts = [("caller", CALLER, CALLEE), ("callee", CALLEE, CALLER)];

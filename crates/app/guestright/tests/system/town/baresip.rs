@@ -110,13 +110,13 @@ impl Baresip {
     /// Waits for an event of this type; others before it are passed over.
     pub(crate) fn event(&self, wanted: &str) -> Value {
         let deadline = Instant::now() + PATIENCE;
-        let mut said = Vec::new();
+        let mut skipped = Vec::new();
         while Instant::now() < deadline {
-            while let Some(value) = self.next_said() {
+            while let Some(value) = self.next_message() {
                 if value["type"] == wanted {
                     return value;
                 }
-                said.push(value);
+                skipped.push(value);
             }
             let mut chunk = [0; 4_096];
             match self.control.borrow_mut().read(&mut chunk) {
@@ -124,11 +124,11 @@ impl Baresip {
                 Ok(0) | Err(_) => break,
             }
         }
-        panic!("waited in vain for {wanted}; it said {said:?}");
+        panic!("waited in vain for {wanted}; it said {skipped:?}");
     }
 
     /// The next netstring.
-    fn next_said(&self) -> Option<Value> {
+    fn next_message(&self) -> Option<Value> {
         let mut buffer = self.buffer.borrow_mut();
         let colon = buffer.iter().position(|byte| *byte == b':')?;
         let length: usize = std::str::from_utf8(&buffer[..colon]).unwrap().parse().unwrap();

@@ -16,9 +16,9 @@ type Visit = (IpAddr, Vec<u8>);
 
 /// Everybody who reached a service.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<Visit>>>);
+pub(crate) struct AccessLog(Arc<Mutex<Vec<Visit>>>);
 
-impl Heard {
+impl AccessLog {
     pub(crate) fn add(&self, from: SocketAddr, bytes: &[u8]) {
         self.0.lock().unwrap().push((from.ip().to_canonical(), bytes.to_vec()));
     }
@@ -42,25 +42,25 @@ pub(crate) enum Way {
 
 impl Town {
     /// Serves TCP connections on a host: says hello, and sends as many bytes as the line asks for.
-    pub(crate) fn serve_tcp(&self, host: &str, address: &str, heard: &Heard) {
+    pub(crate) fn serve_tcp(&self, host: &str, address: &str, access_log: &AccessLog) {
         let listener = self.world.within(host, || TcpListener::bind(address)).unwrap().unwrap();
-        let heard = heard.clone();
+        let access_log = access_log.clone();
         thread::spawn(move || {
             while let Ok((stream, from)) = listener.accept() {
-                heard.add(from, b"");
+                access_log.add(from, b"");
                 thread::spawn(move || send_what_is_asked_for(stream));
             }
         });
     }
 
     /// Answers every datagram on a host with itself.
-    pub(crate) fn serve_udp(&self, host: &str, address: &str, heard: &Heard) {
+    pub(crate) fn serve_udp(&self, host: &str, address: &str, access_log: &AccessLog) {
         let socket = self.world.within(host, || UdpSocket::bind(address)).unwrap().unwrap();
-        let heard = heard.clone();
+        let access_log = access_log.clone();
         thread::spawn(move || {
             let mut buffer = [0; 2_000];
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-                heard.add(from, &buffer[..length]);
+                access_log.add(from, &buffer[..length]);
                 let _ = socket.send_to(&buffer[..length], from);
             }
         });

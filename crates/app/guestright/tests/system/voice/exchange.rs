@@ -46,18 +46,18 @@ pub(crate) fn uplink(world: &World, host: &str, number: u8) {
 }
 
 /// Makes a host a router that hides who is behind it.
-pub(crate) fn translate(world: &World, place: &str) {
-    world.sysctl(place, "net.ipv4.ip_forward", "1").unwrap();
+pub(crate) fn translate(world: &World, router: &str) {
+    world.sysctl(router, "net.ipv4.ip_forward", "1").unwrap();
     let nat = "add table ip nat; add chain ip nat out { type nat hook postrouting priority 100; }; \
                add rule ip nat out oifname uplink masquerade";
-    world.run(place, "nft", &[nat]).unwrap();
+    world.run(router, "nft", &[nat]).unwrap();
 }
 
 /// Puts a member's radio behind such a router.
-pub(crate) fn join(world: &World, place: &str, member: (&str, &str), number: u8) {
+pub(crate) fn join(world: &World, router: &str, member: (&str, &str), number: u8) {
     let wire = LinkOptions { segmentation_offload: false, ..LinkOptions::default() };
-    world.link((place, "lan"), member, &wire).unwrap();
-    world.address(place, "lan", &format!("10.{number}.0.1/24")).unwrap();
+    world.link((router, "lan"), member, &wire).unwrap();
+    world.address(router, "lan", &format!("10.{number}.0.1/24")).unwrap();
     world.address(member.0, member.1, &format!("10.{number}.0.2/24")).unwrap();
 }
 
@@ -129,9 +129,9 @@ impl Exchange {
         for (host, number) in [("other", 40), ("v1", 20), ("v2", 30)] {
             uplink(world, host, number);
         }
-        for (place, member, number) in [("v1", "w1", 20), ("v2", "w2", 30)] {
-            translate(world, place);
-            join(world, place, (member, "wlan0"), number);
+        for (router, member, number) in [("v1", "w1", 20), ("v2", "w2", 30)] {
+            translate(world, router);
+            join(world, router, (member, "wlan0"), number);
             world.route(member, "default", &format!("10.{number}.0.1")).unwrap();
         }
         town.found("other", &[("home", "home")]);
@@ -198,7 +198,7 @@ impl Exchange {
     }
 
     /// Waits until so many packets of voice have come from both sides.
-    pub(crate) fn until_heard(&self, packets: u64) {
+    pub(crate) fn until_received(&self, packets: u64) {
         until("voice from both sides", || self.packets().iter().all(|count| *count >= packets));
     }
 

@@ -54,10 +54,10 @@ fn a_call_is_put_on_hold_and_goes_on_through_both_homes() {
         }
         exchange.until_talking(true);
         alice.command("quit");
-        for (telephone, heard) in [(&alice, alice.summary()), (&bob, bob.summary())] {
-            assert_eq!(heard["protection"], protection);
+        for (telephone, report) in [(&alice, alice.summary()), (&bob, bob.summary())] {
+            assert_eq!(report["protection"], protection);
             // What was on its way when a side was put on hold comes too late to be heard.
-            assert!(few_refused(&heard), "{heard}");
+            assert!(few_refused(&report), "{report}");
             assert!(!telephone.program.log().contains("panicked"));
         }
         alice.end();
@@ -96,16 +96,17 @@ fn a_minute_of_silence_survives_both_homes() {
         now > packets[0] + 300
     });
     alice.command("quit");
-    let heard = bob.summary();
+    let report = bob.summary();
     alice.end();
     bob.end();
     until_over(&exchange);
-    assert_eq!((&heard["protection"], &heard["refused"]), (&json!("end-to-end"), &json!(0)), "{heard}");
-    let (said, recorded) = (wav::speech(), wav::read(record.as_ref()));
-    let (words, late) = (&said[8_000 * 3..8_000 * 5], &recorded[recorded.len().saturating_sub(8_000 * 13)..]);
-    let share = wav::share_alike(words, late, wav::place_of(words, late));
+    assert_eq!((&report["protection"], &report["refused"]), (&json!("end-to-end"), &json!(0)), "{report}");
+    let (original, recorded) = (wav::speech(), wav::read(record.as_ref()));
+    let (words, late) =
+        (&original[8_000 * 3..8_000 * 5], &recorded[recorded.len().saturating_sub(8_000 * 13)..]);
+    let share = wav::share_alike(words, late, wav::offset_of(words, late));
     println!("{share:.2} of the speech after the silence is as it was said");
-    assert!(share > 0.5, "{share:.2}: {heard}");
+    assert!(share > 0.5, "{share:.2}: {report}");
 }
 
 #[test]
@@ -121,26 +122,26 @@ fn packets_past_the_last_number_are_heard_through_both_homes() {
         let capture = file(&exchange.town, "bob.pcapng");
         let more = ["--protection", protection, "--calls", "1", "--pcapng", &capture];
         let bob = Telephone::listen(&exchange.town, Who::Bob, &more);
-        let heard_back = thread::scope(|scope| {
+        let received_back = thread::scope(|scope| {
             let speaker =
                 scope.spawn(|| exchange.town.world.within("w1", || speak_past_the_wrap(is_secure)).unwrap());
-            exchange.until_heard(100);
+            exchange.until_received(100);
             let both = [HOME, BOB_HOME].map(|home| call(&exchange.status(home)));
             for status in both {
                 assert_eq!(status["protection"], at_home, "{status}");
             }
             speaker.join().unwrap()
         });
-        let heard = bob.summary();
+        let report = bob.summary();
         bob.end();
         until_over(&exchange);
-        println!("{protection}: {} there, {heard_back} back", heard["heard"]["counts"]);
-        assert_eq!((&heard["protection"], &heard["refused"]), (&json!(protection), &json!(0)), "{heard}");
-        assert_eq!(heard["heard"]["network"]["lost"], 0, "{heard}");
+        println!("{protection}: {} there, {received_back} back", report["heard"]["counts"]);
+        assert_eq!((&report["protection"], &report["refused"]), (&json!(protection), &json!(0)), "{report}");
+        assert_eq!(report["heard"]["network"]["lost"], 0, "{report}");
         // The farewell may overtake what was said last.
-        let received = heard["heard"]["counts"]["received"].as_u64().unwrap();
-        assert!(received > u64::from(PACKETS - 20), "{heard}");
-        assert!(heard_back > u64::from(PACKETS / 2), "voice came back too: {heard_back}");
+        let received = report["heard"]["counts"]["received"].as_u64().unwrap();
+        assert!(received > u64::from(PACKETS - 20), "{report}");
+        assert!(received_back > u64::from(PACKETS / 2), "voice came back too: {received_back}");
     }
 }
 
@@ -176,7 +177,7 @@ fn speak_past_the_wrap(is_secure: bool) -> u64 {
             }
         };
         let mut protect = is_secure.then(|| Protect::new(&key));
-        let mut heard = 0;
+        let mut received = 0;
         let mut pace = tokio::time::interval(Duration::from_millis(20));
         let (mut sequence, mut timestamp) = (u16::MAX - BEFORE_WRAP + 1, u32::MAX - 3_000);
         for number in 0..PACKETS {
@@ -193,12 +194,12 @@ fn speak_past_the_wrap(is_secure: bool) -> u64 {
             (sequence, timestamp) = (sequence.wrapping_add(1), timestamp.wrapping_add(160));
             let mut datagram = [0; 2_048];
             while let Ok((length, _)) = socket.recv_from(&mut datagram) {
-                heard += u64::from(Kind::of(&datagram[..length]) == Kind::Rtp);
+                received += u64::from(Kind::of(&datagram[..length]) == Kind::Rtp);
             }
         }
         call.hang_up().await;
         agent.stop().await;
-        heard
+        received
     })
 }
 

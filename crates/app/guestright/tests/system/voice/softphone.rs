@@ -51,7 +51,7 @@ impl Baresip {
     }
 
     /// Ends it, and gives what it has heard: all that its sound filter has written.
-    pub(crate) fn heard(self) -> Vec<i16> {
+    pub(crate) fn into_recording(self) -> Vec<i16> {
         let Self { phone, directory } = self;
         phone.quit();
         let entries = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
@@ -74,7 +74,7 @@ pub(crate) struct Sipp {
 }
 
 /// How many calls went well.
-pub(crate) struct Told {
+pub(crate) struct CallCounts {
     pub(crate) successful: u64,
     pub(crate) failed: u64,
 }
@@ -126,19 +126,19 @@ impl Sipp {
     }
 
     /// Waits for its end.
-    pub(crate) fn finish(&mut self) -> Told {
+    pub(crate) fn finish(&mut self) -> CallCounts {
         let status = self.program.wait();
         let text = std::fs::read_to_string(&self.statistics).unwrap_or_default();
         let mut lines = text.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(';').collect();
         let last: Vec<&str> = lines.last().unwrap_or_default().split(';').collect();
         let value = |name: &str| {
-            let place = names.iter().position(|each| *each == name);
-            place
-                .and_then(|place| last.get(place)?.parse().ok())
+            let column = names.iter().position(|each| *each == name);
+            column
+                .and_then(|index| last.get(index)?.parse().ok())
                 .unwrap_or_else(|| panic!("{name} in {text}: {status}"))
         };
-        Told { successful: value("SuccessfulCall(C)"), failed: value("FailedCall(C)") }
+        CallCounts { successful: value("SuccessfulCall(C)"), failed: value("FailedCall(C)") }
     }
 }
 

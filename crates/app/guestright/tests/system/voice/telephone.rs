@@ -142,7 +142,7 @@ impl Scores {
     }
 
     /// By the telephone itself.
-    pub(crate) fn told(summary: &Value) -> Self {
+    pub(crate) fn reported(summary: &Value) -> Self {
         Self::of(&summary["heard"]["judgement"])
     }
 
@@ -226,17 +226,21 @@ fn two_members_hear_each_other_through_both_homes_and_nobody_between_hears_them(
     until_over(&exchange);
     assert_eq!(telephones(&exchange), [json!({}), json!({})], "who stops listening says so");
 
-    for (heard, member, other) in [(&at_alice, "alice", "bob"), (&at_bob, "bob", "alice")] {
-        assert_eq!((&heard["protection"], &heard["refused"]), (&json!("end-to-end"), &json!(0)), "{heard}");
-        let told = Scores::told(heard);
+    for (report, member, other) in [(&at_alice, "alice", "bob"), (&at_bob, "bob", "alice")] {
+        assert_eq!(
+            (&report["protection"], &report["refused"]),
+            (&json!("end-to-end"), &json!(0)),
+            "{report}"
+        );
+        let reported = Scores::reported(report);
         let judged = Scores::judged(&exchange, &format!("{member}.pcapng"), &format!("{other}.pcapng"));
-        println!("{member} heard: {told:.2?} as told, {judged:.2?} by the captures");
-        assert_eq!(heard["heard"]["network"]["lost"], 0, "{heard}");
+        println!("{member} report: {reported:.2?} as reported, {judged:.2?} by the captures");
+        assert_eq!(report["report"]["network"]["lost"], 0, "{report}");
         // Nobody would converse well with the delay that this holding adds.
-        assert!(told.listening > 4.0, "{told:?}: {heard}");
-        assert!(told.agrees(judged), "{told:?} {judged:?}: {heard}");
+        assert!(reported.listening > 4.0, "{reported:?}: {report}");
+        assert!(reported.agrees(judged), "{reported:?} {judged:?}: {report}");
         let share = share_of_speech(&exchange.town.path(&format!("{member}.wav")));
-        assert!(share > 0.5, "{share:.2}: {heard}");
+        assert!(share > 0.5, "{share:.2}: {report}");
         let rows = std::fs::read_to_string(exchange.town.path(&format!("{member}.csv"))).unwrap();
         assert!((10..=20).contains(&(rows.lines().count() - 1)), "a row for each second: {rows}");
     }
@@ -268,10 +272,10 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     let ended = alice.event("ended");
     assert_eq!(ended["reason"], "refused", "{ended}");
     assert!(!alice.program.wait().success());
-    let said = alice.program.log();
-    println!("{said}");
-    assert!(said.contains("bobby did not take the call as it was offered"), "{said}");
-    assert!(said.contains("a stock softphone needs --protection home"), "{said}");
+    let log = alice.program.log();
+    println!("{log}");
+    assert!(log.contains("bobby did not take the call as it was offered"), "{log}");
+    assert!(log.contains("a stock softphone needs --protection home"), "{log}");
     until_over(&exchange);
     // Nor when the softphone calls.
     let mut alice = Telephone::listen(&exchange.town, Who::Alice, &[]);
@@ -286,35 +290,35 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     let alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &home);
     assert_eq!(alice.event("connected")["protection"], "home");
     phone.event("CALL_ESTABLISHED");
-    exchange.until_heard(150);
+    exchange.until_received(150);
     let status = call(&exchange.status(HOME));
     assert_eq!((&status["protection"], &status["callee"]), (&json!("home-to-home"), &json!("bobby")));
     phone.command("hangup", "");
-    heard_a_softphone(&exchange, alice, &record);
+    check_softphone_call(&exchange, alice, &record);
 
     let accept = [&home[..], &["--accept", "home", "--calls", "1"]].concat();
     let alice = Telephone::listen(&exchange.town, Who::Alice, &accept);
     phone.command("dial", "sip:ally@10.73.5.1");
     phone.event("CALL_ESTABLISHED");
     assert_eq!(alice.event("connected")["protection"], "home");
-    exchange.until_heard(150);
+    exchange.until_received(150);
     phone.command("hangup", "");
-    heard_a_softphone(&exchange, alice, &record);
+    check_softphone_call(&exchange, alice, &record);
     assert_eq!(telephones(&exchange)[0], json!({}));
 }
 
 /// Waits for the end of a call with a softphone, and looks at what was heard.
-fn heard_a_softphone(exchange: &Exchange, alice: Telephone, record: &str) {
+fn check_softphone_call(exchange: &Exchange, alice: Telephone, record: &str) {
     assert_eq!(alice.event("ended")["reason"], "hung-up");
-    let heard = alice.summary();
+    let report = alice.summary();
     alice.end();
     until_over(exchange);
-    assert_eq!(heard["protection"], "home");
-    let mos = heard["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap();
+    assert_eq!(report["protection"], "home");
+    let mos = report["heard"]["judgement"]["listening"]["mos"]["low"].as_f64().unwrap();
     let share = share_of_tone(&wav::read(record.as_ref()), TONE_HZ);
-    println!("MOS {mos:.2}, {share:.2} of it is the tone: {}", heard["played"]);
-    assert!(mos > 4.0, "{heard}");
-    assert!(share > 0.5, "{share}: {heard}");
+    println!("MOS {mos:.2}, {share:.2} of it is the tone: {}", report["played"]);
+    assert!(mos > 4.0, "{report}");
+    assert!(share > 0.5, "{share}: {report}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn talk(exchange: &Exchange, calls: usize) {
     for _ in 0..calls {
         w1.command("dial", "sip:bobby@10.73.5.1");
         w1.event("CALL_ESTABLISHED");
-        exchange.until_heard(50);
+        exchange.until_received(50);
         let (at_one, at_two) = (call(&exchange.status(HOME)), call(&exchange.status(BOB_HOME)));
         assert_eq!((&at_one["caller"], &at_one["callee"]), (&json!("alice"), &json!("bobby")));
         assert_eq!((&at_two["caller"], &at_two["callee"]), (&json!("ally"), &json!("bob")));
@@ -71,9 +71,9 @@ fn talk(exchange: &Exchange, calls: usize) {
 fn bind(exchange: &Exchange) -> Program {
     let folder = exchange.town.path("bind");
     std::fs::create_dir(&folder).unwrap();
-    let place = folder.display();
+    let directory = folder.display();
     let settings = format!(
-        r#"options {{ directory "{place}"; pid-file none; session-keyfile none; lock-file none;
+        r#"options {{ directory "{directory}"; pid-file none; session-keyfile none; lock-file none;
              listen-on port {DNS_PORT} {{ any; }}; listen-on-v6 {{ none; }};
              recursion no; dnssec-validation no; notify no; }};
            controls {{ }};
@@ -198,7 +198,7 @@ fn a_home_is_found_by_the_card_that_the_telephone_sends() {
     std::fs::write(exchange.town.path("alice-contacts"), card).unwrap();
     let mut listening = Telephone::listen(&exchange.town, Who::Bob, &[]);
     let mut calling = Telephone::call(&exchange.town, Who::Alice, "robert", &[]);
-    exchange.until_heard(50);
+    exchange.until_received(50);
     let at_one = call(&exchange.status(HOME));
     assert_eq!((&at_one["callee"], &at_one["protection"]), (&json!(bob), &json!("end-to-end")));
     calling.command("quit");

@@ -26,13 +26,13 @@ const SERVER: &str = "192.0.2.1:5004";
 struct Talk {
     done: Arc<AtomicBool>,
     /// What came at the server, and what came at the walker.
-    heard: [Arc<Mutex<Vec<Heard>>>; 2],
+    received: [Arc<Mutex<Vec<Received>>>; 2],
     threads: Vec<JoinHandle<()>>,
 }
 
 /// A packet that came.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct Received {
     number: u32,
     at: Instant,
 }
@@ -52,8 +52,8 @@ impl Loss {
 }
 
 impl Talk {
-    fn begin(place: &Abroad) -> Self {
-        let world = &place.town.world;
+    fn begin(abroad: &Abroad) -> Self {
+        let world = &abroad.town.world;
         let bind = |host: &str, at: &str| {
             let socket = world.within(host, || UdpSocket::bind(at)).unwrap().unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -63,7 +63,7 @@ impl Talk {
         // The server talks to where it hears the walker from: the home's address.
         let back: Arc<Mutex<Option<SocketAddr>>> = Arc::default();
         let to_server = Arc::new(Mutex::new(Some(SERVER.parse().unwrap())));
-        let mut this = Self { done: Arc::default(), heard: Default::default(), threads: Vec::new() };
+        let mut this = Self { done: Arc::default(), received: Default::default(), threads: Vec::new() };
         this.listen(0, Arc::clone(&server), Some(Arc::clone(&back)));
         this.listen(1, Arc::clone(&walker), None);
         this.speak(walker, to_server);
@@ -95,13 +95,13 @@ impl Talk {
         socket: Arc<UdpSocket>,
         back: Option<Arc<Mutex<Option<SocketAddr>>>>,
     ) {
-        let (done, heard) = (Arc::clone(&self.done), Arc::clone(&self.heard[direction]));
+        let (done, received) = (Arc::clone(&self.done), Arc::clone(&self.received[direction]));
         self.threads.push(thread::spawn(move || {
             let mut buffer = [0; 300];
             while !done.load(Ordering::Relaxed) {
                 let Ok((_, from)) = socket.recv_from(&mut buffer) else { continue };
                 let number = u32::from_be_bytes(buffer[..4].try_into().unwrap());
-                heard.lock().unwrap().push(Heard { number, at: Instant::now() });
+                received.lock().unwrap().push(Received { number, at: Instant::now() });
                 if let Some(back) = &back {
                     *back.lock().unwrap() = Some(from);
                 }
@@ -111,10 +111,10 @@ impl Talk {
 
     /// Whether both directions have gone on without a gap since then, and for long enough.
     fn is_settled(&self, since: Instant) -> bool {
-        self.heard.iter().all(|heard| {
-            let heard = heard.lock().unwrap();
+        self.received.iter().all(|shared| {
+            let received = shared.lock().unwrap();
             let recent: Vec<_> =
-                heard.iter().rev().take_while(|packet| packet.at.elapsed() < SETTLED).collect();
+                received.iter().rev().take_while(|packet| packet.at.elapsed() < SETTLED).collect();
             let whole = recent.windows(2).all(|pair| pair[0].number == pair[1].number + 1);
             let enough = FRAME * u32::try_from(recent.len()).unwrap() * 10 > SETTLED * 8;
             whole && enough && since.elapsed() > SETTLED
@@ -128,12 +128,12 @@ impl Talk {
     /// What was lost since then: outward (at the server), and homeward (at the walker).
     fn lost_since(&self, since: Instant) -> [Loss; 2] {
         [0, 1].map(|direction| {
-            let heard = self.heard[direction].lock().unwrap();
-            let begin = heard.partition_point(|packet| packet.at < since).saturating_sub(1);
-            let heard = &heard[begin..];
-            let numbers = heard.last().unwrap().number - heard[0].number + 1;
-            let gap = heard.windows(2).map(|pair| pair[1].at - pair[0].at).max().unwrap();
-            Loss { packets: numbers - u32::try_from(heard.len()).unwrap(), gap }
+            let received = self.received[direction].lock().unwrap();
+            let begin = received.partition_point(|packet| packet.at < since).saturating_sub(1);
+            let tail = &received[begin..];
+            let numbers = tail.last().unwrap().number - tail[0].number + 1;
+            let gap = tail.windows(2).map(|pair| pair[1].at - pair[0].at).max().unwrap();
+            Loss { packets: numbers - u32::try_from(tail.len()).unwrap(), gap }
         })
     }
 
@@ -157,16 +157,16 @@ enum Move {
 }
 
 /// The second radio, at the second access point, down.
-fn add_radio(place: &Abroad) {
-    let world = &place.town.world;
+fn add_radio(abroad: &Abroad) {
+    let world = &abroad.town.world;
     world.link(("second", "port31"), ("member", "wlan1"), &LinkOptions::default()).unwrap();
     world.attach("second", "port31", "guests", true).unwrap();
     world.run("member", "ip", &["link", "set", "wlan1", "down"]).unwrap();
 }
 
 /// What a DHCP client does on a radio that has joined a network.
-fn join(place: &Abroad, interface: &str, network: Ipv4Addr, metric: &str) {
-    let world = &place.town.world;
+fn join(abroad: &Abroad, interface: &str, network: Ipv4Addr, metric: &str) {
+    let world = &abroad.town.world;
     let [a, b, c, _] = network.octets();
     let (address, gateway) = (format!("{a}.{b}.{c}.21/24"), format!("{a}.{b}.{c}.1"));
     world.run("member", "ip", &["link", "set", interface, "up"]).unwrap();
@@ -175,15 +175,15 @@ fn join(place: &Abroad, interface: &str, network: Ipv4Addr, metric: &str) {
     world.run("member", "ip", &route).unwrap();
 }
 
-fn leave(place: &Abroad, interface: &str) {
-    let world = &place.town.world;
+fn leave(abroad: &Abroad, interface: &str) {
+    let world = &abroad.town.world;
     world.run("member", "ip", &["link", "set", interface, "down"]).unwrap();
     world.run("member", "ip", &["-4", "address", "flush", "dev", interface]).unwrap();
 }
 
 /// Moves to the second access point, or back to the first one; when the old link was gone.
-fn go(place: &Abroad, how: Move, second: bool, number: u32) -> Instant {
-    let world = &place.town.world;
+fn go(abroad: &Abroad, how: Move, second: bool, number: u32) -> Instant {
+    let world = &abroad.town.world;
     let networks = [ACCESS_POINT, SECOND_ACCESS_POINT.parse().unwrap()];
     let network = networks[usize::from(second)];
     let (old, new) = if second { ("wlan0", "wlan1") } else { ("wlan1", "wlan0") };
@@ -198,20 +198,20 @@ fn go(place: &Abroad, how: Move, second: bool, number: u32) -> Instant {
             world.run("member", "ip", &["-4", "address", "flush", "dev", "wlan0"]).unwrap();
             world.up(to, "port21").unwrap();
             world.attach(to, "port21", "guests", true).unwrap();
-            join(place, "wlan0", network, &metric);
+            join(abroad, "wlan0", network, &metric);
             began
         }
         Move::BreakBeforeMake => {
             let began = Instant::now();
-            leave(place, old);
-            join(place, new, network, &metric);
+            leave(abroad, old);
+            join(abroad, new, network, &metric);
             began
         }
         Move::MakeBeforeBreak => {
             let began = Instant::now();
-            join(place, new, network, &metric);
+            join(abroad, new, network, &metric);
             thread::sleep(Duration::from_millis(500));
-            leave(place, old);
+            leave(abroad, old);
             began
         }
     }
@@ -226,9 +226,9 @@ enum Before {
     Nothing,
 }
 
-fn forbid_tunnels(place: &Abroad) {
+fn forbid_tunnels(abroad: &Abroad) {
     for team in ["house", "other"] {
-        let file = place.town.path(team).join("ap.toml");
+        let file = abroad.town.path(team).join("ap.toml");
         let text = std::fs::read_to_string(&file).unwrap() + "[tunnels]\nenabled = false\n";
         std::fs::write(&file, text).unwrap();
     }
@@ -242,21 +242,21 @@ const FORGIVEN: Duration = Duration::from_secs(6);
 fn moves(how: Move, before: Before, count: u32) {
     let measured = std::env::var("GUESTRIGHT_MOVES").ok().map(|text| text.parse().unwrap());
     let count = measured.unwrap_or(count);
-    let place = Abroad::build("info");
-    add_radio(&place);
+    let abroad = Abroad::build("info");
+    add_radio(&abroad);
     if before == Before::Nothing {
-        forbid_tunnels(&place);
+        forbid_tunnels(&abroad);
     }
-    let (_house, _ap) = place.town.open();
-    let _second = place.open_second();
-    let _home = place.start_home();
-    let visit = place.visit(&[]);
-    place.until_home(&visit);
-    let talk = Talk::begin(&place);
+    let (_house, _ap) = abroad.town.open();
+    let _second = abroad.open_second();
+    let _home = abroad.start_home();
+    let visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let talk = Talk::begin(&abroad);
     talk.until_settled(Instant::now());
     let mut lost: [Vec<Loss>; 2] = Default::default();
     for number in 1..=count {
-        let began = go(&place, how, number % 2 == 1, number);
+        let began = go(&abroad, how, number % 2 == 1, number);
         let linked = began.elapsed();
         visit.hear("to notice the move", |event| event["event"] == "moved");
         visit.hear("to be granted service", |event| event["event"] == "granted");
@@ -285,7 +285,7 @@ fn moves(how: Move, before: Before, count: u32) {
         );
         assert!(measured.is_none() || median < LOST_MAX, "{how:?}, {direction}: {median:?}");
     }
-    place.town.leave(visit);
+    abroad.town.leave(visit);
 }
 
 #[test]

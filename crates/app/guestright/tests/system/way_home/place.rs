@@ -3,7 +3,7 @@
 use super::capture::Capture;
 use super::is_up;
 use crate::town::Program;
-use crate::town::services::Heard;
+use crate::town::services::AccessLog;
 use crate::town::{PATIENCE, Rules, Town, guestright, session, succeeded, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,8 +29,8 @@ const QUESTION: &[u8] = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x07ex
 pub(super) struct Abroad {
     pub(super) town: Town,
     /// Who came to the web server, and who asked for names.
-    pub(super) web: Heard,
-    pub(super) names: Heard,
+    pub(super) web: AccessLog,
+    pub(super) names: AccessLog,
 }
 
 /// A program of the walker's that began to talk before the visit and never stops.
@@ -84,7 +84,7 @@ impl Abroad {
                 ["-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx-udp-segmentation", "off"];
             world.run(host, "ethtool", &off).unwrap();
         }
-        let this = Self { town, web: Heard::default(), names: Heard::default() };
+        let this = Self { town, web: AccessLog::default(), names: AccessLog::default() };
         this.found();
         this.town.serve_tcp("net", crate::town::WEB, &this.web);
         this.serve_names();
@@ -117,11 +117,11 @@ impl Abroad {
 
     fn serve_names(&self) {
         let socket = self.town.world.within("net", || UdpSocket::bind("192.0.2.1:53")).unwrap().unwrap();
-        let heard = self.names.clone();
+        let queries = self.names.clone();
         thread::spawn(move || {
             let mut buffer = [0; 2_000];
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-                heard.add(from, &buffer[..length]);
+                queries.add(from, &buffer[..length]);
                 buffer[2] |= 0x80; // An answer, and it says nothing.
                 let _ = socket.send_to(&buffer[..length], from);
             }

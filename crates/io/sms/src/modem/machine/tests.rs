@@ -30,7 +30,7 @@ fn message() -> ToSend {
 }
 
 /// Says a line and gives what the machine says to that.
-fn say(machine: &mut Machine, text: &str) -> Vec<String> {
+fn send_line(machine: &mut Machine, text: &str) -> Vec<String> {
     machine.handle_input(text.as_bytes(), START);
     sent(machine)
 }
@@ -46,9 +46,9 @@ fn ready() -> Machine {
         ("\r\nOK\r\n", "AT+CSQ\r"), ("\r\n+CSQ: 17,99\r\n\r\nOK\r\n", "AT+CMGL=4\r"),
     ];
     for (line, answer) in talk {
-        assert_eq!(say(&mut machine, line), [answer], "{line:?}");
+        assert_eq!(send_line(&mut machine, line), [answer], "{line:?}");
     }
-    assert_eq!(say(&mut machine, "\r\nOK\r\n"), [""; 0]);
+    assert_eq!(send_line(&mut machine, "\r\nOK\r\n"), [""; 0]);
     assert_eq!(events(&mut machine), [Event::Ready("signal 17 of 31".to_owned())]);
     machine
 }
@@ -77,20 +77,20 @@ fn a_message_waits_for_the_prompt_and_then_for_the_network() {
     machine.submit(2, message(), START);
     // Fourteen bytes in front of the user data: first, reference, address, PID, coding, validity, length.
     assert_eq!(sent(&mut machine), ["AT+CMGS=34\r"]);
-    assert_eq!(say(&mut machine, "\r\n>"), [""; 0]);
+    assert_eq!(send_line(&mut machine, "\r\n>"), [""; 0]);
     let pdu = "0051000B912120550571F700040114".to_owned() + &"07".repeat(20);
-    assert_eq!(say(&mut machine, " "), [pdu.clone() + "\x1a"]);
+    assert_eq!(send_line(&mut machine, " "), [pdu.clone() + "\x1a"]);
     // The modem says back what it was told, and other things.
-    assert_eq!(say(&mut machine, &format!("{pdu}\x1a\r\nRING\r\n\r\n+CMGS: 4\r\n")), [""; 0]);
-    assert_eq!(say(&mut machine, "\r\nOK\r\n"), ["AT+CMGS=34\r"]);
+    assert_eq!(send_line(&mut machine, &format!("{pdu}\x1a\r\nRING\r\n\r\n+CMGS: 4\r\n")), [""; 0]);
+    assert_eq!(send_line(&mut machine, "\r\nOK\r\n"), ["AT+CMGS=34\r"]);
     assert_eq!(events(&mut machine), [Event::Sent(1)]);
-    say(&mut machine, "> ");
-    say(&mut machine, "\r\n+CMS ERROR: 38\r\n");
+    send_line(&mut machine, "> ");
+    send_line(&mut machine, "\r\n+CMS ERROR: 38\r\n");
     assert_eq!(machine.poll_timeout(), Some(at(5_000)), "the network is to have a moment");
     machine.handle_timeout(at(5_000));
     assert_eq!(sent(&mut machine), ["AT+CMGS=34\r"]);
-    say(&mut machine, "> ");
-    say(&mut machine, "+CMS ERROR: 28\r\n");
+    send_line(&mut machine, "> ");
+    send_line(&mut machine, "+CMS ERROR: 28\r\n");
     let refused = SmsLinkError::Refused("the subscriber is unknown (+CMS ERROR 28)".to_owned());
     assert_eq!(events(&mut machine), [Event::Failed(2, refused)]);
 }
@@ -98,18 +98,18 @@ fn a_message_waits_for_the_prompt_and_then_for_the_network() {
 #[test]
 fn stored_messages_are_read_and_deleted_whatever_comes_between() {
     let mut machine = ready();
-    assert_eq!(say(&mut machine, "\r\n+CMTI: \"SM\",3\r\n"), ["AT+CMGR=3\r"]);
-    say(&mut machine, "+CMTI: \"SM\",4\r\n+CMGR: 0,,28\r\nRING\r\n");
-    say(&mut machine, &format!("{}\r\n", stored(b"\0hello")));
+    assert_eq!(send_line(&mut machine, "\r\n+CMTI: \"SM\",3\r\n"), ["AT+CMGR=3\r"]);
+    send_line(&mut machine, "+CMTI: \"SM\",4\r\n+CMGR: 0,,28\r\nRING\r\n");
+    send_line(&mut machine, &format!("{}\r\n", stored(b"\0hello")));
     assert_eq!(events(&mut machine), [received(b"\0hello")]);
-    assert_eq!(say(&mut machine, "OK\r\n"), ["AT+CMGD=3\r"]);
+    assert_eq!(send_line(&mut machine, "OK\r\n"), ["AT+CMGD=3\r"]);
     // One that comes directly while a command is under way.
-    say(&mut machine, &format!("+CMT: ,28\r\n{}\r\n", stored(b"\0there")));
+    send_line(&mut machine, &format!("+CMT: ,28\r\n{}\r\n", stored(b"\0there")));
     assert_eq!(events(&mut machine), [received(b"\0there")]);
-    assert_eq!(say(&mut machine, "OK\r\n"), ["AT+CMGR=4\r"]);
+    assert_eq!(send_line(&mut machine, "OK\r\n"), ["AT+CMGR=4\r"]);
     // It is gone: not deleted, since another one may have come to its place.
-    assert_eq!(say(&mut machine, "+CMS ERROR: 321\r\n"), [""; 0]);
-    say(&mut machine, "+CDS: 25\r\n0006\r\n");
+    assert_eq!(send_line(&mut machine, "+CMS ERROR: 321\r\n"), [""; 0]);
+    send_line(&mut machine, "+CDS: 25\r\n0006\r\n");
     assert_eq!(events(&mut machine), []);
 }
 
@@ -120,11 +120,11 @@ fn what_came_while_we_were_away_is_fetched() {
     machine.handle_timeout(START);
     assert_eq!(sent(&mut machine), ["AT+CMGL=4\r"]);
     // One that is listed is announced before and after: it is read and deleted once.
-    say(&mut machine, "+CMTI: \"SM\",9\r\n");
+    send_line(&mut machine, "+CMTI: \"SM\",9\r\n");
     let list = format!("+CMGL: 1,1,,28\r\n{}\r\n+CMGL: 9,0,,28\r\n{}\r\n", stored(b"\0a"), stored(b"\0b"));
-    say(&mut machine, &list);
-    assert_eq!(say(&mut machine, "OK\r\n"), ["AT+CMGD=1\r"]);
-    assert_eq!(say(&mut machine, "OK\r\n"), ["AT+CMGD=9\r"]);
+    send_line(&mut machine, &list);
+    assert_eq!(send_line(&mut machine, "OK\r\n"), ["AT+CMGD=1\r"]);
+    assert_eq!(send_line(&mut machine, "OK\r\n"), ["AT+CMGD=9\r"]);
     assert_eq!(events(&mut machine), [received(b"\0a"), received(b"\0b")]);
 }
 
@@ -132,7 +132,7 @@ fn what_came_while_we_were_away_is_fetched() {
 fn nobody_takes_messages_so_they_stay_in_the_memory() {
     let mut machine = ready();
     machine.set_receiving(false);
-    assert_eq!(say(&mut machine, "+CMTI: \"SM\",3\r\n"), [""; 0]);
+    assert_eq!(send_line(&mut machine, "+CMTI: \"SM\",3\r\n"), [""; 0]);
     machine.set_receiving(true);
     machine.handle_timeout(START);
     assert_eq!(sent(&mut machine), ["AT+CMGR=3\r"]);
@@ -150,13 +150,13 @@ fn at_pin(pin: Option<&str>) -> Machine {
 #[test]
 fn a_pin_is_tried_once() {
     let mut machine = at_pin(Some("1234"));
-    assert_eq!(say(&mut machine, "+CPIN: SIM PIN\r\nOK\r\n"), ["AT+CPIN=\"1234\"\r"]);
-    assert_eq!(say(&mut machine, "AT+CPIN=\"1234\"\r\r\nOK\r\n"), ["AT+CPIN?\r"]);
+    assert_eq!(send_line(&mut machine, "+CPIN: SIM PIN\r\nOK\r\n"), ["AT+CPIN=\"1234\"\r"]);
+    assert_eq!(send_line(&mut machine, "AT+CPIN=\"1234\"\r\r\nOK\r\n"), ["AT+CPIN?\r"]);
     // Just opened, it is busy for a second.
-    say(&mut machine, "+CME ERROR: 14\r\n");
+    send_line(&mut machine, "+CME ERROR: 14\r\n");
     machine.handle_timeout(machine.poll_timeout().unwrap());
     assert_eq!(sent(&mut machine), ["AT+CPIN?\r"]);
-    assert_eq!(say(&mut machine, "+CPIN: READY\r\nOK\r\n"), ["AT+CMGF=0\r"]);
+    assert_eq!(send_line(&mut machine, "+CPIN: READY\r\nOK\r\n"), ["AT+CMGF=0\r"]);
     assert!(!format!("{machine:?}").contains("1234"));
 
     let ends = |pin, lines: &[&str]| {

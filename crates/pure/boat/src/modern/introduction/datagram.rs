@@ -79,17 +79,18 @@ impl Datagram {
         let body = &mut body;
         let datagram = match kind {
             ASK => {
-                let ask = Ask { nonce: take(body)?, fingerprint: fingerprint(body)?, prefers: cipher(body)? };
-                let cookie = take(body)?;
-                if take::<ASK_PADDING>(body)? != [0; ASK_PADDING] {
+                let ask =
+                    Ask { nonce: read_array(body)?, fingerprint: fingerprint(body)?, prefers: cipher(body)? };
+                let cookie = read_array(body)?;
+                if read_array::<ASK_PADDING>(body)? != [0; ASK_PADDING] {
                     return Err(Malformed("ASK does not end in zeros"));
                 }
                 Self::Ask { ask, cookie }
             }
-            AGAIN => Self::Again { nonce: take(body)?, cookie: take(body)? },
+            AGAIN => Self::Again { nonce: read_array(body)?, cookie: read_array(body)? },
             ANSWER => Self::Answer(Answer {
-                caller_nonce: take(body)?,
-                nonce: take(body)?,
+                caller_nonce: read_array(body)?,
+                nonce: read_array(body)?,
                 fingerprint: fingerprint(body)?,
                 prefers: cipher(body)?,
             }),
@@ -118,7 +119,7 @@ fn number(cipher: Cipher) -> u8 {
 }
 
 fn cipher(body: &mut &[u8]) -> Result<Cipher, ToolError> {
-    match take(body)? {
+    match read_array(body)? {
         [1] => Ok(Cipher::Aes128Gcm),
         [2] => Ok(Cipher::ChaCha20Poly1305),
         [_] => Err(ToolError::Malformed("an unknown cipher")),
@@ -126,10 +127,10 @@ fn cipher(body: &mut &[u8]) -> Result<Cipher, ToolError> {
 }
 
 fn fingerprint(body: &mut &[u8]) -> Result<Fingerprint, ToolError> {
-    take::<FINGERPRINT_LEN>(body).map(Fingerprint)
+    read_array::<FINGERPRINT_LEN>(body).map(Fingerprint)
 }
 
-fn take<const N: usize>(body: &mut &[u8]) -> Result<[u8; N], ToolError> {
+fn read_array<const N: usize>(body: &mut &[u8]) -> Result<[u8; N], ToolError> {
     let (taken, rest) = body.split_first_chunk().ok_or(ToolError::Malformed("shorter than it should be"))?;
     *body = rest;
     Ok(*taken)

@@ -188,11 +188,11 @@ fn chacha_is_taken_if_one_prefers_it() {
 fn a_changed_introduction_ends_in_nothing() {
     let mut failures = 0;
     for kind in 1..=3 {
-        for place in (0..113).step_by(3) {
+        for offset in (0..113).step_by(3) {
             let mut changed = 0;
             let mut run = run(pair(7).into(), PERFECT, 7, |_, to, datagram| {
-                if datagram[0] == INTRODUCTION && datagram[2] == kind && place < datagram.len() {
-                    datagram[place] ^= 3;
+                if datagram[0] == INTRODUCTION && datagram[2] == kind && offset < datagram.len() {
+                    datagram[offset] ^= 3;
                     changed += 1;
                 }
                 to
@@ -202,8 +202,8 @@ fn a_changed_introduction_ends_in_nothing() {
                 continue;
             }
             failures += 1;
-            assert!(matches!(run.outcomes[0], Some(Err(_))), "kind {kind}, byte {place}");
-            assert!(run.outcomes[1].is_none(), "kind {kind}, byte {place}");
+            assert!(matches!(run.outcomes[0], Some(Err(_))), "kind {kind}, byte {offset}");
+            assert!(run.outcomes[1].is_none(), "kind {kind}, byte {offset}");
         }
     }
     assert!(failures > 60, "{failures}");
@@ -233,7 +233,7 @@ fn man_in_the_middle(seed: u64, are_expected: bool) -> Vec<Option<Result<Introdu
 fn with_somebody_in_the_middle_the_words_differ() {
     for seed in 0..20 {
         let outcomes = man_in_the_middle(seed, false);
-        let words = |place: usize| outcomes[place].as_ref().unwrap().as_ref().unwrap().words.clone();
+        let words = |index: usize| outcomes[index].as_ref().unwrap().as_ref().unwrap().words.clone();
         assert_ne!(words(0), words(3), "seed {seed}");
     }
 }

@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    fn say(&mut self, from: usize, phase: u32, step: Step, key: Vec<u8>, now: Time) {
+    fn send_message(&mut self, from: usize, phase: u32, step: Step, key: Vec<u8>, now: Time) {
         self.send(from, &Content::Message(Message { phase, step, key }), now);
     }
 
@@ -58,15 +58,15 @@ impl World {
             Step::Probe { .. } if self.phases[to].answered.is_none_or(|answered| phase > answered) => {
                 self.phases[to].answered = Some(phase);
                 let key = side.response(phase, &message.key).expect("a good probe");
-                self.say(to, phase, Step::Response { time: 0, held: 0 }, key, now);
+                self.send_message(to, phase, Step::Response { time: 0, held: 0 }, key, now);
             }
             Step::Response { .. } if self.phases[to].open == Some(phase) => {
                 let key = side.install(phase, &message.key).expect("a good response");
-                self.say(to, phase, Step::Install { round_trip: 0 }, key, now);
+                self.send_message(to, phase, Step::Install { round_trip: 0 }, key, now);
             }
             Step::Install { .. } if self.phases[to].answered == Some(phase) => {
                 let key = side.ack(phase, &message.key).expect("a good installation");
-                self.say(to, phase, Step::Ack { round_trip: 0 }, key, now);
+                self.send_message(to, phase, Step::Ack { round_trip: 0 }, key, now);
             }
             Step::Ack { .. } if self.phases[to].open == Some(phase) => {
                 side.complete(phase, &message.key).expect("a good acknowledgement");
@@ -108,7 +108,7 @@ fn run(seed: u64, loss: f64, delay_max: u64, healing_interval: u32) -> World {
                 let gone = phases.open.replace(number);
                 gone.into_iter().for_each(|phase| world.sides[side].abandon(phase));
                 let key = world.sides[side].probe(number);
-                world.say(side, number, Step::Probe { time: 0 }, key, now);
+                world.send_message(side, number, Step::Probe { time: 0 }, key, now);
             }
         }
     }

@@ -90,7 +90,7 @@ proptest! {
         });
         let words: Vec<_> = words.collect();
         prop_assert_eq!(&words[0], &words[1]);
-        let heard = ends[0].played.len() + ends[1].played.len();
-        prop_assert!(loss > 100 || jitter > 200 || heard > 100, "{} of 160", heard);
+        let played = ends[0].played.len() + ends[1].played.len();
+        prop_assert!(loss > 100 || jitter > 200 || played > 100, "{} of 160", played);
     }
 }

@@ -37,10 +37,10 @@ proptest! {
     }
 
     #[test]
-    fn nobody_agrees_with_whoever_has_no_phrase(said in prop::collection::vec((message(), 0_u64..400_000), 0..30)) {
+    fn nobody_agrees_with_whoever_has_no_phrase(messages in prop::collection::vec((message(), 0_u64..400_000), 0..30)) {
         let (mut caller, mut callee) = (tool(0, phrase(PHRASE), Cipher::Idea), tool(1, phrase(PHRASE), Cipher::Idea));
         let mut now = Time(0);
-        for (message, later) in said {
+        for (message, later) in messages {
             now = now + Micros(later);
             let mut bytes = message.emit();
             let _ = caller.handle_datagram(&bytes, address(1), now);
@@ -66,12 +66,12 @@ proptest! {
     ) {
         let [mut caller, mut callee] = connected(&phrase(PHRASE), Cipher::TripleDes);
         let mut now = Time(0);
-        for (number, (place, with, later)) in changes.into_iter().enumerate() {
+        for (number, (index, with, later)) in changes.into_iter().enumerate() {
             now = now + Micros(later.min(200_000));
             let payload = frame(u32::try_from(number).unwrap(), CODEC_BYTES);
             let duration = Micros(180_000);
             let frame = Frame { payload: &payload, duration, is_speech: true, noise_level: 60 };
-            Damage { place, with }.pass([&mut caller, &mut callee], &frame, now);
+            Damage { index, with }.pass([&mut caller, &mut callee], &frame, now);
             callee.poll_sound(now);
             prop_assert!(callee.is_ready(), "nobody can end it without the key");
         }

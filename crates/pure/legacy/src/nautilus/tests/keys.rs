@@ -53,8 +53,8 @@ fn every_part_of_what_was_said_goes_into_the_key() {
             sealed(cipher, b"secret", &hello, &answer, Direction::FromCallee, 0),
             sealed(cipher, b"secret", &hello, &answer, Direction::FromCaller, 1),
         ];
-        for (place, one) in all.iter().enumerate() {
-            assert!(all[place + 1..].iter().all(|other| one[..8] != other[..8]), "{cipher:?} {place}");
+        for (index, one) in all.iter().enumerate() {
+            assert!(all[index + 1..].iter().all(|other| one[..8] != other[..8]), "{cipher:?} {index}");
         }
     }
 }
@@ -69,9 +69,9 @@ fn equal_sound_is_encrypted_differently_and_a_flipped_bit_comes_through() {
         assert_ne!(first, second, "{cipher:?}");
         first[20] ^= 0x40;
         key.decrypt(Direction::FromCaller, 0, &mut first);
-        let differ: Vec<usize> = (0..CODEC_BYTES).filter(|place| first[*place] != 7).collect();
+        let differ: Vec<usize> = (0..CODEC_BYTES).filter(|index| first[*index] != 7).collect();
         assert_eq!((differ[0], first[20]), (20, 7 ^ 0x40), "{cipher:?}");
-        assert!(differ[1..].iter().all(|place| (24..32).contains(place)), "{cipher:?} {differ:?}");
+        assert!(differ[1..].iter().all(|index| (24..32).contains(index)), "{cipher:?} {differ:?}");
     }
 }
 
@@ -81,12 +81,12 @@ fn a_wrong_phrase_is_told_after_all_attempts() {
     let mut callee = tool(1, phrase("another"), Cipher::Idea);
     let mut hellos = 0;
     let why = loop {
-        while let Some(said) = caller.poll_transmit() {
+        while let Some(transmit) = caller.poll_transmit() {
             hellos += 1;
-            callee.handle_datagram(&said.bytes, address(0), Time(0)).unwrap();
+            callee.handle_datagram(&transmit.bytes, address(0), Time(0)).unwrap();
         }
-        while let Some(said) = callee.poll_transmit() {
-            let refused = caller.handle_datagram(&said.bytes, address(1), Time(0));
+        while let Some(transmit) = callee.poll_transmit() {
+            let refused = caller.handle_datagram(&transmit.bytes, address(1), Time(0));
             assert_eq!(refused, Err(ToolError::Forged));
         }
         match caller.poll_event() {

@@ -27,10 +27,10 @@ fn datagram() -> impl Strategy<Value = Vec<u8>> {
         },
     );
     let changed = (any::<prop::sample::Index>(), 0..2_usize, any::<prop::sample::Index>(), any::<u8>())
-        .prop_map(|(which, side, place, bits)| {
+        .prop_map(|(which, side, index, bits)| {
             let mut bytes = which.get(&HONEST[side]).clone();
-            let place = place.index(bytes.len());
-            bytes[place] ^= bits;
+            let offset = index.index(bytes.len());
+            bytes[offset] ^= bits;
             bytes
         });
     prop_oneof![bytes, typed, message, changed]
@@ -52,7 +52,7 @@ proptest! {
         for (bytes, side, from) in input {
             let from = if from == 0 { ([198, 51, 100, 7], 1).into() } else { address(1 - side) };
             let tool = &mut world.sides[side];
-            let before = (tool.summary(), tool.stage, tool.heard_next, tool.words());
+            let before = (tool.summary(), tool.stage, tool.received_next, tool.words());
             let taken = tool.handle_datagram(&bytes, from, world.now);
             if taken.is_err() {
                 let mut after = tool.summary();
@@ -61,9 +61,9 @@ proptest! {
                 (after.refused, after.datagrams_sent, after.sent_wire_bytes) =
                     (before.0.refused, before.0.datagrams_sent, before.0.sent_wire_bytes);
                 prop_assert_eq!(&after, &before.0);
-                prop_assert_eq!((tool.stage, tool.heard_next, tool.words()), (before.1, before.2, before.3));
+                prop_assert_eq!((tool.stage, tool.received_next, tool.words()), (before.1, before.2, before.3));
             }
-            prop_assert!(tool.transmits.len() <= 256 && tool.heard.len() <= 256 && tool.events.len() <= 256);
+            prop_assert!(tool.transmits.len() <= 256 && tool.received.len() <= 256 && tool.events.len() <= 256);
         }
         // It still comes to an end.
         world.run(200_000);
@@ -100,7 +100,7 @@ fn queues_are_bounded() {
         let _ = world.sides[1].handle_datagram(&[0, 3], address(0), world.now);
     }
     let side = &world.sides[1];
-    assert!(side.transmits.len() == 256 && side.heard.len() <= 256 && side.events.len() <= 256);
+    assert!(side.transmits.len() == 256 && side.received.len() <= 256 && side.events.len() <= 256);
     assert!(format!("{:?}", side.incoming).contains("early"));
     assert!(!world.events[1].iter().any(|event| matches!(event, Event::Ended(_))));
 }

@@ -53,9 +53,9 @@ fn a_message_ends_in_its_checksum() {
     assert_eq!(datagram[..4], [128, 1, 2, 4]);
     assert_eq!(datagram[4..], checksum(&[128, 1, 2, 4]).to_be_bytes());
     assert_eq!(Packet::parse(&datagram), Ok(packet));
-    for place in 1..datagram.len() {
+    for offset in 1..datagram.len() {
         let mut changed = datagram.clone();
-        changed[place] ^= 0x10;
+        changed[offset] ^= 0x10;
         assert_eq!(Packet::parse(&changed), Err(ToolError::Forged));
     }
     // Sound has none.

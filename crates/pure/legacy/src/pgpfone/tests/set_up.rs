@@ -239,7 +239,7 @@ fn a_value_that_gives_a_known_secret_is_refused_although_it_was_committed_to() {
 #[test]
 fn our_own_value_does_not_come_back() {
     let mut world = World::new(Path::GOOD, 3);
-    let mut said: Vec<Control> = Vec::new();
+    let mut recorded: Vec<Control> = Vec::new();
     world.tamper = Box::new(move |side, bytes| {
         let Some(packet) = Packet::parse(bytes).ok().filter(|packet| packet.kind == Kind::Control) else {
             return true;
@@ -249,11 +249,11 @@ fn our_own_value_does_not_come_back() {
             return true;
         }
         if side == 0 {
-            said.push(message);
+            recorded.push(message);
             return true;
         }
         // What comes too early to be replaced is lost, and said again.
-        let Some(own) = said.iter().find(|own| own.number() == message.number()) else { return false };
+        let Some(own) = recorded.iter().find(|own| own.number() == message.number()) else { return false };
         *bytes = Packet { data: &own.emit(), ..packet }.emit();
         true
     });

@@ -24,19 +24,22 @@ fn what_is_said_is_played_once_and_in_order() {
         world.run(1_000);
         talk(&mut world, 5_000);
         for side in 0..2 {
-            assert!(world.said[side].len() > 50 && world.played[1 - side] == world.said[side], "{codec:?}");
+            assert!(
+                world.spoken[side].len() > 50 && world.played[1 - side] == world.spoken[side],
+                "{codec:?}"
+            );
         }
         let summary = world.sides[0].summary();
-        let said = world.said[0].len();
+        let spoken = world.spoken[0].len();
         assert_eq!(
             (summary.sent, summary.sent_codec_bytes),
-            (said as u64, (said * codec.payload_bytes()) as u64)
+            (spoken as u64, (spoken * codec.payload_bytes()) as u64)
         );
         let sounds = world.sent[0].iter().filter(|bytes| bytes[0] == 2);
         assert!(
-            sounds.clone().count() == said && sounds.clone().all(|bytes| bytes.len() == codec.wire_bytes())
+            sounds.clone().count() == spoken && sounds.clone().all(|bytes| bytes.len() == codec.wire_bytes())
         );
-        assert_eq!(summary.playout.received, world.said[1].len() as u64);
+        assert_eq!(summary.playout.received, world.spoken[1].len() as u64);
         assert_eq!((summary.playout.lost, summary.refused), (0, 0), "{codec:?}");
     }
 }
@@ -70,12 +73,12 @@ fn a_flipped_bit_passes() {
         true
     });
     talk(&mut world, 3_000);
-    let changed = world.said[0].iter().map(|said| {
-        let mut said = said.clone();
-        said[10] ^= 0x40;
-        said
+    let changed = world.spoken[0].iter().map(|spoken| {
+        let mut flipped = spoken.clone();
+        flipped[10] ^= 0x40;
+        flipped
     });
-    assert!(world.said[0].len() > 30 && changed.eq(world.played[1].iter().cloned()));
+    assert!(world.spoken[0].len() > 30 && changed.eq(world.played[1].iter().cloned()));
     assert_eq!(world.sides[1].summary().refused, 0);
 }
 
@@ -83,13 +86,13 @@ fn a_flipped_bit_passes() {
 #[test]
 fn one_forged_datagram_silences_the_peer() {
     let mut world = World::connected(Path::GOOD, 4);
-    let next = world.sides[1].heard_next;
+    let next = world.sides[1].received_next;
     let ahead = u16::try_from(next + 30_000).unwrap();
     let forged = Packet { kind: Kind::Voice, sequence: ahead, data: &[0; 70] }.emit();
     world.sides[1].handle_datagram(&forged, address(0), world.now).unwrap();
     talk(&mut world, 3_000);
     assert!(
-        !world.said[0].is_empty() && !world.played[1].iter().any(|played| world.said[0].contains(played))
+        !world.spoken[0].is_empty() && !world.played[1].iter().any(|played| world.spoken[0].contains(played))
     );
     assert!(world.errors.contains(&ToolError::Replayed));
 }
@@ -99,12 +102,12 @@ fn numbers_go_on_behind_65_535() {
     let mut world = World::connected(Path::GOOD, 4);
     for (from, to) in [(0, 1), (1, 0)] {
         world.sides[from].sent_next = 65_500;
-        world.sides[to].heard_next = 65_500;
+        world.sides[to].received_next = 65_500;
     }
     talk(&mut world, 10_000);
     for side in 0..2 {
-        assert!(world.sides[side].sent_next > 65_600 && world.sides[side].heard_next > 65_600);
-        assert_eq!(world.played[1 - side], world.said[side]);
+        assert!(world.sides[side].sent_next > 65_600 && world.sides[side].received_next > 65_600);
+        assert_eq!(world.played[1 - side], world.spoken[side]);
     }
 }
 
@@ -117,7 +120,7 @@ fn a_call_ends_before_a_counter_is_used_twice() {
     world.sides[0].handle_frame(&frame, world.now);
     assert!(world.sides[0].is_ready());
     world.sides[0].handle_frame(&frame, world.now);
-    world.take(0);
+    world.send(0);
     assert!(!world.sides[0].is_ready() && world.has_ended(0));
 }
 
@@ -201,7 +204,7 @@ fn a_file_is_acknowledged_and_thrown_away() {
         let file = Packet { kind: Kind::File, sequence, data: &[9; 500] }.emit();
         world.sides[0].handle_datagram(&file, address(1), world.now).unwrap();
     }
-    world.take(0);
+    world.send(0);
     let acknowledged: Vec<_> = world.sent[0].iter().rev().take(3).map(|bytes| bytes[3..].to_vec()).collect();
     assert_eq!(acknowledged, [[130, 0, 2], [130, 0, 1], [130, 0, 0]]);
     let troubles = world.events[0].iter().filter(|event| matches!(event, Event::Trouble(_)));
@@ -248,12 +251,12 @@ proptest! {
         prop_assume!(world.sides.iter().all(PgpFone::is_ready));
         talk(&mut world, 10_000);
         for side in 0..2 {
-            let place = |played: &Vec<u8>| world.said[side].iter().position(|said| said == played);
-            let places: Vec<_> = world.played[1 - side].iter().map(place).collect();
-            prop_assert!(places.iter().all(Option::is_some), "it played what nobody said");
-            prop_assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", places);
+            let index_of = |played: &Vec<u8>| world.spoken[side].iter().position(|spoken| spoken == played);
+            let indexes: Vec<_> = world.played[1 - side].iter().map(index_of).collect();
+            prop_assert!(indexes.iter().all(Option::is_some), "it played what nobody said");
+            prop_assert!(indexes.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", indexes);
             if jitter < 40 && loss < 100 {
-                prop_assert!(places.len() * 10 > world.said[side].len() * 7);
+                prop_assert!(indexes.len() * 10 > world.spoken[side].len() * 7);
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct World {
     pub(super) tamper: Tamper,
     pub(super) is_talking: [bool; 2],
     /// What each side said, what each side played, and each datagram that it sent.
-    pub(super) said: [Vec<Vec<u8>>; 2],
+    pub(super) spoken: [Vec<Vec<u8>>; 2],
     pub(super) played: [Vec<Vec<u8>>; 2],
     pub(super) sent: [Vec<Vec<u8>>; 2],
     pub(super) events: [Vec<Event>; 2],
@@ -76,7 +76,7 @@ impl World {
             now: Time(0),
             tamper: Box::new(|_, _| true),
             is_talking: [false; 2],
-            said: [vec![], vec![]],
+            spoken: [vec![], vec![]],
             played: [vec![], vec![]],
             sent: [vec![], vec![]],
             events: [vec![], vec![]],
@@ -112,7 +112,7 @@ impl World {
     pub(super) fn run(&mut self, millis: u64) {
         let end = self.now + Micros::from_millis(millis);
         loop {
-            (0..2).for_each(|side| self.take(side));
+            (0..2).for_each(|side| self.send(side));
             let timeouts = self.sides.iter().filter_map(PgpFone::poll_timeout);
             let frames = (0..2).filter(|side| self.is_talking[*side]).map(|side| self.next_frame[side]);
             let sounds = (0..2).filter(|side| self.sides[*side].is_ready()).map(|side| self.next_sound[side]);
@@ -133,7 +133,7 @@ impl World {
         if let Err(error) = self.sides[to].handle_datagram(bytes, address(1 - to), self.now) {
             self.errors.push(error);
         }
-        self.take(to);
+        self.send(to);
     }
 
     fn speak(&mut self, side: usize) {
@@ -145,13 +145,13 @@ impl World {
             assert!(tool.poll_timeout().is_none_or(|at| at > now), "it wants to be called for ever");
         }
         if self.is_talking[side] && self.next_frame[side] <= now {
-            let payload = sound(side, self.said[side].len(), codec);
+            let payload = sound(side, self.spoken[side].len(), codec);
             let frame =
                 Frame { payload: &payload, duration: codec.packet(), is_speech: true, noise_level: 60 };
             let was_ready = tool.is_ready();
             tool.handle_frame(&frame, now);
             if was_ready {
-                self.said[side].push(payload);
+                self.spoken[side].push(payload);
             }
             self.next_frame[side] = now + codec.packet();
         }
@@ -162,11 +162,11 @@ impl World {
             }
             self.next_sound[side] = now + output.duration;
         }
-        self.take(side);
+        self.send(side);
     }
 
     /// What a side has to say goes on its way.
-    pub(super) fn take(&mut self, side: usize) {
+    pub(super) fn send(&mut self, side: usize) {
         while let Some(transmit) = self.sides[side].poll_transmit() {
             assert_eq!(transmit.to, address(1 - side));
             self.sent[side].push(transmit.bytes.clone());
@@ -188,7 +188,7 @@ impl World {
         while let Some(event) = self.sides[side].poll_event() {
             self.events[side].push(event);
         }
-        while self.sides[side].poll_heard().is_some() {}
+        while self.sides[side].poll_received().is_some() {}
     }
 }
 

@@ -42,12 +42,12 @@ fn every_kind_of_call_brings_all_sound_in_both_directions() {
 fn robust_mode_fills_gaps_that_one_copy_leaves() {
     let feed = feed(Form::Gsm, Protocol::Own, 100);
     let lossy = link(30, 0, 200, 0, 5);
-    let heard = |copies_sent| {
+    let played = |copies_sent| {
         let ends = call(&mut pair(Form::Gsm, Protocol::Own, Cipher::Idea, copies(copies_sent)), lossy, feed);
         assert!(ends.iter().all(crate::testing::End::is_in_order));
         ends[1].played.len()
     };
-    let (one, four) = (heard(1), heard(4));
+    let (one, four) = (played(1), played(4));
     assert!(one < 92 && four > 97, "{one} and {four} of 100, where each datagram is lost with 0.2");
 }
 

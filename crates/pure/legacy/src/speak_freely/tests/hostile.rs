@@ -26,8 +26,8 @@ proptest! {
         for cipher in Cipher::ALL {
             let keys = [Protocol::Own, Protocol::Rtp].map(|protocol| Key::new(cipher, protocol, "x"));
             let mut marked = bytes.clone();
-            if let Some(place) = marked.first_chunk_mut() {
-                *place = (0x4000_0000 | flags).to_be_bytes();
+            if let Some(word) = marked.first_chunk_mut() {
+                *word = (0x4000_0000 | flags).to_be_bytes();
             }
             for bytes in [&bytes, &marked] {
                 if let Ok(sound) = Sound::parse(bytes) {
@@ -81,12 +81,12 @@ proptest! {
         let mut callee = tool(config(1, form, protocol, cipher), 2);
         let bytes = form.codec_bytes(form.packet_samples(protocol));
         let mut now = Time(0);
-        for (number, (place, with, later)) in changes.into_iter().enumerate() {
+        for (number, (index, with, later)) in changes.into_iter().enumerate() {
             now = now + Micros(later);
             let payload = frame(u32::try_from(number).unwrap(), bytes);
             let duration = Micros(100_000);
             let frame = Frame { payload: &payload, duration, is_speech: true, noise_level: 60 };
-            Damage { place, with }.pass([&mut caller, &mut callee], &frame, now);
+            Damage { index, with }.pass([&mut caller, &mut callee], &frame, now);
             callee.handle_timeout(now);
             if let playout::Sound::Play { payload, .. } = callee.poll_sound(now).sound {
                 prop_assert!(form.samples(payload.len()).is_some());
@@ -108,5 +108,5 @@ fn a_flood_of_good_packets_fills_nothing() {
     let held = (0..600).filter(|_| played(callee.poll_sound(Time(500_000)))).count();
     assert!(held <= 12, "{held}: what is held has a limit in time");
     assert_eq!(callee.summary().playout.received, 600);
-    assert!(std::iter::from_fn(|| callee.poll_heard()).count() <= 256);
+    assert!(std::iter::from_fn(|| callee.poll_received()).count() <= 256);
 }

@@ -21,7 +21,7 @@ fn sealed(form: Form, payload: &[u8], cipher: Cipher, sequence: Option<u8>) -> V
 }
 
 fn count(from: u8, len: usize) -> Vec<u8> {
-    (0..len).map(|place| from.wrapping_add(u8::try_from(place % 256).unwrap())).collect()
+    (0..len).map(|index| from.wrapping_add(u8::try_from(index % 256).unwrap())).collect()
 }
 
 #[test]
@@ -214,14 +214,14 @@ fn what_is_not_sound_or_not_here_is_refused() {
     assert_eq!(with(0x4000_0000), Err(PacketError::Codec(0x4000_0000)), "none");
     assert_eq!(with(0x4020_0020), Err(PacketError::Encryption(0x4020_0020)), "AES");
     assert_eq!(with(0x4008_0060), Err(PacketError::Encryption(0x4008_0060)), "two ciphers");
-    assert_eq!(with(0x4008_0020), Err(PacketError::Length { said: 332, got: 356 }), "not padded");
+    assert_eq!(with(0x4008_0020), Err(PacketError::Length { declared: 332, got: 356 }), "not padded");
     assert!(with(0x4000_4032).is_ok(), "debugging, looped back, a face offered: sound all the same");
     for shorter in 0..good.len() {
         assert!(Sound::parse(&good[..shorter]).is_err());
     }
     let mut longer = good.clone();
     longer[20..24].copy_from_slice(&[0, 0, 0x02, 0]);
-    assert_eq!(Sound::parse(&longer), Err(PacketError::Length { said: 512, got: 356 }));
+    assert_eq!(Sound::parse(&longer), Err(PacketError::Length { declared: 512, got: 356 }));
 }
 
 #[test]

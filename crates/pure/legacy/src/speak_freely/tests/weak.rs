@@ -63,11 +63,11 @@ fn a_flipped_bit_comes_through() {
         callee.handle_datagram(&changed, address(0), Time(0)).unwrap();
         let sound = played(&mut callee).unwrap();
         let differ: Vec<usize> =
-            (0..330).filter(|place| sound[*place] != frame(1, 330)[*place]).map(|place| place + 2).collect();
+            (0..330).filter(|index| sound[*index] != frame(1, 330)[*index]).map(|index| index + 2).collect();
         // The count is first. Of the chain this block is lost and the same bit of the next is turned; of feedback the bit
         // is turned here and the next block is lost.
         let (lost, turned) = if cipher == Cipher::Idea { (48..56, 40) } else { (40..48, 48) };
-        assert!(differ.iter().all(|place| lost.contains(place) || *place == turned), "{cipher:?} {differ:?}");
+        assert!(differ.iter().all(|index| lost.contains(index) || *index == turned), "{cipher:?} {differ:?}");
         assert!(differ.contains(&turned) && differ.len() > 2, "{cipher:?} {differ:?}");
         assert_eq!(sound[turned - 2] ^ frame(1, 330)[turned - 2], 0x01, "{cipher:?}");
     }

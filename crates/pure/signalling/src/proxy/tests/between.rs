@@ -37,11 +37,11 @@ fn homes_protect_what_telephones_do_not() {
     let offers: Vec<&Message> = town.between.iter().filter(|each| !each.body.is_empty()).collect();
     assert_eq!(offers.len(), 2);
     for offer in offers {
-        let said = text(offer);
+        let content = text(offer);
         for wanted in
             ["RTP/SAVP", "a=crypto:1 AEAD_AES_128_GCM inline:", "a=guestright-protection:home", "a=rtcp-mux"]
         {
-            assert!(said.contains(wanted), "{said}");
+            assert!(content.contains(wanted), "{content}");
         }
     }
     let (at_one, at_two) = (town.updates(0).pop().unwrap(), town.updates(1).pop().unwrap());
@@ -59,11 +59,11 @@ fn between_homes_people_are_keys_and_networks_are_not_told() {
     assert_eq!(asked.get("From"), Some("\"ally\" <sip:ally@10.73.5.1>;tag=tc1"));
     let (alice, bob) = (ALICE.to_string(), BOB.to_string());
     for message in &town.between {
-        let said = text(message);
+        let content = text(message);
         for secret in ["10.73.5", "alice", "bob", "President", "sip:phone", "ally"] {
-            assert!(!said.contains(secret), "{secret} in {said}");
+            assert!(!content.contains(secret), "{secret} in {content}");
         }
-        assert!(said.contains(&alice) && said.contains(&bob), "{said}");
+        assert!(content.contains(&alice) && content.contains(&bob), "{content}");
     }
     let status = [0, 1].map(|home| town.homes[home].calls().next().unwrap().who);
     assert_eq!(
@@ -79,13 +79,13 @@ fn what_the_members_protect_passes_as_it_is() {
     let more = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz\r\na=guestright-agreement:1 abcdef\r\n";
     let (asked, answered) = call(&mut town, &sdp(ALICES, 4_000, SAFE, more), &sdp(ALICES, 5_000, SAFE, more));
     for message in [&asked, &answered] {
-        let said = text(message);
+        let content = text(message);
         assert!(
-            said.contains(SAFE)
-                && said.contains("AES_CM_128")
-                && said.contains("a=guestright-agreement:1 abcdef\r\n")
+            content.contains(SAFE)
+                && content.contains("AES_CM_128")
+                && content.contains("a=guestright-agreement:1 abcdef\r\n")
         );
-        assert!(!said.contains("guestright-protection"), "{said}");
+        assert!(!content.contains("guestright-protection"), "{content}");
     }
     for home in [0, 1] {
         let sides = town.updates(home).pop().unwrap();
@@ -102,8 +102,8 @@ fn protection_is_never_taken_off_on_the_way() {
     assert_eq!(code(&got), 488);
     assert!(got.get("Warning").unwrap().contains("from end to end"), "{got:?}");
     assert_eq!((town.homes[0].calls().count(), town.homes[1].calls().count()), (0, 0));
-    let told: Vec<Message> = std::iter::from_fn(|| town.try_next(1, ALICES)).collect();
-    assert_eq!(told.iter().map(|each| method(each).name()).collect::<Vec<_>>(), ["ACK", "BYE"]);
+    let received: Vec<Message> = std::iter::from_fn(|| town.try_next(1, ALICES)).collect();
+    assert_eq!(received.iter().map(|each| method(each).name()).collect::<Vec<_>>(), ["ACK", "BYE"]);
 
     // A change of a protected call to one without.
     let mut town = Town::registered();

@@ -34,10 +34,10 @@ fn two_members_of_a_home_talk_through_it() {
     let mut town = Town::registered();
     let (answered, asked) = talk(&mut town);
     assert_eq!(asked.get("From").unwrap(), "\"alice\" <sip:alice@10.73.5.1>;tag=tc1");
-    let said = String::from_utf8(answered.body.clone()).unwrap();
+    let body = String::from_utf8(answered.body.clone()).unwrap();
     assert!(
-        said.contains("c=IN IP4 10.73.5.1\r\n") && said.contains("m=audio 20002 RTP/AVP 0 8 101\r\n"),
-        "{said}"
+        body.contains("c=IN IP4 10.73.5.1\r\n") && body.contains("m=audio 20002 RTP/AVP 0 8 101\r\n"),
+        "{body}"
     );
     let updates = town.updates(0);
     let Legs { caller: one, callee: other } = updates.last().unwrap();

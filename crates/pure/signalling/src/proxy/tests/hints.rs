@@ -29,8 +29,8 @@ fn found(to: &str, lines: &str) -> (Option<Option<Card>>, Vec<&'static str>) {
         Some(card.as_deref().cloned())
     });
     for message in &town.between {
-        let said = String::from_utf8(message.emit()).unwrap();
-        assert!(!said.contains("Guestright-Contact") && !said.contains("2025550142"), "{said}");
+        let content = String::from_utf8(message.emit()).unwrap();
+        assert!(!content.contains("Guestright-Contact") && !content.contains("2025550142"), "{content}");
     }
     (found, town.homes[0].refused().keys().copied().collect())
 }

@@ -123,9 +123,9 @@ proptest! {
         let bodies: [String; 3] = [String::new(), sdp(ALICES, 4_000, "RTP/AVP", candidate), sdp(ALICES, 1, "RTP/SAVP", "")];
         let body = bodies[body].clone();
         let mut bytes = invite("alice", ALICES, "bobby", "c1", &body).into_bytes();
-        for (place, byte) in edits {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (index, byte) in edits {
+            let position = index.index(bytes.len());
+            bytes[position] = byte;
         }
         bytes.truncate(bytes.len() - cut.index(bytes.len()) / 16);
         let now = town.now;

@@ -43,13 +43,13 @@ impl Moon {
     fn learn(&mut self, delay: i64) {
         if self.last.len() == self.window
             && let Some(oldest) = self.last.pop_front()
-            && let Ok(place) = self.sorted.binary_search(&oldest)
+            && let Ok(index) = self.sorted.binary_search(&oldest)
         {
-            self.sorted.remove(place);
+            self.sorted.remove(index);
         }
         self.last.push_back(delay);
-        let place = self.sorted.partition_point(|value| *value < delay);
-        self.sorted.insert(place, delay);
+        let index = self.sorted.partition_point(|value| *value < delay);
+        self.sorted.insert(index, delay);
     }
 
     #[expect(
@@ -59,8 +59,8 @@ impl Moon {
         reason = "a place among at most a thousand"
     )]
     fn at_quantile(&self) -> Option<i64> {
-        let place = (self.sorted.len() as f64 * self.quantile).ceil() as usize;
-        self.sorted.get(place.saturating_sub(1)).copied()
+        let rank = (self.sorted.len() as f64 * self.quantile).ceil() as usize;
+        self.sorted.get(rank.saturating_sub(1)).copied()
     }
 }
 

@@ -47,10 +47,10 @@ impl Book {
         let written = serde_json::to_vec(&self.spent)
             .map_err(RunError::bug)
             .and_then(|bytes| private::replace(&self.path, &bytes));
-        let tell = |error: &RunError| {
+        let log_error = |error: &RunError| {
             tracing::error!(error = error.sentence(), "what was signed for cannot be kept")
         };
-        written.inspect_err(tell).is_ok()
+        written.inspect_err(log_error).is_ok()
     }
 }
 

@@ -55,10 +55,10 @@ pub(crate) fn millis(count: u64) -> Instant {
 }
 
 /// Offers all, each after everything else that happens at its time, and runs until nothing happens any more.
-pub(crate) fn tell(mut link: AnyLink, offers: &[Offer]) -> Story {
+pub(crate) fn run_offers(mut link: AnyLink, offers: &[Offer]) -> Story {
     let mut queue: Queue<LinkEvent> = Queue::new();
     let mut pool = Pool::new();
-    let keys: Vec<Key> = (0..offers.len()).map(|place| pool.insert(place)).collect();
+    let keys: Vec<Key> = (0..offers.len()).map(|index| pool.insert(index)).collect();
     let mut fates: Vec<Option<Fate>> = vec![None; offers.len()];
     let (mut order, mut longest) = (Vec::new(), 0);
     let mut drain = |link: &mut AnyLink, at: Instant, fates: &mut Vec<Option<Fate>>| {
@@ -70,20 +70,20 @@ pub(crate) fn tell(mut link: AnyLink, offers: &[Offer]) -> Story {
                 }
                 LinkOutput::Dropped { key } => (key, Fate::Dropped(at)),
             };
-            let place = *pool.get(key);
-            assert_eq!(fates[place].replace(fate), None, "packet {place} came out twice");
+            let index = *pool.get(key);
+            assert_eq!(fates[index].replace(fate), None, "packet {index} came out twice");
         }
     };
-    for (place, offer) in offers.iter().enumerate() {
+    for (index, offer) in offers.iter().enumerate() {
         while queue.next_at().is_some_and(|at| at <= offer.at) {
             let (at, event) = queue.pop().expect("there is a next event");
             link.handle(event, &mut queue);
             drain(&mut link, at, &mut fates);
         }
         let Offer { bytes, flow, ecn, .. } = *offer;
-        let packet = Packet { key: keys[place], bytes, flow, ecn };
+        let packet = Packet { key: keys[index], bytes, flow, ecn };
         if !link.enqueue(packet, &mut At(offer.at, &mut queue)) {
-            fates[place] = Some(Fate::Refused);
+            fates[index] = Some(Fate::Refused);
         }
         drain(&mut link, offer.at, &mut fates);
         longest = longest.max(link.queue_len(offer.at));

@@ -341,3 +341,21 @@ fn a_bundle_takes_out_what_is_signed_and_drops_revocation_lists_that_are_not() {
     assert_eq!(verified.revocations, [list]);
     assert_eq!(verified.certificates.into_keys().collect::<Vec<_>>(), [member.certificate.reference()]);
 }
+
+#[test]
+fn of_two_receipts_over_the_same_weight_all_repositories_keep_the_same() {
+    let member = member(1, Suite::Ed25519);
+    let team = SecretKey::generate(Suite::Ed25519, &mut StdRng::seed_from_u64(1));
+    let renewed = Certificate::issue(&team, member.key.public(), Role::Member, NOW.minus(5), NOW.plus(5));
+    assert_eq!(renewed.member_id(), member.certificate.member_id());
+    let first = member.sign(PROVIDER, NOW, 10);
+    let second = Receipt::sign(&member.key, &renewed, PROVIDER, NOW, Bytes(10));
+    let admit = |receipts: [&Receipt; 2]| {
+        let mut known = Registers::default();
+        assert_eq!(known.admit(receipts[0].clone()), Ok(Admission::New));
+        assert_eq!(known.admit(receipts[1].clone()), Ok(Admission::Known));
+        known
+    };
+    assert_ne!(first.as_bytes(), second.as_bytes());
+    assert_eq!(admit([&first, &second]), admit([&second, &first]));
+}

@@ -11,5 +11,6 @@ mod floods;
 mod home;
 mod homes;
 mod tunnels;
+mod visitor;
 mod visits;
 mod world;

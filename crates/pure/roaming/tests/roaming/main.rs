@@ -7,6 +7,7 @@
 )]
 
 mod attacks;
+mod delegate;
 mod floods;
 mod home;
 mod homes;

@@ -10,6 +10,7 @@ mod bench;
 mod deny;
 mod layers;
 mod lint;
+mod mutants;
 mod rust_text;
 mod steps;
 mod test;
@@ -32,6 +33,8 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   test nightly     the tests that take minutes, in a release build
   acceptance [uml] [qemu] [--program PATH]
                    the programs beside other people's, in virtual machines with kernels of Debian's
+  mutants [ARGS]   which faults in the code the tests do not notice (cargo-mutants; takes an hour); ARGS: packages to
+                   try alone, then what goes to cargo-mutants, e.g. `--re Registers`
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";
@@ -55,7 +58,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    if !rest.is_empty() && !matches!(command, "test" | "bench" | "acceptance") {
+    if !rest.is_empty() && !matches!(command, "test" | "bench" | "mutants" | "acceptance") {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
     match command {
@@ -67,6 +70,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "acceptance" => acceptance::run(rest),
         "bench" => bench::run(rest),
+        "mutants" => mutants::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

@@ -1,13 +1,14 @@
 //! What receipts promise, seen from outside.
 
-use guestright_identity::{Certificate, IdentityError, Role, SecretKey, Suite};
+use guestright_identity::{Certificate, IdentityError, RevocationList, Role, SecretKey, Suite};
 use guestright_receipt::{
-    Admission, Bundle, Receipt, ReceiptError, Registers, Rules, UncheckedReceipt, verify_batch,
+    Admission, Bundle, BundleError, Receipt, ReceiptError, Registers, Rules, UncheckedReceipt, verify_batch,
 };
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use std::collections::BTreeMap;
 
 const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
 const PROVIDER: TeamId = TeamId([9; 24]);
@@ -226,4 +227,135 @@ fn a_second_team_cannot_take_over_what_a_key_signed_for_the_first() {
     let heavier = Receipt::sign(&honest.key, &second, PROVIDER, NOW, Bytes(11));
     assert_eq!(known.admit(heavier), Ok(Admission::New));
     assert_eq!(known.len(), 2);
+}
+
+#[test]
+fn a_receipt_counts_up_to_the_last_second_of_each_limit() {
+    let member = member(1, Suite::Ed25519);
+    let (first, last) = (member.certificate.not_before(), member.certificate.not_after());
+    let verify = |started: UnixSeconds, now: UnixSeconds| {
+        let receipt = UncheckedReceipt::parse(member.sign(PROVIDER, started, 1).as_bytes()).unwrap();
+        Rules::default().verify(receipt, &member.certificate, now).map_err(|error| error.kind())
+    };
+    let (skew, age) = (600, 400 * 86_400);
+    #[rustfmt::skip]
+    let cases = [
+        (first,          first,               Ok(())),
+        (last,           last,                Ok(())),
+        (first.minus(1), first,               Err("expired-certificate")),
+        (last.plus(1),   last,                Err("expired-certificate")),
+        (NOW,            NOW.minus(skew),     Ok(())),
+        (NOW,            NOW.minus(skew + 1), Err("future-dated")),
+        (NOW,            NOW.plus(age),       Ok(())),
+        (NOW,            NOW.plus(age + 1),   Err("too-old")),
+    ];
+    for (started, now, want) in cases {
+        assert_eq!(verify(started, now).map(drop), want, "began at {started}, seen at {now}");
+    }
+}
+
+#[test]
+fn a_team_of_a_legacy_suite_is_refused_whatever_its_members_sign_with() {
+    for &legacy in Suite::ALL.iter().filter(|suite| suite.is_legacy()) {
+        let mut rng = StdRng::seed_from_u64(6);
+        let team = SecretKey::generate(legacy, &mut rng);
+        let key = SecretKey::generate(Suite::Ed25519, &mut rng);
+        let certificate = Certificate::issue(&team, key.public(), Role::Member, NOW, NOW);
+        let member = Member { key, certificate };
+        let refused = member.verify(member.sign(PROVIDER, NOW, 1).as_bytes());
+        assert_eq!(refused, Err(ReceiptError::LegacySuite(legacy)));
+    }
+}
+
+#[test]
+fn a_receipt_says_what_was_signed() {
+    let member = member(1, Suite::Ed25519);
+    let signed = member.sign(PROVIDER, NOW, 7);
+    let kept = Receipt::from_kept(signed.as_bytes(), &member.certificate).unwrap();
+    for receipt in [&signed, &kept] {
+        assert_eq!((receipt.provider(), receipt.consumer()), (PROVIDER, member.certificate.team_id()));
+        assert_eq!((receipt.started(), receipt.weight()), (NOW, Bytes(7)));
+        assert_eq!(receipt.certificate(), member.certificate.reference());
+        assert_eq!(receipt.session().member, member.certificate.member_id());
+    }
+    assert_eq!(UncheckedReceipt::parse(signed.as_bytes()).unwrap().weight(), Bytes(7));
+    let another = self::member(2, Suite::Ed25519).certificate;
+    let unknown = ReceiptError::UnknownCertificate(member.certificate.reference());
+    assert_eq!(Receipt::from_kept(signed.as_bytes(), &another), Err(unknown));
+}
+
+#[test]
+fn a_repository_finds_and_counts_its_sessions() {
+    let member = member(1, Suite::Ed25519);
+    let mut known = Registers::default();
+    assert_eq!((known.is_empty(), known.len()), (true, 0));
+    let receipt = member.sign(PROVIDER, NOW, 10);
+    known.admit(receipt.clone()).unwrap();
+    assert_eq!((known.is_empty(), known.len()), (false, 1));
+    assert_eq!(known.get(&receipt.session()), Some(&receipt));
+    assert_eq!(known.get(&member.sign(PROVIDER, NOW.plus(1), 10).session()), None);
+}
+
+#[test]
+fn a_bundle_may_have_so_many_items_and_no_more() {
+    let items = |count: usize| vec![b"item".to_vec(); count];
+    let parse = |certificates, receipts, revocations| {
+        let (certificates, receipts) = (items(certificates), items(receipts));
+        let bundle = Bundle { certificates, receipts, revocations: items(revocations) };
+        Bundle::parse(&bundle.emit()).map(|parsed| assert_eq!(parsed, bundle))
+    };
+    let too_many = |what, got, max| Err(BundleError::TooMany { what, got, max });
+    assert_eq!(parse(65, 64, 2), Ok(()), "64 visitors' receipts, and the one who shows them");
+    assert_eq!(parse(66, 0, 0), too_many("certificates", 66, 65));
+    assert_eq!(parse(0, 65, 0), too_many("receipts", 65, 64));
+    assert_eq!(parse(0, 0, 3), too_many("revocation lists", 3, 2));
+}
+
+#[test]
+fn a_bundle_may_have_so_many_bytes_and_no_more() {
+    let of = |len: usize| Bundle { receipts: vec![vec![0; len]], ..Bundle::default() };
+    let frame = of(Bundle::LEN_MAX).emit().len() - Bundle::LEN_MAX;
+    assert_eq!(Bundle::LEN_MAX, 61_440);
+    let largest = of(Bundle::LEN_MAX - frame);
+    assert_eq!(Bundle::parse(&largest.emit()), Ok(largest));
+    let got = Bundle::LEN_MAX + 1;
+    let too_long = IdentityError::TooLong { got, max: Bundle::LEN_MAX };
+    assert_eq!(Bundle::parse(&of(got - frame).emit()), Err(too_long.into()));
+}
+
+#[test]
+fn a_bundle_takes_out_what_is_signed_and_drops_revocation_lists_that_are_not() {
+    let member = member(1, Suite::Ed25519);
+    let team = SecretKey::generate(Suite::Ed25519, &mut StdRng::seed_from_u64(8));
+    let list = RevocationList::issue(&team, 1, NOW, BTreeMap::new()).unwrap();
+    let mut forged = list.as_bytes().to_vec();
+    *forged.last_mut().unwrap() ^= 1;
+    let mut unsigned = member.certificate.as_bytes().to_vec();
+    *unsigned.last_mut().unwrap() ^= 1;
+    let bundle = Bundle {
+        certificates: vec![member.certificate.as_bytes().to_vec(), unsigned],
+        receipts: vec![],
+        revocations: vec![forged, list.as_bytes().to_vec()],
+    };
+    let verified = bundle.verify(|_| None, &Rules::default(), NOW, &mut StdRng::seed_from_u64(3));
+    assert_eq!(verified.revocations, [list]);
+    assert_eq!(verified.certificates.into_keys().collect::<Vec<_>>(), [member.certificate.reference()]);
+}
+
+#[test]
+fn of_two_receipts_over_the_same_weight_all_repositories_keep_the_same() {
+    let member = member(1, Suite::Ed25519);
+    let team = SecretKey::generate(Suite::Ed25519, &mut StdRng::seed_from_u64(1));
+    let renewed = Certificate::issue(&team, member.key.public(), Role::Member, NOW.minus(5), NOW.plus(5));
+    assert_eq!(renewed.member_id(), member.certificate.member_id());
+    let first = member.sign(PROVIDER, NOW, 10);
+    let second = Receipt::sign(&member.key, &renewed, PROVIDER, NOW, Bytes(10));
+    let admit = |receipts: [&Receipt; 2]| {
+        let mut known = Registers::default();
+        assert_eq!(known.admit(receipts[0].clone()), Ok(Admission::New));
+        assert_eq!(known.admit(receipts[1].clone()), Ok(Admission::Known));
+        known
+    };
+    assert_ne!(first.as_bytes(), second.as_bytes());
+    assert_eq!(admit([&first, &second]), admit([&second, &first]));
 }

@@ -113,6 +113,12 @@ mod tests {
     }
 
     #[test]
+    fn each_class_has_twice_the_share_of_the_one_below_it() {
+        assert_eq!(ServiceClass::ALL.map(ServiceClass::weight), [1, 2, 4, 8, 16]);
+        assert!(ServiceClass::ALL.is_sorted());
+    }
+
+    #[test]
     fn each_quarter_of_the_ratio_has_its_class() {
         #[rustfmt::skip]
         let cases = [

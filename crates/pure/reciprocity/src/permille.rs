@@ -28,6 +28,37 @@ impl fmt::Display for PerMille {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::convert::Infallible;
+
+    /// Draws this number, always.
+    struct Draw(u32);
+
+    impl rand::TryRng for Draw {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok(self.0)
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(self.0.into())
+        }
+
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            bytes.fill(0);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_has_no_probability_never_happens_and_what_is_certain_always_does() {
+        for draw in [0, 1, u32::MAX / 2, u32::MAX] {
+            assert!(!PerMille(0).happens(&mut Draw(draw)), "{draw}");
+            assert!(PerMille(1_000).happens(&mut Draw(draw)), "{draw}");
+        }
+        assert!(PerMille(500).happens(&mut Draw(u32::MAX / 2)));
+        assert!(!PerMille(500).happens(&mut Draw(u32::MAX / 2 + 1)));
+    }
 
     #[test]
     fn prints_as_a_fraction_and_rounds_up() {

@@ -192,3 +192,42 @@ impl Scratch {
         state
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Graph, Query};
+    use guestright_units::{Bytes, TeamId};
+
+    fn team(number: u8) -> TeamId {
+        TeamId([number; 24])
+    }
+
+    #[test]
+    fn a_scratch_whose_numbers_run_out_begins_anew_and_errs_in_nothing() {
+        // The short way from 0 to 3 blocks both long ones until it is taken back, so a query takes two phases.
+        let ways = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 2), (1, 6), (6, 7), (7, 3)];
+        let graph = Graph::from_edges(ways.map(|(c, p)| (team(c), team(p), Bytes(1))));
+        let ask = |scratch: &mut Scratch, number: u8| {
+            let query = Query::new(team(number % 3), team(3 + number % 5));
+            query.run_with_paths(&graph, scratch)
+        };
+        type Wear = fn(&mut Scratch);
+        let worn: [Wear; 3] = [
+            |scratch| scratch.query = u32::MAX - 5,
+            |scratch| scratch.phase = u32::MAX - 9,
+            |scratch| scratch.level_max = u32::MAX - 30,
+        ];
+        for wear in worn {
+            let mut scratch = Scratch::new();
+            // What these leave behind is what the first numbers after the last would be taken for.
+            for number in 0..8 {
+                ask(&mut scratch, number);
+            }
+            wear(&mut scratch);
+            for number in 0..60 {
+                assert_eq!(ask(&mut scratch, number), ask(&mut Scratch::new(), number), "query {number}");
+            }
+        }
+    }
+}

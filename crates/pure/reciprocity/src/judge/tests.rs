@@ -215,3 +215,11 @@ fn an_explanation_shows_both_ways_and_agrees_with_the_decision() {
         ]
     );
 }
+
+#[test]
+fn a_judge_keeps_what_it_was_given() {
+    let counters = StrangerCounters { given: Bytes(3), returned: Bytes(2) };
+    let config = JudgeConfig { policy: net_flow(), ..JudgeConfig::default() };
+    let judge = Judge::new(config, counters);
+    assert_eq!((judge.config(), judge.stranger_counters()), (&config, counters));
+}

@@ -68,6 +68,43 @@ fn a_spent_budget_takes_the_debt_from_above() {
     assert!(!sides.debt.exact);
 }
 
+#[test]
+fn the_debt_may_use_half_of_the_budget_and_the_credit_what_is_left() {
+    let graph = graph_of(&[(1, 2, 50), (2, 0, 10), (0, 1, 30), (0, 3, 5), (3, 1, 5)]);
+    let cost = |from, to| Query::new(team(from), team(to)).run(&graph, &mut Scratch::new()).arcs_scanned;
+    let (debt, credit) = (cost(1, 0), cost(0, 1));
+    let exact = |arcs_left| {
+        let sides = sides(&graph, Policy::Srm, 1_000, arcs_left);
+        (sides.debt.exact, sides.credit.exact)
+    };
+    let enough = 2 * (debt + 1).max(credit + 1);
+    assert_eq!(exact(enough), (true, true));
+    assert!(!exact(2 * debt - 1).0, "{debt} arcs do not fit in half of one less");
+    assert!(exact(2 * debt + 2).0);
+}
+
+#[test]
+fn a_hop_limit_holds_for_all_that_is_measured() {
+    // Credit over 2, debt over 3; and 2 owes the provider over 4 and 5.
+    let graph =
+        graph_of(&[(0, 2, 100), (2, 1, 100), (1, 3, 20), (3, 0, 20), (2, 4, 60), (4, 5, 60), (5, 0, 60)]);
+    let measured = |policy, hops_max| {
+        let (mut scratch, provider, consumer, weight) = (Scratch::new(), team(0), team(1), Bytes(1_000));
+        let (graph, scratch, with_paths, arcs_left) = (&graph, &mut scratch, false, u64::MAX);
+        let sides =
+            Assessment { graph, scratch, provider, consumer, weight, hops_max, arcs_left, with_paths }
+                .run(policy);
+        assert!(sides.credit.paths.is_empty() && sides.debt.paths.is_empty());
+        (sides.credit.bytes.0, sides.debt.bytes.0)
+    };
+    assert_eq!(measured(Policy::Srm, 1), (0, 0));
+    assert_eq!(measured(Policy::Srm, 2), (100, 20));
+    assert_eq!(measured(Policy::Gmf { gain: PerMille(900) }, 1), (0, 0));
+    assert_eq!(measured(net(1_000, 0), 1), (0, 0));
+    assert_eq!(measured(net(1_000, 0), 2), (100, 20), "what 2 owes is out of sight");
+    assert_eq!(measured(net(1_000, 0), 3), (20, 20), "60 over 4 and 5, and 20 over the consumer");
+}
+
 proptest! {
     #[test]
     fn net_flow_keeps_every_limit(edges in edges(), sigma in 0u16..1_500, kappa in 0u64..300, weight in 0u64..900) {

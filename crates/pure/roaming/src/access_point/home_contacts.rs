@@ -302,3 +302,166 @@ impl HomeContacts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time(1_000_000_000);
+    const HOME: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+    fn tunnel(visitor: u8, home: Ipv4Addr) -> Address {
+        Address { home: Some(home), ..Address::new([2, 0, 0, 0, 0, visitor], [10, 0, 0, visitor].into()) }
+    }
+
+    fn seconds(seconds: u64) -> Micros {
+        Micros::from_seconds(seconds)
+    }
+
+    /// A moment earlier.
+    fn before(time: Time) -> Time {
+        Time(time.0 - 1)
+    }
+
+    struct Homes {
+        contacts: HomeContacts,
+        sessions: Sessions,
+        limits: ContactLimits,
+    }
+
+    impl Homes {
+        fn new() -> Self {
+            let (contacts, sessions) = (HomeContacts::default(), Sessions::default());
+            Self { contacts, sessions, limits: ContactLimits::default() }
+        }
+
+        fn open(&mut self, address: Address, now: Time) -> Option<Path> {
+            let port = NonZeroU16::MIN;
+            self.contacts.open(address, port, &self.sessions, &self.limits, now)
+        }
+
+        fn due(&mut self, now: Time) -> Vec<Due> {
+            self.contacts.handle_timeout(&self.sessions, &self.limits, now)
+        }
+    }
+
+    #[test]
+    fn a_home_that_is_called_in_vain_is_called_half_as_often_each_time() {
+        let mut homes = Homes::new();
+        let address = tunnel(1, HOME);
+        let mut now = NOW;
+        for wait in [5, 10, 20, 40, 80, 160, 320, 320] {
+            let path = homes.open(address, now).expect("the wait is over");
+            assert!(homes.contacts.disconnected(path, &homes.limits, now), "too early");
+            assert_eq!(homes.open(address, before(now + seconds(wait))), None, "{wait} s");
+            now = now + seconds(wait);
+        }
+        let path = homes.open(address, now).unwrap();
+        homes.contacts.over(path, true, now);
+        assert!(!homes.contacts.disconnected(path, &homes.limits, now), "it had done its work");
+        assert!(homes.open(address, before(now + seconds(5))).is_none());
+        assert!(homes.open(address, now + seconds(5)).is_some(), "who signed is not in disgrace");
+    }
+
+    #[test]
+    fn failures_of_long_ago_are_forgotten() {
+        let mut homes = Homes::new();
+        let (first, second) = (tunnel(1, HOME), tunnel(2, HOME));
+        let mut fail = |address, now| {
+            let path = homes.open(address, now).unwrap();
+            homes.contacts.disconnected(path, &homes.limits, now);
+            homes.contacts.waits.get(&first).map(|wait| wait.failures)
+        };
+        assert_eq!(fail(first, NOW), Some(1));
+        let end = NOW + seconds(5) + seconds(320);
+        assert_eq!(fail(second, before(end)), Some(1));
+        assert_eq!(fail(second, end + seconds(20)), None);
+    }
+
+    #[test]
+    fn so_many_connections_a_minute_and_no_more() {
+        let mut homes = Homes::new();
+        // A visitor that names one home after the other; each connection does its work at once.
+        let mut visit = |visitor: u8, home: u8, now| {
+            let address = tunnel(visitor, Ipv4Addr::new(192, 0, 2, home));
+            let path = homes.open(address, now);
+            let gone = |path| homes.contacts.disconnected(path, &homes.limits, now);
+            path.map(gone).is_some()
+        };
+        for home in 0..6 {
+            assert!(visit(1, home, NOW));
+        }
+        assert!(!visit(1, 6, NOW) && !visit(1, 6, before(NOW + MINUTE)), "6 for one visitor");
+        for visitor in 2..13 {
+            assert!(visit(visitor, 0, NOW));
+        }
+        assert!(!visit(13, 0, NOW), "12 to one home");
+        for visitor in 13..56 {
+            assert!(visit(visitor, visitor, NOW), "{visitor}");
+        }
+        assert!(!visit(56, 56, NOW), "60 in all");
+        assert!(visit(1, 6, NOW + MINUTE), "a new minute");
+    }
+
+    #[test]
+    fn a_visitor_has_one_contact_and_strangers_sixteen_together() {
+        let mut homes = Homes::new();
+        let elsewhere = Ipv4Addr::new(192, 0, 2, 99);
+        for visitor in 0..16 {
+            let home = Ipv4Addr::new(192, 0, 2, visitor);
+            assert!(homes.open(tunnel(visitor, home), NOW).is_some());
+            assert_eq!(homes.open(tunnel(visitor, elsewhere), NOW), None, "one is open");
+        }
+        assert_eq!(homes.open(tunnel(16, elsewhere), NOW), None);
+        let path = homes.contacts.paths().next().unwrap();
+        homes.contacts.disconnected(path, &homes.limits, NOW);
+        assert!(homes.open(tunnel(16, elsewhere), NOW).is_some());
+    }
+
+    #[test]
+    fn a_contact_is_given_up_in_time_and_a_refused_one_a_second_later() {
+        let mut homes = Homes::new();
+        let silent = homes.open(tunnel(1, HOME), NOW).unwrap();
+        let refused = homes.open(tunnel(2, HOME), NOW).unwrap();
+        assert_ne!(silent, refused);
+        assert!(silent & CONTACT != 0 && refused & CONTACT != 0);
+        let (at, end) = (NOW + seconds(2), NOW + seconds(15));
+        homes.contacts.refused(refused, at);
+        homes.contacts.refused(refused, at + Micros::from_millis(500)); // It does not linger longer for that.
+        assert_eq!(homes.contacts.timeout(&homes.sessions), Some(at + LINGER));
+        assert_eq!(homes.due(before(at + LINGER)), []);
+        assert_eq!(homes.due(at + LINGER), [Due::Disconnect { path: refused, silent: false }]);
+        assert_eq!(homes.contacts.timeout(&homes.sessions), Some(end));
+        assert_eq!(homes.due(before(end)), []);
+        assert_eq!(homes.due(end), [Due::Disconnect { path: silent, silent: true }]);
+        assert_eq!((homes.contacts.timeout(&homes.sessions), homes.contacts.paths().count()), (None, 0));
+    }
+
+    #[test]
+    fn a_home_is_pardoned_once_an_hour() {
+        let mut homes = Homes::new();
+        let limits = ContactLimits::default();
+        let mut pardon = |home: u8, now| homes.contacts.pardon([192, 0, 2, home].into(), &limits, now);
+        let later = NOW + seconds(3_600);
+        assert!(pardon(1, NOW) && pardon(2, NOW + seconds(1)));
+        assert!(!pardon(1, NOW) && !pardon(1, before(later)));
+        assert!(pardon(1, later) && !pardon(2, later));
+    }
+
+    #[test]
+    fn who_waits_for_our_own_home_only_is_called_once_that_is_there() {
+        let mut homes = Homes::new();
+        let (undecided, vain) = (tunnel(1, HOME), tunnel(2, HOME));
+        for address in [undecided, vain] {
+            let path = homes.open(address, NOW).unwrap();
+            if address == undecided {
+                homes.contacts.undecided(path);
+            }
+            homes.contacts.disconnected(path, &homes.limits, NOW);
+        }
+        let soon = NOW + seconds(1);
+        assert_eq!((homes.open(undecided, soon), homes.open(vain, soon)), (None, None));
+        homes.contacts.home_found(soon);
+        assert!(homes.open(undecided, soon).is_some() && homes.open(vain, soon).is_none());
+    }
+}

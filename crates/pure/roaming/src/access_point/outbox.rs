@@ -97,3 +97,95 @@ impl Outbox {
         self.waiting.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_identity::{Role, SecretKey, Suite};
+    use guestright_units::{Micros, TeamId, UnixSeconds};
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    const NOW: Time = UnixSeconds(1_800_000_000).time();
+
+    struct Member {
+        key: SecretKey,
+        certificate: Certificate,
+    }
+
+    impl Member {
+        fn new(seed: u64) -> Self {
+            let key = SecretKey::generate(Suite::Ed25519, &mut StdRng::seed_from_u64(seed));
+            let now = NOW.unix_seconds();
+            let certificate = Certificate::issue(&key, key.public(), Role::Member, now, now.plus(20_000));
+            Self { key, certificate }
+        }
+
+        fn push(&self, outbox: &mut Outbox, session: u64, weight: u64, due: Time) {
+            let started = NOW.unix_seconds().plus(session);
+            let provider = TeamId([9; 24]);
+            let receipt = Receipt::sign(&self.key, &self.certificate, provider, started, Bytes(weight));
+            outbox.push(receipt, self.certificate.clone(), due);
+        }
+    }
+
+    #[test]
+    fn a_bundle_has_sixty_four_receipts_and_each_certificate_once() {
+        let (first, second) = (Member::new(1), Member::new(2));
+        let mut outbox = Outbox::default();
+        for session in 0..40 {
+            first.push(&mut outbox, session, 1, NOW);
+            second.push(&mut outbox, session, 1, NOW);
+        }
+        let again = NOW + Micros(5);
+        let bundle = outbox.next_bundle(7, again);
+        assert_eq!((bundle.receipts.len(), bundle.certificates.len()), (64, 2));
+        assert!(bundle.emit().len() <= Bundle::LEN_MAX);
+        assert_eq!((outbox.len(), outbox.timeout()), (80, Some(again)));
+        assert_eq!(outbox.delivered(8, NOW), [], "another bundle's");
+        assert_eq!(outbox.delivered(7, NOW).len(), 64);
+        assert_eq!((outbox.len(), outbox.timeout()), (16, Some(NOW)), "the rest at once");
+        assert_eq!(outbox.delivered(7, NOW), [], "said twice");
+        assert_eq!(outbox.next_bundle(9, again).receipts.len(), 16);
+        assert_eq!((outbox.delivered(9, NOW).len(), outbox.timeout()), (16, None));
+    }
+
+    #[test]
+    fn receipts_leave_when_the_first_of_them_is_due() {
+        let member = Member::new(1);
+        let mut outbox = Outbox::default();
+        assert!(!outbox.is_due(NOW) && outbox.timeout().is_none());
+        outbox.hurry(NOW);
+        assert_eq!(outbox.timeout(), None, "there is nothing to send");
+        let due = NOW + Micros(100);
+        member.push(&mut outbox, 1, 1, due);
+        member.push(&mut outbox, 2, 1, due + Micros(1));
+        assert_eq!(outbox.timeout(), Some(due));
+        assert!(!outbox.is_due(NOW + Micros(99)) && outbox.is_due(due));
+        outbox.hurry(NOW);
+        assert!(outbox.is_due(NOW));
+        let again = NOW + Micros(500);
+        outbox.next_bundle(1, again);
+        outbox.hurry(NOW);
+        assert_eq!(outbox.timeout(), Some(again), "who has sent waits for the answer");
+        outbox.lost(NOW + Micros(7));
+        assert_eq!(outbox.timeout(), Some(NOW + Micros(7)));
+        assert_eq!(outbox.delivered(1, NOW), [], "the connection is another one");
+    }
+
+    #[test]
+    fn what_has_grown_since_it_was_sent_is_sent_again() {
+        let member = Member::new(1);
+        let mut outbox = Outbox::default();
+        member.push(&mut outbox, 1, 10, NOW);
+        outbox.next_bundle(1, NOW);
+        member.push(&mut outbox, 1, 20, NOW);
+        assert_eq!(outbox.delivered(1, NOW).len(), 1);
+        assert_eq!((outbox.len(), outbox.is_due(NOW)), (1, true));
+        outbox.next_bundle(2, NOW);
+        outbox.delivered(2, NOW);
+        assert_eq!((outbox.len(), outbox.is_due(NOW)), (0, false));
+        outbox.lost(NOW);
+        assert_eq!(outbox.timeout(), None, "nothing is left to send");
+    }
+}

@@ -86,3 +86,75 @@ impl Questions {
         self.under_way.values().map(|question| question.until).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_identity::{Role, SecretKey, Suite};
+    use guestright_units::UnixSeconds;
+    use rand::SeedableRng;
+
+    const NOW: Time = Time(1_000_000_000);
+    const GAP: Micros = Micros::from_millis(200);
+
+    fn address(number: u8) -> Address {
+        Address::new([2, 0, 0, 0, 0, number], [10, 0, 0, number].into())
+    }
+
+    fn certificate() -> Certificate {
+        let mut rng = rand::rngs::StdRng::seed_from_u64(1);
+        let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+        Certificate::issue(&team, team.public(), Role::Member, UnixSeconds(0), UnixSeconds(9))
+    }
+
+    /// Asks about these visitors, one microsecond after the other, by the reference and the path of their number.
+    fn ask(questions: &mut Questions, numbers: &[u8], max: usize) {
+        for &number in numbers {
+            let (now, until) = (NOW + Micros(number.into()), NOW + Micros::from_seconds(u64::from(number)));
+            let (path, nonce) = (number.into(), Some([number; 16]));
+            let question =
+                Question { address: address(number), path, certificate: certificate(), nonce, until };
+            questions.add(number.into(), question, max, GAP, now);
+        }
+    }
+
+    #[test]
+    fn of_too_many_questions_the_oldest_gives_way() {
+        let mut questions = Questions::default();
+        ask(&mut questions, &[1, 2, 3, 4], 3);
+        assert_eq!(questions.paths().collect::<Vec<_>>(), [2, 3, 4]);
+        assert!(questions.get(1).is_none() && questions.get(2).is_some());
+        ask(&mut questions, &[5], 0);
+        assert_eq!(questions.paths().collect::<Vec<_>>(), [5], "the newest is always asked");
+    }
+
+    #[test]
+    fn a_visitor_has_one_question_and_waits_before_the_next() {
+        let mut questions = Questions::default();
+        ask(&mut questions, &[1, 2], 9);
+        let again = Question { path: 77, ..questions.remove(1).unwrap() };
+        let until = again.until;
+        questions.add(3, again, 9, GAP, NOW + Micros(3));
+        assert_eq!(questions.paths().collect::<Vec<_>>(), [2, 77]);
+        assert!(questions.is_under_way(address(1), [1; 16]) && !questions.is_under_way(address(1), [2; 16]));
+        assert!(!questions.is_under_way(address(2), [1; 16]));
+        let asked = NOW + Micros(3);
+        assert!(questions.is_too_soon(address(1), GAP, asked + Micros(GAP.0 - 1)));
+        assert!(!questions.is_too_soon(address(1), GAP, asked + GAP));
+        assert!(!questions.is_too_soon(address(9), GAP, asked));
+        assert_eq!((questions.timeout(), questions.overdue(until)), (Some(until), vec![3]));
+        assert_eq!(questions.overdue(Time(until.0 - 1)), []);
+        questions.expire(NOW);
+        assert_eq!((questions.timeout(), questions.overdue(NOW)), (Some(NOW), vec![2, 3]));
+    }
+
+    #[test]
+    fn who_asked_long_ago_makes_room_for_who_asks_now() {
+        let mut questions = Questions::default();
+        ask(&mut questions, &[1, 2], 3);
+        let late = Question { address: address(3), ..questions.remove(1).unwrap() };
+        questions.add(9, late, 3, GAP, NOW + GAP + Micros(1));
+        let remembered: Vec<_> = questions.asked_at.keys().copied().collect();
+        assert_eq!(remembered, [address(2), address(3)], "the first gap is over");
+    }
+}

@@ -29,3 +29,44 @@ impl Starts {
         Some(started)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(number: usize) -> KeyId {
+        let mut id = [0; 24];
+        id[..8].copy_from_slice(&number.to_be_bytes());
+        KeyId(id)
+    }
+
+    #[test]
+    fn no_two_sessions_of_a_member_begin_in_the_same_second() {
+        let mut starts = Starts::default();
+        #[rustfmt::skip]
+        let cases = [
+            (1, 50, 50), (1, 50, 51), (1, 50, 52), (2, 50, 50), (2, 51, 51),
+            (1, 51, 53), // It is ahead of the clock, and is not forgotten.
+            (1, 90, 90), (1, 90, 91),
+        ];
+        for (number, now, want) in cases {
+            assert_eq!(
+                starts.next(member(number), UnixSeconds(now)),
+                Some(UnixSeconds(want)),
+                "{number} at {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn so_many_members_begin_within_a_second_and_the_others_in_the_next_one() {
+        let mut starts = Starts::default();
+        let now = UnixSeconds(50);
+        for number in 0..STARTS_MAX {
+            assert_eq!(starts.next(member(number), now), Some(now));
+        }
+        assert_eq!(starts.next(member(STARTS_MAX), now), None);
+        assert_eq!(starts.next(member(0), now), Some(now.plus(1)), "who has begun may begin again");
+        assert_eq!(starts.next(member(STARTS_MAX), now.plus(1)), Some(now.plus(1)));
+    }
+}

@@ -91,3 +91,92 @@ impl Admission {
         self.introduced.len() < SPONSORS_MAX || self.introduced.contains_key(&sponsor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_identity::{Certificate, Role, SecretKey, Suite};
+    use guestright_units::UnixSeconds;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    const NOW: Time = UnixSeconds(1_800_000_000).time();
+    const SPONSOR: TeamId = TeamId([7; 24]);
+
+    /// A team, and so many receipts of a member of its over sessions with another team.
+    fn receipts(count: u64) -> (TeamId, Vec<Receipt>) {
+        let mut rng = StdRng::seed_from_u64(1);
+        let team = SecretKey::generate(Suite::Ed25519, &mut rng);
+        let now = NOW.unix_seconds();
+        let certificate = Certificate::issue(&team, team.public(), Role::Member, now, now.plus(count));
+        let sign = |number| Receipt::sign(&team, &certificate, TeamId([9; 24]), now.plus(number), Bytes(1));
+        (team.public().team_id(), (0..count).map(sign).collect())
+    }
+
+    #[test]
+    fn each_doubling_of_what_a_sponsor_gave_lets_it_introduce_sixty_four_more() {
+        let (own, shown) = receipts(210);
+        for (free, introduced, credit, want) in [
+            (0, 0, 0, 0),
+            (0, 0, 999, 0),
+            (0, 0, 1_000, 64),
+            (0, 0, 2_999, 64),
+            (0, 0, 3_000, 128),
+            (0, 28, 3_000, 100),
+            (5, 0, 0, 5),
+            (5, 4, 1_000, 65),
+            (5, 80, 1_000, 0),
+            (5, 0, 7_000, 197),
+            (500, 0, 0, 210),
+        ] {
+            let mut admission = Admission::new(free);
+            admission.introduced(SPONSOR, introduced);
+            let mut receipts = shown.clone();
+            let left_out = admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Bytes(credit));
+            let over_quota = u64::try_from(210 - want).unwrap();
+            assert_eq!((receipts.len(), left_out), (want, LeftOut { irrelevant: 0, over_quota }), "{credit}");
+        }
+    }
+
+    #[test]
+    fn yesterday_is_over_after_a_day() {
+        let (own, shown) = receipts(3);
+        let mut admission = Admission::new(3);
+        admission.fade(NOW);
+        admission.introduced(SPONSOR, 1);
+        admission.introduced(SPONSOR, 1);
+        let mut kept = |now| {
+            admission.fade(now);
+            let mut receipts = shown.clone();
+            admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Bytes(0));
+            receipts.len()
+        };
+        assert_eq!(kept(NOW + Micros(DAY.0 - 1)), 1);
+        assert_eq!(kept(NOW + DAY), 3);
+    }
+
+    #[test]
+    fn a_sponsor_that_cannot_be_counted_introduces_only_what_it_has_earned() {
+        let (own, shown) = receipts(70);
+        let mut admission = Admission::new(70);
+        let team = |number: u32| {
+            let mut id = [0; 24];
+            id[..4].copy_from_slice(&number.to_be_bytes());
+            TeamId(id)
+        };
+        let count = u32::try_from(SPONSORS_MAX).unwrap();
+        let kept = |admission: &Admission, sponsor, credit| {
+            let mut receipts = shown.clone();
+            admission.filter(&mut receipts, sponsor, own, &Graph::new(), Bytes(credit));
+            receipts.len()
+        };
+        for number in 0..count - 1 {
+            admission.introduced(team(number), 1);
+        }
+        assert_eq!(kept(&admission, team(count), 0), 70, "the last one that is counted");
+        admission.introduced(team(count - 1), 1);
+        assert_eq!(kept(&admission, team(count), 0), 0);
+        assert_eq!(kept(&admission, team(count), 1_000), 64);
+        assert_eq!(kept(&admission, team(3), 0), 69, "who was counted before still is");
+    }
+}

@@ -45,13 +45,12 @@ struct Head<'a> {
 }
 
 fn head(bytes: &[u8]) -> Result<Head<'_>, MessageError> {
-    let (start, mut at) = line(bytes, 0, "start line", START_LINE_MAX)?;
+    let (start, mut at) = line(bytes, 0, &Part { name: "start line", at: 0, max: START_LINE_MAX })?;
     let method = start.strip_suffix(" P2PWNC/3.0").ok_or(MessageError::StartLine)?;
-    let headers_at = at;
+    let header_block = Part { name: "header block", at, max: HEADER_BLOCK_MAX };
     let mut headers: Vec<(&str, &str)> = Vec::new();
     loop {
-        let left = (headers_at + HEADER_BLOCK_MAX).saturating_sub(at);
-        let (text, next) = line(bytes, at, "header block", left)?;
+        let (text, next) = line(bytes, at, &header_block)?;
         at = next;
         if text.is_empty() {
             break;
@@ -81,21 +80,23 @@ fn head(bytes: &[u8]) -> Result<Head<'_>, MessageError> {
     Ok(Head { method, headers, body_at: at, body_len })
 }
 
-/// The line that begins at `at`, without its CR LF, and where the next one begins.
-fn line<'a>(
-    bytes: &'a [u8],
+/// What begins at `at` and may be so long, its last CR LF included.
+struct Part {
+    name: &'static str,
     at: usize,
-    part: &'static str,
     max: usize,
-) -> Result<(&'a str, usize), MessageError> {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let window = &rest[..rest.len().min(max)];
+}
+
+/// The line of `part` that begins at `at`, without its CR LF, and where the next one begins.
+fn line<'a>(bytes: &'a [u8], at: usize, part: &Part) -> Result<(&'a str, usize), MessageError> {
+    let end = part.at + part.max;
+    let window = bytes.get(at..end.min(bytes.len())).unwrap_or_default();
     let Some(length) = window.windows(2).position(|pair| pair == b"\r\n") else {
-        let cut = rest.len() < max;
-        let too_long = MessageError::TooLong { part, got: rest.len(), max };
+        let cut = bytes.len() < end;
+        let too_long = MessageError::TooLong { part: part.name, got: bytes.len() - part.at, max: part.max };
         return Err(if cut { MessageError::Truncated { got: bytes.len() } } else { too_long });
     };
-    let text = std::str::from_utf8(&rest[..length]).ok();
+    let text = std::str::from_utf8(&window[..length]).ok();
     let text = text.filter(|text| text.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
     let malformed = if at == 0 { MessageError::StartLine } else { MessageError::HeaderLine { line: 0 } };
     Ok((text.ok_or(malformed)?, at + length + 2))

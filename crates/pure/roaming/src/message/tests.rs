@@ -142,3 +142,68 @@ fn an_acknowledgement_is_bound_to_its_access_point() {
     let other = Acknowledgement { provider: TeamId([9; 24]), ..terms }.seal(&key, &certificate);
     assert!(matches!(Acknowledgement::open(&other, &certificate), Err(IdentityError::Malformed(_))));
 }
+
+#[test]
+fn a_message_may_be_as_long_as_its_limits_and_no_longer() {
+    let start = |len: usize| format!("{} P2PWNC/3.0\r\n", "X".repeat(len - " P2PWNC/3.0\r\n".len()));
+    let headers =
+        |len: usize| format!("RREQ P2PWNC/3.0\r\nA: {}\r\n\r\n", "x".repeat(len - "A: \r\n\r\n".len()));
+    let many = |count: usize| {
+        let rest: String = (2..count).map(|number| format!("A{number}: x\r\n")).collect();
+        format!("ERRO P2PWNC/3.0\r\nCode: busy\r\nReason: x\r\n{rest}\r\n")
+    };
+    let body = |len: usize| format!("RCPT P2PWNC/3.0\r\nContent-Length: {len}\r\n\r\n{}", "x".repeat(len));
+    let parse = |text: String| Message::parse(text.as_bytes()).map(drop);
+    let too_long = |part, got, max| Err(MessageError::TooLong { part, got, max });
+    assert_eq!(parse(start(64) + "\r\n"), Err(MessageError::StartLine), "read, and not known");
+    assert_eq!(parse(start(65) + "\r\n"), too_long("start line", 67, 64));
+    assert_eq!(parse(headers(4_096)), Err(MessageError::MissingHeader("Session-Started")));
+    assert_eq!(parse(headers(4_097)), too_long("header block", 4_097, 4_096));
+    assert_eq!(parse(many(32)), Ok(()));
+    assert_eq!(parse(many(33)), too_long("list of headers", 33, 32));
+    let read = parse(body(65_536));
+    assert!(matches!(read, Err(MessageError::Body(_))), "the bundle has a limit of its own: {read:?}");
+    assert_eq!(parse(body(65_537)), too_long("body", 65_537, 65_536));
+}
+
+#[test]
+fn a_stream_says_how_long_its_next_message_is_as_soon_as_it_can() {
+    let whole = Message::Rcpt { reference: Some(7), bundle: bundle(b"receipt") }.emit();
+    let head = whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    for got in 0..whole.len() {
+        let want = (got >= head).then_some(whole.len());
+        assert_eq!(message_len(&whole[..got]), Ok(want), "after {got} of {} bytes", whole.len());
+    }
+    let two = [whole.clone(), whole.clone()].concat();
+    assert_eq!(message_len(&two), Ok(Some(whole.len())));
+    assert_eq!(message_len(b"HELO\r\n\r\n"), Err(MessageError::StartLine));
+}
+
+#[test]
+fn a_header_is_a_word_of_letters_digits_and_dashes_and_a_printable_value() {
+    let parse = |line: &str| {
+        Message::parse(format!("ERRO P2PWNC/3.0\r\nCode: busy\r\nReason: x\r\n{line}\r\n\r\n").as_bytes())
+            .map(drop)
+    };
+    for good in ["X-1: y", "x: ", "1:  ~"] {
+        assert_eq!(parse(good), Ok(()), "{good:?}");
+    }
+    for bad in [": x", "A_b: x", "A b: x", "A:x", "A"] {
+        assert_eq!(parse(bad), Err(MessageError::HeaderLine { line: 3 }), "{bad:?}");
+    }
+    for bad in ["A: \t", "A: \u{7f}", "A: ü"] {
+        assert_eq!(parse(bad), Err(MessageError::HeaderLine { line: 0 }), "{bad:?}");
+    }
+    assert_eq!(Message::parse(b"ERR\x01 P2PWNC/3.0\r\n\r\n"), Err(MessageError::StartLine));
+}
+
+#[test]
+fn a_reason_is_one_printable_line_of_at_most_600_characters() {
+    let reason = |text: &str| match Message::parse(&Message::error(Code::Busy, text).emit()) {
+        Ok(Message::Erro { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(" two\r\nlines, für alle ~ "), "two??lines, f?r alle ~");
+    assert_eq!((reason(""), reason("  ")), ("-".to_owned(), "-".to_owned()));
+    assert_eq!(reason(&"x".repeat(601)), "x".repeat(600));
+}

@@ -275,3 +275,98 @@ fn a_late_answer_of_the_store_is_ignored_when_nobody_waits() {
     home.handle_fetched(99, vec![]);
     assert_eq!((home.poll_transmit(), home.poll_event()), (None, None));
 }
+
+#[test]
+fn a_fetch_is_answered_with_as_much_as_a_bundle_holds() {
+    // As if receipts and certificates had so many bytes together; the list of revoked keys goes last, if it fits.
+    let revoked = (0..1_000).map(|number: u64| {
+        let mut id = [0; 24];
+        id[16..].copy_from_slice(&number.to_be_bytes());
+        (guestright_identity::KeyId(id), started())
+    });
+    let revoked: BTreeMap<_, _> = revoked.collect();
+    for (len, receipts, lists) in [(200, 64, 1), (944, 64, 0), (945, 63, 0), (1_000, 60, 0)] {
+        let mut world = World::new(49, 1, Link::GOOD);
+        admit_member(&mut world);
+        let team = &world.houses[0].team;
+        let list = RevocationList::issue(team, 1, started(), revoked.clone()).unwrap();
+        let fetch = Message::Updt { reference: 5, what: Update::Fetch { since: UnixSeconds(0), max: 500 } };
+        let (now, home) = (world.now, &mut world.houses[0].home);
+        home.handle_revocations(list);
+        home.handle_input(MEMBER, &fetch.emit(), &mut world.rng, now);
+        let token = std::iter::from_fn(|| home.poll_event()).find_map(|event| match event {
+            Event::Fetch { token, max, .. } => Some((token, max)),
+            _ => None,
+        });
+        let (token, max) = token.expect("the store is asked");
+        assert_eq!(max, Bundle::RECEIPTS_MAX);
+        let pair = |number: u8| (vec![number; 128], vec![number; len - 128]);
+        home.handle_fetched(token, (0..100).map(pair).collect());
+        let (_, answer) = home.poll_transmit().expect("an answer");
+        let Ok(Message::Rcpt { bundle, .. }) = Message::parse(&answer) else { panic!("it can be read") };
+        assert_eq!((bundle.receipts.len(), bundle.certificates.len()), (receipts, receipts), "{len}");
+        assert_eq!(bundle.revocations.len(), lists, "{len}");
+    }
+}
+
+#[test]
+fn only_what_strangers_took_and_gave_back_counts_as_theirs_and_it_fades_daily() {
+    let mut world = World::new(50, 4, Link::GOOD);
+    let teams: Vec<_> = world.houses.iter().map(|house| house.id()).collect();
+    let members: Vec<_> = (0..4).map(|team| world.houses[team].member(&mut world.rng).1).collect();
+    let ask = |world: &mut World, team: usize, now| {
+        let question = quer(1, &members[team], Bundle::default()).emit();
+        world.houses[0].home.handle_input(AP, &question, &mut world.rng, now);
+        let (_, answer) = world.houses[0].home.poll_transmit().expect("an answer");
+        match Message::parse(&answer) {
+            Ok(Message::Qrsp { valid_for, .. }) => valid_for,
+            other => panic!("{other:?}"),
+        }
+    };
+    let store = |world: &mut World, added: &[(usize, usize, u64)]| {
+        let bundle = world.houses[1].owes(teams[0], 1, &mut world.rng);
+        let receipts = Message::Rcpt { reference: None, bundle }.emit();
+        let (now, home) = (world.now, &mut world.houses[0].home);
+        home.handle_input(AP, &receipts, &mut world.rng, now);
+        let mut events = std::iter::from_fn(|| home.poll_event());
+        let token = events.find_map(|event| match event {
+            Event::Store { token, .. } => Some(token),
+            _ => None,
+        });
+        let edge = |&(consumer, provider, bytes): &(usize, usize, u64)| {
+            let (consumer, provider) = (teams[consumer], teams[provider]);
+            guestright_reciprocity::Edge { consumer, provider, bytes: Bytes(bytes) }
+        };
+        let report = StoreReport { added: added.iter().map(edge).collect(), ..StoreReport::default() };
+        home.handle_stored(token.expect("they are stored"), &report, &mut world.rng, now);
+        while home.poll_transmit().is_some() {}
+        let counters = home.stranger_counters();
+        (counters.given.0, counters.returned.0)
+    };
+    let now = world.now;
+    assert_eq!(ask(&mut world, 1, now), 3_600, "a stranger, for a whole visit");
+    assert_eq!(ask(&mut world, 2, now), 3_600);
+    // Team 3 never asked, and what passes among others is theirs.
+    let added = [(1, 0, 1_000), (3, 0, 50), (0, 1, 300), (0, 3, 70), (1, 3, 9), (3, 1, 9)];
+    assert_eq!(store(&mut world, &added), (1_000, 300));
+    let day = Micros::from_seconds(86_400);
+    assert_eq!(ask(&mut world, 1, now + Micros(day.0 - 1)), 300, "one whose debts are known");
+    assert_eq!(store(&mut world, &[]), (1_000, 300));
+    ask(&mut world, 1, now + day);
+    assert_eq!(store(&mut world, &[]), (900, 270), "a tenth is forgotten");
+    // Team 2 took nothing: it is no longer remembered as a stranger that was served. Team 1 is.
+    assert_eq!(store(&mut world, &[(1, 0, 10), (2, 0, 10)]), (910, 270));
+}
+
+#[test]
+fn so_many_strangers_are_remembered_and_no_more() {
+    let config = Config { strangers_max: 1, ..Config::default() };
+    let mut world = World::with(51, 3, Link::GOOD, &Default::default(), &config);
+    for team in [1, 2] {
+        let guest = world.visit(team, 0, Bundle::default());
+        world.leave_at(guest, world.now + Micros::from_seconds(3));
+        world.run_for(Micros::from_seconds(10));
+    }
+    assert!(world.guests[1].carried > Bytes(0));
+    assert_eq!(world.houses[0].home.stranger_counters().given, world.guests[0].carried);
+}

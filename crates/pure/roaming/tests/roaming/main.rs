@@ -7,9 +7,11 @@
 )]
 
 mod attacks;
+mod delegate;
 mod floods;
 mod home;
 mod homes;
 mod tunnels;
+mod visitor;
 mod visits;
 mod world;

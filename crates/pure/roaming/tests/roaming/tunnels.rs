@@ -150,6 +150,26 @@ fn a_lost_connection_is_made_again_and_the_session_goes_on() {
 }
 
 #[test]
+fn another_members_word_on_a_line_that_was_lost_does_not_end_the_session() {
+    let mut world = world(5, &[terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 0, 40_000);
+    world.run_for(Micros::from_seconds(21));
+    world.cut_lines();
+    world.run_for(SECOND);
+    let (_, certificate) = world.houses[1].member(&mut world.rng);
+    let (certificate, bundle) = (Box::new(certificate), Bundle::default());
+    let asks = Message::Conn { certificate, nonce: [7; 16], bundle }.emit();
+    let now = world.now;
+    let paths = world.houses[0].ap.paths_in_use();
+    assert!(!paths.is_empty());
+    paths.iter().for_each(|&path| world.houses[0].ap.handle_contact(path, &asks, now));
+    world.drain();
+    world.run_for(SECOND);
+    assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "{}", shown(&world));
+    assert!(world.houses[0].closed().is_empty() && world.houses[0].refused("busy") > 0, "{}", shown(&world));
+}
+
+#[test]
 fn a_home_that_was_killed_is_pardoned_once_an_hour() {
     let mut world = world(12, &[terms(PLENTY)]);
     let tunnel = world.tunnel(0, 0, 0, 40_000);

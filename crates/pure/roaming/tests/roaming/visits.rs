@@ -389,3 +389,31 @@ fn who_walks_away_and_comes_back_is_served_or_told_so() {
     }
     assert!(served > 20 && notified > 5, "{served} served, {notified} told");
 }
+
+#[test]
+fn a_decision_that_has_run_out_may_become_worse_in_the_middle_of_a_visit() {
+    let mut world = World::new(17, 2, Link::GOOD);
+    let shown = world.houses[0].owes(world.houses[1].id(), 50_000_000, &mut world.rng);
+    let guest = world.visit(1, 0, shown);
+    let class = |world: &World| world.houses[0].ap.status()[0].class;
+    // 400 kB/s: what it gave is used up long before the decision is, which holds for 300 s.
+    world.run_for(Micros::from_seconds(299));
+    assert_eq!(class(&world), ServiceClass::High);
+    world.run_for(Micros::from_seconds(5));
+    assert_eq!(class(&world), ServiceClass::Low, "50 MB given, 120 MB taken");
+    assert_eq!(world.guests[guest].ended(), None);
+}
+
+#[test]
+fn a_full_house_does_not_ask_its_home_whom_to_serve() {
+    let config = Config { sessions_max: 1, ..Config::default() };
+    let mut world = World::with(18, 2, Link::GOOD, &config, &home::Config::default());
+    world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    let decided = |event: &&home::Event| matches!(event, home::Event::Decided { .. });
+    assert_eq!(world.houses[0].home_events.iter().filter(decided).count(), 1);
+    world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    assert_eq!(world.houses[0].home_events.iter().filter(decided).count(), 1);
+    assert!(world.houses[0].refused("busy") > 0);
+}

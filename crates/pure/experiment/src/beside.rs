@@ -79,9 +79,9 @@ fn figure(first: &FigureNumbers, second: &FigureNumbers, names: [&str; 2]) -> Op
     };
     let mut series = Vec::new();
     // Where each of the first's series has gone, for published points that have its colour.
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for (one, other) in first.series.iter().zip(partners(&keys(first), &keys(second))) {
-        places.push(other.map(|_| series.len()));
+        positions.push(other.map(|_| series.len()));
         if let Some(other) = other {
             series.extend([named(one, names[0]), named(&second.series[other], names[1])]);
         }
@@ -91,7 +91,7 @@ fn figure(first: &FigureNumbers, second: &FigureNumbers, names: [&str; 2]) -> Op
     }
     let mut merged = FigureNumbers { series, ..first.clone() };
     for published in &mut merged.published {
-        published.like = published.like.and_then(|like| places.get(like).copied().flatten());
+        published.like = published.like.and_then(|like| positions.get(like).copied().flatten());
     }
     Some(merged)
 }

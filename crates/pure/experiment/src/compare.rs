@@ -32,7 +32,7 @@ pub struct NumberChange {
     /// The measure's id, or a figure's and what it draws.
     pub of: String,
     /// The case, and the values of the axes.
-    pub place: String,
+    pub point: String,
     /// The first's mean.
     pub first: Option<f64>,
     /// The second's.
@@ -74,9 +74,9 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    fn push(&mut self, of: String, place: String, estimate: &'a Estimate) {
-        let count = self.counts.entry((of.clone(), place.clone())).or_default();
-        let key = (of, place, *count);
+    fn push(&mut self, of: String, point: String, estimate: &'a Estimate) {
+        let count = self.counts.entry((of.clone(), point.clone())).or_default();
+        let key = (of, point, *count);
         *count += 1;
         self.index.insert(key.clone(), self.numbers.len());
         self.numbers.push((key, estimate));
@@ -118,7 +118,7 @@ fn numbers_of(evaluation: &Evaluation) -> Numbers<'_> {
     let mut numbers = Numbers::default();
     for measure in &evaluation.measures {
         for placed in &measure.numbers {
-            numbers.push(measure.id.clone(), place(placed), &placed.estimate);
+            numbers.push(measure.id.clone(), point_of(placed), &placed.estimate);
         }
     }
     for figure in &evaluation.figures {
@@ -157,26 +157,26 @@ fn numbers_of(evaluation: &Evaluation) -> Numbers<'_> {
     numbers
 }
 
-fn place(placed: &PlacedNumber) -> String {
+fn point_of(placed: &PlacedNumber) -> String {
     let at: String = placed.at.iter().map(|(name, value)| format!(", {name} = {value}")).collect();
     format!("{}{at}", placed.case)
 }
 
 /// The seed by seed change of a number, and of the one from the mean curve where that is another.
 fn changes(key: &Key, first: &Estimate, second: &Estimate, paired: bool) -> Vec<NumberChange> {
-    let (of, place) = (key.0.as_str(), key.1.as_str());
+    let (of, point) = (key.0.as_str(), key.1.as_str());
     let mut changes = Vec::new();
     if first.mean.is_some() || second.mean.is_some() {
-        changes.push(change(of, place, first, second, paired));
+        changes.push(change(of, point, first, second, paired));
     }
     let has_curve = |estimate: &Estimate| estimate.curve != estimate.mean || estimate.curve_beyond;
     if has_curve(first) || has_curve(second) {
-        changes.push(curve_change(of, place, first, second, paired));
+        changes.push(curve_change(of, point, first, second, paired));
     }
     changes
 }
 
-fn change(of: &str, place: &str, first: &Estimate, second: &Estimate, paired: bool) -> NumberChange {
+fn change(of: &str, point: &str, first: &Estimate, second: &Estimate, paired: bool) -> NumberChange {
     let difference = first.mean.zip(second.mean).map(|(a, b)| b - a);
     let interval = mean_interval(first, second, paired);
     let apart = match interval {
@@ -196,7 +196,7 @@ fn change(of: &str, place: &str, first: &Estimate, second: &Estimate, paired: bo
     };
     NumberChange {
         of: of.to_owned(),
-        place: place.to_owned(),
+        point: point.to_owned(),
         first: first.mean,
         second: second.mean,
         difference,
@@ -216,7 +216,7 @@ fn mean_interval(first: &Estimate, second: &Estimate, paired: bool) -> Option<(f
 
 /// The number from the mean curve has no interval. With the same seeds any difference is one; with others it counts
 /// unless the seeds' own numbers can not be told apart.
-fn curve_change(of: &str, place: &str, first: &Estimate, second: &Estimate, paired: bool) -> NumberChange {
+fn curve_change(of: &str, point: &str, first: &Estimate, second: &Estimate, paired: bool) -> NumberChange {
     let bound = |estimate: &Estimate| (estimate.curve_beyond, estimate.curve_bound);
     let same = first.curve == second.curve && bound(first) == bound(second);
     let vanished = first.curve.is_some() != second.curve.is_some();
@@ -234,7 +234,7 @@ fn curve_change(of: &str, place: &str, first: &Estimate, second: &Estimate, pair
     };
     NumberChange {
         of: format!("{of}, from the mean curve"),
-        place: place.to_owned(),
+        point: point.to_owned(),
         first: first.curve,
         second: second.curve,
         difference: first.curve.zip(second.curve).map(|(a, b)| b - a),
@@ -262,18 +262,18 @@ fn welch(first: &Estimate, second: &Estimate) -> Option<(f64, f64)> {
 }
 
 /// A verdict: its name, what it is about, and what it is.
-type Said = (String, String, Judged);
+type NamedVerdict = (String, String, Judged);
 
 /// Every verdict of an evaluation: of claims, of the cells of maps, and with other assumptions.
-fn verdicts(evaluation: &Evaluation) -> Vec<Said> {
-    let mut said: Vec<Said> = Vec::new();
+fn verdicts(evaluation: &Evaluation) -> Vec<NamedVerdict> {
+    let mut found: Vec<NamedVerdict> = Vec::new();
     for claim in &evaluation.claims {
-        said.push((claim.id.clone(), claim.text.clone(), claim.judged));
+        found.push((claim.id.clone(), claim.text.clone(), claim.judged));
     }
     for map in &evaluation.maps {
         for cell in map.panels.iter().flat_map(|panel| &panel.cells) {
             if let (Some(judged), Some(claim)) = (cell.judged, &map.claim) {
-                said.push((format!("map {}, {claim} at {}", map.id, cell.point), map.what.clone(), judged));
+                found.push((format!("map {}, {claim} at {}", map.id, cell.point), map.what.clone(), judged));
             }
         }
     }
@@ -282,18 +282,19 @@ fn verdicts(evaluation: &Evaluation) -> Vec<Said> {
             for (index, (judged, value)) in effect.judged.iter().zip(&one.values).enumerate() {
                 if index != effect.base {
                     let name = format!("{} with {} {value}", effect.claim, one.varied);
-                    said.push((name, effect.text.clone(), *judged));
+                    found.push((name, effect.text.clone(), *judged));
                 }
             }
         }
     }
-    said
+    found
 }
 
 fn claims(first: &Evaluation, second: &Evaluation) -> (Vec<ClaimChange>, usize) {
     let (ours, theirs) = (verdicts(first), verdicts(second));
-    let index =
-        |all: &[Said]| all.iter().map(|(id, _, judged)| (id.clone(), *judged)).collect::<BTreeMap<_, _>>();
+    let index = |all: &[NamedVerdict]| {
+        all.iter().map(|(id, _, judged)| (id.clone(), *judged)).collect::<BTreeMap<_, _>>()
+    };
     let (our_index, their_index) = (index(&ours), index(&theirs));
     let mut changes = Vec::new();
     let mut same = 0;
@@ -362,11 +363,11 @@ impl Comparison {
 /// out.
 fn lines(numbers: &[&NumberChange], out: &mut String) -> usize {
     let mut repeated = 0;
-    let mut said = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for number in numbers {
         let bits = [number.first, number.second, number.difference].map(|value| value.map(f64::to_bits));
-        let (of, place) = (&number.of, &number.place);
-        let is_new = said.insert((bits, &number.note));
+        let (of, point) = (&number.of, &number.point);
+        let is_new = seen.insert((bits, &number.note));
         if !is_new && (of.starts_with("table ") || of.starts_with("claim ")) {
             repeated += 1;
             continue;
@@ -376,7 +377,7 @@ fn lines(numbers: &[&NumberChange], out: &mut String) -> usize {
         let interval = number.interval.map(|(low, high)| format!(" ({} … {})", short(low), short(high)));
         let interval = interval.unwrap_or_default();
         let note = if number.note.is_empty() { String::new() } else { format!("; {}", number.note) };
-        let _ = writeln!(out, "  {of} [{place}]: {first} -> {second}, {difference}{interval}{note}");
+        let _ = writeln!(out, "  {of} [{point}]: {first} -> {second}, {difference}{interval}{note}");
     }
     repeated
 }
@@ -409,7 +410,7 @@ mod tests {
     /// Difference, whether it differs, and the note.
     fn changed(first: &Estimate, second: &Estimate, paired: bool) -> (Option<f64>, bool, String) {
         let change = change("m", "here", first, second, paired);
-        assert_eq!((change.of.as_str(), change.place.as_str()), ("m", "here"));
+        assert_eq!((change.of.as_str(), change.point.as_str()), ("m", "here"));
         (change.difference, change.differs, change.note)
     }
 
@@ -469,7 +470,7 @@ mod tests {
     fn a_line_that_repeats_another_is_counted_instead() {
         let number = |of: &str, second: f64| NumberChange {
             of: of.to_owned(),
-            place: "p".to_owned(),
+            point: "p".to_owned(),
             first: Some(1.0),
             second: Some(second),
             difference: Some(second - 1.0),

@@ -192,7 +192,7 @@ fn measure(curves: &Curves<'_>, index: usize) -> MeasureNumbers {
     let measure = &plan.measures[index];
     let mut numbers = Vec::new();
     for case in &measure.cases {
-        for at in curves.places(*case, &measure.dimensions, &vec![None; plan.axes.len()]) {
+        for at in curves.combinations(*case, &measure.dimensions, &vec![None; plan.axes.len()]) {
             let estimate = curves.estimate(Quantity::Measure(index), *case, &at);
             numbers.push(PlacedNumber {
                 case: plan.grid.cases[*case].name.clone(),
@@ -221,7 +221,7 @@ fn fill_in(curves: &Curves<'_>, note: &crate::plan::Note) -> NoteText {
         Piece::Text(text) => text.clone(),
         Piece::Number { of, case, at } => {
             let estimate = curves.estimate(*of, *case, at);
-            let (number, bound) = if curves.is_place(*of) {
+            let (number, bound) = if curves.is_axis_position(*of) {
                 (estimate.curve, estimate.curve_bound)
             } else {
                 (estimate.mean, estimate.bound)

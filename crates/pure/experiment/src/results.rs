@@ -115,8 +115,8 @@ impl Results {
     /// When the plan has no such run.
     pub fn insert(&mut self, index: usize, row: Row) -> Result<(), ResultsError> {
         let want = self.rows.len();
-        let place = self.rows.get_mut(index).ok_or(ResultsError::Index { got: index, want })?;
-        *place = Some(row);
+        let slot = self.rows.get_mut(index).ok_or(ResultsError::Index { got: index, want })?;
+        *slot = Some(row);
         Ok(())
     }
 

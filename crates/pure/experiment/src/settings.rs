@@ -351,7 +351,7 @@ fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
     format!("one of {}", words.join(", "))
 }
 
-fn said(value: &Value) -> String {
+fn quoted(value: &Value) -> String {
     match value {
         Value::Text(text) if text.len() > 60 => {
             let start: String = text.chars().take(40).collect();

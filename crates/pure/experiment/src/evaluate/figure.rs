@@ -84,7 +84,7 @@ pub(super) fn numbers(curves: &Curves<'_>, figure: &Figure) -> FigureNumbers {
     };
     for group in &groups {
         for of in &figure.y {
-            for fixed in fixed_places(curves, figure, *of, group) {
+            for fixed in fixed_combinations(curves, figure, *of, group) {
                 let points = points(curves, figure, *of, group, &fixed, &names);
                 let name = series_name(curves, figure, *of, group, &fixed);
                 let case = (group.len() == 1).then(|| curves.plan.grid.cases[group[0]].name.clone());
@@ -146,20 +146,25 @@ fn x_names(curves: &Curves<'_>, figure: &Figure) -> Vec<String> {
 }
 
 /// The places of the axes that are neither drawn nor fixed: a series for each.
-fn fixed_places(curves: &Curves<'_>, figure: &Figure, of: Quantity, group: &[usize]) -> Vec<Coordinates> {
+fn fixed_combinations(
+    curves: &Curves<'_>,
+    figure: &Figure,
+    of: Quantity,
+    group: &[usize],
+) -> Vec<Coordinates> {
     let mut dimensions = curves.dimensions(of);
     if let Dimension::Axis(axis) = figure.x {
         dimensions[axis] = false;
     }
-    let mut places: Vec<Coordinates> = Vec::new();
+    let mut combinations: Vec<Coordinates> = Vec::new();
     for case in group {
-        for place in curves.places(*case, &dimensions, &figure.at) {
-            if !places.contains(&place) {
-                places.push(place);
+        for coordinates in curves.combinations(*case, &dimensions, &figure.at) {
+            if !combinations.contains(&coordinates) {
+                combinations.push(coordinates);
             }
         }
     }
-    places
+    combinations
 }
 
 fn points(
@@ -171,11 +176,11 @@ fn points(
     names: &[String],
 ) -> Vec<FigurePoint> {
     let mut points = Vec::new();
-    for (place, case) in group.iter().enumerate() {
+    for (index, case) in group.iter().enumerate() {
         let Dimension::Axis(axis) = figure.x else {
             let label = curves.plan.grid.cases[*case].name.clone();
             let estimate = curves.estimate(of, *case, fixed);
-            points.push(FigurePoint { x: number(place), label, estimate });
+            points.push(FigurePoint { x: number(index), label, estimate });
             continue;
         };
         for value in &curves.plan.grid.cases[*case].values[axis] {
@@ -330,7 +335,7 @@ impl FigureNumbers {
     fn description(&self) -> String {
         let one = |series: &FigureSeries| {
             let (first, last) = (series.points.first(), series.points.last());
-            let say = |point: Option<&FigurePoint>| {
+            let describe = |point: Option<&FigurePoint>| {
                 let y = point.and_then(|point| point.estimate.curve);
                 let x = point.map(|point| point.label.clone()).unwrap_or_default();
                 y.map_or_else(
@@ -338,7 +343,7 @@ impl FigureNumbers {
                     |y| format!("{} at {x}", guestright_figure::short(y)),
                 )
             };
-            format!("{}: from {} to {}.", series.name, say(first), say(last))
+            format!("{}: from {} to {}.", series.name, describe(first), describe(last))
         };
         self.series.iter().map(one).collect::<Vec<_>>().join(" ")
     }

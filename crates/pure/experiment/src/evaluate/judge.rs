@@ -92,7 +92,7 @@ pub(super) fn judge_groups(curves: &Curves<'_>, claim: &Claim) -> (Verdict, Vec<
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for term in &claim.terms {
         let first = parts.len();
-        for at in places(curves, claim, term) {
+        for at in coordinates_along(curves, claim, term) {
             parts.push(part(curves, claim, term, &at));
         }
         groups.push((first..parts.len()).collect());
@@ -109,7 +109,7 @@ pub(super) fn judge_groups(curves: &Curves<'_>, claim: &Claim) -> (Verdict, Vec<
     let several = parts.len() > 1;
     for part in parts.iter().filter(|part| !part.reason.is_empty()) {
         reasons.push(if several {
-            format!("{}: {}", place_of(part), part.reason)
+            format!("{}: {}", point_of(part), part.reason)
         } else {
             part.reason.clone()
         });
@@ -133,7 +133,7 @@ pub(super) fn judge_groups(curves: &Curves<'_>, claim: &Claim) -> (Verdict, Vec<
     (verdict, groups)
 }
 
-fn places(curves: &Curves<'_>, claim: &Claim, term: &Term) -> Vec<Coordinates> {
+fn coordinates_along(curves: &Curves<'_>, claim: &Claim, term: &Term) -> Vec<Coordinates> {
     let Some(Along { axis, from, to }) = claim.along else { return vec![term.at.clone()] };
     let values = curves.plan.grid.cases[term.case].values[axis].iter();
     let mut inside: Vec<_> = values
@@ -141,12 +141,12 @@ fn places(curves: &Curves<'_>, claim: &Claim, term: &Term) -> Vec<Coordinates> {
         .filter(|(x, _)| (from..=to).contains(x))
         .collect();
     inside.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let place = |(_, value): (f64, &crate::value::Value)| {
+    let at_value = |(_, value): (f64, &crate::value::Value)| {
         let mut at = term.at.clone();
         at[axis] = Some(value.clone());
         at
     };
-    inside.into_iter().map(place).collect()
+    inside.into_iter().map(at_value).collect()
 }
 
 fn part(curves: &Curves<'_>, claim: &Claim, term: &Term, at: &Coordinates) -> Part {
@@ -255,7 +255,7 @@ fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
 
 fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, by: By, part: &mut Part) {
     let estimate = &part.estimate;
-    if !(estimate.beyond > 0 || estimate.curve_beyond) || !curves.is_place(of) {
+    if !(estimate.beyond > 0 || estimate.curve_beyond) || !curves.is_axis_position(of) {
         return;
     }
     let way = bound(estimate, by).unwrap_or(estimate.curve_bound.or(estimate.bound));
@@ -383,7 +383,7 @@ fn check_order(
         } else {
             holds(step(ours, next))
         };
-        let names = format!("{} and {}", place_of(a), place_of(b));
+        let names = format!("{} and {}", point_of(a), point_of(b));
         if !well {
             reasons.push(format!(
                 "{names}: {} and {} are not {}",
@@ -406,7 +406,7 @@ fn check_order(
     }
 }
 
-pub(super) fn place_of(part: &Part) -> String {
+pub(super) fn point_of(part: &Part) -> String {
     if part.point.is_empty() { part.case.clone() } else { format!("{}, {}", part.case, part.point) }
 }
 

@@ -106,24 +106,24 @@ impl Held {
 }
 
 /// Where a cell is, value by value: x, y, then what tells the panels apart.
-type Place = Vec<(Dimension, Option<Value>, usize)>;
+type CellPosition = Vec<(Dimension, Option<Value>, usize)>;
 
 pub(super) fn numbers(curves: &Curves<'_>, map: &Map) -> MapNumbers {
     let plan = curves.plan;
     let (xs, ys) = (values(curves, map, map.x), values(curves, map, map.y));
     let mut panels = Vec::new();
-    let mut held: Vec<(Place, Judged, bool)> = Vec::new();
-    for around in panel_places(curves, map) {
+    let mut held: Vec<(CellPosition, Judged, bool)> = Vec::new();
+    for around in panel_positions(curves, map) {
         let mut cells = Vec::new();
         for y in &ys {
             for x in &xs {
-                let mut place: Place = vec![
+                let mut position: CellPosition = vec![
                     (Dimension::Axis(map.x), Some(x.clone()), 0),
                     (Dimension::Axis(map.y), Some(y.clone()), 0),
                 ];
-                place.extend(around.iter().cloned());
-                let cell = cell(curves, map, &place);
-                held.extend(cell.judged.map(|judged| (place, judged, cell.unclear)));
+                position.extend(around.iter().cloned());
+                let cell = cell(curves, map, &position);
+                held.extend(cell.judged.map(|judged| (position, judged, cell.unclear)));
                 cells.push(cell);
             }
         }
@@ -187,7 +187,7 @@ fn values(curves: &Curves<'_>, map: &Map, axis: usize) -> Vec<Value> {
 }
 
 /// The values of what tells panels apart: an axis's, or the cases.
-fn dimension_values(curves: &Curves<'_>, map: &Map, panel: Dimension) -> Place {
+fn dimension_values(curves: &Curves<'_>, map: &Map, panel: Dimension) -> CellPosition {
     match panel {
         Dimension::Case => cases(curves, map).into_iter().map(|case| (panel, None, case)).collect(),
         Dimension::Axis(axis) => {
@@ -197,35 +197,36 @@ fn dimension_values(curves: &Curves<'_>, map: &Map, panel: Dimension) -> Place {
 }
 
 /// A place for each panel: the first dimension goes from left to right, the second down.
-fn panel_places(curves: &Curves<'_>, map: &Map) -> Vec<Place> {
-    let mut places: Vec<Place> = vec![Vec::new()];
+fn panel_positions(curves: &Curves<'_>, map: &Map) -> Vec<CellPosition> {
+    let mut positions: Vec<CellPosition> = vec![Vec::new()];
     for panel in map.panels.iter().rev() {
         let values = dimension_values(curves, map, *panel);
-        let longer = |place: &Place| {
+        let longer = |position: &CellPosition| {
             let before = |value: &(Dimension, Option<Value>, usize)| {
-                std::iter::once(value.clone()).chain(place.iter().cloned()).collect::<Place>()
+                std::iter::once(value.clone()).chain(position.iter().cloned()).collect::<CellPosition>()
             };
             values.iter().map(before).collect::<Vec<_>>()
         };
-        places = places.iter().flat_map(longer).collect();
+        positions = positions.iter().flat_map(longer).collect();
     }
-    places
+    positions
 }
 
-fn words(curves: &Curves<'_>, place: &Place) -> String {
+fn words(curves: &Curves<'_>, position: &CellPosition) -> String {
     let word = |(dimension, value, case): &(Dimension, Option<Value>, usize)| match (dimension, value) {
         (Dimension::Axis(axis), Some(value)) => format!("{} = {value}", curves.plan.axes[*axis].info.name),
         _ => curves.plan.grid.cases[*case].title.clone(),
     };
-    place.iter().map(word).collect::<Vec<_>>().join(", ")
+    position.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn cell(curves: &Curves<'_>, map: &Map, place: &Place) -> MapCell {
-    let point = words(curves, place);
-    let by_case = place.iter().find(|(dimension, ..)| *dimension == Dimension::Case).map(|(.., case)| *case);
+fn cell(curves: &Curves<'_>, map: &Map, position: &CellPosition) -> MapCell {
+    let point = words(curves, position);
+    let by_case =
+        position.iter().find(|(dimension, ..)| *dimension == Dimension::Case).map(|(.., case)| *case);
     let cases = by_case.map_or_else(|| cases(curves, map), |case| vec![case]);
     let has = |case: &usize| {
-        place.iter().all(|(dimension, value, _)| match (dimension, value) {
+        position.iter().all(|(dimension, value, _)| match (dimension, value) {
             (Dimension::Axis(axis), Some(value)) => {
                 curves.plan.grid.cases[*case].values[*axis].contains(value)
             }
@@ -239,9 +240,9 @@ fn cell(curves: &Curves<'_>, map: &Map, place: &Place) -> MapCell {
     }
     match &map.of {
         Mapped::Number { of, cases, at } => {
-            number_cell(curves, *of, by_case.or(cases.first().copied()).unwrap_or(0), at, place, point)
+            number_cell(curves, *of, by_case.or(cases.first().copied()).unwrap_or(0), at, position, point)
         }
-        Mapped::Claim(index) => claim_cell(curves, &curves.plan.claims[*index], place, point),
+        Mapped::Claim(index) => claim_cell(curves, &curves.plan.claims[*index], position, point),
     }
 }
 
@@ -250,7 +251,7 @@ fn number_cell(
     of: Quantity,
     case: usize,
     at: &Coordinates,
-    place: &Place,
+    place: &CellPosition,
     point: String,
 ) -> MapCell {
     let mut at = at.clone();
@@ -260,7 +261,7 @@ fn number_cell(
         }
     }
     let estimate = curves.estimate(of, case, &at);
-    let number = if curves.is_place(of) { estimate.curve } else { estimate.mean };
+    let number = if curves.is_axis_position(of) { estimate.curve } else { estimate.mean };
     MapCell {
         point,
         absent: false,
@@ -273,8 +274,8 @@ fn number_cell(
     }
 }
 
-fn claim_cell(curves: &Curves<'_>, claim: &Claim, place: &Place, point: String) -> MapCell {
-    let moves = place.iter().filter_map(|(dimension, value, _)| match (dimension, value) {
+fn claim_cell(curves: &Curves<'_>, claim: &Claim, position: &CellPosition, point: String) -> MapCell {
+    let moves = position.iter().filter_map(|(dimension, value, _)| match (dimension, value) {
         (Dimension::Axis(axis), Some(value)) => Some(Move::Axis(*axis, value.clone())),
         _ => None,
     });
@@ -292,12 +293,12 @@ fn claim_cell(curves: &Curves<'_>, claim: &Claim, place: &Place, point: String) 
     }
 }
 
-fn where_held(curves: &Curves<'_>, cells: &[(Place, Judged, bool)]) -> WhereHeld {
+fn where_held(curves: &Curves<'_>, cells: &[(CellPosition, Judged, bool)]) -> WhereHeld {
     let mut all = Held::default();
     let mut by_axis: Vec<(String, Vec<(String, Held)>)> = Vec::new();
-    for (place, judged, _) in cells {
+    for (position, judged, _) in cells {
         all.add(*judged);
-        for (index, (dimension, value, _)) in place.iter().enumerate() {
+        for (index, (dimension, value, _)) in position.iter().enumerate() {
             let (Dimension::Axis(axis), Some(value)) = (dimension, value) else { continue };
             if by_axis.len() <= index {
                 by_axis.push((curves.plan.axes[*axis].info.name.to_owned(), Vec::new()));
@@ -331,7 +332,7 @@ impl WhereHeld {
         if holds == 0 || holds == cells {
             return out;
         }
-        let said = |word: &str, which: fn(&Held) -> bool| {
+        let sentence = |word: &str, which: fn(&Held) -> bool| {
             let of_axis = |(axis, values): &(String, Vec<(String, Held)>)| {
                 let names = values.iter().filter(|(_, held)| which(held)).map(|(value, _)| value.as_str());
                 let names: Vec<&str> = names.collect();
@@ -341,8 +342,8 @@ impl WhereHeld {
             let axes: Vec<String> = self.by_axis.iter().filter_map(of_axis).collect();
             if axes.is_empty() { String::new() } else { format!(" {word} with {}.", axes.join("; with ")) }
         };
-        out.push_str(&said("Everywhere", |held| held.holds == held.cells()));
-        out.push_str(&said("Nowhere", |held| held.holds == 0));
+        out.push_str(&sentence("Everywhere", |held| held.holds == held.cells()));
+        out.push_str(&sentence("Nowhere", |held| held.holds == 0));
         out
     }
 }

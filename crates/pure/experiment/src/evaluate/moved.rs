@@ -1,6 +1,6 @@
 //! A claim judged somewhere else than where it says.
 
-use super::judge::{Part, Verdict, band, judge_groups, place_of};
+use super::judge::{Part, Verdict, band, judge_groups, point_of};
 use super::sample::Curves;
 use crate::plan::{Claim, Order, Test};
 use crate::value::Value;
@@ -75,7 +75,7 @@ fn subject(part: &Part, test: &Test) -> Subject {
         Some(low.min(high))
     };
     Subject {
-        name: place_of(part),
+        name: point_of(part),
         unit: part.unit.clone(),
         number: part.ours,
         margin: part.ours.and_then(margin),
@@ -90,7 +90,7 @@ fn steps(verdict: &Verdict, groups: &[Vec<usize>], order: Order, slack: f64) -> 
         let (a, b) = (&verdict.parts[*first], &verdict.parts[*second]);
         let number = a.ours.zip(b.ours).map(|(a, b)| b - a);
         Some(Subject {
-            name: format!("from {} to {}", place_of(a), place_of(b)),
+            name: format!("from {} to {}", point_of(a), point_of(b)),
             unit: b.unit.clone(),
             number,
             margin: number.map(|number| slack + if rises { number } else { -number }),

@@ -37,8 +37,13 @@ impl<'a> Curves<'a> {
     }
 
     /// Every place of a case that has these dimensions, where it agrees with what is fixed already.
-    pub(super) fn places(&self, case: usize, dimensions: &[bool], fixed: &Coordinates) -> Vec<Coordinates> {
-        let mut places = vec![vec![None; dimensions.len()]];
+    pub(super) fn combinations(
+        &self,
+        case: usize,
+        dimensions: &[bool],
+        fixed: &Coordinates,
+    ) -> Vec<Coordinates> {
+        let mut combinations = vec![vec![None; dimensions.len()]];
         for (axis, has) in dimensions.iter().enumerate() {
             if !has {
                 continue;
@@ -46,19 +51,19 @@ impl<'a> Curves<'a> {
             let values = self.plan.grid.cases[case].values[axis].iter();
             let values: Vec<&Value> =
                 values.filter(|value| fixed[axis].as_ref().is_none_or(|fixed| fixed == *value)).collect();
-            let longer = |place: Coordinates| {
+            let longer = |coordinates: Coordinates| {
                 values
                     .iter()
                     .map(move |value| {
-                        let mut place = place.clone();
-                        place[axis] = Some((*value).clone());
-                        place
+                        let mut extended = coordinates.clone();
+                        extended[axis] = Some((*value).clone());
+                        extended
                     })
                     .collect::<Vec<_>>()
             };
-            places = places.into_iter().flat_map(longer).collect();
+            combinations = combinations.into_iter().flat_map(longer).collect();
         }
-        places
+        combinations
     }
 
     pub(super) fn dimensions(&self, of: Quantity) -> Vec<bool> {
@@ -76,11 +81,11 @@ impl<'a> Curves<'a> {
     }
 
     /// Whether it is, at its root, a place on an axis.
-    pub(super) fn is_place(&self, of: Quantity) -> bool {
+    pub(super) fn is_axis_position(&self, of: Quantity) -> bool {
         let Quantity::Measure(index) = of else { return false };
         match &self.plan.measures[index].kind {
-            MeasureKind::Along { curve, .. } => curve.is_place(),
-            MeasureKind::Relation { of, .. } => self.is_place(*of),
+            MeasureKind::Along { curve, .. } => curve.is_axis_position(),
+            MeasureKind::Relation { of, .. } => self.is_axis_position(*of),
         }
     }
 
@@ -131,17 +136,17 @@ impl<'a> Curves<'a> {
     }
 
     fn along(&self, of: Quantity, case: usize, at: &Coordinates, over: usize, curve: &Curve) -> Estimate {
-        let place = |x: &Value| {
-            let mut place = at.clone();
-            place[over] = Some(x.clone());
-            self.estimate(of, case, &place)
+        let estimate_at = |x: &Value| {
+            let mut coordinates = at.clone();
+            coordinates[over] = Some(x.clone());
+            self.estimate(of, case, &coordinates)
         };
         if let Curve::At(x) = curve {
-            return place(x);
+            return estimate_at(x);
         }
         let values = &self.plan.grid.cases[case].values[over];
         let mut points: Vec<(f64, Estimate)> =
-            values.iter().filter_map(|x| Some((x.number()?, place(x)))).collect();
+            values.iter().filter_map(|x| Some((x.number()?, estimate_at(x)))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let of_seed = |seed: usize| {
             let y = |(x, estimate): &(f64, Estimate)| (*x, estimate.values.get(seed).copied().flatten());
@@ -241,8 +246,8 @@ fn is_next(one: f64, other: f64) -> bool {
 /// that point than the points are from each other; what lies between was not tried, and all that is known is a bound.
 /// `side` is 1 if the first point is the least, -1 if it is the most.
 fn before(otherwise: f64, side: f64, points: &[(f64, Option<f64>)]) -> Got {
-    let places = if side > 0.0 { points.first() } else { points.last() };
-    let Some((first, _)) = places else { return Got::Nothing("there are no points".to_owned()) };
+    let first_point = if side > 0.0 { points.first() } else { points.last() };
+    let Some((first, _)) = first_point else { return Got::Nothing("there are no points".to_owned()) };
     let whole = points.iter().all(|(x, _)| x.fract() == 0.0);
     let steps = points.windows(2).map(|two| two[1].0 - two[0].0);
     let step = steps.reduce(f64::min).unwrap_or(if whole { 1.0 } else { 0.0 });

@@ -45,27 +45,27 @@ impl Cell {
 
 /// What a row or a column stands for.
 #[derive(Clone, Debug, PartialEq)]
-struct Place {
+struct Header {
     case: Option<usize>,
     at: Coordinates,
     labels: Vec<String>,
 }
 
 pub(super) fn numbers(curves: &Curves<'_>, table: &TableLayout) -> TableNumbers {
-    let empty = Place { case: None, at: table.at.clone(), labels: Vec::new() };
-    let rows = places(curves, table, &table.rows, &empty);
-    let by: Vec<Place> = match table.columns_by {
-        Some(dimension) => places(curves, table, &[dimension], &empty),
+    let empty = Header { case: None, at: table.at.clone(), labels: Vec::new() };
+    let rows = all_headers(curves, table, &table.rows, &empty);
+    let by: Vec<Header> = match table.columns_by {
+        Some(dimension) => all_headers(curves, table, &[dimension], &empty),
         None => vec![empty],
     };
     let mut head: Vec<String> = table.rows.iter().map(|dimension| title(curves, *dimension)).collect();
     for column in &table.columns {
         let repeated = matches!(column.what, What::Of(_));
-        for place in by.iter().take(if repeated { by.len() } else { 1 }) {
+        for header in by.iter().take(if repeated { by.len() } else { 1 }) {
             let named = repeated && table.columns_by.is_some();
             head.push(match (named, table.columns.len()) {
-                (true, 1) => place.labels.join(", "),
-                (true, _) => format!("{}, {}", column.title, place.labels.join(", ")),
+                (true, 1) => header.labels.join(", "),
+                (true, _) => format!("{}, {}", column.title, header.labels.join(", ")),
                 (false, _) => column.title.clone(),
             });
         }
@@ -73,11 +73,11 @@ pub(super) fn numbers(curves: &Curves<'_>, table: &TableLayout) -> TableNumbers 
             head.push(format!("{}, published", column.title));
         }
     }
-    let row = |place: &Place| {
+    let row = |header: &Header| {
         let mut cells: Vec<Cell> =
-            place.labels.iter().map(|label| Cell { text: label.clone(), ..Cell::default() }).collect();
+            header.labels.iter().map(|label| Cell { text: label.clone(), ..Cell::default() }).collect();
         for column in &table.columns {
-            cells.extend(cells_of(curves, table, column, place, &by));
+            cells.extend(cells_of(curves, table, column, header, &by));
         }
         cells
     };
@@ -101,33 +101,38 @@ fn title(curves: &Curves<'_>, dimension: Dimension) -> String {
 }
 
 /// Every combination of the dimensions, in the order of the plan.
-fn places(curves: &Curves<'_>, table: &TableLayout, dimensions: &[Dimension], empty: &Place) -> Vec<Place> {
+fn all_headers(
+    curves: &Curves<'_>,
+    table: &TableLayout,
+    dimensions: &[Dimension],
+    empty: &Header,
+) -> Vec<Header> {
     let cases = &curves.plan.grid.cases;
-    let mut places = vec![empty.clone()];
+    let mut headers = vec![empty.clone()];
     for dimension in dimensions {
         let mut longer = Vec::new();
-        for place in &places {
+        for header in &headers {
             match dimension {
                 Dimension::Case => {
                     for case in &table.cases {
-                        let mut labels = place.labels.clone();
+                        let mut labels = header.labels.clone();
                         labels.push(cases[*case].title.clone());
-                        longer.push(Place { case: Some(*case), labels, ..place.clone() });
+                        longer.push(Header { case: Some(*case), labels, ..header.clone() });
                     }
                 }
                 Dimension::Axis(axis) => {
-                    for value in axis_values(curves, table, place.case, *axis) {
-                        let (mut labels, mut at) = (place.labels.clone(), place.at.clone());
+                    for value in axis_values(curves, table, header.case, *axis) {
+                        let (mut labels, mut at) = (header.labels.clone(), header.at.clone());
                         labels.push(value.to_string());
                         at[*axis] = Some(value);
-                        longer.push(Place { case: place.case, at, labels });
+                        longer.push(Header { case: header.case, at, labels });
                     }
                 }
             }
         }
-        places = longer;
+        headers = longer;
     }
-    places
+    headers
 }
 
 /// The values that an axis has in a case, or in any case of the table.
@@ -152,8 +157,8 @@ fn cells_of(
     curves: &Curves<'_>,
     table: &TableLayout,
     column: &Column,
-    row: &Place,
-    by: &[Place],
+    row: &Header,
+    by: &[Header],
 ) -> Vec<Cell> {
     let only = (table.cases.len() == 1).then(|| table.cases[0]);
     let mut cells = Vec::new();
@@ -163,11 +168,11 @@ fn cells_of(
             cells.push(setting(curves, name, case, row));
         }
         What::Of(of) => {
-            for place in by {
-                let case = column.case.or(row.case).or(place.case).or(only);
-                let fixed = row.at.iter().zip(&place.at).zip(&column.at);
+            for header in by {
+                let case = column.case.or(row.case).or(header.case).or(only);
+                let fixed = row.at.iter().zip(&header.at).zip(&column.at);
                 let at: Coordinates = fixed
-                    .map(|((row, place), own)| own.clone().or_else(|| row.clone()).or_else(|| place.clone()))
+                    .map(|((row, outer), own)| own.clone().or_else(|| row.clone()).or_else(|| outer.clone()))
                     .collect();
                 cells.push(case.map_or_else(Cell::default, |case| number(curves, column, *of, case, at)));
             }
@@ -176,14 +181,14 @@ fn cells_of(
     if !column.published.is_empty() {
         let key = row_key(curves, table, row);
         let published = column.published.get(&key).copied();
-        let text = published.map(|number| say(number, column.decimals)).unwrap_or_default();
+        let text = published.map(|number| format_number(number, column.decimals)).unwrap_or_default();
         cells.push(Cell { text, number: published, published: true, ..Cell::default() });
     }
     cells
 }
 
 /// A row's name in the plan: the case's name and the values of the axes.
-fn row_key(curves: &Curves<'_>, table: &TableLayout, row: &Place) -> String {
+fn row_key(curves: &Curves<'_>, table: &TableLayout, row: &Header) -> String {
     let part = |(dimension, label): (&Dimension, &String)| match (dimension, row.case) {
         (Dimension::Case, Some(case)) => curves.plan.grid.cases[case].name.clone(),
         _ => label.clone(),
@@ -191,7 +196,7 @@ fn row_key(curves: &Curves<'_>, table: &TableLayout, row: &Place) -> String {
     table.rows.iter().zip(&row.labels).map(part).collect::<Vec<_>>().join(" / ")
 }
 
-fn setting(curves: &Curves<'_>, name: &str, case: Option<usize>, row: &Place) -> Cell {
+fn setting(curves: &Curves<'_>, name: &str, case: Option<usize>, row: &Header) -> Cell {
     let plan = curves.plan;
     let axis = plan.axes.iter().position(|axis| axis.info.name == name);
     let swept = axis.and_then(|axis| row.at[axis].clone());
@@ -212,9 +217,12 @@ fn number(curves: &Curves<'_>, column: &Column, of: Quantity, case: usize, mut a
         }
     }
     let estimate = curves.estimate(of, case, &at);
-    let is_place = curves.is_place(of);
-    let (number, beyond) =
-        if is_place { (estimate.curve, estimate.curve_beyond) } else { (estimate.mean, estimate.beyond > 0) };
+    let is_axis_position = curves.is_axis_position(of);
+    let (number, beyond) = if is_axis_position {
+        (estimate.curve, estimate.curve_beyond)
+    } else {
+        (estimate.mean, estimate.beyond > 0)
+    };
     let Some(value) = number.filter(|_| estimate.missing == 0) else {
         let why = if estimate.missing > 0 {
             format!("{} runs missing", estimate.missing)
@@ -224,29 +232,30 @@ fn number(curves: &Curves<'_>, column: &Column, of: Quantity, case: usize, mut a
         let text = "–".to_owned();
         return Cell { text, spread: why, estimate: Some(estimate), ..Cell::default() };
     };
-    let sign = match if is_place { estimate.curve_bound } else { estimate.bound } {
+    let sign = match if is_axis_position { estimate.curve_bound } else { estimate.bound } {
         Some(Bound::AtLeast) if beyond => "≥ ",
         Some(Bound::AtMost) if beyond => "≤ ",
         _ => "",
     };
-    let text = format!("{sign}{}", say(value, column.decimals));
+    let text = format!("{sign}{}", format_number(value, column.decimals));
     let bound = if beyond { "a bound: the sweep ends here".to_owned() } else { String::new() };
-    let next = estimate.fails_at.filter(|_| is_place).map(|next| format!("{} fails", short(next)));
-    let said = [spread(&estimate, column), bound, next.unwrap_or_default()];
-    let spread = said.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
+    let next = estimate.fails_at.filter(|_| is_axis_position).map(|next| format!("{} fails", short(next)));
+    let notes = [spread(&estimate, column), bound, next.unwrap_or_default()];
+    let spread = notes.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
     Cell { text, spread, number, published: false, estimate: Some(estimate) }
 }
 
 fn spread(estimate: &Estimate, column: &Column) -> String {
-    let say = |number| say(number, column.decimals);
+    let formatted = |number| format_number(number, column.decimals);
     match column.show {
         Show::Value => String::new(),
-        Show::Interval => {
-            estimate.interval.map(|(low, high)| format!("{} … {}", say(low), say(high))).unwrap_or_default()
-        }
+        Show::Interval => estimate
+            .interval
+            .map(|(low, high)| format!("{} … {}", formatted(low), formatted(high)))
+            .unwrap_or_default(),
         Show::Spread => {
             let Some((least, most)) = estimate.range else { return String::new() };
-            let mode = estimate.mode.map(|mode| format!(", mostly {}", say(mode))).unwrap_or_default();
+            let mode = estimate.mode.map(|mode| format!(", mostly {}", formatted(mode))).unwrap_or_default();
             let mean = estimate.mean.map(|mean| format!(", mean {}", short(mean))).unwrap_or_default();
             let count = estimate.count();
             if count == 1 {
@@ -255,12 +264,12 @@ fn spread(estimate: &Estimate, column: &Column) -> String {
             if least.to_bits() == most.to_bits() {
                 return format!("in all {count} seeds");
             }
-            format!("{} … {} in {count} seeds{mode}{mean}", say(least), say(most))
+            format!("{} … {} in {count} seeds{mode}{mean}", formatted(least), formatted(most))
         }
     }
 }
 
-fn say(number: f64, decimals: Option<usize>) -> String {
+fn format_number(number: f64, decimals: Option<usize>) -> String {
     match decimals {
         Some(decimals) => format!("{number:.decimals$}"),
         None => short(number),

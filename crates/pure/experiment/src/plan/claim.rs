@@ -162,7 +162,7 @@ fn read_one(table: &mut Table<'_>, id: Option<&At<String>>, scope: &Scope<'_>) -
             scope.reader.unfit(table.at, "an order is along one list; two of them have no order");
         }
     }
-    let usual = if scope.is_place(terms.first()?.of) { By::Curve } else { By::Mean };
+    let usual = if scope.is_axis_position(terms.first()?.of) { By::Curve } else { By::Mean };
     Some(Claim {
         id: id.value.clone(),
         text: text.value,
@@ -248,8 +248,8 @@ fn read_term(table: &mut Table<'_>, along: Option<Along>, scope: &Scope<'_>) -> 
     let of = name.as_ref().and_then(|name| scope.quantity(name));
     let case = table.text("case", 100);
     let cases = scope.read_cases(table);
-    let places = scope.read_places(table);
-    let (name, of, (mut places, lists)) = (name?, of?, places?);
+    let combinations = scope.read_combinations(table);
+    let (name, of, (mut combinations, lists)) = (name?, of?, combinations?);
     let says_cases = case.is_some() || cases.is_some();
     let cases = match scope.one_or_more(case, cases)? {
         Some(cases) => cases,
@@ -262,12 +262,12 @@ fn read_term(table: &mut Table<'_>, along: Option<Along>, scope: &Scope<'_>) -> 
     let dimensions = scope.dimensions(of);
     for (axis, has) in dimensions.iter().enumerate() {
         if *has && along.is_none_or(|along| along.axis != axis) {
-            for at in places.iter_mut().filter(|at| at[axis].is_none()) {
+            for at in combinations.iter_mut().filter(|at| at[axis].is_none()) {
                 at[axis].clone_from(&scope.base.at[axis]);
             }
         }
     }
-    let at = &places[0];
+    let at = &combinations[0];
     let is_open = at.iter().zip(&dimensions).any(|(value, has)| *has && value.is_none());
     if scope.base.spoiled && (is_open || !says_cases) {
         return None;
@@ -289,17 +289,17 @@ fn read_term(table: &mut Table<'_>, along: Option<Along>, scope: &Scope<'_>) -> 
             scope.reader.unfit(name.at, format!("`{}` does not exist in the case `{case}`", name.value));
             return None;
         }
-        if !places.iter().all(|at| scope.check_place(*case, at, name.at)) {
+        if !combinations.iter().all(|at| scope.check_point(*case, at, name.at)) {
             return None;
         }
     }
-    let got = cases.len().saturating_mul(places.len());
+    let got = cases.len().saturating_mul(combinations.len());
     if got > TERMS_MAX {
         scope.reader.mistake(name.at, Problem::TooMany { what: "terms", got, max: TERMS_MAX });
         return None;
     }
     let term = |case: usize, at: &Coordinates| Term { of, case, at: at.clone(), published: None };
-    let terms = cases.iter().flat_map(|case| places.iter().map(|at| term(*case, at)));
+    let terms = cases.iter().flat_map(|case| combinations.iter().map(|at| term(*case, at)));
     Some((terms.collect(), lists))
 }
 

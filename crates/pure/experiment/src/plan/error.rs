@@ -32,7 +32,7 @@ pub enum Problem {
     /// A key that means nothing here.
     #[error("{place} has no key `{key}`{}", hint(meant.as_deref()))]
     UnknownKey {
-        place: String,
+        table: String,
         key: String,
         /// A key much like it.
         meant: Option<String>,
@@ -40,7 +40,7 @@ pub enum Problem {
     /// A key that has to be there.
     #[error("{place} has no `{key}`; {want} is wanted")]
     MissingKey {
-        place: String,
+        table: String,
         key: &'static str,
         /// What it would have to be.
         want: String,

@@ -166,7 +166,7 @@ fn check(figure: &Figure, x: &At<String>, y: &[At<String>], scope: &Scope<'_>) -
         }
     }
     for case in &figure.cases {
-        if !scope.check_place(*case, &figure.at, x.at) {
+        if !scope.check_point(*case, &figure.at, x.at) {
             return false;
         }
     }

@@ -300,7 +300,7 @@ fn read_cases(head: &mut Table<'_>, infos: &[SettingInfo]) -> Vec<RawCase> {
         table.close();
         let Some(name) = name else { continue };
         if let Some(first) = cases.iter().find(|case| case.name.value == name.value) {
-            let line = head.reader.place(first.name.at).0;
+            let line = head.reader.line_column(first.name.at).0;
             head.reader.mistake(name.at, Problem::Twice { what: "case", name: name.value.clone(), line });
         }
         let title = title.unwrap_or_else(|| name.value.clone());
@@ -359,7 +359,7 @@ impl Layers<'_> {
     }
 
     /// Where a setting of a case was given its value.
-    fn place(&self, setting: &str, case: usize) -> usize {
+    fn setting_offset(&self, setting: &str, case: usize) -> usize {
         let case = &self.cases[case];
         let swept =
             |sweep: &Sweep| sweep.iter().find(|(name, _)| name.value == setting).map(|(name, _)| name.at);
@@ -388,11 +388,11 @@ impl Layers<'_> {
                 else {
                     continue;
                 };
-                let said = axes.iter().zip(&values);
-                let said: Vec<_> =
-                    said.map(|(axis, value)| format!("{} = {value}", axis.info.name)).collect();
-                let at = self.place(error.setting(), index);
-                let (case, point) = (case.name.clone(), said.join(", "));
+                let pairs = axes.iter().zip(&values);
+                let parts: Vec<_> =
+                    pairs.map(|(axis, value)| format!("{} = {value}", axis.info.name)).collect();
+                let at = self.setting_offset(error.setting(), index);
+                let (case, point) = (case.name.clone(), parts.join(", "));
                 reader.mistake(at, Problem::Point { error, case, point });
                 fine = false;
                 // One mistake for each case: the others are mostly the same.

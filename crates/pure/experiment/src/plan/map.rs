@@ -87,8 +87,8 @@ fn read_one(
             return None;
         }
     }
-    let (of, place) = mapped.filter(|_| !lost)?;
-    let of = complete(of, place, &open, scope)?;
+    let (of, offset) = mapped.filter(|_| !lost)?;
+    let of = complete(of, offset, &open, scope)?;
     check(&of, &open, claims, scope)?;
     check_size(&of, &open, claims, scope)?;
     Some(Map {
@@ -138,7 +138,7 @@ fn read_mapped(table: &mut Table<'_>, scope: &Scope<'_>, claims: &[Claim]) -> Op
 }
 
 /// Fills in what a number's map does not say: the base, or the only case.
-fn complete(of: Mapped, place: usize, open: &[(Dimension, usize)], scope: &Scope<'_>) -> Option<Mapped> {
+fn complete(of: Mapped, offset: usize, open: &[(Dimension, usize)], scope: &Scope<'_>) -> Option<Mapped> {
     let Mapped::Number { of, mut cases, mut at } = of else { return Some(of) };
     let by_case = open.iter().any(|(dimension, _)| *dimension == Dimension::Case);
     if cases.is_empty() {
@@ -150,11 +150,11 @@ fn complete(of: Mapped, place: usize, open: &[(Dimension, usize)], scope: &Scope
         };
     }
     if !by_case && cases.len() != 1 {
-        scope.reader.unfit(place, "which case? Name one with `case`, or make `case` a panel");
+        scope.reader.unfit(offset, "which case? Name one with `case`, or make `case` a panel");
         return None;
     }
     if let Some(case) = cases.iter().find(|case| !scope.has_case(of, **case)) {
-        scope.reader.unfit(place, format!("it does not exist in the case `{}`", scope.cases()[*case].name));
+        scope.reader.unfit(offset, format!("it does not exist in the case `{}`", scope.cases()[*case].name));
         return None;
     }
     let dimensions = scope.dimensions(of);
@@ -162,7 +162,7 @@ fn complete(of: Mapped, place: usize, open: &[(Dimension, usize)], scope: &Scope
         let drawn = open.iter().any(|(dimension, _)| *dimension == Dimension::Axis(axis));
         if drawn && value.is_some() {
             let name = scope.axes()[axis].info.name;
-            scope.reader.unfit(place, format!("`{name}` is drawn; it cannot be held as well"));
+            scope.reader.unfit(offset, format!("`{name}` is drawn; it cannot be held as well"));
             return None;
         }
         if !drawn && dimensions[axis] && value.is_none() {
@@ -172,9 +172,9 @@ fn complete(of: Mapped, place: usize, open: &[(Dimension, usize)], scope: &Scope
     let closed = |axis: usize| {
         at[axis].is_some() || open.iter().any(|(dimension, _)| *dimension == Dimension::Axis(axis))
     };
-    scope.check_closed(of, closed, place).then_some(())?;
+    scope.check_closed(of, closed, offset).then_some(())?;
     for case in &cases {
-        scope.check_place(*case, &at, place).then_some(())?;
+        scope.check_point(*case, &at, offset).then_some(())?;
     }
     Some(Mapped::Number { of, cases, at })
 }

@@ -60,7 +60,7 @@ pub(crate) enum Curve {
 
 impl Curve {
     /// Whether the number is a place on the axis.
-    pub(crate) const fn is_place(&self) -> bool {
+    pub(crate) const fn is_axis_position(&self) -> bool {
         match self {
             Self::Largest(..) | Self::Smallest(..) | Self::Crossing(_) => true,
             Self::Over { pick, .. } => matches!(pick, Pick::ArgMax | Pick::ArgMin),
@@ -114,7 +114,7 @@ pub(super) fn read(head: &mut Table<'_>, scope: &mut Scope<'_>) {
             continue;
         };
         if let Some(first) = ids.iter().find(|other| other.value == id.value) {
-            let line = scope.reader.place(first.at).0;
+            let line = scope.reader.line_column(first.at).0;
             scope.reader.mistake(id.at, Problem::Twice { what: "measure", name: id.value, line });
             continue;
         }
@@ -247,7 +247,7 @@ fn read_along(
         return None;
     }
     dimensions[over] = false;
-    let unit = if curve.is_place() { scope.axes()[over].info.unit } else { scope.unit(of.value) };
+    let unit = if curve.is_axis_position() { scope.axes()[over].info.unit } else { scope.unit(of.value) };
     Some((MeasureKind::Along { of: of.value, over, curve }, dimensions, unit.to_owned()))
 }
 

@@ -89,11 +89,11 @@ fn read_pieces(text: &At<String>, scope: &Scope<'_>) -> Option<Vec<Piece>> {
 
 /// `of case=NAME axis=VALUE`
 fn read_number(inside: &str, at: usize, scope: &Scope<'_>) -> Option<Piece> {
-    let at = scope.reader.where_said(&format!("{{{inside}}}"), at);
+    let at = scope.reader.offset_of(&format!("{{{inside}}}"), at);
     let form = shown(&format!("{{{inside}}}"));
-    let place = |value: &str| At { value: value.to_owned(), at };
+    let located = |value: &str| At { value: value.to_owned(), at };
     let mut words = inside.split_whitespace();
-    let of = scope.quantity(&place(words.next().unwrap_or_default()))?;
+    let of = scope.quantity(&located(words.next().unwrap_or_default()))?;
     let mut case = if scope.cases().len() == 1 { Some(0) } else { scope.base.case };
     let base = scope.dimensions(of).into_iter().zip(&scope.base.at);
     let mut coordinates: Coordinates = base.map(|(has, value)| value.clone().filter(|_| has)).collect();
@@ -103,10 +103,10 @@ fn read_number(inside: &str, at: usize, scope: &Scope<'_>) -> Option<Piece> {
             return None;
         };
         if key == "case" {
-            case = Some(scope.case(&place(value))?);
+            case = Some(scope.case(&located(value))?);
             continue;
         }
-        let axis = scope.axis(&place(key))?;
+        let axis = scope.axis(&located(key))?;
         let value = At { value: parse(value), at };
         coordinates[axis] = Some(scope.axis_value(axis, &value)?);
     }
@@ -119,7 +119,7 @@ fn read_number(inside: &str, at: usize, scope: &Scope<'_>) -> Option<Piece> {
         return None;
     }
     let closed = scope.check_closed(of, |axis| coordinates[axis].is_some(), at);
-    (closed && scope.check_place(case, &coordinates, at)).then_some(Piece::Number {
+    (closed && scope.check_point(case, &coordinates, at)).then_some(Piece::Number {
         of,
         case,
         at: coordinates,

@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Line and column of a byte, both from 1; the column counts characters.
-    pub(super) fn place(&self, at: usize) -> (usize, usize) {
+    pub(super) fn line_column(&self, at: usize) -> (usize, usize) {
         let mut at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn mistake(&self, at: usize, problem: Problem) {
-        let (line, column) = self.place(at);
+        let (line, column) = self.line_column(at);
         self.mistakes.borrow_mut().push(Mistake { line, column, problem });
     }
 
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
     pub(super) fn is_new(&self, what: &'static str, others: &mut Vec<At<String>>, name: At<String>) -> bool {
         let first = others.iter().find(|other| other.value == name.value).map(|first| first.at);
         if let Some(first) = first {
-            let line = self.place(first).0;
+            let line = self.line_column(first).0;
             self.mistake(name.at, Problem::Twice { what, name: name.value.clone(), line });
         }
         others.push(name);
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
     /// instead.
     fn not_missing(&self, table: usize, meant: Option<&str>) {
         let Some(meant) = meant else { return };
-        let (line, column) = self.place(table);
+        let (line, column) = self.line_column(table);
         let quoted = format!("`{meant}`");
         self.mistakes.borrow_mut().retain(|mistake| {
             let here = (mistake.line, mistake.column) == (line, column);
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where a text is said, from a place on; that place if it is not found, because it is written with escapes.
-    pub(super) fn where_said(&self, text: &str, from: usize) -> usize {
+    pub(super) fn offset_of(&self, text: &str, from: usize) -> usize {
         self.text.get(from..).and_then(|rest| rest.find(text)).map_or(from, |at| from + at)
     }
 
@@ -337,8 +337,8 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn missing(&self, key: &'static str, want: impl Into<String>) {
-        let (place, want) = (self.name.clone(), want.into());
-        self.reader.mistake(self.at, Problem::MissingKey { place, key, want });
+        let (table, want) = (self.name.clone(), want.into());
+        self.reader.mistake(self.at, Problem::MissingKey { table, key, want });
     }
 
     /// Complains of every key that nobody asked for.
@@ -347,7 +347,7 @@ impl<'a> Table<'a> {
             if !self.asked.contains(&key.value.as_str()) {
                 let meant = nearest(&key.value, self.asked.iter().copied()).map(str::to_owned);
                 self.reader.not_missing(self.at, meant.as_deref());
-                let problem = Problem::UnknownKey { place: self.name.clone(), key: shown(&key.value), meant };
+                let problem = Problem::UnknownKey { table: self.name.clone(), key: shown(&key.value), meant };
                 self.reader.mistake(key.at, problem);
             }
         }

@@ -9,7 +9,7 @@ use crate::testbed::Testbed;
 use crate::value::Value;
 
 /// The most places that lists in one `at` make.
-const PLACES_MAX: usize = 1_000;
+const COMBINATIONS_MAX: usize = 1_000;
 
 /// Something with a number at every place of its own dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,11 +113,11 @@ impl<'g> Scope<'g> {
     }
 
     /// Whether a number is, at its root, a place on an axis that was taken from a curve.
-    pub(super) fn is_place(&self, of: Quantity) -> bool {
+    pub(super) fn is_axis_position(&self, of: Quantity) -> bool {
         let Quantity::Measure(index) = of else { return false };
         match &self.measures[index].kind {
-            MeasureKind::Along { curve, .. } => curve.is_place(),
-            MeasureKind::Relation { of, .. } => self.is_place(*of),
+            MeasureKind::Along { curve, .. } => curve.is_axis_position(),
+            MeasureKind::Relation { of, .. } => self.is_axis_position(*of),
         }
     }
 
@@ -180,12 +180,12 @@ impl<'g> Scope<'g> {
 
     /// `at` whose values may be lists: every combination of them, the first axis varying slowest; and how many of them
     /// are lists of several.
-    pub(super) fn read_places(&self, table: &mut Table<'_>) -> Option<(Vec<Coordinates>, usize)> {
-        let mut places = vec![self.nowhere()];
+    pub(super) fn read_combinations(&self, table: &mut Table<'_>) -> Option<(Vec<Coordinates>, usize)> {
+        let mut combinations = vec![self.nowhere()];
         let mut lists = 0;
         let before = self.reader.count();
         let Some(table) = table.table("at") else {
-            return (before == self.reader.count()).then_some((places, lists));
+            return (before == self.reader.count()).then_some((combinations, lists));
         };
         for (name, node) in flat(&table) {
             let Some(axis) = self.axis(&name) else { continue };
@@ -203,21 +203,23 @@ impl<'g> Scope<'g> {
             }
             lists += usize::from(values.len() > 1);
             let values: Vec<Value> = values.iter().filter_map(|value| self.axis_value(axis, value)).collect();
-            let at_value = |place: &Coordinates, value: &Value| {
-                let mut place = place.clone();
-                place[axis] = Some(value.clone());
-                place
+            let at_value = |coordinates: &Coordinates, value: &Value| {
+                let mut extended = coordinates.clone();
+                extended[axis] = Some(value.clone());
+                extended
             };
-            let got = places.len().saturating_mul(values.len());
-            if got > PLACES_MAX {
-                let problem = Problem::TooMany { what: "places", got, max: PLACES_MAX };
+            let got = combinations.len().saturating_mul(values.len());
+            if got > COMBINATIONS_MAX {
+                let problem = Problem::TooMany { what: "places", got, max: COMBINATIONS_MAX };
                 self.reader.mistake(node.span().start, problem);
                 return None;
             }
-            places =
-                places.iter().flat_map(|place| values.iter().map(|value| at_value(place, value))).collect();
+            combinations = combinations
+                .iter()
+                .flat_map(|coordinates| values.iter().map(|value| at_value(coordinates, value)))
+                .collect();
         }
-        (before == self.reader.count()).then_some((places, lists))
+        (before == self.reader.count()).then_some((combinations, lists))
     }
 
     /// A value as the axis has it; a mistake if no case has it.
@@ -248,7 +250,7 @@ impl<'g> Scope<'g> {
     }
 
     /// A mistake if a case has no point there, in full or quickly.
-    pub(super) fn check_place(&self, case: usize, coordinates: &Coordinates, at: usize) -> bool {
+    pub(super) fn check_point(&self, case: usize, coordinates: &Coordinates, at: usize) -> bool {
         for (axis, value) in coordinates.iter().enumerate() {
             let Some(value) = value else { continue };
             if let Some(of) = self.absent(|grid| grid.cases[case].values[axis].contains(value)) {

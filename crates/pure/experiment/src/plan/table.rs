@@ -117,7 +117,7 @@ fn read_one(table: &mut Table<'_>, id: Option<&At<String>>, scope: &Scope<'_>) -
         note,
     };
     for case in &layout.cases {
-        scope.check_place(*case, &layout.at, table.at);
+        scope.check_point(*case, &layout.at, table.at);
     }
     for mut column in table.tables("column", ("columns", COLUMNS_MAX)) {
         let read = read_column(&mut column, &layout, scope);

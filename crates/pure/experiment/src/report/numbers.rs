@@ -56,7 +56,7 @@ pub(super) fn count(evaluation: &Evaluation, judged: Judged) -> String {
 }
 
 /// Where a number is, in one line.
-pub(super) fn place(part: &Part) -> String {
+pub(super) fn point_of(part: &Part) -> String {
     if part.point.is_empty() { part.case.clone() } else { format!("{}, {}", part.case, part.point) }
 }
 
@@ -175,7 +175,10 @@ mod tests {
     #[test]
     fn a_place_is_the_case_and_its_point() {
         let at = |point: &str| Part { point: point.to_owned(), ..part(None, "", estimate(&[])) };
-        assert_eq!((place(&at("")), place(&at("calls = 6"))), ("A".to_owned(), "A, calls = 6".to_owned()));
+        assert_eq!(
+            (point_of(&at("")), point_of(&at("calls = 6"))),
+            ("A".to_owned(), "A, calls = 6".to_owned())
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! An evaluation as plain text.
 
-use super::numbers::{cases, count, interval, or_dash, ours, place, sign, spread};
+use super::numbers::{cases, count, interval, or_dash, ours, point_of, sign, spread};
 use super::{assumption, map};
 use crate::evaluate::{Cell, Evaluation, Judged, SettingLine, Standing, TableNumbers, Verdict};
 use std::fmt::Write;
@@ -84,7 +84,7 @@ fn verdict(claim: &Verdict, out: &mut String) {
         let spread = spread.map(|text| format!(", seeds {text}"));
         let more: String = [published, interval, spread].into_iter().flatten().collect();
         let ours = format!("{} {}", ours(part), part.unit);
-        let _ = writeln!(out, "      {}: {}{more}", place(part), ours.trim_end());
+        let _ = writeln!(out, "      {}: {}{more}", point_of(part), ours.trim_end());
     }
     for line in claim.reason.lines() {
         let _ = writeln!(out, "      ! {line}");
@@ -93,12 +93,12 @@ fn verdict(claim: &Verdict, out: &mut String) {
 
 fn summary(evaluation: &Evaluation, out: &mut String) {
     let all = [Judged::Reproduces, Judged::DoesNotReproduce, Judged::CannotBeComputed, Judged::Prediction];
-    let said: Vec<String> = all
+    let parts: Vec<String> = all
         .iter()
         .filter(|judged| evaluation.count(**judged) > 0)
         .map(|judged| format!("{} {}", count(evaluation, *judged), judged.words()))
         .collect();
-    let _ = writeln!(out, "  {} claims: {}", evaluation.claims.len(), said.join(", "));
+    let _ = writeln!(out, "  {} claims: {}", evaluation.claims.len(), parts.join(", "));
 }
 
 /// Columns as wide as what is in them.

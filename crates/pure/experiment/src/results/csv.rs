@@ -53,15 +53,15 @@ impl Results {
             let got = header.chars().take(400).collect();
             return Err(ResultsError::Columns { got, want: want.trim_end().to_owned() });
         }
-        let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut indexes_by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for run in plan.runs() {
-            places.entry(plan.key(&run).to_string()).or_default().push(run.index);
+            indexes_by_key.entry(plan.key(&run).to_string()).or_default().push(run.index);
         }
         let mut adopted = Adopted { results: Self::new(plan), strangers: 0 };
         let mut lines = Lines { rest, line: 1 };
         while let Some(fields) = lines.next()? {
             let (key, row) = read_row(plan, &fields).map_err(|reason| lines.error(reason))?;
-            match places.get(key) {
+            match indexes_by_key.get(key) {
                 Some(indexes) => {
                     for index in indexes {
                         adopted.results.insert(*index, row.clone())?;

@@ -132,9 +132,9 @@ fn the_bands_words_are_those_of_the_plan() {
 
 /// The loads with 1, 2, 5, 6, 7 and 8 calls, the same for all seeds.
 fn along(rest: &str, loads: [f64; 6]) -> Verdict {
-    let place = |calls: usize| [1, 2, 5, 6, 7, 8].iter().position(|other| *other == calls).unwrap();
+    let index_of = |calls: usize| [1, 2, 5, 6, 7, 8].iter().position(|other| *other == calls).unwrap();
     let claim = format!("[[claim]]\nid = \"c\"\ntext = \"t\"\nof = \"load\"\nalong = \"calls\"\n{rest}\n");
-    with_loads(&claim, |calls, _| Some(loads[place(calls)])).claims.remove(0)
+    with_loads(&claim, |calls, _| Some(loads[index_of(calls)])).claims.remove(0)
 }
 
 #[test]

@@ -27,7 +27,7 @@ const LARGEST: &str = "[[measure]]\nid = \"capacity\"\nkind = \"largest\"\nof = 
 
 fn differing(first: &Evaluation, second: &Evaluation) -> Vec<(String, String)> {
     let numbers = compare(first, second).numbers.into_iter().filter(|number| number.differs);
-    numbers.map(|number| (format!("{} [{}]", number.of, number.place), number.note)).collect()
+    numbers.map(|number| (format!("{} [{}]", number.of, number.point), number.note)).collect()
 }
 
 #[test]

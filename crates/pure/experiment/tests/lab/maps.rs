@@ -96,9 +96,9 @@ fn several_numbers_are_said_by_the_one_that_decides() {
 #[test]
 fn an_assumption_tells_of_the_cases_that_it_varies_and_of_no_other() {
     let text = where_example();
-    let said = text.replace("varied = [\"rsa\"", "settings = [\"receipts.suite\"]\nvaried = [\"rsa\"");
-    assert_ne!(text, said);
-    let plan = plan(&said);
+    let changed = text.replace("varied = [\"rsa\"", "settings = [\"receipts.suite\"]\nvaried = [\"rsa\"");
+    assert_ne!(text, changed);
+    let plan = plan(&changed);
     let evaluation = evaluate(&plan, &run(&plan), Platform::Sim);
     let settings = &evaluation.assumptions[1].settings;
     let suites = "RSA 1024: rsa-1024; ECDSA 160: ecdsa-160".to_owned();

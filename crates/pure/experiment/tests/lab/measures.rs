@@ -5,14 +5,14 @@ use guestright_experiment::{Bound, Estimate, Evaluation, Judged, Outcome, Platfo
 
 const CALLS: [usize; 6] = [1, 2, 5, 6, 7, 8];
 
-fn place(calls: usize) -> usize {
+fn index_of(calls: usize) -> usize {
     CALLS.iter().position(|other| *other == calls).unwrap()
 }
 
 /// The measure of a curve that all seeds share.
 fn measure(rest: &str, loads: [f64; 6]) -> Estimate {
     let text = format!("[[measure]]\nid = \"m\"\nof = \"load\"\n{rest}\n");
-    let evaluation = with_loads(&text, |calls, _| Some(loads[place(calls)]));
+    let evaluation = with_loads(&text, |calls, _| Some(loads[index_of(calls)]));
     evaluation.measures[0].numbers[0].estimate.clone()
 }
 
@@ -137,7 +137,7 @@ fn relation(kind: &str, to_at: &str, load: impl Fn(usize, usize) -> Option<f64>)
 
 #[test]
 fn a_relation_is_of_each_point_to_the_point_that_is_named() {
-    let load = |calls: usize, _| Some(CURVE[place(calls)]);
+    let load = |calls: usize, _| Some(CURVE[index_of(calls)]);
     let curve = |kind: &str| -> Vec<f64> {
         relation(kind, "1", load).into_iter().map(|estimate| estimate.curve.unwrap()).collect()
     };

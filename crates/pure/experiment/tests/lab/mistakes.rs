@@ -115,16 +115,16 @@ const REPLACED_IN_MAPS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_mistake_has_its_place_and_its_remedy() {
-    insta::assert_snapshot!("mistakes", told(example(), REPLACED));
+    insta::assert_snapshot!("mistakes", messages(example(), REPLACED));
 }
 
 #[test]
 fn every_mistake_in_maps_and_assumptions_too() {
-    insta::assert_snapshot!("mistakes_in_maps", told(where_example(), REPLACED_IN_MAPS));
+    insta::assert_snapshot!("mistakes_in_maps", messages(where_example(), REPLACED_IN_MAPS));
 }
 
 /// What is said of each mistake, and of the place that it is said of.
-fn told(example: &str, replaced: &[(&str, &str, &str)]) -> String {
+fn messages(example: &str, replaced: &[(&str, &str, &str)]) -> String {
     let mut all = String::new();
     for (name, from, to) in replaced {
         assert_eq!(example.matches(from).count().min(1), 1, "the example has `{from}` ({name})");
@@ -332,7 +332,7 @@ const REPLACED_IN_EVERYTHING: &[(&str, &str, &str)] = &[
 #[test]
 fn every_mistake_in_a_plan_of_everything() {
     assert!(Plan::parse(OF_EVERYTHING, TESTBEDS).is_ok());
-    insta::assert_snapshot!("mistakes_in_everything", told(OF_EVERYTHING, REPLACED_IN_EVERYTHING));
+    insta::assert_snapshot!("mistakes_in_everything", messages(OF_EVERYTHING, REPLACED_IN_EVERYTHING));
 }
 
 /// Fifteen slips at once are fifteen lines, each with its own remedy.

@@ -279,10 +279,10 @@ fn the_kinds_of_problems_carry_what_is_to_be_said() {
     assert_eq!(problem(&small(&seven)), Problem::TooMany { what: "cases", got: 101, max: 100 });
     let unknown = problem(&small("").replace("title", "titel"));
     let meant = Some("title".to_owned());
-    assert_eq!(unknown, Problem::UnknownKey { place: "the plan".to_owned(), key: "titel".to_owned(), meant });
+    assert_eq!(unknown, Problem::UnknownKey { table: "the plan".to_owned(), key: "titel".to_owned(), meant });
     let missing = problem(&small("[[note]]\ntitle = \"t\""));
     let place = "[[note]]".to_owned();
-    assert_eq!(missing, Problem::MissingKey { place, key: "text", want: "text".to_owned() });
+    assert_eq!(missing, Problem::MissingKey { table, key: "text", want: "text".to_owned() });
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn column(column: &str, load: impl Fn(usize, usize) -> Option<f64>) -> TableNumb
     with_loads(&text, load).tables.remove(0)
 }
 
-fn said(table: &TableNumbers, row: usize) -> (&str, &str) {
+fn cell_text(table: &TableNumbers, row: usize) -> (&str, &str) {
     let cell = &table.rows[row][1];
     (&cell.text, &cell.spread)
 }
@@ -32,17 +32,17 @@ fn a_cell_says_its_number_and_what_is_asked_for() {
     ];
     for (rest, want) in cases {
         let table = column(rest, seeds);
-        assert_eq!(said(&table, 3), want, "{rest}");
+        assert_eq!(cell_text(&table, 3), want, "{rest}");
         assert_eq!(table.rows[3][1].number, Some(2.0));
     }
     let alike = column("show = \"spread\"", |_, _| Some(2.0));
-    assert_eq!(said(&alike, 0), ("2", "in all 4 seeds"));
+    assert_eq!(cell_text(&alike, 0), ("2", "in all 4 seeds"));
     let differ = column("show = \"spread\"", |_, seed| Some(seed as f64));
-    assert_eq!(said(&differ, 0), ("1.5", "0 … 3 in 4 seeds, mean 1.5"), "no value is more frequent");
+    assert_eq!(cell_text(&differ, 0), ("1.5", "0 … 3 in 4 seeds, mean 1.5"), "no value is more frequent");
     let one = column("show = \"spread\"", |_, seed| (seed == 1).then_some(2.0));
-    assert_eq!(said(&one, 0), ("2", "1 seed"));
+    assert_eq!(cell_text(&one, 0), ("2", "1 seed"));
     let none = column("show = \"spread\"", |_, _| None);
-    assert_eq!(said(&none, 0), ("–", "it was not measured"));
+    assert_eq!(cell_text(&none, 0), ("–", "it was not measured"));
     assert_eq!(none.rows[0][1].number, None);
 }
 

@@ -79,7 +79,7 @@ pub enum SettingError {
         want: String,
     },
     /// A value of another kind, or outside of what is allowed.
-    #[error("the setting `{setting}` is {}; {want} is wanted", said(got))]
+    #[error("the setting `{setting}` is {}; {want} is wanted", quoted(got))]
     Wrong {
         setting: String,
         got: Value,

@@ -2,7 +2,7 @@
 
 use guestright_reciprocity::{
     Basis, Decision, Ended, Flow, Graph, GraphConfig, Judge, JudgeConfig, Limits, PerMille, Policy, Query,
-    Scratch, StrangerConfig, StrangerCounters, Verdict,
+    Request, Scratch, StrangerConfig, StrangerCounters, Verdict,
 };
 use guestright_units::{Bytes, TeamId};
 use proptest::prelude::*;
@@ -87,7 +87,8 @@ fn judge(arcs_max: u64, policy: Policy) -> Judge {
 
 fn decide(judge: &Judge, graph: &Graph, provider: u16, consumer: u16, request: u64) -> Decision {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    judge.decide(graph, &mut Scratch::new(), team(provider), team(consumer), Bytes(request), &mut rng)
+    let request = Request { provider: team(provider), consumer: team(consumer), bytes: Bytes(request) };
+    judge.decide(graph, &mut Scratch::new(), request, &mut rng)
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub enum Problem {
         message: String,
     },
     /// A key that means nothing here.
-    #[error("{place} has no key `{key}`{}", hint(meant.as_deref()))]
+    #[error("{table} has no key `{key}`{}", hint(meant.as_deref()))]
     UnknownKey {
         table: String,
         key: String,
@@ -38,7 +38,7 @@ pub enum Problem {
         meant: Option<String>,
     },
     /// A key that has to be there.
-    #[error("{place} has no `{key}`; {want} is wanted")]
+    #[error("{table} has no `{key}`; {want} is wanted")]
     MissingKey {
         table: String,
         key: &'static str,

@@ -281,7 +281,7 @@ fn the_kinds_of_problems_carry_what_is_to_be_said() {
     let meant = Some("title".to_owned());
     assert_eq!(unknown, Problem::UnknownKey { table: "the plan".to_owned(), key: "titel".to_owned(), meant });
     let missing = problem(&small("[[note]]\ntitle = \"t\""));
-    let place = "[[note]]".to_owned();
+    let table = "[[note]]".to_owned();
     assert_eq!(missing, Problem::MissingKey { table, key: "text", want: "text".to_owned() });
 }
 

@@ -18,7 +18,7 @@ const NIGHTLY: [[&str; 3]; 2] = [
 ];
 
 /// Tests that build networks wait more than they compute, but each takes memory.
-const THREADS: (usize, usize) = (2, 4);
+const THREADS: (usize, usize) = (3, 4);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {

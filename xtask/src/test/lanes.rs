@@ -1,4 +1,5 @@
-//! All test programs, in two lanes side by side: some wait for kernels and clocks, the others compute.
+//! All test programs, in three lanes side by side: the system tests, others that wait for kernels and clocks, and those
+//! that compute.
 //!
 //! `cargo test` runs one program after the other, and leaves the cores idle while a network's test waits for a timeout.
 
@@ -42,17 +43,26 @@ struct Report {
 
 pub(super) fn run() -> Result<()> {
     let began = Instant::now();
-    let (waiting, computing): (Vec<_>, Vec<_>) =
-        build()?.into_iter().partition(|program| is_waiting(&program.folder));
-    let (waiting, computing) = std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| lane(longest_first(waiting), false));
+    let mut lanes = [Vec::new(), Vec::new(), Vec::new()];
+    for program in build()? {
+        lanes[lane_of(&program)].push(program);
+    }
+    let [system, waiting, computing] = lanes;
+    let reports = std::thread::scope(|scope| {
+        let system = scope.spawn(|| lane(system, false));
+        let waiting = scope.spawn(|| lane(waiting, false));
         let computing = lane(computing, true).and_then(with_documentation);
-        (waiting.join().expect("a lane returns its errors"), computing)
-    });
-    let mut report = waiting?;
-    let computing = computing?;
-    report.tally.add(computing.tally);
-    report.took.extend(computing.took);
+        [system.join(), waiting.join()]
+            .map(|lane| lane.expect("a lane returns its errors"))
+            .into_iter()
+            .chain([computing])
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let mut report = Report::default();
+    for lane in reports {
+        report.tally.add(lane.tally);
+        report.took.extend(lane.took);
+    }
     report.took.sort_by(|left, right| right.cmp(left));
     println!();
     for (took, name) in report.took.iter().take(SLOWEST) {
@@ -90,16 +100,15 @@ fn program(message: &str) -> Result<Option<Program>> {
     Ok(Some(Program { name: format!("{package} {target}"), path: path.into(), folder: folder.to_owned() }))
 }
 
-fn is_waiting(folder: &Path) -> bool {
-    let within =
-        folder.strip_prefix(workspace::root()).unwrap_or(folder).to_string_lossy().into_owned() + "/";
-    WAITING.iter().any(|room| within.starts_with(room))
-}
-
-/// The system tests take longest: nothing should wait for them at the end.
-fn longest_first(mut programs: Vec<Program>) -> Vec<Program> {
-    programs.sort_by_key(|program| !program.name.ends_with(" system"));
-    programs
+/// 0: tests of whole systems, which take longest; 1: others that wait; 2: those that compute.
+fn lane_of(program: &Program) -> usize {
+    let folder = program.folder.strip_prefix(workspace::root()).unwrap_or(&program.folder);
+    let folder = folder.to_string_lossy().into_owned() + "/";
+    match WAITING.iter().any(|room| folder.starts_with(room)) {
+        true if program.name.ends_with(" system") => 0,
+        true => 1,
+        false => 2,
+    }
 }
 
 fn lane(programs: Vec<Program>, is_nice: bool) -> Result<Report> {
@@ -158,11 +167,15 @@ mod tests {
     }
 
     #[test]
-    fn what_uses_the_kernel_waits() {
-        let root = workspace::root();
-        assert!(is_waiting(&root.join("crates/io/tun")));
-        assert!(is_waiting(&root.join("crates/app/guestright")));
-        assert!(!is_waiting(&root.join("crates/pure/tunnel")));
-        assert!(!is_waiting(&root.join("xtask")));
+    fn what_uses_the_kernel_does_not_wait_for_what_computes() {
+        let lane = |folder: &str, name: &str| {
+            let folder = workspace::root().join(folder);
+            lane_of(&Program { name: name.to_owned(), path: PathBuf::new(), folder })
+        };
+        assert_eq!(lane("crates/app/guestright", "guestright system"), 0);
+        assert_eq!(lane("crates/app/guestright", "guestright guestright"), 1);
+        assert_eq!(lane("crates/io/tun", "tun guestright_tun"), 1);
+        assert_eq!(lane("crates/pure/tunnel", "tunnel esp"), 2);
+        assert_eq!(lane("xtask", "xtask xtask"), 2);
     }
 }

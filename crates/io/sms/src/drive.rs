@@ -244,7 +244,7 @@ impl Driver {
                         ready = true;
                         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) =
                             "it is slow".to_owned();
-                        tracing::info!(place = self.link.target, what, "short messages can be sent");
+                        tracing::info!(gateway = self.link.target, what, "short messages can be sent");
                     }
                     Event::Sent(number) => answer(&mut waiting, number, Ok(())),
                     Event::Failed(number, error) => answer(&mut waiting, number, Err(error)),

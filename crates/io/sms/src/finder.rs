@@ -196,10 +196,10 @@ impl Loop {
         }
     }
 
-    fn notify(&self, heard: FinderEvent) {
+    fn notify(&self, event: FinderEvent) {
         if let Some(listener) = &self.events {
             // A listener that is slow, or gone, misses something.
-            let _ = listener.try_send(heard);
+            let _ = listener.try_send(event);
         }
     }
 }

@@ -332,32 +332,32 @@ mod tests {
 
     #[test]
     fn seeds_without_a_partner_are_in_no_difference() {
-        let said = |first: &Cell, second: &Cell| {
+        let cell_text = |first: &Cell, second: &Cell| {
             let cell = difference(first, second);
             (cell.text, cell.spread, cell.number)
         };
         // Seed 1 alone is in both; the means are 1.5 and 9.
         let gap = seeds(&[None, Some(9.0)]);
-        assert_eq!(said(&cell(&[1.0, 2.0]), &gap), ("7".to_owned(), String::new(), Some(7.0)));
+        assert_eq!(cell_text(&cell(&[1.0, 2.0]), &gap), ("7".to_owned(), String::new(), Some(7.0)));
         // The second had fewer seeds.
-        let got = said(&cell(&[1.0, 2.0, 60.0]), &cell(&[2.0, 5.0]));
+        let got = cell_text(&cell(&[1.0, 2.0, 60.0]), &cell(&[2.0, 5.0]));
         assert_eq!((got.0.as_str(), got.2), ("2", Some(2.0)));
         let other = seeds(&[Some(1.0), None]);
-        assert_eq!(said(&other, &gap), ("–".to_owned(), "no seed has both".to_owned(), None));
-        assert_eq!(said(&seeds(&[None]), &gap), ("–".to_owned(), String::new(), None));
+        assert_eq!(cell_text(&other, &gap), ("–".to_owned(), "no seed has both".to_owned(), None));
+        assert_eq!(cell_text(&seeds(&[None]), &gap), ("–".to_owned(), String::new(), None));
         // Runs are missing: the cell says no number, although one seed has one.
         let missing = Cell { text: "–".to_owned(), number: None, ..cell(&[1.0, 2.0]) };
-        assert_eq!(said(&missing, &gap), ("–".to_owned(), String::new(), None));
-        assert_eq!(said(&gap, &missing), ("–".to_owned(), String::new(), None));
+        assert_eq!(cell_text(&missing, &gap), ("–".to_owned(), String::new(), None));
+        assert_eq!(cell_text(&gap, &missing), ("–".to_owned(), String::new(), None));
     }
 
     #[test]
     fn numbers_of_mean_curves_are_taken_from_each_other_as_they_are_shown() {
-        let place = |curve: f64, values: &[f64]| {
+        let curve_cell = |curve: f64, values: &[f64]| {
             let estimate = Estimate { curve: Some(curve), ..cell(values).estimate.unwrap() };
             Cell { text: short(curve), number: Some(curve), estimate: Some(estimate), ..Cell::default() }
         };
-        let got = difference(&place(6.0, &[6.0, 7.0]), &place(4.0, &[3.0, 4.0]));
+        let got = difference(&curve_cell(6.0, &[6.0, 7.0]), &curve_cell(4.0, &[3.0, 4.0]));
         assert_eq!((got.text.as_str(), got.number, got.spread.as_str()), ("-2", Some(-2.0), ""));
         let estimate = got.estimate.unwrap();
         assert_eq!((estimate.curve, estimate.values), (Some(-2.0), vec![Some(-3.0), Some(-3.0)]));

@@ -68,10 +68,10 @@ impl Damage {
         caller.handle_frame(frame, now);
         while let Some(sent) = caller.poll_transmit() {
             let mut changed = sent.bytes.clone();
-            let place = self.index.index(changed.len());
-            changed[place] ^= self.with;
+            let index = self.index.index(changed.len());
+            changed[index] ^= self.with;
             let _ = callee.handle_datagram(&changed, address(0), now);
-            let _ = callee.handle_datagram(&changed[..place], address(0), now);
+            let _ = callee.handle_datagram(&changed[..index], address(0), now);
         }
     }
 }

@@ -234,7 +234,7 @@ pub fn advise(trials: &[Trial]) -> Advice {
 /// Whether the chosen one is the best or the simplest of the best.
 fn standing(
     chosen: &Trial,
-    heard: &DirectionStats,
+    stats: &DirectionStats,
     equals: &[&(&Trial, &DirectionStats)],
     working: &[(&Trial, &DirectionStats)],
 ) -> Reason {
@@ -246,7 +246,7 @@ fn standing(
     if others.is_empty() {
         let next = working.iter().find(|(trial, _)| trial.name != chosen.name);
         let next = next.map(|(trial, stats)| (trial.name.clone(), stats.r));
-        return Reason::Best { r: heard.r, mos: heard.mos, next };
+        return Reason::Best { r: stats.r, mos: stats.mos, next };
     }
     Reason::Simplest { equals: others }
 }

@@ -25,7 +25,7 @@
 //! path.add_call(Call { arrivals, packet_bytes: 160, carrier: Carrier::Udp { header_bytes: 40 }, errors: None })?;
 //! path.run(Instant(3_000_000_000));
 //! let call = path.report().calls[0];
-//! assert_eq!((call.made, call.heard + call.errors), (100, 100));
+//! assert_eq!((call.made, call.delivered + call.errors), (100, 100));
 //! # Ok::<(), guestright_transport::SettingsError>(())
 //! ```
 

@@ -62,7 +62,7 @@ fn every_transport_is_tried_both_ways_and_one_is_advised() {
             assert_eq!(stats["lost"], 0.0, "{trial}");
         }
     }
-    assert!(names.contains(&report["advice"]["take"].as_str().unwrap()));
+    assert!(names.contains(&report["advice"]["recommended"].as_str().unwrap()));
     assert!(!report["advice"]["reasons"].as_array().unwrap().is_empty());
     assert!(listener.child.wait().unwrap().success(), "it ends after the measurement");
 }

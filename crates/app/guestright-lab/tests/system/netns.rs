@@ -86,8 +86,8 @@ fn total(note: &Value, what: &str) -> u64 {
 fn is_conserved(note: &Value) {
     let fates = ["arrived", "dropped", "errors", "on_the_way"].map(|what| total(note, what));
     assert_eq!(total(note, "sent"), fates.iter().sum::<u64>(), "{note}");
-    assert!(total(note, "heard") <= total(note, "arrived"), "{note}");
-    let known = ["heard", "thrown", "waiting"].map(|what| total(note, what));
+    assert!(total(note, "delivered") <= total(note, "arrived"), "{note}");
+    let known = ["delivered", "thrown", "waiting"].map(|what| total(note, what));
     assert!(known.iter().sum::<u64>() <= total(note, "made"), "{note}");
     for none in ["garbled", "refused", "strangers"] {
         assert_eq!(note[none], 0, "{none}: {note}");
@@ -126,7 +126,7 @@ fn an_empty_path_loses_nothing_and_both_platforms_are_in_the_report() {
         let note = lab.note(case);
         is_conserved(&note);
         assert_eq!((total(&note, "dropped"), total(&note, "errors")), (0, 0), "{note}");
-        assert!(total(&note, "heard") > 0, "{note}");
+        assert!(total(&note, "delivered") > 0, "{note}");
         let want = if *case == "udp" { Value::Null } else { Value::from(*case) };
         assert_eq!(note["congestion"], want, "what getsockopt says");
     }

@@ -353,13 +353,13 @@ fn a_codec_that_was_offered_may_come_before_the_answer() {
     alice.type_line("codec g722");
     until("the voice to have changed", || stranger.other_voice() > 0);
     alice.type_line("quit");
-    let heard = summary(&alice);
+    let report = summary(&alice);
     assert!(alice.wait().success());
-    assert_eq!((&heard["codec"], &heard["refused"]), (&json!("g722"), &json!(0)), "{heard}");
-    assert_eq!(heard["heard"]["counts"]["received"], peer::EARLY, "{heard}");
+    assert_eq!((&report["codec"], &report["refused"]), (&json!("g722"), &json!(0)), "{report}");
+    assert_eq!(report["heard"]["counts"]["received"], peer::EARLY, "{report}");
     // Who hangs up does not hear what is held.
-    let played = heard["played"]["packets"].as_u64().unwrap();
-    assert!(played > u64::from(peer::EARLY) / 2, "{played} of {}: {heard}", peer::EARLY);
+    let played = report["played"]["packets"].as_u64().unwrap();
+    assert!(played > u64::from(peer::EARLY) / 2, "{played} of {}: {report}", peer::EARLY);
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn the_telephone_and_its_capture_agree_when_packets_are_lost() {
     let report = summary(&alice);
     assert!(alice.wait().success());
     drop(phone);
-    assert!(report["report"]["network"]["lost"].as_u64().unwrap() > 5, "{report}");
+    assert!(report["heard"]["network"]["lost"].as_u64().unwrap() > 5, "{report}");
     let judged = mos_of_capture(&house, "alice.pcapng", report["media_address"].as_str().unwrap(), "120");
     println!("MOS {} by the telephone, {judged} by its capture", mos(&report));
     assert!(mos(&report) < 4.3 && (mos(&report) - judged).abs() < 0.1, "{judged} by the capture: {report}");

@@ -5,16 +5,16 @@
 //!     └ or ── second ────┘      servers at 192.0.2.1
 //! ```
 
+mod abroad;
 mod capture;
 mod moving;
-mod place;
 mod talking;
 
 use super::town::Program;
 use super::town::services::Way;
 use super::town::{inside, succeeded, until};
+use abroad::{Abroad, HOME_ADDRESS, SECOND_ACCESS_POINT};
 use capture::Frame;
-use place::{Abroad, HOME_ADDRESS, SECOND_ACCESS_POINT};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn is_allowed(frame: &Frame) -> bool {
     match frame {
         Frame::Arp => true,
         Frame::Ip4 { protocol: 17, from, to, .. } => {
-            let tunnel = |end: &(Ipv4Addr, u16)| end.0 == HOME_ADDRESS && end.1 == place::TUNNEL_PORT;
+            let tunnel = |end: &(Ipv4Addr, u16)| end.0 == HOME_ADDRESS && end.1 == abroad::TUNNEL_PORT;
             let protocol = |end: &(Ipv4Addr, u16)| end.0 == ACCESS_POINT && end.1 == 7_273;
             [from, to].into_iter().any(|end| tunnel(end) || protocol(end))
         }
@@ -119,7 +119,7 @@ fn judge(frames: &[(u64, Frame)], end_us: u64) {
 
 fn check_status(early: &Value, late: &Value) {
     assert_eq!(early["access_point"], "10.11.0.1");
-    assert_eq!(late["tunnel"]["endpoint"], format!("{HOME_ADDRESS}:{}", place::TUNNEL_PORT));
+    assert_eq!(late["tunnel"]["endpoint"], format!("{HOME_ADDRESS}:{}", abroad::TUNNEL_PORT));
     assert!(late["tunnel"]["handshake_seconds_ago"].as_f64().is_some_and(|ago| ago < 60.0), "{late}");
     assert!(late["tunnel"]["received"].as_u64() > early["tunnel"]["received"].as_u64(), "{late}");
     assert!(late["session"]["signed"].as_u64() > Some(0), "{late}");

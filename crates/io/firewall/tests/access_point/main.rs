@@ -9,7 +9,7 @@
     reason = "a test says what broke by panicking, and prints what it measured"
 )]
 
-mod place;
+mod testbed;
 mod tunnels;
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -24,7 +24,7 @@ use guestright_firewall::{
 };
 
 use guestright_netns::testing::{PATIENCE, eventually, until};
-use place::{ACCESS_POINT, PORT, SERVER, Testbed, W1, W2, mac};
+use testbed::{ACCESS_POINT, PORT, SERVER, Testbed, W1, W2, mac};
 
 /// IPv4 and UDP headers.
 const HEADERS: u64 = 28;

@@ -12,7 +12,7 @@ use guestright_firewall::{
 use guestright_netns::testing::eventually;
 
 use crate::HEADERS;
-use crate::place::{Testbed, W1, W2, mac};
+use crate::testbed::{Testbed, W1, W2, mac};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const TUNNEL: u16 = 51_820;

@@ -7,7 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says what broke by panicking")]
 
-mod place;
+mod testbed;
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use guestright_firewall::{
 };
 
 use guestright_netns::testing::until;
-use place::{MARK, Testbed, V, passage, surroundings};
+use testbed::{MARK, Testbed, V, passage, surroundings};
 
 #[test]
 fn nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point() {

@@ -8,16 +8,16 @@
     reason = "a test says what broke by panicking, and prints what it measured"
 )]
 
-mod place;
 mod stock;
+mod testbed;
 
 use std::time::Instant;
 
 use guestright_strongswan::{DataPlane, Profile, Secret, Settings};
 
 use guestright_netns::testing::until;
-use place::{ALICE, BOB, HOME, IDENTITY, TEAM_SECRET, Testbed, member};
 use stock::ClientSettings;
+use testbed::{ALICE, BOB, HOME, IDENTITY, TEAM_SECRET, Testbed, member};
 
 fn alice() -> ClientSettings<'static> {
     ClientSettings::psk(HOME, IDENTITY, ALICE.0, ALICE.1)
@@ -179,7 +179,7 @@ fn a_killed_charon_is_started_again_and_clients_recover() {
     testbed.check_exit("client", "before");
     let charon = gateway.status().unwrap().charon.unwrap();
     let killed = Instant::now();
-    place::kill(charon);
+    testbed::kill(charon);
     until("the client to be back", || testbed.is_online("client"));
     println!("recovered from a killed charon after {:?}", killed.elapsed());
     let status = gateway.status().unwrap();
@@ -197,9 +197,9 @@ fn the_next_start_replaces_what_a_killed_one_left() {
     let second = testbed.gateway(testbed.settings());
     let charon = second.status().unwrap().charon.unwrap();
     assert_ne!(charon, left);
-    assert!(!place::runs(left), "the earlier charon still runs");
+    assert!(!testbed::runs(left), "the earlier charon still runs");
     drop(second);
-    until("the second to end with its gateway", || !place::runs(charon));
+    until("the second to end with its gateway", || !testbed::runs(charon));
 }
 
 #[test]

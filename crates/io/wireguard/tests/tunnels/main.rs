@@ -9,14 +9,14 @@
     reason = "a test says what broke by panicking, and prints what it measured"
 )]
 
-mod place;
+mod testbed;
 
 use guestright_netns::testing::{PATIENCE, until};
 use guestright_tunnel::{DropReason, Endpoint};
 use guestright_wireguard::Peer;
-use place::{End, INSIDE_CLIENT, INSIDE_SERVER, PORT, SERVER, Testbed, client_peer, key, server_peer};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
+use testbed::{End, INSIDE_CLIENT, INSIDE_SERVER, PORT, SERVER, Testbed, client_peer, key, server_peer};
 
 /// The other implementation, from Debian's package wireguard-go.
 const REFERENCE: &str = "wireguard-go";

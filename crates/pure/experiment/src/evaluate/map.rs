@@ -251,11 +251,11 @@ fn number_cell(
     of: Quantity,
     case: usize,
     at: &Coordinates,
-    place: &CellPosition,
+    position: &CellPosition,
     point: String,
 ) -> MapCell {
     let mut at = at.clone();
-    for (dimension, value, _) in place {
+    for (dimension, value, _) in position {
         if let Dimension::Axis(axis) = dimension {
             at[*axis].clone_from(value);
         }

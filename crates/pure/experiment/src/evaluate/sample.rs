@@ -122,11 +122,11 @@ impl<'a> Curves<'a> {
     fn metric(&self, metric: usize, case: usize, at: &Coordinates) -> Estimate {
         let mut point = 0;
         for (values, value) in self.plan.grid.cases[case].values.iter().zip(at) {
-            let Some(place) = values.iter().position(|other| Some(other) == value.as_ref()) else {
+            let Some(index) = values.iter().position(|other| Some(other) == value.as_ref()) else {
                 let why = Some("the case has no such point".to_owned());
                 return Estimate { values: vec![None; seeds(self.plan)], why, ..Estimate::default() };
             };
-            point = point * values.len() + place;
+            point = point * values.len() + index;
         }
         let first = self.starts[case] + point * seeds(self.plan);
         let rows = || (first..first + seeds(self.plan)).map(|index| self.results.get(index));

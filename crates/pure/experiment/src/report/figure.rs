@@ -67,7 +67,7 @@ fn points(figure: &FigureNumbers) -> Markup {
                 "\n"
                 tr {
                     td.published { (series.name) }
-                    @for place in [0, 1] { td.number.published { (or_dash(point.get(place).copied())) } }
+                    @for index in [0, 1] { td.number.published { (or_dash(point.get(index).copied())) } }
                     td { (ends(point)) }
                     td {}
                     td { "published" }

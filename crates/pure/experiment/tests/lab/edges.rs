@@ -125,9 +125,9 @@ fn deciding(claim: &str, loads: [f64; 6]) -> (String, Option<f64>) {
     }
     let effect = evaluate(&plan, &results, Platform::Sim).assumptions.remove(0).effects.remove(0);
     // What is assumed changes nothing here, so that both say the same but for where they are.
-    let place = |index: usize| effect.of[index].replace(&format!(", cpu.nat_us = {}", index + 1), "");
-    assert_eq!((place(0), effect.numbers[0]), (place(1), effect.numbers[1]));
-    (place(0), effect.numbers[0])
+    let located = |index: usize| effect.of[index].replace(&format!(", cpu.nat_us = {}", index + 1), "");
+    assert_eq!((located(0), effect.numbers[0]), (located(1), effect.numbers[1]));
+    (located(0), effect.numbers[0])
 }
 
 #[test]
@@ -150,18 +150,18 @@ fn of_several_numbers_the_one_with_the_least_room_decides() {
         (2.0, 1.0, &six,  1.0),
         (11.0, 1.5, &five, 11.0),
     ];
-    for (first, second, place, number) in cases {
-        assert_eq!(of(first, second), (place.clone(), Some(number)), "{first} {second}");
+    for (first, second, located, number) in cases {
+        assert_eq!(of(first, second), (located.clone(), Some(number)), "{first} {second}");
     }
 }
 
 #[test]
 fn of_an_order_the_least_step_decides() {
     let of = |order: &str, loads: [f64; 6]| {
-        let (place, number) = deciding(&format!("at = {{ calls = [1, 2, 5] }}\norder = {order}"), loads);
-        let steps = place.matches("calls = ").count();
-        assert!(place.starts_with("from ours, calls = ") && steps == 2, "{place}");
-        (place.contains("calls = 5"), number)
+        let (located, number) = deciding(&format!("at = {{ calls = [1, 2, 5] }}\norder = {order}"), loads);
+        let steps = located.matches("calls = ").count();
+        assert!(located.starts_with("from ours, calls = ") && steps == 2, "{located}");
+        (located.contains("calls = 5"), number)
     };
     let up = [1.0, 4.0, 6.0, 0.0, 0.0, 0.0];
     assert_eq!(of("\"increasing\"", up), (true, Some(2.0)), "from 4 to 6");

@@ -116,10 +116,10 @@ proptest! {
         (close, drop) in (any::<bool>(), (any::<bool>(), any::<bool>())),
         loads in proptest::collection::vec(proptest::option::weighted(0.95, -6_i32..7), 24),
     ) {
-        let place = |calls: usize| [1, 2, 5, 6, 7, 8].iter().position(|other| *other == calls).unwrap();
+        let index_of = |calls: usize| [1, 2, 5, 6, 7, 8].iter().position(|other| *other == calls).unwrap();
         let judge = |ends: Ends| {
             let text = claim(of, &format!("{by}{}", ends.text()));
-            with_loads(&text, |calls, seed| loads[place(calls) * 4 + seed].map(f64::from)).claims.remove(0)
+            with_loads(&text, |calls, seed| loads[index_of(calls) * 4 + seed].map(f64::from)).claims.remove(0)
         };
         let (narrow, wide) = (judge(ends), judge(ends.wider(wider, close, drop)));
         if narrow.judged == Judged::Reproduces {
@@ -152,11 +152,11 @@ proptest! {
         loads in proptest::collection::vec(0_i32..6, 6), slack in 0_i32..4, more in 0_i32..4,
         every in any::<bool>(), rises in any::<bool>(),
     ) {
-        let place = |calls: usize| [1, 2, 5, 6, 7, 8].iter().position(|other| *other == calls).unwrap();
+        let index_of = |calls: usize| [1, 2, 5, 6, 7, 8].iter().position(|other| *other == calls).unwrap();
         let judge = |order: &str, slack: i32| {
             let by = if every { "every" } else { "mean" };
             let test = format!("[[claim]]\nid = \"c\"\ntext = \"t\"\nof = \"load\"\nalong = \"calls\"\norder = \"{order}\"\nslack = {slack}\nby = \"{by}\"\n");
-            with_loads(&test, |calls, _| Some(f64::from(loads[place(calls)]))).claims.remove(0).judged
+            with_loads(&test, |calls, _| Some(f64::from(loads[index_of(calls)]))).claims.remove(0).judged
         };
         let (strict, loose) = if rises { ("increasing", "non-decreasing") } else { ("decreasing", "non-increasing") };
         if judge(strict, slack) == Judged::Reproduces {

@@ -1,4 +1,4 @@
-//! The reader of plans: kinds of values, lengths, places in the text, and how many mistakes are told.
+//! The reader of plans: kinds of values, lengths, positions in the text, and how many mistakes are told.
 
 use crate::mistakes::OF_EVERYTHING;
 use crate::testbed::{TESTBEDS, plan, small};
@@ -9,7 +9,7 @@ fn mistakes(text: &str) -> Vec<Mistake> {
     Plan::parse(text, TESTBEDS).err().map(|error| error.mistakes).unwrap_or_default()
 }
 
-/// The only mistake of a text: its place and its words.
+/// The only mistake of a text: its position_of and its words.
 fn only(text: &str) -> (usize, usize, String) {
     let all = mistakes(text);
     let [one] = all.as_slice() else { panic!("{} mistakes: {all:?}", all.len()) };
@@ -17,7 +17,7 @@ fn only(text: &str) -> (usize, usize, String) {
 }
 
 /// Line and column of the first character of `part`, both from 1.
-fn place(text: &str, part: &str) -> (usize, usize) {
+fn position_of(text: &str, part: &str) -> (usize, usize) {
     let before = text.split_once(part).unwrap().0;
     let line = before.rsplit('\n').next().unwrap();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
@@ -57,7 +57,7 @@ fn a_value_of_another_kind_is_told_with_what_it_is_and_what_is_wanted() {
         assert!(text.contains(&line), "{line}");
         for (given, got) in KINDS.iter().filter(|(given, _)| !fits.contains(given)) {
             let other = text.replacen(&line, &format!("{key}{given}"), 1);
-            let (line, column) = place(&text, &line);
+            let (line, column) = position_of(&text, &line);
             let column = column + key.len();
             let start = format!("`{}` is {got}; {want}", key.trim_end_matches(" = "));
             let found = mistakes(&other);
@@ -73,7 +73,7 @@ fn a_value_of_another_kind_is_told_with_what_it_is_and_what_is_wanted() {
 #[test]
 fn what_is_in_a_list_is_told_one_by_one() {
     let text = OF_EVERYTHING.replace("y = [\"mos_mean\"]", "y = [1, \"mos_mean\", true, 2006-11-29]");
-    let (line, column) = place(&text, "[1, \"mos_mean\"");
+    let (line, column) = position_of(&text, "[1, \"mos_mean\"");
     let found: Vec<(usize, usize, String)> =
         mistakes(&text).iter().map(|one| (one.line, one.column, one.problem.to_string())).collect();
     let want = |got: &str| format!("`y` is {got}; text of at most 200 bytes is wanted");
@@ -297,7 +297,7 @@ fn a_point_that_the_testbed_refuses_is_told_with_its_case() {
     // What [quick] sweeps is asked about too.
     let text = small(&format!("{cases}[quick]\nsweep = {{ calls = [9] }}\n"));
     let (line, _, words) = only(&text);
-    assert_eq!(line, place(&text, "sweep = {").0);
+    assert_eq!(line, position_of(&text, "sweep = {").0);
     assert!(words.contains("(case `b`, calls = 9)"), "{words}");
 }
 
@@ -350,7 +350,7 @@ fn value() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands behind a key: the plan is read or every mistake has its place, in the order of the text.
+    /// Whatever stands behind a key: the plan is read or every mistake has its position_of, in the order of the text.
     #[test]
     fn any_value_behind_any_key_is_read_or_told(line in 0_usize..80, value in value(), drop in any::<bool>()) {
         let keys: Vec<usize> = OF_EVERYTHING
@@ -367,9 +367,9 @@ proptest! {
         let text = lines.collect::<Vec<_>>().join("\n");
         if let Err(error) = Plan::parse(&text, TESTBEDS) {
             prop_assert!(!error.mistakes.is_empty());
-            let places: Vec<_> = error.mistakes.iter().map(|one| (one.line, one.column)).collect();
-            prop_assert!(places.windows(2).all(|two| two[0] <= two[1]), "{:?}", places);
-            for (line, column) in places {
+            let positions: Vec<_> = error.mistakes.iter().map(|one| (one.line, one.column)).collect();
+            prop_assert!(positions.windows(2).all(|two| two[0] <= two[1]), "{:?}", positions);
+            for (line, column) in positions {
                 let there = text.split('\n').nth(line - 1).map(|line| line.chars().count());
                 prop_assert!(there.is_some_and(|count| (1..=count + 1).contains(&column)), "{}:{}", line, column);
             }
@@ -377,7 +377,7 @@ proptest! {
         }
     }
 
-    /// Two lines that change their places within a table change nothing but the order of what says nothing.
+    /// Two lines that change their positions within a table change nothing but the order of what says nothing.
     #[test]
     fn the_order_of_keys_within_a_table_changes_no_runs(table in 0_usize..12, turn in 1_usize..5) {
         let mut parts: Vec<Vec<&str>> = vec![Vec::new()];

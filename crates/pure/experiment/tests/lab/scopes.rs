@@ -152,14 +152,14 @@ fn a_claim_that_was_used_to_fit_says_so_and_is_judged_all_the_same() {
     {
         let rest = format!("of = \"load\"\ncase = \"a\"\nat = {{ calls = 5 }}\n{test}");
         let plain_verdict = of(&claim(&rest), plain).claims.remove(0);
-        let said = of(&claim(&format!("{rest}\nfitted = true")), plain).claims.remove(0);
+        let fitted = of(&claim(&format!("{rest}\nfitted = true")), plain).claims.remove(0);
         let listed = of(&format!("{}{fit}", claim(&rest)), plain);
         assert_eq!(
-            [plain_verdict.fitted, said.fitted, listed.claims[0].fitted],
+            [plain_verdict.fitted, fitted.fitted, listed.claims[0].fitted],
             [false, true, true],
             "{test}"
         );
-        assert_eq!([plain_verdict.judged, said.judged, listed.claims[0].judged], [want; 3], "{test}");
+        assert_eq!([plain_verdict.judged, fitted.judged, listed.claims[0].judged], [want; 3], "{test}");
         assert_eq!(listed.fits[0].settings, [("cpu.nat_us".to_owned(), "100 µs".to_owned())]);
         assert_eq!((listed.fits[0].how.as_str(), listed.fits[0].on.join(" ")), ("By eye.", "x".to_owned()));
     }

@@ -29,7 +29,7 @@ fn events(delegate: &mut Delegate) -> Vec<Event> {
     std::iter::from_fn(|| delegate.poll_event()).collect()
 }
 
-/// Why calls were refused, in the order in which that was said.
+/// Why calls were refused, in the order in which that was sent.
 fn refused(delegate: &mut Delegate) -> Vec<(CallId, &'static str)> {
     let kind = |event| match event {
         Event::Refused(call, kind, _) => Some((call, kind)),
@@ -45,8 +45,8 @@ fn outcome(mandate: &Mandate, spent: Option<Spent>, now: Time) -> &'static str {
     call(&mut delegate, 1, now);
     let mut rng = StdRng::seed_from_u64(2);
     delegate.handle_lookup(1, Some((mandate, Bundle::default())), &Counted::new(), &mut rng, now);
-    let (_, said) = delegate.poll_transmit().unwrap();
-    match Message::parse(&said).unwrap() {
+    let (_, sent) = delegate.poll_transmit().unwrap();
+    match Message::parse(&sent).unwrap() {
         Message::Conn { .. } => "asks",
         Message::Erro { code: Code::Refused, .. } => refused(&mut delegate)[0].1,
         other => panic!("{other:?}"),
@@ -174,8 +174,8 @@ fn serving(config: Config) -> (World, Delegate, Mandate) {
     let mut delegate = Delegate::new(config, BTreeMap::new());
     call(&mut delegate, 1, START);
     delegate.handle_lookup(1, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
-    let (_, said) = delegate.poll_transmit().unwrap();
-    let Ok(Message::Conn { nonce, certificate, .. }) = Message::parse(&said) else { panic!("it asks") };
+    let (_, sent) = delegate.poll_transmit().unwrap();
+    let Ok(Message::Conn { nonce, certificate, .. }) = Message::parse(&sent) else { panic!("it asks") };
     let house = &world.houses[1];
     let terms = Acknowledgement {
         nonce,
@@ -199,12 +199,12 @@ fn a_members_new_call_ends_the_one_before() {
     let (mut world, mut delegate, mandate) = serving(Config::default());
     call(&mut delegate, 2, START);
     delegate.handle_lookup(2, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
-    let said: Vec<_> = std::iter::from_fn(|| delegate.poll_transmit())
+    let sent: Vec<_> = std::iter::from_fn(|| delegate.poll_transmit())
         .map(|(call, bytes)| (call, Message::parse(&bytes).unwrap()))
         .collect();
     assert!(
-        matches!(&said[..], [(1, Message::Erro { code: Code::Closed, .. }), (2, Message::Conn { .. })]),
-        "{said:?}"
+        matches!(&sent[..], [(1, Message::Erro { code: Code::Closed, .. }), (2, Message::Conn { .. })]),
+        "{sent:?}"
     );
 }
 

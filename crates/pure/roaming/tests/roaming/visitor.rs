@@ -235,12 +235,12 @@ fn who_leaves_is_told_what_became_of_the_last_receipt() {
     say(&mut paid, Code::Closed);
     assert_eq!(paid.ended(), Some((Code::Closed, "left and paid".to_owned())));
 
-    let mut unheard = leaving();
-    assert_eq!(unheard.claim(100, 100, true, millis(300)), Some(Bytes(100)));
-    unheard.visitor.handle_timeout(before(millis(5_300)));
-    assert_eq!((unheard.ended(), unheard.sent()), (None, vec![]));
-    unheard.visitor.handle_timeout(millis(5_300));
-    assert_eq!(unheard.ended(), Some((Code::Closed, "left and paid".to_owned())));
+    let mut unanswered = leaving();
+    assert_eq!(unanswered.claim(100, 100, true, millis(300)), Some(Bytes(100)));
+    unanswered.visitor.handle_timeout(before(millis(5_300)));
+    assert_eq!((unanswered.ended(), unanswered.sent()), (None, vec![]));
+    unanswered.visitor.handle_timeout(millis(5_300));
+    assert_eq!(unanswered.ended(), Some((Code::Closed, "left and paid".to_owned())));
 
     let mut nothing_due = leaving();
     say(&mut nothing_due, Code::NoSession);

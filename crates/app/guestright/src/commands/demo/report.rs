@@ -65,7 +65,7 @@ impl Voice {
         let count = |value: &Value, what: &str| {
             value.as_u64().with_context(|| format!("{who}: no count of {what} in {value}"))
         };
-        let by_telephone = &here["by_telephone"];
+        let by_telephone = &here["heard"];
         let opinion = &by_telephone["judgement"]["conversation"];
         let listening = number(&by_telephone["judgement"]["listening"]["mos"]["low"], "listening MOS")?;
         let listening_by_capture =
@@ -73,10 +73,10 @@ impl Voice {
         let interval = |value: &Value| -> anyhow::Result<_> {
             Ok((number(&value["mos"]["low"], "MOS")?, number(&value["mos"]["high"], "MOS")?))
         };
-        let (told, judged) = (interval(opinion)?, interval(&by_capture["conversation"])?);
+        let (reported, judged) = (interval(opinion)?, interval(&by_capture["conversation"])?);
         // Both reckon with the same arrivals. Of the delay, the telephone knows bounds only.
         let difference = (listening - listening_by_capture).abs();
-        let difference = difference.max(told.0 - judged.1).max(judged.0 - told.1);
+        let difference = difference.max(reported.0 - judged.1).max(judged.0 - reported.1);
         Ok(Self {
             who,
             sent: count(&there["sent"], "packets sent")?,

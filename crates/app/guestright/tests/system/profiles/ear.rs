@@ -36,11 +36,11 @@ pub(crate) fn recording(path: &Path) -> Vec<i16> {
 /// The part that fits worst is left out: who calls begins to speak when its own side is ready, and a lost message of the
 /// set-up makes the other one ready up to two seconds later.
 pub(crate) fn likeness(original: &[i16], recorded: &[i16]) -> f64 {
-    let (original_levels, heard) = (levels(original), levels(recorded));
+    let (original_levels, recorded_levels) = (levels(original), levels(recorded));
     let parts: Vec<_> = original_levels.chunks_exact(PART).collect();
     let best = |(index, part): (usize, &&[f64])| {
         let offsets = (index * PART).saturating_sub(SHIFT_MAX)..=index * PART + SHIFT_MAX;
-        let alike = offsets.filter_map(|at| Some(correlation(part, heard.get(at..at + PART)?)));
+        let alike = offsets.filter_map(|at| Some(correlation(part, recorded_levels.get(at..at + PART)?)));
         alike.fold(0.0, f64::max)
     };
     let mut alike: Vec<f64> = parts.iter().enumerate().map(best).collect();

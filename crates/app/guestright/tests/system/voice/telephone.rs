@@ -234,8 +234,8 @@ fn two_members_hear_each_other_through_both_homes_and_nobody_between_hears_them(
         );
         let reported = Scores::reported(report);
         let judged = Scores::judged(&exchange, &format!("{member}.pcapng"), &format!("{other}.pcapng"));
-        println!("{member} report: {reported:.2?} as reported, {judged:.2?} by the captures");
-        assert_eq!(report["report"]["network"]["lost"], 0, "{report}");
+        println!("{member}: {reported:.2?} as reported, {judged:.2?} by the captures");
+        assert_eq!(report["heard"]["network"]["lost"], 0, "{report}");
         // Nobody would converse well with the delay that this holding adds.
         assert!(reported.listening > 4.0, "{reported:?}: {report}");
         assert!(reported.agrees(judged), "{reported:?} {judged:?}: {report}");

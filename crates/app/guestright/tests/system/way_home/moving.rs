@@ -5,7 +5,7 @@
 //! lost. It is printed. `GUESTRIGHT_MOVES=12` moves so often and judges what it cost; without it this shows that speech
 //! goes on after each move, however busy the computer is.
 
-use super::place::{Abroad, SECOND_ACCESS_POINT};
+use super::abroad::{Abroad, SECOND_ACCESS_POINT};
 use super::{ACCESS_POINT, inside, until};
 use guestright_netns::LinkOptions;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

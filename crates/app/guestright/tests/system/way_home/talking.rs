@@ -7,8 +7,8 @@
 //!   w2 ── v2 (NAT) ──────┘
 //! ```
 
+use super::abroad::Abroad;
 use super::inside;
-use super::place::Abroad;
 use crate::call::wav;
 use crate::town::until;
 use crate::voice::exchange::{bring_home, gateway, join, open, status, translate, uplink};

@@ -11,7 +11,7 @@ pub(super) const GLOSSARY: &str = "docs/glossary.md";
 const SECTION: &str = "## Words that are not used";
 
 /// A name of so many words is a sentence.
-const SENTENCE: usize = 5;
+const SENTENCE: usize = 4;
 
 /// What the glossary forbids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ mod tests {
             ("let text = \"tape\"; // a tape is what we record on", 0),
             ("// Whither it goes", 1),
             ("fn a_tape_that_ends_is_played_again() {}", 0),
-            ("fn a_tape_that_ends() {}", 1),
+            ("fn a_tape_ends() {}", 1),
         ] {
             assert_eq!(wrong(source), want, "{source}");
         }

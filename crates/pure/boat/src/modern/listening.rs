@@ -17,8 +17,8 @@ pub(super) struct Listening {
     cipher: Cipher,
     root: Secret,
     current: Generation,
-    /// The one before, until then.
-    previous: Option<(Generation, Time)>,
+    /// Those before, the nearest first, each until then.
+    previous: VecDeque<(Generation, Time)>,
     candidate: Option<Candidate>,
     /// The last phase that was answered, and whether it carries keys.
     answered: Option<u32>,
@@ -42,6 +42,9 @@ struct Generation {
 
 /// Epochs before the current one that are kept.
 const OLD_MAX: usize = 2;
+/// Generations before the current one that are kept: a label tells them, the current one and the next from each other.
+/// Two phases may end one right after the other, so one is too few for datagrams that are late.
+const PREVIOUS_MAX: usize = 2;
 
 /// A generation that the talker may begin to use.
 #[derive(Debug)]
@@ -119,7 +122,7 @@ impl Listening {
             cipher,
             root: start.root,
             current: Generation::new(0, cipher, start.chain),
-            previous: None,
+            previous: VecDeque::new(),
             candidate: None,
             answered: None,
             window: Window::new(),
@@ -145,7 +148,7 @@ impl Listening {
             self.current.commit(found, now);
             return Ok(self.accept(counter, content));
         }
-        let before = self.previous.as_mut().filter(|(it, _)| !is_above && label.is_generation(it.number));
+        let before = self.previous.iter_mut().find(|(it, _)| !is_above && label.is_generation(it.number));
         if let Some((previous, _)) = before {
             // It may be of an epoch of which nothing came yet: the last before the new generation.
             let found = previous.open(&mut sealed, false).or_else(|| previous.open(&mut sealed, true));
@@ -180,12 +183,13 @@ impl Listening {
         };
         self.root = root;
         let before = std::mem::replace(&mut self.current, *next);
-        self.previous = Some((before, now + GRACE));
+        self.previous.push_front((before, now + GRACE));
+        self.previous.truncate(PREVIOUS_MAX);
     }
 
     /// Wipes keys whose grace is over.
     fn forget(&mut self, now: Time) {
-        self.previous = self.previous.take().filter(|(_, until)| now < *until);
+        self.previous.retain(|(_, until)| now < *until);
         self.current.old.retain(|(_, _, until)| now < *until);
     }
 

@@ -137,6 +137,12 @@ fn both_sides_have_a_common_key_after_any_loss_and_reordering() {
 }
 
 #[test]
+fn nothing_late_is_refused_when_two_phases_end_one_right_after_the_other() {
+    // Here a datagram of the generation before the previous one comes within the grace.
+    run(1_604_679_700_117_775_571, 0.025_404_126_467_764_1, 786_433, 1);
+}
+
+#[test]
 fn on_a_good_network_every_due_phase_brings_a_generation() {
     for (interval, want) in [(1, 30), (4, 7), (16, 1)] {
         let mut world = run(1, 0.0, 50_000, interval);

@@ -17,8 +17,8 @@ const NIGHTLY: [[&str; 3]; 2] = [
     ["guestright-firewall", "access_point", "what_orders_and_queues_cost"],
 ];
 
-/// Tests that build networks wait more than they compute, but each takes memory.
-const THREADS: (usize, usize) = (3, 4);
+/// How many tests of one program run at once. They wait more than they compute, but networks take memory.
+const THREADS: (usize, usize) = (2, 4);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {
@@ -47,15 +47,15 @@ fn nightly() -> Result<()> {
 fn chosen(arguments: &[String]) -> Result<()> {
     let began = Instant::now();
     let mut command = cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    command.args(arguments).env("RUST_TEST_THREADS", threads());
+    command.args(arguments).env("RUST_TEST_THREADS", threads(1));
     watch(&mut command, "")?.finish(began)
 }
 
-/// How many tests of one program run at once: what the caller says, else as many as there are cores, within [`THREADS`].
-fn threads() -> String {
+/// How many tests of one program run at once: what the caller says, else so many a core, within [`THREADS`].
+fn threads(per_core: usize) -> String {
     std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| {
         let cores = std::thread::available_parallelism().map_or(THREADS.0, usize::from);
-        cores.clamp(THREADS.0, THREADS.1).to_string()
+        (cores * per_core).clamp(THREADS.0, THREADS.1).to_string()
     })
 }
 

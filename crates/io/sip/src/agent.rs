@@ -340,7 +340,10 @@ impl Agent {
         let answer = tokio::spawn(async move {
             let answer = answer.await;
             invitation.send_if_modified(|open| open.take_if(|open| *open == id).is_some());
-            answer.unwrap_or_else(|error| Err(rsipstack::Error::Error(error.to_string())))
+            match answer {
+                Ok(answer) => answer,
+                Err(error) => Err(rsipstack::Error::Error(error.to_string())),
+            }
         });
         Ok(Call::outgoing(self.layer.clone(), dialog, events, answer, permit))
     }

@@ -16,7 +16,7 @@
 //! | a segment | a UDP payload of the path's MTU at the connection's start: 1200 bytes, before MTU discovery |
 //! | an offset in the stream | how many bytes had been sent before: a QUIC packet is never sent twice (RFC 9002, section 4) |
 //! | [`on_sent`](Controller::on_sent) | `on_sent`, packets that carry only acknowledgements among them |
-//! | [`on_ack`](Controller::on_ack) | all `on_ack` up to `on_end_acks` together: one call for one ACK frame, or one for each packet ([`Told`]) |
+//! | [`on_ack`](Controller::on_ack) | all `on_ack` up to `on_end_acks` together: one call for one ACK frame, or one for each packet ([`AckGranularity`]) |
 //! | [`on_loss`](Controller::on_loss) | `on_congestion_event` of a packet sent after the last reaction (RFC 9002, section 7.3.2) |
 //! | [`on_recovered`](Controller::on_recovered) | the first acknowledgement of a packet sent after it |
 //! | [`on_timeout`](Controller::on_timeout) | persistent congestion (RFC 9002, section 7.6) |

@@ -119,6 +119,20 @@ impl Stranger {
     }
 }
 
+impl Counts {
+    /// Counts what has come.
+    fn receive(&self, socket: &UdpSocket) {
+        let mut datagram = [0; 2_048];
+        while let Ok((length, _)) = socket.recv_from(&mut datagram) {
+            if Kind::of(&datagram[..length]) == Kind::Rtp {
+                self.voice.fetch_add(1, Ordering::Relaxed);
+                let is_other = datagram[1] & 0x7f != 0;
+                self.other_voice.fetch_add(is_other.into(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 async fn serve(trick: Trick, mut call: Call, counts: &Counts) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -181,16 +195,7 @@ async fn serve(trick: Trick, mut call: Call, counts: &Counts) {
                 | CallEvent::Modified { .. }
                 | CallEvent::Probed { .. } => {}
             },
-            _ = look.tick() => {
-                let mut datagram = [0; 2_048];
-                while let Ok((length, _)) = socket.recv_from(&mut datagram) {
-                    if Kind::of(&datagram[..length]) == Kind::Rtp {
-                        counts.voice.fetch_add(1, Ordering::Relaxed);
-                        let is_other = datagram[1] & 0x7f != 0;
-                        counts.other_voice.fetch_add(is_other.into(), Ordering::Relaxed);
-                    }
-                }
-            }
+            _ = look.tick() => counts.receive(&socket),
         }
     }
     if let Some(speaker) = speaker {

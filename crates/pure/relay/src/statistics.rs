@@ -26,7 +26,7 @@ pub enum Refusal {
     TooManyStreams,
     /// The other side's address is not known yet.
     NoDestination,
-    /// The other side's address has had its share ([`Limits::unheard_max`](crate::Limits::unheard_max)), and nothing has
+    /// The other side's address has had its share ([`Limits::unanswered_max`](crate::Limits::unanswered_max)), and nothing has
     /// come from there.
     Unanswered,
     /// It could not be protected for the other side: its keys have protected all they may (RFC 3711, section 9.2).

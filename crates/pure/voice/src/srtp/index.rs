@@ -9,7 +9,7 @@ const WORDS: usize = 16;
 
 /// The indices that have been used, in a ring of bits as of RFC 6479.
 ///
-/// Ask [`Window::place`] first, check the packet, and only then [`Window::accept`] its index.
+/// Ask [`Window::state`] first, check the packet, and only then [`Window::accept`] its index.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     highest: Option<u64>,
@@ -51,7 +51,7 @@ impl Window {
         }
     }
 
-    /// Remembers an index that [`Window::place`] called fresh.
+    /// Remembers an index that [`Window::state`] called fresh.
     #[inline]
     pub fn accept(&mut self, index: u64) {
         match self.highest {

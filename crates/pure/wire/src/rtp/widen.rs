@@ -2,7 +2,7 @@
 ///
 /// The wide number nearest to the highest so far is taken, so packets may come in any order as long as they are less
 /// than half a cycle apart. The first number is placed one cycle up, so that what was sent before it, and comes after
-/// it, is still positive. [`Widen::place`] changes nothing: a packet that turns out to be forged has no effect.
+/// it, is still positive. [`Widen::estimate`] changes nothing: a packet that turns out to be forged has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widen<const BITS: u32> {
     highest: Option<u64>,
@@ -51,12 +51,12 @@ impl<const BITS: u32> Widen<BITS> {
         }
     }
 
-    /// Remembers a number that [`Widen::place`] gave.
+    /// Remembers a number that [`Widen::estimate`] gave.
     pub fn accept(&mut self, wide: u64) {
         self.highest = self.highest.max(Some(wide));
     }
 
-    /// [`Widen::place`] and [`Widen::accept`].
+    /// [`Widen::estimate`] and [`Widen::accept`].
     pub fn widen(&mut self, narrow: u64) -> u64 {
         let wide = self.estimate(narrow);
         self.accept(wide);

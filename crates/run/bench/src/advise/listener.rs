@@ -7,6 +7,7 @@ use guestright_emulator::tcp;
 use rand::Rng;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ pub enum ListenerEvent {
     Measured(IpAddr),
 }
 
-/// Lets others measure until so many have; `tell` hears of it, and its error ends the listener.
+/// Lets others measure until so many have; `on_event` is called for each event, and its error ends the listener.
 ///
 /// # Errors
 /// If the address cannot be listened at, or connections cannot be accepted.
@@ -91,14 +92,17 @@ fn last(
     joined: &SyncSender<Joined>,
     (peer, from): (IpAddr, Option<IpAddr>),
 ) -> Result<(), BenchError> {
+    let is_over = &AtomicBool::new(false);
     thread::scope(|scope| {
         let own = listener.local_addr().doing("read the own address")?;
-        let waker = scope.spawn(move || {
+        scope.spawn(move || {
             let _ = thread.join();
+            // Before the connection: whoever accepts that has to know.
+            is_over.store(true, Ordering::Release);
             // Somebody has to come for `accept` to return.
             let _ = TcpStream::connect_timeout(&reachable(own), FIRST_LINE);
         });
-        while !waker.is_finished() {
+        while !is_over.load(Ordering::Acquire) {
             let (stream, other) = listener.accept().doing("accept a connection")?;
             match first_line(stream, other, from) {
                 Some((Ask::Join { token }, talk)) if other.ip() == peer => {

@@ -123,8 +123,7 @@ fn lane(programs: Vec<Program>, is_nice: bool) -> Result<Report> {
             Command::new(&program.path)
         };
         command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
-        // What computes gains nothing by more threads than cores.
-        command.env("RUST_TEST_THREADS", threads(if is_nice { 1 } else { 2 }));
+        command.env("RUST_TEST_THREADS", threads());
         report.tally.add(watch(&mut command, &format!("{} | ", program.name))?);
         report.took.push((began.elapsed(), program.name));
     }

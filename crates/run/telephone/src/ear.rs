@@ -260,11 +260,11 @@ pub(crate) fn config(terms: &Agreed, voice: &VoiceSettings, name: &str) -> guest
     config.comfort_noise = terms.has_noise.then_some(guestright_voice::rtp::COMFORT_NOISE);
     config.discontinuous = voice.dtx;
     config.packet = Micros(terms.kind.format().packet_us());
-    match voice.playout {
-        Playout::Paper => config.delay_max = PaperA::LENGTH,
-        // As in paper A's buffer: half of it is for packets that come sooner than most.
-        Playout::Fixed(hold) => config.delay_max = config.delay_max.max(Micros(hold.0 * 2)),
-        Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Boat => {}
+    if voice.playout == Playout::Paper {
+        config.delay_max = PaperA::LENGTH;
+    }
+    if let Some(length) = voice.playout.fixed_buffer() {
+        config.delay_max = config.delay_max.max(length);
     }
     config.clock_error = voice.clock_error_ms.map(micros);
     config

@@ -9,7 +9,7 @@ use crate::offer::{Agreed as Terms, Guard};
 use crate::{LineSettings, Playout, Protection, TelephoneError, VoiceSettings};
 use guestright_clock::Clock;
 use guestright_quality::{AnalyserConfig, BufferConfig, Codec as Rated};
-use guestright_units::{Micros, Time};
+use guestright_units::Time;
 use guestright_voice::agreement::{self, Agreed, AgreementError, Prepared};
 use guestright_voice::rtp::Kind as Datagram;
 use guestright_voice::session::{self, Event, Session};
@@ -322,14 +322,8 @@ fn period(terms: &Terms) -> Duration {
 fn analyser_config(terms: &Terms, playout: Playout) -> AnalyserConfig {
     let format = terms.kind.format();
     let codec = Rated::from_encoding(format.encoding_name, format.clock_rate_hz).map(Rated::concealed);
-    // As `guestright mos` has it by default, so that both say the same. A buffer of another length is half full when it
-    // holds what the policy holds.
-    let capacity = match playout {
-        Playout::Fixed(hold) => Micros(hold.0 * 2),
-        Playout::Neteq | Playout::Ramjee | Playout::Moon | Playout::Paper | Playout::Boat => {
-            BufferConfig::FOLLOWING.capacity
-        }
-    };
+    // As `guestright mos` has it by default, so that both say the same.
+    let capacity = playout.fixed_buffer().unwrap_or(BufferConfig::FOLLOWING.capacity);
     let buffer = BufferConfig { capacity, ..BufferConfig::FOLLOWING };
     AnalyserConfig { codec, buffer, ..AnalyserConfig::unknown(format.clock_rate_hz) }
 }

@@ -48,6 +48,15 @@ pub enum Playout {
 impl Playout {
     /// As paper A's buffer holds back (section 4.2).
     pub const FIXED: Self = Self::Fixed(Micros::from_millis(60));
+
+    /// How long the buffer of a fixed delay is. As in paper A's buffer, half of it is for packets that come sooner than
+    /// most.
+    pub(crate) fn fixed_buffer(self) -> Option<Micros> {
+        match self {
+            Self::Fixed(hold) => Some(Micros(hold.0 * 2)),
+            Self::Neteq | Self::Ramjee | Self::Moon | Self::Paper | Self::Boat => None,
+        }
+    }
 }
 
 /// Whether a person is asked before a call is taken.

@@ -40,6 +40,10 @@ const DETOUR: [(u16, u16, u64); 9] =
 fn an_answer_costs_every_arc_that_was_looked_at() {
     // A chain: three arcs until the ends meet, three on the way and four on the way back, three to find nothing more.
     let chain = [(0, 1, 9), (1, 2, 4), (2, 3, 7)];
+    // From the end of fewer arcs: one that the row of 3 does not hold yet, then the row of 1. Then both on the way, and
+    // both again to find the source cut off: it is the sum of what it gave that ends the search here.
+    let mut mixed = graph_of(&[(0, 1, 9), (0, 5, 9), (0, 6, 9)]);
+    mixed.add(team(1), team(3), Bytes(4));
     #[rustfmt::skip]
     let cases = [
         ("one arc",             graph_of(&[(0, 1, 5)]), 0, 1, 2),
@@ -47,6 +51,7 @@ fn an_answer_costs_every_arc_that_was_looked_at() {
         ("a chain, overlaid",   overlaid(&chain),       0, 3, 13),
         ("a detour",            graph_of(&DETOUR),      0, 3, 36),
         ("a detour, overlaid",  overlaid(&DETOUR),      0, 3, 40),
+        ("rows and overlay",    mixed,                  0, 3, 4),
         ("nothing to be found", graph_of(&chain),       3, 0, 0),
     ];
     for (what, graph, from, to, want) in cases {

@@ -204,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn an_arc_is_full_only_while_it_carries_all_it_can() {
+        let mut scratch = Scratch::new();
+        scratch.begin(3, 130);
+        for arc in [0, 1, 63, 64, 129] {
+            scratch.push(arc, 0, 1, 4, 4);
+        }
+        scratch.pull(1, 1);
+        scratch.pull(129, 4);
+        let full: Vec<_> = (0..130).filter(|arc| scratch.is_full(*arc)).collect();
+        assert_eq!(full, [0, 63, 64]);
+        assert_eq!([scratch.flow(1), scratch.flow(64), scratch.flow(129)], [3, 4, 0]);
+    }
+
+    #[test]
     fn a_scratch_whose_numbers_run_out_begins_anew_and_errs_in_nothing() {
         // The short way from 0 to 3 blocks both long ones until it is taken back, so a query takes two phases.
         let ways = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 2), (1, 6), (6, 7), (7, 3)];

@@ -3,6 +3,9 @@
 use crate::ChannelError;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+/// At least so much is read at once, where there is so much.
+const CHUNK: usize = 1_024;
+
 /// Tells how long the message is that begins with these bytes, once that can be seen.
 type Measure = fn(&[u8]) -> Result<Option<usize>, String>;
 
@@ -44,13 +47,12 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
             if self.buffer.len() >= self.max {
                 return Err(ChannelError::TooLong { max: self.max });
             }
-            let mut chunk = [0; 4_096];
-            let length = self.stream.read(&mut chunk).await?;
-            if length == 0 {
+            // Straight into the buffer: a reader that waits is small, and there may be hundreds of them.
+            self.buffer.reserve(CHUNK);
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 let cut = || ChannelError::NotAMessage("it ends in the middle".to_owned());
                 return if self.buffer.is_empty() { Ok(None) } else { Err(cut()) };
             }
-            self.buffer.extend_from_slice(&chunk[..length]);
         }
     }
 }

@@ -288,7 +288,7 @@ impl Loop {
 
     fn handle_connection(&mut self, accepted: std::io::Result<(tokio::net::TcpStream, SocketAddr)>) {
         match accepted {
-            Ok((stream, from)) => self.link.admit(stream, from, &self.machine.paths_in_use()),
+            Ok((stream, from)) => self.link.admit(stream, from),
             Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
         }
     }

@@ -65,7 +65,7 @@ impl Door {
         *self.in_use.write().unwrap_or_else(PoisonError::into_inner) = paths;
     }
 
-    fn is_in_use(&self, path: Path) -> bool {
+    pub(super) fn is_in_use(&self, path: Path) -> bool {
         self.in_use.read().unwrap_or_else(PoisonError::into_inner).contains(&path)
     }
 

@@ -5,7 +5,7 @@ use super::inbox::Door;
 use crate::listen;
 use guestright_channel::MessageReader;
 use guestright_roaming::access_point::Path;
-use guestright_roaming::message::{MESSAGE_MAX, message_len};
+use guestright_roaming::message::{HEADER_BLOCK_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ const MESSAGE_WITHIN: Duration = Duration::from_secs(120);
 const FIRST_MESSAGE_WITHIN: Duration = Duration::from_secs(5);
 /// A peer that does not take an answer for so long gets no more.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// What says how long a message is, at its most.
+const HEAD_MAX: usize = START_LINE_MAX + HEADER_BLOCK_MAX;
 /// How long the last answers may take when the program stops.
 const FINISH_MAX: Duration = Duration::from_secs(1);
 /// How many answers may wait on one connection.
@@ -84,7 +86,7 @@ impl Link {
         Ok(Self { datagrams, listener, connections: BTreeMap::new(), next_path: 1, door })
     }
 
-    /// Says which paths belong to sessions: nobody on them waits behind strangers.
+    /// Says which paths belong to sessions: nobody on them waits behind strangers, or gives way to them.
     pub(super) fn set_in_use(&self, paths: Vec<Path>) {
         self.door.set_in_use(paths);
     }
@@ -96,14 +98,15 @@ impl Link {
 
     /// Accepts a connection, unless its address has enough. When there are as many as may be, the oldest connection that
     /// no session uses gives way.
-    pub(super) fn admit(&mut self, stream: TcpStream, from: SocketAddr, in_use: &[Path]) {
+    pub(super) fn admit(&mut self, stream: TcpStream, from: SocketAddr) {
         let IpAddr::V4(ip) = from.ip() else { return };
         let same = self.connections.values().filter(|connection| connection.ip == ip).count();
         if same >= CONNECTIONS_PER_ADDRESS_MAX {
             return;
         }
         if self.connections.len() >= CONNECTIONS_MAX {
-            let Some(oldest) = self.connections.keys().copied().find(|path| !in_use.contains(path)) else {
+            let Some(oldest) = self.connections.keys().copied().find(|path| !self.door.is_in_use(*path))
+            else {
                 return;
             };
             self.end(oldest);
@@ -185,8 +188,9 @@ async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, door: &Doo
             }
             Ok(Err(error)) => {
                 tracing::trace!(%error, "a connection was ended");
-                // The machine counts what is not a message, and says why.
-                let bytes = reader.rest().to_vec();
+                // The machine counts what is not a message, and says why, for which its beginning is enough.
+                let rest = reader.rest();
+                let bytes = rest.get(..HEAD_MAX).unwrap_or(rest).to_vec();
                 door.connection(path, FromLink::Message { ip, path, bytes }).await;
                 return;
             }

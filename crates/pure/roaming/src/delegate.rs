@@ -1,23 +1,23 @@
 //! The home's machine for members that are away with nothing but a tunnel: it signs in their place.
 //!
-//! An access point calls and says where it sees the tunnel come from. If a member's tunnel ends there, and the member
+//! An access point connects and reports where the tunnel comes from. If a member's tunnel ends there, and the member
 //! has delegated, the home speaks on that connection as the member's `Visitor` machine: CONN, and a RCPT for each
 //! RREQ. The meter is the home's own count of the tunnel's datagrams.
 //!
-//! In: bytes of callers, what the gateway and the meter say, the time, chance. Out: bytes, events, the next timeout.
+//! In: bytes of access points, what the gateway and the meter find, the time, chance. Out: bytes, events, the next timeout.
 //!
 //! Invariants: only the address that the tunnel's datagrams come from can have them signed for; no more is signed than
 //! was counted (and the visitor's tolerance), nor more than the delegation's bytes of the day; what is signed is
 //! reported to be kept before it is sent.
 
-mod call;
 mod config;
+mod connection;
 mod mandate;
 mod meter;
 
 use crate::message::{Code, Message};
 use crate::visitor;
-use call::{Call, Stage};
+use connection::{Connection, Stage};
 use guestright_identity::KeyId;
 use guestright_receipt::{Bundle, Receipt};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
@@ -30,8 +30,8 @@ use std::num::NonZeroU16;
 pub use config::Config;
 pub use mandate::{Mandate, MandateError};
 
-/// A caller's connection, numbered by the program around the machine.
-pub type CallId = u64;
+/// An access point's connection, numbered by the program around the machine.
+pub type ConnectionId = u64;
 
 /// What the meter has counted for each port of one address since its beginning, both ways.
 pub type Counted = BTreeMap<u16, Bytes>;
@@ -50,35 +50,35 @@ pub struct Spent {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// Look up whose tunnel ends at this address, and call [`Delegate::handle_lookup`].
-    LookupNeeded(CallId, SocketAddrV4),
+    LookupNeeded(ConnectionId, SocketAddrV4),
     /// Look up where this member's tunnel ends and read the meter for this address, and call
     /// [`Delegate::handle_meter`].
-    MeterNeeded(CallId, KeyId, Ipv4Addr),
+    MeterNeeded(ConnectionId, KeyId, Ipv4Addr),
     /// Keep this: it has to be known when the program starts again.
     Spent(KeyId, Spent),
     /// A session was granted.
     Granted {
-        call: CallId,
+        connection: ConnectionId,
         member: KeyId,
         /// Which team carries.
         provider: TeamId,
     },
-    Signed(CallId, Receipt),
+    Signed(ConnectionId, Receipt),
     /// The access point claimed more than was counted or than may be signed for.
     Disputed {
-        call: CallId,
+        connection: ConnectionId,
         claimed: Bytes,
         counted: Bytes,
     },
-    /// A message, or a whole call, was refused. Counted in [`Delegate::refusals`].
-    Refused(CallId, &'static str, String),
+    /// A message, or a connection, was refused. Counted in [`Delegate::refusals`].
+    Refused(ConnectionId, &'static str, String),
     /// Close this connection once everything is sent.
-    Ended(CallId, String),
+    Ended(ConnectionId, String),
 }
 
 /// A home that signs for its members.
 ///
-/// A caller is announced with [`handle_connected`](Self::handle_connected), speaks by
+/// An access point is announced with [`handle_connected`](Self::handle_connected), sends to
 /// [`handle_input`](Self::handle_input), and goes with [`handle_hung_up`](Self::handle_hung_up). After every call that goes
 /// in, the program drains what comes out:
 ///
@@ -101,28 +101,28 @@ pub enum Event {
 /// let port = 40_000.try_into()?;
 /// delegate.handle_input(1, &Message::RreqTunnel { port, started: None }.emit(), now);
 /// while let Some(event) = delegate.poll_event() {
-///     if let Event::LookupNeeded(call, tunnel) = event {
+///     if let Event::LookupNeeded(connection, tunnel) = event {
 ///         assert_eq!(tunnel, "198.51.100.7:40000".parse()?);
-///         delegate.handle_lookup(call, None, &Counted::new(), &mut rng, now); // It is no member's tunnel.
+///         delegate.handle_lookup(connection, None, &Counted::new(), &mut rng, now); // It is no member's tunnel.
 ///     }
 /// }
 /// assert_eq!(delegate.poll_transmit(), None);
-/// assert!(delegate.poll_timeout() > Some(now)); // Then it looks again: a tunnel may be younger than the call.
+/// assert!(delegate.poll_timeout() > Some(now)); // Then it looks again: a tunnel may be younger than the connection.
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Delegate {
     config: Config,
-    calls: BTreeMap<CallId, Call>,
+    connections: BTreeMap<ConnectionId, Connection>,
     spent: BTreeMap<KeyId, Spent>,
     refusals: BTreeMap<&'static str, u64>,
-    transmits: VecDeque<(CallId, Vec<u8>)>,
+    transmits: VecDeque<(ConnectionId, Vec<u8>)>,
     events: VecDeque<Event>,
 }
 
-/// One call, as a person wants to see it.
+/// One connection, as a person wants to see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallStatus {
+pub struct ConnectionStatus {
     pub from: Ipv4Addr,
     /// For which member, once that is known.
     pub member: Option<KeyId>,
@@ -139,7 +139,7 @@ impl Delegate {
     pub fn new(config: Config, spent: BTreeMap<KeyId, Spent>) -> Self {
         Self {
             config,
-            calls: BTreeMap::new(),
+            connections: BTreeMap::new(),
             spent,
             refusals: BTreeMap::new(),
             transmits: VecDeque::new(),
@@ -147,28 +147,33 @@ impl Delegate {
         }
     }
 
-    /// Takes in that somebody calls from `ip`.
-    pub fn handle_connected(&mut self, call: CallId, ip: Ipv4Addr, now: Time) {
-        let same = self.calls.values().filter(|call| call.ip == ip && call.connected).count();
-        let full = same >= self.config.calls_per_address_max || self.calls.len() >= self.config.calls_max;
-        self.calls.insert(call, Call::new(ip, now + self.config.first_word_max));
+    /// Takes in that an access point connects from `ip`.
+    pub fn handle_connected(&mut self, connection: ConnectionId, ip: Ipv4Addr, now: Time) {
+        let same = self
+            .connections
+            .values()
+            .filter(|connection| connection.ip == ip && connection.connected)
+            .count();
+        let full = same >= self.config.connections_per_address_max
+            || self.connections.len() >= self.config.connections_max;
+        self.connections.insert(connection, Connection::new(ip, now + self.config.first_word_max));
         if full {
-            self.refuse(call, "busy", Code::Busy, "too many calls at once".into());
+            self.refuse(connection, "busy", Code::Busy, "too many connections at once".into());
         }
     }
 
-    /// Takes a caller's message in.
-    pub fn handle_input(&mut self, id: CallId, bytes: &[u8], now: Time) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
+    /// Takes an access point's message in.
+    pub fn handle_input(&mut self, id: ConnectionId, bytes: &[u8], now: Time) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
         let message = match Message::parse(bytes) {
             Ok(message) => message,
             Err(error) => return self.note(id, error.kind(), error.to_string()),
         };
-        match (message, &mut call.stage) {
+        match (message, &mut connection.stage) {
             (Message::RreqTunnel { port, started }, Stage::Silent) => {
-                let ip = call.ip;
+                let ip = connection.ip;
                 let (until, again) = (now + self.config.lookup_max, now + self.config.lookup_again);
-                call.stage = Stage::Looking { port, started, until, again };
+                connection.stage = Stage::Looking { port, started, until, again };
                 self.events.push_back(Event::LookupNeeded(id, SocketAddrV4::new(ip, port.get())));
             }
             (Message::Cack { certificate, .. }, Stage::Serving(serving))
@@ -190,19 +195,19 @@ impl Delegate {
         }
     }
 
-    /// Takes in whose tunnel ends where a caller said, what the meter has counted there, and which receipts can be
+    /// Takes in whose tunnel ends where the access point reported, what the meter has counted there, and which receipts can be
     /// shown; nothing if it is no member's (yet), or the member has no delegation.
     pub fn handle_lookup(
         &mut self,
-        id: CallId,
+        id: ConnectionId,
         found: Option<(&Mandate, Bundle)>,
         counted: &Counted,
         rng: &mut impl CryptoRng,
         now: Time,
     ) {
-        let Some(call) = self.calls.get(&id) else { return };
-        let Stage::Looking { port, started, .. } = call.stage else { return };
-        let ip = call.ip;
+        let Some(connection) = self.connections.get(&id) else { return };
+        let Stage::Looking { port, started, .. } = connection.stage else { return };
+        let ip = connection.ip;
         let Some((mandate, bundle)) = found else { return }; // It is asked for again until there is no more time.
         if let Err((kind, reason)) = self.check(mandate, now) {
             return self.refuse(id, kind, Code::Refused, reason);
@@ -217,8 +222,8 @@ impl Delegate {
         let config = self.config.visitor.clone();
         let visitor = visitor::Visitor::new(config, key, certificate, bundle, None, rng, now);
         let meter = Meter::new(port, counted);
-        if let Some(call) = self.calls.get_mut(&id) {
-            call.stage = Stage::serving(mandate.clone(), visitor, meter);
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.stage = Stage::serving(mandate.clone(), visitor, meter);
         }
         self.limit(id, now);
         self.drain_visitor(id, now);
@@ -226,10 +231,16 @@ impl Delegate {
 
     /// Takes in where the member's tunnel ends now, and what the meter has counted for each port of the address that
     /// was asked for.
-    pub fn handle_meter(&mut self, id: CallId, endpoint: Option<SocketAddrV4>, counted: &Counted, now: Time) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        let ip = call.ip;
-        let Stage::Serving(serving) = &mut call.stage else { return };
+    pub fn handle_meter(
+        &mut self,
+        id: ConnectionId,
+        endpoint: Option<SocketAddrV4>,
+        counted: &Counted,
+        now: Time,
+    ) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let ip = connection.ip;
+        let Stage::Serving(serving) = &mut connection.stage else { return };
         let here = endpoint.filter(|endpoint| *endpoint.ip() == ip).and_then(|at| NonZeroU16::new(at.port()));
         serving.meter.read(here, counted);
         serving.metered = Some(now);
@@ -241,31 +252,31 @@ impl Delegate {
         self.leave_if_due(id, here.is_some(), before, now);
     }
 
-    /// Takes in that a caller has gone. A session waits a while for its access point to call again.
-    pub fn handle_hung_up(&mut self, id: CallId, now: Time) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        call.connected = false;
-        match &mut call.stage {
+    /// Takes in that a connection is gone. A session waits a while for its access point to connect again.
+    pub fn handle_hung_up(&mut self, id: ConnectionId, now: Time) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.connected = false;
+        match &mut connection.stage {
             Stage::Serving(serving) if serving.provider.is_some() => {
                 serving.orphan_until = Some(now + self.config.orphan_max);
             }
             Stage::Serving(_) | Stage::Silent | Stage::Looking { .. } | Stage::Over => {
-                self.calls.remove(&id);
+                self.connections.remove(&id);
             }
         }
     }
 
     /// Takes in that the time is now.
     pub fn handle_timeout(&mut self, now: Time) {
-        let ids: Vec<_> = self.calls.keys().copied().collect();
+        let ids: Vec<_> = self.connections.keys().copied().collect();
         for id in ids {
-            self.call_timeout(id, now);
+            self.connection_timeout(id, now);
         }
     }
 
     /// Says goodbye to every access point, for a program that stops.
     pub fn shut_down(&mut self, now: Time) {
-        let ids: Vec<_> = self.calls.keys().copied().collect();
+        let ids: Vec<_> = self.connections.keys().copied().collect();
         for id in ids {
             if let Some(serving) = self.serving(id) {
                 serving.visitor.leave(now);
@@ -275,7 +286,7 @@ impl Delegate {
     }
 
     /// The next bytes to send.
-    pub fn poll_transmit(&mut self) -> Option<(CallId, Vec<u8>)> {
+    pub fn poll_transmit(&mut self) -> Option<(ConnectionId, Vec<u8>)> {
         self.transmits.pop_front()
     }
 
@@ -286,12 +297,12 @@ impl Delegate {
 
     /// When [`Delegate::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.calls.values().filter_map(|call| call.timeout(self.config.meter_gap)).min()
+        self.connections.values().filter_map(|connection| connection.timeout(self.config.meter_gap)).min()
     }
 
-    /// The calls that lead or led to a session.
-    pub fn status(&self) -> Vec<CallStatus> {
-        self.calls.values().filter_map(Call::status).collect()
+    /// The connections that lead or led to a session.
+    pub fn status(&self) -> Vec<ConnectionStatus> {
+        self.connections.values().filter_map(Connection::status).collect()
     }
 
     /// What was signed for, by member.
@@ -299,7 +310,7 @@ impl Delegate {
         &self.spent
     }
 
-    /// How many messages and calls were refused, by kind.
+    /// How many messages and connections were refused, by kind.
     pub fn refusals(&self) -> &BTreeMap<&'static str, u64> {
         &self.refusals
     }
@@ -327,27 +338,29 @@ impl Delegate {
         mandate.delegation.terms().bytes_per_day.saturating_sub(used)
     }
 
-    /// The session that this caller had before its connection was lost goes on over the new one.
+    /// The session that this access point had before its connection was lost goes on over the new one.
     fn resume(
         &mut self,
-        id: CallId,
+        id: ConnectionId,
         member: KeyId,
         ip: Ipv4Addr,
         started: Option<UnixSeconds>,
         now: Time,
     ) -> bool {
         let Some(started) = started else { return false };
-        let is_it = |call: &Call| call.ip == ip && call.is_session(member, started);
-        let Some(old) = self.calls.iter().find(|(_, call)| is_it(call)).map(|(&old, _)| old) else {
+        let is_it = |connection: &Connection| connection.ip == ip && connection.is_session(member, started);
+        let Some(old) =
+            self.connections.iter().find(|(_, connection)| is_it(connection)).map(|(&old, _)| old)
+        else {
             return false;
         };
-        let Some(before) = self.calls.remove(&old) else { return false };
+        let Some(before) = self.connections.remove(&old) else { return false };
         if before.connected {
-            self.events.push_back(Event::Ended(old, "the access point called again".into()));
+            self.events.push_back(Event::Ended(old, "the access point connected again".into()));
         }
-        let Some(call) = self.calls.get_mut(&id) else { return true };
-        call.stage = before.stage;
-        if let Stage::Serving(serving) = &mut call.stage {
+        let Some(connection) = self.connections.get_mut(&id) else { return true };
+        connection.stage = before.stage;
+        if let Stage::Serving(serving) = &mut connection.stage {
             (serving.orphan_until, serving.asked) = (None, false);
         }
         self.drain_visitor(id, now);
@@ -356,31 +369,31 @@ impl Delegate {
 
     /// A member has one tunnel, hence one session: the others of its are over.
     fn dismiss(&mut self, member: KeyId, now: Time) {
-        let of = |(_, call): &(&CallId, &Call)| call.member() == Some(member);
-        let ids: Vec<_> = self.calls.iter().filter(of).map(|(&id, _)| id).collect();
+        let of = |(_, connection): &(&ConnectionId, &Connection)| connection.member() == Some(member);
+        let ids: Vec<_> = self.connections.iter().filter(of).map(|(&id, _)| id).collect();
         for id in ids {
-            let Some(call) = self.calls.get_mut(&id) else { continue };
-            if call.connected
-                && let Stage::Serving(serving) = &mut call.stage
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            if connection.connected
+                && let Stage::Serving(serving) = &mut connection.stage
             {
                 // What is not signed for yet still can be, for as long as the old access point asks.
                 serving.visitor.leave(now);
                 self.drain_visitor(id, now);
             } else {
-                self.calls.remove(&id);
+                self.connections.remove(&id);
             }
         }
     }
 
-    fn serving(&mut self, id: CallId) -> Option<&mut call::Serving> {
-        match &mut self.calls.get_mut(&id)?.stage {
+    fn serving(&mut self, id: ConnectionId) -> Option<&mut connection::Serving> {
+        match &mut self.connections.get_mut(&id)?.stage {
             Stage::Serving(serving) => Some(serving),
             Stage::Silent | Stage::Looking { .. } | Stage::Over => None,
         }
     }
 
     /// Tells the visitor's machine what it may sign for at most.
-    fn limit(&mut self, id: CallId, now: Time) {
+    fn limit(&mut self, id: ConnectionId, now: Time) {
         let Some(serving) = self.serving(id) else { return };
         let mandate = serving.mandate.clone();
         let signed = serving.signed;
@@ -396,7 +409,7 @@ impl Delegate {
 
     /// Leaves while the last bytes can still be signed for: the tunnel ends elsewhere, or the day's bytes do not last
     /// for two more periods like the last one.
-    fn leave_if_due(&mut self, id: CallId, here: bool, before: Bytes, now: Time) {
+    fn leave_if_due(&mut self, id: ConnectionId, here: bool, before: Bytes, now: Time) {
         let reserve = self.config.reserve;
         let Some(serving) = self.serving(id) else { return };
         let period = serving.signed.saturating_sub(before);
@@ -412,11 +425,11 @@ impl Delegate {
         }
     }
 
-    fn drain_visitor(&mut self, id: CallId, now: Time) {
+    fn drain_visitor(&mut self, id: ConnectionId, now: Time) {
         while let Some(event) = self.serving(id).and_then(|serving| serving.visitor.poll_event()) {
             self.carry_out(id, event, now);
         }
-        let orphan = self.calls.get(&id).is_some_and(|call| !call.connected);
+        let orphan = self.connections.get(&id).is_some_and(|connection| !connection.connected);
         while let Some(bytes) = self.serving(id).and_then(|serving| serving.visitor.poll_transmit()) {
             if !orphan {
                 self.transmits.push_back((id, bytes));
@@ -427,14 +440,14 @@ impl Delegate {
         }
     }
 
-    fn carry_out(&mut self, id: CallId, event: visitor::Event, now: Time) {
+    fn carry_out(&mut self, id: ConnectionId, event: visitor::Event, now: Time) {
         let gap = self.config.meter_gap;
         let Some(serving) = self.serving(id) else { return };
         let member = serving.mandate.delegation.member_id();
         match event {
             visitor::Event::Granted { provider, started, .. } => {
                 (serving.provider, serving.started) = (Some(provider), Some(started));
-                self.events.push_back(Event::Granted { call: id, member, provider });
+                self.events.push_back(Event::Granted { connection: id, member, provider });
             }
             visitor::Event::MeterNeeded => {
                 serving.asked = true;
@@ -450,7 +463,7 @@ impl Delegate {
             }
             visitor::Event::Disputed { claimed, counted } => {
                 *self.refusals.entry("disputed").or_default() += 1;
-                self.events.push_back(Event::Disputed { call: id, claimed, counted });
+                self.events.push_back(Event::Disputed { connection: id, claimed, counted });
             }
             visitor::Event::Dropped { kind, reason } => self.note(id, kind, reason),
             visitor::Event::Ended { reason, .. } => {
@@ -460,10 +473,10 @@ impl Delegate {
         }
     }
 
-    fn ask_meter(&mut self, id: CallId) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        let ip = call.ip;
-        if let Stage::Serving(serving) = &mut call.stage {
+    fn ask_meter(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let ip = connection.ip;
+        if let Stage::Serving(serving) = &mut connection.stage {
             serving.asked = false;
             let member = serving.mandate.delegation.member_id();
             self.events.push_back(Event::MeterNeeded(id, member, ip));
@@ -484,11 +497,11 @@ impl Delegate {
         self.events.push_back(Event::Spent(member, spent));
     }
 
-    fn call_timeout(&mut self, id: CallId, now: Time) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        let ip = call.ip;
-        match &mut call.stage {
-            Stage::Silent if now >= call.until => {
+    fn connection_timeout(&mut self, id: ConnectionId, now: Time) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let ip = connection.ip;
+        match &mut connection.stage {
+            Stage::Silent if now >= connection.until => {
                 self.refuse(id, "silent", Code::Malformed, "no RREQ with Tunnel came".into());
             }
             Stage::Looking { until, .. } if now >= *until => {
@@ -501,7 +514,7 @@ impl Delegate {
                 self.events.push_back(Event::LookupNeeded(id, at));
             }
             Stage::Serving(serving) if serving.orphan_until.is_some_and(|until| now >= until) => {
-                self.calls.remove(&id);
+                self.connections.remove(&id);
             }
             Stage::Serving(serving) => {
                 let metering =
@@ -518,24 +531,24 @@ impl Delegate {
         }
     }
 
-    fn note(&mut self, id: CallId, kind: &'static str, reason: String) {
+    fn note(&mut self, id: ConnectionId, kind: &'static str, reason: String) {
         *self.refusals.entry(kind).or_default() += 1;
         self.events.push_back(Event::Refused(id, kind, reason));
     }
 
-    /// Refuses a whole call.
-    fn refuse(&mut self, id: CallId, kind: &'static str, code: Code, reason: String) {
+    /// Refuses a connection.
+    fn refuse(&mut self, id: ConnectionId, kind: &'static str, code: Code, reason: String) {
         self.transmits.push_back((id, Message::error(code, &reason).emit()));
         self.events.push_back(Event::Ended(id, reason.clone()));
         self.note(id, kind, reason);
         self.end(id);
     }
 
-    /// Nothing that the caller says counts any more; the program closes the connection.
-    fn end(&mut self, id: CallId) {
-        match self.calls.get_mut(&id) {
-            Some(call) if call.connected => call.stage = Stage::Over,
-            Some(_) | None => drop(self.calls.remove(&id)),
+    /// Nothing that comes from there counts any more; the program closes the connection.
+    fn end(&mut self, id: ConnectionId) {
+        match self.connections.get_mut(&id) {
+            Some(connection) if connection.connected => connection.stage = Stage::Over,
+            Some(_) | None => drop(self.connections.remove(&id)),
         }
     }
 }

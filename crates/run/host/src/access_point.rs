@@ -443,7 +443,7 @@ impl Loop {
                 "undelivered": self.machine.undelivered(),
                 "refused": self.machine.refusals(),
                 "dropped": self.drops,
-                "allowance": self.allowance.map(|used| json!({ "used": used.0, "calls": self.home_contacts })),
+                "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),
             _ => json!({ "error": "the questions are: status, stop" }),

@@ -170,8 +170,8 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
         let used = bytes(&status["allowance"]["used"]);
         writeln!(
             out,
-            "tunnels   {used} passed without a session, {} calls to homes",
-            status["allowance"]["calls"]
+            "tunnels   {used} passed without a session, {} connections to homes",
+            status["allowance"]["home_contacts"]
         )?;
     }
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {

@@ -228,7 +228,7 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused      {count} × {kind}")?;
     }
-    print_receipt_requests(&status["calls"], out)?;
+    print_receipt_requests(&status["receipt_requests"], out)?;
     if status["gateway"].is_object() {
         print_gateway(&status["gateway"], out)?;
     }

@@ -224,7 +224,10 @@ fn status_tells_a_program_everything_in_json() {
     };
     assert!([&status["team"], &served["team"], &served["member"]].into_iter().all(hexadecimal), "{status}");
     assert_ne!(status["team"], served["team"]);
-    assert_eq!((&served["tunnel"], names(&status["allowance"])), (&Value::Null, vec!["calls", "used"]));
+    assert_eq!(
+        (&served["tunnel"], names(&status["allowance"])),
+        (&Value::Null, vec!["home_contacts", "used"])
+    );
     assert_eq!((&served["open"], &served["class"]), (&Value::Bool(true), &"lowest".into()));
     assert!(served["signed"].as_u64() <= served["counted"].as_u64(), "{served}");
     assert!(

@@ -98,11 +98,11 @@ impl Country {
     }
 
     /// What the manor's home says of its telephone.
-    fn calls(&self) -> Value {
+    fn receipt_requests(&self) -> Value {
         let mut command = guestright();
         command.args(["home", "status", "--json", "--config"]).arg(self.town.path("manor/home.toml"));
         let status: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap_or_default();
-        status["calls"].clone()
+        status["receipt_requests"].clone()
     }
 
     /// Brings a member's tunnel up, or down, with `wg-quick` and the reference implementation alone.
@@ -212,13 +212,13 @@ fn a_stock_client_is_served_by_receipts_of_its_home() {
     let (walker, rider) = (paid("10.11.0.21", 5_000_000), paid("10.11.0.22", 300_000));
     assert_ne!(walker["member"], rider["member"]);
     assert!(rider["signed"].as_u64().unwrap() < 1_000_000, "{rider}");
-    let calls = country.calls();
-    assert_eq!(calls["open"].as_array().unwrap().len(), 2, "{calls}");
+    let requests = country.receipt_requests();
+    assert_eq!(requests["open"].as_array().unwrap().len(), 2, "{requests}");
     assert!(
-        calls["open"].as_array().unwrap().iter().all(|call| call["from"] == ROUTER.to_string()),
-        "{calls}"
+        requests["open"].as_array().unwrap().iter().all(|request| request["from"] == ROUTER.to_string()),
+        "{requests}"
     );
-    println!("the home says: {calls}");
+    println!("the home says: {requests}");
 
     // The home goes: it takes its leave, and the last bytes are paid.
     manor.signal(rustix::process::Signal::INT);
@@ -290,7 +290,9 @@ fn without_a_signature_there_is_the_allowance_and_no_more() {
         assert_eq!(town.download(host, 1_000).unwrap(), 1_000, "{name} gets home, and a little way");
         let got = town.download_within(host, 1_000_000, STALLED);
         assert!(got.is_err(), "{name} had {got:?}");
-        until(&format!("{name} to be refused"), || country.calls()["refused"][kind].as_u64() > Some(0));
+        until(&format!("{name} to be refused"), || {
+            country.receipt_requests()["refused"][kind].as_u64() > Some(0)
+        });
         let all = country.judged();
         let used = town.status()["allowance"]["used"].as_u64().unwrap();
         println!("{name}: {} of {ALLOWANCE} bytes used, {all} went up in all", used - before);
@@ -352,8 +354,8 @@ fn made_up_homes_and_addresses_stay_within_the_hour() {
     assert!(sent > 1_000 && status["allowance"]["used"].as_u64() <= Some(500_000), "{sent}, {status}");
     assert!(country.judged() <= 500_000, "{}", country.judged());
     // Nobody was called more often than the limits say: the homes do not answer the telephone.
-    let calls = status["allowance"]["calls"].as_u64().unwrap();
-    assert!(calls <= 12, "{calls} calls");
+    let contacts = status["allowance"]["home_contacts"].as_u64().unwrap();
+    assert!(contacts <= 12, "{contacts} contacts");
     // Those who have a program are served as ever.
     town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
     let (visit, _) = town.arrive("member", "guests", "member");

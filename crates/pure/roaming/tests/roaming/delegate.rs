@@ -1,11 +1,11 @@
-//! A home's delegate at the edges of its limits: how many calls, how long it waits, on which day it signs for what.
+//! A home's delegate at the edges of its limits: how many connections, how long it waits, on which day it signs for what.
 
 use crate::homes::{mandate, terms};
 use crate::world::{Link, START, World};
 use guestright_identity::{Certificate, Delegation, DelegationTerms, Role, SecretKey, Suite};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
-use guestright_roaming::delegate::{CallId, Config, Counted, Delegate, Event, Mandate, Spent};
+use guestright_roaming::delegate::{Config, ConnectionId, Counted, Delegate, Event, Mandate, Spent};
 use guestright_roaming::message::{Acknowledgement, Code, Message};
 use guestright_units::{Bytes, Micros, Time, UnixSeconds};
 use rand::SeedableRng;
@@ -19,7 +19,7 @@ fn delegate() -> Delegate {
     Delegate::new(Config::default(), BTreeMap::new())
 }
 
-fn call(delegate: &mut Delegate, id: CallId, now: Time) {
+fn connect(delegate: &mut Delegate, id: ConnectionId, now: Time) {
     delegate.handle_connected(id, HERE, now);
     let port = 40_000.try_into().unwrap();
     delegate.handle_input(id, &Message::RreqTunnel { port, started: None }.emit(), now);
@@ -29,20 +29,20 @@ fn events(delegate: &mut Delegate) -> Vec<Event> {
     std::iter::from_fn(|| delegate.poll_event()).collect()
 }
 
-/// Why calls were refused, in the order in which that was sent.
-fn refused(delegate: &mut Delegate) -> Vec<(CallId, &'static str)> {
+/// Why connections were refused, in the order in which that was sent.
+fn refused(delegate: &mut Delegate) -> Vec<(ConnectionId, &'static str)> {
     let kind = |event| match event {
-        Event::Refused(call, kind, _) => Some((call, kind)),
+        Event::Refused(connection, kind, _) => Some((connection, kind)),
         _ => None,
     };
     events(delegate).into_iter().filter_map(kind).collect()
 }
 
-/// What comes of a call for this member: a question, or why there is none.
+/// What comes of a connection for this member: a question, or why there is none.
 fn outcome(mandate: &Mandate, spent: Option<Spent>, now: Time) -> &'static str {
     let spent = spent.map(|spent| (mandate.delegation().member_id(), spent));
     let mut delegate = Delegate::new(Config::default(), spent.into_iter().collect());
-    call(&mut delegate, 1, now);
+    connect(&mut delegate, 1, now);
     let mut rng = StdRng::seed_from_u64(2);
     delegate.handle_lookup(1, Some((mandate, Bundle::default())), &Counted::new(), &mut rng, now);
     let (_, sent) = delegate.poll_transmit().unwrap();
@@ -59,7 +59,7 @@ fn before(time: Time) -> Time {
 }
 
 #[test]
-fn one_address_may_have_sixteen_calls_and_all_together_sixty_four() {
+fn one_address_may_have_sixteen_connections_and_all_together_sixty_four() {
     let mut delegate = delegate();
     for id in 0..16 {
         delegate.handle_connected(id, HERE, START);
@@ -84,7 +84,7 @@ fn one_address_may_have_sixteen_calls_and_all_together_sixty_four() {
 }
 
 #[test]
-fn a_caller_has_five_seconds_for_its_first_word() {
+fn a_connection_has_five_seconds_for_its_first_word() {
     let mut delegate = delegate();
     delegate.handle_connected(1, HERE, START);
     let late = START + Micros::from_seconds(5);
@@ -99,7 +99,7 @@ fn a_caller_has_five_seconds_for_its_first_word() {
 #[test]
 fn a_tunnel_is_looked_for_four_times_a_second_for_three_seconds() {
     let mut delegate = delegate();
-    call(&mut delegate, 1, START);
+    connect(&mut delegate, 1, START);
     let looks = |delegate: &mut Delegate| {
         events(delegate).iter().filter(|event| matches!(event, Event::LookupNeeded(1, _))).count()
     };
@@ -167,12 +167,12 @@ fn a_delegate_signs_from_the_first_to_the_last_second_of_delegation_and_certific
     }
 }
 
-/// A delegate with an open session on call 1, and the household that serves.
+/// A delegate with an open session on connection 1, and the household that serves.
 fn serving(config: Config) -> (World, Delegate, Mandate) {
     let mut world = World::new(1, 2, Link::GOOD);
     let mandate = mandate(&world.houses[0], terms(1_000_000_000), &mut world.rng);
     let mut delegate = Delegate::new(config, BTreeMap::new());
-    call(&mut delegate, 1, START);
+    connect(&mut delegate, 1, START);
     delegate.handle_lookup(1, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
     let (_, sent) = delegate.poll_transmit().unwrap();
     let Ok(Message::Conn { nonce, certificate, .. }) = Message::parse(&sent) else { panic!("it asks") };
@@ -189,18 +189,18 @@ fn serving(config: Config) -> (World, Delegate, Mandate) {
     let acknowledgement = terms.seal(&house.key, &house.certificate);
     let cack = Message::Cack { certificate: Box::new(house.certificate.clone()), acknowledgement };
     delegate.handle_input(1, &cack.emit(), START);
-    assert!(events(&mut delegate).iter().any(|event| matches!(event, Event::Granted { call: 1, .. })));
+    assert!(events(&mut delegate).iter().any(|event| matches!(event, Event::Granted { connection: 1, .. })));
     while delegate.poll_transmit().is_some() {}
     (world, delegate, mandate)
 }
 
 #[test]
-fn a_members_new_call_ends_the_one_before() {
+fn a_members_new_connection_ends_the_one_before() {
     let (mut world, mut delegate, mandate) = serving(Config::default());
-    call(&mut delegate, 2, START);
+    connect(&mut delegate, 2, START);
     delegate.handle_lookup(2, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
     let sent: Vec<_> = std::iter::from_fn(|| delegate.poll_transmit())
-        .map(|(call, bytes)| (call, Message::parse(&bytes).unwrap()))
+        .map(|(connection, bytes)| (connection, Message::parse(&bytes).unwrap()))
         .collect();
     assert!(
         matches!(&sent[..], [(1, Message::Erro { code: Code::Closed, .. }), (2, Message::Conn { .. })]),
@@ -238,8 +238,8 @@ fn the_meter_is_read_when_it_is_asked_for_and_ten_times_a_second_at_most() {
 }
 
 #[test]
-fn a_session_without_a_caller_is_forgotten_after_a_while_and_makes_room() {
-    let config = |orphan_max| Config { orphan_max, calls_max: 1, ..Config::default() };
+fn a_session_without_a_connection_is_forgotten_after_a_while_and_makes_room() {
+    let config = |orphan_max| Config { orphan_max, connections_max: 1, ..Config::default() };
     // It waits for its access point, or ends because that says nothing for 35 s.
     for (orphan_max, seconds) in [(15, 15), (60, 35)] {
         let (_, mut delegate, _) = serving(config(Micros::from_seconds(orphan_max)));

@@ -5,7 +5,7 @@ use crate::world::{Delivery, Household, START, World, certify};
 use guestright_identity::{AccessPoints, Delegation, DelegationTerms, KeyId, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt};
 use guestright_roaming::access_point::{Address, Path};
-use guestright_roaming::delegate::{self, CallId, Config, Counted, Delegate, Event, Mandate, Spent};
+use guestright_roaming::delegate::{self, Config, ConnectionId, Counted, Delegate, Event, Mandate, Spent};
 use guestright_roaming::message::Message;
 use guestright_units::{Bytes, Micros, Time};
 use rand::rngs::StdRng;
@@ -22,10 +22,10 @@ const DELAY: Micros = Micros::from_millis(20);
 pub(crate) enum Connection {
     Answered { house: usize, path: Path, home: usize },
     Failed { house: usize, path: Path },
-    ToHome { home: usize, call: CallId, bytes: Vec<u8> },
+    ToHome { home: usize, connection: ConnectionId, bytes: Vec<u8> },
     ToAccessPoint { house: usize, path: Path, bytes: Vec<u8> },
     HomeHungUp { house: usize, path: Path },
-    AccessPointHungUp { home: usize, call: CallId },
+    AccessPointHungUp { home: usize, connection: ConnectionId },
 }
 
 pub(crate) struct DistantHome {
@@ -45,8 +45,8 @@ pub(crate) struct DistantHome {
     pub(crate) meter_permille: u64,
     pub(crate) kept: BTreeMap<KeyId, Spent>,
     pub(crate) events: Vec<Event>,
-    calls: BTreeMap<CallId, (usize, Path)>,
-    next_call: CallId,
+    connections: BTreeMap<ConnectionId, (usize, Path)>,
+    next_connection: ConnectionId,
     rng: StdRng,
 }
 
@@ -104,8 +104,8 @@ impl World {
             meter_permille: 1_000,
             kept: BTreeMap::new(),
             events: Vec::new(),
-            calls: BTreeMap::new(),
-            next_call: 1,
+            connections: BTreeMap::new(),
+            next_connection: 1,
             rng: StdRng::seed_from_u64(7),
         });
         number
@@ -168,69 +168,67 @@ impl World {
         }
     }
 
-    pub(crate) fn call_home(&mut self, house: usize, path: Path, ip: Ipv4Addr) {
+    pub(crate) fn connect_home(&mut self, house: usize, path: Path, ip: Ipv4Addr) {
         let connection = match self.homes.iter().position(|home| home.ip == ip && home.answers) {
             Some(home) => Connection::Answered { house, path, home },
             None => Connection::Failed { house, path },
         };
-        self.schedule(DELAY, Delivery::Telephone(connection));
+        self.schedule(DELAY, Delivery::Connection(connection));
     }
 
     pub(crate) fn send_to_home(&mut self, house: usize, path: Path, bytes: Vec<u8>) {
-        if let Some((home, call)) = self.line(house, path) {
-            self.schedule(DELAY, Delivery::Telephone(Connection::ToHome { home, call, bytes }));
+        if let Some((home, connection)) = self.line(house, path) {
+            self.schedule(DELAY, Delivery::Connection(Connection::ToHome { home, connection, bytes }));
         }
     }
 
     pub(crate) fn hang_up(&mut self, house: usize, path: Path) {
-        if let Some((home, call)) = self.line(house, path) {
-            self.schedule(DELAY, Delivery::Telephone(Connection::AccessPointHungUp { home, call }));
+        if let Some((home, connection)) = self.line(house, path) {
+            self.schedule(DELAY, Delivery::Connection(Connection::AccessPointHungUp { home, connection }));
         }
     }
 
-    fn line(&self, house: usize, path: Path) -> Option<(usize, CallId)> {
-        let mut lines = self
-            .homes
-            .iter()
-            .enumerate()
-            .flat_map(|(home, distant)| distant.calls.iter().map(move |(&call, &at)| (home, call, at)));
-        lines.find(|(_, _, at)| *at == (house, path)).map(|(home, call, _)| (home, call))
+    fn line(&self, house: usize, path: Path) -> Option<(usize, ConnectionId)> {
+        let mut lines = self.homes.iter().enumerate().flat_map(|(home, distant)| {
+            distant.connections.iter().map(move |(&connection, &at)| (home, connection, at))
+        });
+        lines.find(|(_, _, at)| *at == (house, path)).map(|(home, connection, _)| (home, connection))
     }
 
     /// Every connection is lost, and both ends notice.
     pub(crate) fn cut_lines(&mut self) {
         for home in 0..self.homes.len() {
-            for (call, (house, path)) in std::mem::take(&mut self.homes[home].calls) {
-                self.homes[home].delegate.handle_hung_up(call, self.now);
+            for (connection, (house, path)) in std::mem::take(&mut self.homes[home].connections) {
+                self.homes[home].delegate.handle_hung_up(connection, self.now);
                 self.houses[house].ap.handle_disconnected(path, self.now);
             }
         }
         self.drain();
     }
 
-    /// How many calls a household's access point has made.
-    pub(crate) fn calls_of(&self, house: usize) -> usize {
-        let is_call = |(_, event): &&(Time, _)| {
+    /// How many connections to homes a household's access point has made.
+    pub(crate) fn connections_of(&self, house: usize) -> usize {
+        let is_connect = |(_, event): &&(Time, _)| {
             matches!(event, guestright_roaming::access_point::Event::Connect { .. })
         };
-        self.houses[house].events.iter().filter(is_call).count()
+        self.houses[house].events.iter().filter(is_connect).count()
     }
 
-    pub(crate) fn telephone(&mut self, connection: Connection) {
+    pub(crate) fn deliver_connection(&mut self, connection: Connection) {
         let now = self.now;
         match connection {
             Connection::Answered { house, path, home } => {
                 let distant = &mut self.homes[home];
-                let call = distant.next_call;
-                distant.next_call += 1;
-                distant.calls.insert(call, (house, path));
-                distant.delegate.handle_connected(call, router(house), now);
+                let connection = distant.next_connection;
+                distant.next_connection += 1;
+                distant.connections.insert(connection, (house, path));
+                distant.delegate.handle_connected(connection, router(house), now);
                 self.houses[house].ap.handle_connected(path);
             }
             Connection::Failed { house, path } => self.houses[house].ap.handle_disconnected(path, now),
-            Connection::ToHome { home, call, bytes } => {
-                if self.homes[home].calls.contains_key(&call) {
-                    self.homes[home].delegate.handle_input(call, &bytes, now);
+            Connection::ToHome { home, connection, bytes } => {
+                if self.homes[home].connections.contains_key(&connection) {
+                    self.homes[home].delegate.handle_input(connection, &bytes, now);
                 }
             }
             Connection::ToAccessPoint { house, path, bytes } => {
@@ -239,14 +237,14 @@ impl World {
                 }
             }
             Connection::HomeHungUp { house, path } => {
-                let Some((home, call)) = self.line(house, path) else { return };
-                self.homes[home].calls.remove(&call);
-                self.homes[home].delegate.handle_hung_up(call, now);
+                let Some((home, connection)) = self.line(house, path) else { return };
+                self.homes[home].connections.remove(&connection);
+                self.homes[home].delegate.handle_hung_up(connection, now);
                 self.houses[house].ap.handle_disconnected(path, now);
             }
-            Connection::AccessPointHungUp { home, call } => {
-                if self.homes[home].calls.remove(&call).is_some() {
-                    self.homes[home].delegate.handle_hung_up(call, now);
+            Connection::AccessPointHungUp { home, connection } => {
+                if self.homes[home].connections.remove(&connection).is_some() {
+                    self.homes[home].delegate.handle_hung_up(connection, now);
                 }
             }
         }
@@ -262,19 +260,19 @@ impl World {
                 let home = &mut self.homes[number];
                 home.events.push(event.clone());
                 home.carry_out(&event, now);
-                if let Event::Ended(call, _) = event
-                    && let Some(&(house, path)) = home.calls.get(&call)
+                if let Event::Ended(connection, _) = event
+                    && let Some(&(house, path)) = home.connections.get(&connection)
                 {
                     self.schedule(
                         Micros(2 * DELAY.0),
-                        Delivery::Telephone(Connection::HomeHungUp { house, path }),
+                        Delivery::Connection(Connection::HomeHungUp { house, path }),
                     );
                 }
-            } else if let Some((call, bytes)) = home.delegate.poll_transmit() {
+            } else if let Some((connection, bytes)) = home.delegate.poll_transmit() {
                 let bytes = home.says.clone().unwrap_or(bytes);
-                if let Some(&(house, path)) = home.calls.get(&call).filter(|_| home.speaks) {
+                if let Some(&(house, path)) = home.connections.get(&connection).filter(|_| home.speaks) {
                     let connection = Connection::ToAccessPoint { house, path, bytes };
-                    self.schedule(DELAY, Delivery::Telephone(connection));
+                    self.schedule(DELAY, Delivery::Connection(connection));
                 }
             } else {
                 return;
@@ -286,23 +284,23 @@ impl World {
 impl DistantHome {
     fn carry_out(&mut self, event: &Event, now: Time) {
         match event {
-            Event::LookupNeeded(call, at) => {
+            Event::LookupNeeded(connection, at) => {
                 let member =
                     self.endpoints.iter().find(|(_, endpoint)| *endpoint == at).map(|(member, _)| *member);
                 let found =
                     self.mandates.iter().find(|mandate| Some(mandate.delegation().member_id()) == member);
                 let counted = self.counted_of(*at.ip());
                 let found = found.map(|mandate| (mandate, Bundle::default()));
-                self.delegate.handle_lookup(*call, found, &counted, &mut self.rng, now);
+                self.delegate.handle_lookup(*connection, found, &counted, &mut self.rng, now);
             }
-            Event::MeterNeeded(call, member, ip) => {
+            Event::MeterNeeded(connection, member, ip) => {
                 let counted = self.counted_of(*ip);
-                self.delegate.handle_meter(*call, self.endpoints.get(member).copied(), &counted, now);
+                self.delegate.handle_meter(*connection, self.endpoints.get(member).copied(), &counted, now);
             }
             Event::Spent(member, spent) => drop(self.kept.insert(*member, *spent)),
             // A stranger of the tests, who is nowhere.
-            Event::Ended(call, _) if !self.calls.contains_key(call) => {
-                self.delegate.handle_hung_up(*call, now)
+            Event::Ended(connection, _) if !self.connections.contains_key(connection) => {
+                self.delegate.handle_hung_up(*connection, now)
             }
             _ => {}
         }
@@ -344,12 +342,12 @@ impl DistantHome {
         self.counted.clear();
     }
 
-    /// Says this to its machine, as any caller could.
-    pub(crate) fn hear(&mut self, ip: Ipv4Addr, messages: &[Message], now: Time) -> CallId {
-        let call = 1_000_000 + self.next_call;
-        self.next_call += 1;
-        self.delegate.handle_connected(call, ip, now);
-        messages.iter().for_each(|message| self.delegate.handle_input(call, &message.emit(), now));
-        call
+    /// Says this to its machine, as any access point could.
+    pub(crate) fn hear(&mut self, ip: Ipv4Addr, messages: &[Message], now: Time) -> ConnectionId {
+        let connection = 1_000_000 + self.next_connection;
+        self.next_connection += 1;
+        self.delegate.handle_connected(connection, ip, now);
+        messages.iter().for_each(|message| self.delegate.handle_input(connection, &message.emit(), now));
+        connection
     }
 }

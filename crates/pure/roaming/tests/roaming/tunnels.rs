@@ -53,7 +53,7 @@ fn a_tunnels_home_pays_to_the_byte() {
     assert_eq!(kept, [(world.houses[1].id(), carried)], "receipts count as a visitor's own would");
     assert_eq!(home.kept[&guest.member].bytes, carried);
     assert_eq!((house.ap.refusals().len(), home.delegate.refusals().len()), (0, 0));
-    assert_eq!(world.calls_of(0), 1);
+    assert_eq!(world.connections_of(0), 1);
 }
 
 #[test]
@@ -86,7 +86,11 @@ fn without_a_signature_there_is_the_allowance_and_few_calls() {
         assert_eq!((house.opened(), world.homes[0].signed()), (0, 0), "{name}");
         assert!(house.store.iter().next().is_none(), "{name}");
         // 5, 10, 20 … 320 s apart.
-        assert!((5..=8).contains(&world.calls_of(0)), "{name}: {} calls", world.calls_of(0));
+        assert!(
+            (5..=8).contains(&world.connections_of(0)),
+            "{name}: {} connections",
+            world.connections_of(0)
+        );
         assert!(kind.is_empty() || world.homes[0].refused(kind) >= 5, "{name}: {}", shown(&world));
         assert!(house.ap.refusals().values().sum::<u64>() >= 5, "{name}: {:?}", house.ap.refusals());
     }
@@ -145,7 +149,7 @@ fn a_lost_connection_is_made_again_and_the_session_goes_on() {
     assert!(house.firewall.contains_key(&world.tunnel_address(tunnel)));
     assert_eq!(home.sessions(), 1);
     assert!(world.tunnels[tunnel].carried - home.signed() <= PERIOD, "{}", shown(&world));
-    assert!(world.calls_of(0) >= 40);
+    assert!(world.connections_of(0) >= 40);
     assert_eq!(home.refused("disputed"), 0);
 }
 
@@ -180,7 +184,7 @@ fn a_home_that_was_killed_is_pardoned_once_an_hour() {
     world.run_for(Micros::from_millis(1_500));
     let address = world.tunnel_address(tunnel);
     assert!(world.houses[0].firewall.contains_key(&address), "served again: {}", shown(&world));
-    assert_eq!((world.calls_of(0), world.houses[0].refused("home-away")), (2, 0), "{}", shown(&world));
+    assert_eq!((world.connections_of(0), world.houses[0].refused("home-away")), (2, 0), "{}", shown(&world));
     let [(Code::Unpaid, counted, signed)] = world.houses[0].closed()[..] else { panic!("{}", shown(&world)) };
     assert!(counted.0 - signed.0 <= PERIOD, "{counted} {signed}");
     // Whoever makes a habit of it waits as every debtor does.
@@ -207,7 +211,7 @@ fn a_home_that_was_killed_may_take_its_time_to_begin_again() {
     world.homes[0].speaks = true;
     world.run_for(Micros::from_seconds(3));
     assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "{}", shown(&world));
-    assert_eq!(world.calls_of(0), 2, "on the same connection");
+    assert_eq!(world.connections_of(0), 2, "on the same connection");
 }
 
 #[test]
@@ -249,7 +253,7 @@ fn a_home_that_is_refused_was_not_away() {
     let house = &world.houses[0];
     assert!(house.refused("denied") >= 3 && house.refused("home-away") == 0, "{}", shown(&world));
     assert!(!house.firewall.contains_key(&world.tunnel_address(tunnel)));
-    assert!(world.calls_of(0) <= 9, "5, 10, 20 s apart: {}", world.calls_of(0));
+    assert!(world.connections_of(0) <= 9, "5, 10, 20 s apart: {}", world.connections_of(0));
 }
 
 #[test]
@@ -370,9 +374,9 @@ fn a_session_of_the_visitors_own_goes_first() {
     );
     let carried = Bytes(world.tunnels[tunnel].carried);
     assert_eq!(house.closed(), [(Code::Closed, carried, carried)]);
-    let calls = world.calls_of(0);
+    let connections = world.connections_of(0);
     world.run_for(MINUTE);
-    assert_eq!(world.calls_of(0), calls, "and as long as it is open nobody is called");
+    assert_eq!(world.connections_of(0), connections, "and as long as it is open there is no other");
     // Once it is over, the tunnel is served again.
     world.leave_at(guest, world.now + SECOND);
     world.run_for(Micros::from_seconds(30));
@@ -393,13 +397,16 @@ fn made_up_visitors_and_homes_are_called_within_limits() {
         world.drain();
         world.run_for(SECOND);
     }
-    let calls = u32::try_from(world.calls_of(0)).unwrap();
-    assert!(calls <= 5 * limits.per_minute_max && calls >= 3 * limits.per_minute_max, "{calls}");
+    let connections = u32::try_from(world.connections_of(0)).unwrap();
+    assert!(
+        connections <= 5 * limits.per_minute_max && connections >= 3 * limits.per_minute_max,
+        "{connections}"
+    );
     assert!(world.houses[0].ap.paths_in_use().len() <= limits.unserved_max);
     // One home, however many visitors name it; one visitor, whatever it names.
     for (by_visitor, most) in [(false, limits.home_per_minute_max), (true, limits.visitor_per_minute_max)] {
         world.run_for(MINUTE);
-        let before = world.calls_of(0);
+        let before = world.connections_of(0);
         for number in 0..1_000_u32 {
             let (one, many) = (Ipv4Addr::new(10, 99, 0, 1), Ipv4Addr::from_bits(0x0b00_0000 + number));
             let (ip, home) = if by_visitor { (one, many) } else { (many, one) };
@@ -408,8 +415,8 @@ fn made_up_visitors_and_homes_are_called_within_limits() {
             world.drain();
             world.run_for(Micros::from_millis(50));
         }
-        let calls = u32::try_from(world.calls_of(0) - before).unwrap();
-        assert!(calls <= most && calls > 1, "{calls} of {most}");
+        let connections = u32::try_from(world.connections_of(0) - before).unwrap();
+        assert!(connections <= most && connections > 1, "{connections} of {most}");
     }
 }
 
@@ -439,7 +446,7 @@ fn strangers_on_the_telephone_get_nothing() {
     assert_eq!((home.refused("no-tunnel"), home.refused("unexpected"), home.refused("silent")), (2, 2, 2));
     assert!(world.houses[0].closed().is_empty(), "{}", shown(&world));
     assert!(world.tunnels[tunnel].carried > 5_000_000);
-    // So many calls of one address, and so many in all.
+    // So many connections of one address, and so many in all.
     let now = world.now;
     for number in 0..200_u8 {
         world.homes[0].hear(Ipv4Addr::new(198, 51, 100, number % 20), &[], now);

@@ -70,7 +70,7 @@ pub(crate) struct Guest {
 }
 
 pub(crate) enum Delivery {
-    Telephone(Connection),
+    Connection(Connection),
     AccessPoint { house: usize, address: Address, path: Path, bytes: Vec<u8> },
     Visitor { guest: usize, bytes: Vec<u8> },
     ToHome { house: usize, bytes: Vec<u8> },
@@ -245,7 +245,7 @@ impl World {
                 self.houses[house].ap.handle_closed(address, counted, now);
             }
             Delivery::Leave { guest } => self.guests[guest].visitor.leave(now),
-            Delivery::Telephone(connection) => self.telephone(connection),
+            Delivery::Connection(connection) => self.deliver_connection(connection),
             Delivery::Tick => self.tick(),
         }
     }
@@ -329,7 +329,7 @@ impl World {
                 access_point::Event::Closing { address, .. } if self.houses[house].firewall_answers => {
                     self.schedule(Micros::from_millis(20), Delivery::Stopped { house, address: *address });
                 }
-                access_point::Event::Connect { path, home } => self.call_home(house, *path, *home),
+                access_point::Event::Connect { path, home } => self.connect_home(house, *path, *home),
                 access_point::Event::Disconnect(path) => self.hang_up(house, *path),
                 _ => {}
             }

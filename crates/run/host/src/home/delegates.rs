@@ -19,7 +19,7 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_identity::KeyId;
 use guestright_receipt::Bundle;
 use guestright_roaming::Delegate;
-use guestright_roaming::delegate::{CallId, CallStatus, Config, Counted, Event, Mandate};
+use guestright_roaming::delegate::{Config, ConnectionId, ConnectionStatus, Counted, Event, Mandate};
 use guestright_store::WriterHandle;
 use guestright_units::{TeamId, Time};
 use meter::Meter;
@@ -84,9 +84,9 @@ enum Order {
 
 /// What the task waits for.
 enum Input {
-    Message(CallId, Vec<u8>),
-    Closed(CallId),
-    Answered(CallId, Answer, Counted),
+    Message(ConnectionId, Vec<u8>),
+    Closed(ConnectionId),
+    Answered(ConnectionId, Answer, Counted),
 }
 
 struct Task {
@@ -144,7 +144,7 @@ impl Delegates {
         tokio::spawn(async move {
             let Ok(mut status) = waiting.await else { return };
             if asked {
-                status["calls"] = answered.await.unwrap_or_default();
+                status["receipt_requests"] = answered.await.unwrap_or_default();
             }
             let _ = reply.send(status);
         });
@@ -264,8 +264,8 @@ impl Task {
             Ok((stream, from)) => {
                 let Some(from) = ipv4(from) else { return };
                 let now = self.clock.now();
-                let call = self.connections.add(stream, &self.inputs);
-                self.machine.handle_connected(call, *from.ip(), now);
+                let connection = self.connections.add(stream, &self.inputs);
+                self.machine.handle_connected(connection, *from.ip(), now);
             }
             Err(error) => tracing::warn!(%error, "an access point's connection could not be accepted"),
         }
@@ -274,20 +274,20 @@ impl Task {
     fn handle(&mut self, input: Input) {
         let now = self.clock.now();
         match input {
-            Input::Message(call, bytes) => self.machine.handle_input(call, &bytes, now),
-            Input::Closed(call) => {
-                self.connections.end(call);
-                self.machine.handle_hung_up(call, now);
+            Input::Message(connection, bytes) => self.machine.handle_input(connection, &bytes, now),
+            Input::Closed(connection) => {
+                self.connections.end(connection);
+                self.machine.handle_hung_up(connection, now);
             }
-            Input::Answered(call, Answer::Member(mandate, bundle), counted) => {
+            Input::Answered(connection, Answer::Member(mandate, bundle), counted) => {
                 let found = Some((&*mandate, bundle));
-                self.machine.handle_lookup(call, found, &counted, &mut self.rng, now);
+                self.machine.handle_lookup(connection, found, &counted, &mut self.rng, now);
             }
-            Input::Answered(call, Answer::Nobody, counted) => {
-                self.machine.handle_lookup(call, None, &counted, &mut self.rng, now);
+            Input::Answered(connection, Answer::Nobody, counted) => {
+                self.machine.handle_lookup(connection, None, &counted, &mut self.rng, now);
             }
-            Input::Answered(call, Answer::Endpoint(endpoint), counted) => {
-                self.machine.handle_meter(call, endpoint, &counted, now);
+            Input::Answered(connection, Answer::Endpoint(endpoint), counted) => {
+                self.machine.handle_meter(connection, endpoint, &counted, now);
             }
         }
     }
@@ -298,8 +298,12 @@ impl Task {
         let mut ended = Vec::new();
         while let Some(event) = self.machine.poll_event() {
             match event {
-                Event::LookupNeeded(call, at) => self.look_up(call, Question::TunnelAt(at), *at.ip()),
-                Event::MeterNeeded(call, member, ip) => self.look_up(call, Question::EndpointOf(member), ip),
+                Event::LookupNeeded(connection, at) => {
+                    self.look_up(connection, Question::TunnelAt(at), *at.ip())
+                }
+                Event::MeterNeeded(connection, member, ip) => {
+                    self.look_up(connection, Question::EndpointOf(member), ip)
+                }
                 Event::Spent(member, spent) => kept &= self.book.keep(member, spent),
                 Event::Granted { provider, .. } => {
                     tracing::info!(provider = provider.short(), "signing for a member's tunnel");
@@ -309,27 +313,27 @@ impl Task {
                     tracing::warn!(%claimed, %counted, "an access point claims more than was counted; not signed");
                 }
                 Event::Refused(_, kind, reason) => tracing::debug!(kind, %reason, "refused"),
-                Event::Ended(call, reason) => {
-                    tracing::debug!(call, %reason, "an access point's connection has ended");
-                    ended.push(call);
+                Event::Ended(connection, reason) => {
+                    tracing::debug!(connection, %reason, "an access point's connection has ended");
+                    ended.push(connection);
                 }
             }
         }
-        while let Some((call, bytes)) = self.machine.poll_transmit() {
+        while let Some((connection, bytes)) = self.machine.poll_transmit() {
             // A receipt that could not be kept is not sent: a new start would sign the same bytes again.
             if kept {
-                self.connections.send(call, bytes);
+                self.connections.send(connection, bytes);
             }
         }
         let now = self.clock.now();
-        for call in ended {
-            self.connections.end(call);
-            self.machine.handle_hung_up(call, now);
+        for connection in ended {
+            self.connections.end(connection);
+            self.machine.handle_hung_up(connection, now);
         }
     }
 
     /// Asks the home's loop and the meter; the answer is an input.
-    fn look_up(&self, call: CallId, question: Question, ip: Ipv4Addr) {
+    fn look_up(&self, connection: ConnectionId, question: Question, ip: Ipv4Addr) {
         let (lookups, inputs, reading) = (self.lookups.clone(), self.inputs.clone(), self.meter.read());
         tokio::spawn(async move {
             let (reply, answer) = oneshot::channel();
@@ -340,18 +344,18 @@ impl Task {
             let counts = reading.await;
             let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
             let counted = of.map(|(peer, bytes)| (peer.port(), *bytes)).collect();
-            let _ = inputs.send(Input::Answered(call, answer, counted)).await;
+            let _ = inputs.send(Input::Answered(connection, answer, counted)).await;
         });
     }
 
     fn status(&self) -> Value {
-        let one = |call: CallStatus| {
+        let one = |connection: ConnectionStatus| {
             json!({
-                "from": call.from.to_string(),
-                "member": call.member.map(|member| member.to_string()),
-                "provider": call.provider.map(|team| team.to_string()),
-                "counted": call.counted.0,
-                "signed": call.signed.0,
+                "from": connection.from.to_string(),
+                "member": connection.member.map(|member| member.to_string()),
+                "provider": connection.provider.map(|team| team.to_string()),
+                "counted": connection.counted.0,
+                "signed": connection.signed.0,
             })
         };
         let spent = self.machine.spent().iter();

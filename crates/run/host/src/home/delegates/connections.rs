@@ -2,7 +2,7 @@
 
 use super::Input;
 use guestright_channel::MessageReader;
-use guestright_roaming::delegate::CallId;
+use guestright_roaming::delegate::ConnectionId;
 use guestright_roaming::message::{MESSAGE_MAX, message_len};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,14 +28,14 @@ pub(super) struct Connection {
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
-    open: BTreeMap<CallId, Connection>,
-    next: CallId,
+    open: BTreeMap<ConnectionId, Connection>,
+    next: ConnectionId,
 }
 
 impl Connections {
     /// Reads and writes on a connection from now on; what comes on it goes to `inputs`.
-    pub(super) fn add(&mut self, stream: TcpStream, inputs: &mpsc::Sender<Input>) -> CallId {
-        let call = self.next;
+    pub(super) fn add(&mut self, stream: TcpStream, inputs: &mpsc::Sender<Input>) -> ConnectionId {
+        let id = self.next;
         self.next += 1;
         let (read, mut write) = stream.into_split();
         let (messages, mut waiting) = mpsc::channel::<Vec<u8>>(MESSAGES_MAX);
@@ -45,11 +45,11 @@ impl Connections {
             let mut reader = MessageReader::new(read, measure, MESSAGE_MAX);
             // Silence is the machine's business: it gives up whoever does not ask in time.
             while let Ok(Some(bytes)) = reader.receive().await {
-                if inputs.send(Input::Message(call, bytes)).await.is_err() {
+                if inputs.send(Input::Message(id, bytes)).await.is_err() {
                     return;
                 }
             }
-            let _ = inputs.send(Input::Closed(call)).await;
+            let _ = inputs.send(Input::Closed(id)).await;
         });
         let writing = tokio::spawn(async move {
             while let Some(bytes) = waiting.recv().await {
@@ -59,20 +59,20 @@ impl Connections {
                 }
             }
         });
-        self.open.insert(call, Connection { messages, reading: reading.abort_handle(), writing });
-        call
+        self.open.insert(id, Connection { messages, reading: reading.abort_handle(), writing });
+        id
     }
 
     /// Sends a message. What cannot be sent is lost, and asked for again.
-    pub(super) fn send(&self, call: CallId, bytes: Vec<u8>) {
-        if let Some(connection) = self.open.get(&call) {
+    pub(super) fn send(&self, id: ConnectionId, bytes: Vec<u8>) {
+        if let Some(connection) = self.open.get(&id) {
             let _ = connection.messages.try_send(bytes);
         }
     }
 
     /// Closes a connection once its last messages are sent.
-    pub(super) fn end(&mut self, call: CallId) {
-        if let Some(connection) = self.open.remove(&call) {
+    pub(super) fn end(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.open.remove(&id) {
             connection.reading.abort();
         }
     }

@@ -1,7 +1,7 @@
-//! One caller, and the session that it leads to.
+//! A connection, and the session that it leads to.
 
 use super::meter::Meter;
-use super::{CallStatus, Mandate};
+use super::{ConnectionStatus, Mandate};
 use crate::visitor::Visitor;
 use guestright_identity::KeyId;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct Connection {
     pub(super) ip: Ipv4Addr,
     pub(super) connected: bool,
     /// Until when its first word has to have come.
@@ -41,12 +41,12 @@ pub(super) struct Serving {
     pub(super) metered: Option<Time>,
     /// Whether it has to be read again.
     pub(super) asked: bool,
-    /// Until when the access point may call again.
+    /// Until when the access point may connect again.
     pub(super) orphan_until: Option<Time>,
     pub(super) ended: bool,
 }
 
-impl Call {
+impl Connection {
     pub(super) fn new(ip: Ipv4Addr, until: Time) -> Self {
         Self { ip, connected: true, until, stage: Stage::Silent }
     }
@@ -81,9 +81,9 @@ impl Call {
         }
     }
 
-    pub(super) fn status(&self) -> Option<CallStatus> {
+    pub(super) fn status(&self) -> Option<ConnectionStatus> {
         let Stage::Serving(serving) = &self.stage else { return None };
-        Some(CallStatus {
+        Some(ConnectionStatus {
             from: self.ip,
             member: self.member(),
             provider: serving.provider,

@@ -1,6 +1,7 @@
 //! Every test, with one count at the end.
 
 mod lanes;
+mod system;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! All test programs, in three lanes side by side: the system tests, others that wait for kernels and clocks, and those
-//! that compute.
+//! All test programs, in three lanes side by side: the system tests ([`system`]), others that wait for kernels and clocks,
+//! and those that compute.
 //!
 //! `cargo test` runs one program after the other, and leaves the cores idle while a network's test waits for a timeout.
 
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::{Tally, threads, watch};
+use super::{Tally, system, threads, watch};
 use crate::steps::{cargo, line};
 use crate::workspace;
 
 /// Rooms whose tests use the kernel: networks, sockets, other programs. They wait more than they compute.
-const WAITING: [&str; 3] = ["crates/io/", "crates/run/", "crates/app/"];
+const WAITING: [&str; 3] = ["crates/io", "crates/run", "crates/app"];
 
 /// Behind this many units of niceness the computing tests leave the processor to what measures time.
 const NICENESS: &str = "10";
@@ -27,29 +27,38 @@ const ALL: [&str; 3] = ["test", "--workspace", "--all-features"];
 
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Program {
+pub(super) struct Program {
     /// Package and target: `guestright-tunnel esp`.
-    name: String,
-    path: PathBuf,
+    pub(super) name: String,
+    pub(super) path: PathBuf,
     /// Where Cargo would run it.
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
+}
+
+/// What a program's tests spend their time with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// Whole systems, which take longest.
+    System,
+    /// Other waiting for kernels and clocks.
+    Waiting,
+    Computing,
 }
 
 #[derive(Default)]
-struct Report {
-    tally: Tally,
-    took: Vec<(Duration, String)>,
+pub(super) struct Report {
+    pub(super) tally: Tally,
+    pub(super) took: Vec<(Duration, String)>,
 }
 
 pub(super) fn run() -> Result<()> {
     let began = Instant::now();
-    let mut lanes = [Vec::new(), Vec::new(), Vec::new()];
-    for program in build()? {
-        lanes[lane_of(&program)].push(program);
-    }
-    let [system, waiting, computing] = lanes;
+    let (computing, waiting): (Vec<_>, Vec<_>) =
+        build()?.into_iter().partition(|program| program.work() == Work::Computing);
+    let (systems, waiting): (Vec<_>, Vec<_>) =
+        waiting.into_iter().partition(|program| program.work() == Work::System);
     let reports = std::thread::scope(|scope| {
-        let system = scope.spawn(|| lane(system, false));
+        let system = scope.spawn(|| system::run(&systems));
         let waiting = scope.spawn(|| lane(waiting, false));
         let computing = lane(computing, true).and_then(with_documentation);
         [system.join(), waiting.join()]
@@ -100,14 +109,16 @@ fn program(message: &str) -> Result<Option<Program>> {
     Ok(Some(Program { name: format!("{package} {target}"), path: path.into(), folder: folder.to_owned() }))
 }
 
-/// 0: tests of whole systems, which take longest; 1: others that wait; 2: those that compute.
-fn lane_of(program: &Program) -> usize {
-    let folder = program.folder.strip_prefix(workspace::root()).unwrap_or(&program.folder);
-    let folder = folder.to_string_lossy().into_owned() + "/";
-    match WAITING.iter().any(|room| folder.starts_with(room)) {
-        true if program.name.ends_with(" system") => 0,
-        true => 1,
-        false => 2,
+impl Program {
+    fn work(&self) -> Work {
+        let folder = self.folder.strip_prefix(workspace::root()).unwrap_or(&self.folder);
+        if !WAITING.iter().any(|room| folder.starts_with(room)) {
+            Work::Computing
+        } else if self.name.ends_with(" system") {
+            Work::System
+        } else {
+            Work::Waiting
+        }
     }
 }
 
@@ -115,14 +126,7 @@ fn lane(programs: Vec<Program>, is_nice: bool) -> Result<Report> {
     let mut report = Report::default();
     for program in programs {
         let began = Instant::now();
-        let mut command = if is_nice {
-            let mut nice = Command::new("nice");
-            nice.args(["-n", NICENESS]).arg(&program.path);
-            nice
-        } else {
-            Command::new(&program.path)
-        };
-        command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
+        let mut command = if is_nice { nice(&program.command()) } else { program.command() };
         command.env("RUST_TEST_THREADS", threads());
         report.tally.add(watch(&mut command, &format!("{} | ", program.name))?);
         report.took.push((began.elapsed(), program.name));
@@ -130,11 +134,23 @@ fn lane(programs: Vec<Program>, is_nice: bool) -> Result<Report> {
     Ok(report)
 }
 
+/// The same command, which gives way to others.
+fn nice(command: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", NICENESS]).arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    nice
+}
+
 /// Adds the examples in the documentation, which only Cargo can run.
 fn with_documentation(mut report: Report) -> Result<Report> {
     let began = Instant::now();
     let mut command = cargo(&ALL);
     command.args(["--doc", "--no-fail-fast"]);
+    let mut command = nice(&command);
     report.tally.add(watch(&mut command, "documentation | ")?);
     report.took.push((began.elapsed(), "documentation".to_owned()));
     Ok(report)
@@ -170,12 +186,12 @@ mod tests {
     fn what_uses_the_kernel_does_not_wait_for_what_computes() {
         let lane = |folder: &str, name: &str| {
             let folder = workspace::root().join(folder);
-            lane_of(&Program { name: name.to_owned(), path: PathBuf::new(), folder })
+            Program { name: name.to_owned(), path: PathBuf::new(), folder }.work()
         };
-        assert_eq!(lane("crates/app/guestright", "guestright system"), 0);
-        assert_eq!(lane("crates/app/guestright", "guestright guestright"), 1);
-        assert_eq!(lane("crates/io/tun", "tun guestright_tun"), 1);
-        assert_eq!(lane("crates/pure/tunnel", "tunnel esp"), 2);
-        assert_eq!(lane("xtask", "xtask xtask"), 2);
+        assert_eq!(lane("crates/app/guestright", "guestright system"), Work::System);
+        assert_eq!(lane("crates/app/guestright", "guestright guestright"), Work::Waiting);
+        assert_eq!(lane("crates/io/tun", "tun guestright_tun"), Work::Waiting);
+        assert_eq!(lane("crates/pure/tunnel", "tunnel esp"), Work::Computing);
+        assert_eq!(lane("xtask", "xtask xtask"), Work::Computing);
     }
 }

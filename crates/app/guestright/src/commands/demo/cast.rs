@@ -18,6 +18,9 @@ use tokio::sync::mpsc;
 /// How long any single thing may take before the demo says that it failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How many lines of each log go into a failure.
+const LAST_LINES: usize = 12;
+
 /// The town and its programs. Dropping it ends them.
 pub(super) struct Cast {
     pub(super) world: World,
@@ -123,6 +126,22 @@ impl Cast {
 
     pub(super) fn read_log(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// The ends of all logs, and what the access points say of themselves: for a failure that nobody has seen before.
+    fn last_words(&self) -> String {
+        let teams = ["team1", "team2"].map(|team| match self.status(team) {
+            Ok(status) => format!("{team}: {status}\n"),
+            Err(error) => format!("{team}: {error:#}\n"),
+        });
+        let files = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log")).map(|file| {
+            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+            let lines: Vec<_> = text.lines().rev().take(LAST_LINES).collect();
+            let lines: String = lines.into_iter().rev().map(|line| format!("  {line}\n")).collect();
+            format!("{}:\n{lines}", file.file_name().to_string_lossy())
+        });
+        teams.into_iter().chain(logs).collect()
     }
 
     /// Starts a household's home and access point.
@@ -243,7 +262,7 @@ impl Cast {
         let deadline = Instant::now() + PATIENCE;
         while !done(self)? {
             if Instant::now() >= deadline {
-                bail!("waited in vain for {what}");
+                bail!("waited in vain for {what}\n{}", self.last_words());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -391,17 +391,26 @@ fn is(name: &'static str) -> impl Fn(&Value) -> bool {
     move |event| event["event"] == name
 }
 
+/// The guest's session; if it has none, that of its tunnel.
 fn session(status: &Value, ip: &str) -> Value {
-    let mut sessions = status["sessions"].as_array().into_iter().flatten();
-    sessions.find(|session| session["ip"] == ip).cloned().unwrap_or_default()
+    let sessions = status["sessions"].as_array().into_iter().flatten();
+    let own = sessions.filter(|session| session["ip"] == ip).min_by_key(|session| is_of_tunnel(session));
+    own.cloned().unwrap_or_default()
 }
 
+/// The guest's own session, once it is over. After it the guest's tunnel may be served for a moment, by receipts of its
+/// home, until the guest has taken it down.
 fn ended_session(status: &Value, ip: &str) -> Option<Value> {
-    if session(status, ip)["open"] == true {
+    let open = session(status, ip);
+    if open["open"] == true && !is_of_tunnel(&open) {
         return None;
     }
     let sessions = status["closed"].as_array()?;
-    sessions.iter().rev().find(|session| session["ip"] == ip).cloned()
+    sessions.iter().rev().find(|session| session["ip"] == ip && !is_of_tunnel(session)).cloned()
+}
+
+fn is_of_tunnel(session: &Value) -> bool {
+    !session["tunnel"].is_null()
 }
 
 fn text(value: &Value) -> String {

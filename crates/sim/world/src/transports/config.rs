@@ -192,7 +192,17 @@ pub(super) fn model_of(settings: &TransportsSettings) -> Option<AimdModel> {
         Transport::Tcp(Stream::Aimd) => {
             Some(AimdModel { alpha: settings.aimd_alpha, beta: settings.aimd_beta })
         }
-        Transport::Tcp(_) => Some(AimdModel::STANDARD),
+        // Those that keep the standard's alpha and beta, whatever else they do; the others are held against them.
+        Transport::Tcp(
+            Stream::Reno
+            | Stream::NewReno
+            | Stream::Vegas
+            | Stream::Westwood
+            | Stream::WestwoodPlus
+            | Stream::Real
+            | Stream::Cubic
+            | Stream::Bbr,
+        ) => Some(AimdModel::STANDARD),
         Transport::Udp | Transport::Tfrc | Transport::QuicDatagram | Transport::QuicStream => None,
     }
 }

@@ -45,18 +45,30 @@ pub const TRANSPORTS: [(&str, Transport); 13] = [
     ("quic-stream", Transport::QuicStream),
 ];
 
-/// The words of `bulk.transport`: what carries a stream and is no QUIC.
-pub const BULK_TRANSPORTS: [(&str, Stream); 9] = [
-    ("reno", Stream::Reno),
-    ("newreno", Stream::NewReno),
-    ("aimd", Stream::Aimd),
-    ("vegas", Stream::Vegas),
-    ("westwood", Stream::Westwood),
-    ("westwood-plus", Stream::WestwoodPlus),
-    ("real", Stream::Real),
-    ("cubic", Stream::Cubic),
-    ("bbr", Stream::Bbr),
-];
+/// The words of `bulk.transport`: those of [`TRANSPORTS`] that stand for TCP.
+pub const BULK_TRANSPORTS: [(&str, Stream); TCP_COUNT] = {
+    let mut words = [("", Stream::Reno); TCP_COUNT];
+    let (mut index, mut count) = (0, 0);
+    while index < TRANSPORTS.len() {
+        if let (word, Transport::Tcp(stream)) = TRANSPORTS[index] {
+            words[count] = (word, stream);
+            count += 1;
+        }
+        index += 1;
+    }
+    words
+};
+
+const TCP_COUNT: usize = {
+    let (mut index, mut count) = (0, 0);
+    while index < TRANSPORTS.len() {
+        if matches!(TRANSPORTS[index].1, Transport::Tcp(_)) {
+            count += 1;
+        }
+        index += 1;
+    }
+    count
+};
 
 /// What the switches are that say nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Word of the kernel that the network has changed.
 
+use netlink_packet_core::NetlinkBuffer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,14 +12,26 @@ use std::thread::JoinHandle;
 
 use crate::FirewallError;
 
-/// What is heard of: links, neighbours (another computer behind the same address), IPv4 addresses, IPv4 routes
+/// What a visitor looks at: links, neighbours (another computer behind the same address), IPv4 addresses, IPv4 routes
 /// (`RTMGRP_LINK`, `RTMGRP_NEIGH`, `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV4_ROUTE` in linux/rtnetlink.h).
-const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40;
+const SURROUNDINGS: u32 = 0x1 | 0x4 | 0x10 | 0x40;
+/// What an access point's layers consist of: links, queues and filters, IPv4 addresses, rules of both families
+/// (`RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR`, `_IPV4_RULE` and `_IPV6_RULE`).
+const LAYERS: u32 = 1 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 18;
+/// Everything of nftables (`NFNLGRP_NFTABLES` in linux/netfilter/nfnetlink.h).
+const NFTABLES: u32 = 1 << 6;
+/// Messages about what changes all the time, by an access point's own doing: classes of queues
+/// (`RTM_NEWTCLASS`, `RTM_DELTCLASS`), and of nftables elements of sets, generations and traces.
+const CLASSES: [u16; 2] = [40, 41];
+const ELEMENTS: [u16; 5] = [0xa0c, 0xa0e, 0xa0f, 0xa10, 0xa11];
 
-/// A thread that hears when links, neighbours, addresses or routes of this network namespace change (rtnetlink(7)).
-/// It needs no privilege, and ends when this is dropped.
+/// The largest datagram that the kernel sends fills pages, 32 KiB at most.
+const DATAGRAM_MAX: usize = 64 * 1024;
+
+/// A thread that learns when this network namespace changes (rtnetlink(7)). It needs no privilege for links, addresses
+/// and routes, and ends when this is dropped.
 ///
-/// What exactly has changed is not told: whoever wants to know looks. So nothing that gets lost, or that comes in
+/// What exactly has changed is not said: whoever wants to know looks. So nothing that gets lost, or that comes in
 /// another form in a later kernel, can mislead anybody.
 #[derive(Debug)]
 pub struct Changes {
@@ -27,24 +40,38 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Begins to listen in the network namespace of the calling thread. `tell` is called in the other thread, once for
-    /// all changes that have come together, and should not take long.
+    /// Begins to listen, in the network namespace of the calling thread, for links, neighbours, addresses and routes.
+    /// `on_change` is called in the other thread, once for all changes that have come together, and should not take long.
     ///
     /// # Errors
     /// The kernel has no such socket for us, or no thread can be had.
     pub fn watch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
+        Self::begin(vec![(None, SURROUNDINGS)], on_change)
+    }
+
+    /// The same for what [`Firewall::reconcile`](crate::Firewall::reconcile) puts back.
+    ///
+    /// # Errors
+    /// As [`Changes::watch`].
+    pub fn watch_layers(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
+        Self::begin(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], on_change)
+    }
+
+    fn begin(
+        groups: Vec<(Option<Protocol>, u32)>,
+        on_change: impl Fn() + Send + 'static,
+    ) -> Result<Self, FirewallError> {
         let failed = |error: io::Error| FirewallError::Changes { reason: error.to_string() };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // NETLINK_ROUTE is protocol 0, for which there is no name.
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None);
-        let socket = socket.map_err(|error| failed(error.into()))?;
-        bind(&socket, &SocketAddrNetlink::new(0, GROUPS)).map_err(|error| failed(error.into()))?;
+        let sockets = groups.into_iter().map(|(protocol, groups)| open(protocol, groups));
+        let sockets: Vec<_> = sockets.collect::<Result<_, Errno>>().map_err(|error| failed(error.into()))?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let bell = Arc::new(bell.map_err(|error| failed(error.into()))?);
         let thread_bell = Arc::clone(&bell);
         let work = move || {
-            while wait(&socket, &thread_bell) {
-                if drain(&socket) {
+            while wait(&sockets, &thread_bell) {
+                // Every socket is read, also where the first has something to say.
+                if sockets.iter().filter(|socket| drain(socket)).count() > 0 {
                     on_change();
                 }
             }
@@ -52,6 +79,13 @@ impl Changes {
         let thread = std::thread::Builder::new().name("changes".to_owned()).spawn(work).map_err(failed)?;
         Ok(Self { bell, thread: Some(thread) })
     }
+}
+
+fn open(protocol: Option<Protocol>, groups: u32) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
+    bind(&socket, &SocketAddrNetlink::new(0, groups))?;
+    Ok(socket)
 }
 
 impl Drop for Changes {
@@ -64,30 +98,45 @@ impl Drop for Changes {
     }
 }
 
-/// Waits for something to hear; false when it is time to end.
-fn wait(socket: &OwnedFd, bell: &OwnedFd) -> bool {
-    let mut wanted = [PollFd::new(socket, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
+/// Waits for something to read; false when it is time to end.
+fn wait(sockets: &[OwnedFd], bell: &OwnedFd) -> bool {
+    let sockets = sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN));
+    let mut wanted: Vec<_> = [PollFd::new(bell, PollFlags::IN)].into_iter().chain(sockets).collect();
     match poll(&mut wanted, None) {
-        Ok(_) => wanted[1].revents().is_empty(),
+        Ok(_) => wanted.first().is_none_or(|bell| bell.revents().is_empty()),
         Err(Errno::INTR) => true,
         Err(error) => {
-            tracing::warn!(%error, "changes of the network are not heard of any more");
+            tracing::warn!(%error, "changes of the network are not noticed any more");
             false
         }
     }
 }
 
-/// Forgets what has been heard; whether there was anything.
+/// Reads everything; whether there was anything that matters.
 fn drain(socket: &OwnedFd) -> bool {
-    // Messages are cut off, since they are not read; and a kernel that had too many to tell us (`ENOBUFS`) has told us
-    // enough.
     let mut any = false;
-    let mut buffer = [0; 16];
+    let mut buffer = vec![0; DATAGRAM_MAX];
     loop {
         match recv(socket, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok(_) | Err(Errno::NOBUFS) => any = true,
+            Ok((length, _)) => any |= matters(buffer.get(..length).unwrap_or_default()),
+            // A kernel that had too much to say has said enough.
+            Err(Errno::NOBUFS) => any = true,
             Err(Errno::INTR) => {}
             Err(_) => return any,
         }
     }
+}
+
+/// Whether one of these messages is about more than what changes all the time. What cannot be read matters.
+fn matters(mut messages: &[u8]) -> bool {
+    while !messages.is_empty() {
+        let Ok(message) = NetlinkBuffer::new_checked(messages) else { return true };
+        let kind = message.message_type();
+        if !CLASSES.contains(&kind) && !ELEMENTS.contains(&kind) {
+            return true;
+        }
+        let length = usize::try_from(message.length()).unwrap_or(usize::MAX);
+        messages = messages.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    false
 }

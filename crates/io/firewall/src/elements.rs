@@ -2,43 +2,59 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{FirewallError, MacAddress, tool};
+use crate::nftables::{Count, Element, Nftables, Order, Set};
+use crate::{FirewallError, MacAddress, Traffic, tool};
 
-/// One transaction that lets a visitor through, with both counts at nothing.
-pub(crate) fn grant(table: &str, mac: MacAddress, address: Ipv4Addr, class_id: &str) -> String {
-    format!(
-        "add element inet {table} up {{ {address} }}
-add element inet {table} down {{ {address} }}
-add element inet {table} class {{ {address} : {class_id} }}
-add element inet {table} online {{ {address} }}
-add element inet {table} granted {{ {mac} . {address} }}
-"
-    )
+/// One transaction that lets a visitor through until the lease is over, with both counts at nothing.
+pub(crate) fn grant(mac: MacAddress, address: Ipv4Addr, class: u32, lease: Duration) -> Vec<Order> {
+    let one = || Element::new().address(address);
+    let counted = ["up", "down"].map(|set| Order::Add(set, one()));
+    let class = Order::Add("class", one().class(class));
+    counted.into_iter().chain([class]).chain(renew(mac, address, lease)).collect()
 }
 
-/// One transaction that stops a visitor's packets both ways, counts kept. The gates are added before they are
-/// deleted, so that a second attempt finds something to delete; they are never open in between.
-pub(crate) fn shut(table: &str, mac: MacAddress, address: Ipv4Addr) -> String {
-    format!(
-        "add element inet {table} granted {{ {mac} . {address} }}
-add element inet {table} online {{ {address} }}
-delete element inet {table} granted {{ {mac} . {address} }}
-delete element inet {table} online {{ {address} }}
-"
-    )
+/// A visitor's gates: who passes up, and to whom passes down.
+fn gates(mac: MacAddress, address: Ipv4Addr) -> [(Set, Element); 2] {
+    let pair = Element::new().hardware(mac).address(address);
+    [("online", Element::new().address(address)), ("granted", pair)]
+}
+
+/// Orders that keep a visitor's gates open for another lease. The kernel leaves an element that is there as it is, so
+/// each is removed and added in the same transaction, and added before it, in case that it has expired.
+pub(crate) fn renew(mac: MacAddress, address: Ipv4Addr, lease: Duration) -> Vec<Order> {
+    renewed(gates(mac, address), lease)
+}
+
+/// The same for any gates.
+pub(crate) fn renewed(gates: impl IntoIterator<Item = (Set, Element)>, lease: Duration) -> Vec<Order> {
+    let one = |(set, gate): (Set, Element)| {
+        let open = gate.clone().expires_after(lease);
+        [Order::Add(set, gate.clone()), Order::Delete(set, gate), Order::Add(set, open)]
+    };
+    gates.into_iter().flat_map(one).collect()
+}
+
+/// One transaction that stops a visitor's packets both ways, counts kept.
+pub(crate) fn shut(mac: MacAddress, address: Ipv4Addr) -> Vec<Order> {
+    removed(gates(mac, address))
+}
+
+/// Orders that remove elements. They are added before, so that a second attempt finds something to remove; nothing is
+/// ever open in between.
+pub(crate) fn removed(elements: impl IntoIterator<Item = (Set, Element)>) -> Vec<Order> {
+    let one =
+        |(set, element): (Set, Element)| [Order::Add(set, element.clone()), Order::Delete(set, element)];
+    elements.into_iter().flat_map(one).collect()
 }
 
 /// One transaction that forgets a visitor whose gate is shut.
-pub(crate) fn forget(table: &str, address: Ipv4Addr) -> String {
-    format!(
-        "delete element inet {table} class {{ {address} }}
-delete element inet {table} up {{ {address} }}
-delete element inet {table} down {{ {address} }}
-"
-    )
+pub(crate) fn forget(address: Ipv4Addr, class: u32) -> Vec<Order> {
+    let one = || Element::new().address(address);
+    removed([("class", one().class(class)), ("up", one()), ("down", one())])
 }
 
 /// Whether there is such a table.
@@ -48,30 +64,18 @@ pub(crate) fn table_exists(table: &str) -> Result<bool, FirewallError> {
 }
 
 /// The bytes counted for each address, up and down.
-pub(crate) fn read_counts(table: &str) -> Result<BTreeMap<Ipv4Addr, (u64, u64)>, FirewallError> {
-    let mut counts = BTreeMap::<_, (u64, u64)>::new();
-    for (address, bytes) in read_set(table, "up")? {
-        counts.entry(address).or_default().0 = bytes;
+pub(crate) fn read_counts(
+    kernel: &mut Nftables,
+    table: &str,
+) -> Result<BTreeMap<Ipv4Addr, Traffic>, FirewallError> {
+    let mut counts = BTreeMap::<_, Traffic>::new();
+    for found in kernel.elements(table, "up")? {
+        counts.entry(found.address()?).or_default().up = found.count.bytes;
     }
-    for (address, bytes) in read_set(table, "down")? {
-        counts.entry(address).or_default().1 = bytes;
+    for found in kernel.elements(table, "down")? {
+        counts.entry(found.address()?).or_default().down = found.count.bytes;
     }
     Ok(counts)
-}
-
-fn read_set(table: &str, set: &str) -> Result<Vec<(Ipv4Addr, u64)>, FirewallError> {
-    let arguments = ["set", "inet", table, set];
-    let count = |element: &Value| {
-        let address = element["elem"]["val"].as_str()?.parse().ok()?;
-        Some((address, element["elem"]["counter"]["bytes"].as_u64()?))
-    };
-    read_elements(&arguments)?
-        .iter()
-        .map(|each| {
-            let strange = || tool::unreadable("nft -j list", &arguments, &format!("no count in {each}"));
-            count(each).ok_or_else(strange)
-        })
-        .collect()
 }
 
 /// The elements of a set, as nft lists them.
@@ -84,13 +88,6 @@ pub(crate) fn read_elements(arguments: &[&str]) -> Result<Vec<Value>, FirewallEr
     Ok(elements.flatten().collect())
 }
 
-/// A named counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-}
-
 /// Every named counter of a table: `what` is its `packets` or `bytes`.
 pub(crate) fn read_counters(table: &str, what: &str) -> Result<BTreeMap<String, u64>, FirewallError> {
     let of = |count: Count| if what == "packets" { count.packets } else { count.bytes };
@@ -98,7 +95,7 @@ pub(crate) fn read_counters(table: &str, what: &str) -> Result<BTreeMap<String, 
 }
 
 /// Every named counter of a table.
-pub(crate) fn read_both(table: &str) -> Result<BTreeMap<String, Count>, FirewallError> {
+fn read_both(table: &str) -> Result<BTreeMap<String, Count>, FirewallError> {
     let arguments = ["counters", "table", "inet", table];
     let listed = tool::nft_list(&arguments)?;
     let counters = listed.iter().filter_map(|object| object.get("counter"));

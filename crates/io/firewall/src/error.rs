@@ -27,6 +27,14 @@ pub enum FirewallError {
     /// A program that we drive is missing, or failed.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// The kernel did not do what it was asked over netlink.
+    #[error("the kernel would not {what}: {reason}")]
+    Kernel {
+        /// What it was to do.
+        what: String,
+        /// Its words.
+        reason: String,
+    },
     /// A program answered in a form that we do not know.
     #[error("`{command}` answered what we cannot read ({reason}); its version may be too old or too new")]
     Answer {

@@ -1,5 +1,6 @@
 //! The firewall of one access point, from up to down.
 
+mod layers;
 mod tunnels;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,11 +8,15 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use crate::lookup::{interface_addresses, require_interface};
-use crate::ruleset::{self, ALLOWANCE_USED, Marks};
-use crate::shaping::{self, Trees, class_id};
-use crate::state::{self, State, clean_up};
+use crate::nftables::Nftables;
+use crate::ruleset::{self, ALLOWANCE_USED};
+use crate::shaping::{self, Trees, class_handle};
+use crate::state::{State, clean_up};
 use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, tool};
+use layers::Rules;
 use tunnels::Tunnel;
+
+pub use layers::{Comparison, Layers};
 
 /// Bytes carried for one visitor, at layer 3: IPv4 headers and what they carry, not Ethernet's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,13 +27,30 @@ pub struct Traffic {
     pub down: u64,
 }
 
+impl std::ops::Add for Traffic {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { up: self.up + other.up, down: self.down + other.down }
+    }
+}
+
 /// An access point's firewall, in force. Taken down when dropped, if not before.
+///
+/// Five layers hold, each for itself ([`Layers`]): grants that the kernel ends unless they are renewed; routing that
+/// prohibits what our table has not marked; a static filter before both; a table that nobody else can change, where
+/// the kernel has such; and [`Firewall::reconcile`], which puts back what is gone.
 #[derive(Debug)]
 pub struct Firewall {
     settings: Settings,
+    state: State,
     state_file: PathBuf,
+    kernel: Nftables,
     trees: Trees,
     warnings: Vec<Warning>,
+    layers: Layers,
+    /// The rules of our table as the kernel has them.
+    rules: Rules,
     visitors: BTreeMap<Ipv4Addr, Visitor>,
     /// Of each visitor at most one.
     tunnels: BTreeMap<Ipv4Addr, Tunnel>,
@@ -40,6 +62,10 @@ struct Visitor {
     mac: MacAddress,
     slot: u16,
     class: Class,
+    /// What tables counted that are gone.
+    before: Traffic,
+    /// What was counted when it was last read.
+    read: Traffic,
 }
 
 /// Asks the kernel whether it would take the ruleset, and changes nothing.
@@ -52,8 +78,9 @@ pub fn check(settings: &Settings) -> Result<(), FirewallError> {
 }
 
 impl Firewall {
-    /// Puts the firewall in force: writes the state file, applies the ruleset as one transaction, builds the
-    /// queues, and lets the two interfaces forward. What a crashed run left behind is cleaned up first.
+    /// Puts the firewall in force: writes the state file, puts up the layers that prohibit, then the ruleset as one
+    /// transaction and the queues, and at last lets the two interfaces forward. What a crashed run left behind stays in
+    /// force until it is replaced, so that nothing is open in between.
     ///
     /// # Errors
     /// Settings that cannot be, a table of our name that is not ours, another process of ours running, or the
@@ -70,48 +97,47 @@ impl Firewall {
                 interface: settings.visitor_interface,
             });
         }
-        clean_up(state_file)?;
-        if elements::table_exists(&settings.table)? {
-            return Err(FirewallError::TableTaken { table: settings.table });
-        }
+        let state = layers::take_over(&settings, state_file)?;
         let (trees, warnings) = shaping::plan(&settings)?;
-        for warning in &warnings {
-            tracing::warn!("{warning}");
-        }
         let queues = trees.iter().map(|tree| tree.interface.clone()).collect();
-        let forward = [settings.visitor_interface.as_str(), settings.uplink_interface.as_str()];
-        let state = State::new(&settings.table, &forward, queues)?;
+        let state = state.with_queues(queues);
         state.write(state_file)?;
-        let marks = Marks { down: trees.down.is_some(), up: trees.up.is_some() };
-        if let Err(error) = tool::nft(&ruleset::render_marked(&settings, marks)) {
-            // Nothing was made; a table of that name now would be somebody else's.
-            state::remove(state_file)?;
-            return Err(error);
-        }
         // From here on, dropping cleans up.
-        let firewall = Self {
-            settings,
+        let mut firewall = Self {
             state_file: state_file.to_owned(),
+            kernel: Nftables::open()?,
             trees,
             warnings,
+            layers: Layers::default(),
+            rules: Rules::default(),
             visitors: BTreeMap::new(),
             tunnels: BTreeMap::new(),
             is_up: true,
+            settings,
+            state,
         };
-        for tree in firewall.trees.iter() {
-            tree.up()?;
+        firewall.put_up()?;
+        for warning in &firewall.warnings {
+            tracing::warn!("{warning}");
         }
-        state.forward()?;
         Ok(firewall)
     }
 
-    /// Puts everything back as it was: forwarding, queues, table. Visits end uncounted: close them first.
+    /// Puts everything back as it was: forwarding, queues, table, and last what prohibits. Visits end uncounted: close
+    /// them first.
     ///
     /// # Errors
     /// The system refuses; the state file stays, and [`clean_up`] may be tried again.
     pub fn down(mut self) -> Result<(), FirewallError> {
         self.is_up = false;
+        self.release();
         clean_up(&self.state_file)
+    }
+
+    /// Ends with everything in force, as a killed process does: nobody without a grant passes, and grants end by
+    /// themselves. The next [`Firewall::up`] takes over; [`clean_up`] puts everything back.
+    pub fn abandon(mut self) {
+        self.is_up = false;
     }
 
     /// What is not as the settings asked.
@@ -142,13 +168,38 @@ impl Firewall {
         }
         let slot = self.free_slot()?;
         self.add_leaves(slot, class)?;
-        let order = elements::grant(&self.settings.table, mac, address, &class_id(slot));
-        if let Err(error) = tool::nft(&order) {
+        let orders = elements::grant(mac, address, class_handle(slot), self.settings.lease());
+        if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
             self.remove_leaves(slot);
             return Err(error);
         }
-        self.visitors.insert(address, Visitor { mac, slot, class });
+        let (before, read) = <(Traffic, Traffic)>::default();
+        self.visitors.insert(address, Visitor { mac, slot, class, before, read });
         Ok(())
+    }
+
+    /// Keeps the gates of these granted visitors and tunnels open for another lease ([`Settings::lease_ms`]). Those that
+    /// are not granted stay shut.
+    ///
+    /// # Errors
+    /// The kernel refuses: then they shut when their leases are over.
+    pub fn renew(&mut self, addresses: &[(Ipv4Addr, Option<Ipv4Addr>)]) -> Result<(), FirewallError> {
+        let lease = self.settings.lease();
+        let mut orders = Vec::new();
+        for (address, home) in addresses {
+            match home {
+                None => {
+                    let visitor = self.visitors.get(address);
+                    orders
+                        .extend(visitor.into_iter().flat_map(|it| elements::renew(it.mac, *address, lease)));
+                }
+                Some(home) => {
+                    let tunnel = self.tunnels.get(address).filter(|tunnel| tunnel.home == *home);
+                    orders.extend(tunnel.into_iter().flat_map(|it| it.renew(*address, lease)));
+                }
+            }
+        }
+        if orders.is_empty() { Ok(()) } else { self.kernel.transact(&self.settings.table, &orders) }
     }
 
     /// Moves a granted visitor to another class. Flows and counts go on.
@@ -172,12 +223,11 @@ impl Firewall {
     /// all.
     ///
     /// The gates are shut in one transaction and the counts read after it, so every packet that passed is
-    /// counted: a packet would have to spend the milliseconds between the two programs inside the chains to
-    /// be missed.
+    /// counted: a packet would have to spend the time between the two inside the chains to be missed.
     ///
     /// # Errors
-    /// No such visitor, or the system refuses. If it refuses after the gates are shut, the visitor is stopped
-    /// and still listed; closing again reads the counts.
+    /// No such visitor, or the system refuses. Until it does what it is told the visitor is listed, and closing may be
+    /// tried again; without [`Firewall::renew`] the gates shut when the lease is over.
     pub fn close(&mut self, mac: MacAddress, address: Ipv4Addr) -> Result<Traffic, FirewallError> {
         let table = &self.settings.table;
         let visitor = match self.visitors.get(&address) {
@@ -186,33 +236,34 @@ impl Firewall {
                 return Err(FirewallError::NotGranted { address, got: Some(mac) });
             }
         };
-        tool::nft(&elements::shut(table, mac, address))?;
-        let counts = elements::read_counts(table)?;
-        let (up, down) = counts.get(&address).copied().unwrap_or_default();
-        tool::nft(&elements::forget(table, address))?;
+        self.kernel.transact(table, &elements::shut(mac, address))?;
+        let counts = elements::read_counts(&mut self.kernel, table)?;
+        let used = visitor.before + counts.get(&address).copied().unwrap_or_default();
+        self.kernel.transact(table, &elements::forget(address, class_handle(visitor.slot)))?;
         self.visitors.remove(&address);
         self.remove_leaves(visitor.slot);
-        Ok(Traffic { up, down })
+        Ok(used)
     }
 
     /// What was carried for each granted visitor so far.
     ///
     /// # Errors
     /// The counts could not be read.
-    pub fn traffic(&self) -> Result<BTreeMap<(MacAddress, Ipv4Addr), Traffic>, FirewallError> {
-        let counts = elements::read_counts(&self.settings.table)?;
-        let of = |(address, visitor): (&Ipv4Addr, &Visitor)| {
-            let (up, down) = counts.get(address).copied().unwrap_or_default();
-            ((visitor.mac, *address), Traffic { up, down })
+    pub fn traffic(&mut self) -> Result<BTreeMap<(MacAddress, Ipv4Addr), Traffic>, FirewallError> {
+        let counts = elements::read_counts(&mut self.kernel, &self.settings.table)?;
+        let of = |(address, visitor): (&Ipv4Addr, &mut Visitor)| {
+            visitor.read = counts.get(address).copied().unwrap_or_default();
+            ((visitor.mac, *address), visitor.before + visitor.read)
         };
-        Ok(self.visitors.iter().map(of).collect())
+        Ok(self.visitors.iter_mut().map(of).collect())
     }
 
-    /// Packets dropped so far, by reason. `not_granted` counts rejected ones too.
+    /// Packets dropped so far, by reason. `not_granted` counts rejected ones too. What the static filter drops is not
+    /// among them: [`Firewall::barred`].
     ///
     /// # Errors
     /// The counts could not be read.
-    pub fn drops(&self) -> Result<BTreeMap<String, u64>, FirewallError> {
+    pub fn drops(&mut self) -> Result<BTreeMap<String, u64>, FirewallError> {
         Ok(self.drops_and_allowance()?.0)
     }
 
@@ -220,8 +271,8 @@ impl Firewall {
     ///
     /// # Errors
     /// The counts could not be read.
-    pub fn drops_and_allowance(&self) -> Result<(BTreeMap<String, u64>, u64), FirewallError> {
-        let counters = elements::read_both(&self.settings.table)?;
+    pub fn drops_and_allowance(&mut self) -> Result<(BTreeMap<String, u64>, u64), FirewallError> {
+        let counters = self.kernel.counters(&self.settings.table)?;
         let used = counters.get(ALLOWANCE_USED).map_or(0, |count| count.bytes);
         let drops = counters.into_iter().filter(|(name, _)| name != ALLOWANCE_USED);
         Ok((drops.map(|(name, count)| (name, count.packets)).collect(), used))
@@ -244,7 +295,7 @@ impl Firewall {
         Ok(())
     }
 
-    /// Removes a visitor's leaves. One that cannot be removed does no harm but to whoever gets its slot next.
+    /// Removes a visitor's leaves. One that cannot be removed is replaced by that of whoever gets its slot next.
     fn remove_leaves(&self, slot: u16) {
         for tree in self.trees.iter() {
             if let Err(error) = tree.remove(slot) {
@@ -259,6 +310,7 @@ impl Drop for Firewall {
         if !self.is_up {
             return;
         }
+        self.release();
         if let Err(error) = clean_up(&self.state_file) {
             tracing::warn!(%error, "the firewall could not be taken down");
         }

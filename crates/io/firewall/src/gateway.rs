@@ -333,6 +333,7 @@ impl GatewayFirewall {
         let state = replace_or_begin(settings, &forward, &rules, state_file)?;
         // From here on, dropping cleans up.
         let this = Self { table: settings.table.clone(), state_file: state_file.to_owned(), is_up: true };
+        tool::nft(&state.note())?;
         state.forward()?;
         Ok(this)
     }

@@ -261,8 +261,9 @@ table inet {TABLE} {{
 
 	chain guarded {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
-		meta mark {mark} ip daddr {home} udp dport {home_port} accept
-		oifname \"{interface}\" ip daddr {access_point} meta l4proto {{ tcp, udp }} th dport {port} accept
+		# Only what began here: a program of the visitor's answers nobody who comes from these ports.
+		meta mark {mark} ip daddr {home} udp dport {home_port} ct direction original accept
+		oifname \"{interface}\" ip daddr {access_point} meta l4proto {{ tcp, udp }} th dport {port} ct direction original accept
 		udp sport 68 udp dport 67 accept
 		meta l4proto {{ tcp, udp }} th dport 53 counter name \"dns\" drop
 		meta l4proto udp counter name \"datagrams\" drop
@@ -280,8 +281,9 @@ table inet {TABLE} {{
 
 	chain answers {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
-		ip saddr {home} udp sport {home_port} meta mark set {mark} accept
-		iifname \"{interface}\" ip saddr {access_point} meta l4proto {{ tcp, udp }} th sport {port} accept
+		# Only answers, to what began here.
+		ip saddr {home} udp sport {home_port} ct direction reply meta mark set {mark} accept
+		iifname \"{interface}\" ip saddr {access_point} meta l4proto {{ tcp, udp }} th sport {port} ct direction reply accept
 		udp sport 67 udp dport 68 accept
 		ct state related icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} accept
 		counter name \"incoming\" drop

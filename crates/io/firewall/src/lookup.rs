@@ -73,6 +73,17 @@ pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, Fir
         .collect())
 }
 
+/// Every IPv4 address of this computer but loopback's, in order.
+pub(crate) fn own_addresses() -> Result<Vec<Ipv4Addr>, FirewallError> {
+    let found = tool::json("ip", &["-j", "-4", "address", "show"])?;
+    let entries = found.as_array().into_iter().flatten().filter_map(|entry| entry["addr_info"].as_array());
+    let addresses = entries.flatten().filter_map(|entry| entry["local"].as_str()?.parse::<Ipv4Addr>().ok());
+    let mut addresses: Vec<_> = addresses.filter(|address| !address.is_loopback()).collect();
+    addresses.sort();
+    addresses.dedup();
+    Ok(addresses)
+}
+
 /// The interface that packets to `address` leave by; `None` if there is no way, or it is this computer's own address.
 pub(crate) fn route_interface(address: Ipv4Addr) -> Result<Option<String>, FirewallError> {
     let found = tool::json("ip", &["-j", "-4", "route", "get", &address.to_string()]);

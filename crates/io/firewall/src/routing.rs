@@ -113,7 +113,7 @@ impl Routing {
 }
 
 /// IPv4, and IPv6 where the kernel has it.
-fn families() -> impl Iterator<Item = &'static str> {
+pub(crate) fn families() -> impl Iterator<Item = &'static str> {
     let six = Path::new("/proc/thread-self/net/if_inet6").exists();
     ["-4", "-6"].into_iter().take(if six { 2 } else { 1 })
 }

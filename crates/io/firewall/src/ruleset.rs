@@ -1,9 +1,11 @@
 //! The ruleset as text. Every value in it went through [`Settings::check`]; nothing else may get in.
 
+mod limits;
 mod tunnels;
 
 use std::net::IpAddr;
 
+use crate::policy_routing::PERMITTED;
 use crate::{FirewallError, Settings};
 
 /// What visitors never reach, and members only where it is a network of the household that was named, by RFC 6890 and
@@ -29,7 +31,7 @@ const DROPS: [(&str, &str); 11] = [
     ("allowance", "of a tunnel without a grant, beyond its allowance"),
     ("between_visitors", "forwarding from one visitor to another"),
     ("closed", "from the Internet to an address that is not granted (any more)"),
-    ("flood", "more packets, connections or flows than one address may have"),
+    ("flood", "more packets, connections or flows than one station or address may have"),
     ("from_elsewhere", "to visitors, from anything but the uplink"),
     ("household4", "to private or household addresses, or out of another interface than the uplink"),
     ("invalid", "belonging to no flow, nor able to begin one"),
@@ -69,12 +71,42 @@ pub(crate) fn render_marked(settings: &Settings, marks: Marks) -> String {
     text.push_str(&counters());
     text.push_str(&sets(settings));
     text.push_str(&tunnels::sets(settings));
+    text.push_str(&tracking(settings));
+    text.push_str(&permits(settings));
     text.push_str(&input(settings));
     text.push_str(&forward(settings, marks));
     text.push_str(&tunnels::chains(settings, marks));
     text.push_str(&other_hooks(settings));
     text.push_str("}\n");
     text
+}
+
+/// The same ruleset as orders that add to a table that is there: `nft` begins a `table` block by setting the table's
+/// flags, which the kernel refuses for one with an owner to be.
+///
+/// Chains come before all rules, which may name any of them.
+pub(crate) fn flat(ruleset: &str, table: &str) -> String {
+    let (mut objects, mut rules, mut orders) = (String::new(), String::new(), String::new());
+    let mut chain = "";
+    let mut lines = ruleset.lines().peekable();
+    while let Some(line) = lines.next() {
+        let text = line.trim_start_matches('\t');
+        match (line.len() - text.len(), text.split_once(' ')) {
+            (0, Some(("add", _))) => orders += &format!("{text}\n"),
+            (1, Some(("chain", rest))) => {
+                chain = rest.trim_end_matches(" {");
+                let hook = lines.next_if(|line| line.trim_start_matches('\t').starts_with("type "));
+                let hook = hook.map(|hook| format!(" {{ {} }}", hook.trim_start_matches('\t')));
+                objects += &format!("add chain inet {table} {chain}{}\n", hook.unwrap_or_default());
+            }
+            (1, Some((kind @ ("counter" | "map" | "set"), rest))) => {
+                objects += &format!("add {kind} inet {table} {rest}\n");
+            }
+            (2, _) if !text.starts_with('#') => rules += &format!("add rule inet {table} {chain} {text}\n"),
+            _ => {}
+        }
+    }
+    objects + &rules + &orders
 }
 
 fn counters() -> String {
@@ -84,7 +116,7 @@ fn counters() -> String {
 
 fn sets(settings: &Settings) -> String {
     let (network, prefix) = settings.visitor_network;
-    // As many as the network has addresses: then no set can be filled up with made-up ones.
+    // As many as the network has addresses: whoever has a grant has one of them.
     let addresses = 1_u32 << (32 - prefix);
     let visitors = settings.limits.visitors_max;
     let mut never: Vec<String> = PRIVATE.map(str::to_owned).to_vec();
@@ -101,28 +133,95 @@ fn sets(settings: &Settings) -> String {
 	set household {{ type ipv4_addr; flags interval; auto-merge; elements = {{ {never} }}; }}
 
 	# Who may pass: gates, and behind them one count for each direction. Two sets, because closing shuts the gate
-	# first and then reads counts that nothing changes any more.
-	set granted {{ type ether_addr . ipv4_addr; size {visitors}; }}
-	set online {{ type ipv4_addr; size {visitors}; }}
+	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed.
+	set granted {{ type ether_addr . ipv4_addr; size {visitors}; flags timeout; }}
+	set online {{ type ipv4_addr; size {visitors}; flags timeout; }}
 	set up {{ type ipv4_addr; size {visitors}; counter; }}
 	set down {{ type ipv4_addr; size {visitors}; counter; }}
 	map class {{ type ipv4_addr : classid; size {visitors}; }}
 
-	# What each address has asked of us lately.
-	set asking {{ type ipv4_addr; size {addresses}; flags dynamic,timeout; timeout 10s; }}
-	set pinging {{ type ipv4_addr; size {addresses}; flags dynamic,timeout; timeout 10s; }}
-	set connected {{ type ipv4_addr; size {addresses}; flags dynamic; }}
+	# The flows of each granted address.
 	set flowing {{ type ipv4_addr; size {addresses}; flags dynamic; }}
+
+	# What each station has asked of us lately, limit by limit; and who has a place in it.
+{}",
+        limits::sets()
+    )
+}
+
+/// What is tracked: only what is granted, and tunnels. So strangers fill no table of the kernel's.
+fn tracking(settings: &Settings) -> String {
+    let Settings { visitor_interface: visitors, access_point, .. } = settings;
+    let tunnels = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} accept\n"));
+    format!(
+        "
+	chain tracking {{
+		type filter hook prerouting priority raw; policy accept;
+		iifname \"{visitors}\" goto tracking_of_visitors
+	}}
+
+	chain tracking_of_visitors {{
+		ip daddr {access_point} notrack accept
+		ether saddr . ip saddr @granted accept
+{tunnels}		notrack accept
+	}}
+
+	chain tracking_of_answers {{
+		type filter hook output priority raw; policy accept;
+		oifname \"{visitors}\" ip saddr {access_point} notrack
+	}}
+"
+    )
+}
+
+/// What may be forwarded: it is marked, and routing prohibits the rest.
+fn permits(settings: &Settings) -> String {
+    let Settings { visitor_interface: visitors, uplink_interface: uplink, access_point, .. } = settings;
+    let (network, prefix) = settings.visitor_network;
+    let rejections = settings.limits.rejections_per_second_max;
+    let permit = format!("meta mark set meta mark | {PERMITTED:#x} accept");
+    let others = !PERMITTED;
+    let up = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} {permit}\n"));
+    let down = tunnels::ports_of(settings, |ports| {
+        format!("\t\tudp sport {{ {ports} }} ct state established {permit}\n")
+    });
+    format!(
+        "
+	# Behind the translation of destinations, so that answers show the visitor's address; before routing.
+	chain permits {{
+		type filter hook prerouting priority dstnat + 5; policy accept;
+		iifname \"{visitors}\" goto permits_up
+		iifname \"{uplink}\" ip daddr {network}/{prefix} goto permits_down
+	}}
+
+	chain permits_up {{
+		# Nobody brings a permit along.
+		meta mark set meta mark & {others:#x}
+		meta nfproto ipv6 counter name \"ipv6\" drop
+		ip daddr {{ 255.255.255.255, {access_point} }} accept
+		jump identity
+		ether saddr . ip saddr @granted {permit}
+{up}		ip daddr {network}/{prefix} counter name \"between_visitors\" drop
+		ip daddr @household counter name \"household4\" drop
+		counter name \"not_granted\"
+		limit rate over {rejections}/second burst {rejections} packets drop
+		meta l4proto tcp reject with tcp reset
+		reject with icmp admin-prohibited
+	}}
+
+	chain permits_down {{
+		ct state established,related ip daddr @online {permit}
+{down}		counter name \"closed\" drop
+	}}
 "
     )
 }
 
 /// What visitors may say to the router.
 fn input(settings: &Settings) -> String {
-    let Settings { visitor_interface: visitors, access_point, protocol_port: port, limits, .. } = settings;
+    let Settings { visitor_interface: visitors, access_point, protocol_port: port, .. } = settings;
     let (network, prefix) = settings.visitor_network;
-    let (packets, connections) = (limits.packets_per_second_max, limits.connections_max);
-    let pings = limits.pings_per_second_max;
+    let limits = limits::chains(&settings.limits);
     let tunnel_identity = tunnels::identity(settings);
     format!(
         "
@@ -133,26 +232,15 @@ fn input(settings: &Settings) -> String {
 
 	chain visitor_to_router {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
-		ip daddr {{ 255.255.255.255, {access_point} }} udp sport 68 udp dport 67 jump too_many
-		ip daddr {{ 255.255.255.255, {access_point} }} udp sport 68 udp dport 67 accept
+		ip daddr {{ 255.255.255.255, {access_point} }} udp sport 68 udp dport 67 goto lease
 		jump identity
 		ip daddr != {access_point} counter name \"to_router\" drop
-		ct state invalid counter name \"invalid\" drop
-		ct state related icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} accept
-		icmp type echo-request update @pinging {{ ip saddr limit rate over {pings}/second }} counter name \"flood\" drop
-		icmp type echo-request accept
-		meta l4proto udp udp dport {{ 53, {port} }} jump too_many
-		meta l4proto udp udp dport {{ 53, {port} }} accept
-		tcp dport {{ 53, {port} }} ct state new jump too_many
-		tcp dport {{ 53, {port} }} ct state new add @connected {{ ip saddr ct count over {connections} }} counter name \"flood\" drop
-		tcp dport {{ 53, {port} }} accept
+		icmp type {{ destination-unreachable, time-exceeded, parameter-problem, echo-request }} goto ping
+		meta l4proto {{ tcp, udp }} th dport {{ 53, {port} }} goto service
 		counter name \"to_router\" drop
 	}}
 
-	chain too_many {{
-		update @asking {{ ip saddr limit rate over {packets}/second burst {packets} packets }} counter name \"flood\" drop
-	}}
-
+{limits}
 	# A granted address is its holder's alone, also towards the router.
 	chain identity {{
 		ip saddr != {network}/{prefix} counter name \"spoofed\" drop
@@ -166,7 +254,7 @@ fn input(settings: &Settings) -> String {
 /// What passes through the router.
 fn forward(settings: &Settings, marks: Marks) -> String {
     let Settings { visitor_interface: visitors, uplink_interface: uplink, limits, .. } = settings;
-    let (rejections, flows) = (limits.rejections_per_second_max, limits.flows_max);
+    let flows = limits.flows_max;
     let mark_up = if marks.up { "\t\tmeta priority set ip saddr map @class\n" } else { "" };
     let mark_down = if marks.down { "\t\tmeta priority set ip daddr map @class\n" } else { "" };
     let [tunnel_up, tunnel_down] = tunnels::turnings(settings);
@@ -185,10 +273,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		oifname != \"{uplink}\" counter name \"household4\" drop
 		ip daddr @household counter name \"household4\" drop
 		ether saddr . ip saddr @granted goto upload
-{tunnel_up}		counter name \"not_granted\"
-		limit rate over {rejections}/second burst {rejections} packets drop
-		meta l4proto tcp reject with tcp reset
-		reject with icmp admin-prohibited
+{tunnel_up}		counter name \"not_granted\" drop
 	}}
 
 	chain upload {{
@@ -214,15 +299,23 @@ fn forward(settings: &Settings, marks: Marks) -> String {
     )
 }
 
-/// No IPv6 from the router to visitors, and the household's address for what leaves.
+/// No IPv6 from the router to visitors, names for all strangers within one limit, and the household's address for what
+/// leaves.
 fn other_hooks(settings: &Settings) -> String {
-    let Settings { visitor_interface: visitors, uplink_interface: uplink, .. } = settings;
+    let Settings { visitor_interface: visitors, uplink_interface: uplink, limits, .. } = settings;
     let (network, prefix) = settings.visitor_network;
+    let names = limits.strangers_names_bytes_per_second_max;
     format!(
         "
 	chain output {{
 		type filter hook output priority filter; policy accept;
 		oifname \"{visitors}\" meta nfproto ipv6 counter name \"ipv6\" drop
+		oifname \"{visitors}\" meta l4proto {{ tcp, udp }} th sport 53 ip daddr != @online goto answers_to_strangers
+	}}
+
+	chain answers_to_strangers {{
+		limit rate {names} bytes/second burst {names} bytes accept
+		counter name \"flood\" drop
 	}}
 
 	chain postrouting {{

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ const TABLE_NAME_MAX: usize = 32;
 const DNS: u16 = 53;
 const DHCP: [u16; 2] = [67, 68];
 const TUNNEL_PORTS_MAX: usize = 16;
+const LEASE_MS: u64 = 5_000;
 
 /// What the firewall guards and lets through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +42,10 @@ pub struct Settings {
     /// What visitors may have that have nothing but a tunnel; `None` for nothing.
     #[serde(default)]
     pub tunnels: Option<Tunnels>,
+    /// How long a grant lasts in the kernel unless it is renewed, in milliseconds.
+    pub lease_ms: u64,
+    /// Whether the table is to be one that nobody else can change, where the kernel has such (6.9 and later).
+    pub own_table: bool,
     /// What one visitor may ask of the router.
     pub limits: Limits,
 }
@@ -83,19 +89,28 @@ pub struct Shaping {
     pub up_bits_per_second: u64,
 }
 
-/// Limits that keep one visitor from exhausting the router, the program or the others' share of both.
+/// Limits that keep one station from exhausting the router, the program or the others' share of both.
 ///
-/// The first four hold for each IPv4 address. A granted address is its holder's alone; a station that makes up
-/// ungranted addresses has one allowance for each that the visitors' network holds, so keep that network small.
+/// A station is a hardware address. Bytes are those of IPv4 packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Datagrams and new connections from one visitor's address to the access point, per second.
+    /// Packets from one station with a grant to the access point's services, per second.
     pub packets_per_second_max: u32,
-    /// Open TCP connections from one visitor's address to the access point.
-    pub connections_max: u32,
-    /// Echo requests from one visitor's address, per second.
+    /// New TCP connections from one station to the access point, per second.
+    pub connections_per_second_max: u32,
+    /// ICMP messages from one station to the access point, per second.
     pub pings_per_second_max: u32,
+    /// Packets of our protocol from one station without a grant, per second, in the long run.
+    pub stranger_packets_per_second_max: u32,
+    /// Bytes of our protocol from one station without a grant, per second, in the long run.
+    pub stranger_bytes_per_second_max: u32,
+    /// Questions for names from one station without a grant, per second, in the long run.
+    pub stranger_names_per_second_max: u32,
+    /// Bytes of such questions within an hour from the first on.
+    pub stranger_names_bytes_per_hour_max: u32,
+    /// Bytes of the answers to all who have no grant, together, per second.
+    pub strangers_names_bytes_per_second_max: u32,
     /// Open flows of one granted visitor through the router: its share of the connection tracking table.
     pub flows_max: u32,
     /// Rejections sent to ungranted visitors, all of them together, per second; beyond it we are silent.
@@ -105,11 +120,17 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// What a visitor needs, several times over: asking takes some 15 kB with all receipts, a name 100 bytes.
     fn default() -> Self {
         Self {
             packets_per_second_max: 200,
-            connections_max: 32,
+            connections_per_second_max: 5,
             pings_per_second_max: 10,
+            stranger_packets_per_second_max: 50,
+            stranger_bytes_per_second_max: 32_000,
+            stranger_names_per_second_max: 10,
+            stranger_names_bytes_per_hour_max: 256_000,
+            strangers_names_bytes_per_second_max: 100_000,
             flows_max: 1_024,
             rejections_per_second_max: 100,
             visitors_max: 1_024,
@@ -137,6 +158,8 @@ impl Settings {
             household: Vec::new(),
             shaping: None,
             tunnels: None,
+            lease_ms: LEASE_MS,
+            own_table: true,
             limits: Limits::default(),
         }
     }
@@ -161,8 +184,16 @@ impl Settings {
         for network in &self.household {
             self.check_household(*network)?;
         }
+        if !(100..=3_600_000).contains(&self.lease_ms) {
+            return Err(wrong("lease_ms", self.lease_ms, "from 100 to 3,600,000 milliseconds"));
+        }
         self.tunnels.iter().try_for_each(|tunnels| self.check_tunnels(tunnels))?;
         self.check_rates()
+    }
+
+    /// How long a grant lasts unless it is renewed.
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_millis(self.lease_ms)
     }
 
     /// Whether a visitor may have this address: in the network, and neither its first, its last nor ours.
@@ -253,8 +284,13 @@ impl Settings {
         let limits = self.limits;
         let bounded = [
             ("limits.packets_per_second_max", limits.packets_per_second_max),
-            ("limits.connections_max", limits.connections_max),
+            ("limits.connections_per_second_max", limits.connections_per_second_max),
             ("limits.pings_per_second_max", limits.pings_per_second_max),
+            ("limits.stranger_packets_per_second_max", limits.stranger_packets_per_second_max),
+            ("limits.stranger_bytes_per_second_max", limits.stranger_bytes_per_second_max),
+            ("limits.stranger_names_per_second_max", limits.stranger_names_per_second_max),
+            ("limits.stranger_names_bytes_per_hour_max", limits.stranger_names_bytes_per_hour_max),
+            ("limits.strangers_names_bytes_per_second_max", limits.strangers_names_bytes_per_second_max),
             ("limits.flows_max", limits.flows_max),
             ("limits.rejections_per_second_max", limits.rejections_per_second_max),
             ("limits.visitors_max", u32::from(limits.visitors_max)),

@@ -17,6 +17,7 @@ use crate::{Class, FirewallError, Settings, tool};
 /// Our queues' handle, "GR" in ASCII: chosen so that neither an administrator's `1:` nor a distribution's
 /// queue is taken for ours.
 const HANDLE: &str = "4752:";
+const HANDLE_MAJOR: u32 = 0x4752;
 const PARENT: &str = "4752:1";
 /// The first leaf's minor number.
 const FIRST_LEAF: u32 = 0x100;
@@ -35,6 +36,16 @@ pub enum Warning {
         /// The queue's kind, such as `cake`.
         kind: String,
     },
+    /// The static filter is not in force.
+    NoStaticFilter {
+        /// The system's words.
+        reason: String,
+    },
+    /// The table can be changed by other programs.
+    NoOwner {
+        /// The system's words.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -44,6 +55,16 @@ impl fmt::Display for Warning {
                 f,
                 "no shaping on {interface}: it has a {kind} queue that is not ours; remove that with \
                  `tc qdisc del dev {interface} root` if visitors are to be shaped there"
+            ),
+            Self::NoStaticFilter { reason } => write!(
+                f,
+                "without nftables the router's own ports would be open to guests: the filter on their interface \
+                 could not be put in force ({reason}); install the kernel's cls_bpf, on OpenWrt kmod-sched-bpf"
+            ),
+            Self::NoOwner { reason } => write!(
+                f,
+                "other programs can flush our nftables table, and it is then put back: it could not be made ours \
+                 alone ({reason}); that needs Linux 6.9"
             ),
         }
     }
@@ -112,14 +133,19 @@ class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit bu
         ))
     }
 
-    /// Adds a visitor's leaf.
+    /// Whether the tree is there.
+    pub(crate) fn is_up(&self) -> Result<bool, FirewallError> {
+        Ok(root(&self.interface)? == Root::Ours)
+    }
+
+    /// Adds a visitor's leaf, in the place of one that could not be removed.
     pub(crate) fn add(&self, slot: u16, class: Class) -> Result<(), FirewallError> {
         let (interface, id) = (&self.interface, class_id(slot));
         let limit = (self.ceiling(class) / 8 / 2 / FRAME_BYTES).clamp(100, 10_000);
         let terms = self.terms(class);
         tool::tc(&format!(
-            "class add dev {interface} parent {PARENT} classid {id} htb {terms}
-qdisc add dev {interface} parent {id} pfifo limit {limit}
+            "class replace dev {interface} parent {PARENT} classid {id} htb {terms}
+qdisc replace dev {interface} parent {id} pfifo limit {limit}
 "
         ))
     }
@@ -153,6 +179,11 @@ qdisc add dev {interface} parent {id} pfifo limit {limit}
 /// The class that a slot's packets are marked with.
 pub(crate) fn class_id(slot: u16) -> String {
     format!("{HANDLE}{:x}", FIRST_LEAF + u32::from(slot))
+}
+
+/// The same as the kernel's number.
+pub(crate) fn class_handle(slot: u16) -> u32 {
+    HANDLE_MAJOR << 16 | (FIRST_LEAF + u32::from(slot))
 }
 
 /// What is at the root of an interface's queues.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::lookup::interface_exists;
+use crate::policy_routing::Prohibition;
 use crate::routing::Routing;
 use crate::{FirewallError, elements, forwarding, shaping, tool};
 
@@ -31,6 +32,9 @@ pub(crate) struct State {
     /// What sends this computer's packets into a tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     routing: Option<Routing>,
+    /// What prohibits guests to forward.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prohibition: Option<Prohibition>,
 }
 
 impl State {
@@ -54,12 +58,39 @@ impl State {
             forwarding,
             queues,
             routing: None,
+            prohibition: None,
         })
     }
 
     /// The same, with the routing that goes with the table.
     pub(crate) fn with_routing(self, routing: Routing) -> Self {
         Self { routing: Some(routing), ..self }
+    }
+
+    /// The same, with what keeps guests out.
+    pub(crate) fn with_prohibition(self, prohibition: Prohibition) -> Self {
+        Self { prohibition: Some(prohibition), ..self }
+    }
+
+    /// The same, with our queues on these interfaces.
+    pub(crate) fn with_queues(self, queues: Vec<String>) -> Self {
+        Self { queues, ..self }
+    }
+
+    /// What keeps guests out.
+    pub(crate) fn prohibition(&self) -> Option<&Prohibition> {
+        self.prohibition.as_ref()
+    }
+
+    /// This, in the place of an access point's ended run with the same table and interfaces: what was before that is
+    /// then what was before.
+    pub(crate) fn succeeding(self, earlier: &Self) -> Option<Self> {
+        let interfaces =
+            |state: &Self| state.forwarding.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let same = self.table == earlier.table && interfaces(&self) == interfaces(earlier);
+        let prohibition = self.prohibition.clone().zip(earlier.prohibition.as_ref());
+        let prohibition = prohibition.filter(|_| same).and_then(|(new, old)| new.succeeding(old))?;
+        Some(Self { forwarding: earlier.forwarding.clone(), prohibition: Some(prohibition), ..self })
     }
 
     /// This, in the place of what an ended run left behind, if that is the same table for the same interfaces and
@@ -102,10 +133,36 @@ impl State {
     /// Turns on forwarding between the interfaces named. Only there: the global switch would make a router of
     /// every other interface too, and turning it off again would reset what others had set.
     pub(crate) fn forward(&self) -> Result<(), FirewallError> {
-        tool::nft(&forwarding::note(&self.table, &self.forwarding))?;
         for (interface, _) in &self.forwarding {
             let path = forwarding_path(interface);
             fs::write(&path, "1").map_err(|error| broken(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// What the table has to tell others of ours about that, as `nft -f` reads it.
+    pub(crate) fn note(&self) -> String {
+        forwarding::note(&self.table, &self.forwarding)
+    }
+
+    /// Whether the interfaces forward.
+    pub(crate) fn forwards(&self) -> bool {
+        self.forwarding
+            .iter()
+            .all(|(interface, _)| read(&forwarding_path(interface)).is_ok_and(|on| on == "1"))
+    }
+
+    /// Turns forwarding off where it is on because of us or of others: an emergency brake.
+    pub(crate) fn stop_forwarding(&self) {
+        for (interface, _) in &self.forwarding {
+            let _ = fs::write(forwarding_path(interface), "0"); // An interface that is gone forwards nothing.
+        }
+    }
+
+    /// Removes our queues.
+    pub(crate) fn clear_queues(&self) -> Result<(), FirewallError> {
+        for interface in self.queues.iter().filter(|interface| interface_exists(interface)) {
+            shaping::clear(interface)?;
         }
         Ok(())
     }
@@ -121,9 +178,7 @@ impl State {
                 fs::write(&path, before).map_err(|error| broken(&path, &error))?;
             }
         }
-        for interface in self.queues.iter().filter(|interface| interface_exists(interface)) {
-            shaping::clear(interface)?;
-        }
+        self.clear_queues()?;
         // The table last: until then it holds back what is routed past the tunnel again.
         if let Some(routing) = &self.routing {
             routing.down()?;
@@ -131,7 +186,10 @@ impl State {
         if elements::table_exists(&self.table)? {
             tool::nft(&format!("delete table inet {}\n", self.table))?;
         }
-        Ok(())
+        match &self.prohibition {
+            Some(prohibition) => prohibition.down(),
+            None => Ok(()),
+        }
     }
 }
 
@@ -215,8 +273,13 @@ fn network() -> Result<String, FirewallError> {
 
 fn process_began(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Field 22 of proc(5); the name before the last parenthesis may hold anything.
-    text.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    // Fields 3 and 22 of proc(5); the name before the last parenthesis may hold anything. Who is dead and not yet buried
+    // has ended.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }
 
 fn read(path: &Path) -> Result<String, FirewallError> {

@@ -1,13 +1,13 @@
 //! Grants for visitors that have nothing but a tunnel, and what was learned of those that have no grant.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddrV4};
-
-use serde_json::Value;
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use super::{Firewall, Traffic};
-use crate::shaping::class_id;
-use crate::{Class, FirewallError, Flow, MacAddress, elements, tool};
+use crate::nftables::{Element, Found, Nftables, Order, Set};
+use crate::shaping::class_handle;
+use crate::{Class, FirewallError, Flow, MacAddress, elements};
 
 /// A visitor's tunnel that is let through.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,10 @@ pub(super) struct Tunnel {
     pub(super) home: Ipv4Addr,
     pub(super) slot: u16,
     pub(super) class: Class,
+    /// What tables counted that are gone.
+    pub(super) before: Traffic,
+    /// What was counted when it was last read.
+    pub(super) read: Traffic,
 }
 
 impl Firewall {
@@ -48,12 +52,14 @@ impl Firewall {
         }
         let slot = self.free_slot()?;
         self.add_leaves(slot, class)?;
-        let order = grant(&self.settings.table, mac, address, home, &class_id(slot));
-        if let Err(error) = tool::nft(&order) {
+        let (before, read) = <(Traffic, Traffic)>::default();
+        let tunnel = Tunnel { mac, home, slot, class, before, read };
+        let orders = tunnel.grant(address, self.settings.lease());
+        if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
             self.remove_leaves(slot);
             return Err(error);
         }
-        self.tunnels.insert(address, Tunnel { mac, home, slot, class });
+        self.tunnels.insert(address, tunnel);
         Ok(())
     }
 
@@ -87,13 +93,13 @@ impl Firewall {
             Some(tunnel) if tunnel.mac == mac && tunnel.home == home => *tunnel,
             _ => return Err(FirewallError::NotGranted { address, got: Some(mac) }),
         };
-        tool::nft(&shut(table, mac, address, home))?;
-        let counts = read_counts(table)?;
-        let (up, down) = counts.get(&(address, home)).copied().unwrap_or_default();
-        tool::nft(&forget(table, address, home))?;
+        self.kernel.transact(table, &tunnel.shut(address))?;
+        let counts = read_counts(&mut self.kernel, table)?;
+        let used = tunnel.before + counts.get(&(address, home)).copied().unwrap_or_default();
+        self.kernel.transact(table, &tunnel.forget(address))?;
         self.tunnels.remove(&address);
         self.remove_leaves(tunnel.slot);
-        Ok(Traffic { up, down })
+        Ok(used)
     }
 
     /// What was carried for each granted tunnel so far: by visitor and home.
@@ -101,29 +107,30 @@ impl Firewall {
     /// # Errors
     /// The counts could not be read.
     pub fn tunnel_traffic(
-        &self,
+        &mut self,
     ) -> Result<BTreeMap<(MacAddress, Ipv4Addr, Ipv4Addr), Traffic>, FirewallError> {
         if self.tunnels.is_empty() {
-            return Ok(BTreeMap::new()); // Mostly; it saves running two programs.
+            return Ok(BTreeMap::new()); // Mostly; and there may be no such sets.
         }
-        let counts = read_counts(&self.settings.table)?;
-        let of = |(&address, tunnel): (&Ipv4Addr, &Tunnel)| {
-            let (up, down) = counts.get(&(address, tunnel.home)).copied().unwrap_or_default();
-            ((tunnel.mac, address, tunnel.home), Traffic { up, down })
+        let counts = read_counts(&mut self.kernel, &self.settings.table)?;
+        let of = |(&address, tunnel): (&Ipv4Addr, &mut Tunnel)| {
+            tunnel.read = counts.get(&(address, tunnel.home)).copied().unwrap_or_default();
+            ((tunnel.mac, address, tunnel.home), tunnel.before + tunnel.read)
         };
-        Ok(self.tunnels.iter().map(of).collect())
+        Ok(self.tunnels.iter_mut().map(of).collect())
     }
 
     /// The tunnels without a grant that a home has answered within the last minute.
     ///
     /// # Errors
     /// They could not be read.
-    pub fn flows(&self) -> Result<BTreeSet<Flow>, FirewallError> {
+    pub fn flows(&mut self) -> Result<BTreeSet<Flow>, FirewallError> {
         if self.settings.tunnels.is_none() {
             return Ok(BTreeSet::new());
         }
-        let arguments = ["set", "inet", &self.settings.table, "tunnel_flows"];
-        let all = list(&arguments, read_flow)?.into_iter().collect::<BTreeSet<Flow>>();
+        let found = self.kernel.elements(&self.settings.table, "tunnel_flows")?;
+        let flow = |found: &Found| found.ends().map(|(visitor, home)| Flow { visitor, home });
+        let all: BTreeSet<Flow> = found.iter().map(flow).collect::<Result<_, _>>()?;
         let granted = |flow: &Flow| {
             let tunnel = self.tunnels.get(flow.visitor.ip());
             tunnel.is_some_and(|tunnel| tunnel.home == *flow.home.ip())
@@ -142,79 +149,58 @@ impl Firewall {
     }
 }
 
-/// One transaction that lets a tunnel through, with both counts at nothing.
-fn grant(table: &str, mac: MacAddress, address: Ipv4Addr, home: Ipv4Addr, class_id: &str) -> String {
-    format!(
-        "add element inet {table} tunnel_up {{ {address} . {home} }}
-add element inet {table} tunnel_down {{ {address} . {home} }}
-add element inet {table} tunnel_class {{ {address} : {class_id} }}
-{}",
-        gates("add", table, mac, address, home)
-    )
-}
-
-/// One transaction that stops a tunnel both ways, counts kept; a second attempt finds something to delete.
-fn shut(table: &str, mac: MacAddress, address: Ipv4Addr, home: Ipv4Addr) -> String {
-    gates("add", table, mac, address, home) + &gates("delete", table, mac, address, home)
-}
-
-fn gates(verb: &str, table: &str, mac: MacAddress, address: Ipv4Addr, home: Ipv4Addr) -> String {
-    format!(
-        "{verb} element inet {table} tunnel_holders {{ {mac} . {address} }}
-{verb} element inet {table} tunnel_held {{ {address} }}
-{verb} element inet {table} tunnel_open {{ {address} . {home} }}
-{verb} element inet {table} tunnel_granted {{ {mac} . {address} . {home} }}
-"
-    )
-}
-
-/// One transaction that forgets a tunnel whose gate is shut.
-fn forget(table: &str, address: Ipv4Addr, home: Ipv4Addr) -> String {
-    format!(
-        "delete element inet {table} tunnel_class {{ {address} }}
-delete element inet {table} tunnel_up {{ {address} . {home} }}
-delete element inet {table} tunnel_down {{ {address} . {home} }}
-"
-    )
-}
-
-type Counts = BTreeMap<(Ipv4Addr, Ipv4Addr), (u64, u64)>;
-
-fn read_counts(table: &str) -> Result<Counts, FirewallError> {
-    let count = |element: &Value| {
-        let [address, home] = element["elem"]["val"]["concat"].as_array()?.as_slice() else { return None };
-        let pair = (address.as_str()?.parse().ok()?, home.as_str()?.parse().ok()?);
-        Some((pair, element["elem"]["counter"]["bytes"].as_u64()?))
-    };
-    let mut counts = Counts::new();
-    for (pair, bytes) in list(&["set", "inet", table, "tunnel_up"], count)? {
-        counts.entry(pair).or_default().0 = bytes;
+impl Tunnel {
+    /// One transaction that lets the tunnel of this visitor through until the lease is over, with both counts at nothing.
+    pub(super) fn grant(&self, address: Ipv4Addr, lease: Duration) -> Vec<Order> {
+        let class = Element::new().address(address).class(class_handle(self.slot));
+        let [up, down] = self.counted(address);
+        let rest = [up, down, ("tunnel_class", class)].into_iter().chain(self.held(address));
+        rest.map(|(set, element)| Order::Add(set, element)).chain(self.renew(address, lease)).collect()
     }
-    for (pair, bytes) in list(&["set", "inet", table, "tunnel_down"], count)? {
-        counts.entry(pair).or_default().1 = bytes;
+
+    /// Orders that keep its gates open for another lease.
+    pub(super) fn renew(&self, address: Ipv4Addr, lease: Duration) -> Vec<Order> {
+        elements::renewed(self.gates(address), lease)
+    }
+
+    /// One transaction that stops it both ways, counts kept; a second attempt finds something to remove.
+    fn shut(&self, address: Ipv4Addr) -> Vec<Order> {
+        elements::removed(self.gates(address).into_iter().chain(self.held(address)))
+    }
+
+    /// One transaction that forgets it once its gates are shut.
+    fn forget(&self, address: Ipv4Addr) -> Vec<Order> {
+        let class = Element::new().address(address).class(class_handle(self.slot));
+        elements::removed(self.counted(address).into_iter().chain([("tunnel_class", class)]))
+    }
+
+    fn gates(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
+        let pair = || Element::new().address(address).address(self.home);
+        let triple = Element::new().hardware(self.mac).address(address).address(self.home);
+        [("tunnel_open", pair()), ("tunnel_granted", triple)]
+    }
+
+    /// Whose address it is.
+    fn held(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
+        let pair = Element::new().hardware(self.mac).address(address);
+        [("tunnel_holders", pair), ("tunnel_held", Element::new().address(address))]
+    }
+
+    fn counted(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
+        let pair = || Element::new().address(address).address(self.home);
+        [("tunnel_up", pair()), ("tunnel_down", pair())]
+    }
+}
+
+type Counts = BTreeMap<(Ipv4Addr, Ipv4Addr), Traffic>;
+
+fn read_counts(kernel: &mut Nftables, table: &str) -> Result<Counts, FirewallError> {
+    let mut counts = Counts::new();
+    for found in kernel.elements(table, "tunnel_up")? {
+        counts.entry(found.addresses()?).or_default().up = found.count.bytes;
+    }
+    for found in kernel.elements(table, "tunnel_down")? {
+        counts.entry(found.addresses()?).or_default().down = found.count.bytes;
     }
     Ok(counts)
-}
-
-fn list<T>(arguments: &[&str], read: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, FirewallError> {
-    elements::read_elements(arguments)?
-        .iter()
-        .map(|each| {
-            let strange = || tool::unreadable("nft -j list", arguments, &format!("cannot read {each}"));
-            read(each).ok_or_else(strange)
-        })
-        .collect()
-}
-
-fn read_flow(element: &Value) -> Option<Flow> {
-    // With a time that runs out there is an object around the value.
-    let value = if element["elem"].is_object() { &element["elem"]["val"] } else { element };
-    let [visitor, visitor_port, home, home_port] = value["concat"].as_array()?.as_slice() else {
-        return None;
-    };
-    let end = |address: &Value, port: &Value| {
-        let port = u16::try_from(port.as_u64()?).ok()?;
-        Some(SocketAddrV4::new(address.as_str()?.parse().ok()?, port))
-    };
-    Some(Flow { visitor: end(visitor, visitor_port)?, home: end(home, home_port)? })
 }

@@ -25,8 +25,8 @@ pub(super) fn sets(settings: &Settings) -> String {
     format!(
         "
 	# Tunnels: gates for a visitor and its home, and who holds the address; counts behind them as above.
-	set tunnel_granted {{ type ether_addr . ipv4_addr . ipv4_addr; size {visitors}; }}
-	set tunnel_open {{ type ipv4_addr . ipv4_addr; size {visitors}; }}
+	set tunnel_granted {{ type ether_addr . ipv4_addr . ipv4_addr; size {visitors}; flags timeout; }}
+	set tunnel_open {{ type ipv4_addr . ipv4_addr; size {visitors}; flags timeout; }}
 	set tunnel_held {{ type ipv4_addr; size {visitors}; }}
 	set tunnel_holders {{ type ether_addr . ipv4_addr; size {visitors}; }}
 	set tunnel_up {{ type ipv4_addr . ipv4_addr; size {visitors}; counter; }}
@@ -64,7 +64,12 @@ pub(super) fn turnings(settings: &Settings) -> [String; 2] {
     ]
 }
 
-pub(super) fn ports(tunnels: &Tunnels) -> String {
+/// A rule about the ports of tunnels; none where there are none.
+pub(super) fn ports_of(settings: &Settings, rule: impl Fn(&str) -> String) -> String {
+    settings.tunnels.as_ref().map(|tunnels| rule(&ports(tunnels))).unwrap_or_default()
+}
+
+fn ports(tunnels: &Tunnels) -> String {
     let ports: Vec<_> = tunnels.ports.iter().map(u16::to_string).collect();
     ports.join(", ")
 }

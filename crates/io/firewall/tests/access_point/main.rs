@@ -9,6 +9,7 @@
     reason = "a test says what broke by panicking, and prints what it measured"
 )]
 
+mod layers;
 mod testbed;
 mod tunnels;
 
@@ -68,7 +69,7 @@ fn refuses_the_ungranted_and_says_so() {
     let Some(testbed) = Testbed::inside("refuses_the_ungranted_and_says_so", true) else {
         return;
     };
-    let firewall = testbed.up();
+    let mut firewall = testbed.up();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", "10.77.0.2:5000");
     client.connect(SERVER).unwrap();
@@ -78,7 +79,7 @@ fn refuses_the_ungranted_and_says_so() {
     assert_eq!(error.raw_os_error(), Some(113), "no route to host: {error}");
     let error = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "TCP is reset: {error}");
-    assert_eq!(testbed.drops(&firewall)["not_granted"], 2);
+    assert_eq!(testbed.drops(&mut firewall)["not_granted"], 2);
     testbed.on("ap", || firewall.down()).unwrap();
 }
 
@@ -102,7 +103,7 @@ fn nobody_reaches_the_household_or_the_router() {
     for socket in &router {
         client.send_to(b"x", socket.local_addr().unwrap()).unwrap();
     }
-    testbed.wait_for_drops(&firewall, &[("household4", 5), ("to_router", 4)]);
+    testbed.wait_for_drops(&mut firewall, &[("kept_out", 9)]);
     // What is open answers; it was sent last, so all before it has been decided.
     for (port, host) in [(53, "w1"), (PORT, "w1"), (53, "w2"), (PORT, "w2")] {
         let server = testbed.udp("ap", &format!("{ACCESS_POINT}:{port}"));
@@ -136,7 +137,7 @@ fn nobody_reaches_a_visitor_but_by_the_visitors_own_flows() {
     // Another visitor, through the router instead of the air.
     testbed.world.route("w2", "10.77.0.2/32", "10.77.0.1").unwrap();
     testbed.udp("w2", "10.77.0.3:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
-    testbed.wait_for_drops(&firewall, &[("closed", 1), ("from_elsewhere", 1), ("between_visitors", 1)]);
+    testbed.wait_for_drops(&mut firewall, &[("closed", 1), ("kept_out", 1)]);
     visitor.set_nonblocking(true).unwrap();
     assert_eq!(visitor.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
     testbed.on("ap", || firewall.down()).unwrap();
@@ -162,7 +163,7 @@ fn a_second_station_cannot_use_a_granted_address() {
     thief.send_to(b"x", SERVER).unwrap();
     thief.send_to(b"x", (ACCESS_POINT, PORT)).unwrap();
     testbed.udp("w2", "10.99.0.2:5000").send_to(b"x", SERVER).unwrap();
-    testbed.wait_for_drops(&firewall, &[("spoofed", 3)]);
+    testbed.wait_for_drops(&mut firewall, &[("spoofed", 3)]);
     for socket in [server, program] {
         socket.set_nonblocking(true).unwrap();
         assert_eq!(socket.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -198,12 +199,12 @@ fn no_ipv6_to_the_router_through_it_or_from_it() {
 
     let mut firewall = testbed.up();
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
-    let before = testbed.drops(&firewall)["ipv6"];
+    let before = testbed.drops(&mut firewall)["ipv6"];
     client.send_to(b"x", "[fd77::1]:53").unwrap();
     client.send_to(b"x", "[2001:db8::7]:53").unwrap();
     let refused = on_router.send_to(b"x", "[fd77::2]:5000").unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
-    testbed.wait_for_drops(&firewall, &[("ipv6", before + 3)]);
+    testbed.wait_for_drops(&mut firewall, &[("ipv6", before + 3)]);
     for socket in [on_router, client] {
         socket.set_nonblocking(true).unwrap();
         assert_eq!(socket.recv(&mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -236,7 +237,7 @@ fn closing_stops_a_running_flow_both_ways() {
         }
     };
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
-    testbed.wait_for_drops(&firewall, &[("closed", 1), ("not_granted", 1)]);
+    testbed.wait_for_drops(&mut firewall, &[("closed", 1), ("not_granted", 1)]);
     // And the same pair may come back, with new counts.
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
     let traffic = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
@@ -278,7 +279,7 @@ fn closing_misses_no_packet_of_a_running_flow() {
             ));
         }
         let wanted = 1_000_000 + 100_000 * round;
-        let carried = || testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+        let mut carried = || testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
         until("both directions to be counted", || carried().down > wanted && carried().up > wanted);
         let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
         (up, down) = (up + last.up, down + last.down);
@@ -297,7 +298,7 @@ fn a_flood_stops_at_its_sender() {
     let Some(testbed) = Testbed::inside("a_flood_stops_at_its_sender", true) else {
         return;
     };
-    let firewall = testbed.up();
+    let mut firewall = testbed.up();
     let server = testbed.udp("ap", &format!("{ACCESS_POINT}:{PORT}"));
     let junk = testbed.udp("w1", "10.77.0.2:5000");
     let began = Instant::now();
@@ -305,10 +306,16 @@ fn a_flood_stops_at_its_sender() {
         junk.send_to(b"junk", (ACCESS_POINT, PORT)).unwrap();
     }
     let allowed = 200 + 200 * (began.elapsed().as_secs() + 1);
-    testbed.wait_for_drops(&firewall, &[("flood", 5_000 - allowed)]);
+    testbed.wait_for_drops(&mut firewall, &[("flood", 5_000 - allowed)]);
+    // What has arrived makes room in the socket.
+    let mut received = 0;
+    server.set_nonblocking(true).unwrap();
+    while server.recv(&mut [0; 10]).is_ok() {
+        received += 1;
+    }
+    server.set_nonblocking(false).unwrap();
     let honest = testbed.udp("w2", "10.77.0.3:5000");
     honest.send_to(b"receipt", (ACCESS_POINT, PORT)).unwrap();
-    let mut received = 0;
     while server.recv(&mut [0; 10]).unwrap() != 7 {
         received += 1;
     }
@@ -318,12 +325,11 @@ fn a_flood_stops_at_its_sender() {
     let listener = testbed.on("ap", || TcpListener::bind((ACCESS_POINT, PORT))).unwrap();
     let target = SocketAddr::from((ACCESS_POINT, PORT));
     let connect = |host, patience| testbed.on(host, || TcpStream::connect_timeout(&target, patience));
-    // w1 has spent its packets; w2 has not. The 33rd of w2's connections is one too many.
-    let held: Vec<_> =
-        (0..32).map(|_| (connect("w2", PATIENCE).unwrap(), listener.accept().unwrap())).collect();
-    let error = connect("w2", Duration::from_millis(300)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TimedOut);
-    drop(held);
+    let began = Instant::now();
+    let held: Vec<_> = (0..40).filter_map(|_| connect("w2", Duration::from_millis(50)).ok()).collect();
+    let allowed = 10 + 5 * (usize::try_from(began.elapsed().as_secs()).unwrap() + 1);
+    assert!((10..=allowed).contains(&held.len()), "{} connections in {:?}", held.len(), began.elapsed());
+    drop((held, listener));
     testbed.on("ap", || firewall.down()).unwrap();
 }
 
@@ -363,11 +369,11 @@ fn cleans_up_after_a_crash() {
     let before = testbed.condition();
     let mut firewall = testbed.up();
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-    std::mem::forget(firewall); // All that a crash leaves is the kernel's state and the file.
+    firewall.abandon(); // All that a crash leaves is the kernel's state and the file.
     let mut firewall = testbed.up();
     assert!(testbed.on("ap", || firewall.traffic()).unwrap().is_empty());
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-    std::mem::forget(firewall);
+    firewall.abandon();
     // A crash half way: the table is gone already.
     testbed.nft("ap", "delete table inet guestright\n");
     testbed.on("ap", || clean_up(&testbed.state_file())).unwrap();

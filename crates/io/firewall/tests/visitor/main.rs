@@ -10,15 +10,17 @@
 mod testbed;
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use guestright_firewall::{
     Changes, FirewallError, KillSwitch, Passage, Surroundings, VisitorMeter, clean_up,
 };
 
 use guestright_netns::testing::until;
+use socket2::{Domain, Socket, Type};
 use testbed::{MARK, Testbed, V, passage, surroundings};
 
 #[test]
@@ -81,6 +83,47 @@ fn nothing_but_the_tunnel_and_the_protocol_reaches_the_access_point() {
     assert_eq!(testbed.received_packets(), 2, "and it has heard these: {}", testbed.judge());
     testbed.exchange(("w", None), ("h", "192.0.2.1:9"), "10.99.0.2");
     assert_eq!(testbed.received_packets(), 2, "what goes home goes elsewhere");
+    testbed.on("w", || switch.open()).unwrap();
+}
+
+#[test]
+fn nobody_comes_in_from_the_ports_that_answers_come_from() {
+    let Some(testbed) = Testbed::inside("nobody_comes_in_from_the_ports_that_answers_come_from") else {
+        return;
+    };
+    let service = testbed.udp("w", "10.77.0.2:5353");
+    let listener = testbed.on("w", || TcpListener::bind("10.77.0.2:8080")).unwrap();
+    let intruders = [
+        testbed.udp("v", "10.77.0.1:7273"),
+        testbed.udp("net", "203.0.113.5:51820"), // Whom the access point lets pass under the home's address.
+    ];
+    let knock = || {
+        let arrived = intruders.iter().map(|intruder| {
+            intruder.send_to(b"intruder", "10.77.0.2:5353").unwrap();
+            service.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            service.recv(&mut [0; 20]).is_ok()
+        });
+        let arrived: Vec<_> = arrived.collect();
+        let connected = testbed.on("v", || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_reuse_address(true).unwrap();
+            socket.bind(&"10.77.0.1:7273".parse::<SocketAddr>().unwrap().into()).unwrap();
+            let to = "10.77.0.2:8080".parse::<SocketAddr>().unwrap().into();
+            socket.connect_timeout(&to, Duration::from_millis(300)).is_ok()
+        });
+        (arrived, connected)
+    };
+    assert_eq!(knock(), (vec![true, true], true), "without the switch everybody comes in");
+    let switch = testbed.close();
+    testbed.on("w", || switch.open_tunnel()).unwrap();
+    let before = testbed.held(&switch, "incoming");
+    assert_eq!(knock(), (vec![false, false], false), "behind it nobody does");
+    assert!(testbed.held(&switch, "incoming") >= before + 3, "and they are counted");
+    // What the visitor itself begins is answered.
+    drop(intruders);
+    testbed.exchange(("w", None), ("v", "10.77.0.1:7273"), "10.77.0.2");
+    testbed.exchange(("w", Some(MARK)), ("net", "203.0.113.5:51820"), "10.77.0.2");
+    drop(listener);
     testbed.on("w", || switch.open()).unwrap();
 }
 

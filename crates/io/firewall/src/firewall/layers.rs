@@ -1,0 +1,312 @@
+//! The layers that keep guests out, put up, compared with what should be, and put back.
+
+use std::path::Path;
+
+use super::Firewall;
+use crate::lookup::{interface_addresses, interface_exists, own_addresses, require_interface};
+use crate::nftables::Nftables;
+use crate::policy_routing::Prohibition;
+use crate::ruleset::{self, Marks};
+use crate::shaping::Tree;
+use crate::state::{State, left_behind};
+use crate::{FirewallError, Settings, Warning, elements, static_filter, tool};
+
+/// Which of the layers are in force that not every kernel has, or that may be lost for a while. Grants that end by
+/// themselves are always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layers {
+    /// Routing prohibits what our table has not marked.
+    pub routing: bool,
+    /// A static filter guards the router's own ports and the household.
+    pub static_filter: bool,
+    /// Nobody else can change our table.
+    pub owned_table: bool,
+}
+
+/// What a comparison with what should be has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// What was put back, in words.
+    pub mended: Vec<&'static str>,
+    /// Why something could not be looked at. It is taken for being as it was: to look takes processes, which a computer
+    /// that is at its limits does not have, and what holds needs none.
+    pub unseen: Option<FirewallError>,
+}
+
+impl Comparison {
+    /// What was seen, or what stands for it where nothing was.
+    fn look(&mut self, seen: Result<bool, FirewallError>, otherwise: bool) -> bool {
+        seen.unwrap_or_else(|error| {
+            self.unseen.get_or_insert(error);
+            otherwise
+        })
+    }
+}
+
+/// Chains, rules and the household's networks of our table, as the kernel tells them: to see whether somebody has
+/// changed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    all: Vec<Vec<u8>>,
+}
+
+impl Rules {
+    fn read(kernel: &mut Nftables, table: &str) -> Result<Self, FirewallError> {
+        let mut all = kernel.rules(table)?;
+        if !all.is_empty() {
+            all.extend(kernel.elements(table, "household")?.into_iter().map(|found| found.into_key()));
+        }
+        Ok(Self { all })
+    }
+}
+
+/// What is about to be changed, in the place of what an ended run left behind. That stays in force where it is for the
+/// same interfaces, so that nothing opens in between; else it is undone.
+pub(super) fn take_over(settings: &Settings, state_file: &Path) -> Result<State, FirewallError> {
+    let new = || {
+        let forward = [settings.visitor_interface.as_str(), settings.uplink_interface.as_str()];
+        let state = State::new(&settings.table, &forward, Vec::new())?;
+        Ok::<_, FirewallError>(state.with_prohibition(Prohibition::new(settings)?))
+    };
+    let Some(earlier) = left_behind(state_file)? else {
+        if elements::table_exists(&settings.table)? {
+            return Err(FirewallError::TableTaken { table: settings.table.clone() });
+        }
+        return new();
+    };
+    match new()?.succeeding(&earlier) {
+        Some(state) => {
+            earlier.clear_queues()?;
+            Ok(state)
+        }
+        None => {
+            earlier.undo()?;
+            new()
+        }
+    }
+}
+
+impl Firewall {
+    /// Puts everything in force, what prohibits first.
+    pub(super) fn put_up(&mut self) -> Result<(), FirewallError> {
+        if let Some(prohibition) = self.state.prohibition() {
+            prohibition.up()?;
+        }
+        self.layers.routing = true;
+        self.put_static_filter()?;
+        self.put_table()?;
+        for tree in self.trees.iter() {
+            tree.up()?;
+        }
+        self.state.forward()
+    }
+
+    fn put_static_filter(&mut self) -> Result<(), FirewallError> {
+        let own = own_addresses()?;
+        self.layers.static_filter = true;
+        let guarded: Vec<String> = self.guarded();
+        for interface in guarded.iter().filter(|interface| interface_exists(interface)) {
+            if let Err(error) = static_filter::replace(interface, &self.settings, &own) {
+                self.layers.static_filter = false;
+                self.warn(Warning::NoStaticFilter { reason: error.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn guarded(&self) -> Vec<String> {
+        self.state.prohibition().into_iter().flat_map(Prohibition::guarded).cloned().collect()
+    }
+
+    fn static_filter_is_in_force(&self) -> Result<bool, FirewallError> {
+        let own = own_addresses()?;
+        for interface in self.guarded().iter().filter(|interface| interface_exists(interface)) {
+            if !static_filter::is_in_force(interface, &self.settings, &own)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A bridge has got more ports since.
+    fn guard_new_ports(&mut self) -> Result<(), FirewallError> {
+        let Some(prohibition) = self.state.prohibition() else { return Ok(()) };
+        let prohibition = prohibition.with_new_ports()?;
+        self.state = self.state.clone().with_prohibition(prohibition.clone());
+        self.state.write(&self.state_file)?;
+        prohibition.up()?;
+        self.put_static_filter()
+    }
+
+    /// Makes our table anew, in the place of one that may be there.
+    fn put_table(&mut self) -> Result<(), FirewallError> {
+        let table = self.settings.table.clone();
+        let marks = Marks { down: self.trees.down.is_some(), up: self.trees.up.is_some() };
+        let ruleset = ruleset::render_marked(&self.settings, marks) + &self.state.note();
+        let is_there = elements::table_exists(&table)?;
+        self.layers.owned_table = false;
+        if self.settings.own_table {
+            match self.put_owned_table(&ruleset, is_there) {
+                Ok(()) => self.layers.owned_table = true,
+                Err(error) => self.warn(Warning::NoOwner { reason: error.to_string() }),
+            }
+        }
+        if !self.layers.owned_table {
+            let is_there = elements::table_exists(&table)?;
+            let delete = if is_there { format!("delete table inet {table}\n") } else { String::new() };
+            tool::nft(&(delete + &ruleset))?;
+        }
+        self.rules = Rules::read(&mut self.kernel, &table)?;
+        Ok(())
+    }
+
+    /// Not one transaction: until it is whole, the other layers hold alone.
+    fn put_owned_table(&mut self, ruleset: &str, is_there: bool) -> Result<(), FirewallError> {
+        let table = self.settings.table.clone();
+        if is_there {
+            self.kernel.delete_table(&table)?;
+        }
+        self.kernel.make_persistent_table(&table)?;
+        tool::nft(&ruleset::flat(ruleset, &table))?;
+        self.kernel.own_table(&table)
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Makes the table anyone's, so that it can be removed as text says it.
+    pub(super) fn release(&mut self) {
+        if self.layers.owned_table
+            && let Err(error) = self.kernel.delete_table(&self.settings.table)
+        {
+            tracing::warn!(%error, "our table could not be removed");
+        }
+    }
+
+    /// Which layers are in force.
+    #[must_use]
+    pub fn layers(&self) -> Layers {
+        self.layers
+    }
+
+    /// Packets that the static filter has dropped: to the router's other ports, to the household, or not IPv4.
+    ///
+    /// # Errors
+    /// The count could not be read.
+    pub fn barred(&self) -> Result<u64, FirewallError> {
+        self.guarded()
+            .iter()
+            .filter(|interface| interface_exists(interface))
+            .map(|it| static_filter::drops(it))
+            .sum()
+    }
+
+    /// Compares everything with what should be, and puts back what is not so.
+    ///
+    /// # Errors
+    /// [`FirewallError::NoInterface`] or [`FirewallError::NoAddress`] while an interface or the access point's address is
+    /// not there: the layers hold, and it is worth trying again. Anything else could not be put back.
+    pub fn reconcile(&mut self) -> Result<Comparison, FirewallError> {
+        let mut found = Comparison::default();
+        if let Some(prohibition) = self.state.prohibition().cloned()
+            && !found.look(prohibition.is_up(), true)
+        {
+            self.layers.routing = false;
+            prohibition.up()?;
+            self.layers.routing = true;
+            found.mended.push("routing rules");
+        }
+        require_interface(&self.settings.visitor_interface)?;
+        require_interface(&self.settings.uplink_interface)?;
+        let lacks_ports = self.state.prohibition().map_or(Ok(false), Prohibition::lacks_ports);
+        if found.look(lacks_ports, false) {
+            self.guard_new_ports()?;
+            found.mended.push("a bridge's new port");
+        }
+        if self.layers.static_filter && !found.look(self.static_filter_is_in_force(), true) {
+            self.put_static_filter()?;
+            found.mended.push("the static filter");
+        }
+        let rules = Rules::read(&mut self.kernel, &self.settings.table).map(|rules| rules == self.rules);
+        if !found.look(rules, true) {
+            self.put_table()?;
+            self.grant_again()?;
+            found.mended.push("the nftables table");
+        }
+        if self.remove_foreign_grants()? {
+            found.mended.push("grants that were not ours");
+        }
+        for tree in self.trees.iter().cloned().collect::<Vec<_>>() {
+            if !found.look(tree.is_up(), true) {
+                self.put_queue_back(&tree)?;
+                found.mended.push("queues");
+            }
+        }
+        if !self.state.forwards() {
+            self.state.forward()?;
+            found.mended.push("forwarding");
+        }
+        let Settings { visitor_interface, access_point, visitor_network, .. } = &self.settings;
+        let has_address = interface_addresses(visitor_interface)
+            .map(|addresses| addresses.iter().any(|(address, _)| address == access_point));
+        if found.look(has_address, true) {
+            return Ok(found);
+        }
+        let (address, prefix, interface) = (*access_point, visitor_network.1, visitor_interface.clone());
+        Err(FirewallError::NoAddress { address, prefix, interface })
+    }
+
+    /// Stops forwarding, for whoever cannot keep the layers in force.
+    pub fn stop_forwarding(&self) {
+        self.state.stop_forwarding();
+    }
+
+    /// Every grant into a new table, which counts from nothing on.
+    fn grant_again(&mut self) -> Result<(), FirewallError> {
+        let lease = self.settings.lease();
+        let mut orders = Vec::new();
+        for (address, visitor) in &mut self.visitors {
+            visitor.before = visitor.before + std::mem::take(&mut visitor.read);
+            let class = crate::shaping::class_handle(visitor.slot);
+            orders.extend(elements::grant(visitor.mac, *address, class, lease));
+        }
+        for (address, tunnel) in &mut self.tunnels {
+            tunnel.before = tunnel.before + std::mem::take(&mut tunnel.read);
+            orders.extend(tunnel.grant(*address, lease));
+        }
+        if orders.is_empty() { Ok(()) } else { self.kernel.transact(&self.settings.table, &orders) }
+    }
+
+    /// Removes gates that nobody here has opened.
+    fn remove_foreign_grants(&mut self) -> Result<bool, FirewallError> {
+        let table = &self.settings.table;
+        let mut orders = Vec::new();
+        for found in self.kernel.elements(table, "granted")? {
+            let (mac, address) = found.station()?;
+            if self.visitors.get(&address).is_none_or(|visitor| visitor.mac.bytes() != mac) {
+                orders.extend(elements::removed([("granted", found.into_element())]));
+            }
+        }
+        for found in self.kernel.elements(table, "online")? {
+            if !self.visitors.contains_key(&found.address()?) {
+                orders.extend(elements::removed([("online", found.into_element())]));
+            }
+        }
+        if orders.is_empty() {
+            return Ok(false);
+        }
+        self.kernel.transact(table, &orders)?;
+        Ok(true)
+    }
+
+    /// The queues of an interface that was made anew.
+    fn put_queue_back(&self, tree: &Tree) -> Result<(), FirewallError> {
+        tree.up()?;
+        let visitors = self.visitors.values().map(|visitor| (visitor.slot, visitor.class));
+        let tunnels = self.tunnels.values().map(|tunnel| (tunnel.slot, tunnel.class));
+        visitors.chain(tunnels).try_for_each(|(slot, class)| tree.add(slot, class))
+    }
+}

@@ -1,0 +1,286 @@
+//! Routing that says no unless our table has said yes.
+//!
+//! Our table marks what guests may forward, and what may be forwarded to them. These rules let what is marked go on to
+//! the main table, and prohibit the rest, by the names of the interfaces: they hold while our table is not there, and
+//! while the guests' interface is removed and made again.
+//!
+//! They are few and the same for all guests: the kernel looks through rules one by one.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use guestright_command::CommandError;
+use ipnet::Ipv4Net;
+use serde::{Deserialize, Serialize};
+
+use crate::routing::families;
+use crate::ruleset::PRIVATE;
+use crate::{FirewallError, Settings, static_filter, tool};
+
+/// The bit of a packet's mark that our table sets on what may pass. Other bits are left alone.
+pub(crate) const PERMITTED: u32 = 0x4000_0000;
+/// The routing table of what guests never reach.
+const TABLE: u32 = 7_274;
+/// The first rule's position: before what administrators and their programs add.
+const FIRST: u32 = 70;
+/// Whether marks count when a packet's sender is looked up (ip-sysctl, `src_valid_mark`): without it, a reverse path
+/// filter drops all that is granted.
+const VALID_MARK: &str = "src_valid_mark";
+
+/// What was added, enough to remove it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prohibition {
+    guests: String,
+    uplink: String,
+    network: (Ipv4Addr, u8),
+    household: Vec<(Ipv4Addr, u8)>,
+    /// Interfaces where marks did not count before.
+    valid_mark: Vec<String>,
+    /// The ports of the guests' interface, where it is a bridge. When the bridge goes, each is an interface of its own, and
+    /// with one's hardware address it takes in what guests send to the router.
+    ports: Vec<String>,
+    /// Of these interfaces, those that had a hook for filters before.
+    hooks: Vec<String>,
+}
+
+/// A rule of ip-rule(8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    family: &'static str,
+    preference: u32,
+    words: String,
+}
+
+impl Prohibition {
+    /// What is about to be added.
+    ///
+    /// # Errors
+    /// The system does not say what is there.
+    pub(crate) fn new(settings: &Settings) -> Result<Self, FirewallError> {
+        let interfaces = [&settings.visitor_interface, &settings.uplink_interface];
+        let unset =
+            interfaces.into_iter().filter(|interface| read(interface).is_some_and(|value| value != "1"));
+        let household = settings.household.iter().filter_map(|(address, prefix)| match address {
+            IpAddr::V4(address) => Some((*address, *prefix)),
+            IpAddr::V6(_) => None,
+        });
+        let ports = bridge_ports(&settings.visitor_interface)?;
+        let mut hooks = Vec::new();
+        for interface in ports.iter().chain([&settings.visitor_interface]) {
+            if static_filter::has_hook(interface)? {
+                hooks.push(interface.clone());
+            }
+        }
+        Ok(Self {
+            guests: settings.visitor_interface.clone(),
+            uplink: settings.uplink_interface.clone(),
+            network: settings.visitor_network,
+            household: household.collect(),
+            valid_mark: unset.cloned().collect(),
+            ports,
+            hooks,
+        })
+    }
+
+    /// The same, but with what an earlier run found: what is there now is its doing. Nothing if that run's rules were
+    /// others.
+    pub(crate) fn succeeding(self, earlier: &Self) -> Option<Self> {
+        let it = Self { valid_mark: earlier.valid_mark.clone(), hooks: earlier.hooks.clone(), ..self };
+        (it == *earlier).then_some(it)
+    }
+
+    /// Adds what is missing, so that at no time more passes than before.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn up(&self) -> Result<(), FirewallError> {
+        let table = TABLE.to_string();
+        for network in self.never() {
+            ip("-4", &format!("route replace prohibit {network} table {table} protocol kernel"))?;
+        }
+        // What prohibits comes first, and what makes exceptions from it last.
+        for rule in self.rules().iter().rev() {
+            if !rule.is_there()? {
+                ip(
+                    rule.family,
+                    &format!("rule add preference {} {} protocol kernel", rule.preference, rule.words),
+                )?;
+            }
+        }
+        for interface in [&self.guests, &self.uplink] {
+            write(interface, "1");
+        }
+        Ok(())
+    }
+
+    /// Whether all of it is there.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub(crate) fn is_up(&self) -> Result<bool, FirewallError> {
+        let mut shown = BTreeMap::new();
+        for family in families() {
+            shown.insert(family, show(family, None)?);
+        }
+        let is_there =
+            |rule: &Rule| shown.get(rule.family).is_some_and(|text| text.lines().any(|line| rule.is(line)));
+        let interfaces = [&self.guests, &self.uplink];
+        let marks = interfaces.into_iter().all(|interface| read(interface).is_none_or(|value| value == "1"));
+        let routes = match tool::json("ip", &["-j", "-4", "route", "show", "table", &TABLE.to_string()]) {
+            Ok(found) => found.as_array().map_or(0, Vec::len),
+            // Without routes there is no such table, which ip calls an error.
+            Err(FirewallError::Command(CommandError::Failed { .. })) => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(marks && routes == self.never().len() && self.rules().iter().all(is_there))
+    }
+
+    /// Removes it again. What is gone already is no error.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn down(&self) -> Result<(), FirewallError> {
+        for rule in self.rules() {
+            while rule.is_there()? {
+                ip(rule.family, &format!("rule delete preference {} {}", rule.preference, rule.words))?;
+            }
+        }
+        // Without routes there is no such table, which ip calls an error.
+        let _ = ip("-4", &format!("route flush table {TABLE}"));
+        for interface in &self.valid_mark {
+            write(interface, "0");
+        }
+        for interface in self.guarded() {
+            static_filter::remove(interface, self.hooks.contains(interface))?;
+        }
+        Ok(())
+    }
+
+    /// The interfaces on which guests' frames arrive, or would if the bridge were gone.
+    pub(crate) fn guarded(&self) -> impl Iterator<Item = &String> {
+        [&self.guests].into_iter().chain(&self.ports)
+    }
+
+    /// The same with the ports that the bridge has now. Those that it had are kept: they may come back.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub(crate) fn with_new_ports(&self) -> Result<Self, FirewallError> {
+        let mut new = self.clone();
+        for port in bridge_ports(&self.guests)? {
+            if !new.ports.contains(&port) {
+                if static_filter::has_hook(&port)? {
+                    new.hooks.push(port.clone());
+                }
+                new.ports.push(port);
+            }
+        }
+        Ok(new)
+    }
+
+    /// Whether the bridge has ports now that are not among these.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub(crate) fn lacks_ports(&self) -> Result<bool, FirewallError> {
+        Ok(bridge_ports(&self.guests)?.iter().any(|port| !self.ports.contains(port)))
+    }
+
+    fn never(&self) -> Vec<Ipv4Net> {
+        let private = PRIVATE.iter().map(|network| network.parse().expect("it is a constant"));
+        let ours = self.household.iter().chain([&self.network]);
+        let ours = ours.filter_map(|(address, prefix)| Some(Ipv4Net::new(*address, *prefix).ok()?.trunc()));
+        let mut all: Vec<Ipv4Net> = private.chain(ours).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// In the order in which the kernel looks through them.
+    fn rules(&self) -> Vec<Rule> {
+        let Self { guests, uplink, network: (address, prefix), .. } = self;
+        let mark = format!("fwmark {PERMITTED:#x}/{PERMITTED:#x}");
+        let four = [
+            format!("iif {guests} lookup {TABLE}"),
+            format!("{mark} iif {guests} lookup main"),
+            format!("iif {guests} prohibit"),
+            format!("to {address}/{prefix} iif lo lookup main"),
+            format!("to {address}/{prefix} {mark} iif {uplink} lookup main"),
+            format!("to {address}/{prefix} prohibit"),
+        ];
+        let mut rules: Vec<Rule> = four
+            .into_iter()
+            .zip(FIRST..)
+            .map(|(words, preference)| Rule { family: "-4", preference, words })
+            .collect();
+        let ports = self.ports.iter().map(|port| Rule {
+            family: "-4",
+            preference: FIRST - 1,
+            words: format!("iif {port} prohibit"),
+        });
+        rules.extend(ports);
+        if families().any(|family| family == "-6") {
+            let all = self.guarded().map(|interface| Rule {
+                family: "-6",
+                preference: FIRST - 1,
+                words: format!("iif {interface} prohibit"),
+            });
+            rules.extend(all);
+        }
+        rules
+    }
+}
+
+impl Rule {
+    fn is_there(&self) -> Result<bool, FirewallError> {
+        Ok(show(self.family, Some(self.preference))?.lines().any(|line| self.is(line)))
+    }
+
+    /// Whether ip shows this rule so: it puts "from all" before it, may say `[detached]` where the interface is not
+    /// there, and `proto kernel`.
+    fn is(&self, line: &str) -> bool {
+        let words = |text: &str| -> Vec<String> {
+            let ignored = ["from", "all", "[detached]", "proto", "protocol", "kernel"];
+            text.split_whitespace().filter(|word| !ignored.contains(word)).map(str::to_owned).collect()
+        };
+        line.split_once(':').is_some_and(|(_, shown)| words(shown) == words(&self.words))
+    }
+}
+
+/// The ports of a bridge; none where it is none.
+fn bridge_ports(interface: &str) -> Result<Vec<String>, FirewallError> {
+    let found = tool::json("ip", &["-j", "link", "show", "master", interface])?;
+    let links = found.as_array().into_iter().flatten();
+    Ok(links.filter_map(|link| Some(link["ifname"].as_str()?.to_owned())).collect())
+}
+
+/// The rules of a family, or those at one position.
+fn show(family: &str, preference: Option<u32>) -> Result<String, FirewallError> {
+    let preference = preference.map(|preference| preference.to_string());
+    let at = preference.as_deref().map(|preference| ["preference", preference]);
+    let arguments: Vec<_> = [family, "rule", "show"].into_iter().chain(at.into_iter().flatten()).collect();
+    tool::run("ip", &arguments, "")
+}
+
+fn ip(family: &str, words: &str) -> Result<(), FirewallError> {
+    let arguments: Vec<_> = [family].into_iter().chain(words.split(' ')).collect();
+    tool::run("ip", &arguments, "").map(|_| ())
+}
+
+fn path(interface: &str) -> String {
+    format!("/proc/sys/net/ipv4/conf/{interface}/{VALID_MARK}")
+}
+
+fn read(interface: &str) -> Option<String> {
+    std::fs::read_to_string(path(interface)).ok().map(|text| text.trim().to_owned())
+}
+
+/// An interface that is not there has nothing to be written to: it is seen to when it is made again.
+fn write(interface: &str, value: &str) {
+    if let Err(error) = std::fs::write(path(interface), value)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, interface, "a reverse path filter may drop what is granted");
+    }
+}

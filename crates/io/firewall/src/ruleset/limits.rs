@@ -1,0 +1,109 @@
+//! The part of the ruleset that bounds what each station may ask of the router.
+
+use crate::Limits;
+
+/// How many stations have a place of their own in a limit; made-up hardware addresses take places too.
+const STATIONS_MAX: u32 = 1_024;
+/// Packets that may come from all of those together for whom no place is left.
+const CROWD_PER_SECOND: u32 = 50;
+
+/// The limits of stations, and after how long a place is free again that is not used.
+const LIMITS: [(&str, &str); 7] = [
+    ("leasing", "10s"),
+    ("pinging", "10s"),
+    ("connecting", "10s"),
+    ("asking", "10s"),
+    ("speaking", "10s"),
+    ("resolving", "10s"),
+    ("resolved", "1h"),
+];
+
+fn pair((name, timeout): (&str, &str)) -> String {
+    let set = |name: &str| {
+        format!(
+            "\tset {name} {{ type ether_addr; size {STATIONS_MAX}; flags dynamic,timeout; timeout {timeout}; }}\n"
+        )
+    };
+    set(name) + &set(&format!("{name}_known"))
+}
+
+/// Rules that let a station's packet go on to `then` within a limit of its own, and drop what is more. A match allows: a
+/// station that finds no place shares one small limit with all others like it, so that no set that was filled up with
+/// made-up stations lets anything through.
+///
+/// Looking an element up that has a limit would use the limit; who has a place is therefore in a second set.
+fn within(name: &str, verb: &str, limit: &str, then: &str) -> String {
+    format!(
+        "\t\t{verb} @{name} {{ ether saddr {limit} }} update @{name}_known {{ ether saddr }} {then}
+\t\tether saddr @{name}_known counter name \"flood\" drop
+\t\tgoto crowd
+"
+    )
+}
+
+/// The sets of all limits.
+pub(super) fn sets() -> String {
+    LIMITS.map(pair).concat()
+}
+
+/// The chains that what stations may ask goes through; `lease`, `ping` and `service` are where it begins.
+pub(super) fn chains(limits: &Limits) -> String {
+    let packets = |rate: u32, burst: u32| format!("limit rate {rate}/second burst {burst} packets");
+    let burst = limits.packets_per_second_max;
+    let lease = within("leasing", "update", &packets(5, 10), "accept");
+    let pings = limits.pings_per_second_max;
+    let ping = within("pinging", "update", &packets(pings, pings), "accept");
+    let connections = limits.connections_per_second_max;
+    let connection = within("connecting", "update", &packets(connections, connections * 2), "goto packet");
+    let guest = within("asking", "update", &packets(burst, burst), "accept");
+    let stranger = packets(limits.stranger_packets_per_second_max, burst);
+    let stranger = within("asking", "update", &stranger, "goto speech");
+    let bytes = limits.stranger_bytes_per_second_max;
+    let speech = format!("limit rate {bytes} bytes/second burst {} bytes", bytes * 4);
+    let speech = within("speaking", "update", &speech, "accept");
+    let names = limits.stranger_names_per_second_max;
+    let question = within("resolving", "update", &packets(names, names * 3), "goto question_of_hour");
+    let hour = format!("quota until {} bytes", limits.stranger_names_bytes_per_hour_max);
+    let hour = within("resolved", "add", &hour, "accept");
+    format!(
+        "	chain lease {{
+{lease}	}}
+
+	chain ping {{
+{ping}	}}
+
+	chain service {{
+		tcp flags & (fin | syn | rst | ack) == syn goto connection
+		goto packet
+	}}
+
+	chain connection {{
+{connection}	}}
+
+	chain packet {{
+		ether saddr . ip saddr @granted goto packet_of_guest
+		th dport 53 goto question
+{stranger}	}}
+
+	chain packet_of_guest {{
+{guest}	}}
+
+	chain speech {{
+{speech}	}}
+
+	# Names before the grant: enough to find a home. Datagrams only, for a connection carries as much as one likes.
+	chain question {{
+		meta l4proto tcp counter name \"flood\" reject with tcp reset
+{question}	}}
+
+	chain question_of_hour {{
+{hour}	}}
+
+	# Those for whom there was no place any more, together.
+	chain crowd {{
+		limit rate {CROWD_PER_SECOND}/second burst {CROWD_PER_SECOND} packets accept
+		counter name \"flood\" drop
+	}}
+"
+    )
+}

@@ -1,0 +1,280 @@
+//! What holds while something else breaks: each layer alone, and how what is gone comes back.
+
+use std::net::{TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use guestright_firewall::{Class, Firewall, FirewallError, Layers, Settings, clean_up};
+use guestright_netns::testing::until;
+
+use crate::testbed::{SERVER, Testbed, W1, W2, mac};
+
+/// What a household's own firewall may look like, as Debian's service loads it.
+const HOUSEHOLD: &str = "flush ruleset
+table ip nat {
+ chain out { type nat hook postrouting priority srcnat; policy accept; oifname wan0 masquerade; }
+}
+";
+/// Of a household's computer, the router's own, and the Internet: what no stranger may reach.
+const TARGETS: [&str; 3] = ["192.168.1.2:7998", "203.0.113.1:7997", "203.0.113.2:7999"];
+
+/// A station without a grant that tries everything all the time, and judges who count what of it arrives.
+struct Stranger {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u64>>,
+    judges: [UdpSocket; 3],
+}
+
+impl Stranger {
+    /// Begins to try, on a router that would let everything through.
+    fn come(testbed: &Testbed) -> Self {
+        testbed.nft("ap", HOUSEHOLD);
+        testbed.world.sysctl("ap", "net.ipv4.ip_forward", "1").unwrap();
+        let judges = [("home", TARGETS[0]), ("ap", TARGETS[1]), ("net", TARGETS[2])];
+        let judges = judges.map(|(host, address)| testbed.udp(host, address));
+        let socket = testbed.udp("w2", &format!("{W2}:5000"));
+        let stop = Arc::<AtomicBool>::default();
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut sent = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                for target in TARGETS {
+                    // Refusals come back as errors.
+                    sent += u64::from(socket.send_to(b"stranger", target).is_ok());
+                }
+                if sent % 3_000 < 3 {
+                    thread::yield_now();
+                }
+            }
+            sent
+        });
+        let this = Self { stop, thread: Some(thread), judges };
+        until("the stranger to reach everything", || this.judges.iter().all(arrives));
+        this
+    }
+
+    /// Forgets what arrived before the firewall was up.
+    fn forget(&self) {
+        self.judges.iter().for_each(|judge| while arrives(judge) {});
+    }
+
+    fn assert_nothing_arrived(&self, while_: &str) {
+        for (judge, target) in self.judges.iter().zip(TARGETS) {
+            assert!(!arrives(judge), "{target} was reached {while_}");
+        }
+    }
+
+    fn go(mut self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+fn arrives(judge: &UdpSocket) -> bool {
+    judge.set_nonblocking(true).unwrap();
+    judge.recv(&mut [0; 10]).is_ok()
+}
+
+fn reconcile(testbed: &Testbed, firewall: &mut Firewall) -> Vec<&'static str> {
+    let found = testbed.on("ap", || firewall.reconcile()).unwrap();
+    assert_eq!(found.unseen, None);
+    found.mended
+}
+
+fn keep_open(testbed: &Testbed, firewall: &mut Firewall) {
+    testbed.on("ap", || firewall.renew(&[(W1, None)])).unwrap();
+}
+
+/// Whether the member's datagrams come back from the Internet.
+fn is_online(client: &UdpSocket) -> bool {
+    client.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    client.send_to(&[0; 100], SERVER).is_ok() && client.recv(&mut [0; 200]).is_ok()
+}
+
+#[test]
+fn nobody_but_its_owner_changes_the_table() {
+    let Some(testbed) = Testbed::inside("layers::nobody_but_its_owner_changes_the_table", true) else {
+        return;
+    };
+    let mut firewall = testbed.up();
+    assert_eq!(firewall.layers(), Layers { routing: true, static_filter: true, owned_table: true });
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    assert!(is_online(&client));
+    testbed.nft("ap", HOUSEHOLD);
+    for order in [
+        "delete table inet guestright",
+        "flush chain inet guestright from_visitor",
+        "flush set inet guestright household",
+        "add element inet guestright online { 10.77.0.3 }",
+    ] {
+        let words: Vec<&str> = order.split(' ').collect();
+        testbed.world.run("ap", "nft", &words).unwrap_err();
+    }
+    assert!(is_online(&client), "and nobody notices");
+    assert_eq!(reconcile(&testbed, &mut firewall), Vec::<&str>::new());
+    let carried = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+    assert_eq!((carried.up, carried.down), (256, 256));
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
+fn while_the_ruleset_is_flushed_nothing_opens_and_then_it_is_put_back() {
+    let name = "layers::while_the_ruleset_is_flushed_nothing_opens_and_then_it_is_put_back";
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    let stranger = Stranger::come(&testbed);
+    let mut firewall = testbed.up_with(Settings { own_table: false, ..testbed.settings() });
+    assert!(!firewall.layers().owned_table);
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    stranger.forget();
+    for round in 1..=3 {
+        assert!(is_online(&client), "round {round}");
+        testbed.on("ap", || firewall.traffic()).unwrap();
+        testbed.nft("ap", HOUSEHOLD);
+        thread::sleep(Duration::from_millis(300)); // As long as nobody puts it back, the other layers hold.
+        stranger.assert_nothing_arrived("while there was no table");
+        assert!(!is_online(&client), "who has a grant does not pass uncounted either");
+        assert_eq!(reconcile(&testbed, &mut firewall), ["the nftables table"]);
+        assert!(is_online(&client), "and is served again");
+        stranger.assert_nothing_arrived("while the table was put back");
+    }
+    let carried = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+    assert_eq!((carried.up, carried.down), (6 * 128, 6 * 128), "counts go on from what was read");
+    testbed.on("ap", || firewall.down()).unwrap();
+    assert!(stranger.go() > 10_000);
+}
+
+#[test]
+fn what_somebody_removes_is_put_back_and_nothing_opens_meanwhile() {
+    let name = "layers::what_somebody_removes_is_put_back_and_nothing_opens_meanwhile";
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    let stranger = Stranger::come(&testbed);
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    stranger.forget();
+    let faults: [(&str, &[&str]); 6] = [
+        (
+            "ip rule flush; ip rule add preference 32766 lookup main; ip rule add preference 32767 lookup default; \
+          ip rule add preference 0 lookup local",
+            &["routing rules"],
+        ),
+        ("ip route flush table 7274", &["routing rules"]),
+        ("echo 0 > /proc/sys/net/ipv4/conf/wan0/src_valid_mark", &["routing rules"]),
+        ("tc qdisc del dev visitors clsact", &["the static filter"]),
+        ("tc qdisc del dev visitors root", &["queues"]),
+        ("echo 0 > /proc/sys/net/ipv4/conf/visitors/forwarding", &["forwarding"]),
+    ];
+    for (fault, mended) in faults {
+        testbed.world.run("ap", "sh", &["-c", fault]).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        stranger.assert_nothing_arrived(fault);
+        assert_eq!(reconcile(&testbed, &mut firewall), mended, "{fault}");
+        keep_open(&testbed, &mut firewall);
+        assert!(is_online(&client), "after {fault}");
+        assert_eq!(reconcile(&testbed, &mut firewall), Vec::<&str>::new(), "{fault}");
+    }
+    stranger.assert_nothing_arrived("at last");
+    testbed.on("ap", || firewall.down()).unwrap();
+    stranger.go();
+}
+
+#[test]
+fn a_guests_interface_that_is_made_anew_is_guarded_before_it_serves() {
+    let name = "layers::a_guests_interface_that_is_made_anew_is_guarded_before_it_serves";
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    let stranger = Stranger::come(&testbed);
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    stranger.forget();
+    testbed.world.run("ap", "ip", &["link", "del", "visitors"]).unwrap();
+    let error = testbed.on("ap", || firewall.reconcile()).unwrap_err();
+    assert_eq!(error, FirewallError::NoInterface { name: "visitors".to_owned() });
+    let script = "ip link add visitors type bridge; ip link set visitors up; \
+                  for port in port1 port2; do ip link set $port master visitors; done";
+    testbed.world.run("ap", "sh", &["-c", script]).unwrap();
+    let error = testbed.on("ap", || firewall.reconcile()).unwrap_err();
+    assert!(matches!(error, FirewallError::NoAddress { .. }), "{error}");
+    testbed.world.address("ap", "visitors", "10.77.0.1/24").unwrap();
+    reconcile(&testbed, &mut firewall);
+    until("the member to be online again", || {
+        keep_open(&testbed, &mut firewall);
+        is_online(&client)
+    });
+    assert_eq!(reconcile(&testbed, &mut firewall), Vec::<&str>::new());
+    stranger.assert_nothing_arrived("while the interface was made anew");
+    testbed.on("ap", || firewall.down()).unwrap();
+    stranger.go();
+}
+
+#[test]
+fn a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap() {
+    let name = "layers::a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap";
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    let before = testbed.condition();
+    let stranger = Stranger::come(&testbed);
+    let settings = || Settings { lease_ms: 500, ..testbed.settings() };
+    let mut firewall = testbed.up_with(settings());
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    assert!(is_online(&client));
+    stranger.forget();
+    for round in 1..=3 {
+        firewall.abandon();
+        let killed = Instant::now();
+        testbed.nft("ap", "flush ruleset\n"); // Its table is nobody's now.
+        stranger.assert_nothing_arrived("after it was killed");
+        thread::sleep(Duration::from_millis(600).saturating_sub(killed.elapsed()));
+        assert!(!is_online(&client), "round {round}: its grants have ended");
+        firewall = testbed.up_with(settings());
+        stranger.assert_nothing_arrived("while the next one started");
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+        assert!(is_online(&client), "round {round}");
+    }
+    firewall.abandon();
+    testbed.on("ap", || clean_up(&testbed.state_file())).unwrap();
+    until("the stranger to reach everything again", || stranger.judges.iter().all(arrives));
+    stranger.go();
+    testbed.nft("ap", "flush ruleset\n");
+    testbed.world.sysctl("ap", "net.ipv4.ip_forward", "0").unwrap();
+    testbed.world.sysctl("ap", "net.ipv4.conf.lan0.forwarding", "1").unwrap();
+    assert_eq!(testbed.condition(), before);
+}
+
+#[test]
+fn a_grant_ends_unless_it_is_renewed() {
+    let Some(testbed) = Testbed::inside("layers::a_grant_ends_unless_it_is_renewed", true) else { return };
+    let mut firewall = testbed.up_with(Settings { lease_ms: 700, shaping: None, ..testbed.settings() });
+    let server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    let began = Instant::now();
+    let mut sent = 0;
+    while began.elapsed() < Duration::from_millis(2_500) {
+        keep_open(&testbed, &mut firewall);
+        for _ in 0..50 {
+            assert!(is_online(&client), "renewing loses nothing");
+            sent += 1;
+        }
+    }
+    until("the grant to end", || !is_online(&client));
+    let refused = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused, "{refused}");
+    keep_open(&testbed, &mut firewall);
+    assert!(is_online(&client), "a late renewal opens it again");
+    let carried = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
+    assert!(carried.down >= sent * 128 && carried.up >= carried.down, "{carried:?} of {sent}");
+    keep_open(&testbed, &mut firewall);
+    assert!(!is_online(&client), "what was closed is not kept open");
+    drop(server);
+    testbed.on("ap", || firewall.down()).unwrap();
+}

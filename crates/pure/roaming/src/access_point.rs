@@ -122,9 +122,6 @@ pub enum Event {
     },
 }
 
-/// How often the firewall is told to stop a visitor before its last counters are taken as final.
-const CLOSING_ATTEMPTS_MAX: u32 = 5;
-
 /// For how many seconds a decision holds that was made without the team server.
 const DECIDED_ALONE_SECONDS: u32 = 60;
 
@@ -440,6 +437,12 @@ impl AccessPoint {
         due.into_iter().flatten().min()
     }
 
+    /// Whose packets may pass: the firewall keeps their gates open for one lease more. A session that is being closed is
+    /// not among them.
+    pub fn open(&self) -> impl Iterator<Item = Address> + '_ {
+        self.sessions.open()
+    }
+
     /// The sessions, as a person wants to see them.
     pub fn status(&self) -> Vec<SessionStatus> {
         self.sessions.status()
@@ -751,8 +754,9 @@ impl AccessPoint {
         };
         let is_idle = self.config.is_idle(address, session, now);
         match (&mut session.request, session.stage) {
-            (_, Stage::Closing { code, attempts, again }) if now >= again => {
-                self.order_closing(address, code, attempts, now);
+            (_, Stage::Closing { code, again }) if now >= again => {
+                self.output.count("firewall");
+                self.order_closing(address, code, now);
             }
             (Some(request), stage) if now >= request.deadline => match stage {
                 Stage::Opening => self.turn_away(address, now),
@@ -807,21 +811,16 @@ impl AccessPoint {
             Stage::Opening => self.turn_away(address, now),
             Stage::Open => {
                 session.request = None;
-                self.order_closing(address, code, 0, now);
+                self.order_closing(address, code, now);
             }
             Stage::Closing { .. } | Stage::Settling { .. } => {}
         }
     }
 
-    /// A firewall that does not answer is asked again, and at last what it counted before is what counts.
-    fn order_closing(&mut self, address: Address, code: Code, attempts: u32, now: Time) {
-        if attempts == CLOSING_ATTEMPTS_MAX {
-            self.output.count("firewall");
-            return self.forget(address, now);
-        }
+    /// A session that has to end does not end before the firewall has said so: it is asked again and again.
+    fn order_closing(&mut self, address: Address, code: Code, now: Time) {
         if let Some(session) = self.sessions.get_mut(address) {
-            let again = now + self.config.receipt_deadline;
-            session.stage = Stage::Closing { code, attempts: attempts + 1, again };
+            session.stage = Stage::Closing { code, again: now + self.config.receipt_deadline };
             self.output.event(Event::Closing { address, code });
         }
     }

@@ -11,8 +11,8 @@ pub(super) enum Stage {
     Opening,
     /// Packets pass.
     Open,
-    /// The firewall was ordered to stop its packets, so often, and is ordered `again` then.
-    Closing { code: Code, attempts: u32, again: Time },
+    /// The firewall was ordered to stop its packets, and is ordered `again` then.
+    Closing { code: Code, again: Time },
     /// Packets are stopped, the last receipt is awaited.
     Settling { code: Code },
 }

@@ -76,6 +76,11 @@ impl Sessions {
         self.by_address.values().map(|session| session.path)
     }
 
+    pub(super) fn open(&self) -> impl Iterator<Item = Address> + '_ {
+        let open = self.by_address.iter().filter(|(_, session)| session.stage == Stage::Open);
+        open.map(|(&address, _)| address)
+    }
+
     pub(super) fn status(&self) -> Vec<SessionStatus> {
         self.by_address.iter().map(|(&address, session)| session.status(address)).collect()
     }

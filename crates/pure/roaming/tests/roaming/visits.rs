@@ -312,16 +312,24 @@ fn an_open_session_keeps_its_class_while_the_home_is_away() {
 }
 
 #[test]
-fn a_firewall_that_never_answers_does_not_keep_a_session_forever() {
+fn a_session_is_to_be_closed_until_the_firewall_has_said_so() {
     let mut world = World::new(12, 2, Link::GOOD);
     world.houses[0].firewall_answers = false;
     let guest = world.visit(1, 0, Bundle::default());
     world.leave_at(guest, START + Micros::from_seconds(7));
+    world.run_for(Micros::from_seconds(600));
+    let closing = |world: &World| {
+        world.houses[0].events.iter().filter(|(_, event)| matches!(event, Event::Closing { .. })).count()
+    };
+    let asked = closing(&world);
+    assert!(asked > 50, "it is asked as long as it does not answer: {asked} times");
+    assert_eq!(world.houses[0].refused("firewall"), asked as u64 - 1, "and everybody can see that");
+    let [status] = &world.houses[0].ap.status()[..] else { panic!("one session") };
+    assert!(!status.open);
+    assert_eq!(world.houses[0].ap.open().count(), 0, "nothing keeps its gates open");
+    world.houses[0].firewall_answers = true;
     world.run_for(Micros::from_seconds(60));
-    let closing = world.houses[0].events.iter().filter(|(_, event)| matches!(event, Event::Closing { .. }));
-    assert_eq!(closing.count(), 5, "it is told again");
-    assert!(world.houses[0].ap.status().is_empty());
-    assert_eq!((world.houses[0].refused("firewall"), world.houses[0].closed().len()), (1, 1));
+    assert_eq!((world.houses[0].ap.status().len(), world.houses[0].closed().len()), (0, 1));
 }
 
 #[test]

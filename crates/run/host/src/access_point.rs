@@ -8,7 +8,7 @@ mod link;
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
 use crate::{QUESTIONS_MAX, Stop, private};
-use guard::{Done, Order, Orders};
+use guard::{Condition, Done, Order, Orders};
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
@@ -35,6 +35,8 @@ use tokio::sync::mpsc;
 const RECEIPTS_MAX: u64 = 100_000;
 /// How many ended sessions `status` remembers.
 const ENDED_MAX: usize = 256;
+/// A visitor's gate shuts after an interval in which this program has not kept it open; at least after so long.
+const LEASE_MS_MIN: u64 = 1_000;
 /// How long visitors have to sign for the last bytes when the program stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -64,6 +66,9 @@ struct Loop {
     passing: BTreeSet<Address>,
     ended: VecDeque<Value>,
     stopping: bool,
+    condition: Condition,
+    /// What the firewall refused last, which is said once.
+    refused: Option<String>,
 }
 
 /// What an access point needs to know.
@@ -109,6 +114,7 @@ impl Settings {
         rules.household.clone_from(&self.household);
         rules.tunnels.clone_from(&self.tunnels);
         rules.shaping = self.shaping;
+        rules.lease_ms = (self.machine.interval.0 / 1_000).max(LEASE_MS_MIN);
         Ok(rules)
     }
 
@@ -156,9 +162,7 @@ pub async fn run(
     let rules = settings.rules()?;
     let address = SocketAddr::from((rules.access_point, settings.port));
     let firewall = Firewall::up(rules, &firewall_state(state)).map_err(RunError::network)?;
-    for warning in firewall.warnings() {
-        tracing::warn!("{warning}");
-    }
+    let condition = Condition { layers: firewall.layers(), ..Condition::default() };
     let team = credentials.certificate.team_id().to_string();
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (door, from_link) = inbox::open();
@@ -187,6 +191,8 @@ pub async fn run(
         passing: BTreeSet::new(),
         ended: VecDeque::new(),
         stopping: false,
+        condition,
+        refused: None,
     };
     let now = this.clock.now();
     this.machine.restore(undelivered, now);
@@ -202,7 +208,13 @@ pub async fn run(
     writer.stop().map_err(RunError::network)?;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(socket(state));
-    restored.map_err(RunError::network)
+    restored.map_err(RunError::network)?;
+    match this.condition.trouble {
+        Some(trouble) if this.condition.is_lost => Err(RunError::network(format!(
+            "the firewall could not be put back three times, so nothing is forwarded any more: {trouble}"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 impl Loop {
@@ -216,7 +228,7 @@ impl Loop {
             let mut stop = false;
             tokio::select! {
                 Some(input) = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
-                accepted = self.link.accept() => self.handle_connection(accepted),
+                (stream, from) = self.link.accept() => self.link.admit(stream, from),
                 Some(answer) = inputs.guard.recv() => self.handle_guard(answer),
                 Some(event) = inputs.home.recv() => self.handle_home(event),
                 Some((question, reply)) = inputs.questions.recv() => {
@@ -245,6 +257,9 @@ impl Loop {
             self.machine.handle_timeout(now);
             self.link.set_in_use(self.machine.paths_in_use());
             self.drain();
+            if self.condition.is_lost {
+                return;
+            }
             let delivered = self.machine.undelivered() == 0 || self.home_state != HomeState::Up;
             if self.stopping && self.machine.status().is_empty() && delivered {
                 return;
@@ -286,18 +301,12 @@ impl Loop {
         found.map(firewall::MacAddress::bytes)
     }
 
-    fn handle_connection(&mut self, accepted: std::io::Result<(tokio::net::TcpStream, SocketAddr)>) {
-        match accepted {
-            Ok((stream, from)) => self.link.admit(stream, from),
-            Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
-        }
-    }
-
     fn handle_guard(&mut self, answer: Done) {
         let now = self.clock.now();
         match answer {
             Done::Read(reading) => {
                 self.reading = false;
+                self.refused = None;
                 self.drops = reading.drops;
                 self.allowance = self.allowance.map(|_| reading.allowance);
                 for (address, counted) in reading.used {
@@ -309,7 +318,17 @@ impl Loop {
             Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
             Done::Failed(error) => {
                 self.reading = false;
-                tracing::error!(%error, "the firewall refused an order");
+                if self.refused.as_ref() != Some(&error) {
+                    tracing::error!(%error, "the firewall refused an order");
+                    self.refused = Some(error);
+                }
+            }
+            Done::Compared(condition) => {
+                if condition.trouble.is_some() && condition.trouble != self.condition.trouble {
+                    let trouble = condition.trouble.as_deref().unwrap_or_default();
+                    tracing::error!(trouble, "the firewall is not as it should be");
+                }
+                self.condition = condition;
             }
         }
     }
@@ -352,7 +371,7 @@ impl Loop {
     /// Asks the firewall for its counters, unless it is still busy with the last time.
     fn read(&mut self) {
         if !self.reading {
-            self.reading = self.orders.send(Order::Read);
+            self.reading = self.orders.send(Order::Read(self.machine.open().collect()));
         }
     }
 
@@ -433,6 +452,12 @@ impl Loop {
         self.ended.push_back(ended);
     }
 
+    /// Packets that were dropped, by the table and by the filter before it.
+    fn dropped(&self) -> BTreeMap<&str, u64> {
+        let table = self.drops.iter().map(|(name, packets)| (name.as_str(), *packets));
+        table.chain([("barred", self.condition.barred)]).collect()
+    }
+
     fn answer(&mut self, question: &str) -> Value {
         match question {
             "status" => json!({
@@ -442,7 +467,15 @@ impl Loop {
                 "closed": self.ended,
                 "undelivered": self.machine.undelivered(),
                 "refused": self.machine.refusals(),
-                "dropped": self.drops,
+                "dropped": self.dropped(),
+                "layers": {
+                    "leases": true,
+                    "routing": self.condition.layers.routing,
+                    "static_filter": self.condition.layers.static_filter,
+                    "owned_table": self.condition.layers.owned_table,
+                },
+                "mended": self.condition.mended,
+                "trouble": self.condition.trouble.as_ref().or(self.refused.as_ref()),
                 "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),

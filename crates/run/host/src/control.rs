@@ -12,6 +12,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot};
 
+/// How long no question is taken after that has failed.
+const PAUSE: Duration = Duration::from_millis(100);
 /// A question has at most so many bytes.
 const QUESTION_MAX: u64 = 4_096;
 
@@ -27,7 +29,12 @@ pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> Result<(), RunEr
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).or_network(|| format!("open {}", path.display()))?;
     tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
+        loop {
+            let Ok((mut stream, _)) = listener.accept().await else {
+                // For want of file descriptors, which others have to close.
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
             let questions = questions.clone();
             tokio::spawn(async move {
                 let (read, mut write) = stream.split();

@@ -8,6 +8,7 @@ mod members;
 mod open;
 
 use crate::control::{self, Question};
+use crate::listen::Acceptor;
 use crate::{QUESTIONS_MAX, Stop, private};
 use delegates::{Delegates, Lookup};
 use gateway::Gateway;
@@ -28,16 +29,19 @@ use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 
 /// How many handshakes may go on at a time.
 const HANDSHAKES_MAX: usize = 64;
+/// And with one address.
+const HANDSHAKES_EACH_MAX: usize = 8;
 /// How many messages may wait for one program of the team.
 const OUTGOING_MAX: usize = 256;
 
@@ -66,6 +70,12 @@ enum FromStore {
     Fetched(Token, Vec<(Vec<u8>, Vec<u8>)>),
 }
 
+/// A connection whose handshake is not over.
+struct Handshake {
+    from: IpAddr,
+    task: AbortHandle,
+}
+
 struct Loop {
     server: TeamServer,
     team: TeamId,
@@ -86,11 +96,13 @@ struct Loop {
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
     exchange: Option<Exchange>,
+    /// Connections whose handshake is not over, the oldest first.
+    handshakes: VecDeque<Handshake>,
 }
 
 /// What the loop listens to.
 struct Inputs {
-    listener: TcpListener,
+    listener: Acceptor,
     from_peers: mpsc::Receiver<FromPeer>,
     from_store: mpsc::Receiver<FromStore>,
     questions: mpsc::Receiver<Question>,
@@ -151,7 +163,7 @@ pub async fn run(
     let (server, counters) = open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
     let receipts = store.count();
     let listener = TcpListener::bind(settings.listen).await;
-    let listener = listener.or_network(|| format!("listen at {}", settings.listen))?;
+    let listener = Acceptor::new(listener.or_network(|| format!("listen at {}", settings.listen))?);
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
     let exchange = open::exchange(settings, &credentials, gateway.as_ref()).await?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
@@ -175,6 +187,7 @@ pub async fn run(
         ikev2,
         mapping,
         exchange,
+        handshakes: VecDeque::new(),
     };
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
@@ -204,13 +217,9 @@ impl Loop {
         credentials: Arc<Credentials>,
         delegates: &mut Option<Delegates>,
     ) {
-        let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
         loop {
             tokio::select! {
-                accepted = inputs.listener.accept() => match accepted {
-                    Ok((stream, _)) => self.admit(stream, &credentials, &handshakes),
-                    Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
-                },
+                (stream, from) = inputs.listener.accept() => self.admit(stream, from.ip(), &credentials),
                 Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
                 Some(input) = inputs.from_store.recv() => self.handle_store(input),
                 Some((question, reply)) = inputs.questions.recv() => {
@@ -251,11 +260,22 @@ impl Loop {
         self.gateway.map_or(Ok(()), Gateway::stop)
     }
 
-    fn admit(&mut self, stream: TcpStream, credentials: &Arc<Credentials>, handshakes: &Arc<Semaphore>) {
-        let Ok(permit) = Arc::clone(handshakes).try_acquire_owned() else { return };
+    /// Begins a handshake, unless its address has enough of them. When there are as many as may be, the oldest gives way:
+    /// honest ones take a moment.
+    fn admit(&mut self, stream: TcpStream, from: IpAddr, credentials: &Arc<Credentials>) {
+        self.handshakes.retain(|handshake| !handshake.task.is_finished());
+        let from = from.to_canonical();
+        if self.handshakes.iter().filter(|handshake| handshake.from == from).count() >= HANDSHAKES_EACH_MAX {
+            return;
+        }
+        if self.handshakes.len() >= HANDSHAKES_MAX
+            && let Some(oldest) = self.handshakes.pop_front()
+        {
+            oldest.task.abort();
+        }
         let (credentials, inputs) = (Arc::clone(credentials), self.peer_inputs.clone());
         let (team, now) = (self.team, self.clock.now().unix_seconds());
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             match accept(stream, &credentials, team, now).await {
                 Ok((channel, certificate)) => {
                     let (sender, receiver) = channel.split();
@@ -264,8 +284,8 @@ impl Loop {
                 }
                 Err(error) => tracing::debug!(%error, "refused a channel"),
             }
-            drop(permit);
         });
+        self.handshakes.push_back(Handshake { from, task: task.abort_handle() });
     }
 
     fn handle_peer(&mut self, input: FromPeer) {

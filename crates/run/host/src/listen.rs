@@ -1,10 +1,52 @@
 //! Listening at the protocol's port, for access point and home on one computer.
 
 use std::net::SocketAddr;
-use tokio::net::{TcpListener, TcpSocket};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::Instant;
 
 /// Connections that wait to be accepted: as many as tokio's own listeners hold.
 const WAITING_MAX: u32 = 1_024;
+
+/// How long nothing is accepted after that has failed: mostly for want of file descriptors, which others have to close.
+const PAUSE: Duration = Duration::from_millis(100);
+/// So often that is reported at most.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// Accepts connections, and is patient where the system has none to give.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    listener: TcpListener,
+    reported: Mutex<Option<Instant>>,
+}
+
+impl Acceptor {
+    pub(crate) fn new(listener: TcpListener) -> Self {
+        Self { listener, reported: Mutex::default() }
+    }
+
+    /// The next connection. May be cancelled while it waits.
+    pub(crate) async fn accept(&self) -> (TcpStream, SocketAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok(accepted) => return accepted,
+                Err(error) => {
+                    self.report(&error);
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn report(&self, error: &std::io::Error) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
+            tracing::warn!(%error, "connections cannot be accepted; trying again");
+            *reported = Some(Instant::now());
+        }
+    }
+}
 
 /// Listens at `address`. A household's access point listens at its own address and its home at the same port of all
 /// others; with `SO_REUSEPORT` (socket(7)) the kernel lets one user's programs do so, and gives a connection to the one

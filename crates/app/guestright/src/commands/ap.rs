@@ -177,6 +177,16 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
     }
+    for (layer, _) in status["layers"].as_object().into_iter().flatten().filter(|(_, is_up)| **is_up != true)
+    {
+        writeln!(out, "layer     {layer} is not in force; `guestright doctor` says more")?;
+    }
+    for (what, count) in status["mended"].as_object().into_iter().flatten() {
+        writeln!(out, "mended    {count} × {what}, which something else had changed")?;
+    }
+    if let Some(trouble) = status["trouble"].as_str() {
+        writeln!(out, "trouble   {trouble}")?;
+    }
     let dropped = status["dropped"].as_object().into_iter().flatten();
     for (kind, count) in dropped.filter(|(_, count)| **count != 0) {
         writeln!(out, "dropped   {count} packets × {kind}")?;

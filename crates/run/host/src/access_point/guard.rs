@@ -1,14 +1,17 @@
 //! The firewall on a thread of its own: it runs other programs and must not hold up the loop.
 
 use guestright_error::RunError;
-use guestright_firewall::{Class, Firewall, FirewallError, Flow, MacAddress, Traffic, translated_ports};
+use guestright_firewall::{
+    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Traffic, translated_ports,
+};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::Address;
 use guestright_units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,6 +23,12 @@ const DONE_MAX: usize = 64;
 const ORDERS_MAX: usize = 256;
 /// The kernel's table of connections is read at most so often: it may be long.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(1);
+/// The layers are compared with what they should be this often, also when nobody has said that something was changed.
+const COMPARE_EVERY: Duration = Duration::from_secs(5);
+/// And not more often than so.
+const COMPARE_GAP: Duration = Duration::from_millis(300);
+/// So often in a row putting the layers back may fail.
+const FAILURES_MAX: u32 = 3;
 
 /// What the firewall is asked to do.
 #[derive(Debug)]
@@ -27,7 +36,10 @@ pub(super) enum Order {
     Open(Address, ServiceClass),
     Reclassify(Address, ServiceClass),
     Close(Address),
-    Read,
+    /// Read what was counted, after keeping the gates of these open for another lease.
+    Read(Vec<Address>),
+    /// Something was changed that may be part of a layer.
+    Compare,
     Stop,
 }
 
@@ -39,8 +51,24 @@ pub(super) enum Done {
     Opened(Address),
     /// A visitor is closed; this is what it had used.
     Closed(Address, Bytes),
-    /// An order failed.
+    /// An order failed, and what may follow from that. One that has to be carried out is tried again.
     Failed(String),
+    /// What the layers are like, after they were compared with what they should be.
+    Compared(Condition),
+}
+
+/// What the layers are like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Condition {
+    pub(super) layers: Layers,
+    /// What is wrong, in words.
+    pub(super) trouble: Option<String>,
+    /// How often something was put back, by what it was.
+    pub(super) mended: BTreeMap<&'static str, u64>,
+    /// Packets that the static filter has dropped.
+    pub(super) barred: u64,
+    /// It cannot be put back: nobody forwards any more, and the program has to end.
+    pub(super) is_lost: bool,
 }
 
 /// What a reading tells.
@@ -56,12 +84,19 @@ pub(super) struct Reading {
     pub(super) tunnels: Vec<(Ipv4Addr, Ipv4Addr, NonZeroU16)>,
 }
 
-/// The firewall, and when the table of connections was last read.
+/// The firewall, and what was done about it.
 struct Guard {
     firewall: Firewall,
+    /// When the table of connections was last read.
     looked_up: Option<Instant>,
     /// Whether that failed before.
     blind: bool,
+    /// Who could not be let through yet: it is tried again.
+    shut: BTreeMap<Address, ServiceClass>,
+    /// When the layers were last compared, and how often putting them back has failed since.
+    compared: Instant,
+    failures: u32,
+    condition: Condition,
 }
 
 /// The way to the thread.
@@ -102,24 +137,57 @@ pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
     let (done, received) = tasks::channel(DONE_MAX);
     let waiting = Arc::<AtomicUsize>::default();
     let left = Arc::clone(&waiting);
+    let (changed, pending) = (sender.clone(), Arc::<AtomicBool>::default());
+    let noticed = Arc::clone(&pending);
+    let changes = Changes::watch_layers(move || {
+        if !noticed.swap(true, Ordering::Relaxed) {
+            let _ = changed.send(Order::Compare); // The thread may have ended.
+        }
+    });
+    let changes = changes.map_err(RunError::network)?;
     let thread = std::thread::Builder::new().name("firewall".to_owned()).spawn(move || {
-        let mut guard = Guard { firewall, looked_up: None, blind: false };
+        let mut guard = Guard::new(firewall);
         let reply = |answer| drop(done.blocking_send(answer));
-        while let Ok(order) = orders.recv() {
-            if matches!(order, Order::Stop) {
-                break;
-            }
-            match guard.carry_out(&order) {
-                Ok(Some(answer)) => reply(answer),
-                Ok(None) => {}
-                Err(error) => {
-                    reply(Done::Failed(error.to_string()));
-                    if let Order::Close(address) = order {
-                        reply(Done::Closed(address, Bytes(0)));
+        let mut next = Instant::now();
+        loop {
+            let order = orders.recv_timeout(next.saturating_duration_since(Instant::now()));
+            match order {
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Order::Compare) => {
+                    pending.store(false, Ordering::Relaxed);
+                    next = Instant::now().max(guard.compared + COMPARE_GAP);
+                }
+                Ok(order) => {
+                    if matches!(order, Order::Read(_)) {
+                        guard.open_shut().into_iter().for_each(|address| reply(Done::Opened(address)));
                     }
+                    match guard.carry_out(&order) {
+                        Ok(Some(answer)) => reply(answer),
+                        Ok(None) => {}
+                        Err(error) => {
+                            guard.note(&order);
+                            reply(Done::Failed(error.to_string()));
+                        }
+                    }
+                    left.fetch_sub(1, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() >= next {
+                let condition = guard.compare();
+                let is_lost = condition.is_lost;
+                next = Instant::now() + if condition.trouble.is_some() { COMPARE_GAP } else { COMPARE_EVERY };
+                reply(Done::Compared(condition));
+                if is_lost {
+                    break;
                 }
             }
-            left.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(changes);
+        if guard.condition.is_lost {
+            // What is still in force stays, for it keeps strangers out.
+            guard.firewall.abandon();
+            return Ok(());
         }
         guard.firewall.down()
     });
@@ -128,6 +196,72 @@ pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
 }
 
 impl Guard {
+    fn new(firewall: Firewall) -> Self {
+        let condition = Condition { layers: firewall.layers(), ..Condition::default() };
+        let shut = BTreeMap::new();
+        Self {
+            firewall,
+            looked_up: None,
+            blind: false,
+            shut,
+            compared: Instant::now(),
+            failures: 0,
+            condition,
+        }
+    }
+
+    /// Keeps in mind who could not be let through.
+    fn note(&mut self, order: &Order) {
+        if let Order::Open(address, class) = order {
+            self.shut.insert(*address, *class);
+        }
+    }
+
+    /// Tries again to let those through who could not be, unless they are closed meanwhile; whom it worked for.
+    fn open_shut(&mut self) -> Vec<Address> {
+        let mut opened = Vec::new();
+        for (address, class) in self.shut.clone() {
+            if self.carry_out(&Order::Open(address, class)).is_ok() {
+                self.shut.remove(&address);
+                opened.push(address);
+            }
+        }
+        opened
+    }
+
+    /// Compares the layers with what they should be, and puts back what is gone. What cannot be put back three times ends
+    /// all forwarding; an interface that is not there is waited for.
+    fn compare(&mut self) -> Condition {
+        let result = self.firewall.reconcile();
+        self.compared = Instant::now();
+        let condition = &mut self.condition;
+        condition.layers = self.firewall.layers();
+        condition.barred = self.firewall.barred().unwrap_or(condition.barred);
+        match result {
+            Ok(found) => {
+                for what in found.mended {
+                    tracing::warn!(what, "something else had changed a part of the firewall; it is put back");
+                    *condition.mended.entry(what).or_default() += 1;
+                }
+                condition.trouble = found.unseen.map(|error| error.to_string());
+                self.failures = 0;
+            }
+            Err(error @ (FirewallError::NoInterface { .. } | FirewallError::NoAddress { .. })) => {
+                condition.trouble = Some(error.to_string());
+                self.failures = 0;
+            }
+            Err(error) => {
+                self.failures += 1;
+                condition.trouble = Some(error.to_string());
+                if self.failures == FAILURES_MAX {
+                    self.firewall.stop_forwarding();
+                    condition.is_lost = true;
+                }
+            }
+        }
+        condition.clone()
+    }
+
     fn carry_out(&mut self, order: &Order) -> Result<Option<Done>, FirewallError> {
         let firewall = &mut self.firewall;
         match order {
@@ -148,15 +282,26 @@ impl Guard {
                 Ok(None)
             }
             Order::Close(address) => {
+                self.shut.remove(address);
                 let mac = MacAddress::new(address.mac)?;
                 let used = match address.home {
-                    None => firewall.close(mac, address.ip)?,
-                    Some(home) => firewall.close_tunnel(mac, address.ip, home)?,
+                    None => firewall.close(mac, address.ip),
+                    Some(home) => firewall.close_tunnel(mac, address.ip, home),
                 };
-                Ok(Some(Done::Closed(*address, both_ways(used))))
+                match used {
+                    Ok(used) => Ok(Some(Done::Closed(*address, both_ways(used)))),
+                    // It was never let through.
+                    Err(FirewallError::NotGranted { .. }) => Ok(Some(Done::Closed(*address, Bytes(0)))),
+                    // Its gates are not kept open, so they shut; and the machine asks again until it is closed.
+                    Err(error) => Err(error),
+                }
             }
-            Order::Read => Ok(Some(Done::Read(Box::new(self.read()?)))),
-            Order::Stop => Ok(None),
+            Order::Read(open) => {
+                let gates: Vec<_> = open.iter().map(|address| (address.ip, address.home)).collect();
+                firewall.renew(&gates)?;
+                Ok(Some(Done::Read(Box::new(self.read()?))))
+            }
+            Order::Compare | Order::Stop => Ok(None),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::home_contact;
 use super::inbox::Door;
-use crate::listen;
+use crate::listen::{self, Acceptor};
 use guestright_channel::MessageReader;
 use guestright_roaming::access_point::Path;
 use guestright_roaming::message::{HEADER_BLOCK_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -61,7 +61,7 @@ struct Connection {
 /// Both sockets of the link.
 pub(super) struct Link {
     datagrams: Arc<UdpSocket>,
-    listener: TcpListener,
+    listener: Acceptor,
     connections: BTreeMap<Path, Connection>,
     next_path: Path,
     door: Door,
@@ -71,7 +71,7 @@ impl Link {
     /// Opens both sockets at `address`.
     pub(super) async fn open(address: SocketAddr, door: Door) -> std::io::Result<Self> {
         let datagrams = Arc::new(UdpSocket::bind(address).await?);
-        let listener = listen::beside_others(address)?;
+        let listener = Acceptor::new(listen::beside_others(address)?);
         let (socket, inward) = (Arc::clone(&datagrams), door.clone());
         tokio::spawn(async move {
             let mut buffer = vec![0; 65_536];
@@ -92,7 +92,7 @@ impl Link {
     }
 
     /// Waits for a connection.
-    pub(super) async fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
+    pub(super) async fn accept(&self) -> (TcpStream, SocketAddr) {
         self.listener.accept().await
     }
 

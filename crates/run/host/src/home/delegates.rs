@@ -11,7 +11,7 @@ mod meter;
 
 use super::gateway::Gateway;
 use crate::gateway_files::Delegate as Delegated;
-use crate::listen;
+use crate::listen::{self, Acceptor};
 use book::Book;
 use connections::Connections;
 use guestright_clock::Clock;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 
 /// How many messages of access points may wait.
@@ -116,7 +116,7 @@ impl Delegates {
     /// Listens for access points; `port` is the gateway's.
     pub(super) fn start(listen: SocketAddr, port: u16, state: &Path) -> Result<Self, RunError> {
         let listener = listen::beside_others(listen);
-        let listener = listener.or_network(|| format!("listen at {listen}"))?;
+        let listener = Acceptor::new(listener.or_network(|| format!("listen at {listen}"))?);
         let book = Book::open(&state.join("delegated.json"))?;
         let meter = Meter::start(port, &meter_state(state))?;
         let (inputs, received) = mpsc::channel(MESSAGES_MAX);
@@ -224,7 +224,7 @@ fn ipv4(address: SocketAddr) -> Option<SocketAddrV4> {
 impl Task {
     async fn run(
         mut self,
-        listener: TcpListener,
+        listener: Acceptor,
         mut received: mpsc::Receiver<Input>,
         mut orders: mpsc::Receiver<Order>,
     ) -> Result<(), RunError> {
@@ -234,7 +234,7 @@ impl Task {
         loop {
             let due = self.machine.poll_timeout().map(|due| self.clock.until(due));
             tokio::select! {
-                accepted = listener.accept(), if !stopping => self.accept(accepted),
+                (stream, from) = listener.accept(), if !stopping => self.accept(stream, from),
                 Some(input) = received.recv() => self.handle(input),
                 order = orders.recv() => match order {
                     Some(Order::Status(reply)) => drop(reply.send(self.status())),
@@ -259,16 +259,11 @@ impl Task {
         self.meter.stop()
     }
 
-    fn accept(&mut self, accepted: std::io::Result<(TcpStream, SocketAddr)>) {
-        match accepted {
-            Ok((stream, from)) => {
-                let Some(from) = ipv4(from) else { return };
-                let now = self.clock.now();
-                let connection = self.connections.add(stream, &self.inputs);
-                self.machine.handle_connected(connection, *from.ip(), now);
-            }
-            Err(error) => tracing::warn!(%error, "an access point's connection could not be accepted"),
-        }
+    fn accept(&mut self, stream: TcpStream, from: SocketAddr) {
+        let Some(from) = ipv4(from) else { return };
+        let now = self.clock.now();
+        let connection = self.connections.add(stream, &self.inputs);
+        self.machine.handle_connected(connection, *from.ip(), now);
     }
 
     fn handle(&mut self, input: Input) {

@@ -307,8 +307,11 @@ impl Story<'_, '_> {
                 reached.push(format!("{address}:{port}"));
             }
         }
-        let dropped = self.cast.status("team1")?["dropped"].clone();
-        let dropped = number(&dropped["household4"]) + number(&dropped["to_router"]);
+        // The filter before the table is counted with the next comparison of layers.
+        let wanted = probes.len() as u64;
+        let counted = |cast: &Cast| Ok(kept_out(&cast.status("team1")?) >= wanted);
+        self.cast.until("the packets to be counted", counted).await?;
+        let dropped = kept_out(&self.cast.status("team1")?);
         let seen = match reached.as_slice() {
             [] => format!("{} probes, none answered; V1 has dropped {dropped} packets", probes.len()),
             open => format!("reached {}", open.join(", ")),
@@ -411,6 +414,14 @@ fn ended_session(status: &Value, ip: &str) -> Option<Value> {
 
 fn is_of_tunnel(session: &Value) -> bool {
     !session["tunnel"].is_null()
+}
+
+/// Packets that the access point kept from the household, from the router and from the Internet.
+fn kept_out(status: &Value) -> u64 {
+    ["barred", "household4", "not_granted", "to_router"]
+        .iter()
+        .map(|kind| number(&status["dropped"][kind]))
+        .sum()
 }
 
 fn text(value: &Value) -> String {

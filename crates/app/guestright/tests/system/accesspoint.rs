@@ -213,7 +213,19 @@ fn status_tells_a_program_everything_in_json() {
         town.until_status("a receipt", |status| session(status, &ip)["signed"].as_u64() >= Some(10_000));
     assert_eq!(
         names(&status),
-        ["allowance", "closed", "dropped", "home_up", "refused", "sessions", "team", "undelivered"]
+        [
+            "allowance",
+            "closed",
+            "dropped",
+            "home_up",
+            "layers",
+            "mended",
+            "refused",
+            "sessions",
+            "team",
+            "trouble",
+            "undelivered"
+        ]
     );
     let open = ["class", "counted", "ip", "mac", "member", "open", "signed", "started", "team", "tunnel"];
     let served = session(&status, &ip);
@@ -234,9 +246,11 @@ fn status_tells_a_program_everything_in_json() {
         served["started"].as_str().unwrap().ends_with('Z') && served["mac"].as_str().unwrap().len() == 17
     );
     #[rustfmt::skip]
-    let dropped = ["allowance", "between_visitors", "closed", "flood", "from_elsewhere", "household4", "invalid", "ipv6",
+    let dropped = ["allowance", "barred", "between_visitors", "closed", "flood", "from_elsewhere", "household4", "invalid", "ipv6",
         "not_granted", "spoofed", "to_router"];
     assert_eq!(names(&status["dropped"]), dropped);
+    assert_eq!(names(&status["layers"]), ["leases", "owned_table", "routing", "static_filter"]);
+    assert_eq!((&status["trouble"], names(&status["mended"])), (&Value::Null, vec![]));
     assert!(status["dropped"].as_object().unwrap().values().all(Value::is_u64), "{status}");
     town.leave(visit);
     let status = town.until_status("the session to end", |status| !closed(status, &ip).is_null());

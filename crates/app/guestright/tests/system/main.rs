@@ -11,9 +11,11 @@
 )]
 
 mod accesspoint;
+mod attacks;
 mod call;
 mod cli;
 mod demo;
+mod faults;
 mod gateway;
 mod hostile;
 mod ike;

@@ -1,0 +1,210 @@
+//! An access point while something else breaks: nobody without a grant gets anywhere, nobody is carried for nothing, and
+//! everything comes back by itself.
+
+use crate::town::services::AccessLog;
+use crate::town::{Rules, Town, WEB, inside, session, until};
+use rustix::process::Signal;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The household's own rules, as Debian's service loads them; and a router that forwards whatever comes.
+const HOUSEHOLD: &str = "flush ruleset
+table ip nat {
+ chain out { type nat hook postrouting priority srcnat; policy accept; oifname uplink masquerade; }
+}
+";
+/// A computer of the household, a port of the router's own, the Internet.
+const TARGETS: [(&str, &str); 3] =
+    [("pc", "192.168.1.10:7998"), ("router", "198.51.100.2:7997"), ("net", "192.0.2.1:7999")];
+
+/// A station without a grant that tries all the time, and who counts what of it arrives.
+struct Stranger {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    judges: [UdpSocket; 3],
+}
+
+impl Stranger {
+    fn come(town: &Town) -> Self {
+        town.nft(HOUSEHOLD);
+        town.world.sysctl("router", "net.ipv4.ip_forward", "1").unwrap();
+        let judges = TARGETS.map(|(host, address)| {
+            let judge = town.world.within(host, || UdpSocket::bind(address)).unwrap().unwrap();
+            judge.set_nonblocking(true).unwrap();
+            judge
+        });
+        let socket = town.world.within("hostile", || UdpSocket::bind("0.0.0.0:5000")).unwrap().unwrap();
+        let stop = Arc::<AtomicBool>::default();
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                for _ in 0..20 {
+                    for (_, target) in TARGETS {
+                        let _ = socket.send_to(b"stranger", target); // Refusals come back as errors.
+                    }
+                }
+                thread::sleep(Duration::from_millis(1)); // At a rate that leaves the programs some time.
+            }
+        });
+        let this = Self { stop, thread: Some(thread), judges };
+        until("the stranger to reach everything", || this.judges.iter().all(arrives));
+        this
+    }
+
+    fn forget(&self) {
+        self.judges.iter().for_each(|judge| while arrives(judge) {});
+    }
+
+    fn assert_nothing_arrived(&self, when: &str) {
+        for (judge, (_, target)) in self.judges.iter().zip(TARGETS) {
+            assert!(!arrives(judge), "a stranger reached {target} {when}");
+        }
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// In the sandbox itself, whose mounts every host has.
+fn shell(script: &str) {
+    let status = std::process::Command::new("sh").args(["-c", script]).status().unwrap();
+    assert!(status.success(), "`{script}`: {status}");
+}
+
+fn arrives(judge: &UdpSocket) -> bool {
+    judge.recv(&mut [0; 10]).is_ok()
+}
+
+#[test]
+fn nothing_opens_and_everything_comes_back_whatever_is_removed() {
+    if !inside("faults::nothing_opens_and_everything_comes_back_whatever_is_removed") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let stranger = Stranger::come(&town);
+    let (_home, mut ap) = town.open();
+    let (_visit, _) = town.arrive("member", "guests", "member");
+    stranger.forget();
+    let faults: [(&str, &str); 6] = [
+        ("nft -f /run/town/household.nft", ""),
+        ("for rule in 70 71 72 73 74 75; do ip rule del preference $rule; done", "routing rules"),
+        ("ip route flush table 7274", "routing rules"),
+        ("tc qdisc del dev guests clsact", "the static filter"),
+        ("tc qdisc del dev $(ls /proc/sys/net/ipv4/conf | grep -m 1 ^port) clsact", "the static filter"),
+        ("echo 0 > /proc/sys/net/ipv4/conf/guests/forwarding", "forwarding"),
+    ];
+    std::fs::write(town.path("household.nft"), HOUSEHOLD).unwrap();
+    let mended = |what: &str| town.status()["mended"][what].as_u64().unwrap_or_default();
+    for (fault, what) in faults {
+        let before = mended(what);
+        town.world.run("router", "sh", &["-c", fault]).unwrap();
+        let began = Instant::now();
+        if !what.is_empty() {
+            until(&format!("`{fault}` to be mended"), || mended(what) > before);
+        }
+        println!("{:>5} ms after `{fault}`", began.elapsed().as_millis());
+        assert_eq!(town.download("member", 10_000).unwrap(), 10_000, "after `{fault}`");
+        stranger.assert_nothing_arrived(&format!("during `{fault}`"));
+    }
+    // The interface goes, and comes back as hostapd or netifd make it.
+    town.world.run("router", "ip", &["link", "del", "guests"]).unwrap();
+    town.until_status("the trouble to be said", |status| {
+        status["trouble"].as_str().is_some_and(|trouble| trouble.contains("no interface \"guests\""))
+    });
+    let script = "ip link add guests type bridge; ip link set guests up; ip address add 10.11.0.1/24 dev guests; \
+                  for port in /proc/sys/net/ipv4/conf/port*; do ip link set ${port##*/} master guests; done";
+    town.world.run("router", "sh", &["-c", script]).unwrap();
+    town.until_status("the trouble to be over", |status| status["trouble"].is_null());
+    until("a new visit to be possible", || {
+        town.is_online("member") || {
+            let status = town.status();
+            session(&status, &town.address_of("member")).is_null()
+        }
+    });
+    stranger.assert_nothing_arrived("while the interface was made anew");
+    assert!(ap.is_running(), "{}", ap.log());
+}
+
+#[test]
+fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
+    if !inside("faults::who_is_stopped_or_killed_serves_nobody_for_nothing") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let stranger = Stranger::come(&town);
+    let (_home, ap) = town.open();
+    let (visit, _) = town.arrive("member", "guests", "member");
+    assert!(town.is_online("member"));
+    stranger.forget();
+
+    ap.signal(Signal::STOP);
+    let began = Instant::now();
+    until("the grant to end by itself", || !town.is_online("member"));
+    println!("offline {} ms after SIGSTOP", began.elapsed().as_millis());
+    stranger.assert_nothing_arrived("while the access point was stopped");
+    ap.signal(Signal::CONT);
+    until("the member to be served again", || town.is_online("member"));
+    stranger.assert_nothing_arrived("when it went on");
+
+    ap.signal(Signal::KILL);
+    let began = Instant::now();
+    town.nft(HOUSEHOLD); // Whose table it was is gone, so nobody owns it.
+    until("the grant to end by itself", || !town.is_online("member"));
+    println!("offline {} ms after SIGKILL", began.elapsed().as_millis());
+    stranger.assert_nothing_arrived("after the access point was killed");
+    drop(visit);
+    let _ap = town.start("ap");
+    let (_visit, _) = town.arrive("resident", "house", "resident");
+    assert_eq!(town.download("resident", 10_000).unwrap(), 10_000, "the next one serves");
+    stranger.assert_nothing_arrived("while the next one started");
+}
+
+#[test]
+fn a_closed_session_is_closed_without_nft_and_without_descriptors() {
+    if !inside("faults::a_closed_session_is_closed_without_nft_and_without_descriptors") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let (_home, mut ap) = town.open();
+    let (mut visit, _) = town.arrive("member", "guests", "member");
+    assert!(town.is_online("member"));
+    shell("mount --bind /bin/false $(command -v nft)");
+    assert!(!town.world.command("router", "nft").unwrap().arg("--version").status().unwrap().success());
+    let open = std::fs::read_dir(format!("/proc/{}/fd", ap.pid().as_raw_nonzero())).unwrap().count();
+    let limit = format!("--nofile={open}:");
+    town.world.run("router", "prlimit", &["--pid", &ap.pid().as_raw_nonzero().to_string(), &limit]).unwrap();
+    visit.kill(); // It signs nothing more.
+    let began = Instant::now();
+    until("the session to be closed", || !town.is_online("member"));
+    println!("offline {} ms after the last receipt", began.elapsed().as_millis());
+    // Strangers who want connections that nobody can accept make no noise.
+    town.world
+        .within("hostile", || {
+            for _ in 0..50 {
+                let _ = std::net::TcpStream::connect_timeout(
+                    &crate::town::ACCESS_POINT,
+                    Duration::from_millis(50),
+                );
+            }
+        })
+        .unwrap();
+    assert!(ap.is_running(), "{}", ap.log());
+    assert!(ap.log().len() < 20_000, "{} bytes of log", ap.log().len());
+    town.world
+        .run("router", "prlimit", &["--pid", &ap.pid().as_raw_nonzero().to_string(), "--nofile=1024:"])
+        .unwrap();
+    shell("umount $(command -v nft)");
+    town.until_status("the trouble to be over", |status| status["trouble"].is_null());
+    let (_visit, _) = town.arrive("resident", "house", "resident");
+    assert_eq!(town.download("resident", 10_000).unwrap(), 10_000, "others are served as before");
+}

@@ -201,6 +201,12 @@ impl KillSwitch {
         self.is_up = false;
         clean_up(&self.state_file)
     }
+
+    /// Ends with the switch closed, as a killed process does. The next [`KillSwitch::close`] takes over; [`clean_up`]
+    /// opens it.
+    pub fn stay_closed(mut self) {
+        self.is_up = false;
+    }
 }
 
 impl Drop for KillSwitch {

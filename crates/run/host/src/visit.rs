@@ -108,6 +108,10 @@ struct HomeChannel {
     update: Interval,
 }
 
+/// What a person can do whose visit with a tunnel has failed.
+const STAYS_CLOSED: &str = "the kill switch stays closed, and nothing leaves this computer in the clear: visit again, or \
+                            open it with `guestright visit off`";
+
 /// How a session, or the attempt to open one, is over.
 #[derive(Debug, PartialEq, Eq)]
 enum Over {
@@ -182,9 +186,16 @@ pub async fn run(
     let outcome = guest.sessions(&mut stop).await;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(&socket);
-    let left = guest.way.take().map(Way::leave).transpose();
+    let (went_on, is_leaving) = (guest.went_on(), guest.is_leaving);
+    let Some(way) = guest.way.take() else { return outcome };
+    if let (Err(error), true, false) = (&outcome, went_on, is_leaving) {
+        tracing::debug!(%error, "the kill switch stays closed");
+        way.stay_closed();
+        return outcome.map_err(|error| error.with_hint(STAYS_CLOSED));
+    }
+    let left = way.leave();
     outcome?;
-    left.map(drop).map_err(|error| error.with_hint("try `guestright visit off`"))
+    left.map_err(|error| error.with_hint("try `guestright visit off`"))
 }
 
 impl<W: Write> Guest<'_, W> {
@@ -228,11 +239,14 @@ impl<W: Write> Guest<'_, W> {
     }
 
     /// Whether a session that is over is opened again: with a tunnel, once there was one (also in a visit that was
-    /// killed), and if it can make a difference.
+    /// killed), until the person leaves. Whatever an access point says, it may be somebody who wants the kill switch open.
     fn resumes(&self) -> bool {
-        let last = self.ended.as_ref().is_none_or(|(code, _)| *code != Code::Certificate);
-        let went_on = self.was_granted || self.way.as_ref().is_some_and(Way::goes_on);
-        self.way.is_some() && went_on && !self.is_leaving && last
+        self.way.is_some() && self.went_on() && !self.is_leaving
+    }
+
+    /// Whether there was a session, in this run or in the one before it that was killed.
+    fn went_on(&self) -> bool {
+        self.was_granted || self.way.as_ref().is_some_and(Way::goes_on)
     }
 
     /// A way to the access point; none if there is another access point by now, or we leave.

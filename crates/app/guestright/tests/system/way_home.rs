@@ -15,11 +15,16 @@ use super::town::services::Way;
 use super::town::{inside, succeeded, until};
 use abroad::{Abroad, HOME_ADDRESS, SECOND_ACCESS_POINT};
 use capture::Frame;
+use guestright_roaming::Message;
+use guestright_roaming::message::Code;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
-use std::time::Instant;
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const ACCESS_POINT: Ipv4Addr = Ipv4Addr::new(10, 11, 0, 1);
 
@@ -207,6 +212,45 @@ fn whoever_is_killed_the_visit_goes_on() {
     let visit = abroad.visit(&[]);
     abroad.until_home(&visit);
     abroad.until_online("the visitor was killed", began);
+    abroad.town.leave(visit);
+}
+
+#[test]
+fn an_access_point_that_says_it_is_over_does_not_open_the_switch() {
+    if !inside("way_home::an_access_point_that_says_it_is_over_does_not_open_the_switch") {
+        return;
+    }
+    let abroad = Abroad::build("debug");
+    let (_house, mut ap) = abroad.town.open();
+    let _home = abroad.start_home();
+    let mut visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let (chatter, capture) = (abroad.chatter(), abroad.capture("port21"));
+    // Somebody else answers at its address, unsigned, whatever is asked.
+    ap.kill();
+    let liar = abroad.town.world.within("router", || UdpSocket::bind("10.11.0.1:7273")).unwrap().unwrap();
+    let (lies, answered) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(0)));
+    let (goes_on, count) = (Arc::clone(&lies), Arc::clone(&answered));
+    let thread = thread::spawn(move || {
+        let codes =
+            [Code::Certificate, Code::Refused, Code::Closed, Code::Malformed, Code::NoSession, Code::Unpaid];
+        liar.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        while goes_on.load(Ordering::Relaxed) {
+            let Ok((_, from)) = liar.recv_from(&mut [0; 65_535]) else { continue };
+            let code = codes[count.fetch_add(1, Ordering::Relaxed) as usize % codes.len()];
+            liar.send_to(&Message::error(code, "go away").emit(), from).unwrap();
+        }
+    });
+    until("every lie to be told", || answered.load(Ordering::Relaxed) >= 12);
+    assert!(visit.is_running(), "nobody but the person ends it: {}", visit.log());
+    let sent = chatter.stop();
+    let clear: Vec<_> = capture.stop().into_iter().filter(|(_, frame)| !is_allowed(frame)).collect();
+    assert!(sent > 100 && clear.is_empty(), "of {sent} datagrams these left in the clear: {clear:?}");
+    lies.store(false, Ordering::Relaxed);
+    thread.join().unwrap();
+    let began = Instant::now();
+    let _ap = abroad.town.start("ap");
+    abroad.until_online("the liar is gone", began);
     abroad.town.leave(visit);
 }
 

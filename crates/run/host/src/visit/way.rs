@@ -339,6 +339,12 @@ impl Way {
         (tunnel, held)
     }
 
+    /// Takes the tunnel away and leaves the switch closed: nobody has said that it may be opened.
+    pub(super) fn stay_closed(mut self) {
+        self.carrier = None;
+        self.switch.stay_closed();
+    }
+
     /// Takes the tunnel away and then opens the switch.
     pub(super) fn leave(mut self) -> Result<(), RunError> {
         self.carrier = None;

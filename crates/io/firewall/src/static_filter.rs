@@ -8,7 +8,8 @@
 //! | frame | verdict |
 //! | --- | --- |
 //! | ARP, EAPOL (the key exchange of Wi-Fi) | goes on |
-//! | IPv4 to the access point's address or to everybody: DHCP, DNS, our protocol, ICMP; whole packets | goes on |
+//! | IPv4 to the access point's address or to everybody: DHCP, DNS, our protocol, ICMP | goes on |
+//! | fragments of that after the first, which has the ports and is judged by them | goes on |
 //! | IPv4 to any other address of this computer, to the household or to what is private | dropped |
 //! | other IPv4 | goes on |
 //! | everything else, IPv6 too | dropped |
@@ -46,8 +47,8 @@ const FRAGMENT: u32 = 20;
 const PROTOCOL: u32 = 23;
 const DESTINATION: u32 = 30;
 const DESTINATION_PORT: u32 = 16;
-/// "More fragments", and the offset.
-const FRAGMENTED: u32 = 0x3fff;
+/// Where a fragment belongs: zero in the first, which holds eight bytes at least and so the ports.
+const FRAGMENT_OFFSET: u32 = 0x1fff;
 
 /// An instruction of classic BPF (linux/filter.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +142,7 @@ fn to_router(port: u16) -> Vec<Instruction> {
         [vec![unless_equal(number, length)], then].concat()
     };
     [
-        vec![load_half(FRAGMENT), unless_any_bit(FRAGMENTED), end(DROP), load_byte(PROTOCOL)],
+        vec![load_half(FRAGMENT), unless_any_bit(FRAGMENT_OFFSET), end(GO_ON), load_byte(PROTOCOL)],
         protocol(ICMP, vec![end(GO_ON)]),
         protocol(UDP, ports(&[DHCP, DNS, port])),
         protocol(TCP, ports(&[DNS, port])),
@@ -321,6 +322,8 @@ mod tests {
             ("ping", packet("10.77.0.1", ICMP, 0, 0, 0)),
             ("the Internet", udp("192.0.2.1", 9)),
             ("a fragment to the Internet", packet("192.0.2.1", UDP, 9, 0, 0x2000)),
+            ("the first fragment of a long question", packet("10.77.0.1", UDP, 7_273, 0, 0x2000)),
+            ("the rest of it", packet("10.77.0.1", UDP, 22, 0, 185)),
         ];
         for (what, frame) in goes_on {
             assert_eq!(verdict(&program, &frame), GO_ON, "{what}");
@@ -332,8 +335,8 @@ mod tests {
             ("the port of another protocol", packet("10.77.0.1", 132, 53, 0, 0)),
             ("DHCP over TCP", tcp("10.77.0.1", 67)),
             ("a port that IP options hide", packet("10.77.0.1", UDP, 22, 40, 0)),
-            ("a first fragment", packet("10.77.0.1", UDP, 53, 0, 0x2000)),
-            ("a later fragment", packet("10.77.0.1", UDP, 53, 0, 185)),
+            ("a first fragment to another port", packet("10.77.0.1", UDP, 22, 0, 0x2000)),
+            ("a fragment to the household", packet("192.168.1.2", UDP, 53, 0, 185)),
             ("something to everybody", udp("255.255.255.255", 138)),
             ("the router's other address", tcp("203.0.113.1", 53)),
             ("another guest", udp("10.77.0.7", 9)),

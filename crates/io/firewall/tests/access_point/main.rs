@@ -110,6 +110,12 @@ fn nobody_reaches_the_household_or_the_router() {
         let asking = testbed.udp(host, "0.0.0.0:5001");
         asking.send_to(b"open", (ACCESS_POINT, port)).unwrap();
         assert_eq!(server.recv(&mut [0; 10]).unwrap(), 4, "{host} may use port {port}");
+        asking.send_to(&[7; 5_000], (ACCESS_POINT, port)).unwrap();
+        assert_eq!(
+            server.recv(&mut [0; 6_000]).unwrap(),
+            5_000,
+            "{host}: a long question comes in fragments"
+        );
     }
     for socket in router.iter().chain([&household, &public]) {
         socket.set_nonblocking(true).unwrap();

@@ -19,9 +19,9 @@ const CONNECTIONS_MAX: usize = 40_000;
 const DATAGRAMS: usize = 3_000;
 /// Of the datagrams: questions with fresh certificates that are valid.
 const QUESTIONS: usize = 600;
-const THREADS: usize = 4;
+const THREADS: usize = 8;
 /// How many connections each thread leaves open.
-const IDLE_MAX: usize = 150;
+const IDLE_MAX: usize = 75;
 const ADDRESSES: u8 = 100;
 
 /// What the attacker does, and how far it is.
@@ -97,7 +97,7 @@ impl Attack {
                     idle.pop_front();
                 }
             }
-            pace(began, turn, 250);
+            pace(began, turn, 125);
         }
     }
 }
@@ -116,7 +116,7 @@ fn pace(began: Instant, turn: u32, per_second: u32) {
 /// A connection from one of the attacker's addresses, if it comes about at once.
 fn connect_from(source: Ipv4Addr) -> Option<TcpStream> {
     let made = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    set_socket_timeout(&made, Timeout::Send, Some(Duration::from_millis(50))).unwrap();
+    set_socket_timeout(&made, Timeout::Send, Some(Duration::from_millis(10))).unwrap();
     bind(&made, &SocketAddr::from((source, 0))).unwrap();
     connect(&made, &ACCESS_POINT).ok()?;
     Some(TcpStream::from(made))

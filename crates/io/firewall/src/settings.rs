@@ -124,7 +124,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             packets_per_second_max: 200,
-            connections_per_second_max: 5,
+            connections_per_second_max: 20,
             pings_per_second_max: 10,
             stranger_packets_per_second_max: 50,
             stranger_bytes_per_second_max: 32_000,

@@ -22,7 +22,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -229,7 +229,7 @@ fn an_access_point_that_says_it_is_over_does_not_open_the_switch() {
     // Somebody else answers at its address, unsigned, whatever is asked.
     ap.kill();
     let liar = abroad.town.world.within("router", || UdpSocket::bind("10.11.0.1:7273")).unwrap().unwrap();
-    let (lies, answered) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(0)));
+    let (lies, answered) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let (goes_on, count) = (Arc::clone(&lies), Arc::clone(&answered));
     let thread = thread::spawn(move || {
         let codes =
@@ -237,7 +237,7 @@ fn an_access_point_that_says_it_is_over_does_not_open_the_switch() {
         liar.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         while goes_on.load(Ordering::Relaxed) {
             let Ok((_, from)) = liar.recv_from(&mut [0; 65_535]) else { continue };
-            let code = codes[count.fetch_add(1, Ordering::Relaxed) as usize % codes.len()];
+            let code = codes[count.fetch_add(1, Ordering::Relaxed) % codes.len()];
             liar.send_to(&Message::error(code, "go away").emit(), from).unwrap();
         }
     });

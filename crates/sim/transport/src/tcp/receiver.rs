@@ -314,7 +314,9 @@ impl Receiver {
         let quick = self.quick_left > 0;
         self.quick_left = self.quick_left.saturating_sub(1);
         let end = segment.end();
-        if end > self.next + u64::from(self.settings.window) {
+        // FIN has a number and takes no room: with the last byte that fits it is accepted.
+        let last = end - u64::from(segment.flags.fin);
+        if last > self.next + u64::from(self.settings.window) {
             self.stats.refused += 1;
             self.due += 1;
         } else if end <= self.next {

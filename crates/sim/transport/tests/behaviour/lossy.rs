@@ -162,3 +162,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_window_that_the_last_segment_fills_has_room_for_fin() {
+    let mut sender =
+        SenderSettings { nagle: true, window: 1_000, retries_max: 1_000, ..SenderSettings::rfc(SEGMENT) };
+    sender.timeout = TimeoutSettings::linux();
+    sender.recovery = RecoverySettings::new(RecoveryKind::Reno, SEGMENT);
+    let receiver =
+        ReceiverSettings { window: 1_000, acknowledge_every: 2, quick: 1, ..ReceiverSettings::rfc5681() };
+    let reno = RenoSettings { initial_window: InitialWindow::Segments(2), ..RenoSettings::rfc5681(SEGMENT) };
+    let ends = Ends { sender, receiver, reno, vegas: false };
+    let chance = Streams::new(Seed::from_number(0)).stream("channel", 0);
+    let channel = Channel { lost: 0, doubled: 0, mixed: 0 };
+    let mut wire = Wire::new(ends.sender, ends.receiver, ends.controller(), fate(channel, chance)).unwrap();
+    wire.write(Instant::START, 2_000, false);
+    wire.write(Instant::START, 0, true);
+    wire.run(Instant(1 << 60), |_, _| {});
+    assert_eq!(wire.sender.state(), SenderState::Finished, "FIN comes with the byte that fills the window");
+    assert_eq!((wire.receiver.delivered(), wire.sender.stats().again), (2_000, 0));
+}

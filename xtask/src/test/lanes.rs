@@ -110,6 +110,13 @@ fn program(message: &str) -> Result<Option<Program>> {
 }
 
 impl Program {
+    /// The program as Cargo would start it.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+
     fn work(&self) -> Work {
         let folder = self.folder.strip_prefix(workspace::root()).unwrap_or(&self.folder);
         if !WAITING.iter().any(|room| folder.starts_with(room)) {

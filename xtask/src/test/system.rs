@@ -172,15 +172,6 @@ fn parse(text: &str) -> Option<(u64, u64)> {
     Some((nice + idle + waiting, times.iter().take(8).sum()))
 }
 
-impl Program {
-    /// The program as Cargo would start it.
-    pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(&self.path);
-        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        command
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

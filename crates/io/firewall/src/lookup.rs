@@ -1,10 +1,11 @@
 //! What the kernel knows about neighbours and interfaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
 use guestright_command::CommandError;
+use serde_json::Value;
 
 use crate::settings::check_interface;
 use crate::{FirewallError, MacAddress, tool};
@@ -63,25 +64,25 @@ pub fn interface_address(name: &str) -> Result<Option<(Ipv4Addr, u8)>, FirewallE
 pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, FirewallError> {
     require_interface(name)?;
     let found = tool::json("ip", &["-j", "-4", "address", "show", "dev", name])?;
+    Ok(read_addresses(&found).collect())
+}
+
+/// The addresses in what `ip -j address` says, with their prefix lengths.
+fn read_addresses(found: &Value) -> impl Iterator<Item = (Ipv4Addr, u8)> {
     let entries = found.as_array().into_iter().flatten();
     let addresses = entries.filter_map(|entry| entry["addr_info"].as_array()).flatten();
-    Ok(addresses
-        .filter_map(|entry| {
-            let address = entry["local"].as_str()?.parse().ok()?;
-            Some((address, u8::try_from(entry["prefixlen"].as_u64()?).ok()?))
-        })
-        .collect())
+    addresses.filter_map(|entry| {
+        let address = entry["local"].as_str()?.parse().ok()?;
+        Some((address, u8::try_from(entry["prefixlen"].as_u64()?).ok()?))
+    })
 }
 
 /// Every IPv4 address of this computer but loopback's, in order.
 pub(crate) fn own_addresses() -> Result<Vec<Ipv4Addr>, FirewallError> {
     let found = tool::json("ip", &["-j", "-4", "address", "show"])?;
-    let entries = found.as_array().into_iter().flatten().filter_map(|entry| entry["addr_info"].as_array());
-    let addresses = entries.flatten().filter_map(|entry| entry["local"].as_str()?.parse::<Ipv4Addr>().ok());
-    let mut addresses: Vec<_> = addresses.filter(|address| !address.is_loopback()).collect();
-    addresses.sort();
-    addresses.dedup();
-    Ok(addresses)
+    let addresses = read_addresses(&found).map(|(address, _)| address);
+    let addresses: BTreeSet<_> = addresses.filter(|address| !address.is_loopback()).collect();
+    Ok(addresses.into_iter().collect())
 }
 
 /// The interface that packets to `address` leave by; `None` if there is no way, or it is this computer's own address.

@@ -6,15 +6,13 @@
 //!
 //! They are few and the same for all guests: the kernel looks through rules one by one.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use guestright_command::CommandError;
-use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
 use crate::routing::families;
-use crate::ruleset::PRIVATE;
 use crate::{FirewallError, Settings, static_filter, tool};
 
 /// The bit of a packet's mark that our table sets on what may pass. Other bits are left alone.
@@ -34,7 +32,8 @@ pub(crate) struct Prohibition {
     guests: String,
     uplink: String,
     network: (Ipv4Addr, u8),
-    household: Vec<(Ipv4Addr, u8)>,
+    /// Where guests never get.
+    never: BTreeSet<(Ipv4Addr, u8)>,
     /// Interfaces where marks did not count before.
     valid_mark: Vec<String>,
     /// The ports of the guests' interface, where it is a bridge. When the bridge goes, each is an interface of its own, and
@@ -61,26 +60,19 @@ impl Prohibition {
         let interfaces = [&settings.visitor_interface, &settings.uplink_interface];
         let unset =
             interfaces.into_iter().filter(|interface| read(interface).is_some_and(|value| value != "1"));
-        let household = settings.household.iter().filter_map(|(address, prefix)| match address {
-            IpAddr::V4(address) => Some((*address, *prefix)),
-            IpAddr::V6(_) => None,
-        });
-        let ports = bridge_ports(&settings.visitor_interface)?;
-        let mut hooks = Vec::new();
-        for interface in ports.iter().chain([&settings.visitor_interface]) {
-            if static_filter::has_hook(interface)? {
-                hooks.push(interface.clone());
-            }
-        }
-        Ok(Self {
+        let never = settings.never_reached().into_iter();
+        let this = Self {
             guests: settings.visitor_interface.clone(),
             uplink: settings.uplink_interface.clone(),
             network: settings.visitor_network,
-            household: household.collect(),
+            never: never.map(|network| (network.network(), network.prefix_len())).collect(),
             valid_mark: unset.cloned().collect(),
-            ports,
-            hooks,
-        })
+            ports: Vec::new(),
+            hooks: Vec::new(),
+        };
+        let hook = static_filter::has_hook(&this.guests)?.then(|| this.guests.clone());
+        let this = Self { hooks: hook.into_iter().collect(), ..this };
+        Ok(this.with_new_ports()?.unwrap_or(this))
     }
 
     /// The same, but with what an earlier run found: what is there now is its doing. Nothing if that run's rules were
@@ -96,8 +88,8 @@ impl Prohibition {
     /// The kernel refuses.
     pub(crate) fn up(&self) -> Result<(), FirewallError> {
         let table = TABLE.to_string();
-        for network in self.never() {
-            ip("-4", &format!("route replace prohibit {network} table {table} protocol kernel"))?;
+        for (address, prefix) in &self.never {
+            ip("-4", &format!("route replace prohibit {address}/{prefix} table {table} protocol kernel"))?;
         }
         // What prohibits comes first, and what makes exceptions from it last.
         for rule in self.rules().iter().rev() {
@@ -133,7 +125,7 @@ impl Prohibition {
             Err(FirewallError::Command(CommandError::Failed { .. })) => 0,
             Err(error) => return Err(error),
         };
-        Ok(marks && routes == self.never().len() && self.rules().iter().all(is_there))
+        Ok(marks && routes == self.never.len() && self.rules().iter().all(is_there))
     }
 
     /// Removes it again. What is gone already is no error.
@@ -162,39 +154,23 @@ impl Prohibition {
         [&self.guests].into_iter().chain(&self.ports)
     }
 
-    /// The same with the ports that the bridge has now. Those that it had are kept: they may come back.
+    /// The same with the ports that the bridge has got since; nothing if there are none. Those that it had are kept: they
+    /// may come back.
     ///
     /// # Errors
     /// The system does not say.
-    pub(crate) fn with_new_ports(&self) -> Result<Self, FirewallError> {
+    pub(crate) fn with_new_ports(&self) -> Result<Option<Self>, FirewallError> {
         let mut new = self.clone();
         for port in bridge_ports(&self.guests)? {
-            if !new.ports.contains(&port) {
-                if static_filter::has_hook(&port)? {
-                    new.hooks.push(port.clone());
-                }
-                new.ports.push(port);
+            if new.ports.contains(&port) {
+                continue;
             }
+            if static_filter::has_hook(&port)? {
+                new.hooks.push(port.clone());
+            }
+            new.ports.push(port);
         }
-        Ok(new)
-    }
-
-    /// Whether the bridge has ports now that are not among these.
-    ///
-    /// # Errors
-    /// The system does not say.
-    pub(crate) fn lacks_ports(&self) -> Result<bool, FirewallError> {
-        Ok(bridge_ports(&self.guests)?.iter().any(|port| !self.ports.contains(port)))
-    }
-
-    fn never(&self) -> Vec<Ipv4Net> {
-        let private = PRIVATE.iter().map(|network| network.parse().expect("it is a constant"));
-        let ours = self.household.iter().chain([&self.network]);
-        let ours = ours.filter_map(|(address, prefix)| Some(Ipv4Net::new(*address, *prefix).ok()?.trunc()));
-        let mut all: Vec<Ipv4Net> = private.chain(ours).collect();
-        all.sort();
-        all.dedup();
-        all
+        Ok((new.ports.len() > self.ports.len()).then_some(new))
     }
 
     /// In the order in which the kernel looks through them.

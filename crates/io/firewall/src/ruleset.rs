@@ -3,8 +3,6 @@
 mod limits;
 mod tunnels;
 
-use std::net::IpAddr;
-
 use crate::policy_routing::PERMITTED;
 use crate::{FirewallError, Settings};
 
@@ -115,17 +113,11 @@ fn counters() -> String {
 }
 
 fn sets(settings: &Settings) -> String {
-    let (network, prefix) = settings.visitor_network;
+    let prefix = settings.visitor_network.1;
     // As many as the network has addresses: whoever has a grant has one of them.
     let addresses = 1_u32 << (32 - prefix);
     let visitors = settings.limits.visitors_max;
-    let mut never: Vec<String> = PRIVATE.map(str::to_owned).to_vec();
-    never.push(format!("{network}/{prefix}"));
-    for (address, prefix) in &settings.household {
-        if let IpAddr::V4(address) = address {
-            never.push(format!("{address}/{prefix}"));
-        }
-    }
+    let never: Vec<_> = settings.never_reached().iter().map(ToString::to_string).collect();
     let never = never.join(", ");
     format!(
         "

@@ -8,6 +8,7 @@ use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
 use crate::FirewallError;
+use crate::ruleset::PRIVATE;
 
 /// The kernel's limit on interface names, without the terminating zero (`IFNAMSIZ` is 16).
 const INTERFACE_NAME_MAX: usize = 15;
@@ -189,6 +190,17 @@ impl Settings {
         }
         self.tunnels.iter().try_for_each(|tunnels| self.check_tunnels(tunnels))?;
         self.check_rates()
+    }
+
+    /// The networks that visitors never reach: private ones, their own and the household's, IPv4 only.
+    pub(crate) fn never_reached(&self) -> Vec<Ipv4Net> {
+        let private = PRIVATE.iter().map(|network| network.parse().expect("it is a constant"));
+        let household = self.household.iter().filter_map(|(address, prefix)| match address {
+            IpAddr::V4(address) => Some((*address, *prefix)),
+            IpAddr::V6(_) => None,
+        });
+        let ours = [self.visitor_network].into_iter().chain(household);
+        private.chain(ours.filter_map(|(address, prefix)| Ipv4Net::new(address, prefix).ok())).collect()
     }
 
     /// How long a grant lasts unless it is renewed.

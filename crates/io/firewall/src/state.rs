@@ -82,12 +82,17 @@ impl State {
         self.prohibition.as_ref()
     }
 
+    /// Whether both are about one table and the same interfaces.
+    fn is_about_the_same(&self, other: &Self) -> bool {
+        let interfaces =
+            |state: &Self| state.forwarding.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        self.table == other.table && interfaces(self) == interfaces(other)
+    }
+
     /// This, in the place of an access point's ended run with the same table and interfaces: what was before that is
     /// then what was before.
     pub(crate) fn succeeding(self, earlier: &Self) -> Option<Self> {
-        let interfaces =
-            |state: &Self| state.forwarding.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        let same = self.table == earlier.table && interfaces(&self) == interfaces(earlier);
+        let same = self.is_about_the_same(earlier);
         let prohibition = self.prohibition.clone().zip(earlier.prohibition.as_ref());
         let prohibition = prohibition.filter(|_| same).and_then(|(new, old)| new.succeeding(old))?;
         Some(Self { forwarding: earlier.forwarding.clone(), prohibition: Some(prohibition), ..self })
@@ -96,12 +101,10 @@ impl State {
     /// This, in the place of what an ended run left behind, if that is the same table for the same interfaces and
     /// nothing besides: what they did before is then what they did before that run.
     pub(crate) fn replacing(self, earlier: &Self) -> Option<Self> {
-        let interfaces =
-            |state: &Self| state.forwarding.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         let tables_alone =
             [&self, earlier].iter().all(|state| state.queues.is_empty() && state.routing.is_none());
-        let same = self.table == earlier.table && interfaces(&self) == interfaces(earlier);
-        (same && tables_alone).then(|| Self { forwarding: earlier.forwarding.clone(), ..self })
+        (self.is_about_the_same(earlier) && tables_alone)
+            .then(|| Self { forwarding: earlier.forwarding.clone(), ..self })
     }
 
     /// The routing that goes with the table.
@@ -273,8 +276,7 @@ fn network() -> Result<String, FirewallError> {
 
 fn process_began(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Fields 3 and 22 of proc(5); the name before the last parenthesis may hold anything. Who is dead and not yet buried
-    // has ended.
+    // Fields 3 and 22 of proc(5); the name before the last parenthesis may hold anything. A zombie has ended.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     if matches!(fields.next()?, "Z" | "X") {
         return None;

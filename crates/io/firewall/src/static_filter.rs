@@ -15,13 +15,11 @@
 //! | everything else, IPv6 too | dropped |
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
-use ipnet::Ipv4Net;
 use serde_json::Value;
 
 use crate::lookup::interface_exists;
-use crate::ruleset::PRIVATE;
 use crate::{FirewallError, Settings, tool};
 
 /// Other filters of the interface come after it.
@@ -119,7 +117,7 @@ fn program(settings: &Settings, own: &[Ipv4Addr]) -> Vec<Instruction> {
     for address in own.iter().filter(|address| **address != settings.access_point) {
         program.extend([unless_equal(address.to_bits(), 1), end(DROP)]);
     }
-    for network in never(settings) {
+    for network in settings.never_reached() {
         let (address, mask) = (network.network().to_bits(), network.netmask().to_bits());
         program.extend([load_word(DESTINATION), and(mask), unless_equal(address, 1), end(DROP)]);
     }
@@ -149,17 +147,6 @@ fn to_router(port: u16) -> Vec<Instruction> {
         vec![end(DROP)],
     ]
     .concat()
-}
-
-/// The networks that guests never reach.
-fn never(settings: &Settings) -> Vec<Ipv4Net> {
-    let private = PRIVATE.iter().map(|network| network.parse().expect("it is a constant"));
-    let household = settings.household.iter().filter_map(|(address, prefix)| match address {
-        IpAddr::V4(address) => Ipv4Net::new(*address, *prefix).ok(),
-        IpAddr::V6(_) => None,
-    });
-    let (network, prefix) = settings.visitor_network;
-    private.chain(household).chain(Ipv4Net::new(network, prefix).ok()).collect()
 }
 
 /// The program as tc(8) reads it.

@@ -179,7 +179,7 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     }
     for (layer, _) in status["layers"].as_object().into_iter().flatten().filter(|(_, is_up)| **is_up != true)
     {
-        writeln!(out, "layer     {layer} is not in force; `guestright doctor` says more")?;
+        writeln!(out, "layer     {layer} is not in force; the access point's log says why")?;
     }
     for (what, count) in status["mended"].as_object().into_iter().flatten() {
         writeln!(out, "mended    {count} × {what}, which something else had changed")?;

@@ -35,7 +35,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// What was seen, or what stands for it where nothing was.
-    fn look(&mut self, seen: Result<bool, FirewallError>, otherwise: bool) -> bool {
+    fn look<T>(&mut self, seen: Result<T, FirewallError>, otherwise: T) -> T {
         seen.unwrap_or_else(|error| {
             self.unseen.get_or_insert(error);
             otherwise
@@ -128,10 +128,7 @@ impl Firewall {
         Ok(true)
     }
 
-    /// A bridge has got more ports since.
-    fn guard_new_ports(&mut self) -> Result<(), FirewallError> {
-        let Some(prohibition) = self.state.prohibition() else { return Ok(()) };
-        let prohibition = prohibition.with_new_ports()?;
+    fn guard(&mut self, prohibition: Prohibition) -> Result<(), FirewallError> {
         self.state = self.state.clone().with_prohibition(prohibition.clone());
         self.state.write(&self.state_file)?;
         prohibition.up()?;
@@ -221,9 +218,9 @@ impl Firewall {
         }
         require_interface(&self.settings.visitor_interface)?;
         require_interface(&self.settings.uplink_interface)?;
-        let lacks_ports = self.state.prohibition().map_or(Ok(false), Prohibition::lacks_ports);
-        if found.look(lacks_ports, false) {
-            self.guard_new_ports()?;
+        let with_new_ports = self.state.prohibition().map_or(Ok(None), Prohibition::with_new_ports);
+        if let Some(prohibition) = found.look(with_new_ports, None) {
+            self.guard(prohibition)?;
             found.mended.push("a bridge's new port");
         }
         if self.layers.static_filter && !found.look(self.static_filter_is_in_force(), true) {

@@ -92,7 +92,7 @@ struct Guard {
     /// Whether that failed before.
     blind: bool,
     /// Who could not be let through yet: it is tried again.
-    shut: BTreeMap<Address, ServiceClass>,
+    unopened: BTreeMap<Address, ServiceClass>,
     /// When the layers were last compared, and how often putting them back has failed since.
     compared: Instant,
     failures: u32,
@@ -159,13 +159,13 @@ pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
                 }
                 Ok(order) => {
                     if matches!(order, Order::Read(_)) {
-                        guard.open_shut().into_iter().for_each(|address| reply(Done::Opened(address)));
+                        guard.open_again().into_iter().for_each(|address| reply(Done::Opened(address)));
                     }
                     match guard.carry_out(&order) {
                         Ok(Some(answer)) => reply(answer),
                         Ok(None) => {}
                         Err(error) => {
-                            guard.note(&order);
+                            guard.keep_unopened(&order);
                             reply(Done::Failed(error.to_string()));
                         }
                     }
@@ -198,12 +198,11 @@ pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
 impl Guard {
     fn new(firewall: Firewall) -> Self {
         let condition = Condition { layers: firewall.layers(), ..Condition::default() };
-        let shut = BTreeMap::new();
         Self {
             firewall,
             looked_up: None,
             blind: false,
-            shut,
+            unopened: BTreeMap::new(),
             compared: Instant::now(),
             failures: 0,
             condition,
@@ -211,18 +210,18 @@ impl Guard {
     }
 
     /// Keeps in mind who could not be let through.
-    fn note(&mut self, order: &Order) {
+    fn keep_unopened(&mut self, order: &Order) {
         if let Order::Open(address, class) = order {
-            self.shut.insert(*address, *class);
+            self.unopened.insert(*address, *class);
         }
     }
 
     /// Tries again to let those through who could not be, unless they are closed meanwhile; whom it worked for.
-    fn open_shut(&mut self) -> Vec<Address> {
+    fn open_again(&mut self) -> Vec<Address> {
         let mut opened = Vec::new();
-        for (address, class) in self.shut.clone() {
+        for (address, class) in self.unopened.clone() {
             if self.carry_out(&Order::Open(address, class)).is_ok() {
-                self.shut.remove(&address);
+                self.unopened.remove(&address);
                 opened.push(address);
             }
         }
@@ -282,7 +281,7 @@ impl Guard {
                 Ok(None)
             }
             Order::Close(address) => {
-                self.shut.remove(address);
+                self.unopened.remove(address);
                 let mac = MacAddress::new(address.mac)?;
                 let used = match address.home {
                     None => firewall.close(mac, address.ip),

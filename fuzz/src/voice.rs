@@ -179,16 +179,16 @@ pub fn agreement(bytes: &[u8]) {
     }
 }
 
-fn boat_sides() -> [Modern; 2] {
+fn boat_sides(key: u8) -> [Modern; 2] {
     [Role::Caller, Role::Callee].map(|role| {
-        Modern::new(role, &Zeroizing::new([7; 32]), modern::Config::default(), &Chance::from_number(1))
+        Modern::new(role, &Zeroizing::new([key; 32]), modern::Config::default(), &Chance::from_number(1))
     })
 }
 
 /// Nobody without the key has a datagram opened, and what is refused changes nothing; content has one form.
 pub fn boat(bytes: &[u8]) {
     let _ = modern::parses(bytes);
-    let [mut caller, mut callee] = boat_sides();
+    let [mut caller, mut callee] = boat_sides(7);
     let mut honest = Vec::new();
     for second in 0..3 {
         let now = Time(NOW.0 + second * 1_000_000);
@@ -259,7 +259,8 @@ pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     let mut callee = side(Role::Callee);
     let commit = callee.poll_transmit().expect("it commits at once");
     seeds.push(("agreement", "commit".to_owned(), [&[1, 2], &commit[12..]].concat()));
-    let [mut caller, _] = boat_sides();
+    // Under another key than the target's, which has to refuse it.
+    let [mut caller, _] = boat_sides(8);
     let mut datagram = Vec::new();
     caller.seal(&Content::Bye, 34, NOW, &mut datagram).expect("the key is fresh");
     seeds.push(("boat", "sealed".to_owned(), datagram));

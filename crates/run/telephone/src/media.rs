@@ -342,3 +342,19 @@ impl Guard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_codec::Kind;
+
+    #[test]
+    fn every_codec_with_a_registered_name_can_be_rated() {
+        for kind in Kind::ALL {
+            let format = kind.format();
+            let rated = Rated::from_encoding(format.encoding_name, format.clock_rate_hz);
+            // What only our own programs speak has nothing published that it could be rated by.
+            assert_eq!(rated.is_none(), format.encoding_name.starts_with("X-"), "{kind}: {rated:?}");
+        }
+    }
+}

@@ -5,10 +5,14 @@
 use guestright_units::{Seed, Time};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A wall clock that is further ahead has been set.
-const SET_FORWARD_MIN: Duration = Duration::from_secs(1);
+/// A wall clock that is further away from ours has been set.
+const SET_MIN: Duration = Duration::from_secs(1);
+/// For so long it has to stay where it was set to before it is believed: time servers, and people, correct themselves.
+const BELIEVED_AFTER: Duration = Duration::from_secs(30);
+/// Nobody ran this program before (1 January 2026). A clock that says so has not been set since the computer started.
+const FIRST_PLAUSIBLE: Duration = Duration::from_secs(1_767_225_600);
 /// Both clocks are read at one moment if no more than this lies between the readings.
 const ONE_MOMENT: Duration = Duration::from_micros(10);
 /// So often it is tried to read both clocks at one moment.
@@ -16,41 +20,70 @@ const READINGS_MAX: usize = 16;
 
 /// Time since the Unix epoch that never goes back.
 ///
-/// It is read from the wall clock once and then advanced by the monotonic clock. If the wall clock is later set
-/// forward by more than a second, as on a router that learns the date after it has booted, this clock follows; if it
-/// is set back, this clock goes on.
+/// It is read from the wall clock once and then advanced by a clock that nobody sets, which goes on while the computer
+/// sleeps. If the wall clock is later set, and stays so for half a minute, this clock follows it forward. It cannot follow
+/// it back: [`Clock::was_set_back`] says that a new clock is needed. One that is not set at all, as on a router that has
+/// just started, is followed at once.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    started: Instant,
+    started: Duration,
     epoch: Duration,
+    /// The wall clock is so far away, and since when.
+    doubt: Option<Doubt>,
+    was_set_back: bool,
+}
+
+/// A wall clock that says something else than ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Doubt {
+    since: Duration,
+    is_ahead: bool,
+    by: Duration,
 }
 
 impl Clock {
     /// A clock that starts now.
     pub fn start() -> Self {
-        let began = Instant::now();
-        let (started, epoch) = closest_reading(|| began.elapsed(), wall);
-        Self { started: began + started, epoch }
+        let (started, epoch) = closest_reading(steady, wall);
+        Self { started, epoch, doubt: None, was_set_back: false }
     }
 
     /// The current time.
     pub fn now(&mut self) -> Time {
         let started = self.started;
-        micros(self.follow(wall, || started.elapsed()))
+        micros(self.follow(wall, || steady().saturating_sub(started)))
+    }
+
+    /// Whether the wall clock was set back, and stayed so for half a minute: this clock is wrong from then on.
+    pub fn was_set_back(&self) -> bool {
+        self.was_set_back
     }
 
     /// The time by both clocks.
     fn follow(&mut self, wall: impl FnOnce() -> Duration, elapsed: impl FnOnce() -> Duration) -> Duration {
         // In this order: a thread that the computer leaves waiting in between reads a wall clock that is behind. The
-        // other way round it would seem to have been set forward, and this clock would be wrong from then on.
+        // other way round it would seem to have been set forward.
         let wall = wall();
-        let steady = self.epoch + elapsed();
-        let ahead = wall.saturating_sub(steady);
-        if ahead > SET_FORWARD_MIN {
-            self.epoch += ahead;
-            return steady + ahead;
+        let elapsed = elapsed();
+        let ours = self.epoch + elapsed;
+        let (is_ahead, by) = (wall > ours, wall.abs_diff(ours));
+        if by <= SET_MIN {
+            self.doubt = None;
+            return ours;
         }
-        steady
+        let doubt = self.doubt.filter(|doubt| doubt.is_ahead == is_ahead && doubt.by.abs_diff(by) <= SET_MIN);
+        let doubt = *self.doubt.insert(doubt.unwrap_or(Doubt { since: elapsed, is_ahead, by }));
+        let is_unset = ours < FIRST_PLAUSIBLE && is_ahead;
+        if !is_unset && elapsed.saturating_sub(doubt.since) < BELIEVED_AFTER {
+            return ours;
+        }
+        if !is_ahead {
+            self.was_set_back = true;
+            return ours;
+        }
+        self.epoch += by;
+        self.doubt = None;
+        ours + by
     }
 
     /// How long it is until `time`; zero if that is over.
@@ -64,11 +97,7 @@ impl Clock {
 /// POSIX's `CLOCK_THREAD_CPUTIME_ID`. A computer whose cores change their speed makes the same work cost more or less.
 #[must_use]
 pub fn thread_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
+    duration(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))
 }
 
 /// Both clocks, read as close to each other as the computer allows: a thread that has to wait between the two readings
@@ -90,6 +119,18 @@ fn closest_reading(
         }
     }
     closest.map(|(_, reading)| reading).expect("it is read at least once")
+}
+
+/// A clock that nobody sets and that does not stop while the computer sleeps.
+fn steady() -> Duration {
+    duration(rustix::time::clock_gettime(rustix::time::ClockId::Boottime))
+}
+
+fn duration(time: rustix::time::Timespec) -> Duration {
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
 }
 
 fn wall() -> Duration {
@@ -119,6 +160,7 @@ pub fn rng() -> StdRng {
 mod tests {
     use super::*;
     use std::cell::Cell;
+    use std::time::Instant;
 
     #[test]
     fn the_clock_does_not_go_back_and_knows_the_year() {
@@ -138,12 +180,47 @@ mod tests {
             truth.set(truth.get() + seconds(3));
             reading
         };
-        let mut clock = Clock { started: Instant::now(), epoch: seconds(1_000) };
-        let time = clock.follow(|| read(seconds(1_000)), || read(seconds(0)));
-        assert_eq!((time, clock.epoch), (seconds(1_103), seconds(1_000)));
-        // It follows a wall clock that was set.
-        let time = clock.follow(|| seconds(5_000), || seconds(110));
-        assert_eq!((time, clock.epoch), (seconds(5_000), seconds(4_890)));
+        let mut clock = at(seconds(BEGAN));
+        let time = clock.follow(|| read(seconds(BEGAN)), || read(seconds(0)));
+        assert_eq!((time, clock.epoch), (seconds(BEGAN + 103), seconds(BEGAN)));
+    }
+
+    const BEGAN: u64 = 1_800_000_000;
+
+    fn at(epoch: Duration) -> Clock {
+        Clock { started: Duration::ZERO, epoch, doubt: None, was_set_back: false }
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_is_believed_when_it_stays_so() {
+        let seconds = Duration::from_secs;
+        let day = 86_400;
+        let mut clock = at(seconds(BEGAN));
+        let mut tell = |wall: u64, elapsed: u64| {
+            let time = clock.follow(|| seconds(wall), || seconds(elapsed));
+            (time.as_secs() - BEGAN, clock.was_set_back())
+        };
+        // A day ahead for six seconds, and back.
+        assert_eq!(tell(BEGAN + day + 1, 1), (1, false));
+        assert_eq!(tell(BEGAN + day + 7, 7), (7, false));
+        assert_eq!(tell(BEGAN + 8, 8), (8, false));
+        // A minute ahead, then two, and it stays.
+        assert_eq!(tell(BEGAN + 70, 10), (10, false));
+        assert_eq!(tell(BEGAN + 150, 30), (30, false));
+        assert_eq!(tell(BEGAN + 161, 41), (41, false), "not long enough");
+        assert_eq!(tell(BEGAN + 180, 60), (180, false));
+        assert_eq!(tell(BEGAN + 190, 70), (190, false));
+        // Back by an hour: this clock goes on, and says that it is wrong.
+        assert_eq!(tell(BEGAN + 200 - 3_600, 80), (200, false));
+        assert_eq!(tell(BEGAN + 231 - 3_600, 111), (231, true));
+    }
+
+    #[test]
+    fn a_clock_that_was_never_set_is_set_at_once() {
+        let seconds = Duration::from_secs;
+        let mut clock = at(seconds(5)); // A router without a battery, five seconds into 1970.
+        assert_eq!(clock.follow(|| seconds(BEGAN), || seconds(20)), seconds(BEGAN));
+        assert_eq!(clock.follow(|| seconds(BEGAN + 1), || seconds(21)), seconds(BEGAN + 1));
     }
 
     #[test]

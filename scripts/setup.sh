@@ -39,6 +39,11 @@ has_c_compiler() { has cc && has make && { [ -e /usr/include/stdio.h ] || ! has 
 has_openssl() { has pkg-config && pkg-config --exists openssl; }
 has_alsa() { has pkg-config && pkg-config --exists alsa; }
 has_library() { ldconfig -p 2>/dev/null | grep -q "[[:space:]]$1 "; }
+has_faketime() {
+    set -- /usr/lib/*/faketime/libfaketime.so.1
+    [ -e "$1" ]
+}
+
 has_scapy() { /usr/bin/python3 -c 'import scapy.layers.ipsec, cryptography' >/dev/null 2>&1; }
 has_certificates() {
     [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || [ -e /etc/ssl/cert.pem ]
@@ -90,6 +95,7 @@ find_missing_packages() {
     has tcpdump || lacks tcpdump "tcpdump (catches packets)"
     has_scapy || lacks "python3-scapy python3-cryptography" "Scapy with ciphers (another outside judge of our packets)"
     has ping || lacks iputils-ping "ping (the tunnels' tests)"
+    has_faketime || lacks libfaketime "libfaketime (a clock that somebody sets)"
     has_library libopus.so.0 || lacks libopus0 "libopus (another version of it than ours, to judge ours)"
     has_library libopencore-amrnb.so.0 || lacks libopencore-amrnb0 "opencore-amrnb (calls in AMR)"
     has_library libbcg729.so.0 || lacks libbcg729-0 "bcg729 (calls in G.729)"

@@ -1,9 +1,14 @@
 //! What one station without a grant takes from the household and from others, however much it sends.
 
+use crate::town::client::{Client, Transport, certify, conn, secret};
 use crate::town::services::AccessLog;
-use crate::town::{Rules, Town, WEB, inside, session, until};
-use rustix::process::Pid;
+use crate::town::{Program, Rules, Town, WEB, closed, inside, session, until};
+use guestright_identity::Role;
+use guestright_receipt::Bundle;
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
 use std::collections::VecDeque;
+use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -151,4 +156,155 @@ fn idle_connections_of_one_address_lock_nobody_out_of_the_home() {
         println!("the access point reached its home in {} ms", began.elapsed().as_millis());
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// A home's first visitors may take so much before anybody has to have given something.
+const BOOTSTRAP: u64 = 1_000_000;
+/// What an access point gives away in a day while its home does not answer.
+const AWAY: u64 = 200_000;
+
+/// The access point and its home with other settings than usual.
+fn set(town: &Town) {
+    let replace = |file: &str, old: &str, new: &str| {
+        let path = town.path(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(old), "{file} has {old}");
+        std::fs::write(path, text.replace(old, new)).unwrap();
+    };
+    let bootstrap = format!("bootstrap_bytes = {BOOTSTRAP}");
+    replace("house/home.toml", "bootstrap_bytes = 1000000000000", &bootstrap);
+    replace("house/ap.toml", "flush_ms = 300", &format!("flush_ms = 300\naway_bytes_per_day = {AWAY}"));
+}
+
+/// How a visit ends that is not granted, or is and then ends: its last words.
+fn end(visit: &Program) -> Value {
+    visit.hear("to end", |event| event["event"] == "ended")
+}
+
+#[test]
+fn a_home_that_is_kept_busy_makes_its_access_point_no_kinder() {
+    if !inside("attacks::a_home_that_is_kept_busy_makes_its_access_point_no_kinder") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    set(&town);
+    town.found("others", &[("stranger", "member")]);
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let (home, _ap) = town.open();
+    let (visit, _) = town.arrive("member", "guests", "member");
+    assert_eq!(town.download("member", 3_000_000).unwrap(), 3_000_000);
+    town.leave(visit);
+    town.until_home_is_owed(3_000_000);
+    let refused = end(&town.visit("member", "guests", "member", &[]));
+    assert_eq!(refused["code"], "refused", "who has taken and not given: {refused}");
+
+    home.signal(Signal::STOP); // It takes messages, and answers none.
+    let refused = end(&town.visit("member", "guests", "member", &[]));
+    let reason = refused["reason"].as_str().unwrap_or_default();
+    assert!(refused["code"] == "refused" && reason.contains("refused when it last did"), "{refused}");
+    // The same team with another member's key.
+    let refused = end(&town.visit("member", "guests", "second", &[]));
+    assert_eq!(refused["code"], "refused", "{refused}");
+    // Of whom it knows nothing, it serves some, for so many bytes in all.
+    let (visit, class) = town.arrive("hostile", "others", "stranger");
+    assert_eq!(class, "lowest");
+    let got = town.download_within("hostile", 2_000_000, Duration::from_secs(2)).unwrap_or_default();
+    let over = end(&visit);
+    assert!(over["reason"].as_str().is_some_and(|reason| reason.contains("used up")), "{over}");
+    let over = closed(&town.status(), &town.address_of("hostile"));
+    let counted = over["counted"].as_u64().unwrap();
+    println!("{counted} bytes were carried without the home, {got} of them arrived");
+    // Between two readings somewhat more may pass, up to what is unsigned.
+    assert!(counted <= AWAY + 300_000 && counted >= AWAY / 2, "{over}");
+    home.signal(Signal::CONT);
+}
+
+#[test]
+fn a_neighbour_who_sends_in_a_visitors_name_costs_it_a_moment() {
+    if !inside("attacks::a_neighbour_who_sends_in_a_visitors_name_costs_it_a_moment") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let (_home, _ap) = town.open();
+    let (visit, _) = town.arrive("member", "guests", "member");
+    let ip = town.address_of("member");
+    let mac = town.world.run("member", "cat", &["/sys/class/net/wlan0/address"]).unwrap();
+    let steal = format!(
+        "ip link set wlan0 address {}; ip address flush dev wlan0 scope global; \
+         ip address add {ip}/24 dev wlan0; ip route add default via 10.11.0.1",
+        mac.trim()
+    );
+    town.world.run("hostile", "sh", &["-c", &steal]).unwrap();
+    let socket = town.world.within("hostile", || UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    let began = Instant::now();
+    let mut sent = 0_u64;
+    let unpaid = loop {
+        for _ in 0..100 {
+            sent += socket.send_to(&[0; 1_400], "192.0.2.1:7999").map_or(0, |length| length as u64);
+        }
+        let over = closed(&town.status(), &ip);
+        if over.is_object() {
+            break over;
+        }
+        assert!(began.elapsed() < crate::town::PATIENCE, "{}", town.status());
+    };
+    println!("{sent} bytes in the visitor's name; {unpaid}");
+    let carried = unpaid["counted"].as_u64().unwrap() - unpaid["signed"].as_u64().unwrap();
+    assert!(sent > 1_000_000, "it sent a lot");
+    assert!(carried <= 256 * 1_024 + 64 * 1_024, "{carried} bytes for nothing");
+    drop(visit);
+    // Others of its team are let in meanwhile, and so is the visitor once the neighbour is gone.
+    let (other, _) = town.arrive("resident", "guests", "second");
+    town.leave(other);
+    town.world.run("hostile", "ip", &["link", "set", "wlan0", "down"]).unwrap();
+    let (_visit, _) = town.arrive("member", "guests", "member");
+    assert_eq!(town.download("member", 1_000_000).unwrap(), 1_000_000);
+}
+
+#[test]
+fn who_never_stops_asking_over_connections_costs_a_share_and_nobodys_session() {
+    if !inside("attacks::who_never_stops_asking_over_connections_costs_a_share_and_nobodys_session") {
+        return;
+    }
+    /// What a stranger may have looked at: so many a second, and once (`inbox.rs`).
+    const LOOKED_AT: u64 = 20;
+    let town = Town::build(Rules { interval_ms: 1_000, ..Rules::default() });
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let (_home, ap) = town.open();
+    let (_visit, _) = town.arrive("member", "guests", "member");
+    let team = secret(1);
+    let question = conn(&certify(&team, &secret(2), Role::Member), 7, Bundle::default()).emit().repeat(50);
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    let handled = |town: &Town| {
+        let refused = town.status()["refused"].clone();
+        refused.as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum::<u64>()
+    };
+    let (before, cpu, began) = (handled(&town), ticks(ap.pid()), Instant::now());
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let (town, stop, sent, question) = (&town, &stop, &sent, &question);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let Client::Tcp(mut stream) = Client::new(town, "hostile", Transport::Tcp) else {
+                        return;
+                    };
+                    stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+                    while !stop.load(Ordering::Relaxed) && stream.write_all(question).is_ok() {
+                        sent.fetch_add(50, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        until("many questions", || sent.load(Ordering::Relaxed) > 500 && began.elapsed().as_secs() >= 3);
+        assert_eq!(town.download("member", 1_000_000).unwrap(), 1_000_000);
+        let mine = session(&town.status(), &town.address_of("member"));
+        assert_eq!(mine["open"], true, "who signs every second is served: {mine}");
+        stop.store(true, Ordering::Relaxed);
+    });
+    let took = began.elapsed();
+    let looked_at = handled(&town) - before;
+    let share = (ticks(ap.pid()) - cpu) as f64 / took.as_secs_f64();
+    println!("{} questions in {took:?}, {looked_at} looked at, {share:.0} % of a core", sent.into_inner());
+    assert!(looked_at <= LOOKED_AT * (took.as_secs() + 3), "{looked_at} in {took:?}");
 }

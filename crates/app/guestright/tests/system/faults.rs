@@ -208,3 +208,83 @@ fn a_closed_session_is_closed_without_nft_and_without_descriptors() {
     let (_visit, _) = town.arrive("resident", "house", "resident");
     assert_eq!(town.download("resident", 10_000).unwrap(), 10_000, "others are served as before");
 }
+
+/// Each `ip` takes so long, as on a computer that is busy with something else.
+const SLOW_IP: &str = "cp $(command -v ip) /run/town/real-ip
+printf '#!/bin/sh\\nsleep 0.15\\nexec /run/town/real-ip \"$@\"\\n' > /run/town/slow-ip
+chmod +x /run/town/slow-ip
+mount --bind /run/town/slow-ip $(command -v ip)";
+
+#[test]
+fn looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off() {
+    if !inside("faults::looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let echo = town.world.within("net", || UdpSocket::bind("192.0.2.1:7996")).unwrap().unwrap();
+    thread::spawn(move || {
+        while let Ok((_, from)) = echo.recv_from(&mut [0; 10]) {
+            let _ = echo.send_to(b"echo", from);
+        }
+    });
+    let (_home, _ap) = town.open();
+    let (_visit, _) = town.arrive("member", "guests", "member");
+    let socket = town.world.within("member", || UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    shell(SLOW_IP);
+    // Something is removed, so that the layers are looked at now; with 15 or more of these that takes two seconds.
+    let mended = || town.status()["mended"]["the static filter"].as_u64().unwrap_or_default();
+    town.world.run("router", "tc", &["qdisc", "del", "dev", "guests", "clsact"]).unwrap();
+    let (began, mut answered, mut asked) = (Instant::now(), 0, 0);
+    while mended() == 0 || began.elapsed() < Duration::from_secs(4) {
+        asked += 1;
+        let _ = socket.send_to(b"question", "192.0.2.1:7996");
+        answered += u32::from(socket.recv(&mut [0; 10]).is_ok());
+        thread::sleep(Duration::from_millis(20));
+        assert!(began.elapsed() < crate::town::PATIENCE, "it is mended");
+    }
+    shell("umount $(command -v ip)");
+    assert_eq!(answered, asked, "a gate shut while the access point looked at its layers");
+}
+
+#[test]
+fn a_clock_that_is_set_ahead_and_back_ends_nobodys_service() {
+    if !inside("faults::a_clock_that_is_set_ahead_and_back_ends_nobodys_service") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let offset = |text: &str| std::fs::write(town.path("offset"), text).unwrap();
+    offset("+0");
+    let _home = town.start("home");
+    let ap = town.start_with(
+        "ap",
+        &[
+            ("LD_PRELOAD", "/usr/$LIB/faketime/libfaketime.so.1"),
+            ("FAKETIME_TIMESTAMP_FILE", town.path("offset").to_str().unwrap()),
+            ("FAKETIME_NO_CACHE", "1"),
+            ("DONT_FAKE_MONOTONIC", "1"),
+        ],
+    );
+    town.until_status("the access point to reach its home", |status| status["home_up"] == true);
+    let (_visit, _) = town.arrive("member", "guests", "member");
+    let signed = |ip: &str| session(&town.status(), ip)["signed"].as_u64().unwrap_or_default();
+    let ip = town.address_of("member");
+    // A day ahead, for six intervals.
+    offset("+1d");
+    for round in 1..=3 {
+        let before = signed(&ip);
+        town.download("member", 100_000).unwrap();
+        until("another receipt", || signed(&ip) > before);
+        // Who comes now is served as well.
+        let (resident, _) = town.arrive("resident", "house", "resident");
+        assert_eq!(town.download("resident", 10_000).unwrap(), 10_000, "round {round}");
+        town.leave(resident);
+    }
+    offset("+0");
+    let (resident, _) = town.arrive("resident", "house", "resident");
+    assert_eq!(town.download("resident", 10_000).unwrap(), 10_000);
+    assert_eq!(session(&town.status(), &ip)["open"], true, "{}", ap.log());
+    drop(resident);
+}

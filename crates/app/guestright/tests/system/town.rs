@@ -159,8 +159,14 @@ impl Town {
 
     /// Starts a program of the household and waits for its first line, which says that it is ready.
     pub(crate) fn start(&self, command: &str) -> Program {
+        self.start_with(command, &[])
+    }
+
+    /// The same, with these in the program's environment.
+    pub(crate) fn start_with(&self, command: &str, environment: &[(&str, &str)]) -> Program {
         let settings = self.path(&format!("house/{command}.toml"));
         let mut full = self.world.command("router", env!("CARGO_BIN_EXE_guestright")).unwrap();
+        full.envs(environment.iter().copied());
         full.args(["--log", self.rules.log, command, "--config"]).arg(settings);
         let program = Program::start(&mut full, &self.path(&format!("{command}.log")));
         program.hear_line("to say that it is ready", |_| true);

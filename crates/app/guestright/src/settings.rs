@@ -13,7 +13,8 @@ use guestright_firewall::{Shaping, Tunnels};
 use guestright_host::home::gateway;
 use guestright_host::{HOME_PORT, PROTOCOL_PORT};
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
-use guestright_roaming::{access_point, home};
+use guestright_roaming::access_point::{self, Window};
+use guestright_roaming::home;
 use guestright_units::{Bytes, Micros};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub(crate) struct ApSettings {
     /// After how many bytes a receipt is asked for, whatever the interval.
     #[serde(default = "default_volume")]
     pub(crate) volume_bytes: u64,
+    /// How many bytes a visitor of another team may leave unsigned at most; a new one may leave less.
+    #[serde(default = "default_unsigned")]
+    pub(crate) unsigned_bytes_max: u64,
     /// After so long receipts go to the home.
     #[serde(default = "default_flush")]
     pub(crate) flush_ms: u64,
@@ -56,6 +60,9 @@ pub(crate) struct ApSettings {
     /// `lowest` … `high`, or `refuse`.
     #[serde(default = "default_away")]
     pub(crate) when_home_is_away: String,
+    /// What is carried in a day, while the home cannot be asked, for all whom it was not asked about.
+    #[serde(default = "default_away_bytes")]
+    pub(crate) away_bytes_per_day: u64,
     /// The share of the line that visitors may have; without it they are not shaped.
     pub(crate) shaping: Option<ShapingSettings>,
     /// Visitors that have nothing but a tunnel.
@@ -243,6 +250,14 @@ fn default_volume() -> u64 {
     access_point::Config::default().volume.0
 }
 
+fn default_unsigned() -> u64 {
+    Window::default().most.0
+}
+
+fn default_away_bytes() -> u64 {
+    access_point::Config::default().away_per_day.0
+}
+
 fn default_flush() -> u64 {
     access_point::Config::default().flush_after.0 / 1_000
 }
@@ -306,7 +321,8 @@ impl ApSettings {
             receipt_deadline: Micros(interval.0 / 2),
             retry_after: Micros(interval.0 / 10),
             volume: Bytes(self.volume_bytes),
-            unpaid_max: Bytes(self.volume_bytes.saturating_mul(10)),
+            window: Window { most: Bytes(self.unsigned_bytes_max), ..Window::default() },
+            away_per_day: Bytes(self.away_bytes_per_day),
             flush_after: Micros::from_millis(self.flush_ms),
             when_home_is_away: away,
             ..access_point::Config::default()

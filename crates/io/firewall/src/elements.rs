@@ -9,8 +9,15 @@ use serde_json::Value;
 use crate::nftables::{Count, Element, Nftables, Order, Set};
 use crate::{FirewallError, MacAddress, Traffic, tool};
 
+/// For how long and for how many bytes gates are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) time: Duration,
+    pub(crate) bytes: u64,
+}
+
 /// One transaction that lets a visitor through until the lease is over, with both counts at nothing.
-pub(crate) fn grant(mac: MacAddress, address: Ipv4Addr, class: u32, lease: Duration) -> Vec<Order> {
+pub(crate) fn grant(mac: MacAddress, address: Ipv4Addr, class: u32, lease: Lease) -> Vec<Order> {
     let one = || Element::new().address(address);
     let counted = ["up", "down"].map(|set| Order::Add(set, one()));
     let class = Order::Add("class", one().class(class));
@@ -23,19 +30,24 @@ fn gates(mac: MacAddress, address: Ipv4Addr) -> [(Set, Element); 2] {
     [("online", Element::new().address(address)), ("granted", pair)]
 }
 
-/// Orders that keep a visitor's gates open for another lease. The kernel leaves an element that is there as it is, so
-/// each is removed and added in the same transaction, and added before it, in case that it has expired.
-pub(crate) fn renew(mac: MacAddress, address: Ipv4Addr, lease: Duration) -> Vec<Order> {
-    renewed(gates(mac, address), lease)
+/// Orders that keep a visitor's gates open for another lease.
+pub(crate) fn renew(mac: MacAddress, address: Ipv4Addr, lease: Lease) -> Vec<Order> {
+    renewed(gates(mac, address), ("window", Element::new().address(address)), lease)
 }
 
-/// The same for any gates.
-pub(crate) fn renewed(gates: impl IntoIterator<Item = (Set, Element)>, lease: Duration) -> Vec<Order> {
-    let one = |(set, gate): (Set, Element)| {
-        let open = gate.clone().expires_after(lease);
-        [Order::Add(set, gate.clone()), Order::Delete(set, gate), Order::Add(set, open)]
-    };
-    gates.into_iter().flat_map(one).collect()
+/// The same for any gates, and the element that says how much may pass. The kernel leaves an element that is there as it
+/// is, so each is removed and added in the same transaction, and added before it, in case that it has expired.
+pub(crate) fn renewed(
+    gates: impl IntoIterator<Item = (Set, Element)>,
+    (set, window): (Set, Element),
+    lease: Lease,
+) -> Vec<Order> {
+    let gates = gates.into_iter().map(|(set, gate)| (set, gate.clone(), gate.expires_after(lease.time)));
+    let all = gates.chain([(set, window.clone(), window.good_for(lease.bytes))]);
+    all.flat_map(|(set, old, new)| {
+        [Order::Add(set, old.clone()), Order::Delete(set, old), Order::Add(set, new)]
+    })
+    .collect()
 }
 
 /// One transaction that stops a visitor's packets both ways, counts kept.
@@ -54,7 +66,7 @@ pub(crate) fn removed(elements: impl IntoIterator<Item = (Set, Element)>) -> Vec
 /// One transaction that forgets a visitor whose gate is shut.
 pub(crate) fn forget(address: Ipv4Addr, class: u32) -> Vec<Order> {
     let one = || Element::new().address(address);
-    removed([("class", one().class(class)), ("up", one()), ("down", one())])
+    removed([("class", one().class(class)), ("window", one()), ("up", one()), ("down", one())])
 }
 
 /// Whether there is such a table.

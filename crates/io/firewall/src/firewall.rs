@@ -6,7 +6,9 @@ mod tunnels;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::elements::Lease;
 use crate::lookup::{interface_addresses, require_interface};
 use crate::nftables::Nftables;
 use crate::ruleset::{self, ALLOWANCE_USED};
@@ -25,6 +27,13 @@ pub struct Traffic {
     pub up: u64,
     /// From the Internet to the visitor.
     pub down: u64,
+}
+
+impl Traffic {
+    /// What is left of so many bytes, both ways together.
+    fn left_of(self, most: u64) -> u64 {
+        most.saturating_sub(self.up.saturating_add(self.down))
+    }
 }
 
 impl std::ops::Add for Traffic {
@@ -62,10 +71,30 @@ struct Visitor {
     mac: MacAddress,
     slot: u16,
     class: Class,
+    /// How many bytes may pass in all.
+    most: u64,
     /// What tables counted that are gone.
     before: Traffic,
     /// What was counted when it was last read.
     read: Traffic,
+}
+
+impl Visitor {
+    /// For how long, and for how many bytes more, its gates are open.
+    fn lease(&self, time: Duration) -> Lease {
+        Lease { time, bytes: (self.before + self.read).left_of(self.most) }
+    }
+}
+
+/// A gate that is to be kept open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// The visitor's address.
+    pub address: Ipv4Addr,
+    /// The home of its tunnel, if only that is granted.
+    pub home: Option<Ipv4Addr>,
+    /// How many bytes may pass since it was granted, both ways together. What is beyond waits outside.
+    pub most: u64,
 }
 
 /// Asks the kernel whether it would take the ruleset, and changes nothing.
@@ -152,13 +181,19 @@ impl Firewall {
         &self.settings
     }
 
-    /// Lets a visitor through to the Internet, both counts at nothing. Granting the same pair again only sets
-    /// its class.
+    /// Lets a visitor through to the Internet for `most` bytes, both counts at nothing. Granting the same pair again only
+    /// sets its class.
     ///
     /// # Errors
     /// An address that no visitor can have, or that another one has; too many visitors; or the system
     /// refuses, and then nothing is granted.
-    pub fn grant(&mut self, mac: MacAddress, address: Ipv4Addr, class: Class) -> Result<(), FirewallError> {
+    pub fn grant(
+        &mut self,
+        mac: MacAddress,
+        address: Ipv4Addr,
+        class: Class,
+        most: u64,
+    ) -> Result<(), FirewallError> {
         if !self.settings.may_be_visitor(address) {
             return Err(FirewallError::NotAVisitor { got: address });
         }
@@ -168,34 +203,40 @@ impl Firewall {
         }
         let slot = self.free_slot()?;
         self.add_leaves(slot, class)?;
-        let orders = elements::grant(mac, address, class_handle(slot), self.settings.lease());
+        let (before, read) = <(Traffic, Traffic)>::default();
+        let visitor = Visitor { mac, slot, class, most, before, read };
+        let lease = visitor.lease(self.settings.lease());
+        let orders = elements::grant(mac, address, class_handle(slot), lease);
         if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
             self.remove_leaves(slot);
             return Err(error);
         }
-        let (before, read) = <(Traffic, Traffic)>::default();
-        self.visitors.insert(address, Visitor { mac, slot, class, before, read });
+        self.visitors.insert(address, visitor);
         Ok(())
     }
 
-    /// Keeps the gates of these granted visitors and tunnels open for another lease ([`Settings::lease_ms`]). Those that
-    /// are not granted stay shut.
+    /// Keeps the gates of these granted visitors and tunnels open for another lease ([`Settings::lease_ms`]), as far as what
+    /// was last read leaves something of what may pass. Those that are not granted stay shut.
     ///
     /// # Errors
     /// The kernel refuses: then they shut when their leases are over.
-    pub fn renew(&mut self, addresses: &[(Ipv4Addr, Option<Ipv4Addr>)]) -> Result<(), FirewallError> {
+    pub fn renew(&mut self, gates: &[Gate]) -> Result<(), FirewallError> {
         let lease = self.settings.lease();
         let mut orders = Vec::new();
-        for (address, home) in addresses {
+        for Gate { address, home, most } in gates {
             match home {
                 None => {
-                    let visitor = self.visitors.get(address);
-                    orders
-                        .extend(visitor.into_iter().flat_map(|it| elements::renew(it.mac, *address, lease)));
+                    if let Some(visitor) = self.visitors.get_mut(address) {
+                        visitor.most = *most;
+                        orders.extend(elements::renew(visitor.mac, *address, visitor.lease(lease)));
+                    }
                 }
                 Some(home) => {
-                    let tunnel = self.tunnels.get(address).filter(|tunnel| tunnel.home == *home);
-                    orders.extend(tunnel.into_iter().flat_map(|it| it.renew(*address, lease)));
+                    let tunnel = self.tunnels.get_mut(address).filter(|tunnel| tunnel.home == *home);
+                    if let Some(tunnel) = tunnel {
+                        tunnel.most = *most;
+                        orders.extend(tunnel.renew(*address, lease));
+                    }
                 }
             }
         }

@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use netlink_packet_core::{
-    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NlaBuffer, NlasIterator,
+    DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NlaBuffer, NlasIterator,
 };
 use netlink_packet_netfilter::nftables::{
     ChainMessage, DataAttribute, ListAttribute, NfTablesMessage, RuleAttribute, RuleMessage,
@@ -46,6 +46,7 @@ const NFTA_SET_ELEM_EXPRESSIONS: u16 = 11;
 const NFTA_DATA_VALUE: u16 = 1;
 const NFTA_EXPR_NAME: u16 = 1;
 const NFTA_EXPR_DATA: u16 = 2;
+const NFTA_QUOTA_BYTES: u16 = 1;
 const NFTA_COUNTER_BYTES: u16 = 1;
 const NFTA_COUNTER_PACKETS: u16 = 2;
 const NFTA_OBJ_TABLE: u16 = 1;
@@ -83,6 +84,7 @@ pub(crate) struct Element {
     key: Vec<u8>,
     value: Option<Vec<u8>>,
     timeout: Option<Duration>,
+    quota: Option<u64>,
 }
 
 impl Element {
@@ -116,6 +118,13 @@ impl Element {
         self
     }
 
+    /// It is found for so many bytes and then no more, in a set whose elements have quotas.
+    pub(crate) fn good_for(mut self, bytes: u64) -> Self {
+        // The kernel's largest.
+        self.quota = Some(bytes.min(i64::MAX.unsigned_abs()));
+        self
+    }
+
     fn attributes(&self) -> Vec<SetElementAttribute> {
         let mut attributes = vec![SetElementAttribute::Key(DataAttribute::Value(self.key.clone()))];
         if let Some(value) = &self.value {
@@ -124,6 +133,12 @@ impl Element {
         if let Some(timeout) = self.timeout {
             let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             attributes.push(SetElementAttribute::Timeout(timeout));
+        }
+        if let Some(bytes) = self.quota {
+            let quota = nested(&[DefaultNla::new(NFTA_QUOTA_BYTES, bytes.to_be_bytes().to_vec())]);
+            let name = DefaultNla::new(NFTA_EXPR_NAME, zero_terminated("quota"));
+            let expression = nested(&[name, DefaultNla::new(NFTA_EXPR_DATA, quota)]);
+            attributes.push(SetElementAttribute::Other(DefaultNla::new(NFTA_SET_ELEM_EXPR, expression)));
         }
         attributes
     }
@@ -531,6 +546,13 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = Option<NlaBuffer<&[u8]>>> {
 fn attribute_of(bytes: &[u8], kind: u16) -> Option<Vec<u8>> {
     let found = attributes(bytes).flatten().find(|attribute| attribute.kind() == kind)?;
     Some(found.value().to_vec())
+}
+
+/// Attributes one after the other, as the value of another.
+fn nested(attributes: &[DefaultNla]) -> Vec<u8> {
+    let mut bytes = vec![0; attributes.buffer_len()];
+    attributes.emit(&mut bytes);
+    bytes
 }
 
 fn zero_terminated(text: &str) -> Vec<u8> {

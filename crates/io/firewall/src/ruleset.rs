@@ -25,7 +25,7 @@ pub(crate) const PRIVATE: [&str; 9] = [
 /// ([`Firewall::drops`]).
 ///
 /// [`Firewall::drops`]: crate::Firewall::drops
-const DROPS: [(&str, &str); 11] = [
+const DROPS: [(&str, &str); 12] = [
     ("allowance", "of a tunnel without a grant, beyond its allowance"),
     ("between_visitors", "forwarding from one visitor to another"),
     ("closed", "from the Internet to an address that is not granted (any more)"),
@@ -37,6 +37,7 @@ const DROPS: [(&str, &str); 11] = [
     ("not_granted", "to the Internet, without a grant"),
     ("spoofed", "with a source address that is not the sender's"),
     ("to_router", "to the router itself, other than what is open"),
+    ("unsigned", "of a visitor that has to sign for earlier bytes first"),
 ];
 
 /// The counter of what tunnels without a grant have had; it counts no drops.
@@ -126,8 +127,10 @@ fn sets(settings: &Settings) -> String {
 
 	# Who may pass: gates, and behind them one count for each direction. Two sets, because closing shuts the gate
 	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed.
+	# How many bytes may still pass unsigned stands in a window, which finds nobody once they have passed.
 	set granted {{ type ether_addr . ipv4_addr; size {visitors}; flags timeout; }}
 	set online {{ type ipv4_addr; size {visitors}; flags timeout; }}
+	set window {{ type ipv4_addr; size {visitors}; quota until 1 bytes; }}
 	set up {{ type ipv4_addr; size {visitors}; counter; }}
 	set down {{ type ipv4_addr; size {visitors}; counter; }}
 	map class {{ type ipv4_addr : classid; size {visitors}; }}
@@ -272,8 +275,8 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		# These would leave with the visitor's own address: only flows are translated.
 		ct state invalid counter name \"invalid\" drop
 		ct state new add @flowing {{ ip saddr ct count over {flows} }} counter name \"flood\" drop
-{mark_up}		ip saddr @up accept
-		drop
+{mark_up}		ip saddr @window ip saddr @up accept
+		counter name \"unsigned\" drop
 	}}
 
 	chain to_visitor {{
@@ -284,8 +287,8 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 	}}
 
 	chain download {{
-{mark_down}		ip daddr @down accept
-		drop
+{mark_down}		ip daddr @window ip daddr @down accept
+		counter name \"unsigned\" drop
 	}}
 "
     )

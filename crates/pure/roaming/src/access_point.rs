@@ -2,8 +2,10 @@
 //!
 //! A visitor's CONN becomes a QUER to the team server; a grant becomes a CACK; the visitor's receipt over zero bytes
 //! opens the firewall. From then on a receipt over all bytes so far is asked for every interval and every so many
-//! bytes. A visitor that does not sign in time is closed: what was carried for nothing is one period of traffic.
+//! bytes. A visitor of another team passes a window of unsigned bytes ([`Window`]) and then waits until it signs; one that
+//! does not sign in time is closed. So what is carried for nothing is a window at most.
 
+mod away;
 mod config;
 mod debtors;
 mod home_contacts;
@@ -15,6 +17,7 @@ mod sessions;
 mod starts;
 
 use crate::message::{Acknowledgement, Code, Message, Nonce, Reference, Update};
+use away::{Away, Denied};
 use debtors::Debtors;
 use guestright_identity::{Certificate, KeyId, Role, SecretKey};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
@@ -32,7 +35,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
-pub use config::{Config, ContactLimits};
+pub use config::{Config, ContactLimits, Window};
 pub use session::SessionStatus;
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.
@@ -122,6 +125,8 @@ pub enum Event {
     },
 }
 
+/// What has passed within this time may go on.
+const A_MOMENT: Micros = Micros::from_millis(300);
 /// For how many seconds a decision holds that was made without the team server.
 const DECIDED_ALONE_SECONDS: u32 = 60;
 
@@ -191,6 +196,9 @@ pub struct AccessPoint {
     last_reference: Reference,
     starts: Starts,
     debtors: Debtors,
+    away: Away,
+    /// Whether what somebody may pass has grown since the program last asked.
+    limits_rose: bool,
     home_contacts: HomeContacts,
     is_stopping: bool,
     output: Output,
@@ -201,6 +209,7 @@ impl AccessPoint {
     pub fn new(config: Config, key: SecretKey, certificate: Certificate) -> Self {
         Self {
             output: Output::new(&config),
+            away: Away::new(config.away_per_day),
             config,
             key,
             certificate,
@@ -210,6 +219,7 @@ impl AccessPoint {
             last_reference: 1,
             starts: Starts::default(),
             debtors: Debtors::default(),
+            limits_rose: false,
             home_contacts: HomeContacts::default(),
             is_stopping: false,
         }
@@ -292,22 +302,37 @@ impl AccessPoint {
 
     /// Takes in what the firewall has counted for a visitor since it was opened, both ways.
     pub fn handle_traffic(&mut self, address: Address, counted: Bytes, now: Time) {
-        let (volume, unpaid_max) = (self.config.volume, self.config.unpaid_max);
         let Some(session) = self.sessions.get_mut(address) else {
             return;
         };
         if session.stage != Stage::Open {
             return;
         }
-        if counted > session.counted {
-            (session.counted, session.counted_at) = (counted, now);
+        let carried = counted.saturating_sub(session.counted);
+        session.count(counted, now);
+        let (unpaid, awaited, alone) = (session.unpaid(), session.request.is_some(), session.decided_alone);
+        if alone {
+            self.away.draw(carried);
+            if self.away.is_used_up() {
+                return self.close(address, Code::Refused, now);
+            }
         }
-        let unpaid = session.unpaid();
-        if unpaid >= unpaid_max {
+        let window = self.window(address);
+        if unpaid.0 / 2 >= window.0 {
+            // The firewall should have held it back long ago.
             return self.close(address, Code::Unpaid, now);
         }
-        if unpaid >= volume && session.request.is_none() {
+        if unpaid >= self.config.volume.min(Bytes(window.0 / 2)) && !awaited {
             self.request(address, now);
+        }
+    }
+
+    /// How many bytes this visitor may leave unsigned. A team owes itself nothing.
+    fn window(&self, address: Address) -> Bytes {
+        match self.sessions.get(address) {
+            Some(session) if session.is_own(self.certificate.team_id()) => Bytes(u64::MAX),
+            Some(session) => self.config.window.of(session.signed, session.owed),
+            None => Bytes(0),
         }
     }
 
@@ -392,6 +417,7 @@ impl AccessPoint {
 
     /// Takes in that the time is now.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.away.handle_timeout(now);
         for reference in self.questions.overdue(now) {
             self.decide_alone(reference, now);
         }
@@ -437,10 +463,40 @@ impl AccessPoint {
         due.into_iter().flatten().min()
     }
 
-    /// Whose packets may pass: the firewall keeps their gates open for one lease more. A session that is being closed is
-    /// not among them.
-    pub fn open(&self) -> impl Iterator<Item = Address> + '_ {
-        self.sessions.open()
+    /// Whose packets may pass, up to how many bytes since it was opened, both ways: the firewall keeps their gates open for
+    /// one lease more. A session that is being closed is not among them.
+    pub fn open(&self) -> impl Iterator<Item = (Address, Bytes)> + '_ {
+        self.sessions.open().map(|(address, session)| {
+            let paid = session.signed.saturating_add(self.window(address));
+            let left = session.counted.saturating_add(self.away.left());
+            (address, if session.decided_alone { paid.min(left) } else { paid })
+        })
+    }
+
+    /// How soon the firewall's counters are wanted: before the first visitor has used up half of what it may pass, if all go
+    /// on as they did. It asks for a receipt then, so that nobody who signs has to wait. As long as somebody may pass little
+    /// and has passed something a moment ago, at once: bytes come in bursts.
+    pub fn next_reading(&self, now: Time) -> Micros {
+        let own = self.certificate.team_id();
+        let open = self.sessions.open().filter(|(_, session)| !session.is_own(own));
+        let waits = open.map(|(address, session)| {
+            let window = self.window(address);
+            let is_bursting = window < self.config.window.most && now - session.counted_at < A_MOMENT;
+            let left = if is_bursting { Bytes(0) } else { window.saturating_sub(session.unpaid()) };
+            session.half_of(left)
+        });
+        waits.min().unwrap_or(Micros(u64::MAX))
+    }
+
+    /// Whether a limit of [`AccessPoint::open`] has risen since this was last asked: somebody may be waiting for the
+    /// firewall to be told.
+    pub fn limits_rose(&mut self) -> bool {
+        std::mem::take(&mut self.limits_rose)
+    }
+
+    /// What may still be carried today for whom the team server could not be asked about.
+    pub fn left_while_away(&self) -> Bytes {
+        self.away.left()
     }
 
     /// The sessions, as a person wants to see them.
@@ -477,7 +533,7 @@ impl AccessPoint {
         if self.has_forgotten(&application) {
             self.close(address, Code::Unpaid, now);
         }
-        if let Err(refusal) = self.check_admission(&application, now) {
+        if let Err(refusal) = self.check_admission(&application) {
             return self.output.refuse(address, path, refusal);
         }
         if let Some(session) = self.sessions.get_mut(address) {
@@ -521,7 +577,7 @@ impl AccessPoint {
     ///
     /// Anybody can send a CONN from somebody else's address, so it never ends the session that is there: that ends by
     /// itself if its visitor has gone and no longer signs.
-    fn check_admission(&self, application: &Application, now: Time) -> Result<(), Refusal> {
+    fn check_admission(&self, application: &Application) -> Result<(), Refusal> {
         let Application { address, certificate, .. } = application;
         match self.sessions.get(*address) {
             Some(session)
@@ -533,14 +589,7 @@ impl AccessPoint {
             None if self.sessions.is_full(self.config.sessions_max) => {
                 Err(Refusal::busy("all places are taken"))
             }
-            None => match self.debtors.check(*address, certificate.team_id(), now) {
-                None => Ok(()),
-                Some(wait) => {
-                    let seconds = wait.0.div_ceil(1_000_000);
-                    let reason = format!("an earlier session ended unpaid; ask again in {seconds} s");
-                    Err(Refusal { kind: "debtor", code: Code::Refused, reason })
-                }
-            },
+            None => Ok(()),
         }
     }
 
@@ -560,34 +609,54 @@ impl AccessPoint {
         self.questions.add(reference, question, self.config.pending_max, self.config.question_gap, now);
     }
 
-    /// Decides without the team server: as the configuration says, and an open session goes on as it was.
+    /// Decides without the team server: an open session goes on as it was, others are let in as the configuration says, but
+    /// neither beyond what may be carried without it.
     fn decide_alone(&mut self, reference: Reference, now: Time) {
         let Some(question) = self.questions.get(reference) else {
             return;
         };
         let (address, path) = (question.address, question.path);
-        let session = self.sessions.get(address);
-        let grant = session.map(|session| session.class).or(self.config.when_home_is_away);
-        if grant.is_none() {
+        let own = self.certificate.team_id();
+        let (decision, answered) = match self.sessions.get(address) {
+            Some(session) if now < session.answered_until => (Ok(session.class), true),
+            Some(session) if !self.away.is_used_up() => (Ok(session.class), false),
+            Some(_) => (Err(Denied::UsedUp), false),
+            None => {
+                let usual = self.config.when_home_is_away;
+                (self.away.decide(&question.certificate, own, usual, now), false)
+            }
+        };
+        if decision.is_err() {
             self.home_contacts.undecided(path);
         }
-        let reason = "this household cannot decide now: its team server does not answer".to_owned();
-        let ruling = Ruling { grant, valid_for_seconds: DECIDED_ALONE_SECONDS, reason };
-        self.handle_decision(reference, ruling, now);
-        if let Some(session) = self.sessions.get_mut(address) {
+        let reason = decision.err().map_or("", Denied::reason).to_owned();
+        let valid_for_seconds = if answered { 0 } else { DECIDED_ALONE_SECONDS };
+        self.settle(reference, Ruling { grant: decision.ok(), valid_for_seconds, reason }, now);
+        if let Some(session) = self.sessions.get_mut(address).filter(|_| !answered) {
             session.decided_alone = true;
         }
     }
 
+    /// The team server has decided.
     fn handle_decision(&mut self, reference: Reference, ruling: Ruling, now: Time) {
+        let Some(question) = self.questions.get(reference) else {
+            return;
+        };
+        let address = question.address;
+        self.away.answered(&question.certificate, ruling.grant, now);
+        let until = now + Micros::from_seconds(ruling.valid_for_seconds.max(1).into());
+        self.settle(reference, ruling, now);
+        if let Some(session) = self.sessions.get_mut(address) {
+            (session.decided_alone, session.answered_until) = (false, until);
+        }
+    }
+
+    fn settle(&mut self, reference: Reference, ruling: Ruling, now: Time) {
         let Some(question) = self.questions.remove(reference) else {
             return;
         };
         let Ruling { mut grant, valid_for_seconds, reason } = ruling;
         let address = question.address;
-        if let Some(session) = self.sessions.get_mut(address) {
-            session.decided_alone = false;
-        }
         let mut until = now + Micros::from_seconds(valid_for_seconds.max(1).into());
         let session = self.sessions.get(address);
         if let Some(session) =
@@ -647,7 +716,8 @@ impl AccessPoint {
             return self.output.refuse(address, path, Refusal::busy("too many sessions begin at once"));
         };
         let (deadline, retry_at) = (now + self.config.receipt_deadline, now + self.config.retry_after);
-        let mut session = Session::new(path, certificate, started, class, nonce, until);
+        let owed = self.debtors.owes(address, certificate.team_id(), now);
+        let mut session = Session { owed, ..Session::new(path, certificate, started, class, nonce, until) };
         session.await_receipt(now, deadline, retry_at);
         self.sessions.insert(address, session);
         self.acknowledge(address, path);
@@ -726,6 +796,7 @@ impl AccessPoint {
         }
         (session.path, session.path_claimed) = (path, path);
         session.signed = session.signed.max(receipt.weight());
+        self.limits_rose |= raised && !session.is_own(own_team);
         if let Some(request) = answered {
             // From when it was asked: a visitor that answers late gains nothing by it.
             session.request_at = request.made + interval;
@@ -738,7 +809,7 @@ impl AccessPoint {
         }
         match session.stage {
             Stage::Opening => {
-                (session.stage, session.counted_at) = (Stage::Open, now);
+                (session.stage, session.counted_at, session.read_at) = (Stage::Open, now, now);
                 let (class, member) = (session.class, session.certificate.subject_id());
                 self.output.event(Event::Opened { address, class, member });
                 self.opened(address, now);
@@ -862,11 +933,11 @@ impl AccessPoint {
         let (signed, unpaid) = (session.signed, session.unpaid());
         let team = session.certificate.team_id();
         if code == Code::Unpaid && !pardoned && team != self.certificate.team_id() {
-            let rate = self.config.unpaid_rate;
-            self.debtors.charge(address, team, unpaid, rate, now);
+            self.debtors.charge(address, team, now);
         }
         let reason = match code {
             Code::Unpaid => format!("no receipt in time: {unpaid} were carried for nothing"),
+            Code::Refused if session.decided_alone => Denied::UsedUp.reason().to_owned(),
             Code::Refused => "the decision changed".to_owned(),
             Code::Malformed
             | Code::Certificate

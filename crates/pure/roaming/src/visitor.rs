@@ -104,6 +104,7 @@ struct Session {
     received_at: Time,            // The access point's last word.
     requested: Option<Requested>, // An RREQ that waits for the meter.
     doubts: u32,                  // How often a claim was too high, one after the other.
+    looked_at: Time,              // When the meter was last asked for.
 }
 
 /// What an RREQ asks for.
@@ -112,6 +113,8 @@ struct Requested {
     weight: Bytes,
     /// Whether the session ends with it.
     last: bool,
+    /// Whether the meter had counted too little for it so far.
+    doubted: bool,
 }
 
 #[derive(Debug)]
@@ -129,6 +132,11 @@ struct Leaving {
     paid: bool,
 }
 
+/// A claim that is too high is compared with the meter again after so long: bytes that wait in the access point's queue are
+/// counted there and not yet here…
+const LOOK_AGAIN: Micros = Micros::from_millis(20);
+/// …and not for longer than this. The access point asks again by itself.
+const LOOK_MAX: Micros = Micros::from_millis(1_000);
 /// An access point that asks less often than this is taken for silent in between.
 const INTERVAL_MAX: Micros = Micros::from_seconds(600);
 
@@ -269,16 +277,16 @@ impl Visitor {
     /// Takes in what the meter has counted in this session so far, both ways.
     pub fn handle_meter(&mut self, counted: Bytes) {
         let Some(session) = &mut self.session else { return };
-        let Some(Requested { weight: claimed, last }) = session.requested.take() else {
+        let Some(Requested { weight: claimed, last, doubted }) = session.requested.take() else {
             return;
         };
         let slack = (counted.0 / 1_000).saturating_mul(self.config.tolerance_permille);
         let most = counted.saturating_add(Bytes(slack)).saturating_add(self.config.tolerance).min(self.limit);
         if claimed > most {
-            // Bytes that wait in the access point's queue are counted there and not yet here: it asks again, and by
-            // then they have come, or it was a lie.
-            session.doubts += 1;
+            // Until it asks again the bytes have come, or it was a lie.
+            session.doubts += u32::from(!doubted);
             if session.doubts < self.config.doubts_max {
+                session.requested = Some(Requested { weight: claimed, last, doubted: true });
                 return;
             }
             session.doubts = 0;
@@ -304,11 +312,13 @@ impl Visitor {
             return;
         }
         if self.leaving.is_some() {
+            self.look_again(now);
             return self.leave_timeout(now);
         }
         if self.silent_at().is_some_and(|at| now >= at) {
             return self.end(Code::NoSession, "the access point fell silent");
         }
+        self.look_again(now);
         let Some(asking) = &mut self.asking else { return };
         if now < asking.retry_at {
             return;
@@ -346,10 +356,28 @@ impl Visitor {
             return None;
         }
         if let Some(leaving) = &self.leaving {
-            return Some(leaving.until.min(leaving.retry_at));
+            let due = [Some(leaving.until), Some(leaving.retry_at), self.look_at()];
+            return due.into_iter().flatten().min();
         }
         let asking = self.asking.as_ref().map(|asking| asking.retry_at);
-        [self.silent_at(), asking].into_iter().flatten().min()
+        [self.silent_at(), asking, self.look_at()].into_iter().flatten().min()
+    }
+
+    /// When the meter is wanted again for a claim that was too high.
+    fn look_at(&self) -> Option<Time> {
+        let session = self.session.as_ref()?;
+        session.requested.filter(|requested| requested.doubted).map(|_| session.looked_at + LOOK_AGAIN)
+    }
+
+    fn look_again(&mut self, now: Time) {
+        let is_due = self.look_at().is_some_and(|at| now >= at);
+        let Some(session) = self.session.as_mut().filter(|_| is_due) else { return };
+        if now - session.received_at > LOOK_MAX {
+            session.requested = None;
+        } else {
+            session.looked_at = now;
+            self.events.push_back(Event::MeterNeeded);
+        }
     }
 
     fn silent_at(&self) -> Option<Time> {
@@ -411,6 +439,7 @@ impl Visitor {
                 received_at: now,
                 requested: None,
                 doubts: 0,
+                looked_at: now,
             });
             self.sign(Bytes(0));
         }
@@ -466,7 +495,8 @@ impl Visitor {
             let signed = session.signed;
             return self.drop_input("replayed", format!("asked for {weight}, {signed} are signed already"));
         }
-        session.requested = Some(Requested { weight, last });
+        session.looked_at = now;
+        session.requested = Some(Requested { weight, last, doubted: false });
         self.events.push_back(Event::MeterNeeded);
     }
 

@@ -16,12 +16,12 @@ use guestright_firewall::{self as firewall, Firewall, Shaping, Tunnels};
 use guestright_identity::{Certificate, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
-use guestright_roaming::access_point::{self, Address, CONTACT, Event, SessionStatus, Transmit};
+use guestright_roaming::access_point::{self, Address, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::Bytes;
 use inbox::Inbox;
-use link::{DATAGRAM, FromLink, Link};
+use link::{FromLink, Link};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
@@ -30,6 +30,8 @@ use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::Instant;
 
 /// How many of its own receipts an access point keeps until its home has them.
 const RECEIPTS_MAX: u64 = 100_000;
@@ -37,6 +39,8 @@ const RECEIPTS_MAX: u64 = 100_000;
 const ENDED_MAX: usize = 256;
 /// A visitor's gate shuts after an interval in which this program has not kept it open; at least after so long.
 const LEASE_MS_MIN: u64 = 1_000;
+/// The firewall's counters are not read more often: a reading takes a third of a millisecond.
+const PACE_MIN: Duration = Duration::from_millis(10);
 /// How long visitors have to sign for the last bytes when the program stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -60,12 +64,18 @@ struct Loop {
     interface: String,
     team: String,
     reading: bool,
+    /// What may pass has changed since that began.
+    read_again: bool,
+    /// When the firewall's counters are read again.
+    next_reading: Instant,
+    pace: Duration,
     drops: BTreeMap<String, u64>,
     allowance: Option<Bytes>,
     home_contacts: u64,
     passing: BTreeSet<Address>,
     ended: VecDeque<Value>,
     stopping: bool,
+    is_asked_to_stop: bool,
     condition: Condition,
     /// What the firewall refused last, which is said once.
     refused: Option<String>,
@@ -118,9 +128,10 @@ impl Settings {
         Ok(rules)
     }
 
-    /// How often the firewall's counters are read: ten times in an interval, within bounds.
+    /// How often the firewall's counters are read at least: ten times in an interval, within bounds. More often where
+    /// somebody uses up what it may leave unsigned.
     fn pace(&self) -> Duration {
-        Duration::from_millis((self.machine.interval.0 / 10_000).clamp(50, 500))
+        Duration::from_millis((self.machine.interval.0 / 10_000).clamp(50, 100))
     }
 }
 
@@ -135,12 +146,12 @@ pub fn firewall_state(state: &Path) -> PathBuf {
 }
 
 /// What the loop listens to.
-struct Inputs {
+struct Inputs<'a> {
     link: Inbox,
     guard: mpsc::Receiver<Done>,
     home: mpsc::Receiver<FromHome>,
     questions: mpsc::Receiver<Question>,
-    stop: Stop,
+    stop: &'a mut Stop,
 }
 
 /// Runs an access point until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
@@ -151,9 +162,31 @@ struct Inputs {
 pub async fn run(
     settings: &Settings,
     credentials: Credentials,
-    stop: Stop,
+    mut stop: Stop,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
+    while serve(settings, credentials.clone(), &mut stop, out).await? == Ended::ClockSetBack {
+        tracing::warn!(
+            "this computer's clock was set back: all sessions were closed, and the access point begins anew"
+        );
+    }
+    Ok(())
+}
+
+/// Why an access point has ended in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Asked,
+    /// Time goes only forward for its machine.
+    ClockSetBack,
+}
+
+async fn serve(
+    settings: &Settings,
+    credentials: Credentials,
+    stop: &mut Stop,
+    out: &mut impl Write,
+) -> Result<Ended, RunError> {
     let state = &settings.state;
     private::prepare(state, &credentials, Role::AccessPoint)?;
     let limits = Limits { receipts_max: RECEIPTS_MAX };
@@ -185,12 +218,16 @@ pub async fn run(
         interface: settings.visitor_interface.clone(),
         team: team.clone(),
         reading: false,
+        read_again: false,
+        next_reading: Instant::now(),
+        pace: settings.pace(),
         drops: BTreeMap::new(),
         allowance: settings.tunnels.is_some().then_some(Bytes(0)),
         home_contacts: 0,
         passing: BTreeSet::new(),
         ended: VecDeque::new(),
         stopping: false,
+        is_asked_to_stop: false,
         condition,
         refused: None,
     };
@@ -201,7 +238,7 @@ pub async fn run(
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;
     let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop };
-    this.run(inputs, settings.pace()).await;
+    this.run(inputs).await;
     this.link.finish().await;
     this.orders.send(Order::Stop);
     let restored = thread.join().map_err(|_| RunError::broken_thread("the firewall's thread"))?;
@@ -213,21 +250,22 @@ pub async fn run(
         Some(trouble) if this.condition.is_lost => Err(RunError::network(format!(
             "the firewall could not be put back three times, so nothing is forwarded any more: {trouble}"
         ))),
-        _ => Ok(()),
+        _ if this.clock.was_set_back() && !this.is_asked_to_stop => Ok(Ended::ClockSetBack),
+        _ => Ok(Ended::Asked),
     }
 }
 
 impl Loop {
     /// Awaits, calls the machine, carries out what it wants; until a request to stop and then its farewell end it.
-    async fn run(&mut self, mut inputs: Inputs, pace: Duration) {
-        let mut tick = tokio::time::interval(pace);
+    async fn run(&mut self, mut inputs: Inputs<'_>) {
         let farewell = tokio::time::sleep(Duration::MAX);
         tokio::pin!(farewell);
         loop {
-            let due = self.machine.poll_timeout().map_or(pace, |due| self.clock.until(due).min(pace));
+            let due =
+                self.machine.poll_timeout().map_or(self.pace, |due| self.clock.until(due).min(self.pace));
             let mut stop = false;
             tokio::select! {
-                Some(input) = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
+                input = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
                 (stream, from) = self.link.accept() => self.link.admit(stream, from),
                 Some(answer) = inputs.guard.recv() => self.handle_guard(answer),
                 Some(event) = inputs.home.recv() => self.handle_home(event),
@@ -235,26 +273,30 @@ impl Loop {
                     stop = question == "stop";
                     let _ = reply.send(self.answer(&question));
                 }
-                _ = tick.tick() => self.read(),
+                () = tokio::time::sleep_until(self.next_reading) => self.read(),
                 () = tokio::time::sleep(due) => {}
                 () = inputs.stop.requested() => stop = true,
                 () = &mut farewell => return,
             }
             let now = self.clock.now();
-            if stop && !self.stopping {
+            self.is_asked_to_stop |= stop;
+            if (stop || self.clock.was_set_back()) && !self.stopping {
                 self.stopping = true;
                 self.machine.shut_down(now);
-                farewell.as_mut().reset(tokio::time::Instant::now() + FAREWELL);
+                farewell.as_mut().reset(Instant::now() + FAREWELL);
             }
             if self.machine.poll_timeout().is_some_and(|due| due <= now) {
                 // Whoever answered in time is listened to before its time is over, also when we are late ourselves: what
                 // the sockets hold is read first.
                 tokio::task::yield_now().await;
-                while let Some(input) = inputs.link.try_known() {
+                while let Some(input) = inputs.link.try_visitor() {
                     self.handle_link(input);
                 }
             }
             self.machine.handle_timeout(now);
+            if self.machine.limits_rose() {
+                self.read();
+            }
             self.link.set_in_use(self.machine.paths_in_use());
             self.drain();
             if self.condition.is_lost {
@@ -269,7 +311,7 @@ impl Loop {
 
     fn handle_link(&mut self, input: FromLink) {
         match input {
-            FromLink::Message { path, bytes, .. } if path & CONTACT != 0 && path & DATAGRAM == 0 => {
+            FromLink::Message { path, bytes, .. } if inbox::is_contact(path) => {
                 let now = self.clock.now();
                 self.machine.handle_contact(path, &bytes, now);
             }
@@ -311,6 +353,11 @@ impl Loop {
                 self.allowance = self.allowance.map(|_| reading.allowance);
                 for (address, counted) in reading.used {
                     self.machine.handle_traffic(address, counted, now);
+                }
+                let soon = Duration::from_micros(self.machine.next_reading(now).0).max(PACE_MIN);
+                self.next_reading = self.next_reading.min(Instant::now() + soon);
+                if std::mem::take(&mut self.read_again) {
+                    self.read();
                 }
                 self.handle_tunnels(&reading.tunnels);
             }
@@ -368,9 +415,12 @@ impl Loop {
         }
     }
 
-    /// Asks the firewall for its counters, unless it is still busy with the last time.
+    /// Asks the firewall for its counters, unless it is still busy with the last time: then as soon as it is done.
     fn read(&mut self) {
-        if !self.reading {
+        self.next_reading = Instant::now() + self.pace;
+        if self.reading {
+            self.read_again = true;
+        } else {
             self.reading = self.orders.send(Order::Read(self.machine.open().collect()));
         }
     }
@@ -384,7 +434,10 @@ impl Loop {
             match transmit {
                 Transmit::Visitor(path, bytes) => self.link.answer(path, bytes),
                 Transmit::Home(bytes) => {
-                    if self.home_state == HomeState::Lost || self.home.try_send(bytes).is_err() {
+                    // A queue that is full says that there is too much to do, not that nobody is there: what does not fit
+                    // is asked again, or decided when its time is over.
+                    let sent = self.home.try_send(bytes);
+                    if self.home_state == HomeState::Lost || matches!(sent, Err(TrySendError::Closed(_))) {
                         let now = self.clock.now();
                         self.machine.handle_home_lost(now);
                     }
@@ -402,7 +455,10 @@ impl Loop {
             Event::Disconnect(path) => self.link.end(path),
             Event::Opened { address, class, member } => {
                 tracing::info!(%class, %member, "opened a session");
-                self.order(Order::Open(address, class));
+                let most = self.machine.open().find(|(open, _)| *open == address);
+                if let Some((_, most)) = most {
+                    self.order(Order::Open(address, class, most));
+                }
             }
             Event::Reclassified { address, class } => self.order(Order::Reclassify(address, class)),
             Event::Closing { address, .. } => {
@@ -466,6 +522,7 @@ impl Loop {
                 "sessions": self.sessions(),
                 "closed": self.ended,
                 "undelivered": self.machine.undelivered(),
+                "left_while_away": self.machine.left_while_away().0,
                 "refused": self.machine.refusals(),
                 "dropped": self.dropped(),
                 "layers": {

@@ -235,6 +235,10 @@ impl Loop {
                 () = inputs.stop.requested() => return,
             }
             self.drain();
+            if self.clock.was_set_back() {
+                // Nothing here waits for a time; what is counted by the day goes on from the new one.
+                self.clock = Clock::start();
+            }
         }
     }
 

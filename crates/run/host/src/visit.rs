@@ -203,6 +203,9 @@ impl<W: Write> Guest<'_, W> {
     async fn sessions(&mut self, stop: &mut Stop) -> Result<(), RunError> {
         let mut pause = PAUSE_FIRST;
         loop {
+            if self.clock.was_set_back() {
+                self.clock = Clock::start();
+            }
             let over = match self.connect(stop).await? {
                 Some(line) => self.session(line, stop).await?,
                 None if self.is_leaving => return self.left_early(),

@@ -68,7 +68,9 @@ const SETTINGS: &str = r#"A settings file:
   uplink_interface = "wan"
   interval_ms = 5000                # how often receipts are asked for
   volume_bytes = 25000000           # …or after so many bytes
-  when_home_is_away = "lowest"      # or "refuse"
+  unsigned_bytes_max = 4000000      # what a visitor of another team may owe before it has to sign
+  when_home_is_away = "lowest"      # or "refuse"; never better than the home's last answer
+  away_bytes_per_day = 25000000     # … and so many bytes in all
   household_networks = []           # private networks are closed to visitors anyway
   [shaping]                         # what visitors may have, all together
   down_bits_per_second = 20000000

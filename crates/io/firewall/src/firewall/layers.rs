@@ -203,10 +203,13 @@ impl Firewall {
 
     /// Compares everything with what should be, and puts back what is not so.
     ///
+    /// That takes other programs and, on a busy computer, longer than a lease: `meanwhile` is called between its parts, and
+    /// may renew, grant and close.
+    ///
     /// # Errors
     /// [`FirewallError::NoInterface`] or [`FirewallError::NoAddress`] while an interface or the access point's address is
     /// not there: the layers hold, and it is worth trying again. Anything else could not be put back.
-    pub fn reconcile(&mut self) -> Result<Comparison, FirewallError> {
+    pub fn reconcile(&mut self, mut meanwhile: impl FnMut(&mut Self)) -> Result<Comparison, FirewallError> {
         let mut found = Comparison::default();
         if let Some(prohibition) = self.state.prohibition().cloned()
             && !found.look(prohibition.is_up(), true)
@@ -216,6 +219,7 @@ impl Firewall {
             self.layers.routing = true;
             found.mended.push("routing rules");
         }
+        meanwhile(self);
         require_interface(&self.settings.visitor_interface)?;
         require_interface(&self.settings.uplink_interface)?;
         let with_new_ports = self.state.prohibition().map_or(Ok(None), Prohibition::with_new_ports);
@@ -223,10 +227,12 @@ impl Firewall {
             self.guard(prohibition)?;
             found.mended.push("a bridge's new port");
         }
+        meanwhile(self);
         if self.layers.static_filter && !found.look(self.static_filter_is_in_force(), true) {
             self.put_static_filter()?;
             found.mended.push("the static filter");
         }
+        meanwhile(self);
         let rules = Rules::read(&mut self.kernel, &self.settings.table).map(|rules| rules == self.rules);
         if !found.look(rules, true) {
             self.put_table()?;
@@ -236,11 +242,13 @@ impl Firewall {
         if self.remove_foreign_grants()? {
             found.mended.push("grants that were not ours");
         }
+        meanwhile(self);
         for tree in self.trees.iter().cloned().collect::<Vec<_>>() {
             if !found.look(tree.is_up(), true) {
                 self.put_queue_back(&tree)?;
                 found.mended.push("queues");
             }
+            meanwhile(self);
         }
         if !self.state.forwards() {
             self.state.forward()?;
@@ -268,7 +276,7 @@ impl Firewall {
         for (address, visitor) in &mut self.visitors {
             visitor.before = visitor.before + std::mem::take(&mut visitor.read);
             let class = crate::shaping::class_handle(visitor.slot);
-            orders.extend(elements::grant(visitor.mac, *address, class, lease));
+            orders.extend(elements::grant(visitor.mac, *address, class, visitor.lease(lease)));
         }
         for (address, tunnel) in &mut self.tunnels {
             tunnel.before = tunnel.before + std::mem::take(&mut tunnel.read);

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::{Firewall, Traffic};
+use crate::elements::Lease;
 use crate::nftables::{Element, Found, Nftables, Order, Set};
 use crate::shaping::class_handle;
 use crate::{Class, FirewallError, Flow, MacAddress, elements};
@@ -16,6 +17,8 @@ pub(super) struct Tunnel {
     pub(super) home: Ipv4Addr,
     pub(super) slot: u16,
     pub(super) class: Class,
+    /// How many bytes may pass in all.
+    pub(super) most: u64,
     /// What tables counted that are gone.
     pub(super) before: Traffic,
     /// What was counted when it was last read.
@@ -23,7 +26,7 @@ pub(super) struct Tunnel {
 }
 
 impl Firewall {
-    /// Lets a visitor's tunnel to one home through, both counts at nothing. Granting the same again only sets its
+    /// Lets a visitor's tunnel to one home through for `most` bytes, both counts at nothing. Granting the same again only sets its
     /// class. Beside it the visitor may have a grant for everything, which then goes first.
     ///
     /// # Errors
@@ -35,6 +38,7 @@ impl Firewall {
         address: Ipv4Addr,
         home: Ipv4Addr,
         class: Class,
+        most: u64,
     ) -> Result<(), FirewallError> {
         if self.settings.tunnels.is_none() {
             let got = "nothing".to_owned();
@@ -53,7 +57,7 @@ impl Firewall {
         let slot = self.free_slot()?;
         self.add_leaves(slot, class)?;
         let (before, read) = <(Traffic, Traffic)>::default();
-        let tunnel = Tunnel { mac, home, slot, class, before, read };
+        let tunnel = Tunnel { mac, home, slot, class, most, before, read };
         let orders = tunnel.grant(address, self.settings.lease());
         if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
             self.remove_leaves(slot);
@@ -151,16 +155,21 @@ impl Firewall {
 
 impl Tunnel {
     /// One transaction that lets the tunnel of this visitor through until the lease is over, with both counts at nothing.
-    pub(super) fn grant(&self, address: Ipv4Addr, lease: Duration) -> Vec<Order> {
+    pub(super) fn grant(&self, address: Ipv4Addr, time: Duration) -> Vec<Order> {
         let class = Element::new().address(address).class(class_handle(self.slot));
         let [up, down] = self.counted(address);
         let rest = [up, down, ("tunnel_class", class)].into_iter().chain(self.held(address));
-        rest.map(|(set, element)| Order::Add(set, element)).chain(self.renew(address, lease)).collect()
+        rest.map(|(set, element)| Order::Add(set, element)).chain(self.renew(address, time)).collect()
     }
 
     /// Orders that keep its gates open for another lease.
-    pub(super) fn renew(&self, address: Ipv4Addr, lease: Duration) -> Vec<Order> {
-        elements::renewed(self.gates(address), lease)
+    pub(super) fn renew(&self, address: Ipv4Addr, time: Duration) -> Vec<Order> {
+        let bytes = (self.before + self.read).left_of(self.most);
+        elements::renewed(self.gates(address), self.window(address), Lease { time, bytes })
+    }
+
+    fn window(&self, address: Ipv4Addr) -> (Set, Element) {
+        ("tunnel_window", Element::new().address(address).address(self.home))
     }
 
     /// One transaction that stops it both ways, counts kept; a second attempt finds something to remove.
@@ -171,7 +180,8 @@ impl Tunnel {
     /// One transaction that forgets it once its gates are shut.
     fn forget(&self, address: Ipv4Addr) -> Vec<Order> {
         let class = Element::new().address(address).class(class_handle(self.slot));
-        elements::removed(self.counted(address).into_iter().chain([("tunnel_class", class)]))
+        let rest = [self.window(address), ("tunnel_class", class)];
+        elements::removed(self.counted(address).into_iter().chain(rest))
     }
 
     fn gates(&self, address: Ipv4Addr) -> [(Set, Element); 2] {

@@ -29,6 +29,7 @@ pub(super) fn sets(settings: &Settings) -> String {
 	set tunnel_open {{ type ipv4_addr . ipv4_addr; size {visitors}; flags timeout; }}
 	set tunnel_held {{ type ipv4_addr; size {visitors}; }}
 	set tunnel_holders {{ type ether_addr . ipv4_addr; size {visitors}; }}
+	set tunnel_window {{ type ipv4_addr . ipv4_addr; size {visitors}; quota until 1 bytes; }}
 	set tunnel_up {{ type ipv4_addr . ipv4_addr; size {visitors}; counter; }}
 	set tunnel_down {{ type ipv4_addr . ipv4_addr; size {visitors}; counter; }}
 	map tunnel_class {{ type ipv4_addr : classid; size {visitors}; }}
@@ -103,8 +104,8 @@ pub(super) fn chains(settings: &Settings, marks: Marks) -> String {
 	}}
 
 	chain tunnel_upload {{
-{mark_up}		ip saddr . ip daddr @tunnel_up accept
-		drop
+{mark_up}		ip saddr . ip daddr @tunnel_window ip saddr . ip daddr @tunnel_up accept
+		counter name \"unsigned\" drop
 	}}
 
 	# Only answers: a flow that a visitor began.
@@ -130,8 +131,8 @@ pub(super) fn chains(settings: &Settings, marks: Marks) -> String {
 	}}
 
 	chain tunnel_download {{
-{mark_down}		ip daddr . ip saddr @tunnel_down accept
-		drop
+{mark_down}		ip daddr . ip saddr @tunnel_window ip daddr . ip saddr @tunnel_down accept
+		counter name \"unsigned\" drop
 	}}
 "
     )

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use guestright_firewall::{Class, Firewall, FirewallError, Layers, Settings, clean_up};
+use guestright_firewall::{Class, Firewall, FirewallError, Gate, Layers, Settings, clean_up};
 use guestright_netns::testing::until;
 
-use crate::testbed::{SERVER, Testbed, W1, W2, mac};
+use crate::testbed::{ALL, SERVER, Testbed, W1, W2, mac};
 
 /// What a household's own firewall may look like, as Debian's service loads it.
 const HOUSEHOLD: &str = "flush ruleset
@@ -78,13 +78,13 @@ fn arrives(judge: &UdpSocket) -> bool {
 }
 
 fn reconcile(testbed: &Testbed, firewall: &mut Firewall) -> Vec<&'static str> {
-    let found = testbed.on("ap", || firewall.reconcile()).unwrap();
+    let found = testbed.on("ap", || firewall.reconcile(|_| ())).unwrap();
     assert_eq!(found.unseen, None);
     found.mended
 }
 
 fn keep_open(testbed: &Testbed, firewall: &mut Firewall) {
-    testbed.on("ap", || firewall.renew(&[(W1, None)])).unwrap();
+    testbed.on("ap", || firewall.renew(&[Gate { address: W1, home: None, most: ALL }])).unwrap();
 }
 
 /// Whether the member's datagrams come back from the Internet.
@@ -100,7 +100,7 @@ fn nobody_but_its_owner_changes_the_table() {
     };
     let mut firewall = testbed.up();
     assert_eq!(firewall.layers(), Layers { routing: true, static_filter: true, owned_table: true });
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
     assert!(is_online(&client));
@@ -128,7 +128,7 @@ fn while_the_ruleset_is_flushed_nothing_opens_and_then_it_is_put_back() {
     let stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up_with(Settings { own_table: false, ..testbed.settings() });
     assert!(!firewall.layers().owned_table);
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
     stranger.forget();
@@ -155,7 +155,7 @@ fn what_somebody_removes_is_put_back_and_nothing_opens_meanwhile() {
     let Some(testbed) = Testbed::inside(name, true) else { return };
     let stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
     stranger.forget();
@@ -191,17 +191,17 @@ fn a_guests_interface_that_is_made_anew_is_guarded_before_it_serves() {
     let Some(testbed) = Testbed::inside(name, true) else { return };
     let stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
     stranger.forget();
     testbed.world.run("ap", "ip", &["link", "del", "visitors"]).unwrap();
-    let error = testbed.on("ap", || firewall.reconcile()).unwrap_err();
+    let error = testbed.on("ap", || firewall.reconcile(|_| ())).unwrap_err();
     assert_eq!(error, FirewallError::NoInterface { name: "visitors".to_owned() });
     let script = "ip link add visitors type bridge; ip link set visitors up; \
                   for port in port1 port2; do ip link set $port master visitors; done";
     testbed.world.run("ap", "sh", &["-c", script]).unwrap();
-    let error = testbed.on("ap", || firewall.reconcile()).unwrap_err();
+    let error = testbed.on("ap", || firewall.reconcile(|_| ())).unwrap_err();
     assert!(matches!(error, FirewallError::NoAddress { .. }), "{error}");
     testbed.world.address("ap", "visitors", "10.77.0.1/24").unwrap();
     reconcile(&testbed, &mut firewall);
@@ -225,7 +225,7 @@ fn a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap() {
     let mut firewall = testbed.up_with(settings());
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     assert!(is_online(&client));
     stranger.forget();
     for round in 1..=3 {
@@ -237,7 +237,7 @@ fn a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap() {
         assert!(!is_online(&client), "round {round}: its grants have ended");
         firewall = testbed.up_with(settings());
         stranger.assert_nothing_arrived("while the next one started");
-        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
         assert!(is_online(&client), "round {round}");
     }
     firewall.abandon();
@@ -256,7 +256,7 @@ fn a_grant_ends_unless_it_is_renewed() {
     let mut firewall = testbed.up_with(Settings { lease_ms: 700, shaping: None, ..testbed.settings() });
     let server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let began = Instant::now();
     let mut sent = 0;
     while began.elapsed() < Duration::from_millis(2_500) {
@@ -276,5 +276,42 @@ fn a_grant_ends_unless_it_is_renewed() {
     keep_open(&testbed, &mut firewall);
     assert!(!is_online(&client), "what was closed is not kept open");
     drop(server);
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
+fn no_more_passes_than_was_agreed_until_it_is_signed_for() {
+    let Some(testbed) =
+        Testbed::inside("layers::no_more_passes_than_was_agreed_until_it_is_signed_for", true)
+    else {
+        return;
+    };
+    let mut firewall = testbed.up();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", "10.77.0.2:5010");
+    // Both ways together: 128 bytes each way for a datagram that is answered.
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, 1_300)).unwrap();
+    let answered = |count: usize| (0..count).filter(|_| is_online(&client)).count();
+    assert_eq!(answered(6), 5, "twice 640 bytes");
+    let read = |firewall: &mut Firewall| {
+        let used = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
+        used.up + used.down
+    };
+    assert_eq!(read(&mut firewall), 1_280);
+    let renew = |firewall: &mut Firewall, most| {
+        testbed.on("ap", || firewall.renew(&[Gate { address: W1, home: None, most }])).unwrap();
+    };
+    // As often as it is renewed without a new limit, nothing more passes.
+    for _ in 0..3 {
+        renew(&mut firewall, 1_300);
+        assert_eq!(answered(1), 0);
+    }
+    let drops = testbed.on("ap", || firewall.drops()).unwrap();
+    assert!(drops["unsigned"] >= 4, "{drops:?}");
+    renew(&mut firewall, 1_280 + 512);
+    assert_eq!((answered(4), read(&mut firewall)), (2, 1_280 + 512));
+    // A table that was made anew lets as little through, and counts on.
+    assert!(testbed.on("ap", || firewall.close(mac(1), W1)).is_ok_and(|used| used.up + used.down == 1_792));
+    assert_eq!(answered(1), 0);
     testbed.on("ap", || firewall.down()).unwrap();
 }

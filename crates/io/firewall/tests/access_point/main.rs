@@ -25,7 +25,7 @@ use guestright_firewall::{
 };
 
 use guestright_netns::testing::{PATIENCE, eventually, until};
-use testbed::{ACCESS_POINT, PORT, SERVER, Testbed, W1, W2, mac};
+use testbed::{ACCESS_POINT, ALL, PORT, SERVER, Testbed, W1, W2, mac};
 
 /// IPv4 and UDP headers.
 const HEADERS: u64 = 28;
@@ -36,8 +36,8 @@ fn counts_what_passes_to_the_byte() {
         return;
     };
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Middle)).unwrap();
-    testbed.on("ap", || firewall.grant(mac(2), W2, Class::Low)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Middle, ALL)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(2), W2, Class::Low, ALL)).unwrap();
     let server = testbed.echo("net", SERVER);
     for (host, address, rounds, size) in [("w1", W1, 50_u64, 1_000_u64), ("w2", W2, 7, 33)] {
         let client = testbed.udp(host, &format!("{address}:5000"));
@@ -89,7 +89,7 @@ fn nobody_reaches_the_household_or_the_router() {
         return;
     };
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
     let household = testbed.udp("home", "192.168.1.2:7000");
     let public = testbed.udp("net", "198.51.100.9:7000");
     let router = ["10.77.0.1:22", "203.0.113.1:53", "192.168.1.1:53", "203.0.113.1:4500"];
@@ -135,7 +135,7 @@ fn nobody_reaches_a_visitor_but_by_the_visitors_own_flows() {
         return;
     };
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let visitor = testbed.udp("w1", "10.77.0.2:5000");
     testbed.world.route("net", "10.77.0.0/24", "203.0.113.1").unwrap();
     testbed.udp("net", "203.0.113.2:6000").send_to(b"x", "10.77.0.2:5000").unwrap();
@@ -155,10 +155,10 @@ fn a_second_station_cannot_use_a_granted_address() {
         return;
     };
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
-    let taken = testbed.on("ap", || firewall.grant(mac(2), W1, Class::High));
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
+    let taken = testbed.on("ap", || firewall.grant(mac(2), W1, Class::High, ALL));
     assert_eq!(taken, Err(FirewallError::AddressTaken { address: W1, holder: mac(1), got: mac(2) }));
-    let reserved = testbed.on("ap", || firewall.grant(mac(2), ACCESS_POINT, Class::High));
+    let reserved = testbed.on("ap", || firewall.grant(mac(2), ACCESS_POINT, Class::High, ALL));
     assert_eq!(reserved, Err(FirewallError::NotAVisitor { got: ACCESS_POINT }));
 
     let server = testbed.udp("net", SERVER);
@@ -204,7 +204,7 @@ fn no_ipv6_to_the_router_through_it_or_from_it() {
     assert_eq!(on_router.recv(&mut [0; 10]).unwrap(), 1, "without the firewall it arrives");
 
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
     let before = testbed.drops(&mut firewall)["ipv6"];
     client.send_to(b"x", "[fd77::1]:53").unwrap();
     client.send_to(b"x", "[2001:db8::7]:53").unwrap();
@@ -224,7 +224,7 @@ fn closing_stops_a_running_flow_both_ways() {
         return;
     };
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let listener = testbed.on("net", || TcpListener::bind(SERVER)).unwrap();
     let mut client = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -245,7 +245,7 @@ fn closing_stops_a_running_flow_both_ways() {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
     testbed.wait_for_drops(&mut firewall, &[("closed", 1), ("not_granted", 1)]);
     // And the same pair may come back, with new counts.
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low, ALL)).unwrap();
     let traffic = testbed.on("ap", || firewall.traffic()).unwrap()[&(mac(1), W1)];
     assert!(traffic.down < last.down, "{traffic:?} after {last:?}");
     testbed.on("ap", || firewall.down()).unwrap();
@@ -271,7 +271,7 @@ fn closing_misses_no_packet_of_a_running_flow() {
     let listener = testbed.on("net", || TcpListener::bind(SERVER)).unwrap();
     let (mut up, mut down) = (0, 0);
     for round in 0..10 {
-        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
         let client = testbed.on("w1", || TcpStream::connect(SERVER)).unwrap();
         let (server, _) = listener.accept().unwrap();
         let mut threads = Vec::new();
@@ -352,7 +352,7 @@ fn takes_back_everything_to_the_byte() {
     for round in 0..2 {
         let mut firewall = testbed.up();
         assert_ne!(testbed.condition(), before, "round {round}");
-        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
         let _server = testbed.echo("net", SERVER);
         testbed.exchange("w1", W1);
         testbed.on("ap", || firewall.down()).unwrap();
@@ -374,11 +374,11 @@ fn cleans_up_after_a_crash() {
     };
     let before = testbed.condition();
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     firewall.abandon(); // All that a crash leaves is the kernel's state and the file.
     let mut firewall = testbed.up();
     assert!(testbed.on("ap", || firewall.traffic()).unwrap().is_empty());
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     firewall.abandon();
     // A crash half way: the table is gone already.
     testbed.nft("ap", "delete table inet guestright\n");
@@ -398,7 +398,7 @@ fn a_strangers_table_or_queue_is_left_alone() {
     let mut firewall = testbed.up();
     let warning = Warning::ForeignQueue { interface: "wan0".to_owned(), kind: "htb".to_owned() };
     assert_eq!(firewall.warnings(), [warning]);
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low, ALL)).unwrap();
     assert!(testbed.classes("wan0").is_empty(), "nothing of ours there");
     assert_eq!(testbed.classes("visitors").len(), 2, "the parent, one leaf");
     testbed.on("ap", || firewall.down()).unwrap();
@@ -441,8 +441,8 @@ fn each_class_has_its_own_queue_and_ceiling() {
         return;
     };
     let mut firewall = testbed.up();
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Lowest)).unwrap();
-    testbed.on("ap", || firewall.grant(mac(2), W2, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Lowest, ALL)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(2), W2, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     testbed.exchange("w1", W1);
     for interface in ["visitors", "wan0"] {
@@ -476,7 +476,7 @@ fn the_visitor_counts_what_the_access_point_counts() {
             testbed.world.run("w1", "ethtool", &["-K", "eth0", "gro", "on"]).unwrap();
         }
         let mut firewall = testbed.up();
-        testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own)).unwrap();
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
         let state_file = testbed.folder.join("meter.json");
         let before = testbed.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();
         std::mem::forget(before); // A crash; the next one cleans up.
@@ -519,19 +519,19 @@ fn what_orders_and_queues_cost() {
     let many = || (10..110).map(|host| (mac(host), Ipv4Addr::new(10, 77, 0, host)));
     testbed.on("ap", || {
         let began = Instant::now();
-        many().for_each(|(mac, address)| firewall.grant(mac, address, Class::Low).unwrap());
+        many().for_each(|(mac, address)| firewall.grant(mac, address, Class::Low, ALL).unwrap());
         timed("grant, 100 visitors", began, 100);
         let began = Instant::now();
         (0..20).for_each(|_| assert_eq!(firewall.traffic().unwrap().len(), 100));
         timed("traffic of 100 visitors", began, 20);
         let began = Instant::now();
-        (0..20).for_each(|_| assert_eq!(firewall.drops().unwrap().len(), 11));
+        (0..20).for_each(|_| assert_eq!(firewall.drops().unwrap().len(), 12));
         timed("drops", began, 20);
         let began = Instant::now();
         many()
             .for_each(|(mac, address)| assert_eq!(firewall.close(mac, address).unwrap(), Traffic::default()));
         timed("close", began, 100);
-        firewall.grant(mac(1), W1, Class::High).unwrap();
+        firewall.grant(mac(1), W1, Class::High, ALL).unwrap();
     });
     let state_file = testbed.folder.join("meter.json");
     let meter = testbed.on("w1", || VisitorMeter::up("eth0", ACCESS_POINT, &state_file)).unwrap();

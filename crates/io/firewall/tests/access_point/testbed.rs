@@ -15,6 +15,8 @@ use guestright_netns::testing::{self, PATIENCE};
 use guestright_netns::{LinkOptions, Sandbox, World};
 
 pub(crate) const PORT: u16 = 4_500;
+/// As many bytes as one likes.
+pub(crate) const ALL: u64 = u64::MAX;
 pub(crate) const W1: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 pub(crate) const W2: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 3);
 pub(crate) const ACCESS_POINT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);

@@ -12,7 +12,7 @@ use guestright_firewall::{
 use guestright_netns::testing::eventually;
 
 use crate::HEADERS;
-use crate::testbed::{Testbed, W1, W2, mac};
+use crate::testbed::{ALL, Testbed, W1, W2, mac};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const TUNNEL: u16 = 51_820;
@@ -166,10 +166,10 @@ fn a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte() {
     let _servers =
         ["203.0.113.2:51820", "192.0.2.1:51820", "203.0.113.2:7000"].map(|at| testbed.echo("net", at));
     let client = testbed.udp("w1", "10.77.0.2:5000");
-    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
-    let taken = testbed.on("ap", || firewall.grant_tunnel(mac(2), W1, HOME, Class::Middle));
+    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle, ALL)).unwrap();
+    let taken = testbed.on("ap", || firewall.grant_tunnel(mac(2), W1, HOME, Class::Middle, ALL));
     assert_eq!(taken, Err(FirewallError::AddressTaken { address: W1, holder: mac(1), got: mac(2) }));
-    let taken = testbed.on("ap", || firewall.grant(mac(2), W1, Class::Middle));
+    let taken = testbed.on("ap", || firewall.grant(mac(2), W1, Class::Middle, ALL));
     assert_eq!(taken, Err(FirewallError::AddressTaken { address: W1, holder: mac(1), got: mac(2) }));
     // More than any allowance, from any port; and none of it is taken from one.
     assert_eq!(echoed(&client, home(), 700), 700);
@@ -188,7 +188,7 @@ fn a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte() {
     assert_eq!(echoed(&client, SocketAddrV4::new(HOME, 7_000), 1), 0);
 
     // A grant for everything goes first, and goes by itself.
-    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     assert_eq!(echoed(&client, home(), 10), 10);
     let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     assert_eq!(last, Traffic { up: 10 * PACKET, down: 10 * PACKET });
@@ -199,7 +199,7 @@ fn a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte() {
     assert!(testbed.on("ap", || firewall.tunnel_traffic()).unwrap().is_empty());
     let again = testbed.on("ap", || firewall.close_tunnel(mac(1), W1, HOME));
     assert_eq!(again, Err(FirewallError::NotGranted { address: W1, got: Some(mac(1)) }));
-    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
+    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle, ALL)).unwrap();
     // Nobody else may use the address.
     testbed.world.address("w2", "eth0", "10.77.0.2/24").unwrap();
     testbed.udp("w2", "10.77.0.2:5002").send_to(&[0; 10], home()).unwrap();
@@ -218,7 +218,7 @@ fn a_home_counts_what_the_access_point_counts() {
     std::mem::forget(before); // A crash; the next one cleans up.
     let meter = testbed.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
     let mut firewall = up(&testbed, Tunnels::default());
-    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle)).unwrap();
+    testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle, ALL)).unwrap();
     let server = testbed.echo("net", "203.0.113.2:51820");
     let client = testbed.udp("w1", "10.77.0.2:5000");
     assert_eq!(echoed(&client, home(), 1), 1);

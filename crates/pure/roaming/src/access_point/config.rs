@@ -11,14 +11,12 @@ pub struct Config {
     pub interval: Micros,
     /// At the latest after so many unsigned bytes the next receipt is asked for.
     pub volume: Bytes,
-    /// A visitor with so many unsigned bytes is closed at once.
-    pub unpaid_max: Bytes,
+    /// How many bytes a visitor of another team may leave unsigned; at half of them the next receipt is asked for.
+    pub window: Window,
     /// How long a visitor has to answer with a receipt; less than `interval`.
     pub receipt_deadline: Micros,
     /// After so long a request for a receipt is sent again.
     pub retry_after: Micros,
-    /// Who left without signing is not served again until so many bytes a second have been forgiven, or ten minutes.
-    pub unpaid_rate: Bytes,
     /// How long the team server has to decide.
     pub decision_timeout: Micros,
     /// How soon the same visitor may have its case decided again.
@@ -27,8 +25,11 @@ pub struct Config {
     pub flush_after: Micros,
     /// What a session is assumed to consume, for the decision.
     pub request: Bytes,
-    /// How visitors are served while the team server cannot be asked; nothing: not at all.
+    /// How visitors are served while the team server cannot be asked; nothing: not at all. Never better than by the last
+    /// answer that it gave about them.
     pub when_home_is_away: Option<ServiceClass>,
+    /// What may be carried in a day for whom the team server could not be asked about.
+    pub away_per_day: Bytes,
     /// How many visitors are served at a time.
     pub sessions_max: usize,
     /// How many questions to the team server may be open; the oldest gives way.
@@ -42,6 +43,40 @@ pub struct Config {
     pub contacts: ContactLimits,
     /// Which receipts count.
     pub rules: Rules,
+}
+
+/// How many bytes a visitor of another team may leave unsigned: a share of what it has signed in the session, within
+/// bounds. The firewall lets no more through until the next receipt comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// As long as it has signed for little.
+    pub first: Bytes,
+    /// The same, for one that has left unpaid within the last ten minutes.
+    pub after_unpaid: Bytes,
+    /// What it has signed for is divided by this.
+    pub share: u64,
+    /// However much it has signed for.
+    pub most: Bytes,
+}
+
+impl Window {
+    /// The same for everybody, whatever is signed.
+    pub const fn fixed(bytes: Bytes) -> Self {
+        Self { first: bytes, after_unpaid: bytes, share: 1, most: bytes }
+    }
+
+    /// How many bytes may be unsigned where so many are signed; `owed`: it has left unpaid lately.
+    pub(super) fn of(self, signed: Bytes, owed: bool) -> Bytes {
+        let first = if owed { self.after_unpaid } else { self.first };
+        Bytes(signed.0 / self.share.max(1)).max(first).min(self.most.max(first))
+    }
+}
+
+impl Default for Window {
+    /// An eighth of what is signed, from 256 KiB (64 KiB after leaving unpaid) to 4 MB.
+    fn default() -> Self {
+        Self { first: Bytes(256 * 1_024), after_unpaid: Bytes(64 * 1_024), share: 8, most: Bytes(4_000_000) }
+    }
 }
 
 /// Limits on connections to the homes of visitors, which bound what strangers can make an access point do to others.
@@ -97,20 +132,21 @@ impl Config {
 }
 
 impl Default for Config {
-    /// 5 s or 25 MB, closed after 2.5 s without a receipt or 250 MB unsigned; 256 visitors; queues of 1,024.
+    /// 5 s or 25 MB, closed after 2.5 s without a receipt; 25 MB a day without the team server; 256 visitors; queues of
+    /// 1,024.
     fn default() -> Self {
         Self {
             interval: Micros::from_seconds(5),
             volume: Bytes(25_000_000),
-            unpaid_max: Bytes(250_000_000),
+            window: Window::default(),
             receipt_deadline: Micros::from_millis(2_500),
             retry_after: Micros::from_millis(500),
-            unpaid_rate: Bytes(16_000),
             decision_timeout: Micros::from_seconds(3),
             question_gap: Micros::from_millis(200),
             flush_after: Micros::from_seconds(60),
             request: Bytes(1_000_000),
             when_home_is_away: Some(ServiceClass::Lowest),
+            away_per_day: Bytes(25_000_000),
             sessions_max: 256,
             pending_max: 256,
             transmits_max: 1_024,

@@ -20,7 +20,14 @@ pub(super) struct Question {
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     under_way: BTreeMap<Reference, Question>,
-    asked_at: BTreeMap<Address, Time>,
+    asked_at: BTreeMap<Station, Time>,
+}
+
+/// Who may ask every so often: a computer for itself, and for its tunnel. Addresses are free, so they do not count.
+type Station = ([u8; 6], bool);
+
+fn station(address: Address) -> Station {
+    (address.mac, address.home.is_some())
 }
 
 impl Questions {
@@ -43,7 +50,7 @@ impl Questions {
         while self.asked_at.len() >= max.max(1) {
             self.asked_at.pop_first();
         }
-        self.asked_at.insert(address, now);
+        self.asked_at.insert(station(address), now);
         self.under_way.insert(reference, question);
     }
 
@@ -60,9 +67,9 @@ impl Questions {
         self.under_way.values().any(|question| question.address == address && question.nonce == Some(nonce))
     }
 
-    /// Whether this visitor's case was put to the team server less than `gap` ago.
+    /// Whether a case of this visitor's computer was put to the team server less than `gap` ago.
     pub(super) fn is_too_soon(&self, address: Address, gap: Micros, now: Time) -> bool {
-        self.asked_at.get(&address).is_some_and(|&asked| now - asked < gap)
+        self.asked_at.get(&station(address)).is_some_and(|&asked| now - asked < gap)
     }
 
     /// The ways on which their visitors wait for an answer.
@@ -142,6 +149,10 @@ mod tests {
         assert!(questions.is_too_soon(address(1), GAP, asked + Micros(GAP.0 - 1)));
         assert!(!questions.is_too_soon(address(1), GAP, asked + GAP));
         assert!(!questions.is_too_soon(address(9), GAP, asked));
+        let other_address = Address { ip: [10, 0, 9, 9].into(), ..address(1) };
+        assert!(questions.is_too_soon(other_address, GAP, asked), "addresses are free");
+        let tunnel = Address { home: Some([192, 0, 2, 1].into()), ..address(1) };
+        assert!(!questions.is_too_soon(tunnel, GAP, asked));
         assert_eq!((questions.timeout(), questions.overdue(until)), (Some(until), vec![3]));
         assert_eq!(questions.overdue(Time(until.0 - 1)), []);
         questions.expire(NOW);
@@ -155,6 +166,6 @@ mod tests {
         let late = Question { address: address(3), ..questions.remove(1).unwrap() };
         questions.add(9, late, 3, GAP, NOW + GAP + Micros(1));
         let remembered: Vec<_> = questions.asked_at.keys().copied().collect();
-        assert_eq!(remembered, [address(2), address(3)], "the first gap is over");
+        assert_eq!(remembered, [2, 3].map(|number| station(address(number))), "the first gap is over");
     }
 }

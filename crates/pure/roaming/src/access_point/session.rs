@@ -2,7 +2,7 @@ use crate::access_point::{Address, Path};
 use crate::message::{Code, Nonce};
 use guestright_identity::{Certificate, KeyId};
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
+use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,19 @@ pub(super) struct Session {
     pub(super) counted: Bytes,
     /// When that last grew.
     pub(super) counted_at: Time,
+    /// When it was last counted, and how many bytes a second had come since the time before.
+    pub(super) read_at: Time,
+    pub(super) rate: Bytes,
     pub(super) signed: Bytes,
     pub(super) request: Option<Request>,
     pub(super) request_at: Time,
     pub(super) decided_until: Time,
+    /// Until when the team server's own answer holds.
+    pub(super) answered_until: Time,
     /// Whether it was last decided without the team server, which could not be asked.
     pub(super) decided_alone: bool,
+    /// Whether an earlier session of this visitor ended unpaid lately.
+    pub(super) owed: bool,
     /// Whether the connection to the home that signs was ever lost: it may have forgotten the session.
     pub(super) line_lost: bool,
 }
@@ -88,11 +95,15 @@ impl Session {
             stage: Stage::Opening,
             counted: Bytes(0),
             counted_at: Time(0),
+            read_at: Time(0),
+            rate: Bytes(0),
             signed: Bytes(0),
             request: None,
             request_at: Time(0),
             decided_until,
+            answered_until: Time(0),
             decided_alone: false,
+            owed: false,
             line_lost: false,
         }
     }
@@ -113,6 +124,24 @@ impl Session {
     /// What was carried and not signed for.
     pub(super) fn unpaid(&self) -> Bytes {
         self.counted.saturating_sub(self.signed)
+    }
+
+    /// It was counted now.
+    pub(super) fn count(&mut self, counted: Bytes, now: Time) {
+        let carried = counted.saturating_sub(self.counted);
+        let passed = (now - self.read_at).0.max(1);
+        let rate = u128::from(carried.0) * 1_000_000 / u128::from(passed);
+        self.rate = Bytes(u64::try_from(rate).unwrap_or(u64::MAX));
+        self.read_at = now;
+        if carried > Bytes(0) {
+            (self.counted, self.counted_at) = (counted, now);
+        }
+    }
+
+    /// After how long half of what is left is used up, if it goes on as it did.
+    pub(super) fn half_of(&self, left: Bytes) -> Micros {
+        let wait = u128::from(left.0 / 2) * 1_000_000 / u128::from(self.rate.0.max(1));
+        Micros(u64::try_from(wait).unwrap_or(u64::MAX))
     }
 
     pub(super) fn end_code(&self) -> Code {

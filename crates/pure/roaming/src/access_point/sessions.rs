@@ -76,9 +76,9 @@ impl Sessions {
         self.by_address.values().map(|session| session.path)
     }
 
-    pub(super) fn open(&self) -> impl Iterator<Item = Address> + '_ {
+    pub(super) fn open(&self) -> impl Iterator<Item = (Address, &Session)> + '_ {
         let open = self.by_address.iter().filter(|(_, session)| session.stage == Stage::Open);
-        open.map(|(&address, _)| address)
+        open.map(|(&address, session)| (address, session))
     }
 
     pub(super) fn status(&self) -> Vec<SessionStatus> {

@@ -55,6 +55,7 @@ fn a_flood_of_strangers_pushes_out_their_answers_and_nothing_of_a_served_visitor
     let config = Config { transmits_max: QUEUE_MAX, events_max: QUEUE_MAX, ..Config::default() };
     let mut world = world(60, config);
     let guest = world.visit(1, 0, Bundle::default());
+    world.guests[guest].bytes_per_tick = 1_000;
     world.run_for(Micros::from_seconds(6));
     let strangers = strangers(&mut world, 8);
     let (here, path) = (world.guests[guest].address, guest as u64);

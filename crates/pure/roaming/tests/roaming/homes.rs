@@ -143,14 +143,16 @@ impl World {
             let guest = &mut self.tunnels[number];
             let (house, home) = (&mut self.houses[guest.house], &mut self.homes[guest.home]);
             let ordinary = house.firewall.contains_key(&guest.address);
+            let limit = house.limit(address);
             let granted = house.firewall.get_mut(&address).filter(|_| !ordinary);
             let passed = match granted {
                 Some(counter) => {
-                    *counter = counter.saturating_add(Bytes(guest.bytes_per_tick));
-                    guest.carried += guest.bytes_per_tick;
+                    let passed = Bytes(guest.bytes_per_tick).min(limit.saturating_sub(*counter));
+                    *counter = counter.saturating_add(passed);
+                    guest.carried += passed.0;
                     let counted = *counter;
                     house.ap.handle_traffic(address, counted, self.now);
-                    guest.bytes_per_tick
+                    passed.0
                 }
                 None if ordinary => guest.bytes_per_tick,
                 None => {

@@ -106,15 +106,15 @@ fn an_access_point_cannot_have_more_signed_than_was_counted() {
         world.run_for(Micros::from_seconds(50));
         let home = &world.homes[0];
         let counted: u64 = home.counted.values().sum();
-        assert!(home.signed() <= counted + counted / 20 + 65_536, "{permille}: {}", shown(&world));
+        // The tolerance is for each session.
+        let tolerances = 65_536 * u64::try_from(world.houses[0].opened()).unwrap();
+        assert!(home.signed() <= counted + counted / 20 + tolerances, "{permille}: {}", shown(&world));
         assert_eq!(home.refused("disputed") == 0, fooled, "{permille}: {}", shown(&world));
         let unpaid = world.houses[0].closed().iter().map(|(_, counted, signed)| counted.0 - signed.0).max();
         assert!(unpaid.unwrap_or(0) <= PERIOD, "{permille}: the access point notices in time");
-        assert_eq!(
-            world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)),
-            fooled,
-            "{permille}"
-        );
+        assert_eq!(world.houses[0].closed().is_empty(), fooled, "{permille}");
+        let is_open = world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel));
+        assert!(is_open || !fooled, "{permille}");
     }
 }
 
@@ -129,9 +129,9 @@ fn a_home_that_stops_signing_costs_one_period() {
     let [(Code::Unpaid, counted, signed)] = house.closed()[..] else { panic!("{}", shown(&world)) };
     assert!(counted.0 - signed.0 <= PERIOD, "{counted} {signed}");
     assert!(!house.firewall.contains_key(&world.tunnel_address(tunnel)));
-    // Once it speaks again it has to wait as every debtor does, and is then served.
+    // Once it speaks again it is served again.
     world.homes[0].speaks = true;
-    world.run_for(Micros::from_seconds(700));
+    world.run_for(Micros::from_seconds(20));
     assert!(world.houses[0].firewall.contains_key(&world.tunnel_address(tunnel)), "{}", shown(&world));
 }
 
@@ -187,14 +187,18 @@ fn a_home_that_was_killed_is_pardoned_once_an_hour() {
     assert_eq!((world.connections_of(0), world.houses[0].refused("home-away")), (2, 0), "{}", shown(&world));
     let [(Code::Unpaid, counted, signed)] = world.houses[0].closed()[..] else { panic!("{}", shown(&world)) };
     assert!(counted.0 - signed.0 <= PERIOD, "{counted} {signed}");
-    // Whoever makes a habit of it waits as every debtor does.
+    // The second time it counts as unpaid, and little is carried in advance from then on.
     world.run_for(Micros::from_seconds(14));
     world.homes[0].restart();
     world.cut_lines();
-    world.run_for(Micros::from_seconds(30));
-    assert!(!world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
-    world.run_for(Micros::from_seconds(900));
-    assert!(world.houses[0].firewall.contains_key(&address), "{}", shown(&world));
+    world.run_for(Micros::from_millis(1_500));
+    assert_eq!(world.houses[0].closed().len(), 2, "{}", shown(&world));
+    world.homes[0].speaks = false;
+    world.run_for(Micros::from_seconds(10));
+    let [.., (Code::Unpaid, counted, signed)] = world.houses[0].closed()[..] else {
+        panic!("{}", shown(&world))
+    };
+    assert_eq!((world.houses[0].closed().len(), counted.0 - signed.0), (3, 65_536), "{}", shown(&world));
 }
 
 #[test]

@@ -142,12 +142,22 @@ impl World {
         house: usize,
         bundle: Bundle,
     ) -> usize {
+        self.visit_from(address(self.guests.len() + 1), (key, certificate), house, bundle)
+    }
+
+    pub(crate) fn visit_from(
+        &mut self,
+        address: Address,
+        (key, certificate): (SecretKey, Certificate),
+        house: usize,
+        bundle: Bundle,
+    ) -> usize {
         let config = visitor::Config::default();
         let visitor = Visitor::new(config, key, certificate, bundle, None, &mut self.rng, self.now);
         let guest = self.guests.len();
         self.guests.push(Guest {
             visitor,
-            address: address(guest + 1),
+            address,
             house,
             carried: Bytes(0),
             meter_permille: 1_000,
@@ -254,8 +264,9 @@ impl World {
     fn tick(&mut self) {
         for guest in &mut self.guests {
             let house = &mut self.houses[guest.house];
+            let limit = house.limit(guest.address);
             if let Some(counter) = house.firewall.get_mut(&guest.address) {
-                let bytes = Bytes(guest.bytes_per_tick);
+                let bytes = Bytes(guest.bytes_per_tick).min(limit.saturating_sub(*counter));
                 *counter = counter.saturating_add(bytes);
                 guest.carried = guest.carried.saturating_add(bytes);
                 let counted = *counter;
@@ -380,6 +391,12 @@ impl World {
 }
 
 impl Household {
+    /// How much the firewall lets through of this visitor, from its opening on.
+    pub(crate) fn limit(&self, address: Address) -> Bytes {
+        let mut open = self.ap.open();
+        open.find(|(open, _)| *open == address).map_or(Bytes(0), |(_, limit)| limit)
+    }
+
     fn new(ap: access_point::Config, home: home::Config, rng: &mut StdRng) -> Self {
         let team = SecretKey::generate(Suite::Ed25519, rng);
         let key = SecretKey::generate(Suite::Ed25519, rng);

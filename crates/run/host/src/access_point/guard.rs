@@ -2,7 +2,7 @@
 
 use guestright_error::RunError;
 use guestright_firewall::{
-    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Traffic, translated_ports,
+    Changes, Class, Firewall, FirewallError, Flow, Gate, Layers, MacAddress, Traffic, translated_ports,
 };
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::Address;
@@ -33,11 +33,13 @@ const FAILURES_MAX: u32 = 3;
 /// What the firewall is asked to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    Open(Address, ServiceClass),
+    /// Let a visitor through, for so many bytes.
+    Open(Address, ServiceClass, Bytes),
     Reclassify(Address, ServiceClass),
     Close(Address),
-    /// Read what was counted, after keeping the gates of these open for another lease.
-    Read(Vec<Address>),
+    /// Read what was counted, and keep the gates of these open for another lease: so many bytes may pass since they were
+    /// opened.
+    Read(Vec<(Address, Bytes)>),
     /// Something was changed that may be part of a layer.
     Compare,
     Stop,
@@ -84,16 +86,21 @@ pub(super) struct Reading {
     pub(super) tunnels: Vec<(Ipv4Addr, Ipv4Addr, NonZeroU16)>,
 }
 
-/// The firewall, and what was done about it.
-struct Guard {
-    firewall: Firewall,
+/// What is kept in mind about those who pass.
+#[derive(Default)]
+struct Grants {
     /// When the table of connections was last read.
     looked_up: Option<Instant>,
     /// Whether that failed before.
     blind: bool,
     /// Who could not be let through yet: it is tried again.
-    unopened: BTreeMap<Address, ServiceClass>,
-    /// When the layers were last compared, and how often putting them back has failed since.
+    unopened: BTreeMap<Address, (ServiceClass, Bytes)>,
+}
+
+/// What is kept in mind about the layers.
+struct Guard {
+    grants: Grants,
+    /// When they were last compared, and how often putting them back has failed since.
     compared: Instant,
     failures: u32,
     condition: Condition,
@@ -132,7 +139,8 @@ pub(super) struct Running {
 ///
 /// The thread waits while the loop has [`DONE_MAX`] answers to read. The loop does not wait for the thread as long as
 /// it holds the receiver, and once that is dropped the thread waits no more, so neither can wait for the other.
-pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
+pub(super) fn start(mut firewall: Firewall) -> Result<Running, RunError> {
+    let condition = Condition { layers: firewall.layers(), ..Condition::default() };
     let (sender, orders) = mpsc::channel();
     let (done, received) = tasks::channel(DONE_MAX);
     let waiting = Arc::<AtomicUsize>::default();
@@ -145,97 +153,103 @@ pub(super) fn start(firewall: Firewall) -> Result<Running, RunError> {
         }
     });
     let changes = changes.map_err(RunError::network)?;
+    let mut guard = Guard { grants: Grants::default(), compared: Instant::now(), failures: 0, condition };
+    let mut desk = Desk { orders, waiting: left, noticed: pending, changed: false, done, is_over: false };
     let thread = std::thread::Builder::new().name("firewall".to_owned()).spawn(move || {
-        let mut guard = Guard::new(firewall);
-        let reply = |answer| drop(done.blocking_send(answer));
         let mut next = Instant::now();
-        loop {
-            let order = orders.recv_timeout(next.saturating_duration_since(Instant::now()));
-            match order {
-                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(Order::Compare) => {
-                    pending.store(false, Ordering::Relaxed);
-                    next = Instant::now().max(guard.compared + COMPARE_GAP);
-                }
-                Ok(order) => {
-                    if matches!(order, Order::Read(_)) {
-                        guard.open_again().into_iter().for_each(|address| reply(Done::Opened(address)));
-                    }
-                    match guard.carry_out(&order) {
-                        Ok(Some(answer)) => reply(answer),
-                        Ok(None) => {}
-                        Err(error) => {
-                            guard.keep_unopened(&order);
-                            reply(Done::Failed(error.to_string()));
-                        }
-                    }
-                    left.fetch_sub(1, Ordering::Relaxed);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+        while !desk.is_over {
+            desk.serve(&mut firewall, &mut guard.grants, next);
+            if std::mem::take(&mut desk.changed) {
+                next = Instant::now().max(guard.compared + COMPARE_GAP);
             }
             if Instant::now() >= next {
-                let condition = guard.compare();
-                let is_lost = condition.is_lost;
+                let condition = guard.compare(&mut firewall, &mut desk);
+                desk.is_over |= condition.is_lost;
                 next = Instant::now() + if condition.trouble.is_some() { COMPARE_GAP } else { COMPARE_EVERY };
-                reply(Done::Compared(condition));
-                if is_lost {
-                    break;
-                }
+                desk.reply(Done::Compared(condition));
             }
         }
         drop(changes);
         if guard.condition.is_lost {
             // What is still in force stays, for it keeps strangers out.
-            guard.firewall.abandon();
+            firewall.abandon();
             return Ok(());
         }
-        guard.firewall.down()
+        firewall.down()
     });
     let thread = thread.map_err(RunError::network)?;
     Ok(Running { orders: Orders { sender, waiting }, done: received, thread })
 }
 
-impl Guard {
-    fn new(firewall: Firewall) -> Self {
-        let condition = Condition { layers: firewall.layers(), ..Condition::default() };
-        Self {
-            firewall,
-            looked_up: None,
-            blind: false,
-            unopened: BTreeMap::new(),
-            compared: Instant::now(),
-            failures: 0,
-            condition,
-        }
+/// Where orders come in, and answers go out.
+struct Desk {
+    orders: mpsc::Receiver<Order>,
+    waiting: Arc<AtomicUsize>,
+    /// Whether an order to compare is on its way.
+    noticed: Arc<AtomicBool>,
+    /// Whether the layers are to be compared.
+    changed: bool,
+    done: tasks::Sender<Done>,
+    /// Nothing more is to be done.
+    is_over: bool,
+}
+
+impl Desk {
+    fn reply(&self, answer: Done) {
+        // The loop may have ended.
+        let _ = self.done.blocking_send(answer);
     }
 
-    /// Keeps in mind who could not be let through.
-    fn keep_unopened(&mut self, order: &Order) {
-        if let Order::Open(address, class) = order {
-            self.unopened.insert(*address, *class);
-        }
-    }
-
-    /// Tries again to let those through who could not be, unless they are closed meanwhile; whom it worked for.
-    fn open_again(&mut self) -> Vec<Address> {
-        let mut opened = Vec::new();
-        for (address, class) in self.unopened.clone() {
-            if self.carry_out(&Order::Open(address, class)).is_ok() {
-                self.unopened.remove(&address);
-                opened.push(address);
+    /// Waits for orders until then, and carries out the next.
+    fn serve(&mut self, firewall: &mut Firewall, grants: &mut Grants, until: Instant) {
+        match self.orders.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                self.is_over = true;
             }
+            Ok(Order::Compare) => {
+                self.noticed.store(false, Ordering::Relaxed);
+                self.changed = true;
+            }
+            Ok(order) => {
+                if matches!(order, Order::Read(_)) {
+                    grants
+                        .open_again(firewall)
+                        .into_iter()
+                        .for_each(|address| self.reply(Done::Opened(address)));
+                }
+                match grants.carry_out(firewall, &order) {
+                    Ok(Some(answer)) => self.reply(answer),
+                    Ok(None) => {}
+                    Err(error) => {
+                        grants.keep_unopened(&order);
+                        self.reply(Done::Failed(error.to_string()));
+                    }
+                }
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
         }
-        opened
     }
 
+    /// Carries out what is waiting.
+    fn serve_waiting(&mut self, firewall: &mut Firewall, grants: &mut Grants) {
+        while !self.is_over && self.waiting.load(Ordering::Relaxed) > 0 {
+            self.serve(firewall, grants, Instant::now());
+        }
+    }
+}
+
+impl Guard {
     /// Compares the layers with what they should be, and puts back what is gone. What cannot be put back three times ends
     /// all forwarding; an interface that is not there is waited for.
-    fn compare(&mut self) -> Condition {
-        let result = self.firewall.reconcile();
+    ///
+    /// Orders are carried out between its parts: gates that are not renewed in time would shut.
+    fn compare(&mut self, firewall: &mut Firewall, desk: &mut Desk) -> Condition {
+        let result = firewall.reconcile(|firewall| desk.serve_waiting(firewall, &mut self.grants));
         self.compared = Instant::now();
         let condition = &mut self.condition;
-        condition.layers = self.firewall.layers();
-        condition.barred = self.firewall.barred().unwrap_or(condition.barred);
+        condition.layers = firewall.layers();
+        condition.barred = firewall.barred().unwrap_or(condition.barred);
         match result {
             Ok(found) => {
                 for what in found.mended {
@@ -253,22 +267,42 @@ impl Guard {
                 self.failures += 1;
                 condition.trouble = Some(error.to_string());
                 if self.failures == FAILURES_MAX {
-                    self.firewall.stop_forwarding();
+                    firewall.stop_forwarding();
                     condition.is_lost = true;
                 }
             }
         }
         condition.clone()
     }
+}
 
-    fn carry_out(&mut self, order: &Order) -> Result<Option<Done>, FirewallError> {
-        let firewall = &mut self.firewall;
+impl Grants {
+    /// Keeps in mind who could not be let through.
+    fn keep_unopened(&mut self, order: &Order) {
+        if let Order::Open(address, class, most) = order {
+            self.unopened.insert(*address, (*class, *most));
+        }
+    }
+
+    /// Tries again to let those through who could not be, unless they are closed meanwhile; whom it worked for.
+    fn open_again(&mut self, firewall: &mut Firewall) -> Vec<Address> {
+        let mut opened = Vec::new();
+        for (address, (class, most)) in self.unopened.clone() {
+            if self.carry_out(firewall, &Order::Open(address, class, most)).is_ok() {
+                self.unopened.remove(&address);
+                opened.push(address);
+            }
+        }
+        opened
+    }
+
+    fn carry_out(&mut self, firewall: &mut Firewall, order: &Order) -> Result<Option<Done>, FirewallError> {
         match order {
-            Order::Open(address, class) => {
+            Order::Open(address, class, Bytes(most)) => {
                 let (mac, class) = (MacAddress::new(address.mac)?, firewall_class(*class));
                 match address.home {
-                    None => firewall.grant(mac, address.ip, class)?,
-                    Some(home) => firewall.grant_tunnel(mac, address.ip, home, class)?,
+                    None => firewall.grant(mac, address.ip, class, *most)?,
+                    Some(home) => firewall.grant_tunnel(mac, address.ip, home, class, *most)?,
                 }
                 Ok(Some(Done::Opened(*address)))
             }
@@ -296,36 +330,45 @@ impl Guard {
                 }
             }
             Order::Read(open) => {
-                let gates: Vec<_> = open.iter().map(|address| (address.ip, address.home)).collect();
+                let reading = self.read(firewall)?;
+                let gate = |(address, most): &(Address, Bytes)| Gate {
+                    address: address.ip,
+                    home: address.home,
+                    most: most.0,
+                };
+                let gates: Vec<_> = open.iter().map(gate).collect();
                 firewall.renew(&gates)?;
-                Ok(Some(Done::Read(Box::new(self.read()?))))
+                Ok(Some(Done::Read(Box::new(reading))))
             }
             Order::Compare | Order::Stop => Ok(None),
         }
     }
 
-    fn read(&mut self) -> Result<Reading, FirewallError> {
-        let visitors = self.firewall.traffic()?.into_iter();
+    fn read(&mut self, firewall: &mut Firewall) -> Result<Reading, FirewallError> {
+        let visitors = firewall.traffic()?.into_iter();
         let visitors = visitors.map(|((mac, ip), used)| (Address::new(mac.bytes(), ip), both_ways(used)));
-        let tunnels = self.firewall.tunnel_traffic()?.into_iter();
+        let tunnels = firewall.tunnel_traffic()?.into_iter();
         let tunnels = tunnels.map(|((mac, ip, home), used)| {
             (Address { mac: mac.bytes(), ip, home: Some(home) }, both_ways(used))
         });
-        let (drops, allowance) = self.firewall.drops_and_allowance()?;
+        let (drops, allowance) = firewall.drops_and_allowance()?;
         Ok(Reading {
             used: visitors.chain(tunnels).collect(),
             drops,
             allowance: Bytes(allowance),
-            tunnels: self.tunnels()?,
+            tunnels: self.tunnels(firewall)?,
         })
     }
 
     /// Tunnels without a session; of each visitor one.
-    fn tunnels(&mut self) -> Result<Vec<(Ipv4Addr, Ipv4Addr, NonZeroU16)>, FirewallError> {
+    fn tunnels(
+        &mut self,
+        firewall: &mut Firewall,
+    ) -> Result<Vec<(Ipv4Addr, Ipv4Addr, NonZeroU16)>, FirewallError> {
         if self.looked_up.is_some_and(|at| at.elapsed() < LOOK_UP_EVERY) {
             return Ok(Vec::new());
         }
-        let flows: BTreeSet<Flow> = self.firewall.flows()?;
+        let flows: BTreeSet<Flow> = firewall.flows()?;
         if flows.is_empty() {
             return Ok(Vec::new());
         }

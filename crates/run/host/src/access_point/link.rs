@@ -80,7 +80,7 @@ impl Link {
                 let IpAddr::V4(ip) = from.ip() else { continue };
                 let path = DATAGRAM | u64::from(ip.to_bits()) << 16 | u64::from(from.port());
                 let bytes = buffer[..length].to_vec();
-                inward.datagram(path, FromLink::Message { ip, path, bytes });
+                inward.datagram(ip, path, FromLink::Message { ip, path, bytes });
             }
         });
         Ok(Self { datagrams, listener, connections: BTreeMap::new(), next_path: 1, door })
@@ -118,7 +118,7 @@ impl Link {
 
     /// Connects to a visitor's home; what comes of it is [`FromLink::HomeReached`] or [`FromLink::Ended`].
     pub(super) fn contact_home(&mut self, path: Path, home: Ipv4Addr) {
-        home_contact::connect(path, home, self.door.homes());
+        home_contact::connect(path, home, self.door.clone());
     }
 
     /// Reads and writes on a connection from now on, under this path.
@@ -128,7 +128,7 @@ impl Link {
         let door = self.door.clone();
         let reading = tokio::spawn(async move {
             read_messages(read, ip, path, &door).await;
-            door.connection(path, FromLink::Ended(path)).await;
+            door.connection(ip, path, FromLink::Ended(path)).await;
         });
         let writing = tokio::spawn(async move {
             while let Some(answer) = waiting.recv().await {
@@ -182,7 +182,7 @@ async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, door: &Doo
         match tokio::time::timeout(patience, reader.receive()).await {
             Ok(Ok(Some(bytes))) => {
                 patience = MESSAGE_WITHIN;
-                if !door.connection(path, FromLink::Message { ip, path, bytes }).await {
+                if !door.connection(ip, path, FromLink::Message { ip, path, bytes }).await {
                     return;
                 }
             }
@@ -191,7 +191,7 @@ async fn read_messages(read: OwnedReadHalf, ip: Ipv4Addr, path: Path, door: &Doo
                 // The machine counts what is not a message, and says why, for which its beginning is enough.
                 let rest = reader.rest();
                 let bytes = rest.get(..HEAD_MAX).unwrap_or(rest).to_vec();
-                door.connection(path, FromLink::Message { ip, path, bytes }).await;
+                door.connection(ip, path, FromLink::Message { ip, path, bytes }).await;
                 return;
             }
             Ok(Ok(None)) | Err(_) => return,

@@ -8,7 +8,7 @@ use guestright_engine::{Agenda, Instant, Key, Nanos, Pool, Stream, Streams};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::{Edge, StrangerCounters};
-use guestright_roaming::access_point::{self, AccessPoint, Address, Transmit};
+use guestright_roaming::access_point::{self, AccessPoint, Address, Transmit, Window};
 use guestright_roaming::home::{self, StoreReport, TeamServer, Token};
 use guestright_roaming::message::Code;
 use guestright_roaming::visitor::{self, Visitor};
@@ -430,6 +430,8 @@ fn machine_config(receipts: &Receipts) -> access_point::Config {
         interval,
         receipt_deadline: micros(receipts.deadline),
         retry_after: Micros(interval.0 / 10),
+        // The paper's access points count and close; nothing waits for a receipt.
+        window: Window::fixed(Bytes(125_000_000)),
         ..access_point::Config::default()
     }
 }

@@ -12,8 +12,8 @@ fn trial(test: &str, program: &str, lines: &str) -> Option<Trial> {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{path}:/usr/sbin:/sbin");
     if !program.is_empty() {
-        let mut places = std::env::split_paths(&path).map(|place| place.join(program));
-        let real = places.find(|place| place.exists()).unwrap();
+        let mut candidates = std::env::split_paths(&path).map(|directory| directory.join(program));
+        let real = candidates.find(|directory| directory.exists()).unwrap();
         let script = tools.path().join(program);
         std::fs::write(&script, format!("#!/bin/sh\n{lines}\nexec {} \"$@\"\n", real.display())).unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Bits of capabilities(7).
+const DAC_OVERRIDE: u64 = 1 << 1;
 const NET_ADMIN: u64 = 1 << 12;
 /// Whom units run the programs as in the tests.
 const USER: &str = "65534";
@@ -51,13 +52,19 @@ fn every_thread_has_what_its_work_takes_and_nothing_else() {
     town.leave(visit);
 }
 
-/// The household's programs as the units start them: as a user that owns settings, keys and state, with one capability.
-fn start_as_unit(town: &Town, command: &str) -> Program {
+/// Gives a file, or a directory with all that is in it, to somebody.
+fn give(owner: &str, path: &Path) {
+    let status = Command::new("chown").args(["-R", owner]).arg(path).status();
+    assert!(status.unwrap().success(), "in a user namespace there is no other user: run the tests as root");
+}
+
+/// One of the household's programs as its unit starts it: as another user, with these capabilities at the most.
+fn start_as_unit(town: &Town, command: &str, capabilities: &str) -> Program {
     let settings = town.path(&format!("house/{command}.toml"));
     let mut full = town.world.command("router", "setpriv").unwrap();
     full.args(["--reuid", USER, "--regid", USER, "--clear-groups", "--no-new-privs"]);
     for sets in ["--inh-caps", "--ambient-caps", "--bounding-set"] {
-        full.args([sets, "-all,+net_admin"]);
+        full.args([sets, capabilities]);
     }
     full.arg(env!("CARGO_BIN_EXE_guestright")).args([command, "--config"]).arg(settings);
     let program = Program::start(&mut full, &town.path(&format!("{command}.log")));
@@ -81,13 +88,11 @@ fn an_ordinary_user_with_one_capability_runs_access_point_and_gateway() {
     let gateway =
         "[gateway]\nuplink_interface = \"uplink\"\ndns_upstream = \"192.0.2.1\"\nbackend = \"userspace\"\n";
     std::fs::write(&settings, text + gateway).unwrap();
-    let owner =
-        Command::new("chown").args(["-R", &format!("{USER}:{USER}")]).arg(town.path("house")).status();
-    assert!(owner.unwrap().success(), "in a user namespace there is no other user: run the tests as root");
+    give(USER, &town.path("house"));
     let before = town.condition();
 
-    let home = start_as_unit(&town, "home");
-    let ap = start_as_unit(&town, "ap");
+    let home = start_as_unit(&town, "home", "-all,+net_admin");
+    let ap = start_as_unit(&town, "ap", "-all,+net_admin");
     town.until_status("the access point to reach its home", |status| status["home_up"] == true);
     let (visit, _) = town.arrive("member", "guests", "member");
     assert_eq!(town.download("member", 100_000).unwrap(), 100_000);
@@ -100,6 +105,24 @@ fn an_ordinary_user_with_one_capability_runs_access_point_and_gateway() {
         assert!(program.wait().success(), "{command}: {}", program.log());
     }
     assert_eq!(town.condition(), before, "everything is as it was");
+}
+
+#[test]
+fn a_home_without_a_gateway_serves_as_a_user_with_no_capability() {
+    if !inside("privileges::a_home_without_a_gateway_serves_as_a_user_with_no_capability") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    give(USER, &town.path("house"));
+    // A key is read by nobody but its owner; the state lies in a directory of another user.
+    give("0", &town.path("house/router.key"));
+    let home = start_as_unit(&town, "home", "-all");
+    let ap = town.start("ap");
+    town.until_status("the access point to reach its home", |status| status["home_up"] == true);
+    let (visit, _) = town.arrive("member", "guests", "member");
+    assert_confined("a home", &home, 0);
+    assert_confined("root's access point among somebody's files", &ap, NET_ADMIN | DAC_OVERRIDE);
+    town.leave(visit);
 }
 
 /// What `systemd-analyze security` says of a unit, from 0 (safe) to 10.

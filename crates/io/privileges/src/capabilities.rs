@@ -8,13 +8,12 @@ use rustix::thread::{
 
 use crate::{PrivilegesError, refused};
 
-/// strongSwan's charon and the L2TP programs: mounting a `/run` of their own (`SYS_ADMIN`), interfaces, routes and the
-/// kernel's ESP (`NET_ADMIN`), UDP ports 500 and 4500, raw sockets, and owners and modes of their sockets.
-pub(crate) const STRONGSWAN: CapabilitySet = CapabilitySet::SYS_ADMIN
-    .union(CapabilitySet::NET_ADMIN)
-    .union(CapabilitySet::NET_BIND_SERVICE)
-    .union(CapabilitySet::NET_RAW)
-    .union(CapabilitySet::CHOWN)
+/// strongSwan's charon: mounting a `/run` of its own, interfaces, routes and the kernel's ESP, UDP port 500.
+pub(crate) const STRONGSWAN: CapabilitySet =
+    CapabilitySet::SYS_ADMIN.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_BIND_SERVICE);
+
+/// xl2tpd and pppd, besides: pppd(8) takes over devices and changes users around what it opens and starts.
+pub(crate) const L2TP: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);

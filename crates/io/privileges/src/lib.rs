@@ -35,8 +35,10 @@ pub struct Needs {
     pub low_ports: bool,
     /// Use files that belong to other users; for root in somebody's home directory.
     pub files_of_others: bool,
-    /// Run strongSwan and L2TP, each with a `/run` of its own.
+    /// Run strongSwan, with a `/run` of its own.
     pub strongswan: bool,
+    /// Run the programs of L2TP beside strongSwan.
+    pub l2tp: bool,
 }
 
 /// What has come of it.
@@ -69,6 +71,7 @@ impl Needs {
             (self.low_ports, CapabilitySet::NET_BIND_SERVICE),
             (self.files_of_others, CapabilitySet::DAC_OVERRIDE),
             (self.strongswan, capabilities::STRONGSWAN),
+            (self.l2tp, capabilities::L2TP),
         ];
         sets.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, set)| set).collect()
     }

@@ -17,7 +17,8 @@ use rustix::io::Errno;
 
 /// Names the case, for the process that is to be confined.
 const CASE: &str = "GUESTRIGHT_CONFINED";
-const NETWORK: Needs = Needs { network: true, low_ports: false, files_of_others: false, strongswan: false };
+const NETWORK: Needs =
+    Needs { network: true, low_ports: false, files_of_others: false, strongswan: false, l2tp: false };
 
 /// As whom a case runs.
 #[derive(Clone, Copy)]

@@ -193,7 +193,8 @@ fn needs(settings: &home::Settings, path: &Path) -> Needs {
     let needs = Needs {
         network: gateway.is_some(),
         low_ports: ports.any(|port| port < loops::FIRST_FREE_PORT),
-        strongswan: gateway.is_some_and(|gateway| gateway.ikev2.is_some() || gateway.l2tp.is_some()),
+        strongswan: gateway.is_some_and(|gateway| gateway.ikev2.is_some()),
+        l2tp: gateway.is_some_and(|gateway| gateway.l2tp.is_some()),
         ..Needs::default()
     };
     needs.with_files(&files)

@@ -23,7 +23,8 @@ pub struct Flow {
 
 /// The ports from which the homes see these flows come. One that the kernel no longer knows is missing.
 ///
-/// Reads `/proc/net/nf_conntrack`, or where the kernel does not show it asks the program `conntrack`.
+/// Reads `/proc/net/nf_conntrack`, or asks the program `conntrack` where the kernel has no such file or shows it to root
+/// alone and we are not.
 ///
 /// # Errors
 /// Neither is there.
@@ -35,7 +36,7 @@ pub fn translated_ports(flows: &BTreeSet<Flow>) -> Result<BTreeMap<Flow, NonZero
         |error: std::io::Error| FirewallError::File { path: TABLE.to_owned(), reason: error.to_string() };
     match File::open(TABLE) {
         Ok(table) => find(BufReader::new(table.take(TABLE_LEN_MAX)), flows).map_err(broken),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
             let text = tool::run("conntrack", &["-L", "-f", "ipv4", "-p", "udp"], "")?;
             find(text.as_bytes(), flows).map_err(broken)
         }

@@ -50,6 +50,7 @@ mod static_filter;
 #[cfg(test)]
 mod testing;
 mod tool;
+mod trial;
 mod tunnel_meter;
 
 pub use changes::Changes;
@@ -66,4 +67,5 @@ pub use ruleset::render;
 pub use settings::{Limits, Settings, Shaping, Tunnels};
 pub use shaping::Warning;
 pub use state::clean_up;
+pub use trial::{Trial, try_layers};
 pub use tunnel_meter::TunnelMeter;

@@ -8,6 +8,7 @@ use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_firewall as firewall;
 use guestright_host::access_point::{self, firewall_state, socket};
+use guestright_privileges::Needs;
 use guestright_units::Bytes;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -120,7 +121,9 @@ fn run(settings: &ApSettings, path: &Path, passphrase: &PassphraseArgs, out: &mu
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let settings = settings.for_loop(path)?;
-    loops::run(async |stop| access_point::run(&settings, credentials, stop, out).await)
+    let low_ports = settings.port < loops::FIRST_FREE_PORT;
+    let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[&settings.state]);
+    loops::run(needs, async |stop| access_point::run(&settings, credentials, stop, out).await)
 }
 
 fn off(state: &Path, out: &mut Output) -> Outcome {

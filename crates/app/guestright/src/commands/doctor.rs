@@ -1,3 +1,7 @@
+//! `guestright doctor`: what this computer can and cannot do.
+
+mod layers;
+
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
@@ -17,6 +21,9 @@ pub(crate) struct Doctor {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Try the layers of an access point's firewall in this network (the doctor calls this itself, in a sandbox)
+    #[arg(long, hide = true)]
+    try_layers: bool,
 }
 
 struct Finding {
@@ -30,6 +37,9 @@ struct Finding {
 
 impl Doctor {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
+        if self.try_layers {
+            return layers::run_inside(out);
+        }
         let findings = examine();
         if self.json {
             let one = |finding: &Finding| {
@@ -67,6 +77,7 @@ fn examine() -> Vec<Finding> {
         Finding { what, good: output.is_ok(), needed: true, says, to_do }
     };
     let sandbox = Sandbox::probe();
+    let layers = layers::findings(sandbox.as_ref().ok().copied());
     let demo = Finding {
         what: "the demo (namespaces)",
         good: sandbox.is_ok(),
@@ -89,17 +100,21 @@ fn examine() -> Vec<Finding> {
             .map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
         to_do: "run as root, with the kernel's nf_conntrack; without /proc/net/nf_conntrack install the package conntrack",
     };
-    vec![
+    let mut findings = vec![
         tool("access point: nftables", "nft", "--version", "install the package nftables"),
         tool("access point: tc and ip", "tc", "-V", "install the package iproute2"),
         connections,
+    ];
+    findings.extend(layers);
+    findings.extend([
         demo,
         tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"),
         tool("the demo: curl", "curl", "--version", "install the package curl"),
         codecs(),
         sound(),
         router(),
-    ]
+    ]);
+    findings
 }
 
 /// Which codecs a call can have. G.711, G.722 and ADPCM are always there.

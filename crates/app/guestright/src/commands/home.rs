@@ -1,5 +1,6 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
+use crate::gateway_files::GatewayFiles;
 use crate::settings::{self, HomeSettings};
 use crate::{control, loops};
 use anyhow::anyhow;
@@ -7,6 +8,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::home::{self, socket};
+use guestright_privileges::Needs;
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -173,7 +175,29 @@ fn run(settings: &HomeSettings, path: &Path, passphrase: &PassphraseArgs, out: &
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let settings = settings.for_loop(path)?;
-    loops::run(async |stop| home::run(&settings, credentials, stop, out).await)
+    loops::run(needs(&settings, path), async |stop| home::run(&settings, credentials, stop, out).await)
+}
+
+/// What a home with these settings has to be able to do; `path` is the settings file's. Without a gateway: nothing that
+/// not every user may.
+fn needs(settings: &home::Settings, path: &Path) -> Needs {
+    let gateway = settings.gateway.as_ref();
+    let exchange = settings.exchange.as_ref();
+    let voice = exchange.map(|it| [it.listen.port(), it.sip_port, it.media_port_first]);
+    // One that cannot be read is reported when the gateway starts.
+    let tunnel = gateway.and_then(|it| GatewayFiles::open(&it.directory).ok()).map(|files| files.file.port);
+    let ports = [settings.listen.port(), settings.protocol_listen.port()];
+    let mut ports = ports.into_iter().chain(voice.into_iter().flatten()).chain(tunnel);
+    let mut files = vec![path, settings.state.as_path()];
+    files.extend(gateway.map(|gateway| gateway.directory.as_path()));
+    let needs = Needs {
+        network: gateway.is_some(),
+        low_ports: ports.any(|port| port < loops::FIRST_FREE_PORT),
+        strongswan: gateway.is_some_and(|gateway| gateway.ikev2.is_some()),
+        l2tp: gateway.is_some_and(|gateway| gateway.l2tp.is_some()),
+        ..Needs::default()
+    };
+    needs.with_files(&files)
 }
 
 fn print_reload(answer: &Value, json: bool, out: &mut Output) -> Outcome {

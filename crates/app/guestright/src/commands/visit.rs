@@ -8,6 +8,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::MemberArgs;
 use guestright_cli::output::Output;
 use guestright_host::{PROTOCOL_PORT, visit};
+use guestright_privileges::Needs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,7 +78,11 @@ impl Visit {
         }
         let credentials = self.member.credentials()?;
         let settings = self.settings()?;
-        loops::run(async |stop| visit::run(&settings, credentials, stop, out).await)
+        // Whoever may not change the network counts by its interface, and goes without a tunnel.
+        let files = [Some(&settings.state), settings.tunnel.as_ref()].map(|file| file.map(PathBuf::as_path));
+        let files: Vec<_> = files.into_iter().flatten().collect();
+        let needs = Needs { network: true, ..Needs::default() }.with_files(&files);
+        loops::run(needs, async |stop| visit::run(&settings, credentials, stop, out).await)
     }
 
     fn settings(self) -> Result<visit::Settings, Failure> {

@@ -21,6 +21,7 @@ mod hostile;
 mod ike;
 mod ingest;
 mod mos;
+mod privileges;
 mod profiles;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;

@@ -11,6 +11,7 @@
 
 mod layers;
 mod testbed;
+mod trial;
 mod tunnels;
 
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -5,7 +5,7 @@
 //! alphabet, so that the last to begin may be the longest.
 
 use std::collections::VecDeque;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 

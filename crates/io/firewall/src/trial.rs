@@ -89,7 +89,7 @@ fn try_routing() -> Result<Option<String>, FirewallError> {
 fn try_leases(firewall: &mut Firewall, table: &str) -> Result<Option<String>, FirewallError> {
     let mut kernel = Nftables::open()?;
     let mac = MacAddress::new(GUEST_MAC)?;
-    firewall.grant(mac, GUEST, Class::High)?;
+    firewall.grant(mac, GUEST, Class::High, u64::MAX)?;
     if kernel.elements(table, "granted")?.is_empty() {
         return Ok(Some("a grant was taken and is not there".to_owned()));
     }

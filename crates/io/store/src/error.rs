@@ -51,6 +51,31 @@ pub enum StoreError {
         /// What does not fit.
         reason: String,
     },
+    /// Receipts were kept here, and the file is gone or empty.
+    #[error(
+        "the receipt store {} is empty, and was not: all that others owe would be forgotten; put the file back from a \
+         backup, or remove {} to begin anew",
+        path.display(),
+        marker.display()
+    )]
+    Emptied {
+        /// The store's file.
+        path: PathBuf,
+        /// What says that there was one.
+        marker: PathBuf,
+    },
+    /// It is not the store that was here before.
+    #[error(
+        "the receipt store {} is another one than was here before; put that one back, or remove {} to use this one",
+        path.display(),
+        marker.display()
+    )]
+    Replaced {
+        /// The store's file.
+        path: PathBuf,
+        /// What says which one it was.
+        marker: PathBuf,
+    },
     #[error("no space is left for the receipt store {}; make room, nothing was acknowledged", path.display())]
     DiskFull {
         /// The store's file.
@@ -98,6 +123,13 @@ impl StoreError {
             Self::Damaged { path, reason }
         } else if is(ErrorCode::DiskFull) {
             Self::DiskFull { path }
+        } else if is(ErrorCode::SystemIoFailure) {
+            let reason =
+                "the disk did not read or write; is its directory ours to write, and the disk sound?"
+                    .to_owned();
+            Self::Failed { path, doing, reason }
+        } else if reason.starts_with("no such ") {
+            Self::Damaged { path, reason: "a part of it is missing".to_owned() }
         } else if is(ErrorCode::CannotOpen) || is(ErrorCode::ReadOnly) || is(ErrorCode::PermissionDenied) {
             Self::Open { path, reason }
         } else {

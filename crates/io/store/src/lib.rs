@@ -11,6 +11,7 @@
 //! together.
 
 mod error;
+mod marker;
 mod put;
 mod read;
 mod revocation;

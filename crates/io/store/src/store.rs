@@ -1,5 +1,5 @@
 use crate::put::{self, Batch};
-use crate::{PutReport, StoreError, schema};
+use crate::{PutReport, StoreError, marker, schema};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
@@ -41,11 +41,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store, or makes an empty one. Its directory must exist.
+    /// Opens the store, or makes an empty one. Its directory must exist. A file of the same name and `.id` says from then on
+    /// that there is one.
     ///
     /// # Errors
-    /// [`StoreError::Open`], `InUse`, `NotAStore`, `Newer` or `Damaged`; the file is then as it was.
+    /// [`StoreError::Open`], `InUse`, `NotAStore`, `Newer`, `Emptied`, `Replaced` or `Damaged`; the file is then as it was.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, StoreError> {
+        marker::refuse_emptied(path)?;
         make_private(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "open the file", &error);
@@ -56,6 +58,7 @@ impl Store {
         schema::prepare(&mut connection, path, cache_kib)?;
         let count: i64 =
             connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get(0)).map_err(fail)?;
+        marker::check(&connection, path, count.cast_unsigned())?;
         Ok(Self { connection, path: path.to_owned(), limits, count: count.cast_unsigned() })
     }
 

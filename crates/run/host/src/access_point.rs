@@ -191,6 +191,7 @@ async fn serve(
     private::prepare(state, &credentials, Role::AccessPoint)?;
     let limits = Limits { receipts_max: RECEIPTS_MAX };
     let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+    store.check_rows().map_err(RunError::network)?;
     let undelivered = undelivered(&store)?;
     let rules = settings.rules()?;
     let address = SocketAddr::from((rules.access_point, settings.port));

@@ -20,7 +20,7 @@ fn every_file_of_a_store_belongs_to_its_owner_alone() {
         files.push(path.file_name().unwrap().to_str().unwrap().to_owned());
     }
     files.sort();
-    assert_eq!(files, ["receipts.db", "receipts.db-wal"]);
+    assert_eq!(files, ["receipts.db", "receipts.db-wal", "receipts.db.id"]);
 }
 
 #[test]
@@ -127,4 +127,54 @@ fn an_empty_file_becomes_a_store() {
     let path = directory.path().join("receipts.db");
     fs::write(&path, "").unwrap();
     assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 0);
+}
+
+#[test]
+fn a_store_that_was_emptied_or_replaced_is_not_taken_for_a_new_one() {
+    let (directory, mut store) = store(1_000);
+    store.put(&[Member::new(1).item(9, NOW, 1)], NOW).unwrap();
+    let path = store.path().to_owned();
+    let marker = directory.path().join("receipts.db.id");
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    let emptied = StoreError::Emptied { path: path.clone(), marker: marker.clone() };
+    fs::write(&path, "").unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap_err(), emptied);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap_err(), emptied);
+    assert!(!path.exists(), "nothing was made in its place");
+    // Another store, whole in itself.
+    let other = directory.path().join("other.db");
+    drop(Store::open(&other, LIMITS).unwrap());
+    fs::copy(&other, &path).unwrap();
+    let replaced = StoreError::Replaced { path: path.clone(), marker: marker.clone() };
+    assert_eq!(Store::open(&path, LIMITS).unwrap_err(), replaced);
+    // The file that was there, from a backup; without its marker; and a new beginning.
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 1);
+    fs::remove_file(&marker).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 1);
+    assert!(marker.exists());
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(&marker).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 0);
+}
+
+#[test]
+fn a_bit_that_fell_over_in_a_row_is_found() {
+    let (_directory, mut store) = store(1_000);
+    let items: Vec<_> = (0..50).map(|number| Member::new(1).item(9, NOW.plus(number), 1_000)).collect();
+    store.put(&items, NOW).unwrap();
+    assert_eq!(store.check_rows(), Ok(()));
+    for change in [
+        "weight = weight + 4096",
+        "started = started + 64",
+        "provider = zeroblob(24)",
+        "member = zeroblob(24)",
+    ] {
+        store.connection.execute_batch(&format!("BEGIN; UPDATE receipt SET {change} WHERE id = 7")).unwrap();
+        assert!(matches!(store.check_rows(), Err(StoreError::Damaged { .. })), "{change}");
+        store.connection.execute_batch("ROLLBACK").unwrap();
+    }
+    assert_eq!(store.check_rows(), Ok(()));
 }

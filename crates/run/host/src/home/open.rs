@@ -27,6 +27,7 @@ pub(super) fn store(settings: &Settings) -> Result<Store, RunError> {
     let limits = Limits { receipts_max: settings.receipts_max };
     let mut store =
         Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+    store.check_rows().map_err(RunError::network)?;
     if let Some(list) = read_revocations(settings.revocations.as_deref())? {
         store.put_revocation(&list).map_err(RunError::network)?;
     }

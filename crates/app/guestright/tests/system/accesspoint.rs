@@ -219,6 +219,7 @@ fn status_tells_a_program_everything_in_json() {
             "dropped",
             "home_up",
             "layers",
+            "left_while_away",
             "mended",
             "refused",
             "sessions",
@@ -247,7 +248,7 @@ fn status_tells_a_program_everything_in_json() {
     );
     #[rustfmt::skip]
     let dropped = ["allowance", "barred", "between_visitors", "closed", "flood", "from_elsewhere", "household4", "invalid", "ipv6",
-        "not_granted", "spoofed", "to_router"];
+        "not_granted", "spoofed", "to_router", "unsigned"];
     assert_eq!(names(&status["dropped"]), dropped);
     assert_eq!(names(&status["layers"]), ["leases", "owned_table", "routing", "static_filter"]);
     assert_eq!((&status["trouble"], names(&status["mended"])), (&Value::Null, vec![]));

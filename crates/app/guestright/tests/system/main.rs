@@ -25,6 +25,7 @@ mod privileges;
 mod profiles;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;
+mod soak;
 mod team;
 mod town;
 mod visit;

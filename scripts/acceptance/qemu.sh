@@ -7,13 +7,15 @@
 # `phone` has no program of ours.
 # shellcheck shell=bash
 
-MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain_nat nft_reject_inet sch_htb)
+MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain_nat nft_reject_inet sch_htb
+    sch_ingress cls_bpf)
 
 # shellcheck disable=SC2034 # Read by guest.sh.
 STEPS=(
     "radio-association join_by_radio"
     "dhcp lease_addresses"
     "closed-without-receipts stays_closed"
+    "firewall-layers layers_of_this_kernel"
     "receipts-open-the-way visit_plainly"
     "gateway-in-the-kernel gateway_is_kernels"
     "visit-home visit_through_home"

@@ -87,6 +87,14 @@ has_lines() { [ -s "$1" ]; }
 # Whether what the access point says of itself fits a jq expression.
 ap_says() { in_host access "$STAGE/guestright" ap status --config access/ap.toml --json | jq -e "$1"; }
 
+# Which layers of the firewall are in force, and what doctor says of them: before Linux 6.9 all but the owned table.
+layers_of_this_kernel() {
+    uname -r
+    in_host access "$STAGE/guestright" doctor --json >/guest/work/doctor.json # It fails where something else is missing.
+    jq -r '.[] | select(.what | startswith("layer: ")) | "\(.what): \(.says)"' /guest/work/doctor.json
+    ap_says '.layers | .leases and .routing and .static_filter and (.owned_table | not)'
+}
+
 # Whether there is a session of this host, signed for up to so many bytes.
 signs() { # host, bytes
     ap_says "any(.sessions[]; .ip == \"$(cat "/guest/work/$1.address")\" and .signed >= $2)"

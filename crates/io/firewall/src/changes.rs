@@ -15,9 +15,10 @@ use crate::FirewallError;
 /// What a visitor looks at: links, neighbours (another computer behind the same address), IPv4 addresses, IPv4 routes
 /// (`RTMGRP_LINK`, `RTMGRP_NEIGH`, `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV4_ROUTE` in linux/rtnetlink.h).
 const SURROUNDINGS: u32 = 0x1 | 0x4 | 0x10 | 0x40;
-/// What an access point's layers consist of: links, queues and filters, IPv4 addresses, rules of both families
-/// (`RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR`, `_IPV4_RULE` and `_IPV6_RULE`).
-const LAYERS: u32 = 1 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 18;
+/// What an access point's layers consist of: links, queues and filters, IPv4 addresses and routes, rules of both families,
+/// and whether interfaces forward (`RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV4_RULE`, `_IPV6_RULE` and
+/// `_IPV4_NETCONF`).
+const LAYERS: u32 = 1 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 18 | 1 << 23;
 /// Everything of nftables (`NFNLGRP_NFTABLES` in linux/netfilter/nfnetlink.h).
 const NFTABLES: u32 = 1 << 6;
 /// Messages about what changes all the time, by an access point's own doing: classes of queues

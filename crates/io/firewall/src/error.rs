@@ -83,6 +83,18 @@ pub enum FirewallError {
         prefix: u8,
         interface: String,
     },
+    /// Packets of running flows would pass by every gate and count.
+    #[error(
+        "the nftables flowtable {flowtable:?} of table {table} offloads flows on interface {interface}, where they would pass \
+         by what guards guests and counts them: turn flow offloading off (OpenWrt: `uci set firewall.@defaults[0].\
+         flow_offloading=0`, then `fw4 restart`)"
+    )]
+    Offloaded {
+        flowtable: String,
+        /// Its family and name.
+        table: String,
+        interface: String,
+    },
     /// An address that no visitor can have here.
     #[error("{got} cannot be a visitor's address: not in the visitors' network, or reserved in it")]
     NotAVisitor { got: Ipv4Addr },

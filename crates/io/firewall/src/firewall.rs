@@ -14,7 +14,7 @@ use crate::nftables::Nftables;
 use crate::ruleset::{self, ALLOWANCE_USED};
 use crate::shaping::{self, Trees, class_handle};
 use crate::state::{State, clean_up};
-use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, tool};
+use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, offloading, tool};
 use layers::Rules;
 use tunnels::Tunnel;
 
@@ -126,6 +126,7 @@ impl Firewall {
                 interface: settings.visitor_interface,
             });
         }
+        offloading::refuse(&settings)?;
         let state = layers::take_over(&settings, state_file)?;
         let (trees, warnings) = shaping::plan(&settings)?;
         let queues = trees.iter().map(|tree| tree.interface.clone()).collect();

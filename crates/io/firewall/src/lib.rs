@@ -42,6 +42,7 @@ mod lookup;
 mod mac;
 mod meter;
 mod nftables;
+mod offloading;
 mod policy_routing;
 mod routing;
 mod ruleset;

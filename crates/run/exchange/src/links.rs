@@ -19,6 +19,8 @@ const OUTGOING_MAX: usize = 256;
 const HELD_MAX: usize = 32;
 /// Links at a time, and handshakes.
 const LINKS_MAX: usize = 256;
+/// How many links may come from one address: several homes may share one, but not a whole town.
+const LINKS_EACH_MAX: usize = 16;
 const HANDSHAKES_MAX: usize = 32;
 /// How often one address may connect in a minute.
 const CONNECTIONS_MAX: u32 = 30;
@@ -65,6 +67,8 @@ struct Open {
     outgoing: mpsc::Sender<Vec<u8>>,
     reader: tokio::task::JoinHandle<()>,
     used: Time,
+    /// Where it came from, unless we made it.
+    from: Option<IpAddr>,
 }
 
 pub(crate) struct Links {
@@ -139,9 +143,19 @@ impl Links {
         if let Some(called) = &called {
             self.connecting.retain(|each| each != called);
         }
-        if self.open.len() >= LINKS_MAX {
-            tracing::warn!("there are too many links to other homes");
-            return None;
+        let from = called.is_none().then(|| peer.ip().to_canonical());
+        let came = self.open.iter().filter_map(|(link, open)| Some((*link, open.from?, open.used)));
+        match room(came, self.open.len(), from) {
+            Room::Enough => {}
+            Room::None => {
+                tracing::debug!(%peer, "its address has enough links");
+                return None;
+            }
+            Room::After(link) => {
+                // It is let go of as if it had broken, and whoever is turned away now may come again.
+                let _ = self.events.try_send(LinkEvent::Down(link));
+                return None;
+            }
         }
         let (link, home) = (self.next, certificate.subject_id());
         self.next += 1;
@@ -168,7 +182,7 @@ impl Links {
         if let Some(called) = &called {
             self.addresses.insert(home, called.address.clone());
         }
-        self.open.insert(link, Open { home, outgoing, reader, used: now });
+        self.open.insert(link, Open { home, outgoing, reader, used: now, from });
         self.by_home.insert(home, link);
         let called = called.map(|called| called.address);
         Some(Linked { link, home, peer: peer.ip().to_canonical(), local: local.ip().to_canonical(), called })
@@ -234,6 +248,33 @@ impl Links {
         let is_idle = |open: &Open| now.since(open.used) > IDLE_MAX;
         self.open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect()
     }
+}
+
+/// Whether there is room for a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Enough,
+    None,
+    /// Once this one is gone.
+    After(LinkId),
+}
+
+/// Whether there is room for a link that comes `from` an address, or is ours, beside those that `came`, of `all`. When all
+/// places are taken, the address that has most of them gives one up, the one that was not used for longest.
+fn room(came: impl Iterator<Item = (LinkId, IpAddr, Time)>, all: usize, from: Option<IpAddr>) -> Room {
+    let mut by_address = BTreeMap::<IpAddr, Vec<(Time, LinkId)>>::new();
+    for (link, address, used) in came {
+        by_address.entry(address).or_default().push((used, link));
+    }
+    let same = from.and_then(|from| by_address.get(&from)).map_or(0, Vec::len);
+    if same >= LINKS_EACH_MAX {
+        return Room::None;
+    }
+    if all < LINKS_MAX {
+        return Room::Enough;
+    }
+    let most = by_address.values().max_by_key(|links| links.len()).filter(|links| links.len() > same + 1);
+    most.and_then(|links| links.iter().min()).map_or(Room::None, |(_, link)| Room::After(*link))
 }
 
 impl Drop for Links {
@@ -317,12 +358,38 @@ async fn connect(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLin
     Err(failed)
 }
 
-/// A record may name any address. A home does not connect to itself, nor computers that only its own network knows.
+/// A record may name any address. A home does not connect to itself, nor to what only its own link knows.
 fn may_connect(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(ip) => {
             !ip.is_loopback() && !ip.is_link_local() && !ip.is_unspecified() && !ip.is_multicast()
         }
         IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unspecified() && !ip.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// So many links of each of these addresses, the first of each used longest ago.
+    fn links(counts: &[(u8, usize)]) -> Vec<(LinkId, IpAddr, Time)> {
+        let address = |number: u8| IpAddr::from(Ipv4Addr::new(192, 0, 2, number));
+        let of = |&(number, count): &(u8, usize)| (0..count).map(move |nth| (address(number), nth));
+        let all = counts.iter().flat_map(of).zip(0..);
+        all.map(|((address, nth), link)| (link, address, Time(1_000 + nth as u64))).collect()
+    }
+
+    #[test]
+    fn one_address_has_its_share_and_gives_way_when_all_places_are_taken() {
+        let from = |number| Some(IpAddr::from(Ipv4Addr::new(192, 0, 2, number)));
+        let try_room = |counts: &[(u8, usize)], all, from| room(links(counts).into_iter(), all, from);
+        assert_eq!(try_room(&[(1, 15)], 15, from(1)), Room::Enough);
+        assert_eq!(try_room(&[(1, 16)], 16, from(1)), Room::None);
+        assert_eq!(try_room(&[(1, 16)], 16, from(2)), Room::Enough);
+        assert_eq!(try_room(&[(1, 3), (2, 16)], LINKS_MAX, from(3)), Room::After(3));
+        assert_eq!(try_room(&[(1, 3), (2, 16)], LINKS_MAX, None), Room::After(3), "we connect ourselves");
+        assert_eq!(try_room(&[(1, 1), (2, 1)], LINKS_MAX, from(3)), Room::None, "everybody has one");
     }
 }

@@ -9,6 +9,7 @@ mod open;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
+use crate::said::Said;
 use crate::{QUESTIONS_MAX, Stop, private};
 use delegates::{Delegates, Lookup};
 use gateway::Gateway;
@@ -98,6 +99,8 @@ struct Loop {
     exchange: Option<Exchange>,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
+    /// Strangers can cause a decision five times a second: the log says so many a minute.
+    decisions_said: Said,
 }
 
 /// What the loop listens to.
@@ -188,6 +191,7 @@ pub async fn run(
         mapping,
         exchange,
         handshakes: VecDeque::new(),
+        decisions_said: Said::default(),
     };
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
@@ -387,7 +391,13 @@ impl Loop {
             }
             Event::Decided { consumer, decision, reason } => {
                 let consumer = consumer.short();
-                tracing::info!(%consumer, verdict = ?decision.verdict, %reason, "decided");
+                match self.decisions_said.next(self.clock.now()) {
+                    Some(0) => tracing::info!(%consumer, verdict = ?decision.verdict, %reason, "decided"),
+                    Some(unsaid) => {
+                        tracing::info!(%consumer, verdict = ?decision.verdict, %reason, unsaid, "decided");
+                    }
+                    None => tracing::debug!(%consumer, verdict = ?decision.verdict, %reason, "decided"),
+                }
             }
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
         }

@@ -15,6 +15,7 @@ mod home_channel;
 pub mod ike_files;
 mod listen;
 mod private;
+mod said;
 mod stop;
 #[cfg(test)]
 mod testing;

@@ -9,7 +9,7 @@ use crate::policy_routing::Prohibition;
 use crate::ruleset::{self, Marks};
 use crate::shaping::Tree;
 use crate::state::{State, left_behind};
-use crate::{FirewallError, Settings, Warning, elements, static_filter, tool};
+use crate::{FirewallError, Settings, Warning, elements, offloading, static_filter, tool};
 
 /// Which of the layers are in force that not every kernel has, or that may be lost for a while. Grants that end by
 /// themselves are always.
@@ -238,6 +238,10 @@ impl Firewall {
             self.put_table()?;
             self.grant_again()?;
             found.mended.push("the nftables table");
+        }
+        match offloading::refuse(&self.settings) {
+            Err(error @ FirewallError::Offloaded { .. }) => return Err(error),
+            seen => found.look(seen, ()),
         }
         if self.remove_foreign_grants()? {
             found.mended.push("grants that were not ours");

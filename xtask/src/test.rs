@@ -13,10 +13,15 @@ use crate::steps::{Done, Steps, cargo, line};
 
 /// What takes minutes: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test nightly` runs
 /// them, in a release build.
-const NIGHTLY: [[&str; 3]; 3] = [
+const NIGHTLY: [[&str; 3]; 4] = [
     ["guestright-legacy", "schedules", "ten_thousand_schedules_do"],
     ["guestright-firewall", "access_point", "what_orders_and_queues_cost"],
     ["guestright", "system", "soak::hours_of_visits_leave_memory_and_descriptors_as_they_were"],
+    [
+        "guestright",
+        "system",
+        "way_home::hostile_access_point::in_1000_random_scripts_nothing_leaves_and_nobody_comes_in",
+    ],
 ];
 
 /// How many tests of one program run at once. They wait more than they compute, but networks take memory.

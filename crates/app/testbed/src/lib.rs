@@ -26,13 +26,20 @@ use std::time::{Duration, Instant};
 /// Long enough for a crowded computer; nothing waits for it unless something is broken. How long things take is
 /// printed, and never judged: that is what `docs/measurements.md` is for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// No test in a sandbox goes on for longer.
+/// No test in a sandbox goes on for longer, unless it says so.
 const LIFE_MAX: Duration = Duration::from_secs(300);
+
 /// Outside: runs the test of this name in a sandbox and returns false. Inside: returns true, with the sandbox ready
 /// to be filled.
 #[must_use]
 pub fn inside(test: &str) -> bool {
-    let inside = is_inside(test);
+    inside_within(test, LIFE_MAX)
+}
+
+/// The same, for a test that may take so long.
+#[must_use]
+pub fn inside_within(test: &str, life_max: Duration) -> bool {
+    let inside = is_inside(test, life_max);
     if inside {
         Sandbox::prepare().unwrap();
     }
@@ -43,7 +50,7 @@ pub fn inside(test: &str) -> bool {
 /// is none of theirs.
 #[must_use]
 pub fn inside_for_sandboxes(test: &str) -> bool {
-    let inside = is_inside(test);
+    let inside = is_inside(test, LIFE_MAX);
     if inside {
         let mount = ["-t", "tmpfs", "-o", "mode=755,size=16m", "around", "/run"];
         assert!(Command::new("mount").args(mount).status().unwrap().success());
@@ -53,12 +60,12 @@ pub fn inside_for_sandboxes(test: &str) -> bool {
     inside
 }
 
-fn is_inside(test: &str) -> bool {
+fn is_inside(test: &str, life_max: Duration) -> bool {
     if Sandbox::inside() {
         // When process 1 of the sandbox ends, so does everything in it.
-        thread::spawn(|| {
-            thread::sleep(LIFE_MAX);
-            eprintln!("the test took more than {LIFE_MAX:?}");
+        thread::spawn(move || {
+            thread::sleep(life_max);
+            eprintln!("the test took more than {life_max:?}");
             std::process::exit(1);
         });
         return true;

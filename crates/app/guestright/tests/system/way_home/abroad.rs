@@ -146,8 +146,12 @@ impl Abroad {
 
     /// A program on a host, and its log.
     fn start(&self, host: &str, command: &str, settings: &str, log: &str) -> Program {
+        self.start_logging("trace", host, command, settings, log)
+    }
+
+    fn start_logging(&self, level: &str, host: &str, command: &str, settings: &str, log: &str) -> Program {
         let mut full = self.town.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
-        full.args(["--log", "trace", command, "--config"]).arg(self.town.path(settings));
+        full.args(["--log", level, command, "--config"]).arg(self.town.path(settings));
         let program = Program::start(&mut full, &self.town.path(log));
         program.hear_line("to say that it is ready", |_| true);
         program
@@ -155,6 +159,11 @@ impl Abroad {
 
     pub(super) fn start_home(&self) -> Program {
         self.start("away", "home", "guests/home.toml", "away.log")
+    }
+
+    /// The same for a long run, whose packets would fill the disk with words.
+    pub(super) fn start_quiet_home(&self) -> Program {
+        self.start_logging("info", "away", "home", "guests/home.toml", "away.log")
     }
 
     /// Opens the second access point and its home.

@@ -2,8 +2,14 @@
 
 use super::until;
 use guestright_netns::Process;
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+
+/// Bytes before the first record.
+const HEADER: usize = 24;
 
 /// A frame, as far as it matters who sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +42,36 @@ impl Capture {
 
     /// What was captured so far, with the time of each in microseconds since 1970.
     pub(super) fn frames(&self) -> Vec<(u64, Frame)> {
-        parse(&std::fs::read(&self.file).unwrap_or_default())
+        self.frames_from(&mut 0)
+    }
+
+    /// The same from a place in the file on, 0 at first, which is moved to behind them.
+    pub(super) fn frames_from(&self, at: &mut usize) -> Vec<(u64, Frame)> {
+        let mut file = File::open(&self.file).unwrap();
+        let mut header = [0; HEADER];
+        if file.read_exact(&mut header).is_err() {
+            return Vec::new();
+        }
+        let number = |at: usize| u32::from_ne_bytes(header[at..at + 4].try_into().unwrap());
+        assert_eq!((number(0), number(20)), (0xa1b2_c3d4, 1), "microseconds, Ethernet");
+        *at = (*at).max(HEADER);
+        file.seek(SeekFrom::Start(u64::try_from(*at).unwrap())).unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        let (frames, length) = parse(&bytes);
+        *at += length;
+        frames
+    }
+
+    /// Gives back the room that a long capture takes: what is before `at` is not read again, but for the header.
+    pub(super) fn forget(&self, at: usize) {
+        let file = File::options().write(true).open(&self.file).unwrap();
+        let page = 4_096; // The first holds the header, and only whole ones are given back.
+        let length = u64::try_from(at).unwrap().saturating_sub(page);
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        if length > 0 {
+            fallocate(&file, hole, page, length).unwrap();
+        }
     }
 
     /// All of it.
@@ -49,16 +84,12 @@ impl Capture {
     }
 }
 
-/// The classic format (draft-ietf-opsawg-pcap) in this computer's byte order, of Ethernet.
-fn parse(bytes: &[u8]) -> Vec<(u64, Frame)> {
+/// The records of the classic format (draft-ietf-opsawg-pcap), in this computer's byte order, of Ethernet; and how many
+/// bytes they are. The last one may not be complete yet, and is left out.
+fn parse(bytes: &[u8]) -> (Vec<(u64, Frame)>, usize) {
     let number = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut frames = Vec::new();
-    if bytes.len() < 24 {
-        return frames;
-    }
-    assert_eq!((number(0), number(20)), (0xa1b2_c3d4, 1), "microseconds, Ethernet");
-    let mut at = 24;
-    // The last record may not be complete yet.
+    let mut at = 0;
     while at + 16 <= bytes.len() {
         let length = usize::try_from(number(at + 8)).unwrap();
         let Some(frame) = bytes.get(at + 16..at + 16 + length) else { break };
@@ -66,7 +97,7 @@ fn parse(bytes: &[u8]) -> Vec<(u64, Frame)> {
         frames.push((time, read(frame)));
         at += 16 + length;
     }
-    frames
+    (frames, at)
 }
 
 fn read(frame: &[u8]) -> Frame {

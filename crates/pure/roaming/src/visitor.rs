@@ -276,6 +276,10 @@ impl Visitor {
 
     /// Takes in what the meter has counted in this session so far, both ways.
     pub fn handle_meter(&mut self, counted: Bytes) {
+        // The access point may have ended the session since it asked: nothing is signed any more.
+        if self.ended {
+            return;
+        }
         let Some(session) = &mut self.session else { return };
         let Some(Requested { weight: claimed, last, doubted }) = session.requested.take() else {
             return;

@@ -109,6 +109,17 @@ fn before(time: Time) -> Time {
 }
 
 #[test]
+fn a_session_that_is_over_is_not_signed_for_though_the_meter_is_read_late() {
+    let mut visit = open();
+    visit.say(&Message::Rreq { started: STARTED, weight: Bytes(1_000), last: false }, START);
+    visit.say(&Message::error(Code::Unpaid, "too late"), START);
+    visit.visitor.handle_meter(Bytes(1_000));
+    let over = Event::Ended { code: Code::Unpaid, reason: "too late".to_owned() };
+    assert_eq!(visit.events(), [Event::MeterNeeded, over]);
+    assert_eq!(visit.sent(), []);
+}
+
+#[test]
 fn asks_six_times_waits_twice_as_long_each_time_and_gives_up() {
     let mut visit = visit(Config::default(), None);
     let first = visit.sent();

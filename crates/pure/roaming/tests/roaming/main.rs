@@ -11,6 +11,8 @@ mod delegate;
 mod floods;
 mod home;
 mod homes;
+mod random;
+mod sequences;
 mod tunnels;
 mod visitor;
 mod visits;

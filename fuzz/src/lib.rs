@@ -8,13 +8,18 @@
 //! [`seeds`] makes the bytes to begin with, [`vectors`] the test vectors of `docs/vectors`.
 
 pub mod actors;
+mod answers;
 mod canonical;
 mod capture;
+mod channel;
 mod codec;
+mod device;
 mod directory;
 mod identity;
 mod legacy;
+mod machines;
 mod pgpfone;
+mod plan;
 mod receipt;
 mod roaming;
 mod router;
@@ -22,6 +27,8 @@ mod sdp;
 pub mod seeds;
 mod short_messages;
 mod signalling;
+mod sound;
+mod tables;
 mod telephone;
 mod text;
 mod traffic;
@@ -31,18 +38,25 @@ mod vici;
 mod voice;
 mod wire;
 
+pub use answers::name_answer;
 pub use capture::{capture, streams};
+pub use channel::channel;
 pub use codec::codec;
+pub use device::segments;
 pub use directory::directory;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
 pub use legacy::{nautilus, speak_freely};
+pub use machines::{machine_access_point, machine_delegate, machine_home, machine_visitor};
 pub use pgpfone::pgpfone;
+pub use plan::plan;
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
 pub use sdp::sdp;
 pub use short_messages::{short_message, sms_link};
 pub use signalling::{session, sip};
+pub use sound::wav;
+pub use tables::tables;
 pub use telephone::description;
 pub use text::{armour, team_id, wireguard};
 pub use traffic::traffic;
@@ -55,7 +69,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 46] = [
+pub const TARGETS: [(&str, Target); 56] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -65,6 +79,7 @@ pub const TARGETS: [(&str, Target); 46] = [
     ("capture", capture),
     ("cbor", cbor),
     ("certificate", certificate),
+    ("channel", channel),
     ("codec", codec),
     ("crypto_line", crypto_line),
     ("delegation", delegation),
@@ -79,9 +94,15 @@ pub const TARGETS: [(&str, Target); 46] = [
     ("key", key),
     ("key_file", key_file),
     ("l2tp", l2tp),
+    ("machine_access_point", machine_access_point),
+    ("machine_delegate", machine_delegate),
+    ("machine_home", machine_home),
+    ("machine_visitor", machine_visitor),
     ("message", message),
+    ("name_answer", name_answer),
     ("nautilus", nautilus),
     ("pgpfone", pgpfone),
+    ("plan", plan),
     ("portmap", portmap),
     ("ppp", ppp),
     ("receipt", receipt),
@@ -90,6 +111,7 @@ pub const TARGETS: [(&str, Target); 46] = [
     ("rtp", rtp),
     ("sdp", sdp),
     ("sealed", sealed),
+    ("segments", segments),
     ("session", session),
     ("short_message", short_message),
     ("sip", sip),
@@ -97,9 +119,11 @@ pub const TARGETS: [(&str, Target); 46] = [
     ("speak_freely", speak_freely),
     ("stream", stream),
     ("streams", streams),
+    ("tables", tables),
     ("team_id", team_id),
     ("traffic", traffic),
     ("upnp", upnp),
     ("vici", vici),
+    ("wav", wav),
     ("wireguard", wireguard),
 ];

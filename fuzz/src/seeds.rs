@@ -42,7 +42,9 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     }
     texts(&mut seeds);
     batches(&mut seeds);
+    crate::answers::seeds(&mut seeds);
     crate::capture::seeds(&mut seeds);
+    crate::channel::seeds(&mut seeds);
     crate::codec::seeds(&mut seeds);
     crate::tunnel::seeds(&mut seeds);
     crate::directory::seeds(&mut seeds);
@@ -52,6 +54,11 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::voice::seeds(&mut seeds);
     crate::pgpfone::seeds(&mut seeds);
     crate::legacy::seeds(&mut seeds);
+    crate::machines::seeds(&mut seeds);
+    crate::device::seeds(&mut seeds);
+    crate::plan::seeds(&mut seeds);
+    crate::sound::seeds(&mut seeds);
+    crate::tables::seeds(&mut seeds);
     legacy.into_iter().for_each(|legacy| legacy_objects(&mut seeds, legacy));
     seeds
 }

@@ -52,7 +52,7 @@ impl WavSource {
         let failed =
             |error: std::io::Error| AudioError::File { path: path.to_owned(), says: error.to_string() };
         let file = File::open(path).map_err(failed)?;
-        Self::read_from(path, Box::new(BufReader::new(file)), rate_hz)
+        Self::from_reader(path, Box::new(BufReader::new(file)), rate_hz)
     }
 
     /// Reads a file in memory, such as [`SPEECH`](crate::SPEECH). `name` is for messages.
@@ -61,10 +61,15 @@ impl WavSource {
     ///
     /// As of [`WavSource::open`].
     pub fn from_bytes(name: &str, bytes: &'static [u8], rate_hz: u32) -> Result<Self, AudioError> {
-        Self::read_from(Path::new(name), Box::new(Cursor::new(bytes)), rate_hz)
+        Self::from_reader(Path::new(name), Box::new(Cursor::new(bytes)), rate_hz)
     }
 
-    fn read_from(path: &Path, reader: Box<dyn Read + Send>, rate_hz: u32) -> Result<Self, AudioError> {
+    /// Reads whatever can be read. `path` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// As of [`WavSource::open`].
+    pub fn from_reader(path: &Path, reader: Box<dyn Read + Send>, rate_hz: u32) -> Result<Self, AudioError> {
         resampler::check_rate(rate_hz)?;
         let wrong = |why: &str| AudioError::Wav { path: path.to_owned(), why: why.to_owned() };
         let reader = WavReader::new(reader).map_err(|error| failed(path, &error))?;

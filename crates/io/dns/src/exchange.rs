@@ -99,7 +99,7 @@ async fn over_tcp(server: SocketAddr, bytes: &[u8]) -> Result<Vec<u8>, DnsError>
 }
 
 /// An answer to this very question (RFC 5452 section 9.1). The question comes back whole, or not at all in an error.
-fn read_answer(server: SocketAddr, question: &Message, bytes: &[u8]) -> Result<Message, DnsError> {
+pub(crate) fn read_answer(server: SocketAddr, question: &Message, bytes: &[u8]) -> Result<Message, DnsError> {
     let refused = |problem: &str| DnsError::Answer { server, problem: problem.to_owned() };
     let answer = Message::from_vec(bytes).map_err(|error| refused(&error.to_string()))?;
     if answer.message_type != MessageType::Response || answer.op_code != question.op_code {

@@ -19,6 +19,8 @@
 mod error;
 mod exchange;
 mod finder;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod lookup;
 mod settings;
 mod update;

@@ -53,7 +53,10 @@ pub fn check_connections() -> Result<(), FirewallError> {
     translated_ports(&[Flow { visitor: nobody, home: nobody }].into()).map(drop)
 }
 
-fn find(table: impl BufRead, flows: &BTreeSet<Flow>) -> Result<BTreeMap<Flow, NonZeroU16>, std::io::Error> {
+pub(crate) fn find(
+    table: impl BufRead,
+    flows: &BTreeSet<Flow>,
+) -> Result<BTreeMap<Flow, NonZeroU16>, std::io::Error> {
     let mut found = BTreeMap::new();
     for line in table.lines() {
         if let Some((flow, port)) = read(&line?).filter(|(flow, _)| flows.contains(flow)) {

@@ -32,6 +32,8 @@ mod elements;
 mod error;
 mod firewall;
 mod forwarding;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gateway;
 #[cfg(test)]
 mod golden;

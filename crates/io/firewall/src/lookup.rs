@@ -42,7 +42,7 @@ fn find_neighbour(table: &str, address: Ipv4Addr, interface: &str) -> Option<Mac
     read_neighbours(table, interface).find(|(ip, _)| *ip == address).map(|(_, mac)| mac)
 }
 
-fn read_neighbours(table: &str, interface: &str) -> impl Iterator<Item = (Ipv4Addr, MacAddress)> {
+pub(crate) fn read_neighbours(table: &str, interface: &str) -> impl Iterator<Item = (Ipv4Addr, MacAddress)> {
     table.lines().skip(1).filter_map(move |line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [ip, _kind, flags, mac, _mask, device] = fields.as_slice() else { return None };
@@ -68,7 +68,7 @@ pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, Fir
 }
 
 /// The addresses in what `ip -j address` says, with their prefix lengths.
-fn read_addresses(found: &Value) -> impl Iterator<Item = (Ipv4Addr, u8)> {
+pub(crate) fn read_addresses(found: &Value) -> impl Iterator<Item = (Ipv4Addr, u8)> {
     let entries = found.as_array().into_iter().flatten();
     let addresses = entries.filter_map(|entry| entry["addr_info"].as_array()).flatten();
     addresses.filter_map(|entry| {

@@ -17,6 +17,8 @@ mod checksum;
 mod coalesce;
 mod device;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod pump;
 mod segment;
 mod socket;

@@ -1,0 +1,29 @@
+//! For the fuzzer: what the kernel's tables, the tools and our own files say, as texts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::num::NonZeroU16;
+
+use crate::state::State;
+use crate::{Flow, MacAddress, connections, lookup};
+
+/// The complete neighbours on an interface in a text like `/proc/net/arp`.
+pub fn neighbours(table: &str, interface: &str) -> Vec<(Ipv4Addr, MacAddress)> {
+    lookup::read_neighbours(table, interface).collect()
+}
+
+/// The ports of these flows in a text like `/proc/net/nf_conntrack`.
+pub fn translated(table: &[u8], flows: &BTreeSet<Flow>) -> BTreeMap<Flow, NonZeroU16> {
+    connections::find(table, flows).unwrap_or_default()
+}
+
+/// The addresses and prefix lengths in what `ip -j address` says.
+pub fn addresses(answer: &str) -> Vec<(Ipv4Addr, u8)> {
+    serde_json::from_str(answer).map_or(Vec::new(), |answer| lookup::read_addresses(&answer).collect())
+}
+
+/// A state file as it would be written again; nothing if it is none.
+pub fn state(text: &str) -> Option<String> {
+    let state: State = serde_json::from_str(text).ok()?;
+    serde_json::to_string(&state).ok()
+}

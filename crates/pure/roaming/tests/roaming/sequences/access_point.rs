@@ -16,7 +16,7 @@ use std::num::NonZeroU16;
 
 /// A few places, so that they are contended for.
 const ADDRESSES: u8 = 4;
-const PLACES: usize = 3;
+const SESSIONS_MAX: usize = 3;
 /// Events of one session that cannot give way, at most: opened, received, reclassified, closing, closed, and contacts.
 const EVENTS_OF_A_SESSION: usize = 16;
 /// What is kept to be sent again.
@@ -67,7 +67,7 @@ pub(crate) fn access_point(bytes: &[u8]) -> Tally {
     let mut choices = Choices::new(bytes);
     let options = choices.byte();
     let config = Config {
-        sessions_max: PLACES,
+        sessions_max: SESSIONS_MAX,
         pending_max: 4,
         transmits_max: if options & 1 == 0 { 8 } else { 64 },
         events_max: if options & 2 == 0 { 8 } else { 64 },
@@ -379,7 +379,7 @@ impl Run<'_> {
     fn drain(&mut self) {
         self.asleep = 0;
         let events: Vec<_> = std::iter::from_fn(|| self.machine.poll_event()).collect();
-        let most = self.config.events_max + (PLACES + self.config.pending_max) * EVENTS_OF_A_SESSION;
+        let most = self.config.events_max + (SESSIONS_MAX + self.config.pending_max) * EVENTS_OF_A_SESSION;
         assert!(events.len() <= most, "{} events waited", events.len());
         for event in events {
             self.carry_out(event);
@@ -458,7 +458,7 @@ impl Run<'_> {
 
     fn check(&self) {
         let status = self.machine.status();
-        assert!(status.len() <= PLACES, "{} sessions", status.len());
+        assert!(status.len() <= SESSIONS_MAX, "{} sessions", status.len());
         if self.asleep == 0 {
             for session in status.iter().filter(|session| session.open) {
                 let gate = self.gates.get(&session.address);

@@ -23,9 +23,9 @@ mod ingest;
 mod mos;
 mod privileges;
 mod profiles;
+mod soak;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;
-mod soak;
 mod team;
 mod town;
 mod visit;

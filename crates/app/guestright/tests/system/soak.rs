@@ -54,7 +54,8 @@ fn hours_of_visits_leave_memory_and_descriptors_as_they_were() {
             .unwrap();
         town.leave(visit);
         visits += 1;
-        if sizes.last().is_none_or(|(at, _): &(Duration, _)| began.elapsed() - *at > Duration::from_secs(20)) {
+        if sizes.last().is_none_or(|(at, _): &(Duration, _)| began.elapsed() - *at > Duration::from_secs(20))
+        {
             sizes.push((began.elapsed(), [size(&ap), size(&home)]));
         }
     }

@@ -7,7 +7,9 @@ use guestright_identity::KeyId;
 use guestright_receipt::{Bundle, SessionKey};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::access_point::{AccessPoint, Address, Config, Event, Path, Transmit};
+use guestright_roaming::access_point::{
+    AccessPoint, Address, Config, Event, Path, SessionStatus, Transmit, Window,
+};
 use guestright_roaming::message::{Acknowledgement, Code, Reference, Update};
 use guestright_units::{Bytes, Time, UnixSeconds};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +74,7 @@ pub(crate) fn access_point(bytes: &[u8]) -> Tally {
         transmits_max: if options & 1 == 0 { 8 } else { 64 },
         events_max: if options & 2 == 0 { 8 } else { 64 },
         when_home_is_away: (options & 4 == 0).then_some(ServiceClass::Lowest),
-        unpaid_max: if options & 8 == 0 { Bytes(250_000_000) } else { Bytes(100_000) },
+        window: if options & 8 == 0 { Window::default() } else { Window::fixed(Bytes(100_000)) },
         ..Config::default()
     };
     let own = &HOUSE[0];
@@ -458,6 +460,14 @@ impl Run<'_> {
 
     fn check(&self) {
         let status = self.machine.status();
+        let own = HOUSE[0].certificate.team_id();
+        let window = self.config.window.first.max(self.config.window.most);
+        for (address, limit) in self.machine.open() {
+            let of = |session: &&SessionStatus| session.address == address;
+            let session = status.iter().find(of).expect("what is open is a session");
+            let most = session.signed.saturating_add(window);
+            assert!(session.team == own || limit <= most, "{session:?} may pass {limit:?}");
+        }
         assert!(status.len() <= SESSIONS_MAX, "{} sessions", status.len());
         if self.asleep == 0 {
             for session in status.iter().filter(|session| session.open) {

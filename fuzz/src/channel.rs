@@ -35,10 +35,10 @@ pub fn channel(bytes: &[u8]) {
     match choice % 4 {
         0 | 1 => RUNTIME.block_on(nobody_gets_in(choice % 4 == 0, rest)),
         _ => {
-            let Some((place, message)) = rest.split_first_chunk::<2>() else { return };
-            let place = usize::from(u16::from_be_bytes(*place));
+            let Some((bit, message)) = rest.split_first_chunk::<2>() else { return };
+            let bit = usize::from(u16::from_be_bytes(*bit));
             let message = &message[..message.len().min(MESSAGE_MAX)];
-            RUNTIME.block_on(nothing_is_changed(choice % 4 == 2, place, message));
+            RUNTIME.block_on(nothing_is_changed(choice % 4 == 2, bit, message));
         }
     }
 }
@@ -61,7 +61,7 @@ async fn nobody_gets_in(at_home: bool, words: &[u8]) {
 }
 
 /// What arrives is what was sent, or the channel is over.
-async fn nothing_is_changed(towards_home: bool, place: usize, message: &[u8]) {
+async fn nothing_is_changed(towards_home: bool, bit: usize, message: &[u8]) {
     let ((near, mut near_wire), (far, mut far_wire)) = (pair().await, pair().await);
     let is_spoiled = Cell::new(false);
     let talk = async {
@@ -86,7 +86,7 @@ async fn nothing_is_changed(towards_home: bool, place: usize, message: &[u8]) {
     let relay = async {
         let (mut near_read, mut near_write) = near_wire.split();
         let (mut far_read, mut far_write) = far_wire.split();
-        let (up, down) = if towards_home { (Some(place), None) } else { (None, Some(place)) };
+        let (up, down) = if towards_home { (Some(bit), None) } else { (None, Some(bit)) };
         tokio::join!(
             copy(&mut near_read, &mut far_write, up, &is_spoiled),
             copy(&mut far_read, &mut near_write, down, &is_spoiled)
@@ -107,14 +107,14 @@ async fn nothing_is_changed(towards_home: bool, place: usize, message: &[u8]) {
 async fn copy(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     to: &mut (impl tokio::io::AsyncWrite + Unpin),
-    place: Option<usize>,
+    bit: Option<usize>,
     is_spoiled: &Cell<bool>,
 ) {
     let (mut buffer, mut passed) = ([0; 2_048], 0);
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
-        let here = place.and_then(|place| (place / 8).checked_sub(passed)).filter(|at| *at < length);
-        if let (Some(at), Some(place)) = (here, place) {
-            buffer[at] ^= 1 << (place % 8);
+        let here = bit.and_then(|bit| (bit / 8).checked_sub(passed)).filter(|at| *at < length);
+        if let (Some(at), Some(bit)) = (here, bit) {
+            buffer[at] ^= 1 << (bit % 8);
             is_spoiled.set(true);
         }
         passed += length;
@@ -132,8 +132,8 @@ pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     seeds.push(("channel", "first-words".to_owned(), [&[0][..], &first, &[0, 200], &[7; 200]].concat()));
     seeds.push(("channel", "an-answer".to_owned(), [&[1, 1, 0][..], &[7; 256]].concat()));
     seeds.push(("channel", "too-long".to_owned(), vec![0, 0xff, 0xff, 1, 2, 3]));
-    for (name, place) in [("untouched", u16::MAX), ("in-the-proof", 3_000), ("in-a-key", 40)] {
-        seeds.push(("channel", name.to_owned(), [&[2][..], &place.to_be_bytes(), b"a message"].concat()));
+    for (name, bit) in [("untouched", u16::MAX), ("in-the-proof", 3_000), ("in-a-key", 40)] {
+        seeds.push(("channel", name.to_owned(), [&[2][..], &bit.to_be_bytes(), b"a message"].concat()));
     }
     seeds.push(("channel", "home-spoiled".to_owned(), [&[3, 2, 0][..], b"a message"].concat()));
 }

@@ -10,6 +10,7 @@ mod bench;
 mod deny;
 mod layers;
 mod lint;
+mod miri;
 mod mutants;
 mod rust_text;
 mod steps;
@@ -35,6 +36,7 @@ usage: cargo xtask COMMAND [ARGUMENTS]
                    the programs beside other people's, in virtual machines with kernels of Debian's
   mutants [ARGS]   which faults in the code the tests do not notice (cargo-mutants; takes an hour); ARGS: packages to
                    try alone, then what goes to cargo-mutants, e.g. `--re Registers`
+  miri             tests of what computes little and needs no system, in Miri (a nightly compiler; takes minutes)
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";
@@ -70,6 +72,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "acceptance" => acceptance::run(rest),
         "bench" => bench::run(rest),
+        "miri" => miri::run(),
         "mutants" => mutants::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

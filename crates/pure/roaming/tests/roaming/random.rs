@@ -45,7 +45,6 @@ fn sum(machine: fn(&[u8]) -> Tally) -> Tally {
 
 fn happened(machine: fn(&[u8]) -> Tally, wanted: &[&str]) {
     let sum = sum(machine);
-    println!("{sum:?}");
     for what in wanted {
         assert!(sum.get(what).is_some_and(|times| *times >= 10), "{what} hardly ever happens: {sum:?}");
     }

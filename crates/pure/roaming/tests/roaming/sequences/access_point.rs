@@ -7,7 +7,9 @@ use guestright_identity::KeyId;
 use guestright_receipt::{Bundle, SessionKey};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::access_point::{AccessPoint, Address, Config, Event, Path, Transmit, Window};
+use guestright_roaming::access_point::{
+    AccessPoint, Address, Config, Event, Path, SessionStatus, Transmit, Window,
+};
 use guestright_roaming::message::{Acknowledgement, Code, Reference, Update};
 use guestright_units::{Bytes, Time, UnixSeconds};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +18,7 @@ use std::num::NonZeroU16;
 
 /// A few places, so that they are contended for.
 const ADDRESSES: u8 = 4;
-const PLACES: usize = 3;
+const SESSIONS_MAX: usize = 3;
 /// Events of one session that cannot give way, at most: opened, received, reclassified, closing, closed, and contacts.
 const EVENTS_OF_A_SESSION: usize = 16;
 /// What is kept to be sent again.
@@ -67,13 +69,12 @@ pub(crate) fn access_point(bytes: &[u8]) -> Tally {
     let mut choices = Choices::new(bytes);
     let options = choices.byte();
     let config = Config {
-        sessions_max: PLACES,
+        sessions_max: SESSIONS_MAX,
         pending_max: 4,
         transmits_max: if options & 1 == 0 { 8 } else { 64 },
         events_max: if options & 2 == 0 { 8 } else { 64 },
         when_home_is_away: (options & 4 == 0).then_some(ServiceClass::Lowest),
-        window: if options & 8 == 0 { Window::fixed(Bytes(250_000_000)) } else { Window::default() },
-        away_per_day: if options & 16 == 0 { Bytes(25_000_000) } else { Bytes(100_000) },
+        window: if options & 8 == 0 { Window::default() } else { Window::fixed(Bytes(100_000)) },
         ..Config::default()
     };
     let own = &HOUSE[0];
@@ -380,7 +381,7 @@ impl Run<'_> {
     fn drain(&mut self) {
         self.asleep = 0;
         let events: Vec<_> = std::iter::from_fn(|| self.machine.poll_event()).collect();
-        let most = self.config.events_max + (PLACES + self.config.pending_max) * EVENTS_OF_A_SESSION;
+        let most = self.config.events_max + (SESSIONS_MAX + self.config.pending_max) * EVENTS_OF_A_SESSION;
         assert!(events.len() <= most, "{} events waited", events.len());
         for event in events {
             self.carry_out(event);
@@ -459,15 +460,15 @@ impl Run<'_> {
 
     fn check(&self) {
         let status = self.machine.status();
-        assert!(status.len() <= PLACES, "{} sessions", status.len());
         let own = HOUSE[0].certificate.team_id();
+        let window = self.config.window.first.max(self.config.window.most);
         for (address, limit) in self.machine.open() {
-            let session = status.iter().find(|session| session.address == address).expect("it is a session");
-            let window =
-                self.config.window.most.max(self.config.window.first).max(Bytes(session.signed.0 / 8));
+            let of = |session: &&SessionStatus| session.address == address;
+            let session = status.iter().find(of).expect("what is open is a session");
             let most = session.signed.saturating_add(window);
-            assert!(session.team == own || limit <= most, "{session:?} may pass {limit}");
+            assert!(session.team == own || limit <= most, "{session:?} may pass {limit:?}");
         }
+        assert!(status.len() <= SESSIONS_MAX, "{} sessions", status.len());
         if self.asleep == 0 {
             for session in status.iter().filter(|session| session.open) {
                 let gate = self.gates.get(&session.address);

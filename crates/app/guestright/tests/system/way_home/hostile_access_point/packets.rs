@@ -116,7 +116,12 @@ impl Seen {
         let to_port = |from: Claimed, to: u16, flow: bool| match from {
             Claimed::AccessPoint if flow => self.protocol_port,
             Claimed::Home if flow => self.tunnel_port,
-            _ => to,
+            Claimed::AccessPoint
+            | Claimed::Home
+            | Claimed::Gateway
+            | Claimed::Server
+            | Claimed::Visitor
+            | Claimed::Loopback => to,
         };
         let ip = match packet {
             Packet::Udp { from, to, flow } => {

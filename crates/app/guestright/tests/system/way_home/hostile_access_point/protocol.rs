@@ -26,7 +26,7 @@ const PORT: u16 = 7_273;
 const TEAM: u64 = 900;
 const KEY: u64 = 901;
 /// What is kept to be repeated.
-const SAID_MAX: usize = 64;
+const SENT_MAX: usize = 64;
 /// Connections to services of the visitor's that are tried at once.
 const TRIES_MAX: usize = 8;
 const LINKS_MAX: usize = 8;
@@ -62,7 +62,7 @@ struct Shared {
     session: Option<UnixSeconds>,
     before: Option<UnixSeconds>,
     weight: u64,
-    said: VecDeque<Vec<u8>>,
+    sent: VecDeque<Vec<u8>>,
     tries: VecDeque<OwnedFd>,
     /// A connection that was opened when everything was open.
     old: Option<OwnedFd>,
@@ -92,7 +92,7 @@ impl Speaker {
             session: None,
             before: None,
             weight: 0,
-            said: VecDeque::new(),
+            sent: VecDeque::new(),
             tries: VecDeque::new(),
             old: None,
             tally: Tally::default(),
@@ -147,8 +147,8 @@ impl Speaker {
 
     pub(super) fn repeat(&self, back: usize, way: Way) {
         let mut shared = self.shared();
-        let said = shared.said.iter().rev().nth(back).cloned();
-        said.into_iter().for_each(|bytes| shared.say(&bytes, way));
+        let sent = shared.sent.iter().rev().nth(back).cloned();
+        sent.into_iter().for_each(|bytes| shared.say(&bytes, way));
     }
 
     pub(super) fn junk(&self, junk: &Junk, way: Way) {
@@ -271,9 +271,10 @@ impl Shared {
             Manner::Says(code) => return self.say(&Message::error(code, "no").emit(), way),
             Manner::Junk => return self.say(b"CACK P2PWNC/3.0\r\nAcknowledgement: AAAA\r\n\r\n", way),
             Manner::Properly { .. } | Manner::Twice => {
-                let interval = match self.manner {
-                    Manner::Properly { interval_us } => Micros(interval_us),
-                    _ => good.interval,
+                let interval = if let Manner::Properly { interval_us } = self.manner {
+                    Micros(interval_us)
+                } else {
+                    good.interval
                 };
                 self.sessions += 1;
                 self.before = self.session.replace(started);
@@ -338,9 +339,9 @@ impl Shared {
 
     /// Says something to the visitor, if there is a way to it.
     fn say(&mut self, bytes: &[u8], way: Way) {
-        self.said.push_back(bytes.to_vec());
-        if self.said.len() > SAID_MAX {
-            self.said.pop_front();
+        self.sent.push_back(bytes.to_vec());
+        if self.sent.len() > SENT_MAX {
+            self.sent.pop_front();
         }
         let cut = |at: usize| at.min(bytes.len());
         let has_left = match way {

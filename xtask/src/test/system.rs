@@ -100,18 +100,24 @@ impl Report {
 fn sorted(programs: &[Program]) -> Result<Vec<Test<'_>>> {
     let mut tests = Vec::new();
     for program in programs {
-        let mut command = program.command();
-        command.args(["--list", "--format", "terse"]);
-        let output = command.output().with_context(|| format!("start `{}`", line(&command)))?;
-        ensure!(output.status.success(), "`{}` failed: {}", line(&command), output.status);
-        let names = String::from_utf8(output.stdout).context("names of tests")?;
-        let names = names.lines().filter_map(|line| line.strip_suffix(": test"));
-        tests.extend(names.map(|name| Test { program, name: name.to_owned() }));
+        let ignored = names(program, &["--ignored"])?;
+        let all = names(program, &[])?.into_iter().filter(|name| !ignored.contains(name));
+        tests.extend(all.map(|name| Test { program, name }));
     }
     tests.sort_by_key(|test| {
         LONGEST.iter().position(|part| test.name.contains(part)).unwrap_or(LONGEST.len())
     });
     Ok(tests)
+}
+
+/// The names of a program's tests.
+fn names(program: &Program, more: &[&str]) -> Result<Vec<String>> {
+    let mut command = program.command();
+    command.args(["--list", "--format", "terse"]).args(more);
+    let output = command.output().with_context(|| format!("start `{}`", line(&command)))?;
+    ensure!(output.status.success(), "`{}` failed: {}", line(&command), output.status);
+    let names = String::from_utf8(output.stdout).context("names of tests")?;
+    Ok(names.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
 fn one(test: &Test<'_>) -> Result<Done> {

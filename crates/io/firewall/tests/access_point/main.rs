@@ -564,3 +564,66 @@ fn knows_neighbours_and_addresses() {
     let error = testbed.on("ap", || interface_address("eth9")).unwrap_err();
     assert_eq!(error, FirewallError::NoInterface { name: "eth9".to_owned() });
 }
+
+/// Processor time that this thread has used, which is all that a packet costs on a virtual link.
+fn thread_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
+#[test]
+#[ignore = "measures, for people to read; asserts nothing about time"]
+fn what_a_granted_packet_costs() {
+    const PACKETS: u32 = 100_000;
+    const ROUNDS: usize = 7;
+    let Some(testbed) = Testbed::inside("what_a_granted_packet_costs", true) else {
+        return;
+    };
+    let settings = guestright_firewall::Settings { shaping: None, ..testbed.settings() };
+    let _sink = testbed.udp("net", SERVER);
+    let socket = testbed.udp("w1", "10.77.0.2:5011");
+    let send = || {
+        let began = thread_time();
+        for _ in 0..PACKETS {
+            let _ = socket.send_to(&[0; 64], SERVER);
+        }
+        (thread_time() - began).as_nanos() / u128::from(PACKETS)
+    };
+    // A ruleset to compare with, whose sets have the names of ours: another version's, as `ap --dry-run` prints it.
+    let other =
+        std::env::var("GUESTRIGHT_OTHER_RULESET").ok().map(|path| std::fs::read_to_string(path).unwrap());
+    let plain = "table ip plain { chain out { type nat hook postrouting priority srcnat; oifname wan0 masquerade; }; }";
+    let forwarding = |value: &str| {
+        testbed.world.sysctl("ap", "net.ipv4.conf.visitors.forwarding", value).unwrap();
+        testbed.world.sysctl("ap", "net.ipv4.conf.wan0.forwarding", value).unwrap();
+    };
+    let mut costs = std::collections::BTreeMap::<&str, Vec<u128>>::new();
+    for _ in 0..ROUNDS {
+        forwarding("1");
+        testbed.nft("ap", plain);
+        costs.entry("forwarding and translation alone").or_default().push(send());
+        testbed.world.run("ap", "nft", &["delete", "table", "ip", "plain"]).unwrap();
+        if let Some(other) = &other {
+            let grant = format!(
+                "add element inet guestright granted {{ {} . {W1} }}; add element inet guestright online {{ {W1} }}; \
+                 add element inet guestright up {{ {W1} }}; add element inet guestright down {{ {W1} }}",
+                mac(1)
+            );
+            testbed.nft("ap", &format!("{other}{grant}"));
+            costs.entry("the other ruleset").or_default().push(send());
+            testbed.world.run("ap", "nft", &["delete", "table", "inet", "guestright"]).unwrap();
+        }
+        forwarding("0");
+        let long = guestright_firewall::Settings { lease_ms: 600_000, ..settings.clone() };
+        let mut firewall = testbed.up_with(long);
+        testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
+        costs.entry("all layers").or_default().push(send());
+        let used = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
+        assert_eq!(used.up, u64::from(PACKETS) * 92);
+        testbed.on("ap", || firewall.down()).unwrap();
+    }
+    for (what, mut costs) in costs {
+        costs.sort_unstable();
+        println!("{what}: {} ns a packet ({} to {})", costs[ROUNDS / 2], costs[0], costs[ROUNDS - 1]);
+    }
+}

@@ -853,9 +853,12 @@ impl AccessPoint {
     }
 
     fn request(&mut self, address: Address, now: Time) {
-        let (deadline, retry_at) = (now + self.config.receipt_deadline, now + self.config.retry_after);
+        let (patience, retry_at) = (self.config.receipt_deadline, now + self.config.retry_after);
         if let Some(session) = self.sessions.get_mut(address) {
-            session.await_receipt(now, deadline, retry_at);
+            // Who is asked early, for the bytes' sake, has as long as if it had been asked in time: what it has not seen yet
+            // may wait in our queue. Meanwhile it passes its window and no more.
+            let asked = if session.stage == Stage::Open { now.max(session.request_at) } else { now };
+            session.await_receipt(now, asked + patience, retry_at);
             self.send_request(address);
         }
     }

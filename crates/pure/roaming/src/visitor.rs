@@ -134,7 +134,7 @@ struct Leaving {
 
 /// A claim that is too high is compared with the meter again after so long: bytes that wait in the access point's queue are
 /// counted there and not yet here…
-const LOOK_AGAIN: Micros = Micros::from_millis(20);
+const LOOK_AGAIN: Micros = Micros::from_millis(10);
 /// …and not for longer than this. The access point asks again by itself.
 const LOOK_MAX: Micros = Micros::from_millis(1_000);
 /// An access point that asks less often than this is taken for silent in between.

@@ -95,7 +95,7 @@ fn who_stops_signing_has_had_a_window_and_gets_a_smaller_one_the_next_time() {
     let closing = world.houses[0].events.iter().find(|(_, event)| matches!(event, Event::Closing { .. }));
     let (at, event) = closing.expect("it is closed");
     assert!(matches!(event, Event::Closing { code: Code::Unpaid, .. }));
-    assert!(*at <= silent_from + config.receipt_deadline + SECOND, "closed at {at:?}");
+    assert!(*at <= silent_from + config.interval + config.receipt_deadline, "closed at {at:?}");
     let [(code, counted, signed)] = world.houses[0].closed()[..] else { panic!("closed once") };
     assert_eq!(code, Code::Unpaid);
     assert!(signed > Bytes(4_000_000), "an eighth of that is more than the first window");

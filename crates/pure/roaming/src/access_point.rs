@@ -771,7 +771,7 @@ impl AccessPoint {
         if receipt.started() != session.started || receipt.certificate() != session.certificate.reference() {
             return Err(ReceiptError::OtherSession);
         }
-        let known = session.request.as_ref().map_or(session.signed, |request| request.weight);
+        let known = session.signed;
         if receipt.weight() < known {
             return Err(ReceiptError::LowerWeight { got: receipt.weight(), known });
         }
@@ -790,13 +790,18 @@ impl AccessPoint {
             return;
         };
         let raised = receipt.weight() > session.signed;
-        let answered = session.request.take();
+        let answered = session.request.take_if(|request| receipt.weight() >= request.weight);
         if !raised && answered.is_none() {
             return; // Sent twice: it must not put the next request off.
+        }
+        if let Some(request) = &mut session.request {
+            // It has signed for what it has seen so far, and the rest may wait in our queue.
+            request.deadline = request.deadline.max(now + self.config.receipt_deadline);
         }
         (session.path, session.path_claimed) = (path, path);
         session.signed = session.signed.max(receipt.weight());
         self.limits_rose |= raised && !session.is_own(own_team);
+        let is_answered = answered.is_some();
         if let Some(request) = answered {
             // From when it was asked: a visitor that answers late gains nothing by it.
             session.request_at = request.made + interval;
@@ -814,8 +819,8 @@ impl AccessPoint {
                 self.output.event(Event::Opened { address, class, member });
                 self.opened(address, now);
             }
-            Stage::Settling { .. } => self.forget(address, now),
-            Stage::Open | Stage::Closing { .. } => {}
+            Stage::Settling { .. } if is_answered => self.forget(address, now),
+            Stage::Settling { .. } | Stage::Open | Stage::Closing { .. } => {}
         }
     }
 

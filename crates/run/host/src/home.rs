@@ -9,7 +9,7 @@ mod open;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
-use crate::said::Said;
+use crate::log_pace::LogPace;
 use crate::{QUESTIONS_MAX, Stop, private};
 use delegates::{Delegates, Lookup};
 use gateway::Gateway;
@@ -100,7 +100,7 @@ struct Loop {
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
-    decisions_said: Said,
+    decision_lines: LogPace,
 }
 
 /// What the loop listens to.
@@ -191,7 +191,7 @@ pub async fn run(
         mapping,
         exchange,
         handshakes: VecDeque::new(),
-        decisions_said: Said::default(),
+        decision_lines: LogPace::default(),
     };
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
@@ -391,7 +391,7 @@ impl Loop {
             }
             Event::Decided { consumer, decision, reason } => {
                 let consumer = consumer.short();
-                match self.decisions_said.next(self.clock.now()) {
+                match self.decision_lines.next(self.clock.now()) {
                     Some(0) => tracing::info!(%consumer, verdict = ?decision.verdict, %reason, "decided"),
                     Some(unsaid) => {
                         tracing::info!(%consumer, verdict = ?decision.verdict, %reason, unsaid, "decided");

@@ -14,8 +14,8 @@ pub mod home;
 mod home_channel;
 pub mod ike_files;
 mod listen;
+mod log_pace;
 mod private;
-mod said;
 mod stop;
 #[cfg(test)]
 mod testing;

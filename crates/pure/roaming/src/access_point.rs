@@ -308,31 +308,21 @@ impl AccessPoint {
         if session.stage != Stage::Open {
             return;
         }
-        let carried = counted.saturating_sub(session.counted);
-        session.count(counted, now);
-        let (unpaid, awaited, alone) = (session.unpaid(), session.request.is_some(), session.decided_alone);
-        if alone {
+        let carried = session.count(counted, now);
+        let (unpaid, awaited) = (session.unpaid(), session.request.is_some());
+        let window = session.window(self.config.window, self.certificate.team_id());
+        if session.decided_alone {
             self.away.draw(carried);
             if self.away.is_used_up() {
                 return self.close(address, Code::Refused, now);
             }
         }
-        let window = self.window(address);
         if unpaid.0 / 2 >= window.0 {
             // The firewall should have held it back long ago.
             return self.close(address, Code::Unpaid, now);
         }
         if unpaid >= self.config.volume.min(Bytes(window.0 / 2)) && !awaited {
             self.request(address, now);
-        }
-    }
-
-    /// How many bytes this visitor may leave unsigned. A team owes itself nothing.
-    fn window(&self, address: Address) -> Bytes {
-        match self.sessions.get(address) {
-            Some(session) if session.is_own(self.certificate.team_id()) => Bytes(u64::MAX),
-            Some(session) => self.config.window.of(session.signed, session.owed),
-            None => Bytes(0),
         }
     }
 
@@ -466,8 +456,9 @@ impl AccessPoint {
     /// Whose packets may pass, up to how many bytes since it was opened, both ways: the firewall keeps their gates open for
     /// one lease more. A session that is being closed is not among them.
     pub fn open(&self) -> impl Iterator<Item = (Address, Bytes)> + '_ {
-        self.sessions.open().map(|(address, session)| {
-            let paid = session.signed.saturating_add(self.window(address));
+        let own = self.certificate.team_id();
+        self.sessions.open().map(move |(address, session)| {
+            let paid = session.signed.saturating_add(session.window(self.config.window, own));
             let left = session.counted.saturating_add(self.away.left());
             (address, if session.decided_alone { paid.min(left) } else { paid })
         })
@@ -479,8 +470,8 @@ impl AccessPoint {
     pub fn next_reading(&self, now: Time) -> Micros {
         let own = self.certificate.team_id();
         let open = self.sessions.open().filter(|(_, session)| !session.is_own(own));
-        let waits = open.map(|(address, session)| {
-            let window = self.window(address);
+        let waits = open.map(|(_, session)| {
+            let window = session.window(self.config.window, own);
             let is_bursting = window < self.config.window.most && now - session.counted_at < A_MOMENT;
             let left = if is_bursting { Bytes(0) } else { window.saturating_sub(session.unpaid()) };
             session.half_of(left)

@@ -1,4 +1,4 @@
-use crate::access_point::{Address, Path};
+use crate::access_point::{Address, Path, Window};
 use crate::message::{Code, Nonce};
 use guestright_identity::{Certificate, KeyId};
 use guestright_reciprocity::ServiceClass;
@@ -126,8 +126,13 @@ impl Session {
         self.counted.saturating_sub(self.signed)
     }
 
-    /// It was counted now.
-    pub(super) fn count(&mut self, counted: Bytes, now: Time) {
+    /// How many bytes it may leave unsigned. A team owes itself nothing.
+    pub(super) fn window(&self, window: Window, own: TeamId) -> Bytes {
+        if self.is_own(own) { Bytes(u64::MAX) } else { window.of(self.signed, self.owed) }
+    }
+
+    /// It was counted now; what has come since the time before.
+    pub(super) fn count(&mut self, counted: Bytes, now: Time) -> Bytes {
         let carried = counted.saturating_sub(self.counted);
         let passed = (now - self.read_at).0.max(1);
         let rate = u128::from(carried.0) * 1_000_000 / u128::from(passed);
@@ -136,6 +141,7 @@ impl Session {
         if carried > Bytes(0) {
             (self.counted, self.counted_at) = (counted, now);
         }
+        carried
     }
 
     /// After how long half of what is left is used up, if it goes on as it did.

@@ -20,6 +20,7 @@ mod team_server;
 #[path = "sequences/visitor.rs"]
 mod visitor;
 
+use guestright_units::Time;
 use std::collections::BTreeMap;
 
 pub(crate) use access_point::access_point;
@@ -32,3 +33,25 @@ pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 /// A clock that is due again and again without end is broken.
 const TURNS_MAX: usize = 200;
+
+/// A machine that wants to be woken.
+trait Timed {
+    fn now(&self) -> Time;
+
+    /// When it wants to be woken.
+    fn due(&self) -> Option<Time>;
+
+    /// The time is now; what comes of it is fetched.
+    fn wake(&mut self);
+
+    /// Lets everything happen that is due.
+    fn settle(&mut self) {
+        for turn in 0.. {
+            assert!(turn < TURNS_MAX, "it is due again and again at {:?}", self.now());
+            self.wake();
+            if self.due().is_none_or(|at| at > self.now()) {
+                return;
+            }
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! An access point among visitors, strangers, homes and a firewall that do as they please.
 
 use super::actors::{Actor, HOUSE, MEMBERS, START, rcpt};
-use super::choices::Choices;
-use super::{TURNS_MAX, Tally};
+use super::choices::{Choices, Sent};
+use super::{TURNS_MAX, Tally, Timed};
 use guestright_identity::KeyId;
 use guestright_receipt::{Bundle, SessionKey};
 use guestright_reciprocity::ServiceClass;
@@ -21,8 +21,6 @@ const ADDRESSES: u8 = 4;
 const SESSIONS_MAX: usize = 3;
 /// Events of one session that cannot give way, at most: opened, received, reclassified, closing, closed, and contacts.
 const EVENTS_OF_A_SESSION: usize = 16;
-/// What is kept to be sent again.
-const INPUTS_MAX: usize = 32;
 
 /// A message as a visitor has sent it.
 #[derive(Clone)]
@@ -58,7 +56,7 @@ struct Run<'a> {
     questions: Vec<(Reference, KeyId)>,
     deliveries: Vec<Reference>,
     contacts: Vec<(Path, Address)>,
-    inputs: Vec<Input>,
+    inputs: Sent<Input>,
     received: BTreeMap<SessionKey, Bytes>,
     closed: BTreeSet<(KeyId, UnixSeconds)>,
     tally: Tally,
@@ -94,7 +92,7 @@ pub(crate) fn access_point(bytes: &[u8]) -> Tally {
         questions: Vec::new(),
         deliveries: Vec::new(),
         contacts: Vec::new(),
-        inputs: Vec::new(),
+        inputs: Sent::new(),
         received: BTreeMap::new(),
         closed: BTreeSet::new(),
         tally: Tally::new(),
@@ -109,6 +107,21 @@ pub(crate) fn access_point(bytes: &[u8]) -> Tally {
     }
     run.come_to_rest();
     run.tally
+}
+
+impl Timed for Run<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn due(&self) -> Option<Time> {
+        self.machine.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.machine.handle_timeout(self.now);
+        self.drain();
+    }
 }
 
 impl Run<'_> {
@@ -164,9 +177,6 @@ impl Run<'_> {
     fn visitor(&mut self, input: Input) {
         self.machine.handle_visitor(input.address, input.path, &input.bytes, self.now);
         self.inputs.push(input);
-        if self.inputs.len() > INPUTS_MAX {
-            self.inputs.remove(0);
-        }
     }
 
     /// What an honest visitor does, so that there are sessions.
@@ -244,11 +254,7 @@ impl Run<'_> {
 
     /// Something that was sent before, from there or from elsewhere, as it was or not.
     fn again(&mut self) {
-        if self.inputs.is_empty() {
-            return;
-        }
-        let at = self.choices.below(self.inputs.len());
-        let mut input = self.inputs[at].clone();
+        let Some(mut input) = self.inputs.pick(&mut self.choices) else { return };
         if self.choices.yes() {
             (input.address, input.path) = (self.address(), self.path());
         }
@@ -362,16 +368,7 @@ impl Run<'_> {
 
     /// Lets everything happen that is due.
     fn settle(&mut self) {
-        self.machine.handle_timeout(self.now);
-        self.drain();
-        for turn in 0.. {
-            assert!(turn < TURNS_MAX, "it is due again and again at {:?}", self.now);
-            if self.machine.poll_timeout().is_none_or(|at| at > self.now) {
-                break;
-            }
-            self.machine.handle_timeout(self.now);
-            self.drain();
-        }
+        Timed::settle(self);
         for (address, gate) in &self.gates {
             let late = gate.closing.is_some_and(|at| self.now >= at + self.config.receipt_deadline);
             assert!(!late, "the order to close {address} is not repeated");

@@ -1,6 +1,7 @@
 //! Bytes, read as choices.
 
 use guestright_units::{Bytes, Micros};
+use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Choices<'a>(&'a [u8]);
@@ -77,5 +78,35 @@ impl<'a> Choices<'a> {
             *byte ^= 1 << (self.byte() % 8);
         }
         message
+    }
+}
+
+/// How many inputs are kept to come again.
+const SENT_MAX: usize = 32;
+
+/// What a machine was sent lately.
+#[derive(Debug)]
+pub(super) struct Sent<T>(VecDeque<T>);
+
+impl<T: Clone> Sent<T> {
+    pub(super) fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    pub(super) fn push(&mut self, input: T) {
+        self.0.push_back(input);
+        if self.0.len() > SENT_MAX {
+            self.0.pop_front();
+        }
+    }
+
+    /// One of them; nothing if nothing was sent.
+    pub(super) fn pick(&self, choices: &mut Choices<'_>) -> Option<T> {
+        (!self.0.is_empty()).then(|| self.0[choices.below(self.0.len())].clone())
+    }
+
+    /// All of them, which are forgotten.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
+        std::mem::take(&mut self.0).into_iter()
     }
 }

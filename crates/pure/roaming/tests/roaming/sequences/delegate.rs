@@ -1,8 +1,8 @@
 //! A home that signs for two members, and access points that say what they please.
 
 use super::actors::{ACCESS_POINTS, MEMBERS, START, actor, secret};
-use super::choices::Choices;
-use super::{TURNS_MAX, Tally};
+use super::choices::{Choices, Sent};
+use super::{TURNS_MAX, Tally, Timed};
 use guestright_identity::{AccessPoints, Delegation, DelegationTerms, KeyId, Role};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
@@ -19,7 +19,6 @@ use std::num::NonZeroU16;
 /// What each of the two may have signed for in a day.
 const BYTES_PER_DAY: [u64; 2] = [1_000_000_000, 300_000];
 const CONNECTIONS_MAX: usize = 4;
-const INPUTS_MAX: usize = 32;
 const PORTS: u16 = 3;
 
 struct Run<'a> {
@@ -45,7 +44,7 @@ struct Run<'a> {
     /// Bytes for which each member's delegate has signed, by day, and what was to be kept of it.
     spent: BTreeMap<(KeyId, u64), u64>,
     kept: BTreeMap<KeyId, Spent>,
-    inputs: Vec<Vec<u8>>,
+    inputs: Sent<Vec<u8>>,
     tally: Tally,
 }
 
@@ -76,7 +75,7 @@ pub(crate) fn delegate(bytes: &[u8]) -> Tally {
         receipts: BTreeSet::new(),
         spent: BTreeMap::new(),
         kept: BTreeMap::new(),
-        inputs: Vec::new(),
+        inputs: Sent::new(),
         tally: Tally::new(),
     };
     while !run.choices.is_over() {
@@ -102,6 +101,21 @@ fn mandate(number: usize) -> Mandate {
     let delegation = Delegation::issue(&member, delegate.key.public(), terms).expect("good terms");
     let team = delegate.certificate.team_id();
     Mandate::new(delegation, delegate.key, delegate.certificate, team).expect("they belong together")
+}
+
+impl Timed for Run<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn due(&self) -> Option<Time> {
+        self.machine.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.machine.handle_timeout(self.now);
+        self.drain();
+    }
 }
 
 impl Run<'_> {
@@ -250,11 +264,7 @@ impl Run<'_> {
     }
 
     fn again(&mut self) {
-        if self.inputs.is_empty() {
-            return;
-        }
-        let at = self.choices.below(self.inputs.len());
-        let bytes = self.inputs[at].clone();
+        let Some(bytes) = self.inputs.pick(&mut self.choices) else { return };
         let bytes = if self.choices.yes() { self.choices.spoil(bytes) } else { bytes };
         let id = self.connection();
         self.input(id, bytes);
@@ -263,9 +273,6 @@ impl Run<'_> {
     fn input(&mut self, id: ConnectionId, bytes: Vec<u8>) {
         self.machine.handle_input(id, &bytes, self.now);
         self.inputs.push(bytes);
-        if self.inputs.len() > INPUTS_MAX {
-            self.inputs.remove(0);
-        }
     }
 
     fn hang_up(&mut self) {
@@ -276,17 +283,6 @@ impl Run<'_> {
     fn close(&mut self, id: ConnectionId) {
         self.open.remove(&id);
         self.machine.handle_hung_up(id, self.now);
-    }
-
-    fn settle(&mut self) {
-        for turn in 0.. {
-            assert!(turn < TURNS_MAX, "it is due again and again at {:?}", self.now);
-            self.machine.handle_timeout(self.now);
-            self.drain();
-            if self.machine.poll_timeout().is_none_or(|at| at > self.now) {
-                return;
-            }
-        }
     }
 
     fn drain(&mut self) {

@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::actors::{Actor, HOUSE, MEMBERS, START, bundle, secret};
-use super::choices::Choices;
+use super::choices::{Choices, Sent};
 use guestright_identity::RevocationList;
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::StrangerCounters;
@@ -15,7 +15,6 @@ use rand::rngs::StdRng;
 use std::collections::{BTreeMap, BTreeSet};
 
 const WAITING_MAX: usize = 4;
-const INPUTS_MAX: usize = 32;
 /// Its own access point, itself, its own member: who connects under this number.
 const PEERS: usize = 3;
 
@@ -34,7 +33,7 @@ struct Run<'a> {
     /// How many receipts each message to be acknowledged had, and which questions wait for an answer: one each.
     delivered: BTreeMap<(Peer, Reference), Vec<usize>>,
     asked: BTreeMap<(Peer, Reference), usize>,
-    inputs: Vec<(Peer, Vec<u8>)>,
+    inputs: Sent<(Peer, Vec<u8>)>,
     tally: Tally,
 }
 
@@ -65,7 +64,7 @@ pub(crate) fn team_server(bytes: &[u8]) -> Tally {
         tokens: BTreeSet::new(),
         delivered: BTreeMap::new(),
         asked: BTreeMap::new(),
-        inputs: Vec::new(),
+        inputs: Sent::new(),
         tally: Tally::new(),
     };
     for peer in 0..PEERS {
@@ -238,11 +237,7 @@ impl Run<'_> {
     }
 
     fn again(&mut self) {
-        if self.inputs.is_empty() {
-            return;
-        }
-        let at = self.choices.below(self.inputs.len());
-        let (peer, bytes) = self.inputs[at].clone();
+        let Some((peer, bytes)) = self.inputs.pick(&mut self.choices) else { return };
         let peer = if self.choices.yes() { peer } else { self.peer() };
         let bytes = if self.choices.yes() { self.choices.spoil(bytes) } else { bytes };
         self.input(peer, bytes);
@@ -257,9 +252,6 @@ impl Run<'_> {
         }
         self.machine.handle_input(peer, &bytes, &mut self.rng, self.now);
         self.inputs.push((peer, bytes));
-        if self.inputs.len() > INPUTS_MAX {
-            self.inputs.remove(0);
-        }
     }
 
     fn drain(&mut self) {

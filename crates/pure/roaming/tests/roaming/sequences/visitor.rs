@@ -1,8 +1,8 @@
 //! A visitor, and an access point that says what it pleases.
 
 use super::actors::{ACCESS_POINTS, Actor, MEMBERS, START, bundle};
-use super::choices::Choices;
-use super::{TURNS_MAX, Tally};
+use super::choices::{Choices, Sent};
+use super::{TURNS_MAX, Tally, Timed};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
@@ -23,7 +23,6 @@ const CODES: [Code; 8] = [
     Code::NoSession,
     Code::Closed,
 ];
-const INPUTS_MAX: usize = 32;
 
 struct Run<'a> {
     choices: Choices<'a>,
@@ -43,7 +42,7 @@ struct Run<'a> {
     /// Receipts of the events, which may be sent.
     receipts: BTreeSet<Vec<u8>>,
     ended: bool,
-    inputs: Vec<Vec<u8>>,
+    inputs: Sent<Vec<u8>>,
     tally: Tally,
 }
 
@@ -72,7 +71,7 @@ pub(crate) fn visitor(bytes: &[u8]) -> Tally {
         signed: Bytes(0),
         receipts: BTreeSet::new(),
         ended: false,
-        inputs: Vec::new(),
+        inputs: Sent::new(),
         tally: Tally::new(),
     };
     run.drain();
@@ -85,6 +84,21 @@ pub(crate) fn visitor(bytes: &[u8]) -> Tally {
     }
     run.come_to_an_end();
     run.tally
+}
+
+impl Timed for Run<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn due(&self) -> Option<Time> {
+        self.machine.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.machine.handle_timeout(self.now);
+        self.drain();
+    }
 }
 
 impl Run<'_> {
@@ -184,11 +198,7 @@ impl Run<'_> {
     }
 
     fn again(&mut self) {
-        if self.inputs.is_empty() {
-            return;
-        }
-        let at = self.choices.below(self.inputs.len());
-        let bytes = self.inputs[at].clone();
+        let Some(bytes) = self.inputs.pick(&mut self.choices) else { return };
         let bytes = if self.choices.yes() { self.choices.spoil(bytes) } else { bytes };
         self.input(bytes);
     }
@@ -228,9 +238,6 @@ impl Run<'_> {
     fn input(&mut self, bytes: Vec<u8>) {
         self.machine.handle_input(&bytes, self.now);
         self.inputs.push(bytes);
-        if self.inputs.len() > INPUTS_MAX {
-            self.inputs.remove(0);
-        }
     }
 
     fn meter(&mut self) {
@@ -239,17 +246,6 @@ impl Run<'_> {
             self.carry_out(event);
         }
         self.machine.handle_meter(self.counted);
-    }
-
-    fn settle(&mut self) {
-        for turn in 0.. {
-            assert!(turn < TURNS_MAX, "it is due again and again at {:?}", self.now);
-            self.machine.handle_timeout(self.now);
-            self.drain();
-            if self.machine.poll_timeout().is_none_or(|at| at > self.now) {
-                return;
-            }
-        }
     }
 
     fn drain(&mut self) {
@@ -329,7 +325,7 @@ impl Run<'_> {
         self.machine.leave(self.now);
         self.drain();
         assert!(self.ended, "who leaves is gone");
-        for bytes in std::mem::take(&mut self.inputs) {
+        for bytes in self.inputs.take() {
             self.machine.handle_input(&bytes, self.now);
         }
         self.drain();

@@ -148,7 +148,13 @@ fn nice(command: &Command) -> Command {
     if let Some(folder) = command.get_current_dir() {
         nice.current_dir(folder);
     }
-    nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            // What Cargo tells the program that it runs would tell the next one that everything has to be built again.
+            None => nice.env_remove(name),
+        };
+    }
     nice
 }
 
@@ -166,6 +172,16 @@ fn with_documentation(mut report: Report) -> Result<Report> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_gives_way_keeps_what_was_set_and_what_was_taken_away() {
+        let mut command = Command::new("cargo");
+        command.arg("test").env("KEPT", "1").env_remove("TAKEN_AWAY");
+        let nice = nice(&command);
+        let environment: Vec<_> = nice.get_envs().collect();
+        assert_eq!(environment, [("KEPT".as_ref(), Some("1".as_ref())), ("TAKEN_AWAY".as_ref(), None)]);
+        assert!(nice.get_args().skip(2).eq(["cargo", "test"]));
+    }
 
     fn artifact(test: bool, executable: &str) -> String {
         format!(

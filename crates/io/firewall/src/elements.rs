@@ -32,18 +32,27 @@ fn gates(mac: MacAddress, address: Ipv4Addr) -> [(Set, Element); 2] {
 
 /// Orders that keep a visitor's gates open for another lease.
 pub(crate) fn renew(mac: MacAddress, address: Ipv4Addr, lease: Lease) -> Vec<Order> {
-    renewed(gates(mac, address), ("window", Element::new().address(address)), lease)
+    renewed(gates(mac, address), windows(address), lease)
 }
 
-/// The same for any gates, and the element that says how much may pass. The kernel leaves an element that is there as it
-/// is, so each is removed and added in the same transaction, and added before it, in case that it has expired.
+/// What says how much may pass, in two halves.
+fn windows(address: Ipv4Addr) -> [(Set, Element); 2] {
+    ["window", "window_end"].map(|set| (set, Element::new().address(address)))
+}
+
+/// The same for any gates, and the two elements that say how much may pass: half of it freely, then the rest, of which
+/// some is dropped. The kernel leaves an element that is there as it is, so each is removed and added in the same
+/// transaction, and added before it, in case that it has expired.
 pub(crate) fn renewed(
     gates: impl IntoIterator<Item = (Set, Element)>,
-    (set, window): (Set, Element),
+    [(begin, free), (end, rest)]: [(Set, Element); 2],
     lease: Lease,
 ) -> Vec<Order> {
     let gates = gates.into_iter().map(|(set, gate)| (set, gate.clone(), gate.expires_after(lease.time)));
-    let all = gates.chain([(set, window.clone(), window.good_for(lease.bytes))]);
+    let half = lease.bytes / 2;
+    let windows =
+        [(begin, free.clone(), free.good_for(lease.bytes - half)), (end, rest.clone(), rest.good_for(half))];
+    let all = gates.chain(windows);
     all.flat_map(|(set, old, new)| {
         [Order::Add(set, old.clone()), Order::Delete(set, old), Order::Add(set, new)]
     })
@@ -66,7 +75,8 @@ pub(crate) fn removed(elements: impl IntoIterator<Item = (Set, Element)>) -> Vec
 /// One transaction that forgets a visitor whose gate is shut.
 pub(crate) fn forget(address: Ipv4Addr, class: u32) -> Vec<Order> {
     let one = || Element::new().address(address);
-    removed([("class", one().class(class)), ("window", one()), ("up", one()), ("down", one())])
+    let rest = [("class", one().class(class)), ("up", one()), ("down", one())];
+    removed(rest.into_iter().chain(windows(address)))
 }
 
 /// Whether there is such a table.

@@ -12,8 +12,9 @@ use crate::elements::Lease;
 use crate::lookup::{interface_addresses, require_interface};
 use crate::nftables::Nftables;
 use crate::ruleset::{self, ALLOWANCE_USED};
-use crate::shaping::{self, Trees, class_handle};
+use crate::shaping::{self, Leaf, Trees, class_handle};
 use crate::state::{State, clean_up};
+use crate::traffic_control::TrafficControl;
 use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, offloading, tool};
 use layers::Rules;
 use tunnels::Tunnel;
@@ -55,22 +56,23 @@ pub struct Firewall {
     state: State,
     state_file: PathBuf,
     kernel: Nftables,
+    control: TrafficControl,
     trees: Trees,
     warnings: Vec<Warning>,
     layers: Layers,
     /// The rules of our table as the kernel has them.
     rules: Rules,
-    visitors: BTreeMap<Ipv4Addr, Visitor>,
+    visitors: BTreeMap<Ipv4Addr, Grant>,
     /// Of each visitor at most one.
     tunnels: BTreeMap<Ipv4Addr, Tunnel>,
     is_up: bool,
 }
 
+/// What was granted to a visitor, or to its tunnel.
 #[derive(Clone, Copy, Debug)]
-struct Visitor {
+struct Grant {
     mac: MacAddress,
-    slot: u16,
-    class: Class,
+    leaf: Leaf,
     /// How many bytes may pass in all.
     most: u64,
     /// What tables counted that are gone.
@@ -79,10 +81,41 @@ struct Visitor {
     read: Traffic,
 }
 
-impl Visitor {
+/// A queue passes so many windows a second. A receipt for half a window is there after a few hundredths of a second, so
+/// that whoever signs does not meet the end of the window, where packets are dropped.
+const WINDOWS_PER_SECOND: u64 = 16;
+
+fn pace(window: u64) -> u64 {
+    window.saturating_mul(8 * WINDOWS_PER_SECOND)
+}
+
+impl Grant {
+    /// Nothing was counted yet, and nothing signed: as much may pass as may be unsigned.
+    fn new(mac: MacAddress, slot: u16, class: Class, most: u64) -> Self {
+        let (before, read) = <(Traffic, Traffic)>::default();
+        Self { mac, leaf: Leaf { slot, class, pace: pace(most) }, most, before, read }
+    }
+
+    /// What was carried for it as it was last read.
+    fn used(&self) -> Traffic {
+        self.before + self.read
+    }
+
     /// For how long, and for how many bytes more, its gates are open.
     fn lease(&self, time: Duration) -> Lease {
-        Lease { time, bytes: (self.before + self.read).left_of(self.most) }
+        Lease { time, bytes: self.used().left_of(self.most) }
+    }
+
+    /// The queue that a window of so many bytes should have, if it differs by so much that it is worth a change.
+    fn faster(&self, window: u64) -> Option<Leaf> {
+        let pace = pace(window);
+        (pace / 3 * 2 >= self.leaf.pace).then_some(Leaf { pace, ..self.leaf })
+    }
+
+    /// The table that counted is gone; the next counts from nothing on.
+    fn counts_anew(&mut self) {
+        self.before = self.used();
+        self.read = Traffic::default();
     }
 }
 
@@ -93,8 +126,10 @@ pub struct Gate {
     pub address: Ipv4Addr,
     /// The home of its tunnel, if only that is granted.
     pub home: Option<Ipv4Addr>,
-    /// How many bytes may pass since it was granted, both ways together. What is beyond waits outside.
+    /// How many bytes may pass since it was granted, both ways together. What is beyond is dropped.
     pub most: u64,
+    /// How many of them may be unsigned. The queue passes sixteen times as many a second at most.
+    pub window: u64,
 }
 
 /// Asks the kernel whether it would take the ruleset, and changes nothing.
@@ -136,6 +171,7 @@ impl Firewall {
         let mut firewall = Self {
             state_file: state_file.to_owned(),
             kernel: Nftables::open()?,
+            control: TrafficControl::open()?,
             trees,
             warnings,
             layers: Layers::default(),
@@ -202,17 +238,15 @@ impl Firewall {
         if self.visitors.contains_key(&address) {
             return self.set_class(address, class);
         }
-        let slot = self.free_slot()?;
-        self.add_leaves(slot, class)?;
-        let (before, read) = <(Traffic, Traffic)>::default();
-        let visitor = Visitor { mac, slot, class, most, before, read };
-        let lease = visitor.lease(self.settings.lease());
-        let orders = elements::grant(mac, address, class_handle(slot), lease);
+        let grant = Grant::new(mac, self.free_slot()?, class, most);
+        self.add_leaves(grant.leaf)?;
+        let lease = grant.lease(self.settings.lease());
+        let orders = elements::grant(mac, address, class_handle(grant.leaf.slot), lease);
         if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
-            self.remove_leaves(slot);
+            self.remove_leaves(grant.leaf.slot);
             return Err(error);
         }
-        self.visitors.insert(address, visitor);
+        self.visitors.insert(address, grant);
         Ok(())
     }
 
@@ -224,22 +258,26 @@ impl Firewall {
     pub fn renew(&mut self, gates: &[Gate]) -> Result<(), FirewallError> {
         let lease = self.settings.lease();
         let mut orders = Vec::new();
-        for Gate { address, home, most } in gates {
-            match home {
-                None => {
-                    if let Some(visitor) = self.visitors.get_mut(address) {
-                        visitor.most = *most;
-                        orders.extend(elements::renew(visitor.mac, *address, visitor.lease(lease)));
-                    }
-                }
+        for Gate { address, home, most, window } in gates {
+            let grant = match home {
+                None => self.visitors.get_mut(address),
                 Some(home) => {
                     let tunnel = self.tunnels.get_mut(address).filter(|tunnel| tunnel.home == *home);
-                    if let Some(tunnel) = tunnel {
-                        tunnel.most = *most;
-                        orders.extend(tunnel.renew(*address, lease));
-                    }
+                    tunnel.map(|tunnel| &mut tunnel.grant)
+                }
+            };
+            let Some(grant) = grant else { continue };
+            grant.most = *most;
+            if let Some(leaf) = grant.faster(*window) {
+                match self.trees.iter().try_for_each(|tree| tree.change(&mut self.control, leaf)) {
+                    Ok(()) => grant.leaf = leaf,
+                    Err(error) => tracing::debug!(%error, "a visitor's queue stays as slow as it was"),
                 }
             }
+            orders.extend(match home {
+                None => elements::renew(grant.mac, *address, grant.lease(lease)),
+                Some(home) => Tunnel { home: *home, grant: *grant }.renew(*address, lease),
+            });
         }
         if orders.is_empty() { Ok(()) } else { self.kernel.transact(&self.settings.table, &orders) }
     }
@@ -249,15 +287,13 @@ impl Firewall {
     /// # Errors
     /// No such visitor, or the system refuses.
     pub fn set_class(&mut self, address: Ipv4Addr, class: Class) -> Result<(), FirewallError> {
-        let visitor =
-            self.visitors.get_mut(&address).ok_or(FirewallError::NotGranted { address, got: None })?;
-        if visitor.class == class {
-            return Ok(());
+        let none = FirewallError::NotGranted { address, got: None };
+        let grant = self.visitors.get_mut(&address).ok_or(none)?;
+        let leaf = Leaf { class, ..grant.leaf };
+        if leaf != grant.leaf {
+            self.trees.iter().try_for_each(|tree| tree.change(&mut self.control, leaf))?;
+            grant.leaf = leaf;
         }
-        for tree in self.trees.iter() {
-            tree.change(visitor.slot, class)?;
-        }
-        visitor.class = class;
         Ok(())
     }
 
@@ -272,18 +308,16 @@ impl Firewall {
     /// tried again; without [`Firewall::renew`] the gates shut when the lease is over.
     pub fn close(&mut self, mac: MacAddress, address: Ipv4Addr) -> Result<Traffic, FirewallError> {
         let table = &self.settings.table;
-        let visitor = match self.visitors.get(&address) {
-            Some(visitor) if visitor.mac == mac => *visitor,
-            _ => {
-                return Err(FirewallError::NotGranted { address, got: Some(mac) });
-            }
+        let grant = match self.visitors.get(&address) {
+            Some(grant) if grant.mac == mac => *grant,
+            _ => return Err(FirewallError::NotGranted { address, got: Some(mac) }),
         };
         self.kernel.transact(table, &elements::shut(mac, address))?;
         let counts = elements::read_counts(&mut self.kernel, table)?;
-        let used = visitor.before + counts.get(&address).copied().unwrap_or_default();
-        self.kernel.transact(table, &elements::forget(address, class_handle(visitor.slot)))?;
+        let used = grant.before + counts.get(&address).copied().unwrap_or_default();
+        self.kernel.transact(table, &elements::forget(address, class_handle(grant.leaf.slot)))?;
         self.visitors.remove(&address);
-        self.remove_leaves(visitor.slot);
+        self.remove_leaves(grant.leaf.slot);
         Ok(used)
     }
 
@@ -293,9 +327,9 @@ impl Firewall {
     /// The counts could not be read.
     pub fn traffic(&mut self) -> Result<BTreeMap<(MacAddress, Ipv4Addr), Traffic>, FirewallError> {
         let counts = elements::read_counts(&mut self.kernel, &self.settings.table)?;
-        let of = |(address, visitor): (&Ipv4Addr, &mut Visitor)| {
-            visitor.read = counts.get(address).copied().unwrap_or_default();
-            ((visitor.mac, *address), visitor.before + visitor.read)
+        let of = |(address, grant): (&Ipv4Addr, &mut Grant)| {
+            grant.read = counts.get(address).copied().unwrap_or_default();
+            ((grant.mac, *address), grant.used())
         };
         Ok(self.visitors.iter_mut().map(of).collect())
     }
@@ -322,25 +356,27 @@ impl Firewall {
 
     fn free_slot(&self) -> Result<u16, FirewallError> {
         let max = self.settings.limits.visitors_max;
-        let tunnels = self.tunnels.values().map(|tunnel| tunnel.slot);
-        let used: BTreeSet<u16> = self.visitors.values().map(|visitor| visitor.slot).chain(tunnels).collect();
+        let used: BTreeSet<u16> = self.leaves().map(|leaf| leaf.slot).collect();
         (0..max).find(|slot| !used.contains(slot)).ok_or(FirewallError::Full { max })
     }
 
-    fn add_leaves(&self, slot: u16, class: Class) -> Result<(), FirewallError> {
-        for tree in self.trees.iter() {
-            if let Err(error) = tree.add(slot, class) {
-                self.remove_leaves(slot);
-                return Err(error);
-            }
+    fn leaves(&self) -> impl Iterator<Item = Leaf> {
+        let tunnels = self.tunnels.values().map(|tunnel| tunnel.grant.leaf);
+        self.visitors.values().map(|grant| grant.leaf).chain(tunnels)
+    }
+
+    fn add_leaves(&mut self, leaf: Leaf) -> Result<(), FirewallError> {
+        let added = self.trees.iter().try_for_each(|tree| tree.add(&mut self.control, leaf));
+        if added.is_err() {
+            self.remove_leaves(leaf.slot);
         }
-        Ok(())
+        added
     }
 
     /// Removes a visitor's leaves. One that cannot be removed is replaced by that of whoever gets its slot next.
-    fn remove_leaves(&self, slot: u16) {
+    fn remove_leaves(&mut self, slot: u16) {
         for tree in self.trees.iter() {
-            if let Err(error) = tree.remove(slot) {
+            if let Err(error) = tree.remove(&mut self.control, slot) {
                 tracing::debug!(%error, "a visitor's queue could not be removed");
             }
         }

@@ -41,6 +41,7 @@ mod killswitch;
 mod lookup;
 mod mac;
 mod meter;
+mod netlink;
 mod nftables;
 mod offloading;
 mod policy_routing;
@@ -53,6 +54,7 @@ mod static_filter;
 #[cfg(test)]
 mod testing;
 mod tool;
+mod traffic_control;
 mod trial;
 mod tunnel_meter;
 

@@ -7,12 +7,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use netlink_packet_core::{
-    DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer,
-    NetlinkHeader, NetlinkMessage, NetlinkPayload, NlaBuffer, NlasIterator,
+    DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NlaBuffer, NlasIterator,
 };
 use netlink_packet_netfilter::nftables::{
     ChainMessage, DataAttribute, ListAttribute, NfTablesMessage, RuleAttribute, RuleMessage,
@@ -22,22 +20,15 @@ use netlink_packet_netfilter::none::ControlMessage;
 use netlink_packet_netfilter::{
     NetfilterHeader, NetfilterMessage, NetfilterMessageInner, NetfilterProtoFamily,
 };
-use rustix::io::Errno;
-use rustix::net::netlink::{self, SocketAddrNetlink};
-use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
-};
+use rustix::net::netlink::NETFILTER;
 
+use crate::netlink::{Answer, Netlink, refused, unreadable};
 use crate::{FirewallError, MacAddress};
 
 /// nftables among netfilter's subsystems (linux/netfilter/nfnetlink.h).
 const SUBSYSTEM: u16 = 10;
 /// What stands before the attributes in every message of netfilter's (`struct nfgenmsg`).
 const HEADER: usize = 4;
-/// Messages of netlink itself (linux/netlink.h).
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
 /// Attributes, and a kind of object (linux/netfilter/nf_tables.h).
 const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
 const NFTA_SET_ELEM_KEY: u16 = 1;
@@ -59,13 +50,6 @@ const NFTA_TABLE: u16 = 1;
 /// What makes a chain: its name, hook, policy and type; and a rule: its chain and its expressions.
 const CHAIN: [u16; 4] = [3, 4, 5, 7];
 const RULE: [u16; 2] = [2, 4];
-/// How long an answer may take. The kernel answers at once; but nobody here waits for ever.
-const ANSWER_MAX: Duration = Duration::from_secs(3);
-/// The largest datagram that the kernel sends: it fills pages, 32 KiB at most.
-const DATAGRAM_MAX: usize = 64 * 1024;
-/// Acknowledgements of a long transaction wait here.
-const BUFFER: usize = 1 << 20;
-
 /// A set of our table, or a map.
 pub(crate) type Set = &'static str;
 
@@ -220,8 +204,7 @@ impl Found {
 /// A socket to the kernel's nftables, in the network namespace where it was opened.
 #[derive(Debug)]
 pub(crate) struct Nftables {
-    socket: OwnedFd,
-    sequence: u32,
+    socket: Netlink,
 }
 
 impl Nftables {
@@ -230,17 +213,7 @@ impl Nftables {
     /// # Errors
     /// This kernel has no netfilter, or no descriptor is left.
     pub(crate) fn open() -> Result<Self, FirewallError> {
-        let open = || {
-            let protocol = Some(netlink::NETFILTER);
-            let socket =
-                socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
-            set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_MAX))?;
-            set_socket_recv_buffer_size(&socket, BUFFER)?;
-            bind(&socket, &SocketAddrNetlink::new(0, 0))?;
-            Ok(socket)
-        };
-        let socket = open().map_err(|error: Errno| refused("open a netlink socket", error.into()))?;
-        Ok(Self { socket, sequence: 0 })
+        Ok(Self { socket: Netlink::open(Some(NETFILTER))? })
     }
 
     /// Carries out all of it at once, or nothing.
@@ -347,16 +320,16 @@ impl Nftables {
     fn transaction(&mut self, messages: Vec<(NfTablesMessage, u16)>) -> io::Result<()> {
         let mut batch = Vec::new();
         self.append(&mut batch, ControlMessage::BatchBegin, NLM_F_REQUEST);
-        let begin = self.sequence;
+        let begin = self.socket.sequence();
         let mut unanswered = messages.len();
         for (message, flags) in messages {
             self.append(&mut batch, message, NLM_F_REQUEST | NLM_F_ACK | flags);
         }
         self.append(&mut batch, ControlMessage::BatchEnd, NLM_F_REQUEST);
-        self.send(&batch)?;
+        self.socket.send(&batch)?;
         let mut verdict = Ok(());
         while unanswered > 0 {
-            self.receive(begin, |sequence, answer| {
+            self.socket.receive(begin, |sequence, answer| {
                 if let Answer::Error(errno) = answer
                     && verdict.is_ok()
                 {
@@ -373,11 +346,11 @@ impl Nftables {
     fn dump(&mut self, question: NfTablesMessage) -> io::Result<Vec<Vec<u8>>> {
         let mut message = Vec::new();
         self.append(&mut message, question, NLM_F_REQUEST | NLM_F_DUMP);
-        self.send(&message)?;
+        self.socket.send(&message)?;
         let (mut objects, mut verdict, mut is_over) = (Vec::new(), Ok(()), false);
         while !is_over {
-            self.receive(self.sequence, |_, answer| match answer {
-                Answer::Object(attributes) => objects.push(attributes.to_vec()),
+            self.socket.receive(self.socket.sequence(), |_, answer| match answer {
+                Answer::Object(object) => objects.push(object.get(HEADER..).unwrap_or_default().to_vec()),
                 Answer::Done => is_over = true,
                 Answer::Error(errno) => {
                     verdict = Err(io::Error::from_raw_os_error(errno));
@@ -389,79 +362,12 @@ impl Nftables {
     }
 
     fn append(&mut self, batch: &mut Vec<u8>, message: impl Into<NetfilterMessageInner>, flags: u16) {
-        self.sequence = self.sequence.wrapping_add(1);
         let message = message.into();
         let is_control = matches!(message, NetfilterMessageInner::None(_));
         // The beginning and the end of a batch name the subsystem that it is for.
         let family = if is_control { NetfilterProtoFamily::Unspec } else { NetfilterProtoFamily::Inet };
         let header = NetfilterHeader::new(family, 0, if is_control { SUBSYSTEM } else { 0 });
-        let mut netlink = NetlinkHeader::default();
-        (netlink.flags, netlink.sequence_number) = (flags, self.sequence);
-        let payload = NetlinkPayload::from(NetfilterMessage::new(header, message));
-        let mut message = NetlinkMessage::new(netlink, payload);
-        message.finalize();
-        let begin = batch.len();
-        batch.resize(begin + message.buffer_len(), 0);
-        message.serialize(&mut batch[begin..]);
-    }
-
-    fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        loop {
-            match send(&self.socket, bytes, SendFlags::empty()) {
-                Ok(_) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// Hands on every message of the next datagram that answers what was sent since `begin`. What is older answers a
-    /// question that was given up.
-    fn receive(&self, begin: u32, mut each: impl FnMut(u32, Answer<'_>)) -> io::Result<()> {
-        let mut buffer = vec![0; DATAGRAM_MAX];
-        let length = loop {
-            match recv(&self.socket, &mut buffer, RecvFlags::empty()) {
-                Ok((length, _)) => break length,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
-                Err(error) => return Err(error.into()),
-            }
-        };
-        let asked = self.sequence.wrapping_sub(begin);
-        let mut rest = buffer.get(..length).unwrap_or_default();
-        while !rest.is_empty() {
-            let broken = |_| io::Error::from(io::ErrorKind::InvalidData);
-            let message = NetlinkBuffer::new_checked(rest).map_err(broken)?;
-            let sequence = message.sequence_number();
-            if sequence.wrapping_sub(begin) <= asked {
-                each(sequence, Answer::read(&message));
-            }
-            let length = usize::try_from(message.length()).unwrap_or(usize::MAX);
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-        Ok(())
-    }
-}
-
-/// What the kernel answers.
-enum Answer<'a> {
-    /// An object's attributes.
-    Object(&'a [u8]),
-    /// That is all, or it is done.
-    Done,
-    /// An error of errno(3).
-    Error(i32),
-}
-
-impl<'a> Answer<'a> {
-    fn read(message: &NetlinkBuffer<&'a [u8]>) -> Self {
-        let payload = message.payload();
-        let code = payload.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code));
-        match message.message_type() {
-            NLMSG_ERROR | NLMSG_DONE if code == 0 => Self::Done,
-            NLMSG_ERROR | NLMSG_DONE => Self::Error(code.saturating_neg()),
-            _ => Self::Object(payload.get(HEADER..).unwrap_or_default()),
-        }
+        self.socket.append(batch, NetfilterMessage::new(header, message), flags);
     }
 }
 
@@ -557,13 +463,4 @@ fn nested(attributes: &[DefaultNla]) -> Vec<u8> {
 
 fn zero_terminated(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
-}
-
-fn refused(what: &str, error: io::Error) -> FirewallError {
-    FirewallError::Kernel { what: what.to_owned(), reason: error.to_string() }
-}
-
-fn unreadable(what: &str) -> FirewallError {
-    let reason = "its answer cannot be read; it may be too new for this program".to_owned();
-    FirewallError::Kernel { what: what.to_owned(), reason }
 }

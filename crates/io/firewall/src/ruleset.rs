@@ -43,6 +43,11 @@ const DROPS: [(&str, &str); 12] = [
 /// The counter of what tunnels without a grant have had; it counts no drops.
 pub(crate) const ALLOWANCE_USED: &str = "allowance_used";
 
+/// Behind the first half of a window: one packet of sixteen is dropped, before it is counted. Where the window ends, all
+/// are, and a TCP flow that lost whole flights needs a second or more to come back; one that loses a packet halves its
+/// rate at once (the idea is RED's: Floyd and Jacobson, 1993).
+const EARLY_DROP: &str = "\t\tnumgen random mod 16 == 0 counter name \"unsigned\" drop\n";
+
 /// In which directions packets are marked with their service class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
@@ -127,10 +132,12 @@ fn sets(settings: &Settings) -> String {
 
 	# Who may pass: gates, and behind them one count for each direction. Two sets, because closing shuts the gate
 	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed.
-	# How many bytes may still pass unsigned stands in a window, which finds nobody once they have passed.
+	# How many bytes may still pass unsigned stands in a window, which finds nobody once they have passed. It has two
+	# halves: in the second some packets are dropped, so that TCP slows down before all of them are.
 	set granted {{ type ether_addr . ipv4_addr; size {visitors}; flags timeout; }}
 	set online {{ type ipv4_addr; size {visitors}; flags timeout; }}
 	set window {{ type ipv4_addr; size {visitors}; quota until 1 bytes; }}
+	set window_end {{ type ipv4_addr; size {visitors}; quota until 1 bytes; }}
 	set up {{ type ipv4_addr; size {visitors}; counter; }}
 	set down {{ type ipv4_addr; size {visitors}; counter; }}
 	map class {{ type ipv4_addr : classid; size {visitors}; }}
@@ -276,6 +283,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		ct state invalid counter name \"invalid\" drop
 		ct state new add @flowing {{ ip saddr ct count over {flows} }} counter name \"flood\" drop
 {mark_up}		ip saddr @window ip saddr @up accept
+{EARLY_DROP}		ip saddr @window_end ip saddr @up accept
 		counter name \"unsigned\" drop
 	}}
 
@@ -288,6 +296,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 
 	chain download {{
 {mark_down}		ip daddr @window ip daddr @down accept
+{EARLY_DROP}		ip daddr @window_end ip daddr @down accept
 		counter name \"unsigned\" drop
 	}}
 "

@@ -12,6 +12,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::traffic_control::{Terms, TrafficControl};
 use crate::{Class, FirewallError, Settings, tool};
 
 /// Our queues' handle, "GR" in ASCII: chosen so that neither an administrator's `1:` nor a distribution's
@@ -19,6 +20,7 @@ use crate::{Class, FirewallError, Settings, tool};
 const HANDLE: &str = "4752:";
 const HANDLE_MAJOR: u32 = 0x4752;
 const PARENT: &str = "4752:1";
+const PARENT_HANDLE: u32 = HANDLE_MAJOR << 16 | 1;
 /// The first leaf's minor number.
 const FIRST_LEAF: u32 = 0x100;
 /// The largest frame on an Ethernet, without its check sequence.
@@ -68,6 +70,15 @@ impl fmt::Display for Warning {
             ),
         }
     }
+}
+
+/// One visitor's queue in each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leaf {
+    pub(crate) slot: u16,
+    pub(crate) class: Class,
+    /// However good its class, it passes no more bits a second than this.
+    pub(crate) pace: u64,
 }
 
 /// One direction's queue.
@@ -139,49 +150,42 @@ class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit bu
     }
 
     /// Adds a visitor's leaf, in the place of one that could not be removed.
-    pub(crate) fn add(&self, slot: u16, class: Class) -> Result<(), FirewallError> {
-        let (interface, id) = (&self.interface, class_id(slot));
-        let limit = (self.ceiling(class) / 8 / 2 / FRAME_BYTES).clamp(100, 10_000);
-        let terms = self.terms(class);
-        tool::tc(&format!(
-            "class replace dev {interface} parent {PARENT} classid {id} htb {terms}
-qdisc replace dev {interface} parent {id} pfifo limit {limit}
-"
-        ))
+    pub(crate) fn add(&self, control: &mut TrafficControl, leaf: Leaf) -> Result<(), FirewallError> {
+        self.change(control, leaf)?;
+        let packets = (self.ceiling(leaf.class) / 8 / 2 / FRAME_BYTES).clamp(100, 10_000);
+        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        control.put_queue(&self.interface, class_handle(leaf.slot), packets)
     }
 
-    /// Moves a visitor's leaf to another class.
-    pub(crate) fn change(&self, slot: u16, class: Class) -> Result<(), FirewallError> {
-        let (interface, id) = (&self.interface, class_id(slot));
-        let terms = self.terms(class);
-        tool::tc(&format!("class change dev {interface} parent {PARENT} classid {id} htb {terms}\n"))
+    /// Gives a visitor's leaf another class or pace.
+    pub(crate) fn change(&self, control: &mut TrafficControl, leaf: Leaf) -> Result<(), FirewallError> {
+        let terms = self.terms(leaf);
+        control.put_class(&self.interface, PARENT_HANDLE, class_handle(leaf.slot), &terms)
     }
 
     /// Removes a visitor's leaf and what waits in it.
-    pub(crate) fn remove(&self, slot: u16) -> Result<(), FirewallError> {
-        let (interface, id) = (&self.interface, class_id(slot));
-        tool::tc(&format!("class del dev {interface} classid {id}\n"))
+    pub(crate) fn remove(&self, control: &mut TrafficControl, slot: u16) -> Result<(), FirewallError> {
+        control.delete_class(&self.interface, class_handle(slot))
     }
 
     fn ceiling(&self, class: Class) -> u64 {
         self.bits_per_second / class.ceiling_divisor()
     }
 
-    fn terms(&self, class: Class) -> String {
-        let ceiling = self.ceiling(class);
+    fn terms(&self, Leaf { class, pace, .. }: Leaf) -> Terms {
+        let ceiling = self.ceiling(class).min(pace).max(8);
         let rate = (self.bits_per_second * class.weight() / WEIGHTS_MAX).clamp(8, ceiling);
-        let (burst, ceiling_burst) = (burst_bytes(rate), burst_bytes(ceiling));
-        let quantum = FRAME_BYTES * class.weight();
-        format!("rate {rate}bit ceil {ceiling}bit burst {burst} cburst {ceiling_burst} quantum {quantum}")
+        Terms {
+            rate,
+            ceiling,
+            burst: burst_bytes(rate),
+            ceiling_burst: burst_bytes(ceiling),
+            quantum: FRAME_BYTES * class.weight(),
+        }
     }
 }
 
 /// The class that a slot's packets are marked with.
-pub(crate) fn class_id(slot: u16) -> String {
-    format!("{HANDLE}{:x}", FIRST_LEAF + u32::from(slot))
-}
-
-/// The same as the kernel's number.
 pub(crate) fn class_handle(slot: u16) -> u32 {
     HANDLE_MAJOR << 16 | (FIRST_LEAF + u32::from(slot))
 }
@@ -225,20 +229,33 @@ mod tests {
         let tree = Tree { interface: "br0".to_owned(), bits_per_second: 64_000_000 };
         #[rustfmt::skip]
         let cases = [
-            (Class::Lowest, "rate 1000000bit ceil 8000000bit burst 3028 cburst 3028 quantum 1514"),
-            (Class::Low,    "rate 2000000bit ceil 16000000bit burst 3028 cburst 4000 quantum 3028"),
-            (Class::Middle, "rate 4000000bit ceil 32000000bit burst 3028 cburst 8000 quantum 6056"),
-            (Class::High,   "rate 8000000bit ceil 64000000bit burst 3028 cburst 16000 quantum 12112"),
-            (Class::Own,    "rate 16000000bit ceil 64000000bit burst 4000 cburst 16000 quantum 24224"),
+            (Class::Lowest, [1_000_000,   8_000_000, 3_028,  3_028,  1_514]),
+            (Class::Low,    [2_000_000,  16_000_000, 3_028,  4_000,  3_028]),
+            (Class::Middle, [4_000_000,  32_000_000, 3_028,  8_000,  6_056]),
+            (Class::High,   [8_000_000,  64_000_000, 3_028, 16_000, 12_112]),
+            (Class::Own,    [16_000_000, 64_000_000, 4_000, 16_000, 24_224]),
         ];
-        for (class, terms) in cases {
-            assert_eq!(tree.terms(class), terms, "{class:?}");
+        for (class, [rate, ceiling, burst, ceiling_burst, quantum]) in cases {
+            let terms = Terms { rate, ceiling, burst, ceiling_burst, quantum };
+            assert_eq!(tree.terms(Leaf { slot: 0, class, pace: u64::MAX }), terms, "{class:?}");
         }
     }
 
     #[test]
-    fn slots_have_class_ids_of_their_own() {
-        assert_eq!(class_id(0), "4752:100");
-        assert_eq!(class_id(32_767), "4752:80ff");
+    fn a_pace_below_its_share_is_all_that_a_leaf_has() {
+        let tree = Tree { interface: "br0".to_owned(), bits_per_second: 64_000_000 };
+        let rates = |class, pace| {
+            let Terms { rate, ceiling, .. } = tree.terms(Leaf { slot: 0, class, pace });
+            (rate, ceiling)
+        };
+        assert_eq!(rates(Class::High, 32_000_000), (8_000_000, 32_000_000));
+        assert_eq!(rates(Class::High, 2_000_000), (2_000_000, 2_000_000));
+        assert_eq!(rates(Class::Lowest, 0), (8, 8), "a class of no rate at all cannot be");
+    }
+
+    #[test]
+    fn slots_have_classes_of_their_own() {
+        assert_eq!(class_handle(0), 0x4752_0100);
+        assert_eq!(class_handle(32_767), 0x4752_80ff);
     }
 }

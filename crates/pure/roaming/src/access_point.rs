@@ -73,6 +73,17 @@ pub type Path = u64;
 /// The bit that the program never sets in a [`Path`] of its own.
 pub const CONTACT: Path = 1 << 62;
 
+/// How much of a session's packets may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// Whose they are.
+    pub address: Address,
+    /// How many bytes since it was opened, both ways.
+    pub most: Bytes,
+    /// How many of these may be unsigned.
+    pub window: Bytes,
+}
+
 /// Bytes to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit {
@@ -453,14 +464,16 @@ impl AccessPoint {
         due.into_iter().flatten().min()
     }
 
-    /// Whose packets may pass, up to how many bytes since it was opened, both ways: the firewall keeps their gates open for
-    /// one lease more. A session that is being closed is not among them.
-    pub fn open(&self) -> impl Iterator<Item = (Address, Bytes)> + '_ {
+    /// The sessions whose packets may pass: the firewall keeps their gates open for one lease more. A session that is being closed is not
+    /// among them.
+    pub fn open(&self) -> impl Iterator<Item = Gate> + '_ {
         let own = self.certificate.team_id();
         self.sessions.open().map(move |(address, session)| {
-            let paid = session.signed.saturating_add(session.window(self.config.window, own));
+            let window = session.window(self.config.window, own);
+            let paid = session.signed.saturating_add(window);
             let left = session.counted.saturating_add(self.away.left());
-            (address, if session.decided_alone { paid.min(left) } else { paid })
+            let most = if session.decided_alone { paid.min(left) } else { paid };
+            Gate { address, most, window }
         })
     }
 

@@ -456,9 +456,9 @@ impl Loop {
             Event::Disconnect(path) => self.link.end(path),
             Event::Opened { address, class, member } => {
                 tracing::info!(%class, %member, "opened a session");
-                let most = self.machine.open().find(|(open, _)| *open == address);
-                if let Some((_, most)) = most {
-                    self.order(Order::Open(address, class, most));
+                let gate = self.machine.open().find(|gate| gate.address == address);
+                if let Some(gate) = gate {
+                    self.order(Order::Open(address, class, gate.most));
                 }
             }
             Event::Reclassified { address, class } => self.order(Order::Reclassify(address, class)),

@@ -15,6 +15,7 @@ mod attacks;
 mod call;
 mod cli;
 mod demo;
+mod fast_line;
 mod faults;
 mod gateway;
 mod hostile;

@@ -7,7 +7,7 @@ use crate::lookup::{interface_addresses, interface_exists, own_addresses, requir
 use crate::nftables::Nftables;
 use crate::policy_routing::Prohibition;
 use crate::ruleset::{self, Marks};
-use crate::shaping::Tree;
+use crate::shaping::{Leaf, Tree, class_handle};
 use crate::state::{State, left_behind};
 use crate::{FirewallError, Settings, Warning, elements, offloading, static_filter, tool};
 
@@ -277,13 +277,13 @@ impl Firewall {
     fn grant_again(&mut self) -> Result<(), FirewallError> {
         let lease = self.settings.lease();
         let mut orders = Vec::new();
-        for (address, visitor) in &mut self.visitors {
-            visitor.before = visitor.before + std::mem::take(&mut visitor.read);
-            let class = crate::shaping::class_handle(visitor.slot);
-            orders.extend(elements::grant(visitor.mac, *address, class, visitor.lease(lease)));
+        for (address, grant) in &mut self.visitors {
+            grant.counts_anew();
+            let class = class_handle(grant.leaf.slot);
+            orders.extend(elements::grant(grant.mac, *address, class, grant.lease(lease)));
         }
         for (address, tunnel) in &mut self.tunnels {
-            tunnel.before = tunnel.before + std::mem::take(&mut tunnel.read);
+            tunnel.grant.counts_anew();
             orders.extend(tunnel.grant(*address, lease));
         }
         if orders.is_empty() { Ok(()) } else { self.kernel.transact(&self.settings.table, &orders) }
@@ -312,10 +312,9 @@ impl Firewall {
     }
 
     /// The queues of an interface that was made anew.
-    fn put_queue_back(&self, tree: &Tree) -> Result<(), FirewallError> {
+    fn put_queue_back(&mut self, tree: &Tree) -> Result<(), FirewallError> {
         tree.up()?;
-        let visitors = self.visitors.values().map(|visitor| (visitor.slot, visitor.class));
-        let tunnels = self.tunnels.values().map(|tunnel| (tunnel.slot, tunnel.class));
-        visitors.chain(tunnels).try_for_each(|(slot, class)| tree.add(slot, class))
+        let leaves: Vec<Leaf> = self.leaves().collect();
+        leaves.into_iter().try_for_each(|leaf| tree.add(&mut self.control, leaf))
     }
 }

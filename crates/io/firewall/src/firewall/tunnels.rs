@@ -4,25 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::{Firewall, Traffic};
-use crate::elements::Lease;
+use super::{Firewall, Grant, Traffic};
 use crate::nftables::{Element, Found, Nftables, Order, Set};
-use crate::shaping::class_handle;
+use crate::shaping::{Leaf, class_handle};
 use crate::{Class, FirewallError, Flow, MacAddress, elements};
 
 /// A visitor's tunnel that is let through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunnel {
-    pub(super) mac: MacAddress,
     pub(super) home: Ipv4Addr,
-    pub(super) slot: u16,
-    pub(super) class: Class,
-    /// How many bytes may pass in all.
-    pub(super) most: u64,
-    /// What tables counted that are gone.
-    pub(super) before: Traffic,
-    /// What was counted when it was last read.
-    pub(super) read: Traffic,
+    pub(super) grant: Grant,
 }
 
 impl Firewall {
@@ -50,17 +41,15 @@ impl Firewall {
         self.check_holder(mac, address)?;
         if let Some(tunnel) = self.tunnels.get(&address) {
             if tunnel.home != home {
-                return Err(FirewallError::AddressTaken { address, holder: tunnel.mac, got: mac });
+                return Err(FirewallError::AddressTaken { address, holder: tunnel.grant.mac, got: mac });
             }
             return self.set_tunnel_class(address, class);
         }
-        let slot = self.free_slot()?;
-        self.add_leaves(slot, class)?;
-        let (before, read) = <(Traffic, Traffic)>::default();
-        let tunnel = Tunnel { mac, home, slot, class, most, before, read };
+        let tunnel = Tunnel { home, grant: Grant::new(mac, self.free_slot()?, class, most) };
+        self.add_leaves(tunnel.grant.leaf)?;
         let orders = tunnel.grant(address, self.settings.lease());
         if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
-            self.remove_leaves(slot);
+            self.remove_leaves(tunnel.grant.leaf.slot);
             return Err(error);
         }
         self.tunnels.insert(address, tunnel);
@@ -73,11 +62,10 @@ impl Firewall {
     /// No such tunnel, or the system refuses.
     pub fn set_tunnel_class(&mut self, address: Ipv4Addr, class: Class) -> Result<(), FirewallError> {
         let none = FirewallError::NotGranted { address, got: None };
-        let tunnel = self.tunnels.get_mut(&address).ok_or(none)?;
-        for tree in self.trees.iter() {
-            tree.change(tunnel.slot, class)?;
-        }
-        tunnel.class = class;
+        let grant = &mut self.tunnels.get_mut(&address).ok_or(none)?.grant;
+        let leaf = Leaf { class, ..grant.leaf };
+        self.trees.iter().try_for_each(|tree| tree.change(&mut self.control, leaf))?;
+        grant.leaf = leaf;
         Ok(())
     }
 
@@ -94,15 +82,15 @@ impl Firewall {
     ) -> Result<Traffic, FirewallError> {
         let table = &self.settings.table;
         let tunnel = match self.tunnels.get(&address) {
-            Some(tunnel) if tunnel.mac == mac && tunnel.home == home => *tunnel,
+            Some(tunnel) if tunnel.grant.mac == mac && tunnel.home == home => *tunnel,
             _ => return Err(FirewallError::NotGranted { address, got: Some(mac) }),
         };
         self.kernel.transact(table, &tunnel.shut(address))?;
         let counts = read_counts(&mut self.kernel, table)?;
-        let used = tunnel.before + counts.get(&(address, home)).copied().unwrap_or_default();
+        let used = tunnel.grant.before + counts.get(&(address, home)).copied().unwrap_or_default();
         self.kernel.transact(table, &tunnel.forget(address))?;
         self.tunnels.remove(&address);
-        self.remove_leaves(tunnel.slot);
+        self.remove_leaves(tunnel.grant.leaf.slot);
         Ok(used)
     }
 
@@ -118,8 +106,8 @@ impl Firewall {
         }
         let counts = read_counts(&mut self.kernel, &self.settings.table)?;
         let of = |(&address, tunnel): (&Ipv4Addr, &mut Tunnel)| {
-            tunnel.read = counts.get(&(address, tunnel.home)).copied().unwrap_or_default();
-            ((tunnel.mac, address, tunnel.home), tunnel.before + tunnel.read)
+            tunnel.grant.read = counts.get(&(address, tunnel.home)).copied().unwrap_or_default();
+            ((tunnel.grant.mac, address, tunnel.home), tunnel.grant.used())
         };
         Ok(self.tunnels.iter_mut().map(of).collect())
     }
@@ -145,7 +133,7 @@ impl Firewall {
     /// An address has one holder, whatever is granted to it.
     pub(super) fn check_holder(&self, got: MacAddress, address: Ipv4Addr) -> Result<(), FirewallError> {
         let visitor = self.visitors.get(&address).map(|visitor| visitor.mac);
-        let tunnel = self.tunnels.get(&address).map(|tunnel| tunnel.mac);
+        let tunnel = self.tunnels.get(&address).map(|tunnel| tunnel.grant.mac);
         match visitor.into_iter().chain(tunnel).find(|holder| *holder != got) {
             Some(holder) => Err(FirewallError::AddressTaken { address, holder, got }),
             None => Ok(()),
@@ -156,7 +144,7 @@ impl Firewall {
 impl Tunnel {
     /// One transaction that lets the tunnel of this visitor through until the lease is over, with both counts at nothing.
     pub(super) fn grant(&self, address: Ipv4Addr, time: Duration) -> Vec<Order> {
-        let class = Element::new().address(address).class(class_handle(self.slot));
+        let class = Element::new().address(address).class(class_handle(self.grant.leaf.slot));
         let [up, down] = self.counted(address);
         let rest = [up, down, ("tunnel_class", class)].into_iter().chain(self.held(address));
         rest.map(|(set, element)| Order::Add(set, element)).chain(self.renew(address, time)).collect()
@@ -164,12 +152,12 @@ impl Tunnel {
 
     /// Orders that keep its gates open for another lease.
     pub(super) fn renew(&self, address: Ipv4Addr, time: Duration) -> Vec<Order> {
-        let bytes = (self.before + self.read).left_of(self.most);
-        elements::renewed(self.gates(address), self.window(address), Lease { time, bytes })
+        elements::renewed(self.gates(address), self.windows(address), self.grant.lease(time))
     }
 
-    fn window(&self, address: Ipv4Addr) -> (Set, Element) {
-        ("tunnel_window", Element::new().address(address).address(self.home))
+    fn windows(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
+        let pair = || Element::new().address(address).address(self.home);
+        [("tunnel_window", pair()), ("tunnel_window_end", pair())]
     }
 
     /// One transaction that stops it both ways, counts kept; a second attempt finds something to remove.
@@ -179,20 +167,20 @@ impl Tunnel {
 
     /// One transaction that forgets it once its gates are shut.
     fn forget(&self, address: Ipv4Addr) -> Vec<Order> {
-        let class = Element::new().address(address).class(class_handle(self.slot));
-        let rest = [self.window(address), ("tunnel_class", class)];
+        let class = Element::new().address(address).class(class_handle(self.grant.leaf.slot));
+        let rest = self.windows(address).into_iter().chain([("tunnel_class", class)]);
         elements::removed(self.counted(address).into_iter().chain(rest))
     }
 
     fn gates(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
         let pair = || Element::new().address(address).address(self.home);
-        let triple = Element::new().hardware(self.mac).address(address).address(self.home);
+        let triple = Element::new().hardware(self.grant.mac).address(address).address(self.home);
         [("tunnel_open", pair()), ("tunnel_granted", triple)]
     }
 
     /// Whose address it is.
     fn held(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
-        let pair = Element::new().hardware(self.mac).address(address);
+        let pair = Element::new().hardware(self.grant.mac).address(address);
         [("tunnel_holders", pair), ("tunnel_held", Element::new().address(address))]
     }
 

@@ -4,7 +4,7 @@
 //! which have to have room. Each is an element of a dynamic set that is made by the first packet and goes an hour
 //! later. A set that is full lets nothing new through: the quota's `until` has to match for a packet to go on.
 
-use super::Marks;
+use super::{EARLY_DROP, Marks};
 use crate::Settings;
 use crate::settings::Tunnels;
 
@@ -30,6 +30,7 @@ pub(super) fn sets(settings: &Settings) -> String {
 	set tunnel_held {{ type ipv4_addr; size {visitors}; }}
 	set tunnel_holders {{ type ether_addr . ipv4_addr; size {visitors}; }}
 	set tunnel_window {{ type ipv4_addr . ipv4_addr; size {visitors}; quota until 1 bytes; }}
+	set tunnel_window_end {{ type ipv4_addr . ipv4_addr; size {visitors}; quota until 1 bytes; }}
 	set tunnel_up {{ type ipv4_addr . ipv4_addr; size {visitors}; counter; }}
 	set tunnel_down {{ type ipv4_addr . ipv4_addr; size {visitors}; counter; }}
 	map tunnel_class {{ type ipv4_addr : classid; size {visitors}; }}
@@ -105,6 +106,7 @@ pub(super) fn chains(settings: &Settings, marks: Marks) -> String {
 
 	chain tunnel_upload {{
 {mark_up}		ip saddr . ip daddr @tunnel_window ip saddr . ip daddr @tunnel_up accept
+{EARLY_DROP}		ip saddr . ip daddr @tunnel_window_end ip saddr . ip daddr @tunnel_up accept
 		counter name \"unsigned\" drop
 	}}
 
@@ -132,6 +134,7 @@ pub(super) fn chains(settings: &Settings, marks: Marks) -> String {
 
 	chain tunnel_download {{
 {mark_down}		ip daddr . ip saddr @tunnel_window ip daddr . ip saddr @tunnel_down accept
+{EARLY_DROP}		ip daddr . ip saddr @tunnel_window_end ip daddr . ip saddr @tunnel_down accept
 		counter name \"unsigned\" drop
 	}}
 "

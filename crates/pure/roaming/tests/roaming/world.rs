@@ -394,7 +394,7 @@ impl Household {
     /// How much the firewall lets through of this visitor, from its opening on.
     pub(crate) fn limit(&self, address: Address) -> Bytes {
         let mut open = self.ap.open();
-        open.find(|(open, _)| *open == address).map_or(Bytes(0), |(_, limit)| limit)
+        open.find(|gate| gate.address == address).map_or(Bytes(0), |gate| gate.most)
     }
 
     fn new(ap: access_point::Config, home: home::Config, rng: &mut StdRng) -> Self {

@@ -2,10 +2,10 @@
 
 use guestright_error::RunError;
 use guestright_firewall::{
-    Changes, Class, Firewall, FirewallError, Flow, Gate, Layers, MacAddress, Traffic, translated_ports,
+    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Traffic, translated_ports,
 };
 use guestright_reciprocity::ServiceClass;
-use guestright_roaming::access_point::Address;
+use guestright_roaming::access_point::{Address, Gate};
 use guestright_units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -37,9 +37,8 @@ pub(super) enum Order {
     Open(Address, ServiceClass, Bytes),
     Reclassify(Address, ServiceClass),
     Close(Address),
-    /// Read what was counted, and keep the gates of these open for another lease: so many bytes may pass since they were
-    /// opened.
-    Read(Vec<(Address, Bytes)>),
+    /// Read what was counted, and keep these gates open for another lease.
+    Read(Vec<Gate>),
     /// Something was changed that may be part of a layer.
     Compare,
     Stop,
@@ -331,10 +330,11 @@ impl Grants {
             }
             Order::Read(open) => {
                 let reading = self.read(firewall)?;
-                let gate = |(address, most): &(Address, Bytes)| Gate {
-                    address: address.ip,
-                    home: address.home,
-                    most: most.0,
+                let gate = |gate: &Gate| guestright_firewall::Gate {
+                    address: gate.address.ip,
+                    home: gate.address.home,
+                    most: gate.most.0,
+                    window: gate.window.0,
                 };
                 let gates: Vec<_> = open.iter().map(gate).collect();
                 firewall.renew(&gates)?;

@@ -459,11 +459,11 @@ impl Run<'_> {
         let status = self.machine.status();
         let own = HOUSE[0].certificate.team_id();
         let window = self.config.window.first.max(self.config.window.most);
-        for (address, limit) in self.machine.open() {
-            let of = |session: &&SessionStatus| session.address == address;
+        for gate in self.machine.open() {
+            let of = |session: &&SessionStatus| session.address == gate.address;
             let session = status.iter().find(of).expect("what is open is a session");
             let most = session.signed.saturating_add(window);
-            assert!(session.team == own || limit <= most, "{session:?} may pass {limit:?}");
+            assert!(session.team == own || gate.most <= most, "{session:?} may pass {gate:?}");
         }
         assert!(status.len() <= SESSIONS_MAX, "{} sessions", status.len());
         if self.asleep == 0 {

@@ -1,0 +1,176 @@
+//! The kernel's traffic control over one netlink socket: the class and the queue of each visitor.
+//!
+//! Trees are put up by `tc`, once. What is done for each grant goes through this socket, for the reasons that grants
+//! themselves do not start a process.
+
+use std::io;
+
+use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
+use rustix::net::netdevice::name_to_index;
+
+use crate::FirewallError;
+use crate::netlink::{Answer, Netlink, refused};
+
+/// Attributes of a message about traffic control (linux/rtnetlink.h), and of an HTB class (linux/pkt_sched.h).
+const TCA_OPTIONS: u16 = 2;
+const TCA_HTB_PARMS: u16 = 1;
+const TCA_HTB_RATE64: u16 = 6;
+const TCA_HTB_CEIL64: u16 = 7;
+/// Frames have Ethernet's headers, and need no table of how long each takes.
+const TC_LINKLAYER_ETHERNET: u8 = 1;
+/// The kernel counts times of the packet scheduler in so many nanoseconds.
+const TICK_NS: u64 = 64;
+
+/// What a class of HTB may have: rates in bits a second, the rest in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// What it has in any case.
+    pub(crate) rate: u64,
+    /// What it has at most.
+    pub(crate) ceiling: u64,
+    pub(crate) burst: u64,
+    pub(crate) ceiling_burst: u64,
+    /// What it sends before others of its kind come.
+    pub(crate) quantum: u64,
+}
+
+/// A socket to the kernel's traffic control, in the network namespace where it was opened.
+#[derive(Debug)]
+pub(crate) struct TrafficControl {
+    socket: Netlink,
+}
+
+impl TrafficControl {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(crate) fn open() -> Result<Self, FirewallError> {
+        Ok(Self { socket: Netlink::open(None)? })
+    }
+
+    /// Puts a class on an interface, in the place of one that may be there: its queue is kept.
+    ///
+    /// # Errors
+    /// No such interface or parent, or the kernel refuses.
+    pub(crate) fn put_class(
+        &mut self,
+        interface: &str,
+        parent: u32,
+        class: u32,
+        terms: &Terms,
+    ) -> Result<(), FirewallError> {
+        let mut message = self.message(interface, parent, class)?;
+        let parameter = |kind, value| TcOption::Other(DefaultNla::new(kind, value));
+        let options = vec![
+            parameter(TCA_HTB_PARMS, terms.parameters()),
+            parameter(TCA_HTB_RATE64, (terms.rate / 8).to_ne_bytes().to_vec()),
+            parameter(TCA_HTB_CEIL64, (terms.ceiling / 8).to_ne_bytes().to_vec()),
+        ];
+        message.attributes = vec![TcAttribute::Kind("htb".to_owned()), TcAttribute::Options(options)];
+        self.request(RouteNetlinkMessage::NewTrafficClass(message), NLM_F_CREATE)
+            .map_err(|error| refused(&format!("put a visitor's class on {interface}"), error))
+    }
+
+    /// Puts a queue of so many packets behind a class, first in, first out.
+    ///
+    /// # Errors
+    /// No such interface or class, or the kernel refuses.
+    pub(crate) fn put_queue(
+        &mut self,
+        interface: &str,
+        class: u32,
+        packets_max: u32,
+    ) -> Result<(), FirewallError> {
+        let mut message = self.message(interface, class, 0)?;
+        let limit = DefaultNla::new(TCA_OPTIONS, packets_max.to_ne_bytes().to_vec());
+        message.attributes = vec![TcAttribute::Kind("pfifo".to_owned()), TcAttribute::Other(limit)];
+        self.request(RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_REPLACE)
+            .map_err(|error| refused(&format!("put a visitor's queue on {interface}"), error))
+    }
+
+    /// Removes a class and what waits behind it.
+    ///
+    /// # Errors
+    /// No such interface or class, or the kernel refuses.
+    pub(crate) fn delete_class(&mut self, interface: &str, class: u32) -> Result<(), FirewallError> {
+        let message = self.message(interface, 0, class)?;
+        self.request(RouteNetlinkMessage::DelTrafficClass(message), 0)
+            .map_err(|error| refused(&format!("remove a visitor's class from {interface}"), error))
+    }
+
+    fn message(&self, interface: &str, parent: u32, handle: u32) -> Result<TcMessage, FirewallError> {
+        let index = name_to_index(self.socket.descriptor(), interface)
+            .map_err(|error| refused(&format!("find {interface}"), error.into()))?;
+        let mut message = TcMessage::with_index(index.cast_signed());
+        (message.header.parent, message.header.handle) = (TcHandle::from(parent), TcHandle::from(handle));
+        Ok(message)
+    }
+
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        self.socket.append(&mut bytes, message, NLM_F_REQUEST | NLM_F_ACK | flags);
+        self.socket.send(&bytes)?;
+        let mut verdict = None;
+        while verdict.is_none() {
+            self.socket.receive(self.socket.sequence(), |_, answer| match answer {
+                Answer::Done => verdict = Some(Ok(())),
+                Answer::Error(errno) => verdict = Some(Err(io::Error::from_raw_os_error(errno))),
+                Answer::Object(_) => {}
+            })?;
+        }
+        verdict.unwrap_or(Ok(()))
+    }
+}
+
+impl Terms {
+    /// `struct tc_htb_opt` of linux/pkt_sched.h, in this computer's byte order.
+    fn parameters(&self) -> Vec<u8> {
+        let ticks = |bytes: u64, rate: u64| {
+            let nanoseconds = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.max(1));
+            u32::try_from(nanoseconds / u128::from(TICK_NS)).unwrap_or(u32::MAX)
+        };
+        let mut parameters = Vec::new();
+        for rate in [self.rate, self.ceiling] {
+            // `struct tc_ratespec`: cell_log, linklayer, overhead, cell_align, mpu, and bytes a second.
+            parameters.extend([0, TC_LINKLAYER_ETHERNET]);
+            parameters.extend([0; 6]);
+            parameters.extend(u32::try_from(rate / 8).unwrap_or(u32::MAX).to_ne_bytes());
+        }
+        let quantum = u32::try_from(self.quantum).unwrap_or(u32::MAX);
+        let (level, priority) = (0_u32, 0_u32);
+        let burst = ticks(self.burst, self.rate);
+        let ceiling_burst = ticks(self.ceiling_burst, self.ceiling);
+        for number in [burst, ceiling_burst, quantum, level, priority] {
+            parameters.extend(number.to_ne_bytes());
+        }
+        parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_as_long_as_the_kernels_struct() {
+        let terms = Terms {
+            rate: 8_000_000,
+            ceiling: 64_000_000_000,
+            burst: 3_028,
+            ceiling_burst: 16_000,
+            quantum: 12_112,
+        };
+        let parameters = terms.parameters();
+        assert_eq!(parameters.len(), 44);
+        let number = |at: usize| u32::from_ne_bytes(parameters[at..at + 4].try_into().unwrap());
+        assert_eq!(
+            (number(8), number(20)),
+            (1_000_000, u32::MAX),
+            "what does not fit is in attributes of its own"
+        );
+        assert_eq!(number(24), 3_028 * 1_000 / 64, "a megabyte a second: a microsecond for each byte");
+    }
+}

@@ -197,12 +197,12 @@ fn permits(settings: &Settings) -> String {
 	}}
 
 	chain permits_up {{
-		# Nobody brings a permit along.
+		# Who is granted an address is who he says he is. Nobody else brings a permit along.
+		ether saddr . ip saddr @granted {permit}
 		meta mark set meta mark & {others:#x}
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		ip daddr {{ 255.255.255.255, {access_point} }} accept
 		jump identity
-		ether saddr . ip saddr @granted {permit}
 {up}		ip daddr {network}/{prefix} counter name \"between_visitors\" drop
 		ip daddr @household counter name \"household4\" drop
 		counter name \"not_granted\"
@@ -270,18 +270,26 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 
 	chain from_visitor {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
-		jump identity
-		oifname \"{visitors}\" counter name \"between_visitors\" drop
-		oifname != \"{uplink}\" counter name \"household4\" drop
+		oifname != \"{uplink}\" goto elsewhere
 		ip daddr @household counter name \"household4\" drop
 		ether saddr . ip saddr @granted goto upload
 {tunnel_up}		counter name \"not_granted\" drop
 	}}
 
+	chain elsewhere {{
+		oifname \"{visitors}\" counter name \"between_visitors\" drop
+		counter name \"household4\" drop
+	}}
+
 	chain upload {{
+		ct state established,related goto upload_of_flow
 		# These would leave with the visitor's own address: only flows are translated.
 		ct state invalid counter name \"invalid\" drop
 		ct state new add @flowing {{ ip saddr ct count over {flows} }} counter name \"flood\" drop
+		goto upload_of_flow
+	}}
+
+	chain upload_of_flow {{
 {mark_up}		ip saddr @window ip saddr @up accept
 {EARLY_DROP}		ip saddr @window_end ip saddr @up accept
 		counter name \"unsigned\" drop

@@ -514,7 +514,8 @@ fn what_orders_and_queues_cost() {
     let Some(testbed) = Testbed::inside("what_orders_and_queues_cost", true) else {
         return;
     };
-    let mut firewall = testbed.up();
+    let long = guestright_firewall::Settings { lease_ms: 600_000, ..testbed.settings() };
+    let mut firewall = testbed.up_with(long);
     let timed =
         |what: &str, began: Instant, count: u32| println!("{what}: {:?} each", began.elapsed() / count);
     let many = || (10..110).map(|host| (mac(host), Ipv4Addr::new(10, 77, 0, host)));

@@ -7,6 +7,7 @@
 )]
 
 mod attacks;
+mod days;
 mod delegate;
 mod floods;
 mod home;

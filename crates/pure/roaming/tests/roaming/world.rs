@@ -202,6 +202,17 @@ impl World {
         self.now = until;
     }
 
+    /// Forgets who was there and what happened, once all have gone.
+    pub(crate) fn forget(&mut self) {
+        self.queue.retain(|_, delivery| matches!(delivery, Delivery::Tick));
+        self.guests.clear();
+        self.trace.clear();
+        for house in &mut self.houses {
+            house.events.clear();
+            house.home_events.clear();
+        }
+    }
+
     fn next(&self) -> Option<Time> {
         let queued = self.queue.keys().next().map(|(at, _)| *at);
         let houses = self.houses.iter().filter_map(|house| house.ap.poll_timeout());

@@ -537,7 +537,7 @@ impl AccessPoint {
         if self.has_forgotten(&application) {
             self.close(address, Code::Unpaid, now);
         }
-        if let Err(refusal) = self.check_admission(&application) {
+        if let Err(refusal) = self.check_admission(&application, now) {
             return self.output.refuse(address, path, refusal);
         }
         if let Some(session) = self.sessions.get_mut(address) {
@@ -580,8 +580,9 @@ impl AccessPoint {
     /// Whether this visitor may have or already has a session here.
     ///
     /// Anybody can send a CONN from somebody else's address, so it never ends the session that is there: that ends by
-    /// itself if its visitor has gone and no longer signs.
-    fn check_admission(&self, application: &Application) -> Result<(), Refusal> {
+    /// itself if its visitor has gone and no longer signs. When all places are taken, the team server is not asked about
+    /// anybody but own members and those whom it let in before in a better class than somebody has who is there.
+    fn check_admission(&self, application: &Application, now: Time) -> Result<(), Refusal> {
         let Application { address, certificate, .. } = application;
         match self.sessions.get(*address) {
             Some(session)
@@ -591,7 +592,11 @@ impl AccessPoint {
             }
             Some(_) => Ok(()),
             None if self.sessions.is_full(self.config.sessions_max) => {
-                Err(Refusal::busy("all places are taken"))
+                let is_own = certificate.team_id() == self.certificate.team_id();
+                let expected =
+                    if is_own { Some(ServiceClass::Own) } else { self.away.last_answer(certificate, now) };
+                let gives_way = expected.and_then(|class| self.sessions.gives_way(class));
+                gives_way.map(|_| ()).ok_or_else(|| Refusal::busy("all places are taken"))
             }
             None => Ok(()),
         }
@@ -713,6 +718,8 @@ impl AccessPoint {
         if self.sessions.len() >= self.config.sessions_max {
             match self.sessions.oldest_unproved() {
                 Some(oldest) => self.turn_away(oldest, now),
+                // One more than there are places, until it has proved its key.
+                None if self.has_one_too_few(class) => {}
                 None => return self.output.refuse(address, path, Refusal::busy("all places are taken")),
             }
         }
@@ -822,9 +829,27 @@ impl AccessPoint {
                 let (class, member) = (session.class, session.certificate.subject_id());
                 self.output.event(Event::Opened { address, class, member });
                 self.opened(address, now);
+                self.make_room(class, now);
             }
             Stage::Settling { .. } if is_answered => self.forget(address, now),
             Stage::Settling { .. } | Stage::Open | Stage::Closing { .. } => {}
+        }
+    }
+
+    /// Whether all places are taken, none by more than one, and somebody would give way to this class.
+    fn has_one_too_few(&self, class: ServiceClass) -> bool {
+        self.sessions.len() == self.config.sessions_max && self.sessions.gives_way(class).is_some()
+    }
+
+    /// Somebody of this class has proved a key: if that is one more than there are places, somebody of a lower class goes.
+    fn make_room(&mut self, class: ServiceClass, now: Time) {
+        let is_one_too_many = self.sessions.len() > self.config.sessions_max && !self.sessions.are_closing();
+        if let Some(address) = self.sessions.gives_way(class).filter(|_| is_one_too_many) {
+            if let Some(session) = self.sessions.get_mut(address) {
+                session.gave_way = true;
+            }
+            self.output.count("gave-way");
+            self.close(address, Code::Closed, now);
         }
     }
 
@@ -951,6 +976,11 @@ impl AccessPoint {
             Code::Unpaid => format!("no receipt in time: {unpaid} were carried for nothing"),
             Code::Refused if session.decided_alone => Denied::UsedUp.reason().to_owned(),
             Code::Refused => "the decision changed".to_owned(),
+            Code::Closed if session.gave_way => {
+                format!(
+                    "all places are taken, and yours went to somebody whom this household owes more; {signed} are signed for"
+                )
+            }
             Code::Malformed
             | Code::Certificate
             | Code::Receipt

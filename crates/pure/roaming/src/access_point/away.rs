@@ -68,6 +68,12 @@ impl Away {
         remember(&mut self.teams, certificate.team_id(), answer);
     }
 
+    /// How this member was served when the team server last answered about it.
+    pub(super) fn last_answer(&self, certificate: &Certificate, now: Time) -> Option<ServiceClass> {
+        let answer = self.members.get(&certificate.subject_id()).filter(|answer| now - answer.at < DAY)?;
+        answer.grant
+    }
+
     /// How this member may be served without the team server, where others are served as `usual`.
     ///
     /// What was said of one member of another team counts for all of them: names are free. Of the own team, each is asked

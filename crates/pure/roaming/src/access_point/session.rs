@@ -55,6 +55,8 @@ pub(super) struct Session {
     pub(super) owed: bool,
     /// Whether the connection to the home that signs was ever lost: it may have forgotten the session.
     pub(super) line_lost: bool,
+    /// Whether it ends because somebody of a better class came.
+    pub(super) gave_way: bool,
 }
 
 /// A session, as a person wants to see it.
@@ -105,6 +107,7 @@ impl Session {
             decided_alone: false,
             owed: false,
             line_lost: false,
+            gave_way: false,
         }
     }
 

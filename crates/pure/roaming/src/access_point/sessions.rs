@@ -1,6 +1,8 @@
 use crate::access_point::session::{Session, Stage};
 use crate::access_point::{Address, Path, SessionStatus};
+use guestright_reciprocity::ServiceClass;
 use guestright_units::Time;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -39,10 +41,21 @@ impl Sessions {
         self.by_address.keys().copied().collect()
     }
 
-    /// Whether `max` visitors have proved a key, so that nobody gives way to another one.
+    /// Whether `max` visitors have proved a key.
     pub(super) fn is_full(&self, max: usize) -> bool {
         let proved = |session: &&Session| session.stage != Stage::Opening;
         self.len() >= max && self.by_address.values().filter(proved).count() >= max
+    }
+
+    /// Whether somebody's session is about to be over.
+    pub(super) fn are_closing(&self) -> bool {
+        self.by_address.values().any(Session::is_closing)
+    }
+
+    /// Who gives way when somebody of a better class than `class` comes: of the lowest class, who came last.
+    pub(super) fn gives_way(&self, class: ServiceClass) -> Option<Address> {
+        let open = self.open().filter(|(_, session)| session.class < class);
+        open.min_by_key(|(_, session)| (session.class, Reverse(session.started))).map(|(address, _)| address)
     }
 
     /// Who has had the longest time to prove a key, and has not.

@@ -399,6 +399,42 @@ fn a_full_house_says_so_and_a_visitor_that_waits_gets_the_next_place() {
 }
 
 #[test]
+fn a_stranger_gives_its_place_to_a_member_who_proves_its_key_and_to_nobody_else() {
+    let config = Config { sessions_max: 2, ..Config::default() };
+    let mut world = World::with(28, 3, Link::GOOD, &config, &home::Config::default());
+    let strangers = [1, 2].map(|team| {
+        let stranger = world.visit(team, 0, Bundle::default());
+        world.run_for(Micros::from_seconds(2));
+        stranger
+    });
+    assert_eq!(world.houses[0].opened(), 2);
+
+    // Anybody can send a member's CONN. Without the key nobody goes for it.
+    let (key, certificate) = world.houses[0].member(&mut world.rng);
+    let conn = conn(&certificate, 7, Bundle::default());
+    world.inject(0, address(77), 900, &conn);
+    world.run_for(Micros::from_seconds(8));
+    assert!(strangers.iter().all(|&stranger| world.guests[stranger].ended().is_none()));
+    assert_eq!(world.houses[0].opened(), 2);
+
+    let member = world.visit_as(key, certificate, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(5));
+    assert_eq!(world.guests[member].granted().len(), 1, "{:?}", world.guests[member].events);
+    assert_eq!(world.guests[strangers[0]].ended(), None, "who came last goes first");
+    assert_eq!(world.guests[strangers[1]].ended().map(|(code, _)| code), Some(Code::Closed));
+    assert_eq!(world.guests[strangers[1]].signed(), world.guests[strangers[1]].carried, "and signs before");
+    assert_eq!((world.houses[0].ap.status().len(), world.houses[0].refused("gave-way")), (2, 1));
+
+    // Members do not displace each other.
+    let second = world.visit(0, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(5));
+    assert_eq!(world.guests[second].granted().len(), 1);
+    let third = world.visit(0, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(40));
+    assert_eq!(world.guests[third].ended(), Some((Code::Busy, "all places are taken")));
+}
+
+#[test]
 fn messages_of_the_home_that_nobody_asked_for_change_nothing() {
     let mut world = World::new(28, 2, Link::GOOD);
     world.visit(1, 0, Bundle::default());

@@ -51,6 +51,9 @@ pub(crate) struct ApSettings {
     /// How many bytes a visitor of another team may leave unsigned at most; a new one may leave less.
     #[serde(default = "default_unsigned")]
     pub(crate) unsigned_bytes_max: u64,
+    /// How many visitors have a session at a time. When all places are taken, members and friends take strangers'.
+    #[serde(default = "default_sessions")]
+    pub(crate) sessions_max: usize,
     /// After so long receipts go to the home.
     #[serde(default = "default_flush")]
     pub(crate) flush_ms: u64,
@@ -250,6 +253,13 @@ fn default_volume() -> u64 {
     access_point::Config::default().volume.0
 }
 
+/// What the firewall has room for, and one who is about to take somebody's place.
+const SESSIONS_MAX: usize = 1_000;
+
+fn default_sessions() -> usize {
+    access_point::Config::default().sessions_max
+}
+
 fn default_unsigned() -> u64 {
     Window::default().most.0
 }
@@ -315,6 +325,12 @@ impl ApSettings {
                 self.interval_ms
             )));
         }
+        if !(1..=SESSIONS_MAX).contains(&self.sessions_max) {
+            return Err(Failure::config(anyhow!(
+                "sessions_max is {}; it must be 1 to {SESSIONS_MAX}",
+                self.sessions_max
+            )));
+        }
         let interval = Micros::from_millis(self.interval_ms);
         Ok(access_point::Config {
             interval,
@@ -324,6 +340,7 @@ impl ApSettings {
             window: Window { most: Bytes(self.unsigned_bytes_max), ..Window::default() },
             away_per_day: Bytes(self.away_bytes_per_day),
             flush_after: Micros::from_millis(self.flush_ms),
+            sessions_max: self.sessions_max,
             when_home_is_away: away,
             ..access_point::Config::default()
         })

@@ -70,6 +70,7 @@ const SETTINGS: &str = r#"A settings file:
   interval_ms = 5000                # how often receipts are asked for
   volume_bytes = 25000000           # …or after so many bytes
   unsigned_bytes_max = 4000000      # what a visitor of another team may owe before it has to sign
+  sessions_max = 256                # visitors at a time; members and friends take strangers' places
   when_home_is_away = "lowest"      # or "refuse"; never better than the home's last answer
   away_bytes_per_day = 25000000     # … and so many bytes in all
   household_networks = []           # private networks are closed to visitors anyway

@@ -16,6 +16,7 @@ mod codec;
 mod device;
 mod directory;
 mod identity;
+mod kernel;
 mod legacy;
 mod machines;
 mod pgpfone;
@@ -45,6 +46,7 @@ pub use codec::codec;
 pub use device::segments;
 pub use directory::directory;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
+pub use kernel::kernel;
 pub use legacy::{nautilus, speak_freely};
 pub use machines::{machine_access_point, machine_delegate, machine_home, machine_visitor};
 pub use pgpfone::pgpfone;
@@ -69,7 +71,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 56] = [
+pub const TARGETS: [(&str, Target); 57] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -91,6 +93,7 @@ pub const TARGETS: [(&str, Target); 56] = [
     ("esp_settings", esp_settings),
     ("introduction", introduction),
     ("ip", ip),
+    ("kernel", kernel),
     ("key", key),
     ("key_file", key_file),
     ("l2tp", l2tp),

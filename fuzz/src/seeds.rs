@@ -53,6 +53,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::signalling::seeds(&mut seeds);
     crate::voice::seeds(&mut seeds);
     crate::pgpfone::seeds(&mut seeds);
+    crate::kernel::seeds(&mut seeds);
     crate::legacy::seeds(&mut seeds);
     crate::machines::seeds(&mut seeds);
     crate::device::seeds(&mut seeds);

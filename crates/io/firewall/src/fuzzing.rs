@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
 use crate::state::State;
-use crate::{Flow, MacAddress, connections, lookup};
+use crate::{Flow, MacAddress, connections, lookup, nftables};
 
 /// The complete neighbours on an interface in a text like `/proc/net/arp`.
 pub fn neighbours(table: &str, interface: &str) -> Vec<(Ipv4Addr, MacAddress)> {
@@ -20,6 +20,11 @@ pub fn translated(table: &[u8], flows: &BTreeSet<Flow>) -> BTreeMap<Flow, NonZer
 /// The addresses and prefix lengths in what `ip -j address` says.
 pub fn addresses(answer: &str) -> Vec<(Ipv4Addr, u8)> {
     serde_json::from_str(answer).map_or(Vec::new(), |answer| lookup::read_addresses(&answer).collect())
+}
+
+/// How many elements of sets and how many counters a datagram of the kernel's nftables tells of.
+pub fn answers(datagram: &[u8]) -> (usize, usize) {
+    nftables::read_datagram(datagram)
 }
 
 /// A state file as it would be written again; nothing if it is none.

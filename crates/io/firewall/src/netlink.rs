@@ -105,19 +105,25 @@ impl Netlink {
             }
         };
         let asked = self.sequence.wrapping_sub(begin);
-        let mut rest = buffer.get(..length).unwrap_or_default();
-        while !rest.is_empty() {
-            let broken = |_| io::Error::from(io::ErrorKind::InvalidData);
-            let message = NetlinkBuffer::new_checked(rest).map_err(broken)?;
-            let sequence = message.sequence_number();
+        split(buffer.get(..length).unwrap_or_default(), |sequence, answer| {
             if sequence.wrapping_sub(begin) <= asked {
-                each(sequence, Answer::read(&message));
+                each(sequence, answer);
             }
-            let length = usize::try_from(message.length()).unwrap_or(usize::MAX);
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-        Ok(())
+        })
     }
+}
+
+/// Every message of a datagram, with its number.
+pub(crate) fn split(mut rest: &[u8], mut each: impl FnMut(u32, Answer<'_>)) -> io::Result<()> {
+    while !rest.is_empty() {
+        // A message is never shorter than its header, so each turn takes something away.
+        let broken = |_| io::Error::from(io::ErrorKind::InvalidData);
+        let message = NetlinkBuffer::new_checked(rest).map_err(broken)?;
+        each(message.sequence_number(), Answer::read(&message));
+        let length = usize::try_from(message.length()).unwrap_or(usize::MAX);
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 impl<'a> Answer<'a> {

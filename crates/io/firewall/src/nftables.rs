@@ -392,6 +392,23 @@ fn new_table(table: &str, flags: TableFlags) -> (NfTablesMessage, u16) {
     (NfTablesMessage::NewTable(TableMessage { attributes }), NLM_F_CREATE)
 }
 
+/// What the fuzzer calls: how many elements and counters a datagram of the kernel's tells of.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_datagram(datagram: &[u8]) -> (usize, usize) {
+    let (mut found, mut counters) = (Vec::new(), 0);
+    let _ = crate::netlink::split(datagram, |_, answer| {
+        if let Answer::Object(object) = answer {
+            let attributes = object.get(HEADER..).unwrap_or_default();
+            let _ = read_elements(attributes, &mut found);
+            counters += usize::from(read_counter(attributes).is_some());
+        }
+    });
+    for found in &found {
+        let _ = (found.address(), found.addresses(), found.station(), found.ends());
+    }
+    (found.len(), counters)
+}
+
 /// The elements in one answer, behind those that are there already.
 fn read_elements(answer: &[u8], found: &mut Vec<Found>) -> Option<()> {
     for list in attributes(answer) {

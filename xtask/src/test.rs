@@ -13,9 +13,10 @@ use crate::steps::{Done, Steps, cargo, line};
 
 /// What takes minutes: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test nightly` runs
 /// them, in a release build.
-const NIGHTLY: [[&str; 3]; 4] = [
+const NIGHTLY: [[&str; 3]; 5] = [
     ["guestright-legacy", "schedules", "ten_thousand_schedules_do"],
     ["guestright-firewall", "access_point", "what_orders_and_queues_cost"],
+    ["guestright", "system", "fast_line::a_guest_on_a_fast_line"],
     ["guestright", "system", "soak::hours_of_visits_leave_memory_and_descriptors_as_they_were"],
     [
         "guestright",

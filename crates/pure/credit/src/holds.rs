@@ -7,8 +7,9 @@ mod table;
 
 use crate::account::{Account, Accounts, Overdraft};
 use crate::message::{Message, Proof, Signed};
-use crate::terms::{HoldId, Position, Terms, TermsError};
+use crate::terms::{Position, Terms, TermsError};
 use durable::Durable;
+use guestright_receipt::{HoldId, HoldUse};
 use guestright_units::{Bytes, Micros, TeamId, Time};
 use std::collections::BTreeMap;
 use table::Table;
@@ -122,15 +123,9 @@ impl HoldError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It is reserved on the whole path.
-    Good {
-        id: HoldId,
-        amount: Bytes,
-    },
+    Good { id: HoldId, amount: Bytes },
     /// It is not; somebody on the path could reserve so much.
-    Refused {
-        id: HoldId,
-        available: Bytes,
-    },
+    Refused { id: HoldId, available: Bytes },
 }
 
 /// A home's accounts and holds.
@@ -245,7 +240,13 @@ impl Holds {
     /// # Errors
     /// [`HoldError::NotOpen`] if it has ended or is settled, which makes what was served on it allowance;
     /// [`HoldError::Payment`] if the receipt does not pay it.
-    pub fn commit(&mut self, id: HoldId, proof: Proof, signed: &Signed, now: Time) -> Result<Bytes, HoldError> {
+    pub fn commit(
+        &mut self,
+        id: HoldId,
+        proof: Proof,
+        signed: &Signed,
+        now: Time,
+    ) -> Result<Bytes, HoldError> {
         self.now = self.now.max(now);
         let (hold, at) = self.table.held(id).ok_or(HoldError::NotOpen)?;
         if at.previous.is_some() {
@@ -424,7 +425,7 @@ impl Holds {
 
 /// What a receipt pays of a hold; nothing if it is for another.
 fn paid(terms: &Terms, id: HoldId, signed: &Signed) -> Option<Bytes> {
-    let (named, weight) = signed.hold?;
+    let HoldUse { id: named, weight } = signed.hold?;
     let fits = named == id && signed.session.provider == terms.provider && signed.consumer == terms.consumer;
     fits.then_some(weight.min(terms.amount))
 }

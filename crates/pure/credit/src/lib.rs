@@ -25,6 +25,7 @@ mod terms;
 
 pub use account::{Account, Accounts, Overdraft};
 pub use allowance::{Allowance, AllowanceConfig, AllowanceState};
+pub use guestright_receipt::{HoldId, HoldUse};
 pub use holds::{Change, Config, Event, Hold, HoldError, HoldState, Holds, Token, Write};
 pub use message::{Message, MessageError, Proof, Signed};
-pub use terms::{HoldId, Terms, TermsError};
+pub use terms::{Terms, TermsError};

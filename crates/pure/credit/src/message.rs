@@ -1,9 +1,9 @@
 //! What homes say to each other about holds.
 
-use crate::terms::{HoldId, Terms, TermsError};
+use crate::terms::{Terms, TermsError};
 use ciborium::Value;
 use guestright_identity::{Certificate, IdentityError, cose};
-use guestright_receipt::{Receipt, SessionKey};
+use guestright_receipt::{HoldId, HoldUse, Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId};
 use thiserror::Error;
 
@@ -24,7 +24,15 @@ pub struct Signed {
     /// What was served in the session in all.
     pub weight: Bytes,
     /// The hold that it names, and what was served on it.
-    pub hold: Option<(HoldId, Bytes)>,
+    pub hold: Option<HoldUse>,
+}
+
+impl Signed {
+    /// What a checked receipt says.
+    pub fn of(receipt: &Receipt) -> Self {
+        let (session, consumer) = (receipt.session(), receipt.consumer());
+        Self { session, consumer, weight: receipt.weight(), hold: receipt.hold() }
+    }
 }
 
 /// A message from one home to the next on a path, or back.
@@ -77,7 +85,8 @@ impl Message {
     /// The deterministic encoding: a CBOR array that begins with the message's number.
     pub fn emit(&self) -> Vec<u8> {
         let id = |id: &HoldId| Value::Bytes(id.0.to_vec());
-        let papers = |proof: &Proof| [&proof.receipt, &proof.certificate].map(|bytes| Value::Bytes(bytes.clone()));
+        let papers =
+            |proof: &Proof| [&proof.receipt, &proof.certificate].map(|bytes| Value::Bytes(bytes.clone()));
         let mut items = Vec::new();
         match self {
             Self::Hold { terms, proof } => {
@@ -129,7 +138,10 @@ impl Message {
                 proof: Some(proof(receipt, certificate)?),
             }),
             (5, [hold]) => Ok(Self::Done { id: id(hold)? }),
-            _ => Err(IdentityError::Malformed("no message about a hold has this number and these fields").into()),
+            _ => {
+                Err(IdentityError::Malformed("no message about a hold has this number and these fields")
+                    .into())
+            }
         }
     }
 }
@@ -164,7 +176,8 @@ mod tests {
             (any_terms(), proof()).prop_map(|(terms, proof)| Message::Hold { terms, proof }),
             id().prop_map(|id| Message::Good { id }),
             (id(), any::<u64>()).prop_map(|(id, bytes)| Message::Refused { id, available: Bytes(bytes) }),
-            (any_terms(), prop::option::of(proof())).prop_map(|(terms, proof)| Message::Commit { terms, proof }),
+            (any_terms(), prop::option::of(proof()))
+                .prop_map(|(terms, proof)| Message::Commit { terms, proof }),
             id().prop_map(|id| Message::Done { id }),
         ]
     }

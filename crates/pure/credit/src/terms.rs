@@ -2,31 +2,12 @@
 
 use ciborium::Value;
 use guestright_identity::{IdentityError, cose};
+use guestright_receipt::HoldId;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use sha2::{Digest, Sha256};
-use std::fmt;
 use thiserror::Error;
 
 const DOMAIN: &[u8] = b"guestright/hold/1";
-
-/// The name of a hold: the first 24 bytes of a digest of its [`Terms`].
-///
-/// A receipt that names it names one path, so it cannot be cashed along two.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HoldId(pub [u8; 24]);
-
-impl fmt::Display for HoldId {
-    /// The first eight hexadecimal digits.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().take(4).try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for HoldId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HoldId({self})")
-    }
-}
 
 /// What is to be reserved, where, and until when.
 ///
@@ -66,11 +47,7 @@ pub enum TermsError {
     Repeated(TeamId),
     /// The amount is none that is reserved.
     #[error("a hold is for {min} to {max} bytes, not for {got}")]
-    Amount {
-        got: u64,
-        min: u64,
-        max: u64,
-    },
+    Amount { got: u64, min: u64, max: u64 },
 }
 
 /// Where a home stands on a path.

@@ -15,6 +15,6 @@ mod rules;
 
 pub use bundle::{Bundle, BundleError, Verified};
 pub use error::ReceiptError;
-pub use receipt::{Receipt, SessionKey, UncheckedReceipt};
+pub use receipt::{HoldId, HoldUse, Receipt, Service, SessionKey, UncheckedReceipt};
 pub use registers::{Admission, Registers};
 pub use rules::{Rules, verify_batch};

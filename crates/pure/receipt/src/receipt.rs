@@ -3,8 +3,50 @@ use ciborium::Value;
 use guestright_identity::cose::{self, Sealed};
 use guestright_identity::{Certificate, CertificateRef, Claim, IdentityError, MemberId, SecretKey, Suite};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
+use std::fmt;
 
 const DOMAIN: &str = "receipt";
+
+/// The name of a hold, which is credit that homes have reserved for a visitor (design note 0010): 24 bytes of a digest
+/// of its terms.
+///
+/// A receipt that names it names one path, so it cannot be cashed along two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldId(pub [u8; 24]);
+
+impl fmt::Display for HoldId {
+    /// The first eight hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().take(4).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for HoldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HoldId({self})")
+    }
+}
+
+/// What was served on a hold, as a receipt says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HoldUse {
+    pub id: HoldId,
+    /// How much of the session's bytes were served on it, so far.
+    pub weight: Bytes,
+}
+
+/// What a receipt is signed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// The team that serves.
+    pub provider: TeamId,
+    /// When the session began.
+    pub started: UnixSeconds,
+    /// How much was served in the session, both ways, so far.
+    pub weight: Bytes,
+    /// The hold that it was last served on, and how much of the weight on that.
+    pub hold: Option<HoldUse>,
+}
 
 /// What a session is known by: of all receipts with one key, the largest weight counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +67,7 @@ pub struct UncheckedReceipt {
     certificate: CertificateRef,
     started: UnixSeconds,
     weight: Bytes,
+    hold: Option<HoldUse>,
     encoded: Vec<u8>,
 }
 
@@ -35,6 +78,7 @@ pub struct Receipt {
     consumer: TeamId,
     certificate: CertificateRef,
     weight: Bytes,
+    hold: Option<HoldUse>,
     encoded: Vec<u8>,
 }
 
@@ -42,7 +86,7 @@ impl Receipt {
     /// No receipt has more bytes: an RSA-2048 signature, a large weight and their frame.
     pub const LEN_MAX: usize = 512;
 
-    /// Signs a receipt as the member that `certificate` is for.
+    /// Signs a receipt that names no hold, as the member that `certificate` is for.
     ///
     /// The bytes: 128 with Ed25519 or P-256 and a weight below 4 GiB.
     ///
@@ -55,17 +99,33 @@ impl Receipt {
         started: UnixSeconds,
         weight: Bytes,
     ) -> Self {
+        Self::sign_service(member, certificate, Service { provider, started, weight, hold: None })
+    }
+
+    /// Signs a receipt as the member that `certificate` is for. One that names a hold has up to 35 bytes more.
+    ///
+    /// # Panics
+    /// If `member` is not the key that `certificate` is for, or more was served on the hold than at all.
+    pub fn sign_service(member: &SecretKey, certificate: &Certificate, service: Service) -> Self {
         assert_eq!(member.public(), certificate.subject(), "the certificate is the signer's own");
-        let items = vec![
+        let Service { provider, started, weight, hold } = service;
+        assert!(
+            hold.is_none_or(|hold| hold.weight <= weight),
+            "what is on a hold is part of what is signed for"
+        );
+        let mut items = vec![
             Value::Bytes(provider.0.to_vec()),
             Value::Bytes(certificate.reference().0.to_vec()),
             Value::from(started.0),
             Value::from(weight.0),
         ];
+        if let Some(HoldUse { id, weight }) = hold {
+            items.extend([Value::Bytes(id.0.to_vec()), Value::from(weight.0)]);
+        }
         let encoded = cose::seal(member, DOMAIN, certificate.digest(), items);
         let session = SessionKey { provider, member: certificate.member_id(), started };
         let certificate_ref = certificate.reference();
-        Self { session, consumer: certificate.team_id(), certificate: certificate_ref, weight, encoded }
+        Self { session, consumer: certificate.team_id(), certificate: certificate_ref, weight, hold, encoded }
     }
 
     /// The receipt with these bytes, checked before and kept since in our own store.
@@ -106,6 +166,11 @@ impl Receipt {
         self.weight
     }
 
+    /// The hold that it names, and what was served on that.
+    pub fn hold(&self) -> Option<HoldUse> {
+        self.hold
+    }
+
     /// The receipt as it is sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.encoded
@@ -119,14 +184,29 @@ impl UncheckedReceipt {
     /// [`ReceiptError::Truncated`] or [`ReceiptError::Refused`].
     pub fn parse(encoded: &[u8]) -> Result<Self, ReceiptError> {
         let sealed = cose::open(encoded, Receipt::LEN_MAX)?;
-        let [provider, certificate, started, weight] = sealed.items.as_slice() else {
-            return Err(ReceiptError::Refused(IdentityError::Malformed("a receipt has four fields")));
+        let (fields, hold) = match sealed.items.as_slice() {
+            [fields @ .., id, weight] if fields.len() == 4 => (fields, Some((id, weight))),
+            fields => (fields, None),
         };
+        let [provider, certificate, started, weight] = fields else {
+            return Err(ReceiptError::Refused(IdentityError::Malformed("a receipt has four or six fields")));
+        };
+        let hold = hold.map(|(id, weight)| {
+            let id = HoldId(cose::array(id, "the hold is not 24 bytes")?);
+            let weight = Bytes(cose::number(weight, "the weight on the hold is not a number")?);
+            Ok::<_, IdentityError>(HoldUse { id, weight })
+        });
+        let (hold, weight) = (hold.transpose()?, Bytes(cose::number(weight, "the weight is not a number")?));
+        if hold.is_some_and(|hold| hold.weight > weight) {
+            let reason = "more was served on the hold than at all";
+            return Err(ReceiptError::Refused(IdentityError::Malformed(reason)));
+        }
         Ok(Self {
             provider: TeamId(cose::array(provider, "the provider is not 24 bytes")?),
             certificate: CertificateRef(cose::array(certificate, "the certificate is not 16 bytes")?),
             started: UnixSeconds(cose::number(started, "the session's start is not a number")?),
-            weight: Bytes(cose::number(weight, "the weight is not a number")?),
+            weight,
+            hold,
             encoded: encoded.to_vec(),
             sealed,
         })
@@ -157,6 +237,11 @@ impl UncheckedReceipt {
         self.weight
     }
 
+    /// The hold that it names, and what it says was served on that.
+    pub fn hold(&self) -> Option<HoldUse> {
+        self.hold
+    }
+
     /// The signature that has to be checked; it covers the whole digest of `certificate`.
     ///
     /// # Errors
@@ -176,6 +261,7 @@ impl UncheckedReceipt {
             consumer: certificate.team_id(),
             certificate: self.certificate,
             weight: self.weight,
+            hold: self.hold,
             encoded: self.encoded,
         })
     }

@@ -3,7 +3,8 @@
 use super::record::{Hold, HoldState, forgotten};
 use super::{HoldError, Holds, paid};
 use crate::message::{Message, Proof, Signed};
-use crate::terms::{HoldId, Position, Terms};
+use crate::terms::{Position, Terms};
+use guestright_receipt::HoldId;
 use guestright_units::{Bytes, TeamId};
 
 impl Holds {

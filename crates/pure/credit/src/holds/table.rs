@@ -4,8 +4,8 @@ use super::durable::{Change, Durable};
 use super::record::{Hold, HoldState};
 use super::{RESEND_FIRST, RESEND_MAX};
 use crate::message::{Message, Proof};
-use crate::terms::{HoldId, Position};
-use guestright_receipt::SessionKey;
+use crate::terms::Position;
+use guestright_receipt::{HoldId, SessionKey};
 use guestright_units::{Bytes, Micros, TeamId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,7 +122,8 @@ impl Table {
     /// The next home has made a commit durable.
     pub(super) fn acknowledged(&mut self, from: TeamId, id: HoldId) {
         let waits = |entry: &Entry| {
-            entry.at.next == Some(from) && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
+            entry.at.next == Some(from)
+                && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
         };
         if self.entries.get(&id).is_some_and(waits) {
             self.update(id, |entry| {
@@ -137,7 +138,8 @@ impl Table {
     /// What waits for the team's word is due now.
     pub(super) fn hurry(&mut self, team: TeamId, now: Time) {
         let waits = |entry: &Entry| {
-            entry.at.next == Some(team) && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
+            entry.at.next == Some(team)
+                && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
         };
         let ids: Vec<_> = self.entries.iter().filter(|(_, entry)| waits(entry)).map(|(&id, _)| id).collect();
         for id in ids {

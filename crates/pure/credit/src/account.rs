@@ -141,9 +141,11 @@ impl Accounts {
         });
     }
 
-    /// We served the team on the allowance.
-    pub fn served(&mut self, team: TeamId, bytes: Bytes) {
+    /// We served the team on the allowance. Says how much of it we did not owe.
+    pub fn served(&mut self, team: TeamId, bytes: Bytes) -> Bytes {
+        let debt = self.get(team).allowance_debt;
         self.change(team, |account| account.debit_allowance(bytes.0));
+        self.get(team).allowance_debt.saturating_sub(debt)
     }
 
     pub(crate) fn hold(&mut self, team: TeamId, amount: Bytes) {

@@ -2,15 +2,18 @@
 
 mod durable;
 mod homes;
+mod receipts;
 mod record;
 mod table;
 
 use crate::account::{Account, Accounts, Overdraft};
 use crate::message::{Message, Proof, Signed};
+use crate::sessions::{Accounted, Sessions};
 use crate::terms::{Position, Terms, TermsError};
 use durable::Durable;
-use guestright_receipt::{HoldId, HoldUse};
-use guestright_units::{Bytes, Micros, TeamId, Time};
+use guestright_receipt::{HoldId, HoldUse, SessionKey};
+use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
+use receipts::Payments;
 use std::collections::BTreeMap;
 use table::Table;
 use thiserror::Error;
@@ -49,6 +52,8 @@ pub struct Config {
     pub neighbour_max: usize,
     /// How many holds it remembers in all.
     pub holds_max: usize,
+    /// How many sessions it remembers as accounted for.
+    pub sessions_max: usize,
 }
 
 impl Default for Config {
@@ -60,6 +65,7 @@ impl Default for Config {
             open_max: 4_096,
             neighbour_max: 64,
             holds_max: 65_536,
+            sessions_max: 200_000,
         }
     }
 }
@@ -128,6 +134,16 @@ pub enum Event {
     Refused { id: HoldId, available: Bytes },
 }
 
+/// What was kept of a home's accounts and holds. For a home that begins there is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    pub accounts: Vec<(TeamId, Account)>,
+    pub holds: Vec<Hold>,
+    pub sessions: Vec<(SessionKey, Accounted)>,
+    /// Sessions that began before this are not accounted for.
+    pub sessions_since: UnixSeconds,
+}
+
 /// A home's accounts and holds.
 ///
 /// After each call that goes in, the program drains [`poll_write`](Self::poll_write), makes each write durable as one
@@ -139,11 +155,11 @@ pub enum Event {
 /// that the team's revocation list has nothing against it.
 ///
 /// ```
-/// use guestright_credit::{Config, Holds};
+/// use guestright_credit::{Config, Holds, Kept};
 /// use guestright_units::{Bytes, TeamId, Time};
 ///
 /// let [home, friend] = [1, 2].map(|number| TeamId([number; 24]));
-/// let mut holds = Holds::new(Config::default(), home, [], [], Time(0));
+/// let mut holds = Holds::new(Config::default(), home, Kept::default(), Time(0));
 /// holds.signed(friend, Bytes(1_000), Bytes(1_000));
 /// while let Some(write) = holds.poll_write() {
 ///     // Keep `write.changes`, then:
@@ -156,6 +172,8 @@ pub struct Holds {
     config: Config,
     team: TeamId,
     accounts: Accounts,
+    sessions: Sessions,
+    payments: Payments,
     table: Table,
     durable: Durable,
     refusals: BTreeMap<&'static str, u64>,
@@ -165,16 +183,18 @@ pub struct Holds {
 
 impl Holds {
     /// The accounts and holds of `team` as they were kept.
-    pub fn new(
-        config: Config,
-        team: TeamId,
-        accounts: impl IntoIterator<Item = (TeamId, Account)>,
-        holds: impl IntoIterator<Item = Hold>,
-        now: Time,
-    ) -> Self {
+    pub fn new(config: Config, team: TeamId, kept: Kept, now: Time) -> Self {
+        let table = Table::new(team, kept.holds, now);
+        let mut payments = Payments::default();
+        for (id, hold) in table.iter().filter(|(_, hold)| hold.state.is_held() && hold.terms.provider == team)
+        {
+            payments.expect(hold.session, id);
+        }
         Self {
-            accounts: Accounts::new(config.overdraft, config.accounts_max, accounts),
-            table: Table::new(team, holds, now),
+            accounts: Accounts::new(config.overdraft, config.accounts_max, kept.accounts),
+            sessions: Sessions::new(config.sessions_max, kept.sessions_since, kept.sessions),
+            payments,
+            table,
             durable: Durable::default(),
             refusals: BTreeMap::new(),
             config,
@@ -203,7 +223,7 @@ impl Holds {
 
     /// We served the team on the allowance.
     pub fn served(&mut self, team: TeamId, bytes: Bytes) {
-        self.accounts.served(team, bytes);
+        let _ = self.accounts.served(team, bytes);
         self.flush();
     }
 
@@ -221,7 +241,9 @@ impl Holds {
         self.now = self.now.max(now);
         let at = terms.position(self.team).filter(|at| at.previous.is_none());
         let at = at.ok_or(HoldError::NotOnPath)?;
+        let session = signed.session;
         let id = self.take(terms, at, proof, signed)?;
+        self.payments.expect(session, id);
         self.flush();
         Ok(id)
     }
@@ -280,12 +302,13 @@ impl Holds {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.table.due()
+        [self.table.due(), self.payments.timeout()].into_iter().flatten().min()
     }
 
     /// Sends again what was not acknowledged, and ends what has ended.
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
+        self.settle_due();
         while let Some(id) = self.table.due_by(self.now) {
             if let Some((hold, at)) = self.table.held(id) {
                 let (amount, next) = (hold.terms.amount, at.next);
@@ -418,7 +441,11 @@ impl Holds {
     fn flush(&mut self) {
         let accounts = self.accounts.take_changed();
         let changes = accounts.into_iter().map(|(team, account)| Change::Account(team, account));
-        let changes = changes.chain(self.table.take_changed()).collect();
+        self.sessions.make_room(self.now.unix_seconds());
+        let sessions = self.sessions.take_changed().into_iter();
+        let sessions = sessions.map(|(session, accounted)| Change::Session(session, accounted));
+        let since = self.sessions.take_since().map(Change::SessionsSince);
+        let changes = changes.chain(self.table.take_changed()).chain(sessions).chain(since).collect();
         self.durable.flush(changes);
     }
 }

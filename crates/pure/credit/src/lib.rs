@@ -21,11 +21,13 @@ mod account;
 mod allowance;
 mod holds;
 mod message;
+mod sessions;
 mod terms;
 
 pub use account::{Account, Accounts, Overdraft};
 pub use allowance::{Allowance, AllowanceConfig, AllowanceState};
 pub use guestright_receipt::{HoldId, HoldUse};
-pub use holds::{Change, Config, Event, Hold, HoldError, HoldState, Holds, Token, Write};
+pub use holds::{Change, Config, Event, Hold, HoldError, HoldState, Holds, Kept, Token, Write};
 pub use message::{Message, MessageError, Proof, Signed};
+pub use sessions::Accounted;
 pub use terms::{Terms, TermsError};

@@ -249,7 +249,7 @@ impl AccessPoint {
             return self.output.count("queue-full");
         }
         match Message::parse(bytes) {
-            Ok(Message::Conn { certificate, nonce, bundle }) => {
+            Ok(Message::Conn { certificate, nonce, bundle, .. }) => {
                 let certificate = *certificate;
                 self.handle_conn(Application { address, path, certificate, nonce, bundle }, now);
             }
@@ -610,6 +610,8 @@ impl AccessPoint {
             certificate: Box::new(question.certificate.clone()),
             request: self.config.request,
             bundle,
+            holds: false,
+            session: None,
         };
         match question.nonce {
             Some(_) => self.output.ask_home(&quer),
@@ -749,7 +751,7 @@ impl AccessPoint {
         };
         let certificate = Box::new(self.certificate.clone());
         let acknowledgement = terms.seal(&self.key, &self.certificate);
-        self.output.reply(path, &Message::Cack { certificate, acknowledgement });
+        self.output.reply(path, &Message::Cack { certificate, acknowledgement, home: None });
     }
 
     // Requests and receipts, and the end of a session: how a visitor is served.
@@ -903,7 +905,7 @@ impl AccessPoint {
         };
         let Some(request) = &session.request else { return };
         let last = matches!(session.stage, Stage::Settling { .. });
-        let message = Message::Rreq { started: session.started, weight: request.weight, last };
+        let message = Message::Rreq { started: session.started, weight: request.weight, last, hold: None };
         let (path, claimed) = (session.path, session.path_claimed);
         self.output.send(path, &message);
         if claimed != path {
@@ -1002,7 +1004,7 @@ impl AccessPoint {
         if self.outbox.is_due(now) {
             let reference = self.next_reference();
             let bundle = self.outbox.next_bundle(reference, now + self.config.flush_after);
-            self.output.send_home(&Message::Rcpt { reference: Some(reference), bundle });
+            self.output.send_home(&Message::Rcpt { reference: Some(reference), bundle, home: None });
         }
     }
 

@@ -247,11 +247,11 @@ impl TeamServer {
             return;
         }
         match (Message::parse(bytes), role) {
-            (Ok(Message::Quer { reference, certificate, request, bundle }), Role::AccessPoint) => {
+            (Ok(Message::Quer { reference, certificate, request, bundle, .. }), Role::AccessPoint) => {
                 let question = Question { peer, reference, consumer: certificate.team_id(), request };
                 self.handle_query(question, &certificate, &bundle, rng, now);
             }
-            (Ok(Message::Rcpt { reference, bundle }), Role::AccessPoint | Role::Member) => {
+            (Ok(Message::Rcpt { reference, bundle, .. }), Role::AccessPoint | Role::Member) => {
                 let verified = self.verify(&bundle, None, rng, now);
                 let refused = verified.refused.len();
                 let waiting = Waiting::Acknowledge { peer, reference, refused };
@@ -330,7 +330,7 @@ impl TeamServer {
         if bundle.emit().len() > Bundle::LEN_MAX {
             bundle.revocations.clear();
         }
-        self.send(peer, &Message::Rcpt { reference: Some(reference), bundle });
+        self.send(peer, &Message::Rcpt { reference: Some(reference), bundle, home: None });
     }
 
     /// Takes a revocation list in, from the team itself or from a bundle.

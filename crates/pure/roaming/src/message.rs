@@ -10,8 +10,9 @@ mod frame;
 use crate::message::frame::Frame;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use guestright_directory::Address;
 use guestright_identity::Certificate;
-use guestright_receipt::Bundle;
+use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, UnixSeconds};
 use std::fmt;
@@ -36,6 +37,8 @@ pub enum Message {
         certificate: Box<Certificate>,
         /// What the answer must repeat.
         nonce: Nonce,
+        /// Whether it signs receipts that name holds.
+        holds: bool,
         /// Receipts to be shown.
         bundle: Bundle,
     },
@@ -45,6 +48,8 @@ pub enum Message {
         certificate: Box<Certificate>,
         /// The terms, signed; see [`Acknowledgement::open`].
         acknowledgement: Vec<u8>,
+        /// Where the provider's home awaits other homes. Whoever is there has to prove which team it is.
+        home: Option<Address>,
     },
     /// Access point to visitor: sign for so much.
     Rreq {
@@ -52,6 +57,8 @@ pub enum Message {
         started: UnixSeconds,
         /// Bytes so far, both ways.
         weight: Bytes,
+        /// The hold that is to be named, and how many of them were served on it.
+        hold: Option<HoldUse>,
         /// Whether the session is over.
         last: bool,
     },
@@ -66,6 +73,8 @@ pub enum Message {
     Rcpt {
         /// Present between programs of one team.
         reference: Option<Reference>,
+        /// Where the home of the one provider awaits other homes, as its access point said.
+        home: Option<Address>,
         bundle: Bundle,
     },
     /// Access point to its team server: how should this visitor be served?
@@ -73,8 +82,12 @@ pub enum Message {
         /// To be repeated in the answer.
         reference: Reference,
         certificate: Box<Certificate>,
-        /// How much is asked for.
+        /// How much is asked for. In a session, nothing means that the session is over.
         request: Bytes,
+        /// The session that goes on, if it has begun; then the bundle is its latest receipt.
+        session: Option<UnixSeconds>,
+        /// Whether the visitor signs receipts that name holds.
+        holds: bool,
         /// Receipts that the visitor showed.
         bundle: Bundle,
     },
@@ -84,6 +97,8 @@ pub enum Message {
         reference: Reference,
         /// The class, or nothing if service is refused.
         grant: Option<ServiceClass>,
+        /// How much more may be carried; nothing: as much as there is.
+        volume: Option<Volume>,
         /// Indirect normalised debt, per mille, where one was computed.
         ind: Option<u16>,
         /// Seconds for which the decision holds.
@@ -107,6 +122,50 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
+}
+
+/// How much an access point may carry for a visitor, beyond what it was allowed before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// On what the household gives away.
+    pub allowance: Bytes,
+    /// On credit that is reserved: each hold, and for how many bytes. They are used in this order, before the allowance.
+    pub holds: Vec<HoldUse>,
+}
+
+impl Volume {
+    /// How many holds there may be.
+    pub const HOLDS_MAX: usize = 8;
+
+    /// All of it.
+    pub fn total(&self) -> Bytes {
+        self.holds.iter().fold(self.allowance, |sum, hold| sum.saturating_add(hold.weight))
+    }
+
+    fn parse(frame: &Frame<'_>) -> Result<Option<Self>, MessageError> {
+        let Some(allowance) = frame.optional("Volume")? else { return Ok(None) };
+        let wrong = |why: &str| MessageError::Header { name: "Holds", why: why.to_owned() };
+        let texts = frame.text("Holds").unwrap_or_default().split_terminator(',');
+        let holds: Vec<_> = texts
+            .take(Self::HOLDS_MAX + 1)
+            .map(|text| parse_hold(text).ok_or_else(|| wrong("no list of holds")))
+            .collect::<Result<_, _>>()?;
+        if holds.len() > Self::HOLDS_MAX {
+            return Err(wrong("more than eight holds"));
+        }
+        Ok(Some(Self { allowance: Bytes(allowance), holds }))
+    }
+}
+
+/// Reads `id/bytes`.
+fn parse_hold(text: &str) -> Option<HoldUse> {
+    let (id, bytes) = text.rsplit_once('/')?;
+    let id = STANDARD.decode(id).ok()?.try_into().ok()?;
+    Some(HoldUse { id: HoldId(id), weight: Bytes(bytes.parse().ok()?) })
+}
+
+fn write_hold(hold: &HoldUse) -> String {
+    format!("{}/{}", STANDARD.encode(hold.id.0), hold.weight.0)
 }
 
 /// What an UPDT is about.
@@ -189,11 +248,13 @@ impl Message {
             "CONN" => Ok(Self::Conn {
                 certificate: frame.certificate("Member-Certificate")?,
                 nonce: frame.bytes("Nonce")?,
+                holds: frame.optional::<u8>("Holds")?.is_some_and(|holds| holds == 1),
                 bundle: frame.bundle()?,
             }),
             "CACK" => Ok(Self::Cack {
                 certificate: frame.certificate("Provider-Certificate")?,
                 acknowledgement: frame.base64("Acknowledgement")?,
+                home: frame.optional("Home")?,
             }),
             "RREQ" if frame.has("Tunnel") => Ok(Self::RreqTunnel {
                 port: frame.value("Tunnel")?,
@@ -202,13 +263,27 @@ impl Message {
             "RREQ" => Ok(Self::Rreq {
                 started: UnixSeconds(frame.value("Session-Started")?),
                 weight: Bytes(frame.value("Weight")?),
+                hold: frame
+                    .text("Hold")
+                    .ok()
+                    .map(|text| {
+                        parse_hold(text)
+                            .ok_or(MessageError::Header { name: "Hold", why: "no hold and its bytes".into() })
+                    })
+                    .transpose()?,
                 last: frame.optional::<u8>("Last")?.is_some_and(|last| last == 1),
             }),
-            "RCPT" => Ok(Self::Rcpt { reference: frame.optional("Reference")?, bundle: frame.bundle()? }),
+            "RCPT" => Ok(Self::Rcpt {
+                reference: frame.optional("Reference")?,
+                home: frame.optional("Home")?,
+                bundle: frame.bundle()?,
+            }),
             "QUER" => Ok(Self::Quer {
                 reference: frame.value("Reference")?,
                 certificate: frame.certificate("Member-Certificate")?,
                 request: Bytes(frame.value("Request-Weight")?),
+                session: frame.optional("Session-Started")?.map(UnixSeconds),
+                holds: frame.optional::<u8>("Holds")?.is_some_and(|holds| holds == 1),
                 bundle: frame.bundle()?,
             }),
             "QRSP" => Self::parse_qrsp(&mut frame),
@@ -233,6 +308,7 @@ impl Message {
         Ok(Self::Qrsp {
             reference: frame.value("Reference")?,
             grant,
+            volume: Volume::parse(frame)?,
             ind: frame.optional("Ind-Permille")?,
             valid_for: frame.value("Valid-For")?,
             reason: frame.text("Reason")?.to_owned(),
@@ -256,18 +332,23 @@ impl Message {
         };
         let mut body = Vec::new();
         match self {
-            Self::Conn { certificate, nonce, bundle } => {
+            Self::Conn { certificate, nonce, holds, bundle } => {
                 header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Nonce", &STANDARD.encode(nonce));
+                if *holds {
+                    header("Holds", &1);
+                }
                 body = write_bundle(bundle);
             }
-            Self::Cack { certificate, acknowledgement } => {
+            Self::Cack { certificate, acknowledgement, home } => {
                 header("Provider-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Acknowledgement", &STANDARD.encode(acknowledgement));
+                home.iter().for_each(|home| header("Home", home));
             }
-            Self::Rreq { started, weight, last } => {
+            Self::Rreq { started, weight, hold, last } => {
                 header("Session-Started", &started.0);
                 header("Weight", &weight.0);
+                hold.iter().for_each(|hold| header("Hold", &write_hold(hold)));
                 if *last {
                     header("Last", &1);
                 }
@@ -276,20 +357,31 @@ impl Message {
                 header("Tunnel", port);
                 started.iter().for_each(|started| header("Session-Started", &started.0));
             }
-            Self::Rcpt { reference, bundle } => {
+            Self::Rcpt { reference, home, bundle } => {
                 reference.iter().for_each(|reference| header("Reference", reference));
+                home.iter().for_each(|home| header("Home", home));
                 body = write_bundle(bundle);
             }
-            Self::Quer { reference, certificate, request, bundle } => {
+            Self::Quer { reference, certificate, request, session, holds, bundle } => {
                 header("Reference", reference);
                 header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Request-Weight", &request.0);
+                session.iter().for_each(|started| header("Session-Started", &started.0));
+                if *holds {
+                    header("Holds", &1);
+                }
                 body = write_bundle(bundle);
             }
-            Self::Qrsp { reference, grant, ind, valid_for, reason } => {
+            Self::Qrsp { reference, grant, volume, ind, valid_for, reason } => {
                 header("Reference", reference);
                 header("Decision", if grant.is_some() { &"grant" } else { &"deny" });
                 grant.iter().for_each(|class| header("Qos-Class", class));
+                if let Some(Volume { allowance, holds }) = volume {
+                    header("Volume", &allowance.0);
+                    if !holds.is_empty() {
+                        header("Holds", &holds.iter().map(write_hold).collect::<Vec<_>>().join(","));
+                    }
+                }
                 ind.iter().for_each(|ind| header("Ind-Permille", ind));
                 header("Valid-For", valid_for);
                 header("Reason", &printable(reason));

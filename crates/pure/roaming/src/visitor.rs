@@ -263,13 +263,15 @@ impl Visitor {
             return;
         }
         match Message::parse(bytes) {
-            Ok(Message::Cack { certificate, acknowledgement }) => {
+            Ok(Message::Cack { certificate, acknowledgement, .. }) => {
                 match Acknowledgement::open(&acknowledgement, &certificate) {
                     Ok(terms) => self.handle_terms(&certificate, &terms, now),
                     Err(error) => self.drop_input("acknowledgement", error.to_string()),
                 }
             }
-            Ok(Message::Rreq { started, weight, last }) => self.handle_request(started, weight, last, now),
+            Ok(Message::Rreq { started, weight, last, .. }) => {
+                self.handle_request(started, weight, last, now)
+            }
             Ok(Message::Erro { code, reason, .. }) => self.handle_error(code, reason),
             Ok(other) => self.drop_input("unexpected", format!("a {} is not for a visitor", other.method())),
             Err(error) => self.drop_input(error.kind(), error.to_string()),
@@ -430,7 +432,7 @@ impl Visitor {
 
     fn send_conn(&mut self, nonce: Nonce) {
         let certificate = Box::new(self.certificate.clone());
-        self.send(&Message::Conn { certificate, nonce, bundle: self.bundle.clone() });
+        self.send(&Message::Conn { certificate, nonce, bundle: self.bundle.clone(), holds: false });
     }
 
     fn handle_terms(&mut self, certificate: &Certificate, terms: &Acknowledgement, now: Time) {
@@ -545,7 +547,7 @@ impl Visitor {
         let receipt = Receipt::sign(&self.key, &self.certificate, session.provider, session.started, weight);
         let receipts = vec![receipt.as_bytes().to_vec()];
         let bundle = Bundle { receipts, ..Bundle::default() };
-        self.send(&Message::Rcpt { reference: None, bundle });
+        self.send(&Message::Rcpt { reference: None, bundle, home: None });
         self.events.push_back(Event::Signed(receipt));
     }
 

@@ -4,8 +4,9 @@ use super::Event;
 use super::record::Hold;
 use crate::account::Account;
 use crate::message::Message;
-use guestright_receipt::HoldId;
-use guestright_units::TeamId;
+use crate::sessions::Accounted;
+use guestright_receipt::{HoldId, SessionKey};
+use guestright_units::{TeamId, UnixSeconds};
 use std::collections::VecDeque;
 
 /// The number of a write.
@@ -16,6 +17,10 @@ pub type Token = u64;
 pub enum Change {
     Account(TeamId, Option<Account>),
     Hold(HoldId, Option<Hold>),
+    /// What of a session is accounted for.
+    Session(SessionKey, Option<Accounted>),
+    /// Sessions that began before this are not accounted for any more.
+    SessionsSince(UnixSeconds),
 }
 
 /// What has to be made durable together, after all writes before it.

@@ -35,6 +35,7 @@ impl TeamServer {
                 ind: None,
                 valid_for: 60,
                 reason: error.to_string(),
+                volume: None,
             };
             *self.refusals.entry("certificate").or_default() += 1;
             return self.send(question.peer, &denied);
@@ -190,7 +191,10 @@ impl TeamServer {
         let valid_for = if stranger { self.config.stranger_seconds } else { self.config.decision_seconds };
         let ind = decision.ind.map(|ind| ind.per_mille().0);
         let reason = decision.reason();
-        self.send(peer, &Message::Qrsp { reference, grant, ind, valid_for, reason: reason.clone() });
+        self.send(
+            peer,
+            &Message::Qrsp { reference, grant, ind, valid_for, reason: reason.clone(), volume: None },
+        );
         self.push_event(Event::Decided { consumer, decision, reason });
     }
 

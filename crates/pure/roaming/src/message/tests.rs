@@ -18,39 +18,63 @@ fn bundle(bytes: &[u8]) -> Bundle {
     Bundle { certificates: vec![], receipts: vec![bytes.to_vec()], revocations: vec![] }
 }
 
+fn any_hold() -> impl Strategy<Value = HoldUse> {
+    (any::<[u8; 24]>(), any::<u64>()).prop_map(|(id, bytes)| HoldUse { id: HoldId(id), weight: Bytes(bytes) })
+}
+
+fn any_volume() -> impl Strategy<Value = Option<Volume>> {
+    let volume = (any::<u64>(), prop::collection::vec(any_hold(), 0..=Volume::HOLDS_MAX));
+    prop::option::of(volume.prop_map(|(bytes, holds)| Volume { allowance: Bytes(bytes), holds }))
+}
+
+fn any_home() -> impl Strategy<Value = Option<Address>> {
+    prop::option::of(prop_oneof![Just("192.0.2.7:7275"), Just("home.example:4000"), Just("[2001:db8::1]:9")])
+        .prop_map(|text| text.map(|text| text.parse().unwrap()))
+}
+
 fn any_message() -> impl Strategy<Value = Message> {
     let certificate = || Box::new(access_point().1);
     let reason = "[!-~]{1,20}( [!-~]{1,20}){0,5}";
     prop_oneof![
-        (any::<Nonce>(), any::<Vec<u8>>()).prop_map(move |(nonce, receipt)| Message::Conn {
+        (any::<Nonce>(), any::<bool>(), any::<Vec<u8>>()).prop_map(move |(nonce, holds, receipt)| {
+            Message::Conn { certificate: certificate(), nonce, holds, bundle: bundle(&receipt) }
+        }),
+        (any::<Vec<u8>>(), any_home()).prop_map(move |(acknowledgement, home)| Message::Cack {
             certificate: certificate(),
-            nonce,
-            bundle: bundle(&receipt),
+            acknowledgement,
+            home,
         }),
-        any::<Vec<u8>>()
-            .prop_map(move |acknowledgement| Message::Cack { certificate: certificate(), acknowledgement }),
-        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(started, weight, last)| Message::Rreq {
-            started: UnixSeconds(started),
-            weight: Bytes(weight),
-            last,
-        }),
+        (any::<u64>(), any::<u64>(), prop::option::of(any_hold()), any::<bool>()).prop_map(
+            |(started, weight, hold, last)| Message::Rreq {
+                started: UnixSeconds(started),
+                weight: Bytes(weight),
+                hold,
+                last,
+            }
+        ),
         (any::<NonZeroU16>(), any::<Option<u64>>())
             .prop_map(|(port, started)| Message::RreqTunnel { port, started: started.map(UnixSeconds) }),
-        (any::<Option<u64>>(), any::<Vec<u8>>())
-            .prop_map(|(reference, receipt)| Message::Rcpt { reference, bundle: bundle(&receipt) }),
-        (any::<u64>(), any::<u64>()).prop_map(move |(reference, request)| Message::Quer {
-            reference,
-            certificate: certificate(),
-            request: Bytes(request),
-            bundle: Bundle::default(),
+        (any::<Option<u64>>(), any_home(), any::<Vec<u8>>()).prop_map(|(reference, home, receipt)| {
+            Message::Rcpt { reference, home, bundle: bundle(&receipt) }
         }),
-        (any::<u64>(), any::<bool>(), any::<Option<u16>>(), any::<u32>(), reason).prop_map(
-            |(reference, granted, ind, valid_for, reason)| Message::Qrsp {
+        (any::<u64>(), any::<u64>(), any::<Option<u64>>(), any::<bool>()).prop_map(
+            move |(reference, request, session, holds)| Message::Quer {
+                reference,
+                certificate: certificate(),
+                request: Bytes(request),
+                session: session.map(UnixSeconds),
+                holds,
+                bundle: Bundle::default(),
+            }
+        ),
+        (any::<u64>(), any::<bool>(), any_volume(), any::<Option<u16>>(), any::<u32>(), reason).prop_map(
+            |(reference, granted, volume, ind, valid_for, reason)| Message::Qrsp {
                 reference,
                 grant: granted.then_some(ServiceClass::High),
                 ind,
                 valid_for,
                 reason,
+                volume,
             }
         ),
         (any::<u64>(), any::<u64>(), any::<u16>()).prop_map(|(reference, since, max)| Message::Updt {
@@ -113,6 +137,7 @@ fn each_fault_has_its_own_error() {
         ("RREQ P2PWNC/3.0\r\nTunnel: 0\r\n\r\n".to_owned(),        MessageError::Header { name: "Tunnel", why: "number would be zero for non-zero type".into() }),
         ("RREQ P2PWNC/3.0\r\nTunnel: 65536\r\n\r\n".to_owned(),    MessageError::Header { name: "Tunnel", why: "number too large to fit in target type".into() }),
         ("RREQ P2PWNC/3.0\r\nTunnel: \r\n\r\n".to_owned(),         MessageError::Header { name: "Tunnel", why: "cannot parse integer from empty string".into() }),
+        ("RREQ P2PWNC/3.0\r\nSession-Started: 1\r\nWeight: 2\r\nHold: AAAA/5\r\n\r\n".to_owned(), MessageError::Header { name: "Hold", why: "no hold and its bytes".into() }),
         ("RCPT P2PWNC/3.0\r\nContent-Length: 70000\r\n\r\n".to_owned(), MessageError::TooLong { part: "body", got: 70_000, max: 65_536 }),
     ];
     for (text, want) in cases {
@@ -168,7 +193,7 @@ fn a_message_may_be_as_long_as_its_limits_and_no_longer() {
 
 #[test]
 fn a_stream_says_how_long_its_next_message_is_as_soon_as_it_can() {
-    let whole = Message::Rcpt { reference: Some(7), bundle: bundle(b"receipt") }.emit();
+    let whole = Message::Rcpt { reference: Some(7), bundle: bundle(b"receipt"), home: None }.emit();
     let head = whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     for got in 0..whole.len() {
         let want = (got >= head).then_some(whole.len());

@@ -15,11 +15,12 @@ const NOBODY: Path = 1_000_000;
 
 fn rcpt(receipts: Vec<Vec<u8>>) -> Vec<u8> {
     let bundle = Bundle { receipts, ..Bundle::default() };
-    Message::Rcpt { reference: None, bundle }.emit()
+    Message::Rcpt { reference: None, bundle, home: None }.emit()
 }
 
 fn conn(certificate: &Certificate, nonce: u8, bundle: Bundle) -> Vec<u8> {
-    Message::Conn { certificate: Box::new(certificate.clone()), nonce: [nonce; 16], bundle }.emit()
+    Message::Conn { certificate: Box::new(certificate.clone()), nonce: [nonce; 16], bundle, holds: false }
+        .emit()
 }
 
 fn copy(key: &SecretKey) -> SecretKey {
@@ -178,7 +179,8 @@ fn rubbish_made_of_real_messages_panics_no_machine() {
         &world.houses[0].key,
         &world.houses[0].certificate,
     ));
-    messages.push(Message::Rreq { started: started(), weight: Bytes(u64::MAX), last: true }.emit());
+    messages
+        .push(Message::Rreq { started: started(), weight: Bytes(u64::MAX), last: true, hold: None }.emit());
     let here = world.guests[guest].address;
     for _ in 0..20_000 {
         let mut bytes = messages[world.rng.random_range(0..messages.len())].clone();
@@ -199,7 +201,7 @@ fn rubbish_made_of_real_messages_panics_no_machine() {
 
 fn quer(certificate: &Certificate, bundle: Bundle) -> Vec<u8> {
     let certificate = Box::new(certificate.clone());
-    Message::Quer { reference: 1, certificate, request: Bytes(1), bundle }.emit()
+    Message::Quer { reference: 1, certificate, request: Bytes(1), bundle, holds: false, session: None }.emit()
 }
 
 /// A visitor that has asked and not been answered, and what its CONN said.
@@ -227,7 +229,7 @@ fn terms(house: &Household, member: &Certificate, nonce: [u8; 16]) -> Acknowledg
 
 fn cack(terms: &Acknowledgement, key: &SecretKey, certificate: &Certificate) -> Vec<u8> {
     let acknowledgement = terms.seal(key, certificate);
-    Message::Cack { certificate: Box::new(certificate.clone()), acknowledgement }.emit()
+    Message::Cack { certificate: Box::new(certificate.clone()), acknowledgement, home: None }.emit()
 }
 
 #[test]
@@ -326,7 +328,7 @@ fn a_rogue_access_point_that_relays_terms_is_paid_for_nothing() {
     assert_eq!(world.guests[guest].granted(), [(a, ServiceClass::Lowest)]);
     world.guests[guest].carried = Bytes(1_000_000);
     for weight in [1_000_000, 1_115_000, 1_116_000, 9_000_000] {
-        let rreq = Message::Rreq { started, weight: Bytes(weight), last: false }.emit();
+        let rreq = Message::Rreq { started, weight: Bytes(weight), last: false, hold: None }.emit();
         world.inject_visitor(guest, &rreq);
     }
     let visitor = &world.guests[guest];
@@ -443,7 +445,14 @@ fn messages_of_the_home_that_nobody_asked_for_change_nothing() {
     let reference = 999;
     let reason = "x".to_owned();
     let messages = [
-        Message::Qrsp { reference, grant: None, ind: None, valid_for: 0, reason: reason.clone() },
+        Message::Qrsp {
+            reference,
+            grant: None,
+            ind: None,
+            valid_for: 0,
+            reason: reason.clone(),
+            volume: None,
+        },
         Message::Erro { reference: Some(reference), code: Code::Busy, reason },
         Message::error(Code::Closed, "bye"),
     ];

@@ -187,7 +187,8 @@ fn serving(config: Config) -> (World, Delegate, Mandate) {
         class: ServiceClass::High,
     };
     let acknowledgement = terms.seal(&house.key, &house.certificate);
-    let cack = Message::Cack { certificate: Box::new(house.certificate.clone()), acknowledgement };
+    let cack =
+        Message::Cack { certificate: Box::new(house.certificate.clone()), acknowledgement, home: None };
     delegate.handle_input(1, &cack.emit(), START);
     assert!(events(&mut delegate).iter().any(|event| matches!(event, Event::Granted { connection: 1, .. })));
     while delegate.poll_transmit().is_some() {}
@@ -212,7 +213,8 @@ fn a_members_new_connection_ends_the_one_before() {
 fn the_meter_is_read_when_it_is_asked_for_and_ten_times_a_second_at_most() {
     let (_, mut delegate, mandate) = serving(Config::default());
     let member = mandate.delegation().member_id();
-    let rreq = Message::Rreq { started: START.unix_seconds(), weight: Bytes(0), last: false }.emit();
+    let rreq =
+        Message::Rreq { started: START.unix_seconds(), weight: Bytes(0), last: false, hold: None }.emit();
     let asks = |delegate: &mut Delegate| {
         let asked = Event::MeterNeeded(1, member, HERE);
         events(delegate).into_iter().filter(|event| *event == asked).count()

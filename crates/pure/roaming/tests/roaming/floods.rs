@@ -21,6 +21,7 @@ fn conn(certificate: &Certificate, nonce: u8) -> Vec<u8> {
         certificate: Box::new(certificate.clone()),
         nonce: [nonce; 16],
         bundle: Bundle::default(),
+        holds: false,
     }
     .emit()
 }
@@ -136,7 +137,7 @@ fn a_team_server_drops_no_order_to_its_store() {
             receipts: vec![receipt.as_bytes().to_vec()],
             revocations: vec![],
         };
-        let rcpt = Message::Rcpt { reference: Some(number), bundle };
+        let rcpt = Message::Rcpt { reference: Some(number), bundle, home: None };
         server.handle_input(AP, &rcpt.emit(), &mut world.rng, now);
         server.handle_input(AP, b"rubbish", &mut world.rng, now);
     }

@@ -21,7 +21,14 @@ fn sessions(key: &SecretKey, certificate: &Certificate, provider: TeamId, count:
 }
 
 fn quer(reference: u64, certificate: &Certificate, bundle: Bundle) -> Message {
-    Message::Quer { reference, certificate: Box::new(certificate.clone()), request: Bytes(1_000_000), bundle }
+    Message::Quer {
+        reference,
+        certificate: Box::new(certificate.clone()),
+        request: Bytes(1_000_000),
+        bundle,
+        holds: false,
+        session: None,
+    }
 }
 
 fn send(world: &mut World, peer: u64, message: &Message) {
@@ -100,7 +107,7 @@ fn replayed_and_refused_receipts_are_counted_and_the_answer_says_so() {
     for (reference, bundle) in
         [(1, bundle(500)), (2, bundle(500)), (3, bundle(400)), (4, forged), (5, bundle(700))]
     {
-        send(&mut world, MEMBER, &Message::Rcpt { reference: Some(reference), bundle });
+        send(&mut world, MEMBER, &Message::Rcpt { reference: Some(reference), bundle, home: None });
         let Some(Message::Updt { reference, what: Update::Taken { stored, refused } }) =
             world.houses[0].to_members.pop()
         else {
@@ -119,7 +126,7 @@ fn what_the_store_did_not_take_is_not_acknowledged() {
     let mut world = World::with(43, 2, Link::GOOD, &Default::default(), &config);
     admit_member(&mut world);
     let bundle = world.houses[1].owes(world.houses[0].id(), 1_000, &mut world.rng);
-    let rcpt = |reference| Message::Rcpt { reference: Some(reference), bundle: bundle.clone() };
+    let rcpt = |reference| Message::Rcpt { reference: Some(reference), bundle: bundle.clone(), home: None };
     world.houses[0].store_fails = true;
     send(&mut world, MEMBER, &rcpt(1));
     let [Message::Erro { reference: Some(1), code: Code::Busy, reason }] = &world.houses[0].to_members[..]
@@ -162,7 +169,7 @@ fn an_update_shows_what_others_owe_and_the_revocation_list() {
     world.houses[0].home.handle_revocations(list.clone());
     let fetch = |since, max| Message::Updt { reference: 8, what: Update::Fetch { since, max } };
     send(&mut world, MEMBER, &fetch(UnixSeconds(0), 500));
-    let Some(Message::Rcpt { reference: Some(8), bundle }) = world.houses[0].to_members.pop() else {
+    let Some(Message::Rcpt { reference: Some(8), bundle, .. }) = world.houses[0].to_members.pop() else {
         panic!("a RCPT answers");
     };
     assert_eq!((bundle.receipts.len(), bundle.certificates.len()), (2, 2));
@@ -325,7 +332,7 @@ fn only_what_strangers_took_and_gave_back_counts_as_theirs_and_it_fades_daily() 
     };
     let store = |world: &mut World, added: &[(usize, usize, u64)]| {
         let bundle = world.houses[1].owes(teams[0], 1, &mut world.rng);
-        let receipts = Message::Rcpt { reference: None, bundle }.emit();
+        let receipts = Message::Rcpt { reference: None, bundle, home: None }.emit();
         let (now, home) = (world.now, &mut world.houses[0].home);
         home.handle_input(AP, &receipts, &mut world.rng, now);
         let mut events = std::iter::from_fn(|| home.poll_event());

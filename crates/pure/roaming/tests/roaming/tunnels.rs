@@ -162,7 +162,7 @@ fn another_members_word_on_a_line_that_was_lost_does_not_end_the_session() {
     world.run_for(SECOND);
     let (_, certificate) = world.houses[1].member(&mut world.rng);
     let (certificate, bundle) = (Box::new(certificate), Bundle::default());
-    let asks = Message::Conn { certificate, nonce: [7; 16], bundle }.emit();
+    let asks = Message::Conn { certificate, nonce: [7; 16], bundle, holds: false }.emit();
     let now = world.now;
     let paths = world.houses[0].ap.paths_in_use();
     assert!(!paths.is_empty());
@@ -359,6 +359,7 @@ fn a_session_of_the_visitors_own_goes_first() {
         certificate: Box::new(certificate),
         nonce: [3; 16],
         bundle: Bundle::default(),
+        holds: false,
     };
     world.inject(0, ordinary, 77, &conn(certificate).emit());
     world.inject(0, ordinary, 77, &Message::error(Code::Closed, "goodbye").emit());
@@ -431,7 +432,7 @@ fn strangers_on_the_telephone_get_nothing() {
     world.run_for(Micros::from_seconds(12));
     let port = NonZeroU16::new(40_000).unwrap();
     let ask = |started| Message::RreqTunnel { port, started };
-    let rreq = Message::Rreq { started: START.unix_seconds(), weight: Bytes(0), last: false };
+    let rreq = Message::Rreq { started: START.unix_seconds(), weight: Bytes(0), last: false, hold: None };
     let elsewhere = Ipv4Addr::new(198, 51, 100, 7);
     let now = world.now;
     let started = world.homes[0].receipts().next().map(|receipt| receipt.started());

@@ -71,7 +71,7 @@ impl Visit {
     fn answer(&mut self, terms: &Acknowledgement, now: Time) {
         let (key, certificate) = (&self.house().key, self.house().certificate.clone());
         let acknowledgement = terms.seal(key, &certificate);
-        self.say(&Message::Cack { certificate: Box::new(certificate), acknowledgement }, now);
+        self.say(&Message::Cack { certificate: Box::new(certificate), acknowledgement, home: None }, now);
     }
 
     fn say(&mut self, message: &Message, now: Time) {
@@ -80,7 +80,7 @@ impl Visit {
 
     /// Asks for a receipt over `weight` while the meter says `counted`, and gives what was signed.
     fn claim(&mut self, weight: u64, counted: u64, last: bool, now: Time) -> Option<Bytes> {
-        self.say(&Message::Rreq { started: STARTED, weight: Bytes(weight), last }, now);
+        self.say(&Message::Rreq { started: STARTED, weight: Bytes(weight), last, hold: None }, now);
         assert_eq!(self.visitor.poll_event(), Some(Event::MeterNeeded));
         self.visitor.handle_meter(Bytes(counted));
         let signed = self.visitor.poll_event().map(|event| match event {
@@ -111,7 +111,7 @@ fn before(time: Time) -> Time {
 #[test]
 fn a_session_that_is_over_is_not_signed_for_though_the_meter_is_read_late() {
     let mut visit = open();
-    visit.say(&Message::Rreq { started: STARTED, weight: Bytes(1_000), last: false }, START);
+    visit.say(&Message::Rreq { started: STARTED, weight: Bytes(1_000), last: false, hold: None }, START);
     visit.say(&Message::error(Code::Unpaid, "too late"), START);
     visit.visitor.handle_meter(Bytes(1_000));
     let over = Event::Ended { code: Code::Unpaid, reason: "too late".to_owned() };
@@ -162,7 +162,7 @@ fn signs_up_to_the_tolerance_and_not_a_byte_more() {
 #[test]
 fn a_claim_that_stays_too_high_is_a_lie_the_third_time() {
     let mut visit = open();
-    let too_high = Message::Rreq { started: STARTED, weight: Bytes(1_000_000), last: false };
+    let too_high = Message::Rreq { started: STARTED, weight: Bytes(1_000_000), last: false, hold: None };
     let mut disputed = Vec::new();
     for number in 1..=7 {
         if number == 3 {
@@ -186,7 +186,7 @@ fn a_receipt_over_less_is_refused_and_one_over_the_same_is_signed_again() {
     assert_eq!(visit.claim(500, 500, false, START), Some(Bytes(500)));
     assert_eq!(visit.claim(500, 500, false, START), Some(Bytes(500)));
     for (started, weight, want) in [(STARTED, 499, "replayed"), (STARTED.plus(1), 600, "no-session")] {
-        visit.say(&Message::Rreq { started, weight: Bytes(weight), last: false }, START);
+        visit.say(&Message::Rreq { started, weight: Bytes(weight), last: false, hold: None }, START);
         let events = visit.events();
         let [Event::Dropped { kind, .. }] = &events[..] else { panic!("{events:?}") };
         assert_eq!(*kind, want);
@@ -265,7 +265,10 @@ fn who_leaves_is_told_what_became_of_the_last_receipt() {
 
     let mut too_high = leaving();
     for _ in 0..3 {
-        too_high.say(&Message::Rreq { started: STARTED, weight: Bytes(1_000_000), last: true }, START);
+        too_high.say(
+            &Message::Rreq { started: STARTED, weight: Bytes(1_000_000), last: true, hold: None },
+            START,
+        );
         too_high.visitor.handle_meter(Bytes(0));
     }
     let reason = "left; the last claim was too high and was not signed";
@@ -347,7 +350,10 @@ fn an_access_point_of_a_legacy_suite_is_refused_by_its_own_key_and_by_its_teams(
             let certificate = Certificate::issue(&team, key.public(), role, STARTED, STARTED.plus(9));
             let terms = Acknowledgement { provider: certificate.team_id(), ..visit.terms(STARTED) };
             let acknowledgement = terms.seal(&key, &certificate);
-            visit.say(&Message::Cack { certificate: Box::new(certificate), acknowledgement }, START);
+            visit.say(
+                &Message::Cack { certificate: Box::new(certificate), acknowledgement, home: None },
+                START,
+            );
             let events = visit.events();
             let [Event::Dropped { reason, .. }] = &events[..] else { panic!("{events:?}") };
             assert!(reason.contains("measurements"), "{reason}");

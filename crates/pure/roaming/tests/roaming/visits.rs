@@ -276,7 +276,7 @@ fn what_was_decided_without_the_home_is_decided_again_once_it_is_there() {
     assert_eq!(class(&world), Some(ServiceClass::Lowest));
     // The household's home hears of the same receipts, and then the access point finds it again.
     world.houses[0].home_up = true;
-    let message = Message::Rcpt { reference: None, bundle: shown };
+    let message = Message::Rcpt { reference: None, bundle: shown, home: None };
     let now = world.now;
     world.houses[0].send(AP, &message, &mut world.rng, now);
     world.drain();

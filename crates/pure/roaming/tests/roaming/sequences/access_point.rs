@@ -184,7 +184,7 @@ impl Run<'_> {
         let (address, path, member) = (self.address(), self.path(), self.member());
         let nonce = [self.choices.byte(); 16];
         let certificate = Box::new(member.certificate.clone());
-        let bytes = Message::Conn { certificate, nonce, bundle: Bundle::default() }.emit();
+        let bytes = Message::Conn { certificate, nonce, bundle: Bundle::default(), holds: false }.emit();
         self.visitor(Input { address, path, bytes });
         self.drain();
         let id = member.certificate.subject_id();
@@ -223,7 +223,7 @@ impl Run<'_> {
             0..=199 => Bundle::default(),
             200..=255 => super::actors::bundle(&receipt, Some(&member.certificate)),
         };
-        let bytes = Message::Conn { certificate, nonce, bundle }.emit();
+        let bytes = Message::Conn { certificate, nonce, bundle, holds: false }.emit();
         self.visitor(Input { address, path, bytes });
     }
 
@@ -271,7 +271,9 @@ impl Run<'_> {
         let bytes = match self.choices.byte() {
             0..=127 => Message::error(Code::Closed, "bye").emit(),
             128..=191 => Message::error(Code::Busy, "no").emit(),
-            192..=255 => Message::Rreq { started, weight: self.choices.bytes(), last: true }.emit(),
+            192..=255 => {
+                Message::Rreq { started, weight: self.choices.bytes(), last: true, hold: None }.emit()
+            }
         };
         self.visitor(Input { address, path, bytes });
     }
@@ -293,7 +295,7 @@ impl Run<'_> {
             self.granted.insert(member);
         }
         let reason = "because".to_owned();
-        let message = Message::Qrsp { reference, grant, ind: None, valid_for, reason };
+        let message = Message::Qrsp { reference, grant, ind: None, valid_for, reason, volume: None };
         self.machine.handle_home(&message.emit(), self.now);
     }
 
@@ -341,7 +343,8 @@ impl Run<'_> {
                 let member = self.member();
                 let certificate = Box::new(member.certificate.clone());
                 let nonce = [self.choices.byte() % 4; 16];
-                let bytes = Message::Conn { certificate, nonce, bundle: Bundle::default() }.emit();
+                let bytes =
+                    Message::Conn { certificate, nonce, bundle: Bundle::default(), holds: false }.emit();
                 self.machine.handle_contact(path, &bytes, self.now);
             }
             200..=239 => {
@@ -393,7 +396,7 @@ impl Run<'_> {
     }
 
     fn note_message(&mut self, message: Message) {
-        if let Message::Cack { certificate, acknowledgement } = &message {
+        if let Message::Cack { certificate, acknowledgement, .. } = &message {
             let terms = Acknowledgement::open(acknowledgement, certificate).expect("terms that it signed");
             self.terms.insert(terms.member, terms);
         } else if let Message::Rreq { started, weight, .. } = message {

@@ -49,7 +49,7 @@ impl Actor {
 
 /// A RCPT with this receipt, and with its certificate if it is to be shown.
 pub(super) fn rcpt(receipt: &Receipt, certificate: Option<&Certificate>) -> Message {
-    Message::Rcpt { reference: None, bundle: bundle(receipt, certificate) }
+    Message::Rcpt { reference: None, bundle: bundle(receipt, certificate), home: None }
 }
 
 pub(super) fn bundle(receipt: &Receipt, certificate: Option<&Certificate>) -> Bundle {

@@ -234,7 +234,7 @@ impl Run<'_> {
         let acknowledgement = terms.seal(&actor.key, &actor.certificate);
         let certificate = Box::new(actor.certificate.clone());
         self.sessions.insert(id, started);
-        self.input(id, Message::Cack { certificate, acknowledgement }.emit());
+        self.input(id, Message::Cack { certificate, acknowledgement, home: None }.emit());
     }
 
     fn request(&mut self) {
@@ -247,7 +247,7 @@ impl Run<'_> {
             192..=255 => Bytes(carried.saturating_add(self.choices.number())),
         };
         let last = self.choices.byte() < 8;
-        self.input(id, Message::Rreq { started, weight, last }.emit());
+        self.input(id, Message::Rreq { started, weight, last, hold: None }.emit());
     }
 
     fn junk(&mut self) {
@@ -258,7 +258,7 @@ impl Run<'_> {
                 let code = self.choices.pick(&[Code::Closed, Code::Unpaid, Code::Refused, Code::Busy]);
                 Message::error(code, "no").emit()
             }
-            200..=255 => Message::Rcpt { reference: None, bundle: Bundle::default() }.emit(),
+            200..=255 => Message::Rcpt { reference: None, bundle: Bundle::default(), home: None }.emit(),
         };
         self.input(id, bytes);
     }

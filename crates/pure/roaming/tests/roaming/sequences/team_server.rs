@@ -154,14 +154,14 @@ impl Run<'_> {
         let (member, bundle, request) = (self.member(), self.some_receipts(), self.choices.bytes());
         let certificate = Box::new(member.certificate.clone());
         let reference = u64::from(self.choices.byte());
-        let message = Message::Quer { reference, certificate, request, bundle };
+        let message = Message::Quer { reference, certificate, request, bundle, holds: false, session: None };
         let peer = self.peer();
         self.input(peer, message.emit());
     }
 
     fn deliver(&mut self) {
         let (bundle, reference) = (self.some_receipts(), u64::from(self.choices.byte()));
-        let message = Message::Rcpt { reference: Some(reference), bundle };
+        let message = Message::Rcpt { reference: Some(reference), bundle, home: None };
         let peer = self.peer();
         self.input(peer, message.emit());
     }
@@ -247,7 +247,7 @@ impl Run<'_> {
         let parsed = Message::parse(&bytes);
         if let Ok(Message::Quer { reference, .. }) = &parsed {
             *self.asked.entry((peer, *reference)).or_default() += 1;
-        } else if let Ok(Message::Rcpt { reference: Some(reference), bundle }) = &parsed {
+        } else if let Ok(Message::Rcpt { reference: Some(reference), bundle, .. }) = &parsed {
             self.delivered.entry((peer, *reference)).or_default().push(bundle.receipts.len());
         }
         self.machine.handle_input(peer, &bytes, &mut self.rng, self.now);

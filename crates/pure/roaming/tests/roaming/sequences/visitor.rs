@@ -171,7 +171,7 @@ impl Run<'_> {
     fn acknowledge(&mut self, actor: &Actor, terms: &Acknowledgement) {
         let acknowledgement = terms.seal(&actor.key, &actor.certificate);
         let certificate = Box::new(actor.certificate.clone());
-        let bytes = Message::Cack { certificate, acknowledgement }.emit();
+        let bytes = Message::Cack { certificate, acknowledgement, home: None }.emit();
         let bytes = if self.choices.byte() < 16 { self.choices.spoil(bytes) } else { bytes };
         self.input(bytes);
     }
@@ -190,7 +190,7 @@ impl Run<'_> {
         let last = self.choices.byte() < 16;
         // Who doubts a claim is asked again.
         for _ in 0..self.choices.pick(&[1, 1, 1, self.config.doubts_max]) {
-            self.input(Message::Rreq { started, weight, last }.emit());
+            self.input(Message::Rreq { started, weight, last, hold: None }.emit());
             if self.asleep == 0 {
                 self.drain();
             }
@@ -207,9 +207,9 @@ impl Run<'_> {
         let certificate = Box::new(MEMBERS[2].certificate.clone());
         let nonce = self.nonce;
         let message = if self.choices.yes() {
-            Message::Conn { certificate, nonce, bundle: Bundle::default() }
+            Message::Conn { certificate, nonce, bundle: Bundle::default(), holds: false }
         } else {
-            Message::Rcpt { reference: None, bundle: Bundle::default() }
+            Message::Rcpt { reference: None, bundle: Bundle::default(), home: None }
         };
         self.input(message.emit());
     }

@@ -1,0 +1,171 @@
+//! What of each session's receipts is in the accounts already.
+
+use crate::message::Signed;
+use guestright_receipt::{HoldUse, SessionKey};
+use guestright_units::{Bytes, UnixSeconds};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Receipts of sessions that began longer ago are not accounted for any more, in seconds: 31 days. An access point that
+/// could not reach its home for so long has served for nothing.
+const AGE_MAX: u64 = 31 * 86_400;
+
+/// What of a session is in the accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// The weight of the receipt.
+    pub weight: Bytes,
+    /// The hold that it named.
+    pub hold: Option<HoldUse>,
+    /// What was served on other holds before.
+    pub holds_before: Bytes,
+}
+
+/// What a receipt adds to its session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Raise {
+    pub(crate) given: Bytes,
+    /// How much of it is on no hold.
+    pub(crate) direct: Bytes,
+}
+
+impl Accounted {
+    fn on_holds(&self) -> Bytes {
+        self.holds_before.saturating_add(self.hold.map_or(Bytes(0), |hold| hold.weight))
+    }
+
+    /// After a receipt with a larger weight.
+    fn after(&self, signed: &Signed) -> Self {
+        let is_same = self.hold.map(|hold| hold.id) == signed.hold.map(|hold| hold.id);
+        let holds_before = if is_same { self.holds_before } else { self.on_holds() };
+        Self { weight: signed.weight, hold: signed.hold, holds_before }
+    }
+}
+
+/// The sessions that are accounted for.
+#[derive(Clone, Debug)]
+pub(crate) struct Sessions {
+    by_key: BTreeMap<SessionKey, Accounted>,
+    /// By their start, to forget the oldest first.
+    by_start: BTreeSet<(UnixSeconds, SessionKey)>,
+    max: usize,
+    /// Sessions that began before this are not accounted for.
+    since: UnixSeconds,
+    changed: BTreeSet<SessionKey>,
+    since_changed: bool,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        max: usize,
+        since: UnixSeconds,
+        kept: impl IntoIterator<Item = (SessionKey, Accounted)>,
+    ) -> Self {
+        let by_key: BTreeMap<_, _> = kept.into_iter().collect();
+        let by_start = by_key.keys().map(|key| (key.started, *key)).collect();
+        Self { by_key, by_start, max, since, changed: BTreeSet::new(), since_changed: false }
+    }
+
+    /// Takes a receipt in; nothing if it says nothing new, or is too old.
+    pub(crate) fn raise(&mut self, signed: &Signed) -> Option<Raise> {
+        let key = signed.session;
+        let before = self.by_key.get(&key).copied().unwrap_or_default();
+        if key.started < self.since || signed.weight <= before.weight {
+            return None;
+        }
+        let after = before.after(signed);
+        let given = after.weight.saturating_sub(before.weight);
+        let on_holds = after.on_holds().saturating_sub(before.on_holds());
+        self.by_key.insert(key, after);
+        self.by_start.insert((key.started, key));
+        self.changed.insert(key);
+        Some(Raise { given, direct: given.saturating_sub(on_holds) })
+    }
+
+    /// The hold that the session's receipts named last.
+    pub(crate) fn last_hold(&self, key: &SessionKey) -> Option<HoldUse> {
+        self.by_key.get(key)?.hold
+    }
+
+    /// Forgets what is too old, and the oldest if there are too many.
+    pub(crate) fn make_room(&mut self, now: UnixSeconds) {
+        let oldest = now.minus(AGE_MAX);
+        while let Some(&(started, key)) = self.by_start.first()
+            && (started < oldest || self.by_key.len() > self.max)
+        {
+            self.by_start.pop_first();
+            self.by_key.remove(&key);
+            self.changed.insert(key);
+            (self.since, self.since_changed) = (self.since.max(started.plus(1)), true);
+        }
+    }
+
+    /// What was changed since the last call; nothing where a session is no longer kept.
+    pub(crate) fn take_changed(&mut self) -> Vec<(SessionKey, Option<Accounted>)> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|key| (key, self.by_key.get(&key).copied())).collect()
+    }
+
+    /// Since when sessions are accounted for, if that was changed since the last call.
+    pub(crate) fn take_since(&mut self) -> Option<UnixSeconds> {
+        std::mem::take(&mut self.since_changed).then_some(self.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_identity::MemberId;
+    use guestright_receipt::HoldId;
+    use guestright_units::TeamId;
+
+    const START: u64 = 1_800_000_000;
+
+    fn signed(started: u64, weight: u64, hold: Option<(u8, u64)>) -> Signed {
+        let (provider, member) = (TeamId([1; 24]), MemberId([2; 24]));
+        let hold = hold.map(|(id, bytes)| HoldUse { id: HoldId([id; 24]), weight: Bytes(bytes) });
+        let session = SessionKey { provider, member, started: UnixSeconds(started) };
+        Signed { session, consumer: TeamId([3; 24]), weight: Bytes(weight), hold }
+    }
+
+    #[test]
+    fn each_byte_is_accounted_for_once_whatever_holds_it_was_on() {
+        let mut sessions = Sessions::new(10, UnixSeconds(0), []);
+        for (weight, hold, want) in [
+            (0, None, None),
+            (100, None, Some((100, 100))),
+            (100, None, None),
+            (160, Some((7, 50)), Some((60, 10))),
+            (200, Some((7, 90)), Some((40, 0))),
+            (150, Some((7, 90)), None),
+            (260, Some((8, 60)), Some((60, 0))),
+            (300, Some((8, 70)), Some((40, 30))),
+            (330, None, Some((30, 30))),
+        ] {
+            let raise = sessions.raise(&signed(START, weight, hold));
+            assert_eq!(raise.map(|raise| (raise.given.0, raise.direct.0)), want, "{weight}");
+        }
+    }
+
+    #[test]
+    fn who_claims_more_on_holds_than_was_served_has_nothing_on_none() {
+        let mut sessions = Sessions::new(10, UnixSeconds(0), []);
+        sessions.raise(&signed(START, 100, Some((7, 100))));
+        let raise = sessions.raise(&signed(START, 110, Some((8, 100))));
+        assert_eq!(raise, Some(Raise { given: Bytes(10), direct: Bytes(0) }));
+    }
+
+    #[test]
+    fn what_was_forgotten_is_not_accounted_for_again() {
+        let mut sessions = Sessions::new(2, UnixSeconds(0), []);
+        for day in 0..3 {
+            assert!(sessions.raise(&signed(START + day * 86_400, 10, None)).is_some());
+        }
+        sessions.make_room(UnixSeconds(START + 3 * 86_400));
+        assert_eq!(sessions.raise(&signed(START, 20, None)), None, "there were too many");
+        sessions.make_room(UnixSeconds(START + 40 * 86_400));
+        assert_eq!(sessions.raise(&signed(START + 2 * 86_400, 20, None)), None, "it is too old");
+        assert_eq!(sessions.take_since(), Some(UnixSeconds(START + 2 * 86_400 + 1)));
+        assert_eq!(sessions.take_since(), None);
+        assert!(sessions.take_changed().iter().all(|(_, kept)| kept.is_none()));
+    }
+}

@@ -20,30 +20,38 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
     let nothing = Bundle::default;
     let (key, access_point) = &PROVIDER.access_point;
     let acknowledgement = terms(&PROVIDER, ServiceClass::Lowest).seal(key, access_point);
-    let conn = |bundle| Message::Conn { certificate: certificate.clone(), nonce, bundle,  holds: false };
+    let conn = |bundle| Message::Conn { certificate: certificate.clone(), nonce, bundle, holds: false };
     let quer = |bundle| Message::Quer {
         reference: 7,
         certificate: certificate.clone(),
         request: Bytes(1_000_000),
-        bundle, holds: false, session: None };
-    let rreq = |weight, last| Message::Rreq { started: STARTED, weight: Bytes(weight), last,  hold: None };
+        bundle,
+        holds: false,
+        session: None,
+    };
+    let rreq = |weight, last| Message::Rreq { started: STARTED, weight: Bytes(weight), last, hold: None };
     let qrsp = |grant, ind, valid_for, reason: &str| Message::Qrsp {
         reference: 7,
         grant,
         ind,
         valid_for,
-        reason: reason.to_owned(), volume: None };
+        reason: reason.to_owned(),
+        volume: None,
+    };
     let fetch = Update::Fetch { since: UnixSeconds(0), max: 32 };
     let taken = Update::Taken { stored: 2, refused: 1 };
     vec![
         ("CONN without receipts", conn(nothing())),
         ("CONN with receipts", conn(full_bundle())),
-        ("CACK", Message::Cack { certificate: Box::new(access_point.clone()), acknowledgement,  home: None }),
+        ("CACK", Message::Cack { certificate: Box::new(access_point.clone()), acknowledgement, home: None }),
         ("RREQ", rreq(50_000_000, false)),
         ("RREQ at the end", rreq(u64::MAX, true)),
-        ("RCPT of a visitor", Message::Rcpt { reference: None, bundle: one,  home: None }),
-        ("RCPT between programs of a team", Message::Rcpt { reference: Some(9), bundle: full_bundle(),  home: None }),
-        ("RCPT of nothing", Message::Rcpt { reference: Some(u64::MAX), bundle: nothing(),  home: None }),
+        ("RCPT of a visitor", Message::Rcpt { reference: None, bundle: one, home: None }),
+        (
+            "RCPT between programs of a team",
+            Message::Rcpt { reference: Some(9), bundle: full_bundle(), home: None },
+        ),
+        ("RCPT of nothing", Message::Rcpt { reference: Some(u64::MAX), bundle: nothing(), home: None }),
         ("QUER without receipts", quer(nothing())),
         ("QUER with receipts", quer(full_bundle())),
         ("QRSP that grants", qrsp(Some(ServiceClass::High), Some(875), 300, "gave 7, took 8")),
@@ -79,19 +87,19 @@ fn fields(message: &Message) -> Value {
     let body =
         |bundle: &Bundle| if *bundle == Bundle::default() { String::new() } else { hex(&bundle.emit()) };
     match message {
-        Message::Conn { certificate, nonce, bundle,  .. } => json!({
+        Message::Conn { certificate, nonce, bundle, .. } => json!({
             "Member-Certificate": hex(certificate.as_bytes()), "Nonce": hex(nonce), "body": body(bundle) }),
-        Message::Cack { certificate, acknowledgement,  .. } => json!({
+        Message::Cack { certificate, acknowledgement, .. } => json!({
             "Provider-Certificate": hex(certificate.as_bytes()), "Acknowledgement": hex(acknowledgement) }),
-        Message::Rreq { started, weight, last,  .. } => json!({
+        Message::Rreq { started, weight, last, .. } => json!({
             "Session-Started": started.0, "Weight": weight.0, "Last": last.then_some(1) }),
         Message::RreqTunnel { port, started } => json!({
             "Tunnel": port.get(), "Session-Started": started.map(|started| started.0) }),
-        Message::Rcpt { reference, bundle,  .. } => json!({ "Reference": reference, "body": body(bundle) }),
-        Message::Quer { reference, certificate, request, bundle,  .. } => json!({
+        Message::Rcpt { reference, bundle, .. } => json!({ "Reference": reference, "body": body(bundle) }),
+        Message::Quer { reference, certificate, request, bundle, .. } => json!({
             "Reference": reference, "Member-Certificate": hex(certificate.as_bytes()),
             "Request-Weight": request.0, "body": body(bundle) }),
-        Message::Qrsp { reference, grant, ind, valid_for, reason,  .. } => json!({
+        Message::Qrsp { reference, grant, ind, valid_for, reason, .. } => json!({
             "Reference": reference, "Decision": if grant.is_some() { "grant" } else { "deny" },
             "Qos-Class": grant.map(ServiceClass::name), "Ind-Permille": ind, "Valid-For": valid_for,
             "Reason": reason }),

@@ -387,7 +387,10 @@ fn texts() -> Vec<Refused> {
         reference: 1,
         certificate: Box::new(mixed()),
         request: Bytes(1),
-        bundle: Bundle::default(), holds: false, session: None };
+        bundle: Bundle::default(),
+        holds: false,
+        session: None,
+    };
     let forged = String::from_utf8(forged.emit()).expect("no body").replacen(
         "Certificate: hEOh",
         "Certificate: hEOi",

@@ -379,7 +379,8 @@ impl<W: Write> Guest<'_, W> {
         let bundle = self.memory.to_hand_in();
         if !bundle.receipts.is_empty() {
             self.home.reference += 1;
-            let _ = home.try_send(Message::Rcpt { reference: Some(self.home.reference), bundle }.emit());
+            let _ = home
+                .try_send(Message::Rcpt { reference: Some(self.home.reference), bundle, home: None }.emit());
         }
     }
 

@@ -271,6 +271,22 @@ impl Graph {
 
 /// What the flow kernel sees: vertices and arcs by number.
 impl Graph {
+    /// All arcs into `head` as (tail, arc), those of the rows first.
+    pub(crate) fn in_arcs(&self, head: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (tails, arcs) = self.tails(self.in_row(head));
+        let row = tails.iter().zip(arcs).map(|(tail, arc)| (tail & !DEAD, *arc));
+        let first = self.first_extra_in(head);
+        let extra = std::iter::successors((first != NONE).then_some(first), |&arc| {
+            let next = self.next_extra_in(arc);
+            (next != NONE).then_some(next)
+        });
+        row.chain(extra.map(|arc| (self.extra_ends(arc).0, arc)))
+    }
+
+    pub(crate) fn arc(&self, tail: u32, head: u32) -> Option<u32> {
+        self.find(tail, head)
+    }
+
     pub(crate) fn vertex(&self, team: TeamId) -> Option<u32> {
         self.index.get(&team).copied()
     }

@@ -15,6 +15,7 @@
 //! <https://dash.harvard.edu/handle/1/4907301>). Maximum flow stops credit that nobody honest vouches for; a fresh
 //! name that inherits real credit is bounded only by [`Policy::NetFlow`].
 
+mod chain;
 mod class;
 mod decision;
 mod explanation;
@@ -25,6 +26,7 @@ mod permille;
 mod policy;
 mod strangers;
 
+pub use chain::{Chain, ChainLimits, ChainQuery};
 pub use class::{ClassBounds, ParseServiceClassError, ServiceClass};
 pub use decision::{Basis, Decision, Verdict};
 pub use explanation::Explanation;

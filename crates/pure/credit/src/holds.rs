@@ -126,12 +126,18 @@ impl HoldError {
 }
 
 /// What became of a hold that we asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It is reserved on the whole path.
     Good { id: HoldId, amount: Bytes },
     /// It is not; somebody on the path could reserve so much.
-    Refused { id: HoldId, available: Bytes },
+    /// It is not; somebody on the path could reserve so much.
+    Refused {
+        id: HoldId,
+        /// The homes between, which had been asked.
+        between: Vec<TeamId>,
+        available: Bytes,
+    },
 }
 
 /// What was kept of a home's accounts and holds. For a home that begins there is nothing.
@@ -324,6 +330,22 @@ impl Holds {
         self.durable.poll_write()
     }
 
+    /// The last write that was made. Nothing that was said so far relies on a later one.
+    pub fn last_write(&self) -> Token {
+        self.durable.last_write()
+    }
+
+    /// A HOLD could not be sent: nobody has seen it, so what was reserved for it is free again.
+    pub fn handle_undelivered(&mut self, id: HoldId, now: Time) {
+        self.now = self.now.max(now);
+        if let Some((_, at)) = self.table.held(id)
+            && let Some(next) = at.next
+        {
+            self.handle_refused(next, id, Bytes(0));
+            self.flush();
+        }
+    }
+
     /// A write is durable, and with it all before it.
     pub fn handle_written(&mut self, token: Token) {
         self.durable.handle_written(token);
@@ -390,8 +412,7 @@ impl Holds {
         if terms.end <= now || terms.end > now.plus(END_MAX) {
             return Err(HoldError::End);
         }
-        let limit = signed.weight.0.saturating_mul(2).clamp(SESSION_FIRST, Terms::AMOUNT_MAX.0);
-        if self.table.session(signed.session).saturating_add(terms.amount.0) > limit {
+        if terms.amount > self.room(signed) {
             return Err(HoldError::Session);
         }
         let neighbours = previous.into_iter().chain([next]);
@@ -408,6 +429,18 @@ impl Holds {
             return Err(HoldError::Insufficient { available });
         }
         Ok(())
+    }
+
+    /// How much more may be reserved for a session, by its latest receipt: twice what was signed in it may be reserved and
+    /// not used.
+    pub fn room(&self, signed: &Signed) -> Bytes {
+        let limit = signed.weight.0.saturating_mul(2).clamp(SESSION_FIRST, Terms::AMOUNT_MAX.0);
+        let used = signed.hold.and_then(|used| {
+            let (hold, _) = self.table.held(used.id)?;
+            (hold.session == signed.session).then(|| used.weight.min(hold.terms.amount).0)
+        });
+        let used = used.unwrap_or(0);
+        Bytes(limit.saturating_sub(self.table.session(signed.session).saturating_sub(used)))
     }
 
     fn pass_good(&mut self, id: HoldId, previous: Option<TeamId>, amount: Bytes) {

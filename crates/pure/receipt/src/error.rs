@@ -71,6 +71,16 @@ pub enum ReceiptError {
     /// It belongs to another session or another member.
     #[error("the receipt is for another session")]
     OtherSession,
+    /// It is over more than was asked for.
+    #[error("the receipt says {got}, and {most} were asked for")]
+    AboveClaim {
+        /// What it says.
+        got: Bytes,
+        most: Bytes,
+    },
+    /// Its bytes were served on another hold than it says, or on none.
+    #[error("the receipt does not name the hold that its bytes were served on")]
+    WrongHold,
     /// Consumer and provider are one team.
     #[error("team {} trades with itself", .0.short())]
     SelfTrade(TeamId),
@@ -101,6 +111,8 @@ impl ReceiptError {
             Self::TooOld { .. } => "too-old",
             Self::WrongTeam { .. } => "wrong-team",
             Self::OtherSession => "other-session",
+            Self::AboveClaim { .. } => "above-claim",
+            Self::WrongHold => "wrong-hold",
             Self::SelfTrade(_) => "self-trade",
             Self::LowerWeight { .. } => "replayed",
         }

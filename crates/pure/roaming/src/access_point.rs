@@ -6,6 +6,7 @@
 //! does not sign in time is closed. So what is carried for nothing is a window at most.
 
 mod away;
+mod budget;
 mod config;
 mod debtors;
 mod home_contacts;
@@ -16,8 +17,9 @@ mod session;
 mod sessions;
 mod starts;
 
-use crate::message::{Acknowledgement, Code, Message, Nonce, Reference, Update};
+use crate::message::{Acknowledgement, Code, Message, Nonce, Reference, Update, Volume};
 use away::{Away, Denied};
+use budget::Budget;
 use debtors::Debtors;
 use guestright_identity::{Certificate, KeyId, Role, SecretKey};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
@@ -147,12 +149,15 @@ struct Application {
     path: Path,
     certificate: Certificate,
     nonce: Nonce,
+    holds: bool,
     bundle: Bundle,
 }
 
 /// How a question was decided.
 struct Ruling {
     grant: Option<ServiceClass>,
+    /// How much may be carried; nothing: as much as there is.
+    volume: Option<Volume>,
     valid_for_seconds: u32,
     reason: String,
 }
@@ -249,9 +254,9 @@ impl AccessPoint {
             return self.output.count("queue-full");
         }
         match Message::parse(bytes) {
-            Ok(Message::Conn { certificate, nonce, bundle, .. }) => {
+            Ok(Message::Conn { certificate, nonce, holds, bundle }) => {
                 let certificate = *certificate;
-                self.handle_conn(Application { address, path, certificate, nonce, bundle }, now);
+                self.handle_conn(Application { address, path, certificate, nonce, holds, bundle }, now);
             }
             Ok(Message::Rcpt { bundle, .. }) => self.handle_receipt(address, path, &bundle, now),
             Ok(Message::Erro { code: Code::Closed, .. }) if self.sessions.contains(address) => {
@@ -277,9 +282,12 @@ impl AccessPoint {
     /// Takes a message of the team server in.
     pub fn handle_home(&mut self, bytes: &[u8], now: Time) {
         match Message::parse(bytes) {
-            Ok(Message::Qrsp { reference, grant, valid_for, reason, .. }) => {
-                let ruling = Ruling { grant, valid_for_seconds: valid_for, reason };
-                self.handle_decision(reference, ruling, now);
+            Ok(Message::Qrsp { reference, grant, volume, valid_for, reason, .. }) => {
+                let ruling = Ruling { grant, volume, valid_for_seconds: valid_for, reason };
+                match self.sessions.asked(reference) {
+                    Some(address) => self.handle_more(address, ruling, now),
+                    None => self.handle_decision(reference, ruling, now),
+                }
             }
             Ok(Message::Updt { reference, what: Update::Taken { .. } }) => {
                 let delivered = self.outbox.delivered(reference, now);
@@ -322,6 +330,7 @@ impl AccessPoint {
         let carried = session.count(counted, now);
         let (unpaid, awaited) = (session.unpaid(), session.request.is_some());
         let window = session.window(self.config.window, self.certificate.team_id());
+        let (wants_more, is_used_up) = (session.wants_more(now), session.is_used_up());
         if session.decided_alone {
             self.away.draw(carried);
             if self.away.is_used_up() {
@@ -334,6 +343,11 @@ impl AccessPoint {
         }
         if unpaid >= self.config.volume.min(Bytes(window.0 / 2)) && !awaited {
             self.request(address, now);
+        }
+        if wants_more {
+            self.ask_more(address, now);
+        } else if is_used_up {
+            self.close(address, Code::Refused, now);
         }
     }
 
@@ -472,7 +486,8 @@ impl AccessPoint {
             let window = session.window(self.config.window, own);
             let paid = session.signed.saturating_add(window);
             let left = session.counted.saturating_add(self.away.left());
-            let most = if session.decided_alone { paid.min(left) } else { paid };
+            let granted = session.budget.as_ref().map_or(Bytes(u64::MAX), Budget::end);
+            let most = paid.min(if session.decided_alone { left } else { granted });
             Gate { address, most, window }
         })
     }
@@ -549,9 +564,9 @@ impl AccessPoint {
         if self.questions.is_too_soon(address, self.config.question_gap, now) {
             return self.output.refuse(address, path, Refusal::busy("asked too often; wait a moment"));
         }
-        let Application { certificate, bundle, .. } = application;
+        let Application { certificate, bundle, holds, .. } = application;
         let until = now + self.config.decision_timeout;
-        self.ask(Question { address, path, certificate, nonce: Some(nonce), until }, bundle, now);
+        self.ask(Question { address, path, certificate, nonce: Some(nonce), holds, until }, bundle, now);
     }
 
     /// Whether a home that was contacted again asks for service as if for the first time: it was started anew, and nobody
@@ -609,9 +624,9 @@ impl AccessPoint {
             reference,
             certificate: Box::new(question.certificate.clone()),
             request: self.config.request,
-            bundle,
-            holds: false,
             session: None,
+            holds: question.holds,
+            bundle,
         };
         match question.nonce {
             Some(_) => self.output.ask_home(&quer),
@@ -642,7 +657,8 @@ impl AccessPoint {
         }
         let reason = decision.err().map_or("", Denied::reason).to_owned();
         let valid_for_seconds = if answered { 0 } else { DECIDED_ALONE_SECONDS };
-        self.settle(reference, Ruling { grant: decision.ok(), valid_for_seconds, reason }, now);
+        let ruling = Ruling { grant: decision.ok(), volume: None, valid_for_seconds, reason };
+        self.settle(reference, ruling, now);
         if let Some(session) = self.sessions.get_mut(address).filter(|_| !answered) {
             session.decided_alone = true;
         }
@@ -666,7 +682,7 @@ impl AccessPoint {
         let Some(question) = self.questions.remove(reference) else {
             return;
         };
-        let Ruling { mut grant, valid_for_seconds, reason } = ruling;
+        let Ruling { mut grant, volume, valid_for_seconds, reason } = ruling;
         let address = question.address;
         let mut until = now + Micros::from_seconds(valid_for_seconds.max(1).into());
         let session = self.sessions.get(address);
@@ -685,8 +701,14 @@ impl AccessPoint {
                 self.output.refuse(address, question.path, refusal);
                 self.home_contacts.over(question.path, false, now);
             }
-            (Some(class), Some(false)) => self.reclassify(&question, class, until),
-            (Some(class), None) => self.begin(question, class, until, now),
+            (Some(class), Some(false)) => {
+                self.reclassify(&question, class, until);
+                if volume.is_some() {
+                    // It has shown more: perhaps more can be reserved.
+                    self.ask_more(address, now);
+                }
+            }
+            (Some(class), None) => self.begin(question, (class, volume), until, now),
         }
     }
 
@@ -714,8 +736,14 @@ impl AccessPoint {
     }
 
     /// A granted visitor gets its session. Who has not proved a key by then gives way: forged questions cost nothing.
-    fn begin(&mut self, question: Question, class: ServiceClass, until: Time, now: Time) {
-        let Question { address, path, certificate, nonce, .. } = question;
+    fn begin(
+        &mut self,
+        question: Question,
+        (class, volume): (ServiceClass, Option<Volume>),
+        until: Time,
+        now: Time,
+    ) {
+        let Question { address, path, certificate, nonce, holds, .. } = question;
         let Some(nonce) = nonce else { return }; // The session that it was for is over.
         if self.sessions.len() >= self.config.sessions_max {
             match self.sessions.oldest_unproved() {
@@ -730,7 +758,13 @@ impl AccessPoint {
         };
         let (deadline, retry_at) = (now + self.config.receipt_deadline, now + self.config.retry_after);
         let owed = self.debtors.owes(address, certificate.team_id(), now);
-        let mut session = Session { owed, ..Session::new(path, certificate, started, class, nonce, until) };
+        let budget = volume.map(|volume| {
+            let mut budget = Budget::default();
+            budget.add(volume, Bytes(0));
+            budget
+        });
+        let session = Session::new(path, certificate, started, class, nonce, until);
+        let mut session = Session { owed, holds, budget, ..session };
         session.await_receipt(now, deadline, retry_at);
         self.sessions.insert(address, session);
         self.acknowledge(address, path);
@@ -750,8 +784,9 @@ impl AccessPoint {
             class: session.class,
         };
         let certificate = Box::new(self.certificate.clone());
+        let home = self.config.home_address.clone();
         let acknowledgement = terms.seal(&self.key, &self.certificate);
-        self.output.reply(path, &Message::Cack { certificate, acknowledgement, home: None });
+        self.output.reply(path, &Message::Cack { certificate, acknowledgement, home });
     }
 
     // Requests and receipts, and the end of a session: how a visitor is served.
@@ -793,7 +828,9 @@ impl AccessPoint {
             receipt.claim(&session.certificate)?.verify()?;
             return Receipt::from_kept(encoded, &session.certificate);
         }
-        self.config.rules.verify(receipt, &session.certificate, now.unix_seconds())
+        let receipt = self.config.rules.verify(receipt, &session.certificate, now.unix_seconds())?;
+        session.check_claim(receipt.weight(), receipt.hold())?;
+        Ok(receipt)
     }
 
     fn accept(&mut self, address: Address, path: Path, receipt: Receipt, now: Time) {
@@ -813,6 +850,10 @@ impl AccessPoint {
         }
         (session.path, session.path_claimed) = (path, path);
         session.signed = session.signed.max(receipt.weight());
+        session.latest = Some(receipt.clone());
+        let signed = session.signed;
+        let is_next = session.budget.as_mut().is_some_and(|budget| budget.signed(signed));
+        let goes_on = is_next && session.counted > session.signed;
         self.limits_rose |= raised && !session.is_own(own_team);
         let is_answered = answered.is_some();
         if let Some(request) = answered {
@@ -826,12 +867,14 @@ impl AccessPoint {
             self.output.event(Event::Received(receipt, Box::new(certificate)));
         }
         match session.stage {
+            Stage::Settling { .. } | Stage::Open if is_answered && goes_on => self.request(address, now),
             Stage::Opening => {
                 (session.stage, session.counted_at, session.read_at) = (Stage::Open, now, now);
                 let (class, member) = (session.class, session.certificate.subject_id());
                 self.output.event(Event::Opened { address, class, member });
                 self.opened(address, now);
                 self.make_room(class, now);
+                self.ask_more(address, now);
             }
             Stage::Settling { .. } if is_answered => self.forget(address, now),
             Stage::Settling { .. } | Stage::Open | Stage::Closing { .. } => {}
@@ -860,6 +903,14 @@ impl AccessPoint {
             return;
         };
         let is_idle = self.config.is_idle(address, session, now);
+        if session.more.until.is_some_and(|until| now >= until) {
+            self.go_on_alone(address, now);
+        } else if session.wants_more(now) {
+            self.ask_more(address, now);
+        }
+        let Some(session) = self.sessions.get_mut(address) else {
+            return;
+        };
         match (&mut session.request, session.stage) {
             (_, Stage::Closing { code, again }) if now >= again => {
                 self.output.count("firewall");
@@ -878,11 +929,13 @@ impl AccessPoint {
                 self.close(address, Code::Closed, now);
             }
             (None, Stage::Open) if now >= session.request_at => self.request(address, now),
-            (None, Stage::Open) if now >= session.decided_until => {
+            (None, Stage::Open) if now >= session.decided_until && session.budget.is_none() => {
                 session.decided_until = now + self.config.decision_timeout + self.config.decision_timeout;
                 let (path, certificate) = (session.path, session.certificate.clone());
                 let until = now + self.config.decision_timeout;
-                self.ask(Question { address, path, certificate, nonce: None, until }, Bundle::default(), now);
+                let question =
+                    Question { address, path, certificate, nonce: None, holds: session.holds, until };
+                self.ask(question, Bundle::default(), now);
             }
             _ => {}
         }
@@ -905,7 +958,8 @@ impl AccessPoint {
         };
         let Some(request) = &session.request else { return };
         let last = matches!(session.stage, Stage::Settling { .. });
-        let message = Message::Rreq { started: session.started, weight: request.weight, last, hold: None };
+        let (weight, hold) = (request.weight, request.hold);
+        let message = Message::Rreq { started: session.started, weight, hold, last };
         let (path, claimed) = (session.path, session.path_claimed);
         self.output.send(path, &message);
         if claimed != path {
@@ -977,6 +1031,7 @@ impl AccessPoint {
         let reason = match code {
             Code::Unpaid => format!("no receipt in time: {unpaid} were carried for nothing"),
             Code::Refused if session.decided_alone => Denied::UsedUp.reason().to_owned(),
+            Code::Refused if session.more.reason.is_some() => session.more.reason.clone().unwrap_or_default(),
             Code::Refused => "the decision changed".to_owned(),
             Code::Closed if session.gave_way => {
                 format!(
@@ -998,6 +1053,88 @@ impl AccessPoint {
         self.output.event(Event::Closed { session: Box::new(session.status(address)), code });
         self.outbox.hurry(now);
         self.flush(now);
+        if session.budget.is_some() {
+            self.question_in_session(&session, Bytes(0));
+        }
+    }
+
+    // Questions in a session: how much more it may take.
+
+    /// Asks the team server how much more a session may take.
+    fn ask_more(&mut self, address: Address, now: Time) {
+        let Some(session) = self.sessions.get(address).filter(|session| session.budget.is_some()) else {
+            return;
+        };
+        if session.latest.is_none() || session.more.until.is_some() {
+            return;
+        }
+        let reference = self.last_reference + 1;
+        let request = self.config.request;
+        let Some(session) = self.sessions.get_mut(address) else { return };
+        (session.more.reference, session.more.until) =
+            (Some(reference), Some(now + self.config.decision_timeout));
+        if let Some(session) = self.sessions.remove(address) {
+            self.question_in_session(&session, request);
+            self.sessions.insert(address, session);
+        }
+    }
+
+    /// A question with the session's latest receipt; over nothing, it says that the session is over.
+    fn question_in_session(&mut self, session: &Session, request: Bytes) {
+        let Some(receipt) = &session.latest else { return };
+        let reference = self.next_reference();
+        let certificates = vec![session.certificate.as_bytes().to_vec()];
+        let receipts = vec![receipt.as_bytes().to_vec()];
+        self.output.send_home(&Message::Quer {
+            reference,
+            certificate: Box::new(session.certificate.clone()),
+            request,
+            session: Some(session.started),
+            holds: session.holds,
+            bundle: Bundle { certificates, receipts, revocations: Vec::new() },
+        });
+    }
+
+    /// The team server has said how much more a session may take. It may say more of it later.
+    fn handle_more(&mut self, address: Address, ruling: Ruling, now: Time) {
+        let Ruling { grant, volume, valid_for_seconds, reason } = ruling;
+        let Some(session) = self.sessions.get_mut(address) else { return };
+        let until = now + Micros::from_seconds(valid_for_seconds.max(1).into());
+        session.more.until = None;
+        session.decided_alone = false;
+        if let Some(class) = grant {
+            (session.decided_until, session.answered_until) = (until, until);
+            let counted = session.counted;
+            match (&mut session.budget, volume) {
+                (Some(budget), Some(volume)) => budget.add(volume, counted),
+                (budget, volume) => *budget = volume.and(budget.take()),
+            }
+            (session.more.low, session.more.not_before) = (Bytes(session.left().0 / 2), now);
+            session.more.reason = None;
+            self.limits_rose = true;
+            if session.class != class && session.stage == Stage::Open {
+                session.class = class;
+                self.output.event(Event::Reclassified { address, class });
+            }
+        } else {
+            (session.more.low, session.more.not_before) = (Bytes(u64::MAX), until);
+            session.more.reason = Some(reason);
+            if session.is_used_up() && session.stage == Stage::Open {
+                self.close(address, Code::Refused, now);
+            }
+        }
+    }
+
+    /// The team server does not answer: the session goes on with what may be carried without it.
+    fn go_on_alone(&mut self, address: Address, now: Time) {
+        let Some(session) = self.sessions.get_mut(address) else { return };
+        session.more.until = None;
+        session.more.not_before = now + Micros::from_seconds(DECIDED_ALONE_SECONDS.into());
+        session.decided_alone = session.left() == Bytes(0);
+        self.limits_rose = true;
+        if self.away.is_used_up() && session.decided_alone {
+            self.close(address, Code::Refused, now);
+        }
     }
 
     fn flush(&mut self, now: Time) {

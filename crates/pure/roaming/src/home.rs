@@ -7,20 +7,26 @@
 
 mod admission;
 mod config;
+mod credit;
 mod decision;
+mod session;
 
 use crate::message::{Code, Message, Reference, Update};
 use crate::queue::{Queue, Worth};
 use admission::Admission;
+use credit::{Credit, SessionQuestion};
 use decision::Question;
-use guestright_identity::{Certificate, KeyId, RevocationList, Role};
+use guestright_credit::{AllowanceState, Proof, Signed, Write};
+use guestright_directory::Address;
+use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
 use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
 use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Request, Scratch, StrangerCounters};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use config::Config;
+pub use credit::{CreditConfig, KeptCredit, Neighbour};
 
 /// A connected program of the own team, numbered by the program around the machine.
 pub type Peer = u64;
@@ -90,6 +96,22 @@ pub enum Event {
         /// How many at most.
         max: usize,
     },
+    /// Make this durable as one transaction, after all before it, then call [`TeamServer::handle_kept`]. It has to be tried
+    /// until it works: what other homes wait for relies on it.
+    Keep(Box<Write>),
+    /// Keep this in place of what was kept before.
+    KeepAllowance(AllowanceState),
+    /// Send this message about a hold to the home of the team.
+    SendHome(TeamId, Box<guestright_credit::Message>),
+    /// A member says where the home of the team may be.
+    HomeLearned(TeamId, Address),
+    /// Credit was reserved for a visitor along a chain of debts.
+    Reserved {
+        consumer: TeamId,
+        amount: Bytes,
+        /// The teams between us and the consumer.
+        between: Vec<TeamId>,
+    },
     /// Keep this revocation list.
     Revoked(Box<RevocationList>),
     /// A visitor's case was decided.
@@ -111,8 +133,32 @@ pub enum Event {
 #[derive(Debug)]
 enum Waiting {
     Decide(Question),
-    Acknowledge { peer: Peer, reference: Option<Reference>, refused: usize },
-    Fetch { peer: Peer, reference: Reference },
+    Acknowledge {
+        peer: Peer,
+        reference: Option<Reference>,
+        refused: usize,
+    },
+    Fetch {
+        peer: Peer,
+        reference: Reference,
+    },
+    /// A question in a session.
+    Continue(Box<SessionQuestion>),
+}
+
+/// What waits for the store, and the receipts whose sums it will change.
+#[derive(Debug)]
+struct InStore {
+    waiting: Waiting,
+    first_hand: Vec<(Signed, Proof)>,
+}
+
+/// An answer that waits until what it says is durable.
+#[derive(Debug)]
+struct HeldBack {
+    write: guestright_credit::Token,
+    peer: Peer,
+    message: Message,
 }
 
 /// The server of one team.
@@ -127,7 +173,12 @@ enum Waiting {
 ///    [`handle_fetched`](Self::handle_fetched); at once or later, in any order.
 /// 2. [`poll_transmit`](Self::poll_transmit) until there is none.
 ///
-/// It has no timeout: nothing happens to it by the clock alone.
+/// With credit ([`Config::credit`]) there is more: an [`Event::Keep`] is answered with [`handle_kept`](Self::handle_kept);
+/// other homes' messages about holds go to [`handle_home_message`](Self::handle_home_message), and whether they can be
+/// reached to [`handle_neighbour`](Self::handle_neighbour); [`poll_timeout`](Self::poll_timeout) says when it wants
+/// [`handle_timeout`](Self::handle_timeout). At the start it gets what was kept
+/// ([`restore_credit`](Self::restore_credit)) and all receipts of the own team's people and access points
+/// ([`handle_first_hand`](Self::handle_first_hand)). Without credit nothing happens to it by the clock alone.
 ///
 /// ```
 /// use guestright_reciprocity::StrangerCounters;
@@ -151,7 +202,7 @@ enum Waiting {
 ///             server.handle_stored(token, &report, &mut rng, now);
 ///         }
 ///         Event::Fetch { token, .. } => server.handle_fetched(token, vec![]),
-///         Event::Revoked(_) | Event::Decided { .. } | Event::Refused { .. } => {}
+///         _ => {} // What to keep, to send to other homes, to tell people.
 ///     }
 /// }
 /// while let Some((peer, _bytes)) = server.poll_transmit() {
@@ -170,7 +221,11 @@ pub struct TeamServer {
     revocations: BTreeMap<TeamId, RevocationList>,
     strangers: BTreeSet<TeamId>,
     admission: Admission,
-    waiting: BTreeMap<Token, Waiting>,
+    waiting: BTreeMap<Token, InStore>,
+    credit: Option<Credit>,
+    /// What visitors have shown who did not prove their keys yet.
+    shown: BTreeMap<(Peer, CertificateRef), Bundle>,
+    held_back: VecDeque<HeldBack>,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -200,6 +255,9 @@ impl TeamServer {
             strangers: BTreeSet::new(),
             admission: Admission::new(config.sponsored_max),
             waiting: BTreeMap::new(),
+            credit: config.credit.map(|credit| Credit::new(credit, team, KeptCredit::default(), now)),
+            shown: BTreeMap::new(),
+            held_back: VecDeque::new(),
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
@@ -232,6 +290,7 @@ impl TeamServer {
     /// A program has gone.
     pub fn handle_disconnected(&mut self, peer: Peer) {
         self.peers.remove(&peer);
+        self.shown.retain(|(other, _), _| *other != peer);
     }
 
     /// Takes a message of a connected program in.
@@ -247,12 +306,23 @@ impl TeamServer {
             return;
         }
         match (Message::parse(bytes), role) {
-            (Ok(Message::Quer { reference, certificate, request, bundle, .. }), Role::AccessPoint) => {
-                let question = Question { peer, reference, consumer: certificate.team_id(), request };
-                self.handle_query(question, &certificate, &bundle, rng, now);
+            (
+                Ok(Message::Quer { reference, certificate, request, session, holds, bundle }),
+                Role::AccessPoint,
+            ) => {
+                let consumer = certificate.team_id();
+                let question = Question { peer, reference, consumer, request, holds };
+                match session {
+                    Some(started) if self.credit.is_some() => {
+                        self.handle_session_query(&question, started, &certificate, &bundle, rng, now);
+                    }
+                    Some(_) | None => self.handle_query(question, &certificate, &bundle, rng, now),
+                }
             }
-            (Ok(Message::Rcpt { reference, bundle, .. }), Role::AccessPoint | Role::Member) => {
-                let verified = self.verify(&bundle, None, rng, now);
+            (Ok(Message::Rcpt { reference, home, bundle }), Role::AccessPoint | Role::Member) => {
+                let mut verified = self.verify(&bundle, None, rng, now);
+                self.keep_to_own(role, &mut verified);
+                self.learn(role, home, &verified);
                 let refused = verified.refused.len();
                 let waiting = Waiting::Acknowledge { peer, reference, refused };
                 self.store(verified, waiting, rng, now);
@@ -274,7 +344,7 @@ impl TeamServer {
 
     /// Takes in what the store did with the receipts of an [`Event::Store`], and what it had to let go.
     pub fn handle_stored(&mut self, token: Token, report: &StoreReport, rng: &mut impl CryptoRng, now: Time) {
-        let Some(waiting) = self.waiting.remove(&token) else {
+        let Some(InStore { waiting, first_hand }) = self.waiting.remove(&token) else {
             return;
         };
         for edge in &report.added {
@@ -288,15 +358,29 @@ impl TeamServer {
         if lower > 0 {
             *self.refusals.entry("replayed").or_default() += lower as u64;
         }
-        if let Waiting::Decide(question) = &waiting {
-            self.admission.introduced(question.consumer, u32::try_from(added).unwrap_or(u32::MAX));
+        let sponsor = match &waiting {
+            Waiting::Decide(question) => Some(question.consumer),
+            Waiting::Continue(question) => Some(question.signed.consumer),
+            Waiting::Acknowledge { .. } | Waiting::Fetch { .. } => None,
+        };
+        if let Some(sponsor) = sponsor {
+            let own = usize::from(matches!(waiting, Waiting::Continue(_)));
+            self.admission.introduced(sponsor, u32::try_from(added.saturating_sub(own)).unwrap_or(u32::MAX));
+        }
+        if let Some(credit) = &mut self.credit {
+            first_hand.into_iter().for_each(|(signed, proof)| credit.handle_receipt(signed, proof, now));
         }
         self.answer_stored(waiting, report.outcomes.len(), lower, rng, now);
+        self.drain_credit(rng, now);
     }
 
     /// Takes in that the store failed: nothing is acknowledged.
     pub fn handle_store_failed(&mut self, token: Token, reason: &str) {
-        match self.waiting.remove(&token) {
+        match self.waiting.remove(&token).map(|in_store| in_store.waiting) {
+            Some(Waiting::Continue(question)) => {
+                let (peer, reference) = (question.peer, question.reference);
+                self.refuse(peer, Some(reference), "store", Code::Busy, reason.to_owned());
+            }
             Some(Waiting::Decide(Question { peer, reference, .. }) | Waiting::Fetch { peer, reference }) => {
                 self.refuse(peer, Some(reference), "store", Code::Busy, reason.to_owned());
             }
@@ -309,7 +393,8 @@ impl TeamServer {
 
     /// Takes in the receipts and certificates of an [`Event::Fetch`].
     pub fn handle_fetched(&mut self, token: Token, found: Vec<(Vec<u8>, Vec<u8>)>) {
-        let Some(Waiting::Fetch { peer, reference }) = self.waiting.remove(&token) else {
+        let waiting = self.waiting.remove(&token).map(|in_store| in_store.waiting);
+        let Some(Waiting::Fetch { peer, reference }) = waiting else {
             return;
         };
         let mut bundle = Bundle::default();
@@ -419,7 +504,11 @@ impl TeamServer {
     /// tells what happened gives way, refusals before decisions.
     fn push_event(&mut self, event: Event) {
         let worth = match &event {
-            Event::Store { .. } | Event::Fetch { .. } => Worth::Durable,
+            Event::Store { .. } | Event::Fetch { .. } | Event::Keep(_) | Event::KeepAllowance(_) => {
+                Worth::Durable
+            }
+            // It is sent again, or its hold ends by itself.
+            Event::SendHome(..) | Event::HomeLearned(..) | Event::Reserved { .. } => Worth::Team,
             Event::Revoked(list) => {
                 let team = list.team_id();
                 self.events

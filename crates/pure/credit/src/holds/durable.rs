@@ -69,6 +69,10 @@ impl Durable {
         self.writes.pop_front()
     }
 
+    pub(super) fn last_write(&self) -> Token {
+        self.made
+    }
+
     pub(super) fn handle_written(&mut self, token: Token) {
         self.written = self.written.max(token.min(self.made));
     }

@@ -50,13 +50,13 @@ impl Holds {
         if hold.state != HoldState::Asked {
             return;
         }
-        let amount = hold.terms.amount;
+        let (amount, between) = (hold.terms.amount, hold.terms.between.clone());
         self.accounts.release(from, amount);
         self.table.remove(id);
         let available = available.min(amount);
         match at.previous {
             Some(previous) => self.durable.send(previous, Message::Refused { id, available }),
-            None => self.durable.report(super::Event::Refused { id, available }),
+            None => self.durable.report(super::Event::Refused { id, between, available }),
         }
     }
 

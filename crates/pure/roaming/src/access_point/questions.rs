@@ -12,6 +12,8 @@ pub(super) struct Question {
     pub(super) certificate: Certificate,
     /// Nothing: the access point asks by itself, in an open session.
     pub(super) nonce: Option<Nonce>,
+    /// Whether the visitor signs receipts that name holds.
+    pub(super) holds: bool,
     /// Then it is decided without the team server.
     pub(super) until: Time,
 }
@@ -119,8 +121,14 @@ mod tests {
         for &number in numbers {
             let (now, until) = (NOW + Micros(number.into()), NOW + Micros::from_seconds(u64::from(number)));
             let (path, nonce) = (number.into(), Some([number; 16]));
-            let question =
-                Question { address: address(number), path, certificate: certificate(), nonce, until };
+            let question = Question {
+                address: address(number),
+                path,
+                certificate: certificate(),
+                nonce,
+                holds: true,
+                until,
+            };
             questions.add(number.into(), question, max, GAP, now);
         }
     }

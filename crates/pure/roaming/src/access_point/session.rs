@@ -1,6 +1,8 @@
+use crate::access_point::budget::Budget;
 use crate::access_point::{Address, Path, Window};
-use crate::message::{Code, Nonce};
+use crate::message::{Code, Nonce, Reference};
 use guestright_identity::{Certificate, KeyId};
+use guestright_receipt::{HoldUse, Receipt, ReceiptError};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 
@@ -21,6 +23,7 @@ pub(super) enum Stage {
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) weight: Bytes,
+    pub(super) hold: Option<HoldUse>,
     pub(super) made: Time,
     pub(super) deadline: Time,
     pub(super) retry_at: Time,
@@ -57,6 +60,28 @@ pub(super) struct Session {
     pub(super) line_lost: bool,
     /// Whether it ends because somebody of a better class came.
     pub(super) gave_way: bool,
+    /// Whether it signs receipts that name holds.
+    pub(super) holds: bool,
+    /// How much more it may take; nothing: as much as there is.
+    pub(super) budget: Option<Budget>,
+    /// The last receipt that counted.
+    pub(super) latest: Option<Receipt>,
+    pub(super) more: More,
+}
+
+/// What was asked of the team server for a session, and what it said.
+#[derive(Debug)]
+pub(super) struct More {
+    /// Its answers have this number; there may be several.
+    pub(super) reference: Option<Reference>,
+    /// Until when the first of them is awaited.
+    pub(super) until: Option<Time>,
+    /// When no more than this is left, it is asked again…
+    pub(super) low: Bytes,
+    /// …but not before.
+    pub(super) not_before: Time,
+    /// Why there is no more.
+    pub(super) reason: Option<String>,
 }
 
 /// A session, as a person wants to see it.
@@ -108,7 +133,45 @@ impl Session {
             owed: false,
             line_lost: false,
             gave_way: false,
+            holds: false,
+            budget: None,
+            latest: None,
+            more: More { reference: None, until: None, low: Bytes(0), not_before: Time(0), reason: None },
         }
+    }
+
+    /// How much more may be carried before the team server has to say so.
+    pub(super) fn left(&self) -> Bytes {
+        let end = self.budget.as_ref().map_or(Bytes(u64::MAX), Budget::end);
+        end.saturating_sub(self.counted)
+    }
+
+    /// Whether all that it may take is taken, and there is no more.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.left() == Bytes(0)
+            && self.more.reason.is_some()
+            && self.more.until.is_none()
+            && !self.decided_alone
+    }
+
+    /// Whether a receipt is over what was asked for, or less, and names the hold that its bytes are on.
+    pub(super) fn check_claim(&self, weight: Bytes, hold: Option<HoldUse>) -> Result<(), ReceiptError> {
+        let most = self.request.as_ref().map_or(self.signed, |request| request.weight).max(self.signed);
+        if weight > most {
+            return Err(ReceiptError::AboveClaim { got: weight, most });
+        }
+        let want = self.budget.as_ref().and_then(|budget| budget.hold_at(weight));
+        let is_new = weight > self.signed;
+        if is_new && hold != want && !(want.is_some_and(|want| want.weight == Bytes(0)) && hold.is_none()) {
+            return Err(ReceiptError::WrongHold);
+        }
+        Ok(())
+    }
+
+    /// Whether the team server is to be asked for more now.
+    pub(super) fn wants_more(&self, now: Time) -> bool {
+        let may_ask = self.stage == Stage::Open && self.budget.is_some() && self.more.until.is_none();
+        may_ask && self.left() <= self.more.low && now >= self.more.not_before
     }
 
     pub(super) fn is_own(&self, team: TeamId) -> bool {
@@ -121,7 +184,13 @@ impl Session {
 
     /// From now on a receipt over what was counted is awaited.
     pub(super) fn await_receipt(&mut self, made: Time, deadline: Time, retry_at: Time) {
-        self.request = Some(Request { weight: self.counted, made, deadline, retry_at });
+        let (weight, hold) = self.claim();
+        self.request = Some(Request { weight, hold, made, deadline, retry_at });
+    }
+
+    /// What is signed for next.
+    fn claim(&self) -> (Bytes, Option<HoldUse>) {
+        self.budget.as_ref().map_or((self.counted, None), |budget| budget.claim(self.counted))
     }
 
     /// What was carried and not signed for.
@@ -167,7 +236,19 @@ impl Session {
         let request = request.map(|request| request.deadline.min(request.retry_at));
         match self.stage {
             Stage::Closing { again, .. } => Some(again),
-            Stage::Open => request.or(Some(self.request_at.min(self.decided_until))),
+            Stage::Open => {
+                let decided = if self.budget.is_some() { None } else { Some(self.decided_until) };
+                let asks = self
+                    .budget
+                    .as_ref()
+                    .filter(|_| self.more.until.is_none() && self.left() <= self.more.low);
+                let asks = asks.map(|_| self.more.not_before);
+                let receipts = request.or(Some(self.request_at));
+                [receipts, decided.filter(|_| request.is_none()), self.more.until, asks]
+                    .into_iter()
+                    .flatten()
+                    .min()
+            }
             Stage::Opening | Stage::Settling { .. } => request,
         }
     }

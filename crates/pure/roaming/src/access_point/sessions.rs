@@ -1,7 +1,8 @@
 use crate::access_point::session::{Session, Stage};
 use crate::access_point::{Address, Path, SessionStatus};
+use crate::message::Reference;
 use guestright_reciprocity::ServiceClass;
-use guestright_units::Time;
+use guestright_units::{Bytes, Time};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -71,6 +72,12 @@ impl Sessions {
         })
     }
 
+    /// For whom this question was asked.
+    pub(super) fn asked(&self, reference: Reference) -> Option<Address> {
+        let is_it = |session: &Session| session.more.reference == Some(reference);
+        self.by_address.iter().find(|(_, session)| is_it(session)).map(|(&address, _)| address)
+    }
+
     /// The sessions of this visitor's tunnels.
     pub(super) fn tunnels(&self, ip: Ipv4Addr) -> Vec<Address> {
         let tunnel = |address: &&Address| address.ip == ip && address.home.is_some();
@@ -82,6 +89,7 @@ impl Sessions {
         for session in self.by_address.values_mut().filter(|session| session.decided_alone) {
             session.decided_alone = false;
             session.decided_until = session.decided_until.min(now);
+            (session.more.not_before, session.more.low) = (now, Bytes(u64::MAX));
         }
     }
 

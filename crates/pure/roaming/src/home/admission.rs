@@ -11,6 +11,18 @@ const SPONSORS_MAX: usize = 65_536;
 const PER_DOUBLING: u32 = 64;
 const DAY: Micros = Micros::from_seconds(86_400);
 
+/// With credit a team that never gave anything may introduce so many receipts a day: they are hints and nothing more.
+const HINTS_FREE: u32 = 16;
+
+/// By what it is reckoned how many receipts a sponsor may introduce in a day.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Quota {
+    /// By what we owe it, as the papers' policies need many receipts.
+    Owed(Bytes),
+    /// By what it ever gave: one for each megabyte.
+    Given(Bytes),
+}
+
 /// What each sponsor has introduced today.
 #[derive(Debug)]
 pub(super) struct Admission {
@@ -39,8 +51,7 @@ impl Admission {
         }
     }
 
-    /// Keeps the receipts that hang together with what `own` knows, as many as `sponsor` may introduce; `credit` is
-    /// what `own` owes the sponsor directly.
+    /// Keeps the receipts that hang together with what `own` knows, as many as `sponsor` may introduce.
     ///
     /// What others took from `own` its access points know first-hand: shown by a visitor it is known or made up, and
     /// a made-up debt would end the start-up time in which `own` serves every stranger.
@@ -50,7 +61,7 @@ impl Admission {
         sponsor: TeamId,
         own: TeamId,
         graph: &Graph,
-        credit: Bytes,
+        quota: Quota,
     ) -> LeftOut {
         let shown = receipts.len();
         receipts.retain(|receipt| receipt.provider() != own);
@@ -71,8 +82,11 @@ impl Admission {
         receipts.retain(|receipt| joined.contains(&receipt.provider()));
         let relevant = receipts.len();
         let introduced = self.introduced.get(&sponsor).copied().unwrap_or(0);
-        let earned = PER_DOUBLING * (1 + credit.0 / 1_000).ilog2();
-        let free = if self.has_room(sponsor) { self.sponsored_max } else { 0 };
+        let (free, earned) = match quota {
+            Quota::Owed(credit) => (self.sponsored_max, PER_DOUBLING * (1 + credit.0 / 1_000).ilog2()),
+            Quota::Given(given) => (HINTS_FREE, u32::try_from(given.0 / 1_000_000).unwrap_or(u32::MAX)),
+        };
+        let free = if self.has_room(sponsor) { free } else { 0 };
         let allowed = free.saturating_add(earned).saturating_sub(introduced);
         receipts.truncate(usize::try_from(allowed).unwrap_or(usize::MAX));
         let count = |from: usize, to: usize| u64::try_from(from - to).unwrap_or(u64::MAX);
@@ -132,7 +146,8 @@ mod tests {
             let mut admission = Admission::new(free);
             admission.introduced(SPONSOR, introduced);
             let mut receipts = shown.clone();
-            let left_out = admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Bytes(credit));
+            let left_out =
+                admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Quota::Owed(Bytes(credit)));
             let over_quota = u64::try_from(210 - want).unwrap();
             assert_eq!((receipts.len(), left_out), (want, LeftOut { irrelevant: 0, over_quota }), "{credit}");
         }
@@ -148,7 +163,7 @@ mod tests {
         let mut kept = |now| {
             admission.fade(now);
             let mut receipts = shown.clone();
-            admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Bytes(0));
+            admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Quota::Owed(Bytes(0)));
             receipts.len()
         };
         assert_eq!(kept(NOW + Micros(DAY.0 - 1)), 1);
@@ -167,7 +182,7 @@ mod tests {
         let count = u32::try_from(SPONSORS_MAX).unwrap();
         let kept = |admission: &Admission, sponsor, credit| {
             let mut receipts = shown.clone();
-            admission.filter(&mut receipts, sponsor, own, &Graph::new(), Bytes(credit));
+            admission.filter(&mut receipts, sponsor, own, &Graph::new(), Quota::Owed(Bytes(credit)));
             receipts.len()
         };
         for number in 0..count - 1 {

@@ -1,3 +1,4 @@
+use super::CreditConfig;
 use guestright_receipt::Rules;
 use guestright_reciprocity::JudgeConfig;
 use guestright_units::Micros;
@@ -5,6 +6,9 @@ use guestright_units::Micros;
 /// The limits by which a team server behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// Credit that is reserved between homes, and an allowance for everybody else. Nothing: visitors are judged as the
+    /// papers have it, by `judge`.
+    pub credit: Option<CreditConfig>,
     /// How visitors are judged.
     pub judge: JudgeConfig,
     /// Which receipts count.
@@ -35,6 +39,7 @@ impl Default for Config {
     /// 5 minutes and an hour; 256 receipts a day per sponsor; the memory fades daily; queues of 1,024 and what waits for the store.
     fn default() -> Self {
         Self {
+            credit: None,
             judge: JudgeConfig::default(),
             rules: Rules::default(),
             decision_seconds: 300,

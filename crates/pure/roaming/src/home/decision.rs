@@ -1,6 +1,7 @@
 //! How a question is answered: check the receipts that came along, have them stored, weigh.
 
-use super::{Event, TeamServer, Token, Waiting};
+use super::admission::Quota;
+use super::{Event, InStore, TeamServer, Token, Waiting};
 use crate::message::{Code, Message, Reference, Update};
 use guestright_identity::{Certificate, IdentityError, Role};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
@@ -15,6 +16,8 @@ pub(super) struct Question {
     pub(super) reference: Reference,
     pub(super) consumer: TeamId,
     pub(super) request: Bytes,
+    /// Whether the visitor signs receipts that name holds.
+    pub(super) holds: bool,
 }
 
 impl TeamServer {
@@ -39,6 +42,9 @@ impl TeamServer {
             };
             *self.refusals.entry("certificate").or_default() += 1;
             return self.send(question.peer, &denied);
+        }
+        if self.credit.is_some() {
+            return self.begin(&question, certificate, bundle, now);
         }
         let verified = self.verify(bundle, Some(certificate), rng, now);
         self.store(verified, Waiting::Decide(question), rng, now);
@@ -79,10 +85,13 @@ impl TeamServer {
             self.push_event(Event::Refused { kind: error.kind(), reason: error.to_string() });
         }
         if let Some(sponsor) = sponsor.map(Certificate::team_id) {
-            let credit = self.graph.capacity(self.team, sponsor);
             self.admission.fade(now);
+            let quota = match &self.credit {
+                Some(credit) => Quota::Given(credit.account(sponsor).given),
+                None => Quota::Owed(self.graph.capacity(self.team, sponsor)),
+            };
             let receipts = &mut verified.receipts;
-            let left_out = self.admission.filter(receipts, sponsor, self.team, &self.graph, credit);
+            let left_out = self.admission.filter(receipts, sponsor, self.team, &self.graph, quota);
             for (kind, count) in [("irrelevant", left_out.irrelevant), ("quota", left_out.over_quota)] {
                 if count > 0 {
                     *self.refusals.entry(kind).or_default() += count;
@@ -106,12 +115,13 @@ impl TeamServer {
         if self.waiting.len() >= self.config.waiting_max {
             return self.answer_unstored(waiting, rng, now);
         }
+        let first_hand = self.first_hand(&receipts, &certificates);
         let with_certificate = |receipt: Receipt| {
             let certificate = certificates.get(&receipt.certificate()).cloned();
             certificate.map(|certificate| (receipt, certificate))
         };
         let receipts = receipts.into_iter().filter_map(with_certificate).collect();
-        let token = self.wait(waiting);
+        let token = self.wait(InStore { waiting, first_hand });
         self.push_event(Event::Store { token, receipts });
     }
 
@@ -127,13 +137,13 @@ impl TeamServer {
         if self.waiting.len() >= self.config.waiting_max {
             return self.answer_unstored(waiting, rng, now);
         }
-        let token = self.wait(waiting);
+        let token = self.wait(InStore { waiting, first_hand: Vec::new() });
         self.push_event(Event::Fetch { token, since, max });
     }
 
-    fn wait(&mut self, waiting: Waiting) -> Token {
+    fn wait(&mut self, in_store: InStore) -> Token {
         self.next_token += 1;
-        self.waiting.insert(self.next_token, waiting);
+        self.waiting.insert(self.next_token, in_store);
         self.next_token
     }
 
@@ -150,8 +160,9 @@ impl TeamServer {
             Waiting::Acknowledge { peer, reference: Some(reference), refused } => {
                 let short = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
                 let what = Update::Taken { stored: short(taken - lower), refused: short(refused + lower) };
-                self.send(peer, &Message::Updt { reference, what });
+                self.send_when_kept(peer, Message::Updt { reference, what });
             }
+            Waiting::Continue(question) => self.ask_credit(*question, rng, now),
             Waiting::Acknowledge { reference: None, .. } | Waiting::Fetch { .. } => {}
         }
     }
@@ -164,6 +175,9 @@ impl TeamServer {
             Waiting::Acknowledge { peer, reference, .. } => {
                 self.refuse(peer, reference, "busy", Code::Busy, reason());
             }
+            Waiting::Continue(question) => {
+                self.refuse(question.peer, Some(question.reference), "busy", Code::Busy, reason());
+            }
             Waiting::Fetch { peer, reference } => {
                 self.refuse(peer, Some(reference), "busy", Code::Busy, reason());
             }
@@ -171,7 +185,7 @@ impl TeamServer {
     }
 
     fn decide(&mut self, question: &Question, rng: &mut impl CryptoRng, now: Time) {
-        let Question { peer, reference, consumer, request } = *question;
+        let Question { peer, reference, consumer, request, .. } = *question;
         if now - self.faded >= self.config.fade_after {
             self.faded = now;
             self.judge.decay_strangers();

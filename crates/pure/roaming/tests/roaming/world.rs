@@ -70,6 +70,8 @@ pub(crate) struct Guest {
 }
 
 pub(crate) enum Delivery {
+    /// Accounts and holds are durable.
+    Kept { house: usize, token: u64 },
     Connection(Connection),
     AccessPoint { house: usize, address: Address, path: Path, bytes: Vec<u8> },
     Visitor { guest: usize, bytes: Vec<u8> },
@@ -261,6 +263,11 @@ impl World {
             }
             Delivery::ToHome { .. } | Delivery::FromHome { .. } => {}
             Delivery::Stored { house, token } => self.houses[house].store(token, &mut self.rng, now),
+            Delivery::Kept { house, token } => {
+                let home = &mut self.houses[house].home;
+                home.handle_kept(token, &mut self.rng, now);
+                self.drain_house(house);
+            }
             Delivery::Stopped { house, address } => {
                 let counted = self.houses[house].firewall.remove(&address).unwrap_or_default();
                 self.houses[house].ap.handle_closed(address, counted, now);
@@ -370,7 +377,16 @@ impl World {
                     self.houses[house].home.handle_fetched(token, found);
                     self.drain_house(house);
                 }
-                home::Event::Revoked(_) | home::Event::Decided { .. } | home::Event::Refused { .. } => {}
+                home::Event::Keep(write) => {
+                    self.schedule(Micros::from_millis(30), Delivery::Kept { house, token: write.token });
+                }
+                home::Event::SendHome(..) // Houses of these worlds have no links.
+                | home::Event::KeepAllowance(_)
+                | home::Event::HomeLearned(..)
+                | home::Event::Reserved { .. }
+                | home::Event::Revoked(_)
+                | home::Event::Decided { .. }
+                | home::Event::Refused { .. } => {}
             }
         }
     }

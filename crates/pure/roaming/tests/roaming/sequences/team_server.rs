@@ -305,7 +305,13 @@ impl Run<'_> {
                 self.waiting.insert(token, None);
             }
             Event::Revoked(_) => *self.tally.entry("revoked").or_default() += 1,
-            Event::Decided { .. } | Event::Refused { .. } => {}
+            Event::Keep(_)
+            | Event::KeepAllowance(_)
+            | Event::SendHome(..)
+            | Event::HomeLearned(..)
+            | Event::Reserved { .. }
+            | Event::Decided { .. }
+            | Event::Refused { .. } => {}
         }
     }
 

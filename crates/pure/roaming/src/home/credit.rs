@@ -1,0 +1,436 @@
+//! How much each visit may take: credit that is reserved for it with other homes, and slices of the allowance.
+//!
+//! Design note 0010. A visit begins on a slice of the allowance, and the home asks along chains of debts meanwhile; what is
+//! reserved is told to the access point as it comes. Nothing is reserved before the visitor has proved its key.
+
+mod config;
+mod visit;
+
+use crate::message::{Reference, Volume};
+use guestright_credit::{
+    Account, Allowance, AllowanceState, Event as HoldEvent, Hold, HoldId, HoldUse, Holds, Kept, Message,
+    Proof, Signed, Terms, Token, Write,
+};
+use guestright_receipt::SessionKey;
+use guestright_reciprocity::{Chain, ChainQuery, Graph, Ind, ServiceClass};
+use guestright_units::{Bytes, TeamId, Time};
+use rand::CryptoRng;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use visit::Visit;
+
+pub use config::CreditConfig;
+
+/// How often chains are looked for, for one question.
+const ROUNDS_MAX: u32 = 3;
+
+/// What was kept of a home's credit and allowance. For a home that begins there is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct KeptCredit {
+    pub kept: Kept,
+    pub allowance: Option<AllowanceState>,
+}
+
+/// How another home stands to ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbour {
+    /// There is a link.
+    Up,
+    /// There is none; it is known where the home may be.
+    Known,
+    /// It could not be reached: what was to be sent is lost.
+    Unreachable,
+    /// Nobody knows where it is.
+    Unknown,
+}
+
+/// What an access point asks in a session.
+#[derive(Clone, Debug)]
+pub(super) struct SessionQuestion {
+    pub(super) peer: super::Peer,
+    pub(super) reference: Reference,
+    pub(super) signed: Signed,
+    pub(super) proof: Proof,
+    pub(super) holds: bool,
+    /// Whether no more will come.
+    pub(super) is_over: bool,
+}
+
+/// How a visitor may be served from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) class: ServiceClass,
+    pub(super) volume: Volume,
+    pub(super) reason: String,
+}
+
+/// What comes out.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Output {
+    /// To the access point that asked; nothing: no.
+    Answer {
+        peer: super::Peer,
+        reference: Reference,
+        grant: Result<Grant, String>,
+    },
+    Keep(Write),
+    KeepAllowance(AllowanceState),
+    Send(TeamId, Message),
+    Reserved {
+        consumer: TeamId,
+        amount: Bytes,
+        between: Vec<TeamId>,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Credit {
+    config: CreditConfig,
+    team: TeamId,
+    holds: Holds,
+    allowance: Allowance,
+    visits: BTreeMap<SessionKey, Visit>,
+    /// Which visit asked for each hold.
+    asked: BTreeMap<HoldId, SessionKey>,
+    neighbours: BTreeMap<TeamId, Neighbour>,
+    /// HOLDs that wait for a link.
+    unsent: BTreeMap<TeamId, Vec<HoldId>>,
+    /// Visits for which a chain was refused: others are to be tried.
+    refused: BTreeSet<SessionKey>,
+    outputs: VecDeque<Output>,
+    written: Token,
+}
+
+impl Credit {
+    pub(super) fn new(config: CreditConfig, team: TeamId, kept: KeptCredit, now: Time) -> Self {
+        Self {
+            team,
+            holds: Holds::new(config.holds, team, kept.kept, now),
+            allowance: Allowance::new(config.allowance, kept.allowance, now),
+            visits: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            neighbours: BTreeMap::new(),
+            unsent: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            outputs: VecDeque::new(),
+            written: 0,
+            config,
+        }
+    }
+
+    pub(super) fn account(&self, team: TeamId) -> Account {
+        self.holds.accounts().get(team)
+    }
+
+    pub(super) fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
+    pub(super) fn allowance_left(&mut self, now: Time) -> Bytes {
+        self.allowance.left(now)
+    }
+
+    pub(super) fn config(&self) -> &CreditConfig {
+        &self.config
+    }
+
+    /// Whether a visitor of the team may begin, before it has proved its key; `shows`: whether it shows debts to it.
+    pub(super) fn begin(&mut self, consumer: TeamId, shows: bool, now: Time) -> Result<Grant, String> {
+        let min = self.config.slice_min;
+        if self.allowance.left(now) >= min || self.holds.accounts().spendable(consumer) >= min || shows {
+            let reason = "it begins on what this household gives away; credit is asked for".to_owned();
+            return Ok(Grant { class: ServiceClass::Lowest, volume: Volume::default(), reason });
+        }
+        Err(self.used_up())
+    }
+
+    /// An access point asks how much more a session may take.
+    pub(super) fn ask(
+        &mut self,
+        question: SessionQuestion,
+        graph: &Graph,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let session = question.signed.session;
+        if !self.visits.contains_key(&session) && self.visits.len() >= self.config.visits_max {
+            self.forget_oldest();
+        }
+        let is_first = !self.visits.contains_key(&session);
+        let visit = self.visits.entry(session).or_insert_with(|| Visit::new(question.clone(), now));
+        visit.ask(question, now);
+        self.reserve(session, graph, rng, now);
+        let is_waiting = self.visits.get(&session).is_some_and(|visit| !visit.pending.is_empty());
+        if is_first || !is_waiting {
+            self.answer(session, now);
+        }
+        if let Some(visit) = self.visits.get_mut(&session).filter(|visit| !visit.is_answered) {
+            visit.wait_until = Some(now + self.config.wait_max);
+        }
+        self.drain(now);
+    }
+
+    /// Tries other chains where one was refused. To be called after everything else that goes in.
+    pub(super) fn try_again(&mut self, graph: &Graph, rng: &mut impl CryptoRng, now: Time) {
+        while let Some(session) = self.refused.pop_first() {
+            self.reserve(session, graph, rng, now);
+            let visit = self.visits.get(&session);
+            if visit.is_some_and(|visit| visit.pending.is_empty() && !visit.is_answered) {
+                self.answer(session, now);
+            }
+            self.drain(now);
+        }
+    }
+
+    /// The session is over: what was not used is free again.
+    pub(super) fn finish(&mut self, session: SessionKey, now: Time) {
+        if let Some(visit) = self.visits.remove(&session) {
+            self.allowance.put_back(visit.slices.saturating_sub(visit.given_away));
+            self.asked.retain(|_, asked_by| *asked_by != session);
+        }
+        self.holds.finish(session, now);
+        self.drain(now);
+    }
+
+    /// Takes in a receipt that is durable: an access point's over what we served, or a member's over what it took.
+    pub(super) fn handle_receipt(&mut self, signed: Signed, proof: Proof, now: Time) {
+        let session = signed.session;
+        let given_away = self.holds.handle_receipt(signed, proof.clone(), now);
+        if let Some(visit) = self.visits.get_mut(&session) {
+            visit.given_away = visit.given_away.saturating_add(given_away);
+            visit.latest(signed, proof, now);
+        }
+        self.drain(now);
+    }
+
+    /// Takes in another home's message, with what its receipt says if it is genuine.
+    pub(super) fn handle_message(
+        &mut self,
+        from: TeamId,
+        message: Message,
+        signed: Option<Signed>,
+        now: Time,
+    ) {
+        self.holds.handle_message(from, message, signed, now);
+        self.drain(now);
+    }
+
+    pub(super) fn handle_neighbour(&mut self, team: TeamId, state: Neighbour, now: Time) {
+        if state == Neighbour::Unknown {
+            self.neighbours.remove(&team);
+        } else {
+            self.neighbours.insert(team, state);
+        }
+        match state {
+            Neighbour::Up => {
+                self.unsent.remove(&team);
+                self.holds.handle_connected(team, now);
+            }
+            Neighbour::Unreachable => {
+                for id in self.unsent.remove(&team).unwrap_or_default() {
+                    self.holds.handle_undelivered(id, now);
+                }
+            }
+            Neighbour::Known | Neighbour::Unknown => {}
+        }
+        self.drain(now);
+    }
+
+    pub(super) fn handle_kept(&mut self, token: Token, now: Time) {
+        self.written = self.written.max(token);
+        self.holds.handle_written(token);
+        self.drain(now);
+    }
+
+    /// The last write, and the last that is durable.
+    pub(super) fn writes(&self) -> (Token, Token) {
+        (self.holds.last_write(), self.written)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        let waiting = self.visits.values().filter_map(|visit| visit.wait_until);
+        waiting.chain(self.holds.poll_timeout()).min()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.holds.handle_timeout(now);
+        let is_due = |visit: &Visit| visit.wait_until.is_some_and(|until| now >= until);
+        let due: Vec<_> =
+            self.visits.iter().filter(|(_, visit)| is_due(visit)).map(|(key, _)| *key).collect();
+        for session in due {
+            if let Some(visit) = self.visits.get_mut(&session) {
+                visit.wait_until = None;
+            }
+            self.answer(session, now);
+        }
+        self.drain(now);
+    }
+
+    pub(super) fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Reserves what the session may have, along the chains that can be found.
+    fn reserve(&mut self, session: SessionKey, graph: &Graph, rng: &mut impl CryptoRng, now: Time) {
+        let Some(visit) = self.visits.get_mut(&session) else { return };
+        let (signed, proof) = (visit.signed, visit.proof.clone());
+        if !visit.holds {
+            return;
+        }
+        let wanted = self.holds.room(&signed).min(self.config.amount_max);
+        let query = ChainQuery {
+            provider: self.team,
+            consumer: signed.consumer,
+            bytes: wanted,
+            bytes_min: self.config.slice_min.max(Terms::AMOUNT_MIN),
+        };
+        if visit.rounds >= ROUNDS_MAX {
+            return;
+        }
+        visit.rounds += 1;
+        let (accounts, neighbours, ceilings) = (self.holds.accounts(), &self.neighbours, &visit.ceilings);
+        let spendable = |team: TeamId| {
+            let can_be_asked = team == signed.consumer
+                || neighbours.get(&team).is_some_and(|state| *state != Neighbour::Unreachable);
+            if can_be_asked { accounts.spendable(team) } else { Bytes(0) }
+        };
+        let chains = graph.chains(query, self.config.chains, spendable);
+        let end = now.unix_seconds().plus(self.config.grant_seconds.into());
+        let amount =
+            |chain: &Chain| ceilings.get(&chain.between).map_or(chain.bytes, |most| chain.bytes.min(*most));
+        let chains: Vec<_> = chains.into_iter().map(|chain| (amount(&chain), chain.between)).collect();
+        for (amount, between) in chains.into_iter().filter(|(amount, _)| *amount >= query.bytes_min) {
+            let mut nonce = [0; 16];
+            rng.fill_bytes(&mut nonce);
+            let terms = Terms {
+                provider: self.team,
+                between: between.clone(),
+                consumer: signed.consumer,
+                amount,
+                end,
+                nonce,
+            };
+            let Ok(id) = self.holds.reserve(terms, proof.clone(), signed, now) else { continue };
+            self.asked.insert(id, session);
+            if let Some(visit) = self.visits.get_mut(&session) {
+                visit.pending.insert(id);
+                visit.ceilings.insert(between, Bytes(0));
+            }
+        }
+    }
+
+    /// Answers with a slice of the allowance. If there is none, the answer waits for other homes as long as it may.
+    fn answer(&mut self, session: SessionKey, now: Time) {
+        let Some(visit) = self.visits.get_mut(&session) else { return };
+        let (first, max) = (self.config.slice_first, self.config.slice_max);
+        let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max);
+        let (slice, state) = self.allowance.take(want, now);
+        self.outputs.extend(state.map(Output::KeepAllowance));
+        visit.slices = visit.slices.saturating_add(slice);
+        let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
+        let waits = !visit.pending.is_empty() && visit.wait_until.is_none_or(|until| now < until);
+        if slice < self.config.slice_min && waits && !visit.is_answered {
+            self.allowance.put_back(slice);
+            visit.slices = visit.slices.saturating_sub(slice);
+            return;
+        }
+        (visit.is_answered, visit.wait_until) = (true, None);
+        let grant = if slice == Bytes(0) {
+            Err(self.used_up())
+        } else {
+            let reason = format!("{slice} of what this household gives away");
+            Ok(Grant { class, volume: Volume { allowance: slice, holds: Vec::new() }, reason })
+        };
+        self.outputs.push_back(Output::Answer { peer, reference, grant });
+    }
+
+    /// Tells the access point what is reserved.
+    fn reserved(&mut self, session: SessionKey, hold: HoldUse) {
+        let between = self.between(hold.id);
+        let Some(visit) = self.visits.get_mut(&session) else { return };
+        (visit.is_answered, visit.wait_until) = (true, None);
+        visit.reserved = visit.reserved.saturating_add(hold.weight);
+        let (peer, reference, consumer) = (visit.peer, visit.reference, visit.signed.consumer);
+        let total = visit.reserved;
+        let class = self.class(consumer, total);
+        if let Some(visit) = self.visits.get_mut(&session) {
+            visit.class = class;
+        }
+        let reason = format!("{} are reserved on what households owe each other", hold.weight);
+        let grant = Grant { class, volume: Volume { allowance: Bytes(0), holds: vec![hold] }, reason };
+        self.outputs.push_back(Output::Answer { peer, reference, grant: Ok(grant) });
+        self.outputs.push_back(Output::Reserved { consumer, amount: hold.weight, between });
+    }
+
+    /// What is reserved over what the team owes us and asks for (economics of the papers' ratio, for priority only).
+    fn class(&self, consumer: TeamId, reserved: Bytes) -> ServiceClass {
+        if reserved == Bytes(0) {
+            return ServiceClass::Lowest;
+        }
+        let account = self.account(consumer);
+        let debt = account.allowance_debt.saturating_add(account.overdraft());
+        let ind = Ind::ratio(reserved.0, debt.saturating_add(reserved).0);
+        self.config.bounds.class(ind).unwrap_or(ServiceClass::Lowest)
+    }
+
+    fn used_up(&self) -> String {
+        let per_day = self.config.allowance.per_day;
+        format!(
+            "this household has given away what it gives away for now ({per_day} a day), and owes your team nothing; \
+             some of it comes back each hour"
+        )
+    }
+
+    /// Carries what the machine of the holds says outward.
+    fn drain(&mut self, now: Time) {
+        while let Some(write) = self.holds.poll_write() {
+            self.outputs.push_back(Output::Keep(write));
+        }
+        while let Some((to, message)) = self.holds.poll_transmit() {
+            if let Message::Hold { terms, .. } = &message
+                && self.neighbours.get(&to) != Some(&Neighbour::Up)
+            {
+                self.unsent.entry(to).or_default().push(terms.id());
+            }
+            self.outputs.push_back(Output::Send(to, message));
+        }
+        while let Some(event) = self.holds.poll_event() {
+            self.handle_event(event, now);
+        }
+        while let Some(write) = self.holds.poll_write() {
+            self.outputs.push_back(Output::Keep(write));
+        }
+    }
+
+    fn handle_event(&mut self, event: HoldEvent, now: Time) {
+        let (HoldEvent::Good { id, .. } | HoldEvent::Refused { id, .. }) = event;
+        let Some(session) = self.asked.remove(&id) else {
+            // Nobody waits for it any more.
+            return self.holds.give_up(id, now);
+        };
+        let Some(visit) = self.visits.get_mut(&session) else {
+            return self.holds.give_up(id, now);
+        };
+        visit.pending.remove(&id);
+        match event {
+            HoldEvent::Good { id, amount } => self.reserved(session, HoldUse { id, weight: amount }),
+            HoldEvent::Refused { between, available, .. } => {
+                visit.ceilings.insert(between, available);
+                self.refused.insert(session);
+            }
+        }
+    }
+
+    fn between(&self, id: HoldId) -> Vec<TeamId> {
+        let mut holds = self.holds.holds();
+        holds
+            .find(|(other, _)| *other == id)
+            .map(|(_, hold): (_, &Hold)| hold.terms.between.clone())
+            .unwrap_or_default()
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(session) = self.visits.iter().min_by_key(|(_, visit)| visit.seen).map(|(key, _)| *key) {
+            self.visits.remove(&session); // Its slices count as used.
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use super::SessionQuestion;
+use crate::home::Peer;
+use crate::message::Reference;
+use guestright_credit::{HoldId, Proof, Signed};
+use guestright_reciprocity::ServiceClass;
+use guestright_units::{Bytes, TeamId, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A session that an access point has asked about.
+#[derive(Debug)]
+pub(super) struct Visit {
+    /// Who asked last, and by which number.
+    pub(super) peer: Peer,
+    pub(super) reference: Reference,
+    /// Its latest receipt.
+    pub(super) signed: Signed,
+    pub(super) proof: Proof,
+    /// Whether it signs receipts that name holds.
+    pub(super) holds: bool,
+    /// Slices of the allowance that it got, and how much of them was given away.
+    pub(super) slices: Bytes,
+    pub(super) given_away: Bytes,
+    /// What was reserved for it so far.
+    pub(super) reserved: Bytes,
+    /// Holds that were asked for and not answered.
+    pub(super) pending: BTreeSet<HoldId>,
+    /// How much the chains that were tried since the last question may carry: nothing as long as there is no answer.
+    pub(super) ceilings: BTreeMap<Vec<TeamId>, Bytes>,
+    pub(super) rounds: u32,
+    /// How it is served.
+    pub(super) class: ServiceClass,
+    /// Whether the last question was answered in any way.
+    pub(super) is_answered: bool,
+    /// Until when the question waits for other homes.
+    pub(super) wait_until: Option<Time>,
+    pub(super) seen: Time,
+}
+
+impl Visit {
+    pub(super) fn new(question: SessionQuestion, now: Time) -> Self {
+        let SessionQuestion { peer, reference, signed, proof, holds, .. } = question;
+        Self {
+            peer,
+            reference,
+            signed,
+            proof,
+            holds,
+            slices: Bytes(0),
+            given_away: Bytes(0),
+            reserved: Bytes(0),
+            pending: BTreeSet::new(),
+            ceilings: BTreeMap::new(),
+            rounds: 0,
+            class: ServiceClass::Lowest,
+            is_answered: false,
+            wait_until: None,
+            seen: now,
+        }
+    }
+
+    pub(super) fn ask(&mut self, question: SessionQuestion, now: Time) {
+        (self.peer, self.reference, self.holds) = (question.peer, question.reference, question.holds);
+        (self.rounds, self.is_answered, self.wait_until) = (0, false, None);
+        self.ceilings.clear();
+        self.latest(question.signed, question.proof, now);
+    }
+
+    pub(super) fn latest(&mut self, signed: Signed, proof: Proof, now: Time) {
+        if signed.weight >= self.signed.weight {
+            (self.signed, self.proof) = (signed, proof);
+        }
+        self.seen = now;
+    }
+}

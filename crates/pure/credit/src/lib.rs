@@ -19,12 +19,14 @@
 
 mod account;
 mod allowance;
+mod frame;
 mod holds;
 mod message;
 mod terms;
 
 pub use account::{Account, Accounts, Overdraft};
 pub use allowance::{Allowance, AllowanceConfig, AllowanceState};
+pub use frame::{FRAME_LEN_MAX, frame, is_frame, unframe};
 pub use holds::{Change, Config, Event, Hold, HoldError, HoldState, Holds, Token, Write};
 pub use message::{Message, MessageError, Proof, Signed};
 pub use terms::{HoldId, Terms, TermsError};

@@ -3,7 +3,6 @@
 use crate::Settings;
 use crate::book::read_book;
 use crate::find::{Purpose, Searches};
-use crate::links::{LinkEvent, Links};
 use crate::media::CallMedia;
 use crate::ways::{WayEvent, Ways};
 use guestright_channel::Credentials;
@@ -11,6 +10,7 @@ use guestright_clock::Clock;
 use guestright_directory::{Directory, LinkId, Record, is_frame};
 use guestright_error::{OrFail as _, RunError};
 use guestright_identity::KeyId;
+use guestright_links::{LinkEvent, Links};
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
 use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Member, Peer, Proxy};

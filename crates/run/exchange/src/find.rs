@@ -1,8 +1,8 @@
 //! Searches under way, and calls that wait for a link.
 
-use crate::links::Links;
 use guestright_directory::{Address, Contact, HomeHint, Host, Record, Search};
 use guestright_identity::KeyId;
+use guestright_links::Links;
 use guestright_signalling::{CallId, Found, Reach};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -11,7 +11,6 @@
 mod book;
 mod exchange;
 mod find;
-mod links;
 mod media;
 mod search;
 mod settings;

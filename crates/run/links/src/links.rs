@@ -31,7 +31,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 const IDLE_MAX: Micros = Micros::from_seconds(900);
 
 /// What happens on links.
-pub(crate) enum LinkEvent {
+pub enum LinkEvent {
     /// There is a link.
     Up(Box<Up>),
     /// A message of another home.
@@ -43,7 +43,7 @@ pub(crate) enum LinkEvent {
 }
 
 /// A fresh link.
-pub(crate) struct Up {
+pub struct Up {
     sender: Sender,
     receiver: Receiver,
     certificate: Certificate,
@@ -54,12 +54,12 @@ pub(crate) struct Up {
 
 /// What the machines have to know of a link.
 #[derive(Clone, Debug)]
-pub(crate) struct Linked {
-    pub(crate) link: LinkId,
-    pub(crate) home: KeyId,
-    pub(crate) peer: IpAddr,
-    pub(crate) local: IpAddr,
-    pub(crate) called: Option<Address>,
+pub struct Linked {
+    pub link: LinkId,
+    pub home: KeyId,
+    pub peer: IpAddr,
+    pub local: IpAddr,
+    pub called: Option<Address>,
 }
 
 struct Open {
@@ -71,7 +71,7 @@ struct Open {
     from: Option<IpAddr>,
 }
 
-pub(crate) struct Links {
+pub struct Links {
     credentials: Arc<Credentials>,
     events: mpsc::Sender<LinkEvent>,
     open: BTreeMap<LinkId, Open>,
@@ -87,10 +87,7 @@ pub(crate) struct Links {
 
 impl Links {
     /// Awaits other homes.
-    pub(crate) fn start(
-        listener: TcpListener,
-        credentials: Credentials,
-    ) -> (Self, mpsc::Receiver<LinkEvent>) {
+    pub fn start(listener: TcpListener, credentials: Credentials) -> (Self, mpsc::Receiver<LinkEvent>) {
         let credentials = Arc::new(credentials);
         let (events, received) = mpsc::channel(EVENTS_MAX);
         let acceptor = tokio::spawn(accept_all(listener, Arc::clone(&credentials), events.clone()));
@@ -109,17 +106,17 @@ impl Links {
     }
 
     /// Whether there is a link to this home.
-    pub(crate) fn is_up(&self, home: KeyId) -> bool {
+    pub fn is_up(&self, home: KeyId) -> bool {
         self.by_home.contains_key(&home)
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.open.len()
     }
 
     /// Connects to a home; what comes of it is an event.
-    pub(crate) fn connect(&mut self, hint: HomeHint) {
+    pub fn connect(&mut self, hint: HomeHint) {
         if self.connecting.contains(&hint) || self.connecting.len() >= HANDSHAKES_MAX {
             return;
         }
@@ -138,7 +135,7 @@ impl Links {
     }
 
     /// Reads and writes on a fresh link from now on.
-    pub(crate) fn accept(&mut self, up: Up, now: Time) -> Option<Linked> {
+    pub fn accept(&mut self, up: Up, now: Time) -> Option<Linked> {
         let Up { mut sender, mut receiver, certificate, peer, local, called } = up;
         if let Some(called) = &called {
             self.connecting.retain(|each| each != called);
@@ -189,14 +186,14 @@ impl Links {
     }
 
     /// Whose link it is.
-    pub(crate) fn home(&mut self, link: LinkId, now: Time) -> Option<KeyId> {
+    pub fn home(&mut self, link: LinkId, now: Time) -> Option<KeyId> {
         let open = self.open.get_mut(&link)?;
         open.used = now;
         Some(open.home)
     }
 
     /// A link is no more. The home that has none any more, if so.
-    pub(crate) fn remove(&mut self, link: LinkId) -> Option<KeyId> {
+    pub fn remove(&mut self, link: LinkId) -> Option<KeyId> {
         let open = self.open.remove(&link)?;
         open.reader.abort();
         if self.by_home.get(&open.home) != Some(&link) {
@@ -216,14 +213,14 @@ impl Links {
     }
 
     /// A connection to a home has failed. The home that cannot be told what was held for it.
-    pub(crate) fn failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
+    pub fn failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
         self.connecting.retain(|each| each != hint);
         let home = hint.key?;
         self.held.remove(&home).map(|_| home)
     }
 
     /// Sends to a home; over a new link if there is none and it is known where it was. Says whether that may work.
-    pub(crate) fn send(&mut self, home: KeyId, message: Vec<u8>, now: Time) -> bool {
+    pub fn send(&mut self, home: KeyId, message: Vec<u8>, now: Time) -> bool {
         if let Some(link) = self.by_home.get(&home).copied() {
             return self.send_on(link, message, now);
         }
@@ -237,14 +234,14 @@ impl Links {
         true
     }
 
-    pub(crate) fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
+    pub fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
         let Some(open) = self.open.get_mut(&link) else { return false };
         open.used = now;
         open.outgoing.try_send(message).is_ok()
     }
 
     /// Links that nobody has used for long.
-    pub(crate) fn idle(&self, now: Time) -> Vec<LinkId> {
+    pub fn idle(&self, now: Time) -> Vec<LinkId> {
         let is_idle = |open: &Open| now.since(open.used) > IDLE_MAX;
         self.open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect()
     }

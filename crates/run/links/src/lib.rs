@@ -1,0 +1,5 @@
+//! Sealed links between homes of any teams.
+
+mod links;
+
+pub use links::{LinkEvent, Linked, Links, Up};

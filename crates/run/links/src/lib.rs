@@ -1,5 +1,5 @@
 //! Sealed links between homes of any teams.
 
-mod links;
+mod table;
 
-pub use links::{LinkEvent, Linked, Links, Up};
+pub use table::{LinkEvent, Linked, Links, Up};

@@ -1,249 +1,320 @@
-//! Sealed links to other homes: one for each, whichever side connected.
+//! All links of a home: which home and team each belongs to, and what is to be sent on it.
 
-use guestright_channel::{Credentials, Receiver, Sender, accept_home, connect_home};
-use guestright_clock::Clock;
-use guestright_directory::{Address, HomeHint, Host, LinkId};
-use guestright_identity::{Certificate, KeyId};
-use guestright_units::{Micros, Time};
+use crate::config::Config;
+use crate::dials::{Dials, Round, Wish};
+use crate::links::{Input, LinkEvent, Linked, NeighbourEvent};
+use crate::pace::{Attempts, FramePaces};
+use crate::transport::{Up, read_messages, write_messages};
+use guestright_credit::{FRAME_LEN_MAX, is_frame};
+use guestright_directory::{Address, HomeHint, LinkId};
+use guestright_identity::KeyId;
+use guestright_units::{Micros, TeamId, Time};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use std::net::IpAddr;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
-/// Events that wait for the loop; links wait if there are more.
-const EVENTS_MAX: usize = 512;
 /// Messages that wait for one link, and for one that is being made.
 const OUTGOING_MAX: usize = 256;
 const HELD_MAX: usize = 32;
-/// Links at a time, and handshakes.
+/// Links at a time, and handshakes with homes that the exchange calls.
 const LINKS_MAX: usize = 256;
 /// How many links may come from one address: several homes may share one, but not a whole town.
 const LINKS_EACH_MAX: usize = 16;
-const HANDSHAKES_MAX: usize = 32;
-/// How often one address may connect in a minute.
-const CONNECTIONS_MAX: u32 = 30;
-/// How many addresses are counted.
+const CALLING_MAX: usize = 32;
+/// Homes of which it is known where they were reached last.
 const ADDRESSES_MAX: usize = 4_096;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 /// A link that nobody uses for so long is closed.
 const IDLE_MAX: Micros = Micros::from_seconds(900);
 
-/// What happens on links.
-pub enum LinkEvent {
-    /// There is a link.
-    Up(Box<Up>),
-    /// A message of another home.
-    Frame(LinkId, Vec<u8>),
-    /// A link has ended.
-    Down(LinkId),
-    /// No link could be made there.
-    Failed(HomeHint),
-}
-
-/// A fresh link.
-pub struct Up {
-    sender: Sender,
-    receiver: Receiver,
-    certificate: Certificate,
-    peer: SocketAddr,
-    local: SocketAddr,
-    called: Option<HomeHint>,
-}
-
-/// What the machines have to know of a link.
-#[derive(Clone, Debug)]
-pub struct Linked {
-    pub link: LinkId,
-    pub home: KeyId,
-    pub peer: IpAddr,
-    pub local: IpAddr,
-    pub called: Option<Address>,
+/// What the task delivers.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Exchange(LinkEvent),
+    Neighbour(NeighbourEvent),
 }
 
 struct Open {
     home: KeyId,
+    team: TeamId,
     outgoing: mpsc::Sender<Vec<u8>>,
-    reader: tokio::task::JoinHandle<()>,
+    reader: AbortHandle,
     used: Time,
     /// Where it came from, unless we made it.
     from: Option<IpAddr>,
 }
 
-pub struct Links {
-    credentials: Arc<Credentials>,
-    events: mpsc::Sender<LinkEvent>,
+pub(crate) struct Table {
+    own: TeamId,
     open: BTreeMap<LinkId, Open>,
+    /// The newest link of each home, and of each team.
     by_home: BTreeMap<KeyId, LinkId>,
+    by_team: BTreeMap<TeamId, LinkId>,
     /// Where a home was reached last.
     addresses: BTreeMap<KeyId, Address>,
-    connecting: Vec<HomeHint>,
-    /// Messages for homes to which a link is being made.
+    /// Where the exchange has homes called.
+    calling: Vec<HomeHint>,
+    /// Its messages for homes that are being called.
     held: BTreeMap<KeyId, VecDeque<Vec<u8>>>,
+    pub(crate) dials: Dials,
+    pub(crate) attempts: Attempts,
+    paces: FramePaces,
     next: LinkId,
-    acceptor: tokio::task::JoinHandle<()>,
+    outputs: VecDeque<Output>,
+    dropped: BTreeMap<&'static str, u64>,
 }
 
-impl Links {
-    /// Awaits other homes.
-    pub fn start(listener: TcpListener, credentials: Credentials) -> (Self, mpsc::Receiver<LinkEvent>) {
-        let credentials = Arc::new(credentials);
-        let (events, received) = mpsc::channel(EVENTS_MAX);
-        let acceptor = tokio::spawn(accept_all(listener, Arc::clone(&credentials), events.clone()));
-        let this = Self {
-            credentials,
-            events,
+impl Table {
+    pub(crate) fn new(own: TeamId, config: &Config) -> Self {
+        Self {
+            own,
             open: BTreeMap::new(),
             by_home: BTreeMap::new(),
+            by_team: BTreeMap::new(),
             addresses: BTreeMap::new(),
-            connecting: Vec::new(),
+            calling: Vec::new(),
             held: BTreeMap::new(),
+            dials: Dials::new(config),
+            attempts: Attempts::new(config.address_rest),
+            paces: FramePaces::new(config.frames_per_second_max),
             next: 0,
-            acceptor,
-        };
-        (this, received)
-    }
-
-    /// Whether there is a link to this home.
-    pub fn is_up(&self, home: KeyId) -> bool {
-        self.by_home.contains_key(&home)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.open.len()
-    }
-
-    /// Connects to a home; what comes of it is an event.
-    pub fn connect(&mut self, hint: HomeHint) {
-        if self.connecting.contains(&hint) || self.connecting.len() >= HANDSHAKES_MAX {
-            return;
+            outputs: VecDeque::new(),
+            dropped: BTreeMap::new(),
         }
-        self.connecting.push(hint.clone());
-        let (credentials, events) = (Arc::clone(&self.credentials), self.events.clone());
-        tokio::spawn(async move {
-            let event = match connect(&hint, &credentials).await {
-                Ok(up) => LinkEvent::Up(Box::new(up)),
-                Err(error) => {
-                    tracing::debug!(%error, "another home could not be reached");
-                    LinkEvent::Failed(hint)
-                }
-            };
-            let _ = events.send(event).await;
-        });
     }
 
-    /// Reads and writes on a fresh link from now on.
-    pub fn accept(&mut self, up: Up, now: Time) -> Option<Linked> {
-        let Up { mut sender, mut receiver, certificate, peer, local, called } = up;
+    /// What is to be delivered next.
+    pub(crate) fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// How many frames were dropped, by reason.
+    pub(crate) fn dropped(&self) -> &BTreeMap<&'static str, u64> {
+        &self.dropped
+    }
+
+    pub(crate) fn count_dropped(&mut self, reason: &'static str) {
+        *self.dropped.entry(reason).or_default() += 1;
+    }
+
+    /// Reads and writes on a fresh link from now on. Whether there is room for it. `inputs` is where its tasks report.
+    pub(crate) fn accept(&mut self, up: Up, inputs: &mpsc::Sender<Input>, now: Time) -> bool {
+        let Up { sender, receiver, certificate, peer, local, called } = up;
         if let Some(called) = &called {
-            self.connecting.retain(|each| each != called);
+            self.calling.retain(|each| each != called);
         }
+        let (home, team) = (certificate.subject_id(), certificate.team_id());
         let from = called.is_none().then(|| peer.ip().to_canonical());
         let came = self.open.iter().filter_map(|(link, open)| Some((*link, open.from?, open.used)));
         match room(came, self.open.len(), from) {
             Room::Enough => {}
             Room::None => {
                 tracing::debug!(%peer, "its address has enough links");
-                return None;
+                return false;
             }
-            Room::After(link) => {
-                // It is let go of as if it had broken, and whoever is turned away now may come again.
-                let _ = self.events.try_send(LinkEvent::Down(link));
-                return None;
-            }
+            Room::After(link) => self.close(link),
         }
-        let (link, home) = (self.next, certificate.subject_id());
+        let link = self.next;
         self.next += 1;
-        let (outgoing, mut messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
-        tokio::spawn(async move {
-            while let Some(message) = messages.recv().await {
-                if sender.send(&message).await.is_err() {
-                    return;
-                }
-            }
-        });
-        let events = self.events.clone();
-        let reader = tokio::spawn(async move {
-            while let Ok(Some(message)) = receiver.receive().await {
-                if events.send(LinkEvent::Frame(link, message)).await.is_err() {
-                    return;
-                }
-            }
-            let _ = events.send(LinkEvent::Down(link)).await;
-        });
-        for message in self.held.remove(&home).into_iter().flatten() {
+        let (outgoing, messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
+        tokio::spawn(write_messages(sender, messages, link, inputs.clone()));
+        let reader = tokio::spawn(read_messages(receiver, link, inputs.clone())).abort_handle();
+        let is_neighbour = team != self.own;
+        let held = self.held.remove(&home).into_iter().flatten();
+        for message in held.chain(self.dials.linked(team)) {
             let _ = outgoing.try_send(message);
         }
-        if let Some(called) = &called {
-            self.addresses.insert(home, called.address.clone());
+        if let Some(HomeHint { address, .. }) = &called {
+            if self.addresses.len() >= ADDRESSES_MAX && !self.addresses.contains_key(&home) {
+                self.addresses.pop_first();
+            }
+            self.addresses.insert(home, address.clone());
+            if is_neighbour {
+                self.dials.book.prove(team, address.clone());
+            }
         }
-        self.open.insert(link, Open { home, outgoing, reader, used: now, from });
+        self.open.insert(link, Open { home, team, outgoing, reader, used: now, from });
         self.by_home.insert(home, link);
+        if self.by_team.insert(team, link).is_none() && is_neighbour {
+            self.outputs.push_back(Output::Neighbour(NeighbourEvent::Up(team)));
+        }
+        let (peer, local) = (peer.ip().to_canonical(), local.ip().to_canonical());
         let called = called.map(|called| called.address);
-        Some(Linked { link, home, peer: peer.ip().to_canonical(), local: local.ip().to_canonical(), called })
+        let linked = Linked { link, home, peer, local, called };
+        self.outputs.push_back(Output::Exchange(LinkEvent::Up(linked)));
+        true
     }
 
-    /// Whose link it is.
-    pub fn home(&mut self, link: LinkId, now: Time) -> Option<KeyId> {
-        let open = self.open.get_mut(&link)?;
-        open.used = now;
-        Some(open.home)
+    /// Takes in what another home sends: a frame about credit for the home's loop, anything else for the exchange.
+    pub(crate) fn receive(&mut self, link: LinkId, bytes: Vec<u8>, now: Time) {
+        let Some(open) = self.open.get_mut(&link) else { return };
+        if !is_frame(&bytes) {
+            open.used = now;
+            return self.outputs.push_back(Output::Exchange(LinkEvent::Frame(link, bytes)));
+        }
+        let team = open.team;
+        if team == self.own {
+            self.count_dropped("own team");
+        } else if bytes.len() > FRAME_LEN_MAX {
+            self.count_dropped("too long");
+        } else if !self.paces.try_acquire(team, now) {
+            self.count_dropped("too many of one team");
+        } else {
+            open.used = now;
+            self.outputs.push_back(Output::Neighbour(NeighbourEvent::Frame { team, bytes }));
+        }
     }
 
-    /// A link is no more. The home that has none any more, if so.
-    pub fn remove(&mut self, link: LinkId) -> Option<KeyId> {
-        let open = self.open.remove(&link)?;
+    /// A link is no more.
+    pub(crate) fn close(&mut self, link: LinkId) {
+        let Some(open) = self.open.remove(&link) else { return };
         open.reader.abort();
-        if self.by_home.get(&open.home) != Some(&link) {
-            return None;
-        }
-        let other = self.open.iter().rev().find(|(_, other)| other.home == open.home).map(|(id, _)| *id);
-        match other {
-            Some(other) => {
-                self.by_home.insert(open.home, other);
-                None
-            }
+        let newest = |is_same: &dyn Fn(&Open) -> bool| {
+            self.open.iter().rev().find(|(_, other)| is_same(other)).map(|(link, _)| *link)
+        };
+        let (of_home, of_team) =
+            (newest(&|other| other.home == open.home), newest(&|other| other.team == open.team));
+        match of_home {
+            Some(other) => self.by_home.insert(open.home, other),
+            None => self.by_home.remove(&open.home),
+        };
+        match of_team {
+            Some(other) => drop(self.by_team.insert(open.team, other)),
             None => {
-                self.by_home.remove(&open.home);
-                Some(open.home)
+                self.by_team.remove(&open.team);
+                if open.team != self.own {
+                    self.outputs.push_back(Output::Neighbour(NeighbourEvent::Down(open.team)));
+                }
             }
+        }
+        self.outputs.push_back(Output::Exchange(LinkEvent::Down(link)));
+    }
+
+    pub(crate) fn close_all(&mut self) {
+        while let Some((link, _)) = self.open.first_key_value() {
+            self.close(*link);
         }
     }
 
-    /// A connection to a home has failed. The home that cannot be told what was held for it.
-    pub fn failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
-        self.connecting.retain(|each| each != hint);
+    /// Closes links that nobody has used for long.
+    pub(crate) fn close_idle(&mut self, now: Time) {
+        let is_idle = |open: &Open| now.since(open.used) > IDLE_MAX;
+        let idle: Vec<_> = self.open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect();
+        idle.into_iter().for_each(|link| self.close(link));
+    }
+
+    /// The exchange wants this home called. Whether that is to be begun now; it may be under way.
+    pub(crate) fn call(&mut self, hint: &HomeHint) -> Called {
+        if self.calling.contains(hint) {
+            return Called::UnderWay;
+        }
+        if self.calling.len() >= CALLING_MAX {
+            return Called::Refused;
+        }
+        self.calling.push(hint.clone());
+        Called::Begin
+    }
+
+    /// The exchange learns that no home is there.
+    pub(crate) fn fail_call(&mut self, hint: HomeHint) {
+        self.outputs.push_back(Output::Exchange(LinkEvent::Failed(hint)));
+    }
+
+    /// A home that the exchange wanted called could not be reached. The home that cannot be sent what was held for it.
+    pub(crate) fn call_failed(&mut self, hint: &HomeHint) -> Option<KeyId> {
+        self.calling.retain(|each| each != hint);
         let home = hint.key?;
         self.held.remove(&home).map(|_| home)
     }
 
-    /// Sends to a home; over a new link if there is none and it is known where it was. Says whether that may work.
-    pub fn send(&mut self, home: KeyId, message: Vec<u8>, now: Time) -> bool {
+    /// Sends to a home, or says where it is to be called first.
+    pub(crate) fn send_to_home(&mut self, home: KeyId, message: Vec<u8>, now: Time) -> Sent {
         if let Some(link) = self.by_home.get(&home).copied() {
-            return self.send_on(link, message, now);
+            return Sent::from(self.send_on(link, message, now));
         }
-        let Some(address) = self.addresses.get(&home).cloned() else { return false };
-        let held = self.held.entry(home).or_default();
-        if held.len() >= HELD_MAX {
-            return false;
+        let Some(address) = self.addresses.get(&home).cloned() else { return Sent::Refused };
+        let hint = HomeHint { address, key: Some(home) };
+        let may_call = self.calling.contains(&hint) || self.calling.len() < CALLING_MAX;
+        if !may_call || self.held.get(&home).is_some_and(|held| held.len() >= HELD_MAX) {
+            return Sent::Refused;
         }
-        held.push_back(message);
-        self.connect(HomeHint { address, key: Some(home) });
-        true
+        self.held.entry(home).or_default().push_back(message);
+        Sent::Call(hint)
     }
 
-    pub fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
+    pub(crate) fn send_on(&mut self, link: LinkId, message: Vec<u8>, now: Time) -> bool {
         let Some(open) = self.open.get_mut(&link) else { return false };
         open.used = now;
         open.outgoing.try_send(message).is_ok()
     }
 
-    /// Links that nobody has used for long.
-    pub fn idle(&self, now: Time) -> Vec<LinkId> {
-        let is_idle = |open: &Open| now.since(open.used) > IDLE_MAX;
-        self.open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect()
+    pub(crate) fn is_team_up(&self, team: TeamId) -> bool {
+        team != self.own && self.by_team.contains_key(&team)
+    }
+
+    /// Sends to a team, or says where it is to be called first. Nothing but frames about credit is sent.
+    pub(crate) fn send_to_team(&mut self, team: TeamId, frame: Vec<u8>, now: Time) -> Wish {
+        if team == self.own || !is_frame(&frame) || frame.len() > FRAME_LEN_MAX {
+            return Wish::Refused;
+        }
+        let Some(link) = self.by_team.get(&team).copied() else {
+            return self.dials.reach(team, Some(frame), now);
+        };
+        if self.send_on(link, frame, now) { Wish::UnderWay } else { Wish::Refused }
+    }
+
+    pub(crate) fn connect_to_team(&mut self, team: TeamId, now: Time) -> Wish {
+        if team == self.own {
+            return Wish::Refused;
+        }
+        if self.is_team_up(team) { Wish::UnderWay } else { self.dials.reach(team, None, now) }
+    }
+
+    pub(crate) fn learn(&mut self, team: TeamId, address: Address) {
+        if team != self.own {
+            self.dials.learn(team, address);
+        }
+    }
+
+    /// Takes in what was known before.
+    pub(crate) fn restore(&mut self, team: TeamId, address: Address, is_proven: bool) {
+        if is_proven && team != self.own {
+            self.dials.book.prove(team, address);
+        } else {
+            self.learn(team, address);
+        }
+    }
+
+    /// Nobody of a team was there.
+    pub(crate) fn dial_failed(&mut self, round: &Round, now: Time) {
+        if self.dials.failed(round.team, round.number, now) {
+            self.outputs.push_back(Output::Neighbour(NeighbourEvent::Unreachable(round.team)));
+        }
+    }
+}
+
+/// What comes of the wish to have a home called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Called {
+    Begin,
+    UnderWay,
+    /// Too many are being called.
+    Refused,
+}
+
+/// What comes of a message to a home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It waits for the link.
+    Queued,
+    /// It waits until this home was called.
+    Call(HomeHint),
+    Refused,
+}
+
+impl From<bool> for Sent {
+    fn from(is_queued: bool) -> Self {
+        if is_queued { Self::Queued } else { Self::Refused }
     }
 }
 
@@ -272,97 +343,6 @@ fn room(came: impl Iterator<Item = (LinkId, IpAddr, Time)>, all: usize, from: Op
     }
     let most = by_address.values().max_by_key(|links| links.len()).filter(|links| links.len() > same + 1);
     most.and_then(|links| links.iter().min()).map_or(Room::None, |(_, link)| Room::After(*link))
-}
-
-impl Drop for Links {
-    fn drop(&mut self) {
-        self.acceptor.abort();
-        self.open.values().for_each(|open| open.reader.abort());
-    }
-}
-
-/// Lets other homes in, so often from one address and no oftener.
-async fn accept_all(listener: TcpListener, credentials: Arc<Credentials>, events: mpsc::Sender<LinkEvent>) {
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    let (mut addresses_seen, mut since) = (BTreeMap::<IpAddr, u32>::new(), Instant::now());
-    loop {
-        let (stream, from) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a link could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        if since.elapsed() > Duration::from_secs(60) || addresses_seen.len() > ADDRESSES_MAX {
-            addresses_seen.clear();
-            since = Instant::now();
-        }
-        let count = addresses_seen.entry(from.ip()).or_default();
-        *count += 1;
-        if *count > CONNECTIONS_MAX {
-            continue;
-        }
-        let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
-        let (credentials, events) = (Arc::clone(&credentials), events.clone());
-        tokio::spawn(async move {
-            let now = Clock::start().now().unix_seconds();
-            let Ok(local) = stream.local_addr() else { return };
-            match accept_home(stream, &credentials, now).await {
-                Ok((channel, certificate)) => {
-                    let (sender, receiver) = channel.split();
-                    let up = Up { sender, receiver, certificate, peer: from, local, called: None };
-                    let _ = events.send(LinkEvent::Up(Box::new(up))).await;
-                }
-                Err(error) => tracing::debug!(%error, "refused a link"),
-            }
-            drop(permit);
-        });
-    }
-}
-
-/// Why there is no link: logged, and nothing depends on it.
-type NoLink = Box<dyn std::error::Error + Send + Sync>;
-
-async fn connect(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> {
-    let port = hint.address.port().get();
-    let addresses: Vec<SocketAddr> = match hint.address.host() {
-        Host::V4(ip) => vec![(*ip, port).into()],
-        Host::V6(ip) => vec![(*ip, port).into()],
-        Host::Name(name) => {
-            tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host((name.as_str(), port)))
-                .await??
-                .take(4)
-                .collect()
-        }
-    };
-    let mut failed = NoLink::from("the name has no address");
-    for address in addresses.into_iter().filter(|address| may_connect(address.ip())) {
-        let attempt = async {
-            let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await??;
-            let local = stream.local_addr()?;
-            let now = Clock::start().now().unix_seconds();
-            let (channel, certificate) = connect_home(stream, credentials, hint.key, now).await?;
-            let (sender, receiver) = channel.split();
-            let called = Some(hint.clone());
-            Ok::<_, NoLink>(Up { sender, receiver, certificate, peer: address, local, called })
-        };
-        match attempt.await {
-            Ok(up) => return Ok(up),
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed)
-}
-
-/// A record may name any address. A home does not connect to itself, nor to what only its own link knows.
-fn may_connect(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(ip) => {
-            !ip.is_loopback() && !ip.is_link_local() && !ip.is_unspecified() && !ip.is_multicast()
-        }
-        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unspecified() && !ip.is_unicast_link_local(),
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use guestright_directory::Address;
 use guestright_units::{Micros, TeamId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Teams that are being called at a time.
+/// Teams that are being called at a time, and how many of them may be teams that nobody has reached yet.
 const ROUNDS_MAX: usize = 16;
+const UNPROVEN_MAX: usize = 12;
 /// Teams that could not be reached and are remembered for that.
 const FAILED_MAX: usize = 4_096;
 /// A team that cannot be reached is tried again after [`Config::redial_after`], twice that, and so on; at most this.
@@ -46,6 +47,8 @@ pub(crate) struct Dials {
 struct Dial {
     /// The round that is under way.
     round: Option<u64>,
+    /// Whether it goes where the team was reached before.
+    is_proven: bool,
     held: VecDeque<Vec<u8>>,
     began: Time,
     failures: u32,
@@ -83,14 +86,16 @@ impl Dials {
             }
         }
         let addresses = self.book.of(team);
-        if addresses.is_empty() || !self.has_room(team, now) {
+        let Some(is_proven) = addresses.first().map(|first| first.is_proven) else { return Wish::Refused };
+        if !self.has_room(team, is_proven, now) {
             return Wish::Refused;
         }
         self.rounds += 1;
         let number = self.rounds;
-        let fresh = Dial { round: None, held: VecDeque::new(), began: now, failures: 0, retry_at: now };
+        let fresh =
+            Dial { round: None, is_proven, held: VecDeque::new(), began: now, failures: 0, retry_at: now };
         let dial = self.teams.entry(team).or_insert(fresh);
-        (dial.round, dial.began) = (Some(number), now);
+        (dial.round, dial.is_proven, dial.began) = (Some(number), is_proven, now);
         dial.held.extend(frame);
         Wish::Begin(Round { team, number, addresses })
     }
@@ -100,22 +105,25 @@ impl Dials {
         self.teams.remove(&team).map(|dial| dial.held).unwrap_or_default()
     }
 
-    /// Nobody of the team was at any address. Whether somebody waited for that.
-    pub(crate) fn failed(&mut self, team: TeamId, number: u64, now: Time) -> bool {
+    /// Nobody of the team was at any address, or none could be tried because too much was tried before: then the team
+    /// has not failed. Whether somebody waited for that.
+    pub(crate) fn failed(&mut self, team: TeamId, number: u64, was_tried: bool, now: Time) -> bool {
         let redial_after = self.redial_after;
         let Some(dial) = self.teams.get_mut(&team).filter(|dial| dial.round == Some(number)) else {
             return false;
         };
         dial.round = None;
         dial.held.clear();
-        dial.failures += 1;
-        let doubled = redial_after.0.saturating_mul(1 << (dial.failures - 1).min(16));
+        dial.failures += u32::from(was_tried);
+        let doubled = redial_after.0.saturating_mul(1 << dial.failures.saturating_sub(1).min(16));
         dial.retry_at = now + Micros(doubled.min(BACK_OFF_MAX.0));
         true
     }
 
-    fn has_room(&mut self, team: TeamId, now: Time) -> bool {
-        if self.teams.values().filter(|dial| dial.round.is_some()).count() >= ROUNDS_MAX {
+    fn has_room(&mut self, team: TeamId, is_proven: bool, now: Time) -> bool {
+        let called = self.teams.values().filter(|dial| dial.round.is_some());
+        let (proven, unproven): (Vec<_>, Vec<_>) = called.partition(|dial| dial.is_proven);
+        if proven.len() + unproven.len() >= ROUNDS_MAX || (!is_proven && unproven.len() >= UNPROVEN_MAX) {
             return false;
         }
         if self.teams.len() >= FAILED_MAX && !self.teams.contains_key(&team) {
@@ -152,9 +160,9 @@ mod tests {
         assert_eq!(dials.reach(TEAM, Some(vec![3]), Time(0)), Wish::Refused, "there is room for two");
         assert_eq!(dials.reach(TEAM, None, Time(0)), Wish::UnderWay);
         assert_eq!(dials.linked(TEAM), [vec![1], vec![2]]);
-        assert!(!dials.failed(TEAM, round, Time(1)), "it has come to us meanwhile");
+        assert!(!dials.failed(TEAM, round, true, Time(1)), "it has come to us meanwhile");
         let round = begun(dials.reach(TEAM, Some(vec![4]), Time(2)));
-        assert!(dials.failed(TEAM, round, Time(3)));
+        assert!(dials.failed(TEAM, round, true, Time(3)));
         assert!(dials.linked(TEAM).is_empty(), "what could not be sent is not sent later");
     }
 
@@ -164,7 +172,7 @@ mod tests {
         let (mut now, mut waits) = (Time(0), Vec::new());
         let mut round = begun(dials.reach(TEAM, None, now));
         for _ in 0..7 {
-            assert!(dials.failed(TEAM, round, now));
+            assert!(dials.failed(TEAM, round, true, now));
             let began = now;
             round = loop {
                 match dials.reach(TEAM, None, now) {
@@ -183,7 +191,7 @@ mod tests {
         for number in 0..3_u64 {
             let at = Time(number * 2_000 * SECOND);
             let round = begun(dials.reach(TEAM, None, at));
-            dials.failed(TEAM, round, at);
+            dials.failed(TEAM, round, true, at);
         }
         let last = 4_000 * SECOND;
         dials.learn(TEAM, "192.0.2.1".parse().unwrap());
@@ -200,8 +208,25 @@ mod tests {
         for team in &teams {
             dials.learn(*team, "192.0.2.1".parse().unwrap());
         }
-        let wishes: Vec<_> = teams.iter().map(|team| dials.reach(*team, None, Time(0))).collect();
-        assert_eq!(wishes.iter().filter(|wish| matches!(wish, Wish::Begin(_))).count(), ROUNDS_MAX);
-        assert_eq!(wishes.last(), Some(&Wish::Refused));
+        let begun = |dials: &mut Dials| {
+            let wishes = teams.iter().map(|team| dials.reach(*team, None, Time(0)));
+            wishes.filter(|wish| matches!(wish, Wish::Begin(_))).count()
+        };
+        assert_eq!(begun(&mut dials), UNPROVEN_MAX);
+        for team in &teams {
+            dials.book.prove(*team, "192.0.2.1".parse().unwrap());
+        }
+        assert_eq!(begun(&mut dials), ROUNDS_MAX - UNPROVEN_MAX, "some are kept for those that were reached");
+    }
+
+    #[test]
+    fn what_was_not_even_tried_is_no_failure() {
+        let mut dials = dials();
+        for number in 0..5_u64 {
+            let at = Time(number * 30 * SECOND);
+            let round = begun(dials.reach(TEAM, Some(vec![1]), at));
+            assert!(dials.failed(TEAM, round, false, at));
+            assert_eq!(dials.reach(TEAM, None, Time(at.0 + 29 * SECOND)), Wish::Refused);
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::book::KnownAddress;
 use crate::config::Config;
 use crate::dials::Round;
 use crate::table::{Output, Table};
-use crate::transport::{self, Up, accept_all, may_connect};
+use crate::transport::{self, NoNeighbour, Up, accept_all, may_connect};
 use crate::{ExchangeLinks, LinksError, Neighbours};
 use guestright_channel::Credentials;
 use guestright_directory::{Address, HomeHint, LinkId};
@@ -76,7 +76,10 @@ pub(crate) enum Input {
     /// A home that the exchange wanted called is not there.
     CallFailed(HomeHint),
     /// A team that the home's loop wanted called is not there.
-    DialFailed(Round),
+    DialFailed {
+        round: Round,
+        was_tried: bool,
+    },
 }
 
 /// The links of a home, while they run: they end with [`Links::stop`], or when this is dropped.
@@ -205,8 +208,8 @@ impl Shared {
         let this = Arc::clone(self);
         tokio::spawn(async move {
             let input = match transport::dial(&round, &this.credentials, &this).await {
-                Some(up) => Input::Dialed(Box::new(up), round),
-                None => Input::DialFailed(round),
+                Ok(up) => Input::Dialed(Box::new(up), round),
+                Err(NoNeighbour { was_tried }) => Input::DialFailed { round, was_tried },
             };
             let _ = this.inputs.send(input).await;
         });
@@ -271,13 +274,13 @@ impl Task {
             }
             Input::Dialed(up, round) => {
                 if !table.accept(*up, &self.shared.inputs, now) {
-                    table.dial_failed(&round, now);
+                    table.dial_failed(&round, true, now);
                 }
             }
             Input::Frame(link, bytes) => table.receive(link, bytes, now),
             Input::Down(link) => table.close(link),
             Input::CallFailed(hint) => table.fail_call(hint),
-            Input::DialFailed(round) => table.dial_failed(&round, now),
+            Input::DialFailed { round, was_tried } => table.dial_failed(&round, was_tried, now),
         }
     }
 

@@ -286,8 +286,8 @@ impl Table {
     }
 
     /// Nobody of a team was there.
-    pub(crate) fn dial_failed(&mut self, round: &Round, now: Time) {
-        if self.dials.failed(round.team, round.number, now) {
+    pub(crate) fn dial_failed(&mut self, round: &Round, was_tried: bool, now: Time) {
+        if self.dials.failed(round.team, round.number, was_tried, now) {
             self.outputs.push_back(Output::Neighbour(NeighbourEvent::Unreachable(round.team)));
         }
     }

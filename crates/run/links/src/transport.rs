@@ -97,22 +97,42 @@ pub(crate) async fn connect(hint: &HomeHint, credentials: &Credentials) -> Resul
     Err(failed)
 }
 
+/// No home of the team was there.
+pub(crate) struct NoNeighbour {
+    /// Whether any address was tried; too much may have been tried before.
+    pub(crate) was_tried: bool,
+}
+
 /// Tries the addresses of a team one after the other. What others say may be a lie that sends us to somebody who has
 /// nothing to do with it, so each attempt is counted.
-pub(crate) async fn dial(round: &Round, credentials: &Credentials, shared: &Shared) -> Option<Up> {
+pub(crate) async fn dial(
+    round: &Round,
+    credentials: &Credentials,
+    shared: &Shared,
+) -> Result<Up, NoNeighbour> {
+    let mut was_tried = false;
     for known in &round.addresses {
         let KnownAddress { team, address, is_proven } = known;
-        if matches!(address.host(), Host::Name(_)) && !shared.try_lookup(*is_proven) {
-            continue;
+        if matches!(address.host(), Host::Name(_)) {
+            if !shared.try_lookup(*is_proven) {
+                continue;
+            }
+            was_tried = true;
         }
         for resolved in resolve(address).await.unwrap_or_default() {
-            if !shared.may_call(resolved.ip()) || !shared.try_connect(resolved, *is_proven) {
+            let may_call = shared.may_call(resolved.ip());
+            if may_call && !shared.try_connect(resolved, *is_proven) {
+                continue;
+            }
+            // What may not be called is no home's, whenever it is tried.
+            was_tried = true;
+            if !may_call {
                 continue;
             }
             let handshake = |stream| connect_home_of(stream, credentials, *team, unix_seconds());
             let called = HomeHint { address: address.clone(), key: None };
             match open(resolved, called, handshake).await {
-                Ok(up) => return Some(up),
+                Ok(up) => return Ok(up),
                 Err(ChannelError::OtherTeam { .. }) => {
                     tracing::debug!(%team, "a home of another team is where it was to be");
                     shared.disprove(*team, address);
@@ -122,7 +142,7 @@ pub(crate) async fn dial(round: &Round, credentials: &Credentials, shared: &Shar
             }
         }
     }
-    None
+    Err(NoNeighbour { was_tried })
 }
 
 async fn resolve(address: &Address) -> std::io::Result<Vec<SocketAddr>> {

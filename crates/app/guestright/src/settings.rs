@@ -1,10 +1,12 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
 mod ikev2;
+mod links;
 mod voice;
 
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
+pub(crate) use links::LinksSettings;
 pub(crate) use voice::VoiceSettings;
 
 use anyhow::{Context, anyhow};
@@ -138,6 +140,9 @@ pub(crate) struct HomeSettings {
     pub(crate) protocol_listen: SocketAddr,
     /// The way home for roaming members; without it there is none.
     pub(crate) gateway: Option<GatewaySettings>,
+    /// Links to homes of other teams.
+    #[serde(default)]
+    pub(crate) links: LinksSettings,
     /// Calls between members, if there is a gateway; without it there are none.
     pub(crate) voice: Option<VoiceSettings>,
 }
@@ -357,6 +362,7 @@ impl HomeSettings {
     pub(crate) fn for_loop(&self, path: &Path) -> Result<guestright_host::home::Settings, Failure> {
         let gateway = self.gateway_for_loop(path)?;
         let exchange = self.voice.as_ref().map(|voice| voice.for_loop(path)).transpose()?;
+        let links = self.links.for_loop(self.voice.as_ref())?;
         Ok(guestright_host::home::Settings {
             state: beside(path, &self.state),
             listen: self.listen,
@@ -365,8 +371,21 @@ impl HomeSettings {
             machine: home::Config { judge: self.policy.judge(), ..home::Config::default() },
             protocol_listen: self.protocol_listen,
             gateway,
+            links,
             exchange,
         })
+    }
+
+    /// The same settings, with where other homes are awaited where it belongs.
+    ///
+    /// # Errors
+    /// `[links]` and `[voice]` disagree.
+    pub(crate) fn filled_in(mut self) -> Result<Self, Failure> {
+        self.links.listen = Some(self.links.address(self.voice.as_ref())?);
+        if let Some(voice) = &mut self.voice {
+            voice.listen = None;
+        }
+        Ok(self)
     }
 
     /// What the loop is told of the gateway; `path` is the settings file's.

@@ -35,6 +35,8 @@ enum Want {
     Team(TeamId),
     /// A home of whatever team, with this key if one is named.
     Home(Option<KeyId>),
+    /// A home of this team.
+    HomeOf(TeamId),
 }
 
 impl Want {
@@ -42,13 +44,13 @@ impl Want {
     fn prologue(self) -> &'static [u8] {
         match self {
             Self::Team(_) => TEAM,
-            Self::Home(_) => HOMES,
+            Self::Home(_) | Self::HomeOf(_) => HOMES,
         }
     }
 
     fn check(self, certificate: &Certificate) -> Result<(), ChannelError> {
         match self {
-            Self::Team(want) if certificate.team_id() != want => {
+            Self::Team(want) | Self::HomeOf(want) if certificate.team_id() != want => {
                 let (got, want) = (certificate.team_id().short(), want.short());
                 Err(ChannelError::OtherTeam { got, want })
             }
@@ -56,10 +58,10 @@ impl Want {
                 let (got, want) = (certificate.subject_id().to_string(), want.to_string());
                 Err(ChannelError::OtherHome { got, want })
             }
-            Self::Home(_) if certificate.role() != Role::Home => {
+            Self::Home(_) | Self::HomeOf(_) if certificate.role() != Role::Home => {
                 Err(IdentityError::WrongRole { got: certificate.role(), want: Role::Home }.into())
             }
-            Self::Team(_) | Self::Home(_) => Ok(()),
+            Self::Team(_) | Self::Home(_) | Self::HomeOf(_) => Ok(()),
         }
     }
 }
@@ -99,6 +101,19 @@ pub async fn connect_home(
     now: UnixSeconds,
 ) -> Secured {
     initiate(stream, credentials, Want::Home(want), now).await
+}
+
+/// Opens a link to a home of team `want`. Another home is not shown who we are.
+///
+/// # Errors
+/// [`ChannelError`].
+pub async fn connect_home_of(
+    stream: TcpStream,
+    credentials: &Credentials,
+    want: TeamId,
+    now: UnixSeconds,
+) -> Secured {
+    initiate(stream, credentials, Want::HomeOf(want), now).await
 }
 
 /// Answers another home, whatever its team.

@@ -4,8 +4,8 @@
 //! of its team and signs the Noise key that it uses with the certified key; so both sides know with whom they speak,
 //! and nobody on the way reads or changes a byte. Inside, messages of the protocol follow each other.
 //!
-//! A link ([`connect_home`], [`accept_home`]) is the same between homes of any two teams: each shows that it is a home,
-//! and the one that calls may say which.
+//! A link ([`connect_home`], [`connect_home_of`], [`accept_home`]) is the same between homes of any two teams: each shows
+//! that it is a home, and the one that calls may say which, or of which team.
 //!
 //! [`MessageReader`] cuts messages out of a plain stream, for visitors that speak TCP on the access point's link.
 //!
@@ -16,7 +16,9 @@ mod handshake;
 mod plain;
 mod sealed;
 
-pub use handshake::{Credentials, HANDSHAKE_TIMEOUT, Secured, accept, accept_home, connect, connect_home};
+pub use handshake::{
+    Credentials, HANDSHAKE_TIMEOUT, Secured, accept, accept_home, connect, connect_home, connect_home_of,
+};
 pub use plain::MessageReader;
 pub use sealed::{Channel, Receiver, Sender};
 

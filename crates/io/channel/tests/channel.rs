@@ -1,6 +1,8 @@
 //! Two programs of a team speak, and nobody else does.
 
-use guestright_channel::{ChannelError, Credentials, accept, accept_home, connect, connect_home};
+use guestright_channel::{
+    ChannelError, Credentials, accept, accept_home, connect, connect_home, connect_home_of,
+};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_units::{TeamId, UnixSeconds};
 use rand::SeedableRng;
@@ -127,4 +129,24 @@ async fn a_link_is_no_channel() {
     let (client, server) = streams().await;
     let (a, b) = tokio::join!(connect_home(client, &home, None, NOW), accept(server, &other, team, NOW));
     assert!(a.is_err() && b.is_err());
+}
+
+#[tokio::test]
+async fn a_home_of_another_team_is_not_shown_who_calls() {
+    let ((home, _), (other, team)) = (credentials(1, Role::Home, 2_000), credentials(2, Role::Home, 2_000));
+    let (client, server) = streams().await;
+    let (a, b) = tokio::join!(connect_home_of(client, &home, team, NOW), accept_home(server, &other, NOW));
+    assert_eq!(a.unwrap().1.team_id(), team);
+    assert_eq!(b.unwrap().1.team_id(), home.certificate.team_id());
+
+    let (client, server) = streams().await;
+    let wanted = TeamId([9; 24]);
+    let (a, b) = tokio::join!(connect_home_of(client, &home, wanted, NOW), accept_home(server, &other, NOW));
+    assert!(matches!(a.unwrap_err(), ChannelError::OtherTeam { .. }));
+    assert!(matches!(b.unwrap_err(), ChannelError::Io(_)), "nothing more is said");
+
+    let (member, team) = credentials(2, Role::AccessPoint, 2_000);
+    let (client, server) = streams().await;
+    let (a, _) = tokio::join!(connect_home_of(client, &home, team, NOW), accept_home(server, &member, NOW));
+    assert!(matches!(a.unwrap_err(), ChannelError::Identity(_)), "an access point is no home");
 }

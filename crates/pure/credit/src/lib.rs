@@ -19,6 +19,7 @@
 
 mod account;
 mod allowance;
+mod frame;
 mod holds;
 mod message;
 mod sessions;
@@ -26,6 +27,7 @@ mod terms;
 
 pub use account::{Account, Accounts, Overdraft};
 pub use allowance::{Allowance, AllowanceConfig, AllowanceState};
+pub use frame::{FRAME_LEN_MAX, frame, is_frame, unframe};
 pub use guestright_receipt::{HoldId, HoldUse};
 pub use holds::{Change, Config, Event, Hold, HoldError, HoldState, Holds, Kept, Token, Write};
 pub use message::{Message, MessageError, Proof, Signed};

@@ -3,14 +3,13 @@
 use crate::Settings;
 use crate::book::read_book;
 use crate::find::{Purpose, Searches};
-use crate::links::{LinkEvent, Links};
 use crate::media::CallMedia;
 use crate::ways::{WayEvent, Ways};
-use guestright_channel::Credentials;
 use guestright_clock::Clock;
 use guestright_directory::{Directory, LinkId, Record, is_frame};
-use guestright_error::{OrFail as _, RunError};
+use guestright_error::RunError;
 use guestright_identity::KeyId;
+use guestright_links::{ExchangeLinks, LinkEvent};
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
 use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Member, Peer, Proxy};
@@ -21,7 +20,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, oneshot};
 
-/// How often calls that no media passed and links that nobody used are looked for, and the book is written.
+/// How often calls that no media passed are looked for, and the book is written.
 const CHECK_EVERY: Micros = Micros::from_seconds(10);
 
 /// How many orders may wait for the exchange.
@@ -33,6 +32,16 @@ pub struct Members {
     pub all: Vec<Member>,
     /// Members' own words on where their home is, as far as they have left any.
     pub records: Vec<Record>,
+}
+
+/// The home whose exchange it is.
+#[derive(Debug)]
+pub struct OwnHome<'a> {
+    pub home: KeyId,
+    /// The gateway's, in the tunnel.
+    pub address: IpAddr,
+    pub state: &'a Path,
+    pub members: Members,
 }
 
 /// A running telephone exchange. It ends with [`Exchange::stop`], or when it is dropped.
@@ -52,7 +61,7 @@ pub(crate) struct Task {
     pub(crate) proxy: Proxy,
     pub(crate) directory: Directory,
     telephones: Telephones,
-    pub(crate) links: Links,
+    pub(crate) links: ExchangeLinks,
     media: CallMedia,
     pub(crate) searches: Searches,
     pub(crate) ways: Ways,
@@ -64,26 +73,21 @@ pub(crate) struct Task {
 }
 
 impl Exchange {
-    /// Listens for telephones at the gateway's address, and for other homes. What is known of them is kept in the
-    /// directory `state`. Needs a tokio runtime.
+    /// Listens for telephones at the gateway's address. What is known of other homes is kept in the directory `state`.
+    /// Needs a tokio runtime.
     ///
     /// # Errors
     /// A port is taken, a file with a secret cannot be used, or a way to find homes is not in this build.
     pub async fn start(
         settings: &Settings,
-        credentials: &Credentials,
-        address: IpAddr,
-        state: &Path,
-        members: Members,
+        own: OwnHome<'_>,
+        links: ExchangeLinks,
     ) -> Result<Self, RunError> {
+        let OwnHome { home, address, state, members } = own;
         let mut clock = Clock::start();
         let now = clock.now();
         let at = SocketAddr::new(address, settings.sip_port);
         let (telephones, from_telephones) = Telephones::open(at).await.map_err(RunError::network)?;
-        let listener = tokio::net::TcpListener::bind(settings.listen).await;
-        let listener = listener.or_network(|| format!("listen for other homes at {}", settings.listen))?;
-        let (links, from_links) = Links::start(listener, credentials.clone());
-        let home = credentials.certificate.subject_id();
         let mut proxy = Proxy::new(config(settings, address, home), guestright_clock::seed(), now);
         let named =
             settings.contacts.iter().map(|each| Contact { name: each.name.clone(), key: each.member });
@@ -115,8 +119,7 @@ impl Exchange {
             check_at: now + CHECK_EVERY,
         };
         let (orders, from_home) = mpsc::channel(ORDERS_MAX);
-        let this =
-            Self { orders, task: tokio::spawn(task.run(from_telephones, from_links, from_ways, from_home)) };
+        let this = Self { orders, task: tokio::spawn(task.run(from_telephones, from_ways, from_home)) };
         this.set_members(members)?;
         Ok(this)
     }
@@ -169,7 +172,6 @@ impl Task {
     async fn run(
         mut self,
         mut from_telephones: mpsc::Receiver<Incoming>,
-        mut from_links: mpsc::Receiver<LinkEvent>,
         mut from_ways: mpsc::Receiver<WayEvent>,
         mut from_home: mpsc::Receiver<Order>,
     ) {
@@ -180,7 +182,7 @@ impl Task {
             let wait = self.clock.until(due);
             tokio::select! {
                 Some(received) = from_telephones.recv() => self.handle_sip(received),
-                Some(event) = from_links.recv() => self.handle_link(event),
+                Some(event) = self.links.recv() => self.handle_link(event),
                 Some(event) = from_ways.recv() => self.handle_way(event),
                 order = from_home.recv() => match order {
                     Some(Order::Members(members)) => self.set_members(members),
@@ -204,8 +206,7 @@ impl Task {
     fn handle_link(&mut self, event: LinkEvent) {
         let now = self.clock.now();
         match event {
-            LinkEvent::Up(up) => {
-                let Some(linked) = self.links.accept(*up, now) else { return };
+            LinkEvent::Up(linked) => {
                 self.proxy.handle_link(linked.home, Link { address: linked.peer, local: linked.local });
                 self.directory.handle_linked(linked.link, linked.home, linked.called.as_ref(), now);
                 for (call, reach) in self.searches.linked(linked.home) {
@@ -213,12 +214,12 @@ impl Task {
                 }
             }
             LinkEvent::Frame(link, bytes) if is_frame(&bytes) => {
-                if self.links.home(link, now).is_some() {
+                if self.links.home(link).is_some() {
                     self.directory.handle_frame(link, &bytes, now);
                 }
             }
             LinkEvent::Frame(link, bytes) => {
-                if let Some(home) = self.links.home(link, now) {
+                if let Some(home) = self.links.home(link) {
                     self.proxy.handle_message(Peer::Home(home), &bytes, now);
                 }
             }
@@ -228,7 +229,7 @@ impl Task {
                     self.proxy.handle_unreachable(Peer::Home(home), now);
                 }
                 self.directory.handle_link_failed(&hint.address, now);
-                for failed in self.searches.link_failed(&hint, &mut self.links) {
+                for failed in self.searches.link_failed(&hint, &self.links) {
                     self.not_there(failed, now);
                 }
             }
@@ -274,9 +275,6 @@ impl Task {
         for call in self.media.active() {
             self.proxy.handle_media_received(call, now);
         }
-        for link in self.links.idle(now) {
-            self.unlinked(link, now);
-        }
         self.keep_book();
     }
 
@@ -304,7 +302,7 @@ impl Task {
                 match peer {
                     Peer::Udp(_) | Peer::Tcp(_) => self.telephones.send(peer, bytes),
                     Peer::Home(home) => {
-                        if !self.links.send(home, bytes, now) {
+                        if !self.links.send(home, bytes) {
                             self.proxy.handle_unreachable(peer, now);
                         }
                     }
@@ -316,7 +314,7 @@ impl Task {
             }
             while let Some((link, bytes)) = self.directory.poll_transmit() {
                 is_quiet = false;
-                if !self.links.send_on(link, bytes, now) {
+                if !self.links.send_on(link, bytes) {
                     self.unlinked(link, now);
                 }
             }

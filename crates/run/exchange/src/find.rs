@@ -1,8 +1,8 @@
 //! Searches under way, and calls that wait for a link.
 
-use crate::links::Links;
 use guestright_directory::{Address, Contact, HomeHint, Host, Record, Search};
 use guestright_identity::KeyId;
+use guestright_links::ExchangeLinks;
 use guestright_signalling::{CallId, Found, Reach};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -111,7 +111,7 @@ impl Searches {
         call: CallId,
         record: &Record,
         again: Option<Retry>,
-        links: &mut Links,
+        links: &ExchangeLinks,
     ) -> Option<Reach> {
         let who = (record.member(), record.home());
         self.connect(call, who, record.addresses().to_vec(), (record.sequence(), again), links)
@@ -122,7 +122,7 @@ impl Searches {
         &mut self,
         call: CallId,
         contact: &Contact,
-        links: &mut Links,
+        links: &ExchangeLinks,
     ) -> Option<Reach> {
         let hints = &contact.homes;
         let Some(home) = hints.iter().find_map(|hint| hint.key) else { return Some(Reach::Unknown) };
@@ -137,7 +137,7 @@ impl Searches {
         (key, home): (KeyId, KeyId),
         mut addresses: Vec<Address>,
         (sequence, again): (u64, Option<Retry>),
-        links: &mut Links,
+        links: &ExchangeLinks,
     ) -> Option<Reach> {
         if links.is_up(home) {
             return Some(Reach::Home(Found { home, key }));
@@ -158,7 +158,7 @@ impl Searches {
     }
 
     /// There is none at this address: the calls that have no other. Others try the next one.
-    pub(crate) fn link_failed(&mut self, hint: &HomeHint, links: &mut Links) -> Vec<NotThere> {
+    pub(crate) fn link_failed(&mut self, hint: &HomeHint, links: &ExchangeLinks) -> Vec<NotThere> {
         let is_it = |waiting: &Waiting| Some(waiting.home) == hint.key && waiting.trying == hint.address;
         let ended = self.waiting.extract_if(.., |waiting| is_it(waiting) && waiting.addresses.is_empty());
         let failed = ended.map(|Waiting { call, sequence, again, .. }| NotThere { call, sequence, again });

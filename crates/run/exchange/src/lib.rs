@@ -1,9 +1,9 @@
-//! The telephone exchange of a home: registrar and proxy of its members, links to other homes, their directory, and
-//! the media of calls.
+//! The telephone exchange of a home: registrar and proxy of its members, directory of other homes, and the media of
+//! calls.
 //!
-//! In: [`Settings`], the home's credentials, the address of its gateway, and its [`Members`]. Out: a running
-//! [`Exchange`], which is told when members have changed ([`Exchange::set_members`]) and asked how it stands
-//! ([`Exchange::join`]).
+//! In: [`Settings`], the home's key, the address of its gateway, its [`Members`], and a share of its links to other homes
+//! ([`guestright_links::ExchangeLinks`]). Out: a running [`Exchange`], which is told when members have changed
+//! ([`Exchange::set_members`]) and asked how it stands ([`Exchange::join`]).
 //!
 //! Invariants: one task owns the machines (`signalling`'s `Proxy`, `directory`'s `Directory`) and is the only one that
 //! calls them; every queue that others can fill has a limit; a record counts by its signature, whichever way it came.
@@ -11,11 +11,10 @@
 mod book;
 mod exchange;
 mod find;
-mod links;
 mod media;
 mod search;
 mod settings;
 mod ways;
 
-pub use exchange::{Exchange, Members};
+pub use exchange::{Exchange, Members, OwnHome};
 pub use settings::{DnsSettings, DnsZone, MemberNames, Settings, SmsLine, SmsSettings};

@@ -87,14 +87,14 @@ impl Task {
 
     /// Takes a call to the home that a record names. If nobody is there, a newer record may say where it has gone.
     fn reach(&mut self, call: CallId, record: &Record, again: Option<Retry>, now: Time) {
-        if let Some(reach) = self.searches.reach(call, record, again, &mut self.links) {
+        if let Some(reach) = self.searches.reach(call, record, again, &self.links) {
             self.proxy.handle_found(call, reach, now);
         }
     }
 
     /// Takes a call to the home that a card names, if it does.
     fn reach_hinted(&mut self, (call, tried): Waiting, contact: &Contact, now: Time) {
-        let reach = match self.searches.reach_hinted(call, contact, &mut self.links) {
+        let reach = match self.searches.reach_hinted(call, contact, &self.links) {
             Some(Reach::Unknown) if tried => Some(Reach::Away),
             reach => reach,
         };

@@ -11,8 +11,6 @@ use std::time::Duration;
 /// Calls between members.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where other homes are awaited.
-    pub listen: SocketAddr,
     /// The port of SIP at the gateway's address.
     pub sip_port: u16,
     /// What members may write after `@` besides the gateway's address.

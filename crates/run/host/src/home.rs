@@ -3,6 +3,7 @@
 mod delegates;
 pub mod gateway;
 pub mod ikev2;
+pub mod links;
 mod mapping;
 mod members;
 mod open;
@@ -18,6 +19,7 @@ use guestright_clock::Clock;
 use guestright_error::{Fault as _, OrFail as _, RunError};
 use guestright_exchange::Exchange;
 use guestright_identity::{Certificate, Role};
+use guestright_links::{Links, NeighbourEvent, Neighbours};
 use guestright_reciprocity::StrangerCounters;
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
@@ -97,6 +99,9 @@ struct Loop {
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
     exchange: Option<Exchange>,
+    links: Option<Links>,
+    /// The home's own share of them.
+    neighbours: Option<Neighbours>,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
@@ -108,6 +113,7 @@ struct Inputs {
     listener: Acceptor,
     from_peers: mpsc::Receiver<FromPeer>,
     from_store: mpsc::Receiver<FromStore>,
+    from_neighbours: mpsc::Receiver<NeighbourEvent>,
     questions: mpsc::Receiver<Question>,
     stop: Stop,
 }
@@ -129,7 +135,9 @@ pub struct Settings {
     pub protocol_listen: SocketAddr,
     /// The way home for roaming members; without it there is none.
     pub gateway: Option<gateway::Settings>,
-    /// Calls between members. They need a gateway.
+    /// Links to homes of other teams, unless the household declines.
+    pub links: Option<links::Settings>,
+    /// Calls between members. They need a gateway and links.
     pub exchange: Option<guestright_exchange::Settings>,
 }
 
@@ -167,8 +175,9 @@ pub async fn run(
     let receipts = store.count();
     let listener = TcpListener::bind(settings.listen).await;
     let listener = Acceptor::new(listener.or_network(|| format!("listen at {}", settings.listen))?);
+    let shares = links::start(settings.links.as_ref(), &credentials, state).await?;
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
-    let exchange = open::exchange(settings, &credentials, gateway.as_ref()).await?;
+    let exchange = open::exchange(settings, &credentials, gateway.as_ref(), shares.exchange).await?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
@@ -190,6 +199,8 @@ pub async fn run(
         ikev2,
         mapping,
         exchange,
+        links: shares.links,
+        neighbours: shares.neighbours,
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
     };
@@ -199,13 +210,14 @@ pub async fn run(
     writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;
-    let inputs = Inputs { listener, from_peers, from_store, questions: asked, stop };
+    let from_neighbours = shares.events;
+    let inputs = Inputs { listener, from_peers, from_store, from_neighbours, questions: asked, stop };
     this.run(inputs, Arc::new(credentials), &mut delegates).await;
     let delegates_stopped = match delegates {
         Some(delegates) => delegates.stop(|lookup| this.look_up(lookup)).await,
         None => Ok(()),
     };
-    let stopped = this.close().await;
+    let stopped = this.close(state).await;
     writer.stop().map_err(RunError::network)?;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(socket(state));
@@ -226,6 +238,7 @@ impl Loop {
                 (stream, from) = inputs.listener.accept() => self.admit(stream, from.ip(), &credentials),
                 Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
                 Some(input) = inputs.from_store.recv() => self.handle_store(input),
+                Some(event) = inputs.from_neighbours.recv() => self.handle_neighbour(event),
                 Some((question, reply)) = inputs.questions.recv() => {
                     let is_last = question == "stop";
                     let reply =
@@ -259,10 +272,11 @@ impl Loop {
     }
 
     /// Gives back what belongs to others: the router's ports, the other ways in, the gateway.
-    async fn close(self) -> Result<(), RunError> {
+    async fn close(self, state: &Path) -> Result<(), RunError> {
         if let Some(exchange) = self.exchange {
             exchange.stop().await;
         }
+        links::stop(self.links, self.neighbours, state);
         drop(self.mapping);
         drop(self.ikev2);
         self.gateway.map_or(Ok(()), Gateway::stop)

@@ -106,8 +106,10 @@ const SETTINGS: &str = r#"A settings file:
   backend = "auto"             # the kernel's WireGuard if it has one; or "kernel", "userspace"
   dns_upstream = "192.168.1.1" # optional; else the first resolver in /etc/resolv.conf
   port_mapping = true          # ask the household's router to let the home's ports through; default: no
+  [links]                      # to homes of other teams, for credit and for calls
+  listen = "0.0.0.0:7275"      # where they come in; or enabled = false to do without
+  announce = "home.example:7275"  # optional: where they are to find this home
   [voice]                      # optional: members call each other, at this home and at others, with any softphone
-  listen = "0.0.0.0:7275"      # where other homes call
   sip_port = 5060              # of SIP at the gateway's address; name@that address is who is called
   strangers = true             # whether people who are no contacts may call
   peers = ["KEY@home.example:7275"]  # homes that are asked where people are, and told where members are
@@ -140,7 +142,7 @@ impl Home {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let settings: HomeSettings = settings::read(&self.config)?;
         if self.show_config {
-            write!(out, "{}", toml::to_string(&settings).map_err(Failure::bug)?)?;
+            write!(out, "{}", toml::to_string(&settings.filled_in()?).map_err(Failure::bug)?)?;
             return Ok(());
         }
         let state = settings::beside(&self.config, &settings.state);
@@ -183,11 +185,12 @@ fn run(settings: &HomeSettings, path: &Path, passphrase: &PassphraseArgs, out: &
 fn needs(settings: &home::Settings, path: &Path) -> Needs {
     let gateway = settings.gateway.as_ref();
     let exchange = settings.exchange.as_ref();
-    let voice = exchange.map(|it| [it.listen.port(), it.sip_port, it.media_port_first]);
+    let voice = exchange.map(|it| [it.sip_port, it.media_port_first]);
+    let links = settings.links.as_ref().map(|it| it.listen.port());
     // One that cannot be read is reported when the gateway starts.
     let tunnel = gateway.and_then(|it| GatewayFiles::open(&it.directory).ok()).map(|files| files.file.port);
     let ports = [settings.listen.port(), settings.protocol_listen.port()];
-    let mut ports = ports.into_iter().chain(voice.into_iter().flatten()).chain(tunnel);
+    let mut ports = ports.into_iter().chain(links).chain(voice.into_iter().flatten()).chain(tunnel);
     let mut files = vec![path, settings.state.as_path()];
     files.extend(gateway.map(|gateway| gateway.directory.as_path()));
     let needs = Needs {

@@ -4,22 +4,22 @@ mod ways;
 
 pub(crate) use ways::{DnsSettings, SmsSettings};
 
-use super::{IpAddr, SocketAddr};
+use super::SocketAddr;
 use anyhow::{Context as _, anyhow};
 use guestright_cli::failure::Failure;
-use guestright_directory::{Address, Contact, HomeHint, LINK_PORT};
+use guestright_directory::{Address, Contact, HomeHint};
 use guestright_identity::KeyId;
 use guestright_units::TeamId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Calls between members. Needs `[gateway]`.
+/// Calls between members. Needs `[gateway]` and `[links]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct VoiceSettings {
-    /// Where other homes are awaited.
-    pub(crate) listen: SocketAddr,
+    /// The same as in `[links]`, where it stood before.
+    pub(crate) listen: Option<SocketAddr>,
     /// The port of SIP at the gateway's address.
     pub(crate) sip_port: u16,
     /// What members may write after `@` besides the gateway's address.
@@ -71,7 +71,7 @@ pub(crate) struct ContactFields {
 impl Default for VoiceSettings {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::new(IpAddr::from([0, 0, 0, 0]), LINK_PORT.get()),
+            listen: None,
             sip_port: 5_060,
             domains: vec!["home".to_owned()],
             media_port_first: 20_000,
@@ -131,7 +131,6 @@ impl VoiceSettings {
     pub(super) fn for_loop(&self, path: &Path) -> Result<guestright_exchange::Settings, Failure> {
         self.check()?;
         Ok(guestright_exchange::Settings {
-            listen: self.listen,
             sip_port: self.sip_port,
             domains: self.domains.clone(),
             media_port_first: self.media_port_first,

@@ -109,7 +109,8 @@ fn household() -> Desk {
     }
     desk.write(
         "family/home.toml",
-        "key = \"home.key\"\ncertificate = \"home.cert\"\nlisten = \"127.0.0.1:0\"\n",
+        "key = \"home.key\"\ncertificate = \"home.cert\"\nlisten = \"127.0.0.1:0\"\n\
+         [links]\nlisten = \"127.0.0.1:0\"\n",
     );
     desk.write(
         "family/ap.toml",
@@ -182,7 +183,9 @@ fn settings_are_shown_with_their_defaults() {
     );
     desk.write("family/again.toml", &shown);
     assert_eq!(desk.run("ap --show-config --config family/again.toml"), shown, "what is shown can be read");
-    assert!(desk.run("home --show-config --config family/home.toml").contains("receipts_max = 1000000"));
+    let home = desk.run("home --show-config --config family/home.toml");
+    assert!(home.contains("receipts_max = 1000000"), "{home}");
+    assert!(home.contains("[links]\nenabled = true\nlisten = \"127.0.0.1:0\"\n"), "{home}");
 }
 
 #[test]

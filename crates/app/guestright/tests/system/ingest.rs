@@ -52,7 +52,9 @@ fn cast(directory: &Path) -> Cast {
 
 fn start(directory: &Path, address: SocketAddr) -> Child {
     let settings = directory.join("home.toml");
-    let text = format!("key = \"home.key\"\ncertificate = \"home.cert\"\nlisten = \"{address}\"\n");
+    let text = format!(
+        "key = \"home.key\"\ncertificate = \"home.cert\"\nlisten = \"{address}\"\n[links]\nenabled = false\n"
+    );
     std::fs::write(&settings, text).expect("it is written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_guestright"));
     command.arg("home").arg("--config").arg(settings).stdout(Stdio::piped());

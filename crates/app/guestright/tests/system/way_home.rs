@@ -317,9 +317,9 @@ fn a_home_whose_router_maps_no_ports_says_so_and_stops() {
         let output = abroad.town.run(&["home", "status", "--json", "--config", "guests/home.toml"]);
         serde_json::from_str::<Value>(&succeeded(&output)).unwrap()["port_mapping"].clone()
     };
-    until("all three ports to be tried", || status().as_object().is_some_and(|ports| ports.len() == 3));
+    until("all four ports to be tried", || status().as_object().is_some_and(|ports| ports.len() == 4));
     let ports = status();
-    for port in ["UDP port 51820", "TCP port 7273", "TCP port 7274"] {
+    for port in ["UDP port 51820", "TCP port 7273", "TCP port 7274", "TCP port 7275"] {
         let reasons = ports[port]["reasons"].as_array().unwrap();
         assert_eq!(reasons.len(), 3, "{ports}");
         assert!(reasons.iter().all(|reason| reason.as_str().unwrap().contains("198.18.40.1")), "{ports}");

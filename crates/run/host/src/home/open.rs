@@ -7,9 +7,10 @@ use super::mapping::{self, PortMapping};
 use super::members;
 use guestright_channel::Credentials;
 use guestright_error::RunError;
-use guestright_exchange::Exchange;
+use guestright_exchange::{Exchange, OwnHome};
 use guestright_firewall::VoicePorts;
 use guestright_identity::RevocationList;
+use guestright_links::ExchangeLinks;
 use guestright_portmap::{Protocol, Wanted};
 use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::TeamServer;
@@ -76,7 +77,7 @@ fn map_ports(settings: &Settings, tunnel: Option<u16>) -> Result<Option<PortMapp
     let tcp = |address: SocketAddr| Wanted { protocol: Protocol::Tcp, port: address.port() };
     let udp = |port| Wanted { protocol: Protocol::Udp, port };
     let exchange = settings.exchange.as_ref();
-    let links = exchange.map(|exchange| tcp(exchange.listen));
+    let links = settings.links.as_ref().map(|links| tcp(links.listen));
     let media = exchange.map(|exchange| exchange.media_port_first..=exchange.media_port_last);
     let media = media.into_iter().flat_map(mapping::media_ports).map(udp);
     let wanted = [udp(tunnel), tcp(settings.protocol_listen), tcp(settings.listen)];
@@ -88,16 +89,19 @@ pub(super) async fn exchange(
     settings: &Settings,
     credentials: &Credentials,
     gateway: Option<&Gateway>,
+    links: Option<ExchangeLinks>,
 ) -> Result<Option<Exchange>, RunError> {
-    match (&settings.exchange, gateway) {
-        (Some(wanted), Some(gateway)) => {
-            let (_, address) = gateway.network();
-            let members = members::read(gateway)?;
-            Exchange::start(wanted, credentials, address.into(), &settings.state, members).await.map(Some)
-        }
-        (Some(_), None) => Err(RunError::config("[voice] needs a [gateway]")),
-        (None, _) => Ok(None),
-    }
+    let Some(wanted) = &settings.exchange else { return Ok(None) };
+    let gateway = gateway.ok_or_else(|| RunError::config("[voice] needs a [gateway]"))?;
+    let links = links.ok_or_else(|| RunError::config("[voice] needs [links], which are declined"))?;
+    let (_, address) = gateway.network();
+    let own = OwnHome {
+        home: credentials.certificate.subject_id(),
+        address: address.into(),
+        state: &settings.state,
+        members: members::read(gateway)?,
+    };
+    Exchange::start(wanted, own, links).await.map(Some)
 }
 
 pub(super) fn edge(edge: guestright_store::Edge) -> Edge {

@@ -97,11 +97,7 @@ pub struct Accounts {
 
 impl Accounts {
     /// The accounts that were kept. No more than `max` are, unless we owe more of them, or they gave us something.
-    pub fn new(
-        overdraft: Overdraft,
-        max: usize,
-        kept: impl IntoIterator<Item = (TeamId, Account)>,
-    ) -> Self {
+    pub fn new(overdraft: Overdraft, max: usize, kept: impl IntoIterator<Item = (TeamId, Account)>) -> Self {
         let by_team = BTreeMap::new();
         let mut accounts =
             Self { overdraft, max, by_team, overdrawn: 0, held_beyond: 0, changed: BTreeSet::new() };

@@ -107,7 +107,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const CONFIG: AllowanceConfig = AllowanceConfig { per_day: Bytes(200_000_000), founding: Bytes(100_000_000) };
+    const CONFIG: AllowanceConfig =
+        AllowanceConfig { per_day: Bytes(200_000_000), founding: Bytes(100_000_000) };
 
     fn day(days: u64) -> Time {
         Time(days * DAY)
@@ -133,7 +134,8 @@ mod tests {
 
     #[test]
     fn the_last_megabyte_is_one_slice() {
-        let mut allowance = Allowance::new(CONFIG, Some(AllowanceState { left: Bytes(1_500_000), at: day(1) }), day(1));
+        let mut allowance =
+            Allowance::new(CONFIG, Some(AllowanceState { left: Bytes(1_500_000), at: day(1) }), day(1));
         assert_eq!(allowance.take(Bytes(5_000_000), day(1)).0, Bytes(1_000_000));
         assert_eq!(allowance.take(Bytes(5_000_000), day(1)).0, Bytes(500_000));
         assert_eq!(allowance.take(Bytes(5_000_000), day(1)).0, Bytes(0));

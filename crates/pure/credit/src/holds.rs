@@ -4,6 +4,8 @@ mod durable;
 mod homes;
 mod record;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::account::{Account, Accounts, Overdraft};
 use crate::message::{Message, Proof, Signed};
@@ -122,15 +124,9 @@ impl HoldError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It is reserved on the whole path.
-    Good {
-        id: HoldId,
-        amount: Bytes,
-    },
+    Good { id: HoldId, amount: Bytes },
     /// It is not; somebody on the path could reserve so much.
-    Refused {
-        id: HoldId,
-        available: Bytes,
-    },
+    Refused { id: HoldId, available: Bytes },
 }
 
 /// A home's accounts and holds.
@@ -243,12 +239,18 @@ impl Holds {
     /// Pays a hold that we asked for with the guest's latest receipt. Returns how much was used of it.
     ///
     /// # Errors
-    /// [`HoldError::NotOpen`] if it has ended or is settled, which makes what was served on it allowance;
+    /// [`HoldError::NotOpen`] if it was not good, has ended or is settled, which makes what was served on it allowance;
     /// [`HoldError::Payment`] if the receipt does not pay it.
-    pub fn commit(&mut self, id: HoldId, proof: Proof, signed: &Signed, now: Time) -> Result<Bytes, HoldError> {
+    pub fn commit(
+        &mut self,
+        id: HoldId,
+        proof: Proof,
+        signed: &Signed,
+        now: Time,
+    ) -> Result<Bytes, HoldError> {
         self.now = self.now.max(now);
         let (hold, at) = self.table.held(id).ok_or(HoldError::NotOpen)?;
-        if at.previous.is_some() {
+        if at.previous.is_some() || hold.state != HoldState::Good {
             return Err(HoldError::NotOpen);
         }
         let used = paid(&hold.terms, id, signed).ok_or(HoldError::Payment)?;

@@ -77,7 +77,8 @@ impl Message {
     /// The deterministic encoding: a CBOR array that begins with the message's number.
     pub fn emit(&self) -> Vec<u8> {
         let id = |id: &HoldId| Value::Bytes(id.0.to_vec());
-        let papers = |proof: &Proof| [&proof.receipt, &proof.certificate].map(|bytes| Value::Bytes(bytes.clone()));
+        let papers =
+            |proof: &Proof| [&proof.receipt, &proof.certificate].map(|bytes| Value::Bytes(bytes.clone()));
         let mut items = Vec::new();
         match self {
             Self::Hold { terms, proof } => {
@@ -129,7 +130,10 @@ impl Message {
                 proof: Some(proof(receipt, certificate)?),
             }),
             (5, [hold]) => Ok(Self::Done { id: id(hold)? }),
-            _ => Err(IdentityError::Malformed("no message about a hold has this number and these fields").into()),
+            _ => {
+                Err(IdentityError::Malformed("no message about a hold has this number and these fields")
+                    .into())
+            }
         }
     }
 }
@@ -164,7 +168,8 @@ mod tests {
             (any_terms(), proof()).prop_map(|(terms, proof)| Message::Hold { terms, proof }),
             id().prop_map(|id| Message::Good { id }),
             (id(), any::<u64>()).prop_map(|(id, bytes)| Message::Refused { id, available: Bytes(bytes) }),
-            (any_terms(), prop::option::of(proof())).prop_map(|(terms, proof)| Message::Commit { terms, proof }),
+            (any_terms(), prop::option::of(proof()))
+                .prop_map(|(terms, proof)| Message::Commit { terms, proof }),
             id().prop_map(|id| Message::Done { id }),
         ]
     }

@@ -66,11 +66,7 @@ pub enum TermsError {
     Repeated(TeamId),
     /// The amount is none that is reserved.
     #[error("a hold is for {min} to {max} bytes, not for {got}")]
-    Amount {
-        got: u64,
-        min: u64,
-        max: u64,
-    },
+    Amount { got: u64, min: u64, max: u64 },
 }
 
 /// Where a home stands on a path.

@@ -1,7 +1,7 @@
 //! What has to be kept, and what waits until it is.
 
-use super::record::Hold;
 use super::Event;
+use super::record::Hold;
 use crate::account::Account;
 use crate::message::Message;
 use crate::terms::HoldId;

@@ -41,10 +41,7 @@ impl Table {
             sessions: BTreeMap::new(),
             changed: BTreeSet::new(),
         };
-        for mut hold in holds {
-            if hold.state.is_held() {
-                hold.state = HoldState::Kept;
-            }
+        for hold in holds {
             table.insert(hold.terms.id(), hold, now);
         }
         table.changed.clear();
@@ -90,7 +87,9 @@ impl Table {
             let due = match &hold.state {
                 state if state.is_held() => hold.until(at),
                 HoldState::Settled { owed: Some(_), .. } => now,
-                _ => hold.forgotten(),
+                HoldState::Settled { .. } | HoldState::Asked | HoldState::Good | HoldState::Ended => {
+                    hold.forgotten()
+                }
             };
             self.put(id, Entry { hold, at, due, resend: RESEND_FIRST });
         }
@@ -105,10 +104,7 @@ impl Table {
     }
 
     pub(super) fn good(&mut self, id: HoldId) {
-        // Nothing of this is kept: a home that begins anew says nothing of what it was told.
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.hold.state = HoldState::Good;
-        }
+        self.update(id, |entry| entry.hold.state = HoldState::Good);
     }
 
     pub(super) fn settle(&mut self, id: HoldId, used: Bytes, proof: Option<Proof>, now: Time) {
@@ -122,7 +118,8 @@ impl Table {
     /// The next home has made a commit durable.
     pub(super) fn acknowledged(&mut self, from: TeamId, id: HoldId) {
         let waits = |entry: &Entry| {
-            entry.at.next == Some(from) && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
+            entry.at.next == Some(from)
+                && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
         };
         if self.entries.get(&id).is_some_and(waits) {
             self.update(id, |entry| {
@@ -137,7 +134,8 @@ impl Table {
     /// What waits for the team's word is due now.
     pub(super) fn hurry(&mut self, team: TeamId, now: Time) {
         let waits = |entry: &Entry| {
-            entry.at.next == Some(team) && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
+            entry.at.next == Some(team)
+                && matches!(entry.hold.state, HoldState::Settled { owed: Some(_), .. })
         };
         let ids: Vec<_> = self.entries.iter().filter(|(_, entry)| waits(entry)).map(|(&id, _)| id).collect();
         for id in ids {

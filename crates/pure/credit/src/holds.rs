@@ -5,6 +5,8 @@ mod homes;
 mod receipts;
 mod record;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::account::{Account, Accounts, Overdraft};
 use crate::message::{Message, Proof, Signed};
@@ -266,7 +268,7 @@ impl Holds {
     /// Pays a hold that we asked for with the guest's latest receipt. Returns how much was used of it.
     ///
     /// # Errors
-    /// [`HoldError::NotOpen`] if it has ended or is settled, which makes what was served on it allowance;
+    /// [`HoldError::NotOpen`] if it was not good, has ended or is settled, which makes what was served on it allowance;
     /// [`HoldError::Payment`] if the receipt does not pay it.
     pub fn commit(
         &mut self,
@@ -277,7 +279,7 @@ impl Holds {
     ) -> Result<Bytes, HoldError> {
         self.now = self.now.max(now);
         let (hold, at) = self.table.held(id).ok_or(HoldError::NotOpen)?;
-        if at.previous.is_some() {
+        if at.previous.is_some() || hold.state != HoldState::Good {
             return Err(HoldError::NotOpen);
         }
         let used = paid(&hold.terms, id, signed).ok_or(HoldError::Payment)?;

@@ -80,17 +80,24 @@ impl Holds {
         };
         let known = self.table.get(id).map(|(hold, _)| hold.state.clone());
         match known {
-            Some(HoldState::Asked | HoldState::Good | HoldState::Kept) => self.settle(id, used, proof),
-            // Late. If it cannot be paid now, perhaps it can when it is sent again.
-            Some(HoldState::Ended) => {
-                if at.next.is_some_and(|next| self.accounts.spendable(next) >= used) {
-                    self.settle(id, used, proof);
-                }
+            Some(HoldState::Good) => self.settle(id, used, proof),
+            Some(HoldState::Asked | HoldState::Ended) => {
+                let is_paid =
+                    used.0 == 0 || known == Some(HoldState::Ended) && self.pays_late(&terms, at, used);
+                // If it cannot be paid now, perhaps it can when it is sent again.
+                if is_paid { self.settle(id, used, proof) } else { self.count(&HoldError::NotOpen) }
             }
             None if at.next.is_none() => self.take_claim(from, at, terms, used, signed),
             // Settled before, or never reserved here, or forgotten: it has no effect, and need not come again.
             Some(HoldState::Settled { .. }) | None => self.durable.send(from, Message::Done { id }),
         }
+    }
+
+    /// After the end, what is owed to the guest's own home is paid if it is still there. Another home would not have to
+    /// follow, and before it said that it reserved its part neither would it: then we would owe the home before us what
+    /// nobody paid.
+    fn pays_late(&self, terms: &Terms, at: Position, used: Bytes) -> bool {
+        at.next.is_some_and(|next| next == terms.consumer && self.accounts.spendable(next) >= used)
     }
 
     /// A guest of ours used what `from` owed us.
@@ -110,10 +117,7 @@ impl Holds {
 
     fn refuse(&mut self, to: TeamId, id: HoldId, error: &HoldError) {
         self.count(error);
-        let available = match error {
-            HoldError::Insufficient { available } => *available,
-            _ => Bytes(0),
-        };
+        let available = if let HoldError::Insufficient { available } = error { *available } else { Bytes(0) };
         self.durable.send(to, Message::Refused { id, available });
     }
 

@@ -1,6 +1,6 @@
 //! Receipts of our own people and access points: what they change, and which holds they pay.
 
-use super::{Holds, paid};
+use super::{HoldState, Holds, paid};
 use crate::message::{Proof, Signed};
 use guestright_receipt::{HoldId, SessionKey};
 use guestright_units::{Bytes, Micros, Time};
@@ -112,6 +112,8 @@ impl Holds {
     fn settle_by_latest(&mut self, session: SessionKey, id: HoldId) {
         let payment = self.payments.done(session, id);
         let Some((hold, _)) = self.table.held(id).filter(|(_, at)| at.previous.is_none()) else { return };
+        // What was served on a hold that was never good is the allowance's.
+        let payment = payment.filter(|_| hold.state == HoldState::Good);
         let used = payment.as_ref().and_then(|(_, signed)| paid(&hold.terms, id, signed)).unwrap_or_default();
         self.settle(id, used, payment.map(|(proof, _)| proof).filter(|_| used > Bytes(0)));
     }

@@ -18,12 +18,10 @@ pub struct Hold {
 /// What is known of a hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldState {
-    /// It is reserved here, and the next home was asked.
+    /// It is reserved here, and the next home was asked. Nobody was told that it is good.
     Asked,
-    /// It is reserved here and all along the rest of the path.
+    /// It is reserved here and all along the rest of the path. It is kept before anybody is told.
     Good,
-    /// It is reserved here. The program began anew since, so nobody knows what was answered.
-    Kept,
     /// It ended without a commit.
     Ended,
     /// It was settled.
@@ -38,7 +36,7 @@ pub enum HoldState {
 impl HoldState {
     /// Whether the bytes are reserved.
     pub fn is_held(&self) -> bool {
-        matches!(self, Self::Asked | Self::Good | Self::Kept)
+        matches!(self, Self::Asked | Self::Good)
     }
 
     /// Whether somebody still waits for something.

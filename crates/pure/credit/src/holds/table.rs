@@ -41,10 +41,7 @@ impl Table {
             sessions: BTreeMap::new(),
             changed: BTreeSet::new(),
         };
-        for mut hold in holds {
-            if hold.state.is_held() {
-                hold.state = HoldState::Kept;
-            }
+        for hold in holds {
             table.insert(hold.terms.id(), hold, now);
         }
         table.changed.clear();
@@ -90,7 +87,9 @@ impl Table {
             let due = match &hold.state {
                 state if state.is_held() => hold.until(at),
                 HoldState::Settled { owed: Some(_), .. } => now,
-                _ => hold.forgotten(),
+                HoldState::Settled { .. } | HoldState::Asked | HoldState::Good | HoldState::Ended => {
+                    hold.forgotten()
+                }
             };
             self.put(id, Entry { hold, at, due, resend: RESEND_FIRST });
         }
@@ -105,10 +104,7 @@ impl Table {
     }
 
     pub(super) fn good(&mut self, id: HoldId) {
-        // Nothing of this is kept: a home that begins anew says nothing of what it was told.
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.hold.state = HoldState::Good;
-        }
+        self.update(id, |entry| entry.hold.state = HoldState::Good);
     }
 
     pub(super) fn settle(&mut self, id: HoldId, used: Bytes, proof: Option<Proof>, now: Time) {

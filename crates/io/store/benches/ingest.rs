@@ -21,7 +21,7 @@ const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
 const ROUNDS: usize = 7;
 const WORKERS: usize = 2;
 const GROUP: usize = 64;
-const LIMITS: Limits = Limits { receipts_max: 10_000_000 };
+const LIMITS: Limits = Limits { receipts_max: 10_000_000, own_team: None };
 
 type Certificates = BTreeMap<CertificateRef, Certificate>;
 
@@ -72,7 +72,7 @@ fn main() {
 fn large(target: &Path) {
     let directory = tempfile::tempdir_in(target).unwrap();
     let path = directory.path().join("receipts.db");
-    let limits = Limits { receipts_max: 1_000_000 };
+    let limits = Limits { receipts_max: 1_000_000, own_team: None };
     let (certificates, receipts) = sign(1_040_000);
     let fill = |name: &str, part: &[Vec<u8>]| {
         let store = Store::open(&path, limits).unwrap();

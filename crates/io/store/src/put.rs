@@ -11,6 +11,21 @@ pub(crate) use ledger::edges;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Of a store that knows its own team, one part in so many may be receipts of others' dealings.
+const SECOND_HAND_SHARE: u64 = 10;
+
+/// The oldest receipts. Numbers of 2^63 and more are kept as negative ones: first, they are the latest. Left to itself,
+/// SQLite would rather sort the whole table than only what has the same age.
+const OLDEST: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight, r.second_hand
+     FROM receipt r INDEXED BY receipt_by_age CROSS JOIN certificate c ON c.id = r.certificate
+     ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?";
+
+/// Likewise, of others' dealings.
+const OLDEST_SECOND_HAND: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight, r.second_hand
+     FROM receipt r INDEXED BY receipt_second_hand CROSS JOIN certificate c ON c.id = r.certificate
+     WHERE r.second_hand = 1
+     ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?";
+
 /// What became of one receipt; the same as [`guestright_receipt::Registers::admit`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -46,15 +61,24 @@ pub(crate) struct Batch<'a> {
     pub(crate) now: UnixSeconds,
 }
 
-/// Takes several batches in, within a transaction; `count` is how many receipts there are. What had to go is in the last
+/// How many receipts there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) all: u64,
+    /// Of others' dealings: see [`Limits::own_team`].
+    pub(crate) second_hand: u64,
+}
+
+/// Takes several batches in, within a transaction; `counts` is how many receipts there are. What had to go is in the last
 /// report.
 pub(crate) fn merge(
     transaction: &Transaction<'_>,
     batches: &[Batch<'_>],
     limits: Limits,
-    count: u64,
+    counts: Counts,
 ) -> rusqlite::Result<Merged> {
-    let mut merge = Merge { transaction, count, certificates: BTreeMap::new(), leftover: BTreeSet::new() };
+    let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
+    let mut merge = Merge { transaction, limits, counts, certificates, leftover };
     let mut ledgers = Vec::with_capacity(batches.len());
     for batch in batches {
         let mut ledger = Ledger::default();
@@ -65,16 +89,16 @@ pub(crate) fn merge(
         ledgers.push(ledger);
     }
     if let Some(last) = ledgers.last_mut() {
-        merge.evict(limits, last)?;
+        merge.evict(last)?;
     }
     merge.drop_certificates()?;
-    Ok(Merged { count: merge.count, reports: ledgers.into_iter().map(Ledger::report).collect() })
+    Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
 }
 
 /// What a transaction has done, once it is committed.
 pub(crate) struct Merged {
     /// How many receipts there are then.
-    pub(crate) count: u64,
+    pub(crate) counts: Counts,
     /// One for each batch.
     pub(crate) reports: Vec<PutReport>,
 }
@@ -91,7 +115,8 @@ pub(crate) fn check(items: &[(Receipt, Certificate)]) -> Result<(), StoreError> 
 /// A transaction that takes receipts in.
 struct Merge<'a> {
     transaction: &'a Transaction<'a>,
-    count: u64,
+    limits: Limits,
+    counts: Counts,
     /// Rows of the certificates that were needed so far.
     certificates: BTreeMap<CertificateRef, i64>,
     /// Certificates that lost a receipt, perhaps their last.
@@ -103,6 +128,7 @@ struct Kept {
     id: i64,
     certificate: i64,
     weight: Bytes,
+    second_hand: bool,
     raw: Vec<u8>,
 }
 
@@ -132,7 +158,8 @@ impl Merge<'_> {
 
     fn kept(&self, session: &SessionKey) -> rusqlite::Result<Option<Kept>> {
         let mut statement = self.transaction.prepare_cached(
-            "SELECT id, certificate, weight, raw FROM receipt WHERE provider = ? AND started = ? AND member = ?",
+            "SELECT id, certificate, weight, second_hand, raw FROM receipt
+             WHERE provider = ? AND started = ? AND member = ?",
         )?;
         let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
         statement
@@ -141,7 +168,8 @@ impl Merge<'_> {
                     id: row.get(0)?,
                     certificate: row.get(1)?,
                     weight: Bytes(row.get::<_, i64>(2)?.cast_unsigned()),
-                    raw: row.get(3)?,
+                    second_hand: row.get(3)?,
+                    raw: row.get(4)?,
                 })
             })
             .optional()
@@ -155,10 +183,10 @@ impl Merge<'_> {
     ) -> rusqlite::Result<()> {
         let certificate = self.certificate(certificate)?;
         let mut statement = self.transaction.prepare_cached(
-            "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, raw)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, second_hand, raw)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?;
-        let session = receipt.session();
+        let (session, second_hand) = (receipt.session(), self.is_second_hand(receipt));
         statement.execute(params![
             session.provider.0,
             session.started.0.cast_signed(),
@@ -167,9 +195,11 @@ impl Merge<'_> {
             receipt.weight().0.cast_signed(),
             now.0.cast_signed(),
             session.started.min(now).0.cast_signed(),
+            second_hand,
             receipt.as_bytes(),
         ])?;
-        self.count += 1;
+        self.counts.all += 1;
+        self.counts.second_hand += u64::from(second_hand);
         Ok(())
     }
 
@@ -194,11 +224,19 @@ impl Merge<'_> {
             ledger.add(consumer, provider, receipt.weight());
         }
         let mut statement = self.transaction.prepare_cached(
-            "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = 0 WHERE id = ?",
+            "UPDATE receipt SET certificate = ?, weight = ?, second_hand = ?, raw = ?, flushed = 0 WHERE id = ?",
         )?;
-        let weight = receipt.weight().0.cast_signed();
-        statement.execute(params![certificate, weight, receipt.as_bytes(), kept.id])?;
+        let (weight, second_hand) = (receipt.weight().0.cast_signed(), self.is_second_hand(receipt));
+        statement.execute(params![certificate, weight, second_hand, receipt.as_bytes(), kept.id])?;
+        // A member may show a receipt under another team's certificate.
+        self.counts.second_hand += u64::from(second_hand);
+        self.counts.second_hand -= u64::from(kept.second_hand);
         Ok(())
+    }
+
+    /// Whether our own team neither served nor was served.
+    fn is_second_hand(&self, receipt: &Receipt) -> bool {
+        self.limits.own_team.is_some_and(|own| receipt.provider() != own && receipt.consumer() != own)
     }
 
     /// The row of a certificate, which is kept if it was not known.
@@ -227,29 +265,34 @@ impl Merge<'_> {
         statement.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))
     }
 
-    fn evict(&mut self, limits: Limits, ledger: &mut Ledger) -> rusqlite::Result<()> {
-        if self.count <= limits.receipts_max {
+    /// Removes what is too much: receipts of others' dealings first, if we know which those are.
+    fn evict(&mut self, ledger: &mut Ledger) -> rusqlite::Result<()> {
+        let max = self.limits.receipts_max;
+        if self.limits.own_team.is_some() {
+            let first_hand = self.counts.all - self.counts.second_hand;
+            let max = (max / SECOND_HAND_SHARE).min(max.saturating_sub(first_hand));
+            self.remove_oldest(OLDEST_SECOND_HAND, surplus(self.counts.second_hand, max), ledger)?;
+        }
+        // There is none of others' dealings left if there are still too many.
+        self.remove_oldest(OLDEST, surplus(self.counts.all, max), ledger)
+    }
+
+    fn remove_oldest(&mut self, sql: &str, count: u64, ledger: &mut Ledger) -> rusqlite::Result<()> {
+        if count == 0 {
             return Ok(());
         }
-        let spare = (limits.receipts_max / 64).min(1_024);
-        let surplus = self.count - (limits.receipts_max - spare);
-        // Numbers of 2^63 and more are kept as negative ones: first, they are the latest. Left to itself, SQLite
-        // would rather sort the whole table than only what has the same age.
-        let mut oldest = self.transaction.prepare_cached(
-            "SELECT r.id, r.certificate, c.team, r.provider, r.weight
-             FROM receipt r INDEXED BY receipt_by_age CROSS JOIN certificate c ON c.id = r.certificate
-             ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?",
-        )?;
+        let mut oldest = self.transaction.prepare_cached(sql)?;
         let mut remove = self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?;
-        let found = oldest.query_map([surplus.cast_signed()], |row| {
+        let found = oldest.query_map([count.cast_signed()], |row| {
             let (consumer, provider) = (TeamId(row.get(2)?), TeamId(row.get(3)?));
             let weight = Bytes(row.get::<_, i64>(4)?.cast_unsigned());
-            Ok((row.get(0)?, row.get(1)?, Edge { consumer, provider, weight }))
+            Ok((row.get(0)?, row.get(1)?, row.get(5)?, Edge { consumer, provider, weight }))
         })?;
-        let found: Vec<(i64, i64, Edge)> = found.collect::<rusqlite::Result<_>>()?;
-        for (id, certificate, edge) in found {
+        let found: Vec<(i64, i64, bool, Edge)> = found.collect::<rusqlite::Result<_>>()?;
+        for (id, certificate, second_hand, edge) in found {
             remove.execute([id])?;
-            self.count -= 1;
+            self.counts.all -= 1;
+            self.counts.second_hand -= u64::from(second_hand);
             self.leftover.insert(certificate);
             ledger.remove(edge.consumer, edge.provider, edge.weight);
         }
@@ -265,6 +308,12 @@ impl Merge<'_> {
         }
         Ok(())
     }
+}
+
+/// How many of `count` have to go when there may be `max`: a few more, so that not every call has to remove some.
+fn surplus(count: u64, max: u64) -> u64 {
+    let spare = (max / 64).min(1_024);
+    if count <= max { 0 } else { count - (max - spare) }
 }
 
 #[cfg(test)]

@@ -225,6 +225,7 @@ impl Store {
         if statement.exists([]).map_err(&fail)? {
             return Err(self.damaged("a receipt's certificate is missing"));
         }
+        self.credit()?;
         self.check_rows()
     }
 

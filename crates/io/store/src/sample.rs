@@ -40,6 +40,7 @@ pub(crate) fn certify(team: &SecretKey, key: &SecretKey, serial: u64) -> Certifi
 
 pub(crate) fn store(receipts_max: u64) -> (TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&directory.path().join("receipts.db"), Limits { receipts_max }).unwrap();
+    let store =
+        Store::open(&directory.path().join("receipts.db"), Limits { receipts_max, own_team: None }).unwrap();
     (directory, store)
 }

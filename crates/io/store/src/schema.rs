@@ -10,7 +10,8 @@ const APPLICATION_ID: i64 = 0x6772_7374;
 /// Step n brings a file from format n to format n + 1. Steps are never edited once released, only added.
 ///
 /// Numbers of 64 bits without sign are kept as the signed number with the same bits.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE certificate (
         id   INTEGER PRIMARY KEY,
         ref  BLOB NOT NULL UNIQUE CHECK (length(ref) = 16),
@@ -47,7 +48,64 @@ const STEPS: &[&str] = &["
         key   TEXT PRIMARY KEY,
         value INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    CREDIT,
+];
+
+/// A home's credit (design note 0010), and which receipts are of strangers' dealings.
+///
+/// Nothing signs these rows, so each has eight bytes of a digest of itself: a bit that falls over is noticed.
+const CREDIT: &str = "
+    -- 1: our own team neither served nor was served. 0 in a store that was not told its team.
+    ALTER TABLE receipt ADD COLUMN second_hand INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX receipt_second_hand ON receipt (age) WHERE second_hand = 1;
+
+    CREATE TABLE account (
+        team           BLOB PRIMARY KEY CHECK (length(team) = 24),
+        owed           INTEGER NOT NULL, -- the only number that has a sign
+        allowance_debt INTEGER NOT NULL,
+        given          INTEGER NOT NULL,
+        held           INTEGER NOT NULL,
+        digest         BLOB NOT NULL CHECK (length(digest) = 8)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE hold (
+        name        BLOB NOT NULL PRIMARY KEY CHECK (length(name) = 24),
+        terms       BLOB NOT NULL,
+        consumer    BLOB NOT NULL CHECK (length(consumer) = 24), -- as in the terms
+        debtor      BLOB NOT NULL CHECK (length(debtor) = 24),   -- the home before the consumer's, likewise
+        provider    BLOB NOT NULL CHECK (length(provider) = 24), -- of the session, with the next two
+        started     INTEGER NOT NULL,
+        member      BLOB NOT NULL CHECK (length(member) = 24),
+        state       INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),
+        used        INTEGER CHECK ((used IS NOT NULL) = (state >= 4)),
+        receipt     BLOB, -- the proof that the next home has not acknowledged
+        certificate BLOB CHECK ((certificate IS NULL) = (receipt IS NULL)),
+        digest      BLOB NOT NULL CHECK (length(digest) = 8)
+    ) STRICT;
+    CREATE INDEX hold_honoured ON hold (consumer, debtor) WHERE used > 0;
+
+    -- What of each session is in the accounts.
+    CREATE TABLE accounted (
+        provider     BLOB NOT NULL CHECK (length(provider) = 24),
+        started      INTEGER NOT NULL,
+        member       BLOB NOT NULL CHECK (length(member) = 24),
+        weight       INTEGER NOT NULL,
+        hold         BLOB CHECK (length(hold) = 24),
+        hold_weight  INTEGER CHECK ((hold_weight IS NULL) = (hold IS NULL)),
+        holds_before INTEGER NOT NULL,
+        digest       BLOB NOT NULL CHECK (length(digest) = 8),
+        PRIMARY KEY (provider, started, member)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Since when sessions are accounted for, and what is left of the allowance at what time.
+    CREATE TABLE credit (
+        name   TEXT PRIMARY KEY CHECK (name IN ('sessions-since', 'allowance')),
+        value  INTEGER NOT NULL,
+        at     INTEGER NOT NULL,
+        digest BLOB NOT NULL CHECK (length(digest) = 8)
+    ) STRICT, WITHOUT ROWID;
+";
 
 /// Locks the file for this connection, checks that it is ours and brings it up to date.
 pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) -> Result<(), StoreError> {

@@ -1,5 +1,6 @@
-use crate::put::{self, Batch};
-use crate::{PutReport, StoreError, marker, schema};
+use crate::credit::{self, Keep};
+use crate::put::{self, Batch, Counts};
+use crate::{PutReport, StoreError, marker, own, schema};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 pub struct Limits {
     /// How many receipts, one for each session. When there are more, the oldest go.
     pub receipts_max: u64,
+    /// The team whose store it is, if receipts of others' dealings are worth less to it: those in which it neither served
+    /// nor was served may be a tenth of all, and go before any of its own.
+    pub own_team: Option<TeamId>,
 }
 
 /// What a consumer team owes a provider team: the sum over all sessions that are known.
@@ -36,8 +40,7 @@ pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
     pub(crate) limits: Limits,
-    /// How many receipts there are.
-    pub(crate) count: u64,
+    pub(crate) counts: Counts,
 }
 
 impl Store {
@@ -58,13 +61,16 @@ impl Store {
         schema::prepare(&mut connection, path, cache_kib)?;
         let count: i64 =
             connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get(0)).map_err(fail)?;
-        marker::check(&connection, path, count.cast_unsigned())?;
-        Ok(Self { connection, path: path.to_owned(), limits, count: count.cast_unsigned() })
+        let all = count.cast_unsigned();
+        marker::check(&connection, path, all)?;
+        let second_hand = own::classify(&mut connection, limits.own_team).map_err(fail)?;
+        Ok(Self { connection, path: path.to_owned(), limits, counts: Counts { all, second_hand } })
     }
 
     /// Takes receipts in, in one transaction; they are on the disk when this returns.
     ///
-    /// When there are more than [`Limits::receipts_max`], the oldest go, together with certificates that no receipt
+    /// When there are more than [`Limits::receipts_max`], the oldest go (in a store that knows [`Limits::own_team`], first
+    /// those of others' dealings, of which a tenth of that may stay), together with certificates that no receipt
     /// needs any more: as many as it takes, and up to one in 64 (1,024 at most) on top, so that not every call has
     /// to. A receipt is as old as the earlier of its session's start, which its sender chose, and the moment `now`
     /// at which we first heard of its session; of equal age, the one that claims the later start goes first.
@@ -77,19 +83,25 @@ impl Store {
         now: UnixSeconds,
     ) -> Result<PutReport, StoreError> {
         put::check(items)?;
-        let mut reports = self.put_group(&[Batch { items, now }])?;
+        let mut reports = self.keep_group(&[Batch { items, now }], &[])?;
         Ok(reports.pop().expect("one batch has one report"))
     }
 
-    /// Takes several batches in, in one transaction. What had to go is in the last report.
-    pub(crate) fn put_group(&mut self, batches: &[Batch<'_>]) -> Result<Vec<PutReport>, StoreError> {
+    /// Takes several batches in, and keeps changes of accounts, in one transaction. What had to go is in the last report.
+    pub(crate) fn keep_group(
+        &mut self,
+        batches: &[Batch<'_>],
+        keeps: &[Keep],
+    ) -> Result<Vec<PutReport>, StoreError> {
         let path = &self.path;
-        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "store receipts", &error);
+        let doing = if batches.is_empty() { "keep the accounts" } else { "store receipts" };
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, doing, &error);
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-        let merged = put::merge(&transaction, batches, self.limits, self.count).map_err(fail)?;
+        let merged = put::merge(&transaction, batches, self.limits, self.counts).map_err(fail)?;
+        credit::keep(&transaction, keeps).map_err(fail)?;
         transaction.commit().map_err(fail)?;
-        self.count = merged.count;
+        self.counts = merged.counts;
         Ok(merged.reports)
     }
 
@@ -100,7 +112,7 @@ impl Store {
 
     /// How many receipts there are.
     pub fn count(&self) -> u64 {
-        self.count
+        self.counts.all
     }
 
     /// What SQLite said, with the file's name and what we were about to do.

@@ -1,7 +1,9 @@
 //! A thread of the store's own: many callers, one commit.
 
+use crate::credit::Keep;
 use crate::put::{self, Batch};
 use crate::{PutReport, Store, StoreError};
+use guestright_credit::{AllowanceState, Write};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::UnixSeconds;
@@ -14,7 +16,7 @@ use std::thread::{self, JoinHandle};
 pub struct WriterLimits {
     /// How many requests may wait; one more is [`StoreError::Busy`].
     pub queue_max: usize,
-    /// After how many receipts a commit takes in no further request.
+    /// After how many receipts and rows of accounts a commit takes in no further request.
     pub group_max: usize,
 }
 
@@ -40,21 +42,27 @@ pub struct WriterHandle {
 }
 
 enum Request {
-    Put(Put),
+    Durable(Durable),
     Run(Box<dyn FnOnce(&mut Store) + Send>),
     Stop,
+}
+
+/// What waits for a commit, and shares it with others.
+enum Durable {
+    Put(Put),
+    Keep(Keep, Reply<()>),
 }
 
 struct Put {
     items: Vec<(Receipt, Certificate)>,
     now: UnixSeconds,
-    reply: Reply,
+    reply: Reply<PutReport>,
 }
 
-type Answer = Box<dyn FnOnce(Result<PutReport, StoreError>) + Send>;
-
 /// A promise to answer: whatever becomes of the thread, an accepted request is answered once.
-struct Reply(Option<Answer>);
+struct Reply<T>(Option<Answer<T>>);
+
+type Answer<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
 impl Writer {
     /// Gives the store a thread.
@@ -118,7 +126,35 @@ impl WriterHandle {
         reply: impl FnOnce(Result<PutReport, StoreError>) + Send + 'static,
     ) -> Result<(), StoreError> {
         let reply = Reply(Some(Box::new(reply)));
-        self.send(Request::Put(Put { items, now, reply }))
+        self.send(Request::Durable(Durable::Put(Put { items, now, reply })))
+    }
+
+    /// Asks to keep a write of the home's accounts and holds, as [`Store::keep_credit`] does, in the order of the calls.
+    /// Once it is on the disk, or could not be kept, `reply` is called, once, on the writer's thread.
+    ///
+    /// After an error the machine that made the write is ahead of the disk. Only after [`StoreError::Busy`] may the same
+    /// write be handed in again, before any later one.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] or [`StoreError::Stopped`]; nothing was kept and `reply` is not called.
+    pub fn keep(
+        &self,
+        write: Write,
+        reply: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.send(Request::Durable(Durable::Keep(Keep::Write(write), Reply(Some(Box::new(reply))))))
+    }
+
+    /// Asks to keep what is left of the allowance, as [`keep`](Self::keep) keeps a write.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] or [`StoreError::Stopped`]; nothing was kept and `reply` is not called.
+    pub fn keep_allowance(
+        &self,
+        state: AllowanceState,
+        reply: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.send(Request::Durable(Durable::Keep(Keep::Allowance(state), Reply(Some(Box::new(reply))))))
     }
 
     /// Runs `job` with the store, after everything that was asked before.
@@ -138,8 +174,11 @@ impl WriterHandle {
             }
             Err(TrySendError::Disconnected(refused)) => (refused, StoreError::Stopped),
         };
-        if let Request::Put(mut put) = refused {
-            put.reply.0 = None; // The caller learns it from us.
+        // The caller learns it from us.
+        match refused {
+            Request::Durable(Durable::Put(mut put)) => put.reply.0 = None,
+            Request::Durable(Durable::Keep(_, mut reply)) => reply.0 = None,
+            Request::Run(_) | Request::Stop => {}
         }
         Err(error)
     }
@@ -151,15 +190,15 @@ impl fmt::Debug for WriterHandle {
     }
 }
 
-impl Reply {
-    fn send(mut self, answer: Result<PutReport, StoreError>) {
+impl<T> Reply<T> {
+    fn send(mut self, answer: Result<T, StoreError>) {
         if let Some(reply) = self.0.take() {
             reply(answer);
         }
     }
 }
 
-impl Drop for Reply {
+impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         if let Some(reply) = self.0.take() {
             reply(Err(StoreError::Stopped));
@@ -171,7 +210,7 @@ fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Sto
     let mut next = requests.recv().ok();
     while let Some(request) = next.take() {
         match request {
-            Request::Put(first) => {
+            Request::Durable(first) => {
                 let group;
                 (group, next) = gather(first, requests, group_max);
                 commit(&mut store, group);
@@ -184,15 +223,24 @@ fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Sto
     store
 }
 
-/// The requests to put that wait right now, up to the first of another kind.
-fn gather(first: Put, requests: &Receiver<Request>, group_max: usize) -> (Vec<Put>, Option<Request>) {
-    let mut receipts = first.items.len();
+impl Durable {
+    fn len(&self) -> usize {
+        match self {
+            Self::Put(put) => put.items.len(),
+            Self::Keep(keep, _) => keep.len(),
+        }
+    }
+}
+
+/// The requests that wait for a commit right now, up to the first of another kind.
+fn gather(first: Durable, requests: &Receiver<Request>, group_max: usize) -> (Vec<Durable>, Option<Request>) {
+    let mut rows = first.len();
     let mut group = vec![first];
-    while receipts < group_max {
+    while rows < group_max {
         match requests.try_recv() {
-            Ok(Request::Put(put)) => {
-                receipts += put.items.len();
-                group.push(put);
+            Ok(Request::Durable(request)) => {
+                rows += request.len();
+                group.push(request);
             }
             Ok(other) => return (group, Some(other)),
             Err(_) => break,
@@ -201,25 +249,31 @@ fn gather(first: Put, requests: &Receiver<Request>, group_max: usize) -> (Vec<Pu
     (group, None)
 }
 
-fn commit(store: &mut Store, group: Vec<Put>) {
-    let mut good = Vec::with_capacity(group.len());
-    for put in group {
-        match put::check(&put.items) {
-            Ok(()) => good.push(put),
-            Err(error) => put.reply.send(Err(error)),
+/// Receipts and accounts are in different tables: only the order among each kind matters.
+fn commit(store: &mut Store, group: Vec<Durable>) {
+    let mut puts = Vec::with_capacity(group.len());
+    let (mut keeps, mut replies) = (Vec::new(), Vec::new());
+    for request in group {
+        match request {
+            Durable::Put(put) => match put::check(&put.items) {
+                Ok(()) => puts.push(put),
+                Err(error) => put.reply.send(Err(error)),
+            },
+            Durable::Keep(keep, reply) => {
+                keeps.push(keep);
+                replies.push(reply);
+            }
         }
     }
-    let batches: Vec<_> = good.iter().map(|put| Batch { items: &put.items, now: put.now }).collect();
-    match store.put_group(&batches) {
+    let batches: Vec<_> = puts.iter().map(|put| Batch { items: &put.items, now: put.now }).collect();
+    match store.keep_group(&batches, &keeps) {
         Ok(reports) => {
-            for (put, report) in good.into_iter().zip(reports) {
-                put.reply.send(Ok(report));
-            }
+            puts.into_iter().zip(reports).for_each(|(put, report)| put.reply.send(Ok(report)));
+            replies.into_iter().for_each(|reply| reply.send(Ok(())));
         }
         Err(error) => {
-            for put in good {
-                put.reply.send(Err(error.clone()));
-            }
+            puts.into_iter().for_each(|put| put.reply.send(Err(error.clone())));
+            replies.into_iter().for_each(|reply| reply.send(Err(error.clone())));
         }
     }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
-const LIMITS: Limits = Limits { receipts_max: 1_000_000 };
+const LIMITS: Limits = Limits { receipts_max: 1_000_000, own_team: None };
 const ROUNDS: usize = 100;
 const PER_ROUND: usize = 160;
 const DIRECTORY: &str = "GUESTRIGHT_KILL_TEST_DIRECTORY";

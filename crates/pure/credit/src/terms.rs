@@ -71,10 +71,23 @@ impl Terms {
 
     /// The hold's name.
     pub fn id(&self) -> HoldId {
-        let digest = Sha256::new().chain_update(DOMAIN).chain_update(cose::encode(self.items())).finalize();
+        let digest = Sha256::new().chain_update(DOMAIN).chain_update(self.emit()).finalize();
         let mut id = [0; 24];
         id.copy_from_slice(&digest[..24]);
         HoldId(id)
+    }
+
+    /// The deterministic encoding, over which the name is computed.
+    pub fn emit(&self) -> Vec<u8> {
+        cose::encode(self.items())
+    }
+
+    /// Reads terms.
+    ///
+    /// # Errors
+    /// [`TermsError`].
+    pub fn parse(bytes: &[u8]) -> Result<Self, TermsError> {
+        Self::from_items(&Value::Array(cose::decode(bytes)?))
     }
 
     /// All teams on the path, from the provider to the consumer.
@@ -177,6 +190,15 @@ mod tests {
         for other in others {
             assert_ne!(other.id(), terms.id(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn terms_are_read_as_they_were_written() {
+        let terms = terms();
+        assert_eq!(Terms::parse(&terms.emit()), Ok(terms.clone()));
+        let mut longer = terms.emit();
+        longer.push(0);
+        assert!(matches!(Terms::parse(&longer), Err(TermsError::Form(_))));
     }
 
     #[test]

@@ -189,7 +189,7 @@ async fn serve(
 ) -> Result<Ended, RunError> {
     let state = &settings.state;
     private::prepare(state, &credentials, Role::AccessPoint)?;
-    let limits = Limits { receipts_max: RECEIPTS_MAX };
+    let limits = Limits { receipts_max: RECEIPTS_MAX, own_team: None };
     let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
     store.check_rows().map_err(RunError::network)?;
     let undelivered = undelivered(&store)?;

@@ -3,7 +3,7 @@ use crate::sample::{Member, NOW, store};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-const LIMITS: Limits = Limits { receipts_max: 100 };
+const LIMITS: Limits = Limits { receipts_max: 100, own_team: None };
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -106,7 +106,7 @@ fn a_newer_format_is_refused_and_left_as_it_was() {
     store.connection.pragma_update(None, "user_version", 99).unwrap();
     drop(store);
     let before = fs::read(&path).unwrap();
-    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 1 };
+    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 2 };
     assert_eq!(Store::open(&path, LIMITS).unwrap_err(), newer);
     assert_eq!(fs::read(&path).unwrap(), before);
 }

@@ -25,7 +25,7 @@ pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationL
 
 /// Opens the store, with the team's revocation list in it.
 pub(super) fn store(settings: &Settings) -> Result<Store, RunError> {
-    let limits = Limits { receipts_max: settings.receipts_max };
+    let limits = Limits { receipts_max: settings.receipts_max, own_team: None };
     let mut store =
         Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
     store.check_rows().map_err(RunError::network)?;

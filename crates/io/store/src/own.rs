@@ -1,0 +1,81 @@
+//! Receipts of our own team's dealings, and those of others'.
+
+use crate::{Store, StoreError};
+use guestright_identity::Certificate;
+use guestright_receipt::Receipt;
+use guestright_units::{TeamId, UnixSeconds};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+/// The name in the table of numbers for the team by which receipts are told apart: the first eight bytes of its id.
+const NAME: &str = "own-team";
+
+/// Marks all receipts as first-hand or second-hand, if that was not done for this team yet; says how many are of others'
+/// dealings.
+pub(crate) fn classify(connection: &mut Connection, own: Option<TeamId>) -> rusqlite::Result<u64> {
+    let number = own.and_then(|own| own.0.first_chunk().copied()).map(i64::from_be_bytes);
+    let known: Option<i64> =
+        connection.query_row("SELECT value FROM state WHERE key = ?", [NAME], |row| row.get(0)).optional()?;
+    if known != number {
+        let transaction = connection.transaction()?;
+        transaction.execute("DELETE FROM state WHERE key = ?", [NAME])?;
+        transaction.execute("UPDATE receipt SET second_hand = 0 WHERE second_hand = 1", [])?;
+        if let (Some(own), Some(number)) = (own, number) {
+            transaction.execute(
+                "UPDATE receipt SET second_hand = 1
+                 WHERE provider <> ?1 AND certificate NOT IN (SELECT id FROM certificate WHERE team = ?1)",
+                [own.0],
+            )?;
+            transaction.execute("INSERT INTO state (key, value) VALUES (?, ?)", params![NAME, number])?;
+        }
+        transaction.commit()?;
+    }
+    if own.is_none() {
+        return Ok(0);
+    }
+    let sql = "SELECT count(*) FROM receipt INDEXED BY receipt_second_hand WHERE second_hand = 1";
+    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+}
+
+impl Store {
+    /// Gives out the receipts in which `team` served or was served, in sessions that began at `since` or later: what a home
+    /// hands to [`guestright_credit::Holds::handle_receipt`] when it begins. Receipts of others' dealings are not looked at.
+    ///
+    /// # Errors
+    /// [`StoreError`]; some may have been given out.
+    pub fn first_hand(
+        &self,
+        team: TeamId,
+        since: UnixSeconds,
+        mut give: impl FnMut(Receipt, &Certificate),
+    ) -> Result<(), StoreError> {
+        let served = "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+             WHERE r.provider = ?1 AND r.started >= ?2 ORDER BY r.started, r.member";
+        let was_served = "SELECT r.raw, c.raw FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id
+             WHERE c.team = ?1 AND r.provider <> ?1 AND r.started >= ?2 ORDER BY c.id, r.id";
+        let fail = self.fail("list our own receipts");
+        let mut last: Option<Certificate> = None;
+        for sql in [served, was_served] {
+            let mut statement = self.connection.prepare_cached(sql).map_err(&fail)?;
+            let mut rows = statement.query(params![team.0, since.0.cast_signed()]).map_err(&fail)?;
+            while let Some(row) = rows.next().map_err(&fail)? {
+                let (receipt, raw) = blobs(row).map_err(&fail)?;
+                let certificate = match last.take().filter(|last| last.as_bytes() == raw) {
+                    Some(same) => same,
+                    None => Certificate::parse_kept(raw).map_err(|error| self.damaged(error))?,
+                };
+                let receipt =
+                    Receipt::from_kept(receipt, &certificate).map_err(|error| self.damaged(error))?;
+                give(receipt, &certificate);
+                last = Some(certificate);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn blobs<'a>(row: &'a Row<'_>) -> rusqlite::Result<(&'a [u8], &'a [u8])> {
+    Ok((row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?))
+}
+
+#[cfg(test)]
+mod tests;

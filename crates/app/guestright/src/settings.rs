@@ -16,7 +16,7 @@ use guestright_host::home::gateway;
 use guestright_host::{HOME_PORT, PROTOCOL_PORT};
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::access_point::{self, Window};
-use guestright_roaming::home;
+use guestright_roaming::home::{self, CreditConfig};
 use guestright_units::{Bytes, Micros};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,9 @@ pub(crate) struct HomeSettings {
     pub(crate) receipts_max: u64,
     #[serde(default)]
     pub(crate) policy: PolicySettings,
+    /// What the household lends and gives away, with the policy `credit`.
+    #[serde(default)]
+    pub(crate) credit: CreditSettings,
     /// Where access points ask for receipts of members that have nothing but a tunnel, if there is a gateway.
     #[serde(default = "default_protocol_listen")]
     pub(crate) protocol_listen: SocketAddr,
@@ -188,11 +191,48 @@ pub(crate) enum GatewayBackend {
     Userspace,
 }
 
+/// `[credit]` in `home.toml`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CreditSettings {
+    /// What the household gives away in a day: to strangers, to those who owe it, and what was not signed for.
+    pub(crate) allowance_bytes_per_day: u64,
+    /// Once more than that, in the beginning.
+    pub(crate) founding_bytes: u64,
+    /// What the household lends to all other households together, beyond what it owes them.
+    pub(crate) lend_bytes_max: u64,
+    /// Whether it reserves for others what it owes them. They learn thereby where its members' hosts' people are.
+    pub(crate) hold: bool,
+}
+
+impl Default for CreditSettings {
+    fn default() -> Self {
+        let CreditConfig { holds, allowance, .. } = CreditConfig::default();
+        Self {
+            allowance_bytes_per_day: allowance.per_day.0,
+            founding_bytes: allowance.founding.0,
+            lend_bytes_max: holds.overdraft.total.0,
+            hold: holds.takes_part,
+        }
+    }
+}
+
+impl CreditSettings {
+    fn for_loop(&self) -> CreditConfig {
+        let mut credit = CreditConfig::default();
+        credit.allowance.per_day = Bytes(self.allowance_bytes_per_day);
+        credit.allowance.founding = Bytes(self.founding_bytes);
+        credit.holds.overdraft.total = Bytes(self.lend_bytes_max);
+        credit.holds.takes_part = self.hold;
+        credit
+    }
+}
+
 /// How visitors are judged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PolicySettings {
-    /// `srm` (the paper's rule), `netflow`, `quota` or `gmf`.
+    /// `credit`, or for study `srm` (the paper's rule), `netflow`, `quota` or `gmf`.
     pub(crate) kind: PolicyKind,
     /// netflow: how much of its debts is taken from what a team in the middle may pass on, per mille.
     pub(crate) sigma_permille: Option<u16>,
@@ -212,10 +252,11 @@ pub(crate) struct PolicySettings {
     pub(crate) arcs_max: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PolicyKind {
     #[default]
+    Credit,
     Srm,
     Netflow,
     Quota,
@@ -368,7 +409,12 @@ impl HomeSettings {
             listen: self.listen,
             revocations: self.revocations.as_ref().map(|list| beside(path, list)),
             receipts_max: self.receipts_max,
-            machine: home::Config { judge: self.policy.judge(), ..home::Config::default() },
+            machine: home::Config {
+                credit: (self.policy.kind == PolicyKind::Credit).then(|| self.credit.for_loop()),
+                home_address: links.as_ref().and_then(|links| links.announce.clone()),
+                judge: self.policy.judge(),
+                ..home::Config::default()
+            },
             protocol_listen: self.protocol_listen,
             gateway,
             links,
@@ -439,7 +485,7 @@ fn parse_networks<A: FromStr>(
 impl PolicySettings {
     fn judge(&self) -> JudgeConfig {
         let policy = match self.kind {
-            PolicyKind::Srm => Policy::Srm,
+            PolicyKind::Credit | PolicyKind::Srm => Policy::Srm,
             PolicyKind::Netflow => Policy::NetFlow {
                 sigma: PerMille(self.sigma_permille.unwrap_or(750)),
                 kappa: Bytes(self.kappa_bytes.unwrap_or(25_000_000)),

@@ -105,6 +105,7 @@ fn keep_change(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Resu
         Change::Session(session, Some(accounted)) => row::keep_session(transaction, session, accounted),
         Change::Session(session, None) => row::drop_session(transaction, session),
         Change::SessionsSince(since) => row::keep_mark(transaction, row::SINCE, since.0, 0),
+        Change::Allowance(state) => row::keep_allowance(transaction, *state),
     }
 }
 

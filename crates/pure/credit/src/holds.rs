@@ -9,6 +9,7 @@ mod table;
 mod tests;
 
 use crate::account::{Account, Accounts, Overdraft};
+use crate::allowance::AllowanceState;
 use crate::message::{Message, Proof, Signed};
 use crate::sessions::{Accounted, Sessions};
 use crate::terms::{Position, Terms, TermsError};
@@ -325,6 +326,11 @@ impl Holds {
             self.table.handle_due(id, self.now, &mut self.durable);
         }
         self.flush();
+    }
+
+    /// Keeps what is left of the allowance, beside everything else.
+    pub fn keep_allowance(&mut self, state: AllowanceState) {
+        self.durable.flush(vec![Change::Allowance(state)]);
     }
 
     /// The next write.

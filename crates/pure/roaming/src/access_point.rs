@@ -217,6 +217,8 @@ pub struct AccessPoint {
     limits_rose: bool,
     home_contacts: HomeContacts,
     is_stopping: bool,
+    /// Where the team's home awaits other homes, as it said.
+    home_address: Option<guestright_directory::Address>,
     output: Output,
 }
 
@@ -238,6 +240,7 @@ impl AccessPoint {
             limits_rose: false,
             home_contacts: HomeContacts::default(),
             is_stopping: false,
+            home_address: None,
         }
     }
 
@@ -282,7 +285,8 @@ impl AccessPoint {
     /// Takes a message of the team server in.
     pub fn handle_home(&mut self, bytes: &[u8], now: Time) {
         match Message::parse(bytes) {
-            Ok(Message::Qrsp { reference, grant, volume, valid_for, reason, .. }) => {
+            Ok(Message::Qrsp { reference, grant, volume, home, valid_for, reason, .. }) => {
+                self.home_address = home.or(self.home_address.take());
                 let ruling = Ruling { grant, volume, valid_for_seconds: valid_for, reason };
                 match self.sessions.asked(reference) {
                     Some(address) => self.handle_more(address, ruling, now),
@@ -784,7 +788,7 @@ impl AccessPoint {
             class: session.class,
         };
         let certificate = Box::new(self.certificate.clone());
-        let home = self.config.home_address.clone();
+        let home = self.home_address.clone();
         let acknowledgement = terms.seal(&self.key, &self.certificate);
         self.output.reply(path, &Message::Cack { certificate, acknowledgement, home });
     }

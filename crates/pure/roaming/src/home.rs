@@ -16,7 +16,7 @@ use crate::queue::{Queue, Worth};
 use admission::Admission;
 use credit::{Credit, SessionQuestion};
 use decision::Question;
-use guestright_credit::{AllowanceState, Proof, Signed, Write};
+use guestright_credit::{Proof, Signed, Write};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
 use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
@@ -99,8 +99,6 @@ pub enum Event {
     /// Make this durable as one transaction, after all before it, then call [`TeamServer::handle_kept`]. It has to be tried
     /// until it works: what other homes wait for relies on it.
     Keep(Box<Write>),
-    /// Keep this in place of what was kept before.
-    KeepAllowance(AllowanceState),
     /// Send this message about a hold to the home of the team.
     SendHome(TeamId, Box<guestright_credit::Message>),
     /// A member says where the home of the team may be.
@@ -504,9 +502,7 @@ impl TeamServer {
     /// tells what happened gives way, refusals before decisions.
     fn push_event(&mut self, event: Event) {
         let worth = match &event {
-            Event::Store { .. } | Event::Fetch { .. } | Event::Keep(_) | Event::KeepAllowance(_) => {
-                Worth::Durable
-            }
+            Event::Store { .. } | Event::Fetch { .. } | Event::Keep(_) => Worth::Durable,
             // It is sent again, or its hold ends by itself.
             Event::SendHome(..) | Event::HomeLearned(..) | Event::Reserved { .. } => Worth::Team,
             Event::Revoked(list) => {

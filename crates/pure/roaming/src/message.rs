@@ -99,6 +99,8 @@ pub enum Message {
         grant: Option<ServiceClass>,
         /// How much more may be carried; nothing: as much as there is.
         volume: Option<Volume>,
+        /// Where the team's home awaits other homes.
+        home: Option<Address>,
         /// Indirect normalised debt, per mille, where one was computed.
         ind: Option<u16>,
         /// Seconds for which the decision holds.
@@ -309,6 +311,7 @@ impl Message {
             reference: frame.value("Reference")?,
             grant,
             volume: Volume::parse(frame)?,
+            home: frame.optional("Home")?,
             ind: frame.optional("Ind-Permille")?,
             valid_for: frame.value("Valid-For")?,
             reason: frame.text("Reason")?.to_owned(),
@@ -372,7 +375,7 @@ impl Message {
                 }
                 body = write_bundle(bundle);
             }
-            Self::Qrsp { reference, grant, volume, ind, valid_for, reason } => {
+            Self::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => {
                 header("Reference", reference);
                 header("Decision", if grant.is_some() { &"grant" } else { &"deny" });
                 grant.iter().for_each(|class| header("Qos-Class", class));
@@ -382,6 +385,7 @@ impl Message {
                         header("Holds", &holds.iter().map(write_hold).collect::<Vec<_>>().join(","));
                     }
                 }
+                home.iter().for_each(|home| header("Home", home));
                 ind.iter().for_each(|ind| header("Ind-Permille", ind));
                 header("Valid-For", valid_for);
                 header("Reason", &printable(reason));

@@ -1,5 +1,6 @@
 //! The loop around the home's machine.
 
+mod credit;
 mod delegates;
 pub mod gateway;
 pub mod ikev2;
@@ -12,6 +13,7 @@ use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
 use crate::{QUESTIONS_MAX, Stop, private};
+use credit::Keeper;
 use delegates::{Delegates, Lookup};
 use gateway::Gateway;
 use guestright_channel::{Credentials, Receiver, Sender, accept};
@@ -71,6 +73,7 @@ struct Connected {
 enum FromStore {
     Stored(Token, Result<PutReport, StoreError>),
     Fetched(Token, Vec<(Vec<u8>, Vec<u8>)>),
+    Kept(guestright_credit::Token, Result<(), StoreError>),
 }
 
 /// A connection whose handshake is not over.
@@ -102,6 +105,7 @@ struct Loop {
     links: Option<Links>,
     /// The home's own share of them.
     neighbours: Option<Neighbours>,
+    keeper: Keeper,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
@@ -168,9 +172,9 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let state = &settings.state;
     private::prepare(state, &credentials, Role::Home)?;
-    let store = open::store(settings)?;
-    let mut clock = Clock::start();
     let team = credentials.certificate.team_id();
+    let store = open::store(settings, team)?;
+    let mut clock = Clock::start();
     let (server, counters) = open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
     let receipts = store.count();
     let listener = TcpListener::bind(settings.listen).await;
@@ -201,6 +205,7 @@ pub async fn run(
         exchange,
         links: shares.links,
         neighbours: shares.neighbours,
+        keeper: Keeper::default(),
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
     };
@@ -233,7 +238,10 @@ impl Loop {
         credentials: Arc<Credentials>,
         delegates: &mut Option<Delegates>,
     ) {
+        self.introduce_neighbours();
+        self.drain();
         loop {
+            let due = self.credit_due().map(|due| self.clock.until(due));
             tokio::select! {
                 (stream, from) = inputs.listener.accept() => self.admit(stream, from.ip(), &credentials),
                 Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
@@ -249,6 +257,7 @@ impl Loop {
                     }
                 }
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
+                () = sleep_until(due) => self.pass_time(),
                 () = inputs.stop.requested() => return,
             }
             self.drain();
@@ -338,6 +347,7 @@ impl Loop {
                 self.server.handle_store_failed(token, &error.to_string());
             }
             FromStore::Fetched(token, found) => self.server.handle_fetched(token, found),
+            FromStore::Kept(token, result) => self.handle_kept(token, result),
         }
     }
 
@@ -391,8 +401,13 @@ impl Loop {
             }
             Event::Fetch { token, since, max } => {
                 let (inputs, team) = (self.store_inputs.clone(), self.team);
+                let hints = self.server.accounts().is_some().then(|| self.hints());
                 let job = move |store: &mut Store| {
-                    let found = store.receipts_of_provider(team, since, max).unwrap_or_default();
+                    let found = match hints {
+                        Some(hints) => store.hints(hints),
+                        None => store.receipts_of_provider(team, since, max),
+                    };
+                    let found = found.unwrap_or_default();
                     let _ = inputs.blocking_send(FromStore::Fetched(token, found));
                 };
                 if self.store.run(job).is_err() {
@@ -402,6 +417,13 @@ impl Loop {
             Event::Revoked(list) => {
                 let keep = move |store: &mut Store| drop(store.put_revocation(&list));
                 let _ = self.store.run(keep);
+            }
+            Event::Keep(write) => self.keep(*write),
+            Event::SendHome(team, message) => self.send_home(team, &message),
+            Event::HomeLearned(team, address) => self.learn_home(team, address),
+            Event::Reserved { consumer, amount, between } => {
+                let (consumer, homes) = (consumer.short(), between.len());
+                tracing::info!(%consumer, %amount, homes, "credit was reserved for a visitor");
             }
             Event::Decided { consumer, decision, reason } => {
                 let consumer = consumer.short();
@@ -437,8 +459,11 @@ impl Loop {
                     .unwrap_or_else(|error| json!({ "error": error.sentence(), "hint": error.hint() }));
                 let _ = reply.send(answer);
             }
+            None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
-            _ => drop(reply.send(json!({ "error": "the questions are: status, why TEAM, reload, stop" }))),
+            _ => drop(
+                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, reload, stop" })),
+            ),
         }
     }
 
@@ -483,12 +508,17 @@ impl Loop {
         let explanation = self.server.explain(team, Bytes(1_000_000), &mut self.rng);
         let own = self.team;
         let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
+        if self.server.accounts().is_some() {
+            let lines = self.reservations(team, &name);
+            return json!({ "team": team.to_string(), "reason": "by credit that is reserved between homes", "lines": lines });
+        }
         json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
             "ind": explanation.decision.ind.map(|ind| ind.to_string()),
             "lines": explanation.lines(name) })
     }
 
-    fn status(&self) -> Value {
+    fn status(&mut self) -> Value {
+        let credit = self.credit_status();
         let graph = self.server.graph();
         let peers: Vec<_> = self.server.peers().map(|(_, role, key)| format!("{role} {key}")).collect();
         json!({
@@ -497,11 +527,20 @@ impl Loop {
             "edges": graph.edge_count(),
             "owed_to_us": graph.in_capacity(self.team).0,
             "owed_by_us": graph.out_capacity(self.team).0,
+            "credit": credit,
             "peers": peers,
             "refused": self.server.refusals(),
             "gateway": self.gateway.as_ref().map(Gateway::status),
             "port_mapping": self.mapping.as_ref().map(PortMapping::status),
         })
+    }
+}
+
+/// Waits so long; for ever if nothing is due.
+async fn sleep_until(due: Option<std::time::Duration>) {
+    match due {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) struct Home {
 enum HomeCommand {
     Status(Status),
     Why(Why),
+    Accounts(Accounts),
     Reload(Reload),
     Off(Off),
 }
@@ -62,6 +63,16 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 #[command(after_help = "Example:
   guestright home status --config home.toml --json")]
 struct Status {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show who owes whom: what the household owes other teams, and they owe it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright home accounts --config home.toml")]
+struct Accounts {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -96,8 +107,12 @@ const SETTINGS: &str = r#"A settings file:
   protocol_listen = "0.0.0.0:7273"  # with a gateway: where access points ask for receipts of members
                                # that have nothing but a stock WireGuard app
   [policy]
-  kind = "srm"                 # the paper's rule; or netflow, quota, gmf
-  bootstrap_bytes = 100000000  # serve strangers until so much is owed to us
+  kind = "credit"              # reserved between homes; or for study srm (the paper's rule), netflow, quota, gmf
+  [credit]                     # what everybody else costs at most
+  allowance_bytes_per_day = 200000000  # given away in a day: to strangers, to debtors, and what nobody signed for
+  founding_bytes = 100000000   # once more than that, in the beginning
+  lend_bytes_max = 25000000    # lent to all other households together
+  hold = true                  # reserve for others what is owed to them; they learn where their people are served
   [gateway]                    # roaming members come home here; needs root, or NET_ADMIN
   directory = "gateway"        # what `guestright team gateway init` has made
   uplink_interface = "wan"     # the way to the Internet
@@ -167,6 +182,7 @@ impl Home {
                 }
                 Ok(())
             }
+            Some(HomeCommand::Accounts(Accounts { json })) => print_accounts(&ask("accounts")?, json, out),
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
             Some(HomeCommand::Off(Off {})) => off(&settings, &self.config, &state, out),
         }
@@ -249,6 +265,7 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
     for (name, key) in [("owed to us", "owed_to_us"), ("owed by us", "owed_by_us")] {
         writeln!(out, "{name:<12} {}", Bytes(status[key].as_u64().unwrap_or_default()))?;
     }
+    print_credit(&status["credit"], out)?;
     for peer in status["peers"].as_array().into_iter().flatten() {
         writeln!(out, "connected    {}", peer.as_str().unwrap_or_default())?;
     }
@@ -264,6 +281,50 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
     }
     if status["voice"].is_object() {
         print_voice(&status["voice"], out)?;
+    }
+    Ok(())
+}
+
+/// What is given away, and what is lent.
+fn print_credit(credit: &Value, out: &mut Output) -> Outcome {
+    let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default());
+    if credit.is_object() {
+        let allowance = &credit["allowance"];
+        let (left, per_day) = (bytes(&allowance["left"]), bytes(&allowance["per_day"]));
+        writeln!(out, "to give away {left} left, of {per_day} a day")?;
+        let (accounts, holds) = (&credit["accounts"], &credit["holds_open"]);
+        writeln!(
+            out,
+            "credit       {accounts} accounts, {holds} reservations, {} lent",
+            bytes(&credit["overdrawn"])
+        )?;
+    }
+    Ok(())
+}
+
+/// A table of who owes whom.
+fn print_accounts(answer: &Value, json: bool, out: &mut Output) -> Outcome {
+    if json {
+        return Ok(writeln!(out, "{answer}")?);
+    }
+    if let Some(error) = answer["error"].as_str() {
+        return Err(Failure::user(anyhow!("{error}")));
+    }
+    let accounts = answer["accounts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if accounts.is_empty() {
+        return Ok(writeln!(out, "nobody owes anybody anything yet")?);
+    }
+    writeln!(
+        out,
+        "{:<8} {:>12} {:>12} {:>16} {:>12} {:>12}",
+        "team", "we owe", "they owe", "gave us ever", "reserved", "can be used"
+    )?;
+    for account in accounts {
+        let team = account["team"].as_str().and_then(|team| team.get(..8)).unwrap_or("-");
+        let bytes = |key: &str| Bytes(account[key].as_u64().unwrap_or_default()).to_string();
+        let [owe, owed, given, held, used] =
+            ["we_owe", "they_owe", "given_to_us_ever", "reserved", "can_be_used"].map(bytes);
+        writeln!(out, "{team:<8} {owe:>12} {owed:>12} {given:>16} {held:>12} {used:>12}")?;
     }
     Ok(())
 }

@@ -123,7 +123,8 @@ impl Export {
         if !self.store.exists() {
             return Err(Failure::user(anyhow!("there is no store {}", self.store.display())));
         }
-        let store = Store::open(&self.store, Limits { receipts_max: u64::MAX, own_team: None }).map_err(Failure::user)?;
+        let store = Store::open(&self.store, Limits { receipts_max: u64::MAX, own_team: None })
+            .map_err(Failure::user)?;
         let mut lines = Vec::new();
         let mut bundle = Bundle::default();
         let mut count = 0;
@@ -157,8 +158,8 @@ impl Export {
 
 impl Import {
     fn run(self, out: &mut Output) -> Outcome {
-        let mut store =
-            Store::open(&self.store, Limits { receipts_max: self.receipts_max, own_team: None }).map_err(Failure::user)?;
+        let mut store = Store::open(&self.store, Limits { receipts_max: self.receipts_max, own_team: None })
+            .map_err(Failure::user)?;
         let (mut new, mut known, mut refused) = (0, 0, 0);
         each_bundle(&self.file, |line, bundle| {
             let now = Clock::start().now().unix_seconds();

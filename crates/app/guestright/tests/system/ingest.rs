@@ -126,8 +126,8 @@ fn no_acknowledged_receipt_is_lost_when_home_is_killed_a_hundred_times() {
         acknowledged.extend(runtime.block_on(round(&cast, number, address, home, enough)));
     }
     let path = directory.path().join("home-state/receipts.sqlite");
-    let store =
-        Store::open(&path, Limits { receipts_max: u64::MAX, own_team: None }).expect("it opens after a hundred crashes");
+    let store = Store::open(&path, Limits { receipts_max: u64::MAX, own_team: None })
+        .expect("it opens after a hundred crashes");
     store.integrity_check().expect("the file is whole");
     assert!(acknowledged.len() > 1_000, "{} receipts were acknowledged", acknowledged.len());
     for (session, weight) in acknowledged {

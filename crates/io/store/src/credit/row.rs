@@ -39,12 +39,11 @@ pub(super) type Read<T> = fn(&Row<'_>) -> rusqlite::Result<Result<T, String>>;
 
 const ASKED: i64 = 0;
 const GOOD: i64 = 1;
-const KEPT: i64 = 2;
-const ENDED: i64 = 3;
+const ENDED: i64 = 2;
 /// The next home knows of the commit, or there is none.
-const SETTLED: i64 = 4;
+const SETTLED: i64 = 3;
 /// The commit has still to be acknowledged.
-const OWED: i64 = 5;
+const OWED: i64 = 4;
 
 pub(super) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(TeamId, Account), String>> {
     let account = Account {
@@ -84,7 +83,6 @@ pub(super) fn hold(row: &Row<'_>) -> rusqlite::Result<Result<Hold, String>> {
     let state = match row.get(7)? {
         ASKED => HoldState::Asked,
         GOOD => HoldState::Good,
-        KEPT => HoldState::Kept,
         ENDED => HoldState::Ended,
         SETTLED => HoldState::Settled { used: bytes(row, 8)?, owed: None },
         OWED => HoldState::Settled { used: bytes(row, 8)?, owed: Some(proof(row)?) },
@@ -99,7 +97,6 @@ pub(super) fn keep_hold(transaction: &Transaction<'_>, id: HoldId, hold: &Hold) 
     let (state, used, proof) = match &hold.state {
         HoldState::Asked => (ASKED, None, None),
         HoldState::Good => (GOOD, None, None),
-        HoldState::Kept => (KEPT, None, None),
         HoldState::Ended => (ENDED, None, None),
         HoldState::Settled { used, owed: None } => (SETTLED, Some(*used), None),
         HoldState::Settled { used, owed: Some(proof) } => (OWED, Some(*used), proof.as_ref()),

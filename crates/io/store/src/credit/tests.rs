@@ -36,7 +36,6 @@ fn every_state() -> Vec<HoldState> {
     vec![
         HoldState::Asked,
         HoldState::Good,
-        HoldState::Kept,
         HoldState::Ended,
         HoldState::Settled { used: Bytes(0), owed: None },
         HoldState::Settled { used: Bytes(0), owed: Some(None) },
@@ -186,7 +185,7 @@ fn a_bit_that_fell_over_in_any_column_is_found() {
 fn no_receipt_that_comes_makes_an_account_go() {
     let (_directory, mut store) = store(2);
     let account = Account { owed: 5, ..Account::default() };
-    let hold = Hold { terms: terms(1), session: session(1), state: HoldState::Kept };
+    let hold = Hold { terms: terms(1), session: session(1), state: HoldState::Good };
     let id = hold.terms.id();
     keep(
         &mut store,
@@ -405,7 +404,7 @@ proptest! {
             let again = Home::new(store.credit().unwrap().kept, home.now);
             prop_assert!(again.holds.accounts().iter().eq(home.holds.accounts().iter()));
             let open = |holds: &Holds| -> Vec<_> {
-                holds.holds().map(|(id, hold)| (id, hold.terms.clone(), hold.session, known(&hold.state))).collect()
+                holds.holds().map(|(id, hold)| (id, hold.terms.clone(), hold.session, hold.state.clone())).collect()
             };
             prop_assert_eq!(open(&again.holds), open(&home.holds));
             if restart {
@@ -414,11 +413,6 @@ proptest! {
             }
         }
     }
-}
-
-/// After a restart nobody knows what was answered, only that it is reserved.
-fn known(state: &HoldState) -> HoldState {
-    if state.is_held() { HoldState::Kept } else { state.clone() }
 }
 
 #[test]

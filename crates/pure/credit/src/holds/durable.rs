@@ -3,6 +3,7 @@
 use super::Event;
 use super::record::Hold;
 use crate::account::Account;
+use crate::allowance::AllowanceState;
 use crate::message::Message;
 use crate::sessions::Accounted;
 use guestright_receipt::{HoldId, SessionKey};
@@ -21,6 +22,8 @@ pub enum Change {
     Session(SessionKey, Option<Accounted>),
     /// Sessions that began before this are not accounted for any more.
     SessionsSince(UnixSeconds),
+    /// What is left of the allowance, as [`Holds::keep_allowance`](super::Holds::keep_allowance) was told.
+    Allowance(AllowanceState),
 }
 
 /// What has to be made durable together, after all writes before it.

@@ -1,6 +1,5 @@
 use crate::access_point::Address;
 use crate::access_point::session::Session;
-use guestright_directory::Address as HomeAddress;
 use guestright_receipt::Rules;
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, Time};
@@ -44,8 +43,6 @@ pub struct Config {
     pub contacts: ContactLimits,
     /// Which receipts count.
     pub rules: Rules,
-    /// Where the team's home awaits other homes: visitors take it home.
-    pub home_address: Option<HomeAddress>,
 }
 
 /// How many bytes a visitor of another team may leave unsigned: a share of what it has signed in the session, within
@@ -156,7 +153,6 @@ impl Default for Config {
             events_max: 1_024,
             contacts: ContactLimits::default(),
             rules: Rules::default(),
-            home_address: None,
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::CreditConfig;
+use guestright_directory::Address;
 use guestright_receipt::Rules;
 use guestright_reciprocity::JudgeConfig;
 use guestright_units::Micros;
@@ -9,6 +10,8 @@ pub struct Config {
     /// Credit that is reserved between homes, and an allowance for everybody else. Nothing: visitors are judged as the
     /// papers have it, by `judge`.
     pub credit: Option<CreditConfig>,
+    /// Where other homes find this one: visitors take it home.
+    pub home_address: Option<Address>,
     /// How visitors are judged.
     pub judge: JudgeConfig,
     /// Which receipts count.
@@ -40,6 +43,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             credit: None,
+            home_address: None,
             judge: JudgeConfig::default(),
             rules: Rules::default(),
             decision_seconds: 300,

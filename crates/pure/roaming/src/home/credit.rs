@@ -73,7 +73,6 @@ pub(super) enum Output {
         grant: Result<Grant, String>,
     },
     Keep(Write),
-    KeepAllowance(AllowanceState),
     Send(TeamId, Message),
     Reserved {
         consumer: TeamId,
@@ -324,7 +323,7 @@ impl Credit {
         let (first, max) = (self.config.slice_first, self.config.slice_max);
         let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max);
         let (slice, state) = self.allowance.take(want, now);
-        self.outputs.extend(state.map(Output::KeepAllowance));
+        state.into_iter().for_each(|state| self.holds.keep_allowance(state));
         visit.slices = visit.slices.saturating_add(slice);
         let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
         let waits = !visit.pending.is_empty() && visit.wait_until.is_none_or(|until| now < until);

@@ -39,6 +39,7 @@ impl TeamServer {
                 valid_for: 60,
                 reason: error.to_string(),
                 volume: None,
+                home: None,
             };
             *self.refusals.entry("certificate").or_default() += 1;
             return self.send(question.peer, &denied);
@@ -207,7 +208,15 @@ impl TeamServer {
         let reason = decision.reason();
         self.send(
             peer,
-            &Message::Qrsp { reference, grant, ind, valid_for, reason: reason.clone(), volume: None },
+            &Message::Qrsp {
+                reference,
+                grant,
+                ind,
+                valid_for,
+                reason: reason.clone(),
+                volume: None,
+                home: None,
+            },
         );
         self.push_event(Event::Decided { consumer, decision, reason });
     }

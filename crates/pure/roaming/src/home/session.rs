@@ -4,7 +4,7 @@ use super::credit::{Credit, Grant, KeptCredit, Neighbour, Output, SessionQuestio
 use super::decision::Question;
 use super::{Event, HeldBack, TeamServer, Waiting};
 use crate::message::{Message, Volume};
-use guestright_credit::{Account, Accounts, Hold, HoldId, Message as HoldMessage, Proof, Signed};
+use guestright_credit::{Account, Accounts, Hold, HoldId, Proof, Signed, unframe};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, CertificateRef, Role};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt, Verified};
@@ -48,9 +48,9 @@ impl TeamServer {
         self.drain_credit(rng, now);
     }
 
-    /// Takes in a message about a hold of another home, which has proved that it is `from`'s.
+    /// Takes in a frame about a hold of another home, which has proved that it is `from`'s.
     pub fn handle_home_message(&mut self, from: TeamId, bytes: &[u8], rng: &mut impl CryptoRng, now: Time) {
-        let message = match HoldMessage::parse(bytes) {
+        let message = match unframe(bytes) {
             Ok(message) => message,
             Err(error) => {
                 *self.refusals.entry("hold").or_default() += 1;
@@ -145,7 +145,8 @@ impl TeamServer {
             }
             self.shown.insert((peer, certificate.reference()), bundle.clone());
         }
-        self.send(peer, &Message::Qrsp { reference, grant, volume, ind: None, valid_for, reason });
+        let home = self.config.home_address.clone();
+        self.send(peer, &Message::Qrsp { reference, grant, volume, home, ind: None, valid_for, reason });
     }
 
     /// An access point asks how much more a session may take, or says that it is over.
@@ -203,8 +204,15 @@ impl TeamServer {
 
     fn answer_no(&mut self, question: &Question, reason: String) {
         let Question { peer, reference, .. } = *question;
-        let no =
-            Message::Qrsp { reference, grant: None, volume: None, ind: None, valid_for: NO_SECONDS, reason };
+        let no = Message::Qrsp {
+            reference,
+            grant: None,
+            volume: None,
+            ind: None,
+            valid_for: NO_SECONDS,
+            reason,
+            home: None,
+        };
         self.send(peer, &no);
     }
 
@@ -276,10 +284,10 @@ impl TeamServer {
     pub(super) fn drain_credit(&mut self, rng: &mut impl CryptoRng, now: Time) {
         let Some(credit) = &mut self.credit else { return };
         credit.try_again(&self.graph, rng, now);
-        let (_, written) = credit.writes();
         while let Some(output) = self.credit.as_mut().and_then(Credit::poll_output) {
             self.carry_out(output);
         }
+        let (_, written) = self.credit.as_ref().map(Credit::writes).unwrap_or_default();
         while let Some(ready) = self.held_back.pop_front_if(|held| held.write <= written) {
             self.send(ready.peer, &ready.message);
         }
@@ -295,10 +303,13 @@ impl TeamServer {
                     }
                     Err(reason) => (None, Some(Volume::default()), NO_SECONDS, reason),
                 };
-                self.send(peer, &Message::Qrsp { reference, grant, volume, ind: None, valid_for, reason });
+                let home = None;
+                self.send_when_kept(
+                    peer,
+                    Message::Qrsp { reference, grant, volume, home, ind: None, valid_for, reason },
+                );
             }
             Output::Keep(write) => self.push_event(Event::Keep(Box::new(write))),
-            Output::KeepAllowance(state) => self.push_event(Event::KeepAllowance(state)),
             Output::Send(team, message) => self.push_event(Event::SendHome(team, Box::new(message))),
             Output::Reserved { consumer, amount, between } => {
                 self.push_event(Event::Reserved { consumer, amount, between });

@@ -67,16 +67,16 @@ fn any_message() -> impl Strategy<Value = Message> {
                 bundle: Bundle::default(),
             }
         ),
-        (any::<u64>(), any::<bool>(), any_volume(), any::<Option<u16>>(), any::<u32>(), reason).prop_map(
-            |(reference, granted, volume, ind, valid_for, reason)| Message::Qrsp {
+        (any::<u64>(), any::<bool>(), any_volume(), any_home(), any::<Option<u16>>(), any::<u32>(), reason)
+            .prop_map(|(reference, granted, volume, home, ind, valid_for, reason)| Message::Qrsp {
                 reference,
                 grant: granted.then_some(ServiceClass::High),
                 ind,
                 valid_for,
                 reason,
                 volume,
-            }
-        ),
+                home,
+            }),
         (any::<u64>(), any::<u64>(), any::<u16>()).prop_map(|(reference, since, max)| Message::Updt {
             reference,
             what: Update::Fetch { since: UnixSeconds(since), max },

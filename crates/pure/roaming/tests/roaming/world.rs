@@ -71,15 +71,40 @@ pub(crate) struct Guest {
 
 pub(crate) enum Delivery {
     /// Accounts and holds are durable.
-    Kept { house: usize, token: u64 },
+    Kept {
+        house: usize,
+        token: u64,
+    },
     Connection(Connection),
-    AccessPoint { house: usize, address: Address, path: Path, bytes: Vec<u8> },
-    Visitor { guest: usize, bytes: Vec<u8> },
-    ToHome { house: usize, bytes: Vec<u8> },
-    FromHome { house: usize, bytes: Vec<u8> },
-    Stored { house: usize, token: Token },
-    Stopped { house: usize, address: Address },
-    Leave { guest: usize },
+    AccessPoint {
+        house: usize,
+        address: Address,
+        path: Path,
+        bytes: Vec<u8>,
+    },
+    Visitor {
+        guest: usize,
+        bytes: Vec<u8>,
+    },
+    ToHome {
+        house: usize,
+        bytes: Vec<u8>,
+    },
+    FromHome {
+        house: usize,
+        bytes: Vec<u8>,
+    },
+    Stored {
+        house: usize,
+        token: Token,
+    },
+    Stopped {
+        house: usize,
+        address: Address,
+    },
+    Leave {
+        guest: usize,
+    },
     Tick,
 }
 
@@ -381,7 +406,6 @@ impl World {
                     self.schedule(Micros::from_millis(30), Delivery::Kept { house, token: write.token });
                 }
                 home::Event::SendHome(..) // Houses of these worlds have no links.
-                | home::Event::KeepAllowance(_)
                 | home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Revoked(_)

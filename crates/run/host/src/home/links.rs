@@ -1,6 +1,5 @@
 //! The home's links to other homes.
 
-use super::Loop;
 use guestright_channel::Credentials;
 use guestright_directory::Address;
 use guestright_error::{OrFail as _, RunError};
@@ -77,18 +76,4 @@ fn read_addresses(file: &Path) -> Vec<KnownAddress> {
         tracing::warn!(error = error.sentence(), "where neighbours may be is not known any more");
         Vec::new()
     })
-}
-
-impl Loop {
-    /// What homes of other teams do.
-    pub(super) fn handle_neighbour(&mut self, event: NeighbourEvent) {
-        match event {
-            NeighbourEvent::Up(team) => tracing::debug!(%team, "a link to a neighbour"),
-            NeighbourEvent::Down(team) => tracing::debug!(%team, "no link to a neighbour any more"),
-            NeighbourEvent::Frame { team, bytes } => {
-                tracing::debug!(%team, length = bytes.len(), "a neighbour's frame");
-            }
-            NeighbourEvent::Unreachable(team) => tracing::debug!(%team, "a neighbour could not be reached"),
-        }
-    }
 }

@@ -24,8 +24,9 @@ pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationL
 }
 
 /// Opens the store, with the team's revocation list in it.
-pub(super) fn store(settings: &Settings) -> Result<Store, RunError> {
-    let limits = Limits { receipts_max: settings.receipts_max, own_team: None };
+pub(super) fn store(settings: &Settings, team: TeamId) -> Result<Store, RunError> {
+    let own_team = settings.machine.credit.map(|_| team);
+    let limits = Limits { receipts_max: settings.receipts_max, own_team };
     let mut store =
         Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
     store.check_rows().map_err(RunError::network)?;
@@ -44,7 +45,11 @@ pub(super) fn machine(
 ) -> Result<(TeamServer, StrangerCounters), StoreError> {
     let edges = store.edges()?.into_iter().map(edge);
     let counters = read_counters(store)?;
-    let server = TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
+    let mut server =
+        TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
+    if settings.machine.credit.is_some() {
+        super::credit::restore(&mut server, store, team, now)?;
+    }
     Ok((server, counters))
 }
 

@@ -306,7 +306,6 @@ impl Run<'_> {
             }
             Event::Revoked(_) => *self.tally.entry("revoked").or_default() += 1,
             Event::Keep(_)
-            | Event::KeepAllowance(_)
             | Event::SendHome(..)
             | Event::HomeLearned(..)
             | Event::Reserved { .. }

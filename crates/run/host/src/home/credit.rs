@@ -1,0 +1,239 @@
+//! The home's credit: what is to be kept, what other homes are told, and what is owed.
+
+use super::{FromStore, Loop};
+use guestright_credit::{Account, Change, Hold, HoldState, Message, Write, frame};
+use guestright_directory::Address;
+use guestright_links::NeighbourEvent;
+use guestright_roaming::TeamServer;
+use guestright_roaming::home::{KeptCredit, Neighbour};
+use guestright_store::{HintQuery, Store, StoreError};
+use guestright_units::{Bytes, Micros, TeamId, Time};
+use rand::Rng as _;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// What could not be kept is tried again after this time.
+const TRY_AGAIN: Micros = Micros::from_millis(500);
+/// How many receipts a member carries to show who owes its home.
+const HINTS: usize = 64;
+
+/// What has to be kept, in order. One write is under way at a time; what comes meanwhile goes with the next.
+///
+/// What the machine says relies on it, so it is tried until it works: a home that cannot write says nothing more to other
+/// homes, and lets nobody in.
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    waiting: VecDeque<Write>,
+    under_way: Option<Write>,
+    again_at: Option<Time>,
+}
+
+impl Keeper {
+    fn next(&mut self) -> Option<Write> {
+        if self.under_way.is_some() {
+            return None;
+        }
+        let token = self.waiting.back()?.token;
+        let changes: Vec<Change> = self.waiting.drain(..).flat_map(|write| write.changes).collect();
+        self.under_way = Some(Write { token, changes });
+        self.under_way.clone()
+    }
+
+    /// When to try again.
+    pub(super) fn timeout(&self) -> Option<Time> {
+        self.again_at
+    }
+}
+
+/// Gives the machine what was kept, and all receipts of our own people and access points.
+pub(super) fn restore(
+    server: &mut TeamServer,
+    store: &Store,
+    team: TeamId,
+    now: Time,
+) -> Result<(), StoreError> {
+    let guestright_store::KeptCredit { kept, allowance } = store.credit()?;
+    let since = kept.sessions_since;
+    server.restore_credit(KeptCredit { kept, allowance }, now);
+    let mut rng = guestright_clock::rng();
+    store.first_hand(team, since, |receipt, certificate| {
+        server.handle_first_hand(&receipt, certificate, &mut rng, now);
+    })
+}
+
+impl Loop {
+    pub(super) fn keep(&mut self, write: Write) {
+        self.keeper.waiting.push_back(write);
+        self.keep_next();
+    }
+
+    fn keep_next(&mut self) {
+        let Some(write) = self.keeper.next() else { return };
+        let (inputs, token) = (self.store_inputs.clone(), write.token);
+        let reply = move |result| drop(inputs.blocking_send(FromStore::Kept(token, result)));
+        if let Err(error) = self.store.keep(write, reply) {
+            self.kept(&error);
+        }
+    }
+
+    /// The store has answered.
+    pub(super) fn handle_kept(&mut self, token: guestright_credit::Token, result: Result<(), StoreError>) {
+        let now = self.clock.now();
+        match result {
+            Ok(()) => {
+                (self.keeper.under_way, self.keeper.again_at) = (None, None);
+                self.server.handle_kept(token, &mut self.rng, now);
+                self.keep_next();
+            }
+            Err(error) => self.kept(&error),
+        }
+    }
+
+    /// What was under way was not kept: it is the first to be tried again.
+    fn kept(&mut self, error: &StoreError) {
+        tracing::error!(%error, "accounts could not be kept; nobody is served on credit until they are");
+        self.keeper.waiting.extend(self.keeper.under_way.take());
+        self.keeper.waiting.rotate_right(1.min(self.keeper.waiting.len()));
+        self.keeper.again_at = Some(self.clock.now() + TRY_AGAIN);
+    }
+
+    /// The next moment at which something has to be done about credit.
+    pub(super) fn credit_due(&self) -> Option<Time> {
+        self.server.poll_timeout().into_iter().chain(self.keeper.timeout()).min()
+    }
+
+    pub(super) fn pass_time(&mut self) {
+        let now = self.clock.now();
+        if self.keeper.again_at.take_if(|at| now >= *at).is_some() {
+            self.keep_next();
+        }
+        self.server.handle_timeout(&mut self.rng, now);
+    }
+
+    /// What homes of other teams do.
+    pub(super) fn handle_neighbour(&mut self, event: NeighbourEvent) {
+        let now = self.clock.now();
+        let (team, state) = match event {
+            NeighbourEvent::Up(team) => (team, Neighbour::Up),
+            NeighbourEvent::Down(team) => (team, Neighbour::Known),
+            NeighbourEvent::Unreachable(team) => (team, Neighbour::Unreachable),
+            NeighbourEvent::Frame { team, bytes } => {
+                return self.server.handle_home_message(team, &bytes, &mut self.rng, now);
+            }
+        };
+        tracing::debug!(%team, ?state, "a neighbour");
+        self.server.handle_neighbour(team, state, &mut self.rng, now);
+    }
+
+    /// Which neighbours may be reached, at the start.
+    pub(super) fn introduce_neighbours(&mut self) {
+        let now = self.clock.now();
+        let known = self.neighbours.as_ref().map(|neighbours| neighbours.addresses()).unwrap_or_default();
+        for known in known {
+            self.server.handle_neighbour(known.team, Neighbour::Known, &mut self.rng, now);
+        }
+    }
+
+    pub(super) fn send_home(&mut self, team: TeamId, message: &Message) {
+        let sent = self.neighbours.as_ref().is_some_and(|neighbours| neighbours.send(team, frame(message)));
+        if !sent {
+            self.server.handle_neighbour(team, Neighbour::Unreachable, &mut self.rng, self.clock.now());
+        }
+    }
+
+    pub(super) fn learn_home(&mut self, team: TeamId, address: Address) {
+        if let Some(neighbours) = &self.neighbours {
+            neighbours.learn(team, address);
+            self.server.handle_neighbour(team, Neighbour::Known, &mut self.rng, self.clock.now());
+        }
+    }
+
+    /// What a member carries to show: with credit one receipt for each debtor.
+    pub(super) fn hints(&mut self) -> HintQuery {
+        let now = self.clock.now().unix_seconds();
+        HintQuery { team: self.team, now, count: HINTS, seed: self.rng.next_u64() }
+    }
+
+    /// Who owes whom, for people and programs.
+    pub(super) fn accounts(&self) -> Value {
+        let Some(accounts) = self.server.accounts() else {
+            return json!({ "error": "this home decides by receipts as the papers have it, and keeps no accounts" });
+        };
+        let one = |(team, account): (TeamId, Account)| {
+            json!({
+                "team": team.to_string(),
+                "we_owe": account.net().max(0),
+                "they_owe": account.net().min(0).unsigned_abs(),
+                "given_to_us_ever": account.given.0,
+                "reserved": account.held.0,
+                "can_be_used": accounts.spendable(team).0,
+            })
+        };
+        json!({ "accounts": accounts.iter().map(one).collect::<Vec<_>>(), "overdrawn": accounts.overdrawn().0 })
+    }
+
+    /// What is reserved for visitors of a team here, in people's words.
+    pub(super) fn reservations(&self, team: TeamId, name: &impl Fn(TeamId) -> String) -> Vec<String> {
+        let here = |hold: &&Hold| hold.terms.provider == self.team && hold.terms.consumer == team;
+        let holds = self.server.holds().map(|(_, hold)| hold);
+        let mut lines: Vec<_> = holds.filter(here).filter_map(|hold| sentence(hold, name)).collect();
+        if self.server.accounts().is_some() {
+            lines.extend(balance(self.server.account(team), &name(team)));
+        }
+        lines
+    }
+
+    pub(super) fn credit_status(&mut self) -> Value {
+        let now = self.clock.now();
+        let Some((left, per_day)) = self.server.allowance(now) else { return Value::Null };
+        let open = self.server.holds().filter(|(_, hold)| hold.state.is_held()).count();
+        json!({
+            "allowance": { "left": left.0, "per_day": per_day.0 },
+            "accounts": self.server.accounts().map_or(0, |accounts| accounts.iter().count()),
+            "overdrawn": self.server.accounts().map_or(0, |accounts| accounts.overdrawn().0),
+            "holds_open": open,
+            "refused_to_homes": self.server.hold_refusals(),
+            "unkept": self.keeper.waiting.len() + usize::from(self.keeper.under_way.is_some()),
+        })
+    }
+}
+
+/// "You are served on the debt of X to us through Y: 12 of 40 MB."
+fn sentence(hold: &Hold, name: &impl Fn(TeamId) -> String) -> Option<String> {
+    let amount = hold.terms.amount;
+    let what = match &hold.state {
+        HoldState::Good => format!("{amount} are reserved"),
+        HoldState::Asked => format!("{amount} were asked for, and nobody has answered yet"),
+        HoldState::Settled { used: Bytes(0), .. } | HoldState::Ended => return None,
+        HoldState::Settled { used, .. } => format!("{used} of {amount} were used"),
+    };
+    let through: Vec<_> = hold.terms.between.iter().map(|team| name(*team)).collect();
+    Some(match through.split_first() {
+        None => format!("on what our team owes it: {what}"),
+        Some((first, [])) => format!("on what our team owes {first}, which owes it: {what}"),
+        Some((first, rest)) => {
+            format!(
+                "on what our team owes {first}, which owes {}, which owes it: {what}",
+                rest.join(", which owes ")
+            )
+        }
+    })
+}
+
+fn balance(account: Account, team: &str) -> Vec<String> {
+    let Account { allowance_debt, given, .. } = account;
+    let net = account.net();
+    let mut lines = Vec::new();
+    match net {
+        0 => lines.push(format!("nothing is owed between our team and {team}")),
+        owed if owed > 0 => lines.push(format!("our team owes {team} {}", Bytes(owed.unsigned_abs()))),
+        owed => lines.push(format!("{team} owes our team {}", Bytes(owed.unsigned_abs()))),
+    }
+    if allowance_debt > Bytes(0) {
+        lines.push(format!("{allowance_debt} of that were given away to it"));
+    }
+    if given > Bytes(0) {
+        lines.push(format!("it has given our members {given} in all"));
+    }
+    lines
+}

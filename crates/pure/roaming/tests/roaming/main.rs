@@ -7,6 +7,7 @@
 )]
 
 mod attacks;
+mod credit;
 mod days;
 mod delegate;
 mod floods;

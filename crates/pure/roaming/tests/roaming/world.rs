@@ -75,6 +75,12 @@ pub(crate) enum Delivery {
         house: usize,
         token: u64,
     },
+    /// A frame about a hold, of one home to another.
+    BetweenHomes {
+        house: usize,
+        from: TeamId,
+        frame: Vec<u8>,
+    },
     Connection(Connection),
     AccessPoint {
         house: usize,
@@ -154,6 +160,31 @@ impl World {
         };
         world.schedule(TICK, Delivery::Tick);
         world
+    }
+
+    /// All homes have links to each other.
+    pub(crate) fn link_all(&mut self) {
+        let teams: Vec<_> = self.houses.iter().map(Household::id).collect();
+        for house in &mut self.houses {
+            for team in teams.iter().filter(|team| **team != house.id()) {
+                house.home.handle_neighbour(*team, home::Neighbour::Up, &mut self.rng, self.now);
+            }
+        }
+        self.drain();
+    }
+
+    /// A member of `consumer` took so much from `provider` an hour ago, and both homes know. The receipt, to be shown.
+    pub(crate) fn took(&mut self, consumer: usize, provider: usize, bytes: u64) -> Bundle {
+        let provider_id = self.houses[provider].id();
+        let bundle = self.houses[consumer].owes(provider_id, bytes, &mut self.rng);
+        let certificate = Certificate::parse(&bundle.certificates[0]).unwrap();
+        let receipt = Receipt::from_kept(&bundle.receipts[0], &certificate).unwrap();
+        for house in [consumer, provider] {
+            let home = &mut self.houses[house].home;
+            home.handle_first_hand(&receipt, &certificate, &mut self.rng, self.now);
+            self.drain_house(house);
+        }
+        bundle
     }
 
     /// A member of `team` comes to `house` and asks at once.
@@ -245,7 +276,8 @@ impl World {
         let houses = self.houses.iter().filter_map(|house| house.ap.poll_timeout());
         let guests = self.guests.iter().filter_map(|guest| guest.visitor.poll_timeout());
         let homes = self.homes.iter().filter_map(|home| home.delegate.poll_timeout());
-        houses.chain(guests).chain(homes).chain(queued).min()
+        let servers = self.houses.iter().filter_map(|house| house.home.poll_timeout());
+        houses.chain(servers).chain(guests).chain(homes).chain(queued).min()
     }
 
     fn step(&mut self) {
@@ -258,6 +290,9 @@ impl World {
         for house in &mut self.houses {
             if house.ap.poll_timeout().is_some_and(|at| at <= self.now) {
                 house.ap.handle_timeout(self.now);
+            }
+            if house.home.poll_timeout().is_some_and(|at| at <= self.now) {
+                house.home.handle_timeout(&mut self.rng, self.now);
             }
         }
         for guest in &mut self.guests {
@@ -288,6 +323,11 @@ impl World {
             }
             Delivery::ToHome { .. } | Delivery::FromHome { .. } => {}
             Delivery::Stored { house, token } => self.houses[house].store(token, &mut self.rng, now),
+            Delivery::BetweenHomes { house, from, frame } => {
+                let home = &mut self.houses[house].home;
+                home.handle_home_message(from, &frame, &mut self.rng, now);
+                self.drain_house(house);
+            }
             Delivery::Kept { house, token } => {
                 let home = &mut self.houses[house].home;
                 home.handle_kept(token, &mut self.rng, now);
@@ -405,8 +445,15 @@ impl World {
                 home::Event::Keep(write) => {
                     self.schedule(Micros::from_millis(30), Delivery::Kept { house, token: write.token });
                 }
-                home::Event::SendHome(..) // Houses of these worlds have no links.
-                | home::Event::HomeLearned(..)
+                home::Event::SendHome(team, message) => {
+                    let from = self.houses[house].id();
+                    if let Some(to) = self.houses.iter().position(|other| other.id() == team) {
+                        let frame = guestright_credit::frame(&message);
+                        let delivery = Delivery::BetweenHomes { house: to, from, frame };
+                        self.schedule(Micros::from_millis(50), delivery);
+                    }
+                }
+                home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Revoked(_)
                 | home::Event::Decided { .. }

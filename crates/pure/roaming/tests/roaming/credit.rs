@@ -1,0 +1,210 @@
+//! Visits on credit: whole visits in virtual time, with the homes that reserve for them.
+
+use crate::world::{Link, START, World};
+use guestright_credit::{AllowanceConfig, HoldState};
+use guestright_receipt::Bundle;
+use guestright_reciprocity::ServiceClass;
+use guestright_roaming::access_point;
+use guestright_roaming::home::{self, CreditConfig};
+use guestright_roaming::message::Code;
+use guestright_units::{Bytes, Micros};
+
+const MB: u64 = 1_000_000;
+
+/// Households that give away so much a day.
+fn world(houses: usize, per_day: u64) -> World {
+    let allowance = AllowanceConfig { per_day: Bytes(per_day), founding: Bytes(0) };
+    let credit = CreditConfig { allowance, slice_first: Bytes(MB), ..CreditConfig::default() };
+    let home = home::Config { credit: Some(credit), ..home::Config::default() };
+    let mut world = World::with(7, houses, Link::GOOD, &access_point::Config::default(), &home);
+    world.link_all();
+    world
+}
+
+fn reserved(world: &World, house: usize) -> Vec<(u64, usize)> {
+    let events = world.houses[house].home_events.iter();
+    events
+        .filter_map(|event| match event {
+            home::Event::Reserved { amount, between, .. } => Some((amount.0, between.len())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What one household owes another by its own books.
+fn owed(world: &World, house: usize, to: usize) -> i64 {
+    world.houses[house].home.account(world.houses[to].id()).net()
+}
+
+/// Lets everybody leave and everything be settled.
+fn settle(world: &mut World) {
+    for guest in 0..world.guests.len() {
+        world.leave_at(guest, world.now);
+    }
+    world.run_for(Micros::from_seconds(60));
+}
+
+/// Guests' homes hear of their receipts, as members hand them in.
+fn hand_in(world: &mut World) {
+    for guest in 0..world.guests.len() {
+        let Some(receipt) = world.guests[guest].receipts().max_by_key(|receipt| receipt.weight()).cloned()
+        else {
+            continue;
+        };
+        let all: Vec<_> = world.guests[guest].receipts().cloned().collect();
+        let team = receipt.consumer();
+        let house = world.houses.iter().position(|house| house.id() == team);
+        let Some(house) = house else { continue };
+        let provider = world.houses.iter().find(|house| house.id() == receipt.provider()).unwrap();
+        let certificate = provider.certificates[receipt.certificate().0.as_slice()].clone();
+        for receipt in all {
+            let now = world.now;
+            world.houses[house].home.handle_first_hand(&receipt, &certificate, &mut world.rng, now);
+            world.drain();
+        }
+    }
+    world.run_for(Micros::from_seconds(5));
+}
+
+#[test]
+fn a_newcomer_is_served_what_the_household_gives_away_and_is_told_why_it_ends() {
+    let mut world = world(2, 3 * MB);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(60));
+    let carried = world.guests[guest].carried.0;
+    assert!((2 * MB..=3 * MB).contains(&carried), "{carried}");
+    let (code, reason) = world.guests[guest].ended().unwrap();
+    assert_eq!(code, Code::Refused);
+    assert!(reason.contains("given away") && reason.contains("each hour"), "{reason}");
+    assert!(world.guests[guest].granted().iter().all(|(_, class)| *class == ServiceClass::Lowest));
+    assert_eq!(
+        world.houses[0].home.account(world.houses[1].id()).allowance_debt.0,
+        world.guests[guest].signed().0
+    );
+}
+
+#[test]
+fn fresh_names_share_what_is_given_away() {
+    let mut world = world(1, 4 * MB);
+    for number in 0..20 {
+        let mut strangers = World::with(
+            100 + number,
+            1,
+            Link::GOOD,
+            &access_point::Config::default(),
+            &home::Config::default(),
+        );
+        let (key, certificate) = strangers.houses.remove(0).member(&mut strangers.rng);
+        world.visit_as(key, certificate, 0, Bundle::default());
+        world.run_for(Micros::from_seconds(20));
+    }
+    let carried: u64 = world.guests.iter().map(|guest| guest.carried.0).sum();
+    assert!((3 * MB..=4 * MB + 10_000).contains(&carried), "{carried}");
+}
+
+#[test]
+fn a_certificate_alone_uses_nothing_up() {
+    let mut world = world(2, 3 * MB);
+    for _ in 0..50 {
+        let guest = world.visit(1, 0, Bundle::default());
+        world.guests[guest].silent_from = Some(world.now + Micros(1));
+        world.run_for(Micros::from_seconds(3));
+    }
+    let now = world.now;
+    let (left, _) = world.houses[0].home.allowance(now).unwrap();
+    assert_eq!(left, Bytes(3 * MB));
+}
+
+#[test]
+fn a_guest_is_served_on_a_third_households_debt() {
+    let mut world = world(3, 10 * MB);
+    world.took(0, 1, 30 * MB); // The host owes the household between,
+    let hint = world.took(1, 2, 20 * MB); // which owes the guest's.
+    let guest = world.visit(2, 0, hint);
+    world.run_for(Micros::from_seconds(30));
+    assert!(world.guests[guest].ended().is_none(), "{:?}", world.guests[guest].ended());
+    let reserved = reserved(&world, 0);
+    assert!(!reserved.is_empty() && reserved.iter().all(|(_, between)| *between == 1), "{reserved:?}");
+    let best = world.guests[guest].granted().iter().map(|(_, class)| *class).max();
+    assert_eq!(best, Some(ServiceClass::High));
+    settle(&mut world);
+    hand_in(&mut world);
+    let signed = world.guests[guest].signed().0.cast_signed();
+    let on_credit = 30 * MB.cast_signed() - owed(&world, 0, 1);
+    assert!(on_credit > 5 * MB.cast_signed() && on_credit <= signed, "{on_credit} of {signed}");
+    // What the host owes the one between less, that one owes the guest's household less.
+    assert_eq!(owed(&world, 1, 2), 20 * MB.cast_signed() - on_credit);
+    assert_eq!(owed(&world, 0, 2), on_credit - signed, "the rest was given away");
+    for (one, other) in [(0, 1), (1, 2), (0, 2)] {
+        assert_eq!(owed(&world, one, other), -owed(&world, other, one), "{one} and {other}");
+    }
+    assert!(world.houses.iter().all(|house| house.home.holds().all(|(_, hold)| !hold.state.is_held())));
+}
+
+#[test]
+fn the_same_debt_is_spent_once_at_all_households_together() {
+    let (hosts, given) = (6, 20 * MB);
+    let mut world = world(hosts + 2, 2 * MB);
+    let (between, guest_home) = (hosts, hosts + 1);
+    let hint = world.took(between, guest_home, given);
+    for host in 0..hosts {
+        world.took(host, between, 100 * MB);
+        world.visit(guest_home, host, hint.clone());
+    }
+    world.run_for(Micros::from_seconds(120));
+    settle(&mut world);
+    let on_credit: i64 = (0..hosts).map(|host| 100 * MB.cast_signed() - owed(&world, host, between)).sum();
+    // What it gave, and as much again that the one between lends it.
+    assert!(on_credit > given.cast_signed() * 9 / 10, "{on_credit}");
+    assert!(on_credit <= 2 * given.cast_signed(), "{on_credit}");
+    assert_eq!(owed(&world, between, guest_home), given.cast_signed() - on_credit);
+}
+
+#[test]
+fn a_household_that_declines_is_asked_in_vain() {
+    let allowance = AllowanceConfig { per_day: Bytes(3 * MB), founding: Bytes(0) };
+    let mut credit = CreditConfig { allowance, slice_first: Bytes(MB), ..CreditConfig::default() };
+    credit.holds.takes_part = false;
+    let home = home::Config { credit: Some(credit), ..home::Config::default() };
+    let mut world = World::with(7, 3, Link::GOOD, &access_point::Config::default(), &home);
+    world.link_all();
+    world.took(0, 1, 30 * MB);
+    let hint = world.took(1, 2, 20 * MB);
+    let guest = world.visit(2, 0, hint);
+    world.run_for(Micros::from_seconds(60));
+    assert_eq!(reserved(&world, 0), []);
+    assert!(world.guests[guest].carried.0 <= 3 * MB + 100_000);
+    assert_eq!(world.houses[1].home.hold_refusals().get("declined").copied().unwrap_or(0) > 0, true);
+}
+
+#[test]
+fn what_is_owed_directly_needs_nobody_else() {
+    let mut world = world(2, MB);
+    world.took(0, 1, 15 * MB);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(20));
+    assert!(world.guests[guest].ended().is_none(), "{:?}", world.guests[guest].ended());
+    assert!(reserved(&world, 0).iter().all(|(_, between)| *between == 0));
+    settle(&mut world);
+    hand_in(&mut world);
+    let signed = world.guests[guest].signed().0.cast_signed();
+    assert!(signed > 5 * MB.cast_signed());
+    assert_eq!(owed(&world, 0, 1), 15 * MB.cast_signed() - signed);
+    assert_eq!(owed(&world, 1, 0), -owed(&world, 0, 1));
+    let now = world.now;
+    let (left, per_day) = world.houses[0].home.allowance(now).unwrap();
+    assert_eq!(left, per_day, "a debt that is paid is not given away");
+}
+
+#[test]
+fn an_access_point_that_cannot_ask_serves_on_what_it_has() {
+    let mut world = world(2, 50 * MB);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(2));
+    world.houses[0].home_up = false;
+    world.run_for(Micros::from_seconds(120));
+    let carried = world.guests[guest].carried.0;
+    assert!(carried <= 50 * MB + 25 * MB, "{carried}");
+    assert!(carried > MB, "{carried}");
+    let _ = (HoldState::Good, START);
+}

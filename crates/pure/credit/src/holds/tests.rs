@@ -107,6 +107,8 @@ fn ten_thousand_runs_break_no_rule() {
     run_all("nothing lent", with(false, 1_500_000), 1_000..3_000);
     run_all("300 kB a home", with(true, 300_000), 1_000..2_000);
     run_all("away for days", away(), 1_000..3_000);
+    // Denser: each home is next to everybody.
+    run_all("three homes", Setup { honest: 3, hostile: 3, steps: 600, ..Setup::default() }, 1_000..3_000);
 }
 
 /// How many of so many runs notice that a rule is left out: with all that is looked at, and with the sums alone.

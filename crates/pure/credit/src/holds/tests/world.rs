@@ -27,6 +27,8 @@ pub(super) struct Setup {
     pub(super) outages: bool,
     /// How often, in percent, a home is killed before or after a write.
     pub(super) kill_percent: u32,
+    /// The one write, counting twice for before and after, at which a home is killed besides.
+    pub(super) kill_at: Option<u64>,
     pub(super) mutant: Option<Mutant>,
     /// Only the sums over all homes are looked at, not what each call changes.
     pub(super) sums_only: bool,
@@ -42,6 +44,7 @@ impl Default for Setup {
             steps: 400,
             outages: false,
             kill_percent: 2,
+            kill_at: None,
             mutant: None,
             sums_only: false,
         }
@@ -67,6 +70,8 @@ pub(super) struct Sums {
     pub(super) transfers: u64,
     /// Homes that were killed before or after a write.
     pub(super) kills: u64,
+    /// Writes, counted before and after each.
+    pub(super) writes: u64,
 }
 
 impl Sums {
@@ -326,7 +331,9 @@ impl World {
         for (to, message) in messages {
             match message {
                 Message::Good { id } => self.call_good(index, id)?,
-                Message::Done { id } if !self.setup.sums_only => check::done(&self.homes[index], id)?,
+                Message::Done { id } if !self.setup.sums_only => {
+                    check::done(&self.homes, index, to, id, self.homes[index].local(self.now))?;
+                }
                 Message::Done { .. }
                 | Message::Hold { .. }
                 | Message::Refused { .. }
@@ -441,7 +448,9 @@ impl World {
     }
 
     fn is_killed(&mut self) -> bool {
-        let is_killed = !self.is_quiet && self.rng.random_ratio(self.setup.kill_percent, 100);
+        let is_killed = self.setup.kill_at == Some(self.sums.writes)
+            || !self.is_quiet && self.rng.random_ratio(self.setup.kill_percent, 100);
+        self.sums.writes += 1;
         self.sums.kills += u64::from(is_killed);
         is_killed
     }

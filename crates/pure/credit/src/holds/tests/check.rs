@@ -76,24 +76,22 @@ pub(super) fn sums(home: &Home, overdraft: Overdraft) -> Result<(), Violation> {
     }
     let teams: Vec<_> = accounts.iter().collect();
     let beyond = |account: &Account| i128::from(account.held.0) - i128::from(account.owed.max(0));
-    let others = |team| -> i128 {
-        teams.iter().filter(|(other, _)| *other != team).map(|(_, account)| beyond(account).max(0)).sum()
-    };
+    let beyond_all: i128 = teams.iter().map(|(_, account)| beyond(account).max(0)).sum();
     let overdrawn: i128 = teams.iter().map(|(_, account)| i128::from(account.overdraft().0)).sum();
     require(overdrawn <= i128::from(overdraft.total.0), || format!("{overdrawn} are overdrawn in all"))?;
     require(overdrawn == i128::from(accounts.overdrawn().0), || "the sum of overdrafts is wrong".into())?;
     for &(team, account) in &teams {
-        let name = team.short();
+        let name = || team.short();
         let want = held.remove(&team).unwrap_or(0);
-        require(account.held.0 == want, || format!("{} held for {name}, {want} in holds", account.held))?;
+        require(account.held.0 == want, || format!("{} held for {}, {want} in holds", account.held, name()))?;
         let lent = if overdraft.per_team { i128::from(account.given.0) } else { 0 };
         let own = i128::from(account.overdraft().0);
-        require(own <= lent, || format!("{name} is overdrawn by {own} and gave {lent}"))?;
-        let all = i128::from(overdraft.total.0) - overdrawn - others(team);
+        require(own <= lent, || format!("{} is overdrawn by {own} and gave {lent}", name()))?;
+        let all = i128::from(overdraft.total.0) - overdrawn - (beyond_all - beyond(&account).max(0));
         let want =
             i128::from(account.owed.max(0)) - i128::from(account.held.0) + (lent - own).min(all).max(0);
         let got = i128::from(accounts.spendable(team).0);
-        require(got == want.max(0), || format!("{got} of {name} spendable, by the note {want}"))?;
+        require(got == want.max(0), || format!("{got} of {} spendable, by the note {want}", name()))?;
     }
     require(held.is_empty(), || format!("held without an account: {held:?}"))
 }

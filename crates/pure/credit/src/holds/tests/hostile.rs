@@ -23,7 +23,7 @@ struct Service {
 pub(super) struct Hostile {
     names: Vec<TeamId>,
     /// All terms that they ever saw or made.
-    terms: Vec<Terms>,
+    terms: Vec<(HoldId, Terms)>,
     /// To whom, from which honest home, what.
     inbox: Vec<(TeamId, TeamId, Message)>,
     services: Vec<Service>,
@@ -54,8 +54,11 @@ impl Hostile {
     }
 
     pub(super) fn learn(&mut self, terms: &Terms) {
-        if terms.path().any(|team| self.names.contains(&team)) && !self.terms.contains(terms) {
-            self.terms.push(terms.clone());
+        if terms.path().any(|team| self.names.contains(&team)) {
+            let id = terms.id();
+            if !self.terms.iter().any(|(known, _)| *known == id) {
+                self.terms.push((id, terms.clone()));
+            }
         }
     }
 
@@ -239,7 +242,7 @@ impl World {
     }
 
     fn commit_terms(&mut self, id: HoldId) -> Result<(), Violation> {
-        match self.hostile.terms.iter().rposition(|terms| terms.id() == id) {
+        match self.hostile.terms.iter().rposition(|(known, _)| *known == id) {
             Some(number) => self.commit_number(number),
             None => Ok(()),
         }
@@ -254,15 +257,14 @@ impl World {
         let from = if self.chance(50) { count.saturating_sub(5) } else { 0 };
         let number = self.rng.random_range(from..count);
         // A third is kept for when it is late.
-        let terms = &self.hostile.terms[number];
+        let terms = &self.hostile.terms[number].1;
         let is_kept = terms.nonce[0].is_multiple_of(3) && self.now < terms.end.plus(28 * 3_600).time();
         if is_kept { Ok(()) } else { self.commit_number(number) }
     }
 
     /// A commit for one of the honest homes on a path, with a receipt that fits or not.
     fn commit_number(&mut self, number: usize) -> Result<(), Violation> {
-        let terms = self.hostile.terms[number].clone();
-        let id = terms.id();
+        let (id, terms) = self.hostile.terms[number].clone();
         let path: Vec<_> = terms.path().collect();
         let arcs: Vec<_> = path.windows(2).filter(|arc| self.honest(arc[0]).is_none()).collect();
         let Some(&&[own, to]) = arcs.get(self.rng.random_range(0..arcs.len().max(1))) else {
@@ -300,8 +302,7 @@ impl World {
         let Some(own) = self.hostile.any(&mut self.rng).filter(|_| count > 0) else {
             return Ok(());
         };
-        let terms = self.hostile.terms[self.rng.random_range(0..count)].clone();
-        let id = terms.id();
+        let (id, terms) = self.hostile.terms[self.rng.random_range(0..count)].clone();
         let to = self.any_home();
         let to = self.homes[to].team;
         // Mostly the neighbour that would listen.
@@ -325,8 +326,8 @@ impl World {
         };
         if self.hostile.services.is_empty() || self.chance(70) {
             let consumer = self.homes[home].team;
-            let fits = |terms: &&Terms| terms.provider == provider && terms.consumer == consumer;
-            let named = self.hostile.terms.iter().rev().find(fits).map(Terms::id);
+            let fits = |terms: &Terms| terms.provider == provider && terms.consumer == consumer;
+            let named = self.hostile.terms.iter().rev().find(|(_, terms)| fits(terms)).map(|(id, _)| *id);
             let hold = if self.chance(70) { named } else { None };
             let hold = hold.or_else(|| self.chance(5).then(|| HoldId(self.rng.random())));
             let started = self.now.unix_seconds();

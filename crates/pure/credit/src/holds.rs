@@ -60,7 +60,7 @@ pub struct Config {
     pub open_max: usize,
     /// How many of them one neighbour may be next to.
     pub neighbour_max: usize,
-    /// How many holds it remembers in all.
+    /// How many holds it remembers in all. Others' take up half of that at most.
     pub holds_max: usize,
 }
 
@@ -395,11 +395,13 @@ impl Holds {
         if self.table.session(signed.session).saturating_add(terms.amount.0) > limit {
             return Err(HoldError::Session);
         }
+        // Whoever asks and gives up at once is remembered for days, and need not leave us without holds of our own.
+        let holds_max = if previous.is_some() { self.config.holds_max / 2 } else { self.config.holds_max };
         let neighbours = previous.into_iter().chain([next]);
         let most = neighbours.map(|team| self.table.open_at(team)).max().unwrap_or(0);
         if self.table.contains(terms.id())
             || self.table.open() >= self.config.open_max
-            || self.table.len() >= self.config.holds_max
+            || self.table.len() >= holds_max
             || most >= self.config.neighbour_max
         {
             return Err(HoldError::Busy);

@@ -209,6 +209,7 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const A: TeamId = TeamId([1; 24]);
     const B: TeamId = TeamId([2; 24]);
@@ -285,5 +286,26 @@ mod tests {
         }
         assert!(accounts.iter().count() <= 32);
         assert_eq!((accounts.get(A).owed, accounts.get(B).owed), (1, 65_537));
+    }
+
+    proptest! {
+        /// Otherwise a new name would pay.
+        #[test]
+        fn a_debtor_is_offered_no_less_than_a_fresh_name(
+            steps in prop::collection::vec((0_u8..3, 0_u64..100, any::<bool>()), 0..40)
+        ) {
+            let mut accounts = accounts();
+            for (what, bytes, is_a) in steps {
+                let team = if is_a { A } else { B };
+                match what {
+                    0 => accounts.served(team, Bytes(bytes)),
+                    1 => accounts.signed(team, Bytes(bytes), Bytes(bytes / 2)),
+                    _ => accounts.hold(team, accounts.spendable(team).min(Bytes(bytes))),
+                }
+            }
+            let fresh = accounts.spendable(TeamId([7; 24]));
+            prop_assert_eq!(fresh, Bytes(0));
+            prop_assert!(accounts.spendable(A) >= fresh && accounts.spendable(B) >= fresh);
+        }
     }
 }

@@ -24,6 +24,18 @@ use thiserror::Error;
 pub use durable::{Change, Token, Write};
 pub use record::{Hold, HoldState};
 
+/// Whether the tests leave out a rule. Nothing of it is in a program.
+macro_rules! mutated {
+    ($holds:expr, $rule:ident) => {{
+        #[cfg(test)]
+        let is_left_out = $holds.mutant == Some($crate::holds::tests::Mutant::$rule);
+        #[cfg(not(test))]
+        let is_left_out = false;
+        is_left_out
+    }};
+}
+use mutated;
+
 /// How long a hold outlives the grant that it is for, so that the provider can commit it.
 const KEEP: u64 = 24 * 3_600;
 /// How much longer each home keeps it than the one before, so that it can pass on what it takes in.
@@ -53,7 +65,7 @@ pub struct Config {
     pub open_max: usize,
     /// How many of them one neighbour may be next to.
     pub neighbour_max: usize,
-    /// How many holds it remembers in all.
+    /// How many holds it remembers in all. Others' take up half of that at most.
     pub holds_max: usize,
     /// How many sessions it remembers as accounted for.
     pub sessions_max: usize,
@@ -188,6 +200,9 @@ pub struct Holds {
     refusals: BTreeMap<&'static str, u64>,
     /// The latest time that was passed in. Nothing ends a second time because a clock was set back.
     now: Time,
+    /// The rule that is left out, so that the tests show that they would notice.
+    #[cfg(test)]
+    mutant: Option<tests::Mutant>,
 }
 
 impl Holds {
@@ -209,6 +224,8 @@ impl Holds {
             config,
             team,
             now,
+            #[cfg(test)]
+            mutant: None,
         }
     }
 
@@ -385,11 +402,17 @@ impl Holds {
         let next = at.next.ok_or(HoldError::NotOnPath)?;
         self.admit(&terms, at.previous, next, &signed)?;
         let id = terms.id();
-        self.accounts.hold(next, terms.amount);
+        if !mutated!(self, GoodWithoutReserving) {
+            self.accounts.hold(next, terms.amount);
+        }
         // The consumer's home is not asked: its member has signed.
         let is_last = next == terms.consumer;
         let state = if is_last { HoldState::Good } else { HoldState::Asked };
         self.table.insert(id, Hold { terms: terms.clone(), session: signed.session, state }, self.now);
+        #[cfg(test)]
+        if mutated!(self, EndsEarly) && at.previous.is_some() {
+            self.table.end_at(id, self.now + Micros::from_seconds(600));
+        }
         if is_last {
             self.pass_good(id, at.previous, terms.amount);
         } else {
@@ -423,11 +446,13 @@ impl Holds {
         if terms.amount > self.room(signed) {
             return Err(HoldError::Session);
         }
+        // Whoever asks and gives up at once is remembered for days, and need not leave us without holds of our own.
+        let holds_max = if previous.is_some() { self.config.holds_max / 2 } else { self.config.holds_max };
         let neighbours = previous.into_iter().chain([next]);
         let most = neighbours.map(|team| self.table.open_at(team)).max().unwrap_or(0);
         if self.table.contains(terms.id())
             || self.table.open() >= self.config.open_max
-            || self.table.len() >= self.config.holds_max
+            || self.table.len() >= holds_max
             || most >= self.config.neighbour_max
         {
             return Err(HoldError::Busy);

@@ -1,7 +1,7 @@
 //! What other homes say.
 
 use super::record::{Hold, HoldState, forgotten};
-use super::{HoldError, Holds, paid};
+use super::{HoldError, Holds, mutated, paid};
 use crate::message::{Message, Proof, Signed};
 use crate::terms::{Position, Terms};
 use guestright_receipt::HoldId;
@@ -47,7 +47,7 @@ impl Holds {
         let Some((hold, at)) = self.table.held(id).filter(|(_, at)| at.next == Some(from)) else {
             return;
         };
-        if hold.state != HoldState::Asked {
+        if hold.state != HoldState::Asked && !mutated!(self, RefusesAfterGood) {
             return;
         }
         let (amount, between) = (hold.terms.amount, hold.terms.between.clone());
@@ -76,17 +76,20 @@ impl Holds {
             (Some(_), Some(signed)) if paid(&terms, id, &signed).is_some() => {
                 paid(&terms, id, &signed).unwrap_or_default()
             }
+            (Some(_), _) if mutated!(self, CommitWithoutReceipt) => terms.amount,
             (Some(_), _) => return self.count(&HoldError::Payment),
         };
         let known = self.table.get(id).map(|(hold, _)| hold.state.clone());
         match known {
             Some(HoldState::Good) => self.settle(id, used, proof),
+            Some(HoldState::Asked) if mutated!(self, PaysBeforeGood) => self.settle(id, used, proof),
             Some(HoldState::Asked | HoldState::Ended) => {
                 let is_paid =
                     used.0 == 0 || known == Some(HoldState::Ended) && self.pays_late(&terms, at, used);
                 // If it cannot be paid now, perhaps it can when it is sent again.
                 if is_paid { self.settle(id, used, proof) } else { self.count(&HoldError::NotOpen) }
             }
+            Some(HoldState::Settled { .. }) if mutated!(self, PaysTwice) => self.settle(id, used, proof),
             None if at.next.is_none() => self.take_claim(from, at, terms, used, signed),
             // Settled before, or never reserved here, or forgotten: it has no effect, and need not come again.
             Some(HoldState::Settled { .. }) | None => self.durable.send(from, Message::Done { id }),
@@ -97,7 +100,10 @@ impl Holds {
     /// follow, and before it said that it reserved its part neither would it: then we would owe the home before us what
     /// nobody paid.
     fn pays_late(&self, terms: &Terms, at: Position, used: Bytes) -> bool {
-        at.next.is_some_and(|next| next == terms.consumer && self.accounts.spendable(next) >= used)
+        at.next.is_some_and(|next| {
+            (next == terms.consumer || mutated!(self, PaysLateAnywhere))
+                && self.accounts.spendable(next) >= used
+        })
     }
 
     /// A guest of ours used what `from` owed us.

@@ -85,11 +85,9 @@ impl Table {
     pub(super) fn insert(&mut self, id: HoldId, hold: Hold, now: Time) {
         if let Some(at) = hold.terms.position(self.team) {
             let due = match &hold.state {
-                state if state.is_held() => hold.until(at),
+                HoldState::Asked | HoldState::Good => hold.until(at),
                 HoldState::Settled { owed: Some(_), .. } => now,
-                HoldState::Settled { .. } | HoldState::Asked | HoldState::Good | HoldState::Ended => {
-                    hold.forgotten()
-                }
+                HoldState::Settled { owed: None, .. } | HoldState::Ended => hold.forgotten(),
             };
             self.put(id, Entry { hold, at, due, resend: RESEND_FIRST });
         }
@@ -141,6 +139,11 @@ impl Table {
         for id in ids {
             self.reschedule(id, |entry| (entry.due, entry.resend) = (now, RESEND_FIRST));
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn end_at(&mut self, id: HoldId, due: Time) {
+        self.reschedule(id, |entry| entry.due = due);
     }
 
     pub(super) fn due(&self) -> Option<Time> {

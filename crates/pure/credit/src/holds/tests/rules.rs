@@ -160,6 +160,23 @@ fn a_late_commit_is_paid_only_by_the_last_home_before_the_consumer() {
     assert_eq!((home.net(PROVIDER), home.net(CONSUMER)), (100_000, 900_000));
 }
 
+/// Asking and giving up costs the one that does it nothing, and is remembered for days.
+#[test]
+fn others_cannot_use_up_the_memory_for_our_own_guests() {
+    let mut home = Home::new(Bytes(1_000_000));
+    home.machine.config.holds_max = 8;
+    for nonce in 0..8 {
+        let terms = terms(&[own()], nonce);
+        let answer = home.ask(&terms).pop().map(|(_, message)| message);
+        assert_eq!(answer == Some(Message::Good { id: terms.id() }), nonce < 4, "{nonce}");
+        home.receive(PROVIDER, Message::Commit { terms, proof: None }, None, NOW.time());
+    }
+    assert_eq!(home.machine.refusals().get("busy"), Some(&4));
+    let terms = Terms { provider: own(), ..terms(&[], 1) };
+    let proof = signed(&terms, None);
+    home.machine.reserve(terms, Proof::default(), proof, NOW.time()).expect("half of the memory is ours");
+}
+
 #[test]
 fn a_provider_commits_nothing_that_was_not_called_good() {
     let mut home = Home::new(Bytes(1_000_000));

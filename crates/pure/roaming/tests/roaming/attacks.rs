@@ -452,6 +452,7 @@ fn messages_of_the_home_that_nobody_asked_for_change_nothing() {
             valid_for: 0,
             reason: reason.clone(),
             volume: None,
+            home: None,
         },
         Message::Erro { reference: Some(reference), code: Code::Busy, reason },
         Message::error(Code::Closed, "bye"),

@@ -1,7 +1,7 @@
 //! Visits on credit: whole visits in virtual time, with the homes that reserve for them.
 
-use crate::world::{Link, START, World};
-use guestright_credit::{AllowanceConfig, HoldState};
+use crate::world::{Link, World};
+use guestright_credit::AllowanceConfig;
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point;
@@ -10,6 +10,8 @@ use guestright_roaming::message::Code;
 use guestright_units::{Bytes, Micros};
 
 const MB: u64 = 1_000_000;
+/// What comes back of a few megabytes a day within a minute.
+const REFILL: u64 = 10_000;
 
 /// Households that give away so much a day.
 fn world(houses: usize, per_day: u64) -> World {
@@ -72,7 +74,7 @@ fn a_newcomer_is_served_what_the_household_gives_away_and_is_told_why_it_ends() 
     let guest = world.visit(1, 0, Bundle::default());
     world.run_for(Micros::from_seconds(60));
     let carried = world.guests[guest].carried.0;
-    assert!((2 * MB..=3 * MB).contains(&carried), "{carried}");
+    assert!((2 * MB..=3 * MB + REFILL).contains(&carried), "{carried}");
     let (code, reason) = world.guests[guest].ended().unwrap();
     assert_eq!(code, Code::Refused);
     assert!(reason.contains("given away") && reason.contains("each hour"), "{reason}");
@@ -99,7 +101,7 @@ fn fresh_names_share_what_is_given_away() {
         world.run_for(Micros::from_seconds(20));
     }
     let carried: u64 = world.guests.iter().map(|guest| guest.carried.0).sum();
-    assert!((3 * MB..=4 * MB + 10_000).contains(&carried), "{carried}");
+    assert!((3 * MB..=4 * MB + 10 * REFILL).contains(&carried), "{carried}");
 }
 
 #[test]
@@ -173,8 +175,8 @@ fn a_household_that_declines_is_asked_in_vain() {
     let guest = world.visit(2, 0, hint);
     world.run_for(Micros::from_seconds(60));
     assert_eq!(reserved(&world, 0), []);
-    assert!(world.guests[guest].carried.0 <= 3 * MB + 100_000);
-    assert_eq!(world.houses[1].home.hold_refusals().get("declined").copied().unwrap_or(0) > 0, true);
+    assert!(world.guests[guest].carried.0 <= 3 * MB + REFILL);
+    assert!(world.houses[1].home.hold_refusals().get("declined").is_some_and(|count| *count > 0));
 }
 
 #[test]
@@ -206,5 +208,4 @@ fn an_access_point_that_cannot_ask_serves_on_what_it_has() {
     let carried = world.guests[guest].carried.0;
     assert!(carried <= 50 * MB + 25 * MB, "{carried}");
     assert!(carried > MB, "{carried}");
-    let _ = (HoldState::Good, START);
 }

@@ -166,7 +166,8 @@ impl World {
     pub(crate) fn link_all(&mut self) {
         let teams: Vec<_> = self.houses.iter().map(Household::id).collect();
         for house in &mut self.houses {
-            for team in teams.iter().filter(|team| **team != house.id()) {
+            let own = house.id();
+            for team in teams.iter().filter(|team| **team != own) {
                 house.home.handle_neighbour(*team, home::Neighbour::Up, &mut self.rng, self.now);
             }
         }

@@ -295,7 +295,8 @@ impl Run<'_> {
             self.granted.insert(member);
         }
         let reason = "because".to_owned();
-        let message = Message::Qrsp { reference, grant, ind: None, valid_for, reason, volume: None };
+        let message =
+            Message::Qrsp { reference, grant, ind: None, valid_for, reason, volume: None, home: None };
         self.machine.handle_home(&message.emit(), self.now);
     }
 

@@ -12,16 +12,21 @@ pub(super) struct Meter {
     port: Option<NonZeroU16>,
     last: Counted,
     total: Bytes,
+    /// Whether what is carried from now on is another session's.
+    is_closed: bool,
 }
 
 impl Meter {
     /// Counts from now on, for a tunnel that ends at `port`.
     pub(super) fn new(port: NonZeroU16, counted: &Counted) -> Self {
-        Self { port: Some(port), last: counted.clone(), total: Bytes(0) }
+        Self { port: Some(port), last: counted.clone(), total: Bytes(0), is_closed: false }
     }
 
     /// Takes a reading in, and where the tunnel ends now; nothing if that is at another address.
     pub(super) fn read(&mut self, port: Option<NonZeroU16>, counted: &Counted) {
+        if self.is_closed {
+            return;
+        }
         let moved = port.filter(|port| Some(*port) != self.port);
         for port in [self.port, moved].into_iter().flatten() {
             let grown = self.grown(port.get(), counted);
@@ -29,6 +34,12 @@ impl Meter {
         }
         self.port = port;
         self.last.clone_from(counted);
+    }
+
+    /// Takes the last reading in; another session counts from it on.
+    pub(super) fn close(&mut self, counted: &Counted) {
+        self.read(self.port, counted);
+        self.is_closed = true;
     }
 
     pub(super) fn total(&self) -> Bytes {
@@ -69,5 +80,8 @@ mod tests {
             meter.read(port, &counted);
             assert_eq!(meter.total(), Bytes(want), "{name}");
         }
+        meter.close(&counted(&[(9, 9)]));
+        meter.read(port(9), &counted(&[(9, 1_000)]));
+        assert_eq!(meter.total(), Bytes(220), "what another session counts is not counted twice");
     }
 }

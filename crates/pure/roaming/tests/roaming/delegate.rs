@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 const HERE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
 fn delegate() -> Delegate {
-    Delegate::new(Config::default(), BTreeMap::new())
+    Delegate::new(Config::default(), BTreeMap::new(), BTreeMap::new())
 }
 
 fn connect(delegate: &mut Delegate, id: ConnectionId, now: Time) {
@@ -41,7 +41,7 @@ fn refused(delegate: &mut Delegate) -> Vec<(ConnectionId, &'static str)> {
 /// What comes of a connection for this member: a question, or why there is none.
 fn outcome(mandate: &Mandate, spent: Option<Spent>, now: Time) -> &'static str {
     let spent = spent.map(|spent| (mandate.delegation().member_id(), spent));
-    let mut delegate = Delegate::new(Config::default(), spent.into_iter().collect());
+    let mut delegate = Delegate::new(Config::default(), spent.into_iter().collect(), BTreeMap::new());
     connect(&mut delegate, 1, now);
     let mut rng = StdRng::seed_from_u64(2);
     delegate.handle_lookup(1, Some((mandate, Bundle::default())), &Counted::new(), &mut rng, now);
@@ -171,7 +171,7 @@ fn a_delegate_signs_from_the_first_to_the_last_second_of_delegation_and_certific
 fn serving(config: Config) -> (World, Delegate, Mandate) {
     let mut world = World::new(1, 2, Link::GOOD);
     let mandate = mandate(&world.houses[0], terms(1_000_000_000), &mut world.rng);
-    let mut delegate = Delegate::new(config, BTreeMap::new());
+    let mut delegate = Delegate::new(config, BTreeMap::new(), BTreeMap::new());
     connect(&mut delegate, 1, START);
     delegate.handle_lookup(1, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
     let (_, sent) = delegate.poll_transmit().unwrap();

@@ -12,6 +12,7 @@ mod delegate;
 mod floods;
 mod home;
 mod homes;
+mod overcharging;
 mod random;
 mod sequences;
 mod tunnels;

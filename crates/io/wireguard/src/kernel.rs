@@ -162,21 +162,38 @@ impl Kernel {
     /// # Errors
     /// If `wg` fails, or the interface is gone.
     pub fn carried(&self) -> Result<Bytes, WireGuardError> {
-        // The packets first: what comes in between is bytes without its headers, not the reverse.
+        let packets = self.packets()?; // First: what comes in between is bytes without its headers, not the reverse.
+        let bytes = self.status()?.iter().map(text::transferred).sum::<u64>();
+        Ok(with_headers(bytes.saturating_add(self.forgotten.load(Ordering::Relaxed)), packets))
+    }
+
+    /// The same of one peer at most; nothing if there is none with this key.
+    ///
+    /// # Errors
+    /// If `wg` fails, or the interface is gone.
+    pub fn carried_for(&self, key: &PublicKey) -> Result<Option<Bytes>, WireGuardError> {
+        let packets = self.packets()?;
+        let status = self.status()?.into_iter().find(|status| status.public_key == *key);
+        Ok(status.map(|status| with_headers(text::transferred(&status), packets)))
+    }
+
+    /// Datagrams of all peers, both ways.
+    fn packets(&self) -> Result<u64, WireGuardError> {
         let devices = std::fs::read_to_string(DEVICES).unwrap_or_default();
-        let packets = text::packets(&devices, &self.interface).ok_or_else(|| WireGuardError::Failed {
+        text::packets(&devices, &self.interface).ok_or_else(|| WireGuardError::Failed {
             command: DEVICES.to_owned(),
             reason: format!("there is no interface {}", self.interface),
-        })?;
-        let bytes = self.status()?.iter().map(text::transferred).sum::<u64>();
-        let bytes = bytes.saturating_add(self.forgotten.load(Ordering::Relaxed));
-        // No message is shorter than a keep-alive: an interface that counts otherwise makes it at most that much more.
-        Ok(Bytes(bytes.saturating_add(OUTER_HEADERS * packets.min(bytes / MESSAGE_MIN))))
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PublicKey, Peer>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Bytes of so many datagrams at most, as IPv4 packets. No message is shorter than a keep-alive, so there cannot be more.
+fn with_headers(bytes: u64, datagrams: u64) -> Bytes {
+    Bytes(bytes.saturating_add(OUTER_HEADERS * datagrams.min(bytes / MESSAGE_MIN)))
 }
 
 impl Drop for Kernel {

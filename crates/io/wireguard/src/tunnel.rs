@@ -57,6 +57,18 @@ impl Tunnel {
         }
     }
 
+    /// The same of one peer, nothing if there is none with this key. The kernel does not say how many datagrams were whose:
+    /// there it is as much as they can have been at most, if all datagrams were this peer's.
+    ///
+    /// # Errors
+    /// If `wg` fails.
+    pub fn carried_for(&self, key: &PublicKey) -> Result<Option<Bytes>, WireGuardError> {
+        match self {
+            Self::Userspace(end) => Ok(end.carried_for(key)),
+            Self::Kernel(end) => end.carried_for(key),
+        }
+    }
+
     /// How it stands with each peer.
     ///
     /// # Errors

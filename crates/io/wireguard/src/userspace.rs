@@ -152,6 +152,12 @@ impl Userspace {
         Bytes(self.read().peers.values().map(|link| link.carried()).sum())
     }
 
+    /// The same of one peer; nothing if there is none with this key.
+    #[must_use]
+    pub fn carried_for(&self, key: &PublicKey) -> Option<Bytes> {
+        self.read().peers.get(key).map(|link| Bytes(link.carried()))
+    }
+
     fn link(&self, peer: &Peer, index: u32) -> Link {
         let preshared = peer.preshared_key.as_ref().map(|key| *key.as_bytes());
         let tunn = Tunn::new(

@@ -131,6 +131,8 @@ fn carries_packets_both_ways_and_counts_them() {
     b.open(a.here, &changed, SECOND);
     b.open(a.here, &[vec![4; 1_452], vec![0; 60], vec![]], SECOND);
     assert_eq!(b.core.carried(), carried);
+    assert_eq!(b.core.carried_for(&a.core.public_key()), Some(carried));
+    assert_eq!(b.core.carried_for(&b.core.public_key()), None);
 }
 
 #[test]

@@ -38,6 +38,23 @@ pub type ConnectionId = u64;
 /// What the meter has counted for each port of one address since its beginning, both ways.
 pub type Counted = BTreeMap<u16, Bytes>;
 
+/// What the home's meters say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Of the address that was asked for, authentic or not.
+    pub counted: Counted,
+    /// Of the member's tunnel, wherever it ended, both ways since its beginning: at most so much was authentic. Nothing where
+    /// nobody knows that.
+    pub authentic: Option<Bytes>,
+}
+
+impl From<Counted> for Reading {
+    /// A reading where nobody knows what was authentic.
+    fn from(counted: Counted) -> Self {
+        Self { counted, authentic: None }
+    }
+}
+
 /// What a member's delegate has signed for on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
@@ -97,7 +114,7 @@ pub enum Event {
 ///
 /// ```
 /// use guestright_roaming::Message;
-/// use guestright_roaming::delegate::{Config, Counted, Delegate, Event};
+/// use guestright_roaming::delegate::{Config, Delegate, Event, Reading};
 /// # use rand::SeedableRng;
 /// # use std::collections::BTreeMap;
 /// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
@@ -109,7 +126,7 @@ pub enum Event {
 /// while let Some(event) = delegate.poll_event() {
 ///     if let Event::LookupNeeded(connection, tunnel) = event {
 ///         assert_eq!(tunnel, "198.51.100.7:40000".parse()?);
-///         delegate.handle_lookup(connection, None, &Counted::new(), &mut rng, now); // It is no member's tunnel.
+///         delegate.handle_lookup(connection, None, &Reading::default(), &mut rng, now); // It is no member's tunnel.
 ///     }
 /// }
 /// assert_eq!(delegate.poll_transmit(), None);
@@ -203,13 +220,13 @@ impl Delegate {
         }
     }
 
-    /// Takes in whose tunnel ends where the access point reported, what the meter has counted there, and which receipts can be
+    /// Takes in whose tunnel ends where the access point reported, what the meters have counted, and which receipts can be
     /// shown; nothing if it is no member's (yet), or the member has no delegation.
     pub fn handle_lookup(
         &mut self,
         id: ConnectionId,
         found: Option<(&Mandate, Bundle)>,
-        counted: &Counted,
+        reading: &Reading,
         rng: &mut impl CryptoRng,
         now: Time,
     ) {
@@ -224,12 +241,12 @@ impl Delegate {
         if self.resume(id, member, ip, started, now) {
             return;
         }
-        self.dismiss(member, ip, counted, now);
+        self.dismiss(member, ip, reading, now);
         let key = mandate.key.clone();
         let certificate = mandate.certificate.clone();
         let config = self.config.visitor.clone();
         let visitor = visitor::Visitor::new(config, key, certificate, bundle, None, rng, now);
-        let meter = Meter::new(port, counted);
+        let meter = Meter::new(port, reading);
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.stage = Stage::serving(mandate.clone(), visitor, meter);
         }
@@ -237,20 +254,20 @@ impl Delegate {
         self.drain_visitor(id, now);
     }
 
-    /// Takes in where the member's tunnel ends now, and what the meter has counted for each port of the address that
-    /// was asked for.
+    /// Takes in where the member's tunnel ends now, and what the meters say: also of each port of the address that was
+    /// asked for.
     pub fn handle_meter(
         &mut self,
         id: ConnectionId,
         endpoint: Option<SocketAddrV4>,
-        counted: &Counted,
+        reading: &Reading,
         now: Time,
     ) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let ip = connection.ip;
         let Stage::Serving(serving) = &mut connection.stage else { return };
         let here = endpoint.filter(|endpoint| *endpoint.ip() == ip).and_then(|at| NonZeroU16::new(at.port()));
-        serving.meter.read(here, counted);
+        serving.meter.read(here, reading);
         serving.metered = Some(now);
         let (before, total) = (serving.signed, serving.meter.total());
         self.limit(id, now);
@@ -381,7 +398,7 @@ impl Delegate {
     }
 
     /// A member has one tunnel, hence one session: the others of its are over.
-    fn dismiss(&mut self, member: KeyId, ip: Ipv4Addr, counted: &Counted, now: Time) {
+    fn dismiss(&mut self, member: KeyId, ip: Ipv4Addr, reading: &Reading, now: Time) {
         let of = |(_, connection): &(&ConnectionId, &Connection)| connection.member() == Some(member);
         let ids: Vec<_> = self.connections.iter().filter(of).map(|(&id, _)| id).collect();
         for id in ids {
@@ -390,7 +407,7 @@ impl Delegate {
                 && let Stage::Serving(serving) = &mut connection.stage
             {
                 // The new session counts from this reading on, at this address; the same bytes are not counted twice.
-                serving.meter.close(counted);
+                serving.meter.close(reading);
             }
             if connection.connected
                 && let Stage::Serving(serving) = &mut connection.stage

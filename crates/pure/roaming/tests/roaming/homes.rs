@@ -296,11 +296,16 @@ impl DistantHome {
                     self.mandates.iter().find(|mandate| Some(mandate.delegation().member_id()) == member);
                 let counted = self.counted_of(*at.ip());
                 let found = found.map(|mandate| (mandate, Bundle::default()));
-                self.delegate.handle_lookup(*connection, found, &counted, &mut self.rng, now);
+                self.delegate.handle_lookup(*connection, found, &counted.into(), &mut self.rng, now);
             }
             Event::MeterNeeded(connection, member, ip) => {
                 let counted = self.counted_of(*ip);
-                self.delegate.handle_meter(*connection, self.endpoints.get(member).copied(), &counted, now);
+                self.delegate.handle_meter(
+                    *connection,
+                    self.endpoints.get(member).copied(),
+                    &counted.into(),
+                    now,
+                );
             }
             Event::Spent(member, spent) => drop(self.kept.insert(*member, *spent)),
             Event::Metered(member, ledger) => drop(self.ledgers.insert(*member, ledger.as_ref().clone())),

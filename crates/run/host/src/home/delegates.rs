@@ -20,9 +20,11 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_identity::KeyId;
 use guestright_receipt::Bundle;
 use guestright_roaming::Delegate;
-use guestright_roaming::delegate::{Config, ConnectionId, ConnectionStatus, Counted, Event, Mandate};
+use guestright_roaming::delegate::{
+    Config, ConnectionId, ConnectionStatus, Counted, Event, Mandate, Reading,
+};
 use guestright_store::WriterHandle;
-use guestright_units::{TeamId, Time};
+use guestright_units::{Bytes, TeamId, Time};
 use meter::Meter;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
@@ -58,10 +60,10 @@ pub(super) enum Question {
 /// What the loop answers.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// A member that has delegated, and the receipts that it can show.
-    Member(Box<Mandate>, Bundle),
-    /// Where a tunnel ends.
-    Endpoint(Option<SocketAddrV4>),
+    /// A member that has delegated, the receipts that it can show, and what was authentic of its tunnel.
+    Member(Box<Mandate>, Bundle, Option<Bytes>),
+    /// Where a tunnel ends, and what was authentic of it.
+    Endpoint(Option<SocketAddrV4>, Option<Bytes>),
     Nobody,
 }
 
@@ -199,18 +201,19 @@ pub(super) fn answer(lookup: Lookup, gateway: &Gateway, team: TeamId, store: &Wr
         Question::TunnelAt(at) => at,
         Question::EndpointOf(member) => {
             let endpoint = gateway.endpoint_of(member, now).and_then(ipv4);
-            return drop(reply.send(Answer::Endpoint(endpoint)));
+            return drop(reply.send(Answer::Endpoint(endpoint, gateway.authentic_of(member))));
         }
     };
     let member = gateway.member_at(at.into(), now);
     let Some(mandate) = member.and_then(|member| mandate(member.name, member.delegate?, team)) else {
         return drop(reply.send(Answer::Nobody));
     };
+    let authentic = gateway.authentic_of(mandate.delegation().member_id());
     let since = now.unix_seconds().minus(SHOWN_AGE_MAX);
     // If the store has no time the question is asked again.
     let _ = store.run(move |store| {
         let found = store.receipts_of_provider(team, since, SHOWN_MAX).unwrap_or_default();
-        let _ = reply.send(Answer::Member(Box::new(mandate), bundle(found)));
+        let _ = reply.send(Answer::Member(Box::new(mandate), bundle(found), authentic));
     });
 }
 
@@ -295,15 +298,15 @@ impl Task {
                 self.connections.end(connection);
                 self.machine.handle_hung_up(connection, now);
             }
-            Input::Answered(connection, Answer::Member(mandate, bundle), counted) => {
-                let found = Some((&*mandate, bundle));
-                self.machine.handle_lookup(connection, found, &counted, &mut self.rng, now);
+            Input::Answered(connection, Answer::Member(mandate, bundle, authentic), counted) => {
+                let (found, reading) = (Some((&*mandate, bundle)), Reading { counted, authentic });
+                self.machine.handle_lookup(connection, found, &reading, &mut self.rng, now);
             }
             Input::Answered(connection, Answer::Nobody, counted) => {
-                self.machine.handle_lookup(connection, None, &counted, &mut self.rng, now);
+                self.machine.handle_lookup(connection, None, &counted.into(), &mut self.rng, now);
             }
-            Input::Answered(connection, Answer::Endpoint(endpoint), counted) => {
-                self.machine.handle_meter(connection, endpoint, &counted, now);
+            Input::Answered(connection, Answer::Endpoint(endpoint, authentic), counted) => {
+                self.machine.handle_meter(connection, endpoint, &Reading { counted, authentic }, now);
             }
         }
     }

@@ -203,6 +203,7 @@ impl Way {
 
     fn open(&mut self) -> Result<(), RunError> {
         self.opened = Some(Instant::now());
+        self.carried.last = Bytes(0);
         let interface = &self.plan.config.interface;
         let mtu = interface.mtu.unwrap_or(DeviceSettings::WIREGUARD_MTU);
         let mut peer = Peer::from(&self.plan.config.peers[0]);

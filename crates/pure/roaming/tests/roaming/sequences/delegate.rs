@@ -194,7 +194,7 @@ impl Run<'_> {
             192..=255 => Some(&self.mandates[1]),
         };
         let found = mandate.map(|mandate| (mandate, Bundle::default()));
-        self.machine.handle_lookup(id, found, &counted, &mut self.rng, self.now);
+        self.machine.handle_lookup(id, found, &counted.into(), &mut self.rng, self.now);
     }
 
     fn reading(&self, id: ConnectionId) -> Counted {
@@ -210,7 +210,7 @@ impl Run<'_> {
         let counted = self.reading(id);
         let at = self.mandates.iter().position(|mandate| mandate.delegation().member_id() == member);
         let endpoint = at.map(|at| self.endpoints[at]).filter(|_| self.choices.byte() < 240);
-        self.machine.handle_meter(id, endpoint, &counted, self.now);
+        self.machine.handle_meter(id, endpoint, &counted.into(), self.now);
     }
 
     /// Tunnels carry something; now and then a counter begins anew.

@@ -1,13 +1,19 @@
 mod text;
 mod tool;
 
-use crate::{Peer, Status, WireGuardError};
+use crate::{OUTER_HEADERS, Peer, Status, WireGuardError};
 use guestright_tunnel::wireguard::{Network, PrivateKey, PublicKey};
+use guestright_units::Bytes;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Seconds of a keep-alive that is set for a moment, because the kernel sends one at once when it is.
 const NUDGE_S: u16 = 25;
+/// Interfaces and their counts (proc(5)).
+const DEVICES: &str = "/proc/thread-self/net/dev";
+/// The shortest message that is counted, a keep-alive (WireGuard paper §5.4.6).
+const MESSAGE_MIN: u64 = 32;
 
 /// What the kernel's interface is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +46,8 @@ pub struct Kernel {
     public: PublicKey,
     /// What we have set, to set it again.
     peers: Mutex<BTreeMap<PublicKey, Peer>>,
+    /// What the kernel had counted of peers that it forgot for a handshake.
+    forgotten: AtomicU64,
 }
 
 impl Kernel {
@@ -68,8 +76,8 @@ impl Kernel {
         let interface = settings.interface.clone();
         tool::run("ip", &["link", "add", "dev", &interface, "type", "wireguard"], "")?;
         // From here on, dropping removes the interface.
-        let kernel =
-            Self { interface, public: settings.private_key.public(), peers: Mutex::new(BTreeMap::new()) };
+        let (public, peers) = (settings.private_key.public(), Mutex::new(BTreeMap::new()));
+        let kernel = Self { interface, public, peers, forgotten: AtomicU64::new(0) };
         let interface = &kernel.interface;
         tool::run("wg", &["setconf", interface, "/dev/stdin"], &text::interface(settings))?;
         tool::run("ip", &["-batch", "-"], &text::addresses(settings))?;
@@ -120,8 +128,9 @@ impl Kernel {
     pub fn initiate(&self, key: &PublicKey) -> Result<(), WireGuardError> {
         let mut peer = self.lock().get(key).cloned().ok_or(WireGuardError::NoPeer { key: *key })?;
         let now = self.status()?.into_iter().find(|status| status.public_key == *key);
-        peer.address = now.and_then(|status| status.address).or(peer.address);
+        peer.address = now.as_ref().and_then(|status| status.address).or(peer.address);
         self.remove_peer(key)?;
+        self.forgotten.fetch_add(now.map_or(0, |status| text::transferred(&status)), Ordering::Relaxed);
         self.set_peer(&Peer { keepalive_s: None, ..peer.clone() })?;
         self.set_peer(&Peer { keepalive_s: Some(peer.keepalive_s.unwrap_or(NUDGE_S)), ..peer.clone() })?;
         self.set_peer(&peer)
@@ -143,9 +152,48 @@ impl Kernel {
         Ok(peers)
     }
 
+    /// Bytes of the authentic datagrams of all peers and of those to them, as IPv4 packets.
+    ///
+    /// The kernel adds a datagram to its peer's bytes and to the interface's packets only once its seal or its handshake
+    /// holds and it is no repetition (`update_rx_stats` in drivers/net/wireguard/receive.c), and one that it sent when it was
+    /// sent. Both are counts of datagrams, also where the packets inside are handled as super-frames. So bytes and 28 for
+    /// each packet are what an access point counts, but for what is lost between the two.
+    ///
+    /// # Errors
+    /// If `wg` fails, or the interface is gone.
+    pub fn carried(&self) -> Result<Bytes, WireGuardError> {
+        let packets = self.packets()?; // First: what comes in between is bytes without its headers, not the reverse.
+        let bytes = self.status()?.iter().map(text::transferred).sum::<u64>();
+        Ok(with_headers(bytes.saturating_add(self.forgotten.load(Ordering::Relaxed)), packets))
+    }
+
+    /// The same of one peer at most; nothing if there is none with this key.
+    ///
+    /// # Errors
+    /// If `wg` fails, or the interface is gone.
+    pub fn carried_for(&self, key: &PublicKey) -> Result<Option<Bytes>, WireGuardError> {
+        let packets = self.packets()?;
+        let status = self.status()?.into_iter().find(|status| status.public_key == *key);
+        Ok(status.map(|status| with_headers(text::transferred(&status), packets)))
+    }
+
+    /// Datagrams of all peers, both ways.
+    fn packets(&self) -> Result<u64, WireGuardError> {
+        let devices = std::fs::read_to_string(DEVICES).unwrap_or_default();
+        text::packets(&devices, &self.interface).ok_or_else(|| WireGuardError::Failed {
+            command: DEVICES.to_owned(),
+            reason: format!("there is no interface {}", self.interface),
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PublicKey, Peer>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Bytes of so many datagrams at most, as IPv4 packets. No message is shorter than a keep-alive, so there cannot be more.
+fn with_headers(bytes: u64, datagrams: u64) -> Bytes {
+    Bytes(bytes.saturating_add(OUTER_HEADERS * datagrams.min(bytes / MESSAGE_MIN)))
 }
 
 impl Drop for Kernel {

@@ -23,3 +23,6 @@ pub use kernel::{Kernel, KernelSettings, Support};
 pub use peer::{Peer, Status};
 pub use tunnel::Tunnel;
 pub use userspace::{Userspace, UserspaceSettings};
+
+/// What a datagram has around it on its way: the headers of IPv4 (RFC 791) and UDP (RFC 768).
+const OUTER_HEADERS: u64 = 20 + 8;

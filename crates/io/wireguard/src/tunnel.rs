@@ -1,5 +1,6 @@
 use crate::{Kernel, Peer, Status, Userspace, WireGuardError};
 use guestright_tunnel::wireguard::PublicKey;
+use guestright_units::Bytes;
 use std::sync::Arc;
 
 /// WireGuard, whoever carries the packets.
@@ -41,6 +42,30 @@ impl Tunnel {
         match self {
             Self::Userspace(end) => end.initiate(key),
             Self::Kernel(end) => end.initiate(key),
+        }
+    }
+
+    /// Bytes of the tunnel's datagrams as IPv4 packets: those that came and were authentic, once each, and those that were
+    /// sent. It begins anew when a peer is removed.
+    ///
+    /// # Errors
+    /// If `wg` fails.
+    pub fn carried(&self) -> Result<Bytes, WireGuardError> {
+        match self {
+            Self::Userspace(end) => Ok(end.carried()),
+            Self::Kernel(end) => end.carried(),
+        }
+    }
+
+    /// The same of one peer, nothing if there is none with this key. The kernel does not say how many datagrams were whose:
+    /// there it is as much as they can have been at most, if all datagrams were this peer's.
+    ///
+    /// # Errors
+    /// If `wg` fails.
+    pub fn carried_for(&self, key: &PublicKey) -> Result<Option<Bytes>, WireGuardError> {
+        match self {
+            Self::Userspace(end) => Ok(end.carried_for(key)),
+            Self::Kernel(end) => end.carried_for(key),
         }
     }
 

@@ -9,7 +9,7 @@ use boringtun::noise::{Packet, Tunn, TunnResult};
 use boringtun::x25519::{PublicKey as CorePublic, StaticSecret};
 use guestright_tunnel::wireguard::{PrivateKey, PublicKey};
 use guestright_tunnel::{Counters, Datagrams, DropReason, Endpoint, Opened, PacketSource, PeerStatus, Tally};
-use guestright_units::{Micros, Time};
+use guestright_units::{Bytes, Micros, Time};
 use session::{Holder, Link, Session, destination};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -144,6 +144,18 @@ impl Userspace {
     #[must_use]
     pub fn status(&self) -> Vec<Status> {
         self.read().peers.values().map(|link| link.status()).collect()
+    }
+
+    /// Bytes of the authentic datagrams of all peers and of those to them, as IPv4 packets.
+    #[must_use]
+    pub fn carried(&self) -> Bytes {
+        Bytes(self.read().peers.values().map(|link| link.carried()).sum())
+    }
+
+    /// The same of one peer; nothing if there is none with this key.
+    #[must_use]
+    pub fn carried_for(&self, key: &PublicKey) -> Option<Bytes> {
+        self.read().peers.get(key).map(|link| Bytes(link.carried()))
     }
 
     fn link(&self, peer: &Peer, index: u32) -> Link {

@@ -7,17 +7,19 @@
 //! In: bytes of access points, what the gateway and the meter find, the time, chance. Out: bytes, events, the next timeout.
 //!
 //! Invariants: only the address that the tunnel's datagrams come from can have them signed for; no more is signed than
-//! was counted (and the visitor's tolerance), nor more than the delegation's bytes of the day; what is signed is
-//! reported to be kept before it is sent.
+//! the member's [`Ledger`] allows, over all sessions of the day, nor more than the delegation's bytes of the day; what a
+//! tunnel carries is counted in one session; what is signed is reported to be kept before it is sent.
 
 mod config;
 mod connection;
 mod mandate;
 mod meter;
 
+use crate::ledger::Ledger;
 use crate::message::{Code, Message};
 use crate::visitor;
 use connection::{Connection, Stage};
+use guestright_directory::Address;
 use guestright_identity::KeyId;
 use guestright_receipt::{Bundle, Receipt};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
@@ -35,6 +37,23 @@ pub type ConnectionId = u64;
 
 /// What the meter has counted for each port of one address since its beginning, both ways.
 pub type Counted = BTreeMap<u16, Bytes>;
+
+/// What the home's meters say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Of the address that was asked for, authentic or not.
+    pub counted: Counted,
+    /// Of the member's tunnel, wherever it ended, both ways since its beginning: at most so much was authentic. Nothing where
+    /// nobody knows that.
+    pub authentic: Option<Bytes>,
+}
+
+impl From<Counted> for Reading {
+    /// A reading where nobody knows what was authentic.
+    fn from(counted: Counted) -> Self {
+        Self { counted, authentic: None }
+    }
+}
 
 /// What a member's delegate has signed for on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,12 +75,16 @@ pub enum Event {
     MeterNeeded(ConnectionId, KeyId, Ipv4Addr),
     /// Keep this: it has to be known when the program starts again.
     Spent(KeyId, Spent),
+    /// Keep this: what was counted and signed for, for this member.
+    Metered(KeyId, Box<Ledger>),
     /// A session was granted.
     Granted {
         connection: ConnectionId,
         member: KeyId,
         /// Which team carries.
         provider: TeamId,
+        /// Where the provider's home awaits other homes, as its access point says.
+        home: Option<Address>,
     },
     Signed(ConnectionId, Receipt),
     /// The access point claimed more than was counted or than may be signed for.
@@ -84,26 +107,26 @@ pub enum Event {
 ///
 /// 1. [`poll_event`](Self::poll_event) until there is none. [`Event::LookupNeeded`] is answered with
 ///    [`handle_lookup`](Self::handle_lookup), [`Event::MeterNeeded`] with [`handle_meter`](Self::handle_meter), at once or
-///    later; [`Event::Spent`] is durable before anything else happens.
+///    later; [`Event::Spent`] and [`Event::Metered`] are durable before anything else happens.
 /// 2. [`poll_transmit`](Self::poll_transmit) until there is none: only now, so that no receipt leaves before what it
 ///    spends is kept.
 /// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
 ///
 /// ```
 /// use guestright_roaming::Message;
-/// use guestright_roaming::delegate::{Config, Counted, Delegate, Event};
+/// use guestright_roaming::delegate::{Config, Delegate, Event, Reading};
 /// # use rand::SeedableRng;
 /// # use std::collections::BTreeMap;
 /// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
 /// # let now = guestright_units::UnixSeconds(1_800_000_000).time();
-/// let mut delegate = Delegate::new(Config::default(), BTreeMap::new());
+/// let mut delegate = Delegate::new(Config::default(), BTreeMap::new(), BTreeMap::new());
 /// delegate.handle_connected(1, [198, 51, 100, 7].into(), now);
 /// let port = 40_000.try_into()?;
 /// delegate.handle_input(1, &Message::RreqTunnel { port, started: None }.emit(), now);
 /// while let Some(event) = delegate.poll_event() {
 ///     if let Event::LookupNeeded(connection, tunnel) = event {
 ///         assert_eq!(tunnel, "198.51.100.7:40000".parse()?);
-///         delegate.handle_lookup(connection, None, &Counted::new(), &mut rng, now); // It is no member's tunnel.
+///         delegate.handle_lookup(connection, None, &Reading::default(), &mut rng, now); // It is no member's tunnel.
 ///     }
 /// }
 /// assert_eq!(delegate.poll_transmit(), None);
@@ -115,6 +138,7 @@ pub struct Delegate {
     config: Config,
     connections: BTreeMap<ConnectionId, Connection>,
     spent: BTreeMap<KeyId, Spent>,
+    ledgers: BTreeMap<KeyId, Ledger>,
     refusals: BTreeMap<&'static str, u64>,
     transmits: VecDeque<(ConnectionId, Vec<u8>)>,
     events: VecDeque<Event>,
@@ -135,12 +159,13 @@ pub struct ConnectionStatus {
 }
 
 impl Delegate {
-    /// A delegate, and what was signed for on the last day that is known.
-    pub fn new(config: Config, spent: BTreeMap<KeyId, Spent>) -> Self {
+    /// A delegate, what was signed for on the last day that is known, and the members' ledgers.
+    pub fn new(config: Config, spent: BTreeMap<KeyId, Spent>, ledgers: BTreeMap<KeyId, Ledger>) -> Self {
         Self {
             config,
             connections: BTreeMap::new(),
             spent,
+            ledgers,
             refusals: BTreeMap::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -195,13 +220,13 @@ impl Delegate {
         }
     }
 
-    /// Takes in whose tunnel ends where the access point reported, what the meter has counted there, and which receipts can be
+    /// Takes in whose tunnel ends where the access point reported, what the meters have counted, and which receipts can be
     /// shown; nothing if it is no member's (yet), or the member has no delegation.
     pub fn handle_lookup(
         &mut self,
         id: ConnectionId,
         found: Option<(&Mandate, Bundle)>,
-        counted: &Counted,
+        reading: &Reading,
         rng: &mut impl CryptoRng,
         now: Time,
     ) {
@@ -216,12 +241,12 @@ impl Delegate {
         if self.resume(id, member, ip, started, now) {
             return;
         }
-        self.dismiss(member, now);
+        self.dismiss(member, ip, reading, now);
         let key = mandate.key.clone();
         let certificate = mandate.certificate.clone();
         let config = self.config.visitor.clone();
         let visitor = visitor::Visitor::new(config, key, certificate, bundle, None, rng, now);
-        let meter = Meter::new(port, counted);
+        let meter = Meter::new(port, reading);
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.stage = Stage::serving(mandate.clone(), visitor, meter);
         }
@@ -229,25 +254,30 @@ impl Delegate {
         self.drain_visitor(id, now);
     }
 
-    /// Takes in where the member's tunnel ends now, and what the meter has counted for each port of the address that
-    /// was asked for.
+    /// Takes in where the member's tunnel ends now, and what the meters say: also of each port of the address that was
+    /// asked for.
     pub fn handle_meter(
         &mut self,
         id: ConnectionId,
         endpoint: Option<SocketAddrV4>,
-        counted: &Counted,
+        reading: &Reading,
         now: Time,
     ) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let ip = connection.ip;
         let Stage::Serving(serving) = &mut connection.stage else { return };
         let here = endpoint.filter(|endpoint| *endpoint.ip() == ip).and_then(|at| NonZeroU16::new(at.port()));
-        serving.meter.read(here, counted);
+        serving.meter.read(here, reading);
         serving.metered = Some(now);
         let (before, total) = (serving.signed, serving.meter.total());
         self.limit(id, now);
-        let Some(serving) = self.serving(id) else { return };
-        serving.visitor.handle_meter(total);
+        // Out of the map for as long as a visitor's machine writes in it.
+        let Some(member) = self.connections.get(&id).and_then(Connection::member) else { return };
+        let mut ledger = self.ledgers.remove(&member).unwrap_or_default();
+        if let Some(serving) = self.serving(id) {
+            serving.visitor.handle_meter(total, &mut ledger, now);
+        }
+        self.ledgers.insert(member, ledger);
         self.drain_visitor(id, now);
         self.leave_if_due(id, here.is_some(), before, now);
     }
@@ -368,11 +398,17 @@ impl Delegate {
     }
 
     /// A member has one tunnel, hence one session: the others of its are over.
-    fn dismiss(&mut self, member: KeyId, now: Time) {
+    fn dismiss(&mut self, member: KeyId, ip: Ipv4Addr, reading: &Reading, now: Time) {
         let of = |(_, connection): &(&ConnectionId, &Connection)| connection.member() == Some(member);
         let ids: Vec<_> = self.connections.iter().filter(of).map(|(&id, _)| id).collect();
         for id in ids {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
+            if connection.ip == ip
+                && let Stage::Serving(serving) = &mut connection.stage
+            {
+                // The new session counts from this reading on, at this address; the same bytes are not counted twice.
+                serving.meter.close(reading);
+            }
             if connection.connected
                 && let Stage::Serving(serving) = &mut connection.stage
             {
@@ -445,9 +481,9 @@ impl Delegate {
         let Some(serving) = self.serving(id) else { return };
         let member = serving.mandate.delegation.member_id();
         match event {
-            visitor::Event::Granted { provider, started, .. } => {
+            visitor::Event::Granted { provider, started, home, .. } => {
                 (serving.provider, serving.started) = (Some(provider), Some(started));
-                self.events.push_back(Event::Granted { connection: id, member, provider });
+                self.events.push_back(Event::Granted { connection: id, member, provider, home });
             }
             visitor::Event::MeterNeeded => {
                 serving.asked = true;
@@ -495,6 +531,8 @@ impl Delegate {
         spent.bytes = spent.bytes.saturating_add(more);
         let spent = *spent;
         self.events.push_back(Event::Spent(member, spent));
+        let ledger = self.ledgers.get(&member).cloned().unwrap_or_default();
+        self.events.push_back(Event::Metered(member, Box::new(ledger)));
     }
 
     fn connection_timeout(&mut self, id: ConnectionId, now: Time) {

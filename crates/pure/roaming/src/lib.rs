@@ -8,7 +8,7 @@
 //! timeout. None of the machines waits, reads or opens anything; a simulator and a network drive the same code.
 //!
 //! Invariants: every length and every queue has a limit; a message that is refused changes nothing; a visitor signs
-//! no more than it counted plus its tolerance; an access point serves nobody who has not signed in time; a team
+//! no more in a day than it counted plus its tolerance, whoever carries ([`Ledger`]); an access point serves nobody who has not signed in time; a team
 //! server acknowledges a receipt only when its store has made it durable.
 //!
 //! The messages are specified in `docs/design/0001-protocol-and-receipts.md`.
@@ -16,6 +16,7 @@
 pub mod access_point;
 pub mod delegate;
 pub mod home;
+pub mod ledger;
 pub mod message;
 mod queue;
 pub mod visitor;
@@ -23,5 +24,6 @@ pub mod visitor;
 pub use access_point::AccessPoint;
 pub use delegate::Delegate;
 pub use home::TeamServer;
+pub use ledger::Ledger;
 pub use message::{Message, MessageError};
 pub use visitor::Visitor;

@@ -2,15 +2,20 @@
 //!
 //! `CONN →`, `← CACK`, `RCPT(0) →`, then for every `← RREQ` a `RCPT →`. The receipt over zero bytes proves at once that
 //! the visitor holds the key of its certificate; the access point opens only then. Before it signs, the visitor asks
-//! its own meter, and refuses what exceeds the meter by more than the stated tolerance.
+//! its own meter, and refuses what exceeds the meter by more than its [`Ledger`] of the day allows.
+//!
+//! A receipt may name a hold, and how many of the session's bytes were served on it. Each byte is on one hold at most: over
+//! all holds of a session no more is signed for than in the session, and of no hold less than before.
 
+use crate::ledger::Ledger;
 use crate::message::{Acknowledgement, Code, Message, Nonce};
+use guestright_directory::Address;
 use guestright_identity::{Certificate, KeyId, Role, SecretKey};
-use guestright_receipt::{Bundle, Receipt};
+use guestright_receipt::{Bundle, HoldId, HoldUse, Receipt, Service};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The limits by which a visitor behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +24,10 @@ pub struct Config {
     pub retry_after: Micros,
     /// How often CONN is sent before the visitor gives up.
     pub attempts_max: u32,
-    /// What an access point may claim beyond the meter, in thousandths of the meter's bytes…
-    pub tolerance_permille: u64,
-    /// …plus so many bytes: packets on their way, and those lost between the two counters.
-    pub tolerance: Bytes,
-    /// How often an access point may ask for more than that before it counts as a lie.
+    /// How often an access point may ask for more than the meter and the ledger allow before it counts as a lie.
     pub doubts_max: u32,
+    /// How many holds a session may be served on.
+    pub holds_max: usize,
     /// How far the access point's clock may differ, in seconds.
     pub skew: u64,
     /// After so long without a word of the access point the session is taken for dead.
@@ -36,16 +39,13 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Half a second, 6 attempts (about 30 s), 5 % plus 64 KiB, 3 doubts, ten minutes, 30 s, 5 s, 64 messages.
-    ///
-    /// The 5 % allow for an access point on a radio, which counts up to 3.5 % more headers (see the visitor's meter).
+    /// Half a second, 6 attempts (about 30 s), 3 doubts, 64 holds, ten minutes, 30 s, 5 s, 64 messages.
     fn default() -> Self {
         Self {
             retry_after: Micros::from_millis(500),
             attempts_max: 6,
-            tolerance_permille: 50,
-            tolerance: Bytes(64 * 1_024),
             doubts_max: 3,
+            holds_max: 64,
             skew: 600,
             silence_max: Micros::from_seconds(30),
             leave_max: Micros::from_seconds(5),
@@ -67,6 +67,8 @@ pub enum Event {
         started: UnixSeconds,
         /// How often receipts are due.
         interval: Micros,
+        /// Where the provider's home awaits other homes, as the access point says. Nothing proves it but the home itself.
+        home: Option<Address>,
     },
     /// The meter is needed: answer with [`Visitor::handle_meter`].
     MeterNeeded,
@@ -100,6 +102,10 @@ struct Session {
     started: UnixSeconds,
     class: ServiceClass,
     signed: Bytes,
+    /// The part of it on each hold.
+    holds: BTreeMap<HoldId, Bytes>,
+    /// What the meter had counted when it was last read.
+    counted: Bytes,
     interval: Micros,
     received_at: Time,            // The access point's last word.
     requested: Option<Requested>, // An RREQ that waits for the meter.
@@ -111,6 +117,7 @@ struct Session {
 #[derive(Clone, Copy, Debug)]
 struct Requested {
     weight: Bytes,
+    hold: Option<HoldUse>,
     /// Whether the session ends with it.
     last: bool,
     /// Whether the meter had counted too little for it so far.
@@ -148,13 +155,15 @@ const INTERVAL_MAX: Micros = Micros::from_seconds(600);
 /// [`show`](Self::show), [`leave`](Self::leave)), the program drains what comes out:
 ///
 /// 1. [`poll_event`](Self::poll_event) until there is none. To [`Event::MeterNeeded`] it answers with
-///    [`handle_meter`](Self::handle_meter), and goes on draining: the receipt follows. After [`Event::Ended`] nothing does.
-/// 2. [`poll_transmit`](Self::poll_transmit) until there is none, after the events: what was signed is noted before it is
+///    [`handle_meter`](Self::handle_meter), and goes on draining: the receipt follows. With [`Event::Signed`] it makes the
+///    ledger durable. After [`Event::Ended`] nothing follows.
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is none, after the events: what was signed is kept before it is
 ///    sent.
 /// 3. [`poll_timeout`](Self::poll_timeout): then, [`handle_timeout`](Self::handle_timeout).
 ///
 /// ```
 /// use guestright_receipt::Bundle;
+/// use guestright_roaming::Ledger;
 /// use guestright_roaming::visitor::{Config, Event, Visitor};
 /// use guestright_units::{Bytes, Micros};
 /// # use guestright_identity::{Certificate, Role, SecretKey, Suite};
@@ -165,12 +174,13 @@ const INTERVAL_MAX: Micros = Micros::from_seconds(600);
 /// # let now = guestright_units::UnixSeconds(1_800_000_000);
 /// # let certificate = Certificate::issue(&team, key.public(), Role::Member, now, now.plus(3_600));
 /// # let now = now.time();
+/// let mut ledger = Ledger::default(); // What the program has kept of today.
 /// let mut visitor =
 ///     Visitor::new(Config::default(), key, certificate, Bundle::default(), None, &mut rng, now);
 /// visitor.handle_input(b"what the access point sent", now);
 /// while let Some(event) = visitor.poll_event() {
 ///     if event == Event::MeterNeeded {
-///         visitor.handle_meter(Bytes(0)); // What was counted in this session so far.
+///         visitor.handle_meter(Bytes(0), &mut ledger, now); // What was counted in this session so far.
 ///     }
 /// }
 /// while let Some(bytes) = visitor.poll_transmit() {
@@ -263,14 +273,14 @@ impl Visitor {
             return;
         }
         match Message::parse(bytes) {
-            Ok(Message::Cack { certificate, acknowledgement, .. }) => {
+            Ok(Message::Cack { certificate, acknowledgement, home }) => {
                 match Acknowledgement::open(&acknowledgement, &certificate) {
-                    Ok(terms) => self.handle_terms(&certificate, &terms, now),
+                    Ok(terms) => self.handle_terms(&certificate, &terms, home, now),
                     Err(error) => self.drop_input("acknowledgement", error.to_string()),
                 }
             }
-            Ok(Message::Rreq { started, weight, last, .. }) => {
-                self.handle_request(started, weight, last, now)
+            Ok(Message::Rreq { started, weight, hold, last }) => {
+                self.handle_request(started, Requested { weight, hold, last, doubted: false }, now)
             }
             Ok(Message::Erro { code, reason, .. }) => self.handle_error(code, reason),
             Ok(other) => self.drop_input("unexpected", format!("a {} is not for a visitor", other.method())),
@@ -279,27 +289,30 @@ impl Visitor {
     }
 
     /// Takes in what the meter has counted in this session so far, both ways.
-    pub fn handle_meter(&mut self, counted: Bytes) {
+    ///
+    /// The ledger is the visitor's own, whatever sessions and programs it has. Whether it was signed for in it is told with
+    /// [`Event::Signed`].
+    pub fn handle_meter(&mut self, counted: Bytes, ledger: &mut Ledger, now: Time) {
         // The access point may have ended the session since it asked: nothing is signed any more.
         if self.ended {
             return;
         }
         let Some(session) = &mut self.session else { return };
-        let Some(Requested { weight: claimed, last, doubted }) = session.requested.take() else {
-            return;
-        };
-        let slack = (counted.0 / 1_000).saturating_mul(self.config.tolerance_permille);
-        let most = counted.saturating_add(Bytes(slack)).saturating_add(self.config.tolerance).min(self.limit);
+        ledger.count(session.provider, counted.saturating_sub(session.counted), now);
+        session.counted = session.counted.max(counted);
+        let Some(requested) = session.requested.take() else { return };
+        let Requested { weight: claimed, last, doubted, .. } = requested;
+        let most = session.signed.saturating_add(ledger.room(session.provider, now)).min(self.limit);
         if claimed > most {
             // Until it asks again the bytes have come, or it was a lie.
             session.doubts += u32::from(!doubted);
             if session.doubts < self.config.doubts_max {
-                session.requested = Some(Requested { weight: claimed, last, doubted: true });
+                session.requested = Some(Requested { doubted: true, ..requested });
                 // What has come is signed for at once, in a few steps: the access point lets more through for it.
-                let seen = counted.min(self.limit);
+                let seen = counted.min(most);
                 let step = claimed.saturating_sub(session.signed).0 / PARTS;
                 if seen.saturating_sub(session.signed).0 > step {
-                    self.sign(seen);
+                    self.sign_for(seen, requested, ledger, now);
                 }
                 return;
             }
@@ -312,7 +325,7 @@ impl Visitor {
         }
         session.doubts = 0;
         let until = session.received_at + self.config.leave_max;
-        self.sign(claimed);
+        self.sign_for(claimed, requested, ledger, now);
         if last {
             // The receipt may get lost: who is asked again signs again, until the access point says that it is done.
             self.asking = None;
@@ -432,10 +445,16 @@ impl Visitor {
 
     fn send_conn(&mut self, nonce: Nonce) {
         let certificate = Box::new(self.certificate.clone());
-        self.send(&Message::Conn { certificate, nonce, bundle: self.bundle.clone(), holds: false });
+        self.send(&Message::Conn { certificate, nonce, bundle: self.bundle.clone(), holds: true });
     }
 
-    fn handle_terms(&mut self, certificate: &Certificate, terms: &Acknowledgement, now: Time) {
+    fn handle_terms(
+        &mut self,
+        certificate: &Certificate,
+        terms: &Acknowledgement,
+        home: Option<Address>,
+        now: Time,
+    ) {
         if let Err(reason) = self.check_terms(certificate, terms, now) {
             return self.drop_input("acknowledgement", reason);
         }
@@ -449,20 +468,22 @@ impl Visitor {
                 started: terms.started,
                 class: terms.class,
                 signed: Bytes(0),
+                holds: BTreeMap::new(),
+                counted: Bytes(0),
                 interval: terms.interval,
                 received_at: now,
                 requested: None,
                 doubts: 0,
                 looked_at: now,
             });
-            self.sign(Bytes(0));
+            self.sign(Bytes(0), None);
         }
         let Some(session) = &mut self.session else { return };
         session.received_at = now;
         session.class = terms.class;
         session.interval = terms.interval;
         let (provider, class, started) = (session.provider, session.class, session.started);
-        self.events.push_back(Event::Granted { provider, class, started, interval: terms.interval });
+        self.events.push_back(Event::Granted { provider, class, started, interval: terms.interval, home });
     }
 
     fn check_terms(
@@ -500,17 +521,21 @@ impl Visitor {
         }
     }
 
-    fn handle_request(&mut self, started: UnixSeconds, weight: Bytes, last: bool, now: Time) {
+    fn handle_request(&mut self, started: UnixSeconds, requested: Requested, now: Time) {
+        let holds_max = self.config.holds_max;
         let Some(session) = self.session.as_mut().filter(|session| session.started == started) else {
             return self.drop_input("no-session", "a receipt is asked for a session that is not open".into());
         };
         session.received_at = now;
-        if weight < session.signed {
-            let signed = session.signed;
+        let (weight, signed) = (requested.weight, session.signed);
+        if weight < signed {
             return self.drop_input("replayed", format!("asked for {weight}, {signed} are signed already"));
         }
+        if let Some(reason) = requested.hold.and_then(|hold| session.check_hold(hold, weight, holds_max)) {
+            return self.drop_input("hold", reason);
+        }
         session.looked_at = now;
-        session.requested = Some(Requested { weight, last, doubted: false });
+        session.requested = Some(requested);
         self.events.push_back(Event::MeterNeeded);
     }
 
@@ -541,10 +566,23 @@ impl Visitor {
         }
     }
 
-    fn sign(&mut self, weight: Bytes) {
+    /// Signs for so much of what is requested; the ledger has room for it.
+    fn sign_for(&mut self, weight: Bytes, requested: Requested, ledger: &mut Ledger, now: Time) {
+        let Some(session) = &mut self.session else { return };
+        let more = weight.saturating_sub(session.signed);
+        assert!(ledger.sign(session.provider, more, now), "the ledger was asked for its room");
+        let hold = requested.hold.map(|hold| session.part_on(hold, weight, requested.weight));
+        self.sign(weight, hold);
+    }
+
+    fn sign(&mut self, weight: Bytes, hold: Option<HoldUse>) {
         let Some(session) = &mut self.session else { return };
         session.signed = weight;
-        let receipt = Receipt::sign(&self.key, &self.certificate, session.provider, session.started, weight);
+        if let Some(HoldUse { id, weight }) = hold {
+            session.holds.insert(id, weight);
+        }
+        let service = Service { provider: session.provider, started: session.started, weight, hold };
+        let receipt = Receipt::sign_service(&self.key, &self.certificate, service);
         let receipts = vec![receipt.as_bytes().to_vec()];
         let bundle = Bundle { receipts, ..Bundle::default() };
         self.send(&Message::Rcpt { reference: None, bundle, home: None });
@@ -566,5 +604,36 @@ impl Visitor {
             self.ended = true;
             self.events.push_back(Event::Ended { code, reason: reason.into() });
         }
+    }
+}
+
+impl Session {
+    /// Why nothing is signed that says so much of a hold, if `weight` is signed for in all.
+    fn check_hold(&self, hold: HoldUse, weight: Bytes, holds_max: usize) -> Option<String> {
+        let HoldUse { id, weight: asked } = hold;
+        let before = self.holds.get(&id).copied();
+        if before.is_none() && self.holds.len() >= holds_max {
+            return Some(format!("a session is served on {holds_max} holds at most"));
+        }
+        let before = before.unwrap_or_default();
+        if asked < before {
+            return Some(format!("{asked} on hold {id}, {before} are signed already"));
+        }
+        let others = self.on_holds().saturating_sub(before);
+        let sum = others.saturating_add(asked);
+        (sum > weight).then(|| format!("{sum} on holds, {weight} in all: a byte is on one hold at most"))
+    }
+
+    /// What is signed for on all holds together; never more than in the session.
+    fn on_holds(&self) -> Bytes {
+        self.holds.values().fold(Bytes(0), |sum, &weight| sum.saturating_add(weight))
+    }
+
+    /// What is on the hold if only `weight` of the bytes that were `asked` for are signed for: the first ones, which were
+    /// served before it.
+    fn part_on(&self, hold: HoldUse, weight: Bytes, asked: Bytes) -> HoldUse {
+        let before_it = asked.saturating_sub(hold.weight);
+        let signed = self.holds.get(&hold.id).copied().unwrap_or_default();
+        HoldUse { weight: weight.saturating_sub(before_it).max(signed), ..hold }
     }
 }

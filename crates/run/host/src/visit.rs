@@ -17,6 +17,7 @@ use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_firewall::{MacAddress, neighbour};
 use guestright_receipt::Bundle;
+use guestright_roaming::Ledger;
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use look::Look;
@@ -80,6 +81,7 @@ struct Guest<'a, W> {
     clock: Clock,
     rng: StdRng,
     memory: Memory,
+    ledger: Ledger,
     meter: Meter,
     session: Option<Session>,
     /// Signed for in sessions that are over.
@@ -151,14 +153,17 @@ pub async fn run(
     // The loop never waits for the tasks that send here: they may wait for it.
     let (events, from) = mpsc::channel(home_channel::EVENTS_MAX);
     let memory = Memory::new(&settings.state, credentials.certificate.clone());
+    let mut clock = Clock::start();
+    let ledger = memory.ledger(clock.now());
     let mut guest = Guest {
         settings,
         credentials,
         network,
         hardware: None,
-        clock: Clock::start(),
+        clock,
         rng: guestright_clock::rng(),
         memory,
+        ledger,
         meter,
         session: None,
         signed_before: Bytes(0),
@@ -376,11 +381,10 @@ impl<W: Write> Guest<'_, W> {
 
     fn hand_in(&mut self) {
         let Some(home) = &self.home.sender else { return };
-        let bundle = self.memory.to_hand_in();
-        if !bundle.receipts.is_empty() {
+        for (provider, bundle) in self.memory.to_hand_in() {
             self.home.reference += 1;
-            let _ = home
-                .try_send(Message::Rcpt { reference: Some(self.home.reference), bundle, home: None }.emit());
+            let reference = Some(self.home.reference);
+            let _ = home.try_send(Message::Rcpt { reference, bundle, home: provider }.emit());
         }
     }
 
@@ -440,7 +444,7 @@ impl<W: Write> Guest<'_, W> {
     /// The last words, and the exit code: an error unless we left of our own will.
     fn finish(&mut self) -> Result<(), RunError> {
         let (code, reason) = self.ended.take().unwrap_or((Code::Closed, "ended".to_owned()));
-        let counted = if self.was_granted { self.meter.read().unwrap_or_default() } else { Bytes(0) };
+        let counted = if self.was_granted { self.counted().unwrap_or_default() } else { Bytes(0) };
         let signed = self.signed();
         let sentence = format!("{reason} ({signed} signed for, {counted} counted)");
         let facts = json!({ "code": code.to_string(), "reason": reason, "signed": signed.0, "counted": counted.0,

@@ -84,5 +84,19 @@ fn parse_peer(line: &str) -> Result<Status, &'static str> {
     })
 }
 
+/// Bytes of datagrams both ways.
+pub(super) fn transferred(status: &Status) -> u64 {
+    status.received.0.saturating_add(status.sent.0)
+}
+
+/// Packets both ways of an interface in `/proc/net/dev` (proc(5)): the second number behind its name, and the tenth.
+pub(super) fn packets(devices: &str, interface: &str) -> Option<u64> {
+    let mut lines = devices.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = lines.find(|(name, _)| name.trim() == interface)?;
+    let mut numbers = numbers.split_whitespace().map(|number| number.parse::<u64>().ok());
+    let (received, sent) = (numbers.nth(1)??, numbers.nth(7)??);
+    received.checked_add(sent)
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! One peer: the library's machine for it, and what we know beside.
 
 use super::{HANDSHAKE_LENGTH, OVERHEAD, SESSION_BITS, UserspaceSettings, reason};
-use crate::{Peer, Status};
+use crate::{OUTER_HEADERS, Peer, Status};
 use boringtun::noise::errors::WireGuardError as CoreError;
 use boringtun::noise::{Tunn, TunnResult};
 use guestright_tunnel::wireguard::{PresharedKey, PublicKey};
@@ -51,6 +51,8 @@ pub(super) struct Session {
     initiated: Option<Time>,
     received: u64,
     sent: u64,
+    /// How many datagrams those were, both ways.
+    datagrams: u64,
 }
 
 /// The lock of one peer, kept while packets are for the same.
@@ -103,6 +105,12 @@ impl Link {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Datagrams both ways as IPv4 packets.
+    pub(super) fn carried(&self) -> u64 {
+        let session = self.lock();
+        session.received + session.sent + OUTER_HEADERS * session.datagrams
+    }
+
     pub(super) fn status(&self) -> Status {
         let session = self.lock();
         Status {
@@ -130,6 +138,7 @@ impl Session {
             initiated: None,
             received: 0,
             sent: 0,
+            datagrams: 0,
         }
     }
 
@@ -144,7 +153,7 @@ impl Session {
             TunnResult::WriteToNetwork(message) => {
                 let (length, data) = (message.len(), message[0] == DATA);
                 out.push(address, length);
-                self.sent += length as u64;
+                self.note_sent(length);
                 if data {
                     self.unanswered_since.get_or_insert(now);
                 } else {
@@ -228,7 +237,7 @@ impl Session {
                 self.initiated = Some(now);
             }
             out.push(address, length);
-            self.sent += length as u64;
+            self.note_sent(length);
         }
         self.initiate |= self.is_impatient(now);
         if std::mem::take(&mut self.initiate) {
@@ -243,7 +252,7 @@ impl Session {
         if let TunnResult::WriteToNetwork(message) = self.tunn.format_handshake_initiation(room, true) {
             let length = message.len();
             out.push(address, length);
-            self.sent += length as u64;
+            self.note_sent(length);
             self.initiated = Some(now);
         }
         Ok(())
@@ -253,13 +262,13 @@ impl Session {
     fn reply(&mut self, length: usize, replies: &mut Datagrams, now: Time) {
         let Some(address) = self.address else { return };
         replies.push(address, length);
-        self.sent += length as u64;
+        self.note_sent(length);
         loop {
             let room = replies.room(PACKET_MAX + OVERHEAD);
             let TunnResult::WriteToNetwork(message) = self.tunn.decapsulate(None, &[], room) else { return };
             let (kind, length) = (message[0], message.len());
             replies.push(address, length);
-            self.sent += length as u64;
+            self.note_sent(length);
             if kind != DATA {
                 self.initiated = Some(now);
                 return; // There are no keys after all; the packet is back in the queue.
@@ -274,6 +283,7 @@ impl Session {
             return;
         }
         self.received += length as u64;
+        self.datagrams += 1;
         self.unanswered_since = None;
         if self.address != Some(from) {
             tracing::debug!(peer = %self.key, "the peer has moved");
@@ -285,6 +295,11 @@ impl Session {
             _ if std::mem::take(&mut self.answered) => self.agreed = Some(now),
             _ => {}
         }
+    }
+
+    fn note_sent(&mut self, length: usize) {
+        self.sent += length as u64;
+        self.datagrams += 1;
     }
 
     fn is_impatient(&self, now: Time) -> bool {

@@ -121,6 +121,18 @@ fn carries_packets_both_ways_and_counts_them() {
         (b.core.counters().received, b.core.counters().sent, b.core.counters().drops().count()),
         (5, 1, 0)
     );
+    // Seven came, and the response (92) and one packet (132) went.
+    let carried = b.core.carried();
+    assert_eq!(carried, guestright_units::Bytes(status.received.0 + 92 + 132 + 9 * 28));
+    // What anybody can send is not counted: repetitions, changed bits, junk.
+    let mut changed = a.seal(&b, &[60], SECOND);
+    changed[0][20] ^= 1;
+    b.open(a.here, &sealed, SECOND);
+    b.open(a.here, &changed, SECOND);
+    b.open(a.here, &[vec![4; 1_452], vec![0; 60], vec![]], SECOND);
+    assert_eq!(b.core.carried(), carried);
+    assert_eq!(b.core.carried_for(&a.core.public_key()), Some(carried));
+    assert_eq!(b.core.carried_for(&b.core.public_key()), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::world::{Link, START, World};
 use guestright_identity::{Certificate, Delegation, DelegationTerms, Role, SecretKey, Suite};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
-use guestright_roaming::delegate::{Config, ConnectionId, Counted, Delegate, Event, Mandate, Spent};
+use guestright_roaming::delegate::{Config, ConnectionId, Delegate, Event, Mandate, Reading, Spent};
 use guestright_roaming::message::{Acknowledgement, Code, Message};
 use guestright_units::{Bytes, Micros, Time, UnixSeconds};
 use rand::SeedableRng;
@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 const HERE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
 fn delegate() -> Delegate {
-    Delegate::new(Config::default(), BTreeMap::new())
+    Delegate::new(Config::default(), BTreeMap::new(), BTreeMap::new())
 }
 
 fn connect(delegate: &mut Delegate, id: ConnectionId, now: Time) {
@@ -41,10 +41,10 @@ fn refused(delegate: &mut Delegate) -> Vec<(ConnectionId, &'static str)> {
 /// What comes of a connection for this member: a question, or why there is none.
 fn outcome(mandate: &Mandate, spent: Option<Spent>, now: Time) -> &'static str {
     let spent = spent.map(|spent| (mandate.delegation().member_id(), spent));
-    let mut delegate = Delegate::new(Config::default(), spent.into_iter().collect());
+    let mut delegate = Delegate::new(Config::default(), spent.into_iter().collect(), BTreeMap::new());
     connect(&mut delegate, 1, now);
     let mut rng = StdRng::seed_from_u64(2);
-    delegate.handle_lookup(1, Some((mandate, Bundle::default())), &Counted::new(), &mut rng, now);
+    delegate.handle_lookup(1, Some((mandate, Bundle::default())), &Reading::default(), &mut rng, now);
     let (_, sent) = delegate.poll_transmit().unwrap();
     match Message::parse(&sent).unwrap() {
         Message::Conn { .. } => "asks",
@@ -171,9 +171,15 @@ fn a_delegate_signs_from_the_first_to_the_last_second_of_delegation_and_certific
 fn serving(config: Config) -> (World, Delegate, Mandate) {
     let mut world = World::new(1, 2, Link::GOOD);
     let mandate = mandate(&world.houses[0], terms(1_000_000_000), &mut world.rng);
-    let mut delegate = Delegate::new(config, BTreeMap::new());
+    let mut delegate = Delegate::new(config, BTreeMap::new(), BTreeMap::new());
     connect(&mut delegate, 1, START);
-    delegate.handle_lookup(1, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
+    delegate.handle_lookup(
+        1,
+        Some((&mandate, Bundle::default())),
+        &Reading::default(),
+        &mut world.rng,
+        START,
+    );
     let (_, sent) = delegate.poll_transmit().unwrap();
     let Ok(Message::Conn { nonce, certificate, .. }) = Message::parse(&sent) else { panic!("it asks") };
     let house = &world.houses[1];
@@ -199,7 +205,13 @@ fn serving(config: Config) -> (World, Delegate, Mandate) {
 fn a_members_new_connection_ends_the_one_before() {
     let (mut world, mut delegate, mandate) = serving(Config::default());
     connect(&mut delegate, 2, START);
-    delegate.handle_lookup(2, Some((&mandate, Bundle::default())), &Counted::new(), &mut world.rng, START);
+    delegate.handle_lookup(
+        2,
+        Some((&mandate, Bundle::default())),
+        &Reading::default(),
+        &mut world.rng,
+        START,
+    );
     let sent: Vec<_> = std::iter::from_fn(|| delegate.poll_transmit())
         .map(|(connection, bytes)| (connection, Message::parse(&bytes).unwrap()))
         .collect();
@@ -222,7 +234,7 @@ fn the_meter_is_read_when_it_is_asked_for_and_ten_times_a_second_at_most() {
     let endpoint = Some(std::net::SocketAddrV4::new(HERE, 40_000));
     delegate.handle_input(1, &rreq, START);
     assert_eq!(asks(&mut delegate), 1, "for the first time at once");
-    delegate.handle_meter(1, endpoint, &Counted::new(), START);
+    delegate.handle_meter(1, endpoint, &Reading::default(), START);
     let due = START + Micros::from_millis(100);
     delegate.handle_input(1, &rreq, before(due));
     assert_eq!(asks(&mut delegate), 0);
@@ -231,7 +243,7 @@ fn the_meter_is_read_when_it_is_asked_for_and_ten_times_a_second_at_most() {
     assert_eq!(asks(&mut delegate), 0);
     delegate.handle_timeout(due);
     assert_eq!(asks(&mut delegate), 1);
-    delegate.handle_meter(1, endpoint, &Counted::new(), due);
+    delegate.handle_meter(1, endpoint, &Reading::default(), due);
     let later = due + Micros::from_seconds(1);
     delegate.handle_timeout(later);
     assert_eq!(asks(&mut delegate), 0, "nobody has asked");

@@ -4,6 +4,7 @@
 use crate::world::{Delivery, Household, START, World, certify};
 use guestright_identity::{AccessPoints, Delegation, DelegationTerms, KeyId, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt};
+use guestright_roaming::Ledger;
 use guestright_roaming::access_point::{Address, Path};
 use guestright_roaming::delegate::{self, Config, ConnectionId, Counted, Delegate, Event, Mandate, Spent};
 use guestright_roaming::message::Message;
@@ -44,6 +45,7 @@ pub(crate) struct DistantHome {
     /// What its meter sees of what is carried.
     pub(crate) meter_permille: u64,
     pub(crate) kept: BTreeMap<KeyId, Spent>,
+    pub(crate) ledgers: BTreeMap<KeyId, Ledger>,
     pub(crate) events: Vec<Event>,
     connections: BTreeMap<ConnectionId, (usize, Path)>,
     next_connection: ConnectionId,
@@ -93,7 +95,7 @@ impl World {
         use rand::SeedableRng;
         let number = self.homes.len();
         self.homes.push(DistantHome {
-            delegate: Delegate::new(config, BTreeMap::new()),
+            delegate: Delegate::new(config, BTreeMap::new(), BTreeMap::new()),
             ip: Ipv4Addr::new(192, 0, 2, u8::try_from(number + 1).unwrap()),
             answers: true,
             speaks: true,
@@ -103,6 +105,7 @@ impl World {
             counted: BTreeMap::new(),
             meter_permille: 1_000,
             kept: BTreeMap::new(),
+            ledgers: BTreeMap::new(),
             events: Vec::new(),
             connections: BTreeMap::new(),
             next_connection: 1,
@@ -293,13 +296,19 @@ impl DistantHome {
                     self.mandates.iter().find(|mandate| Some(mandate.delegation().member_id()) == member);
                 let counted = self.counted_of(*at.ip());
                 let found = found.map(|mandate| (mandate, Bundle::default()));
-                self.delegate.handle_lookup(*connection, found, &counted, &mut self.rng, now);
+                self.delegate.handle_lookup(*connection, found, &counted.into(), &mut self.rng, now);
             }
             Event::MeterNeeded(connection, member, ip) => {
                 let counted = self.counted_of(*ip);
-                self.delegate.handle_meter(*connection, self.endpoints.get(member).copied(), &counted, now);
+                self.delegate.handle_meter(
+                    *connection,
+                    self.endpoints.get(member).copied(),
+                    &counted.into(),
+                    now,
+                );
             }
             Event::Spent(member, spent) => drop(self.kept.insert(*member, *spent)),
+            Event::Metered(member, ledger) => drop(self.ledgers.insert(*member, ledger.as_ref().clone())),
             // A stranger of the tests, who is nowhere.
             Event::Ended(connection, _) if !self.connections.contains_key(connection) => {
                 self.delegate.handle_hung_up(*connection, now)
@@ -340,7 +349,7 @@ impl DistantHome {
 
     /// It starts again with what it has kept.
     pub(crate) fn restart(&mut self) {
-        self.delegate = Delegate::new(delegate::Config::default(), self.kept.clone());
+        self.delegate = Delegate::new(delegate::Config::default(), self.kept.clone(), self.ledgers.clone());
         self.counted.clear();
     }
 

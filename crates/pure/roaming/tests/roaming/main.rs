@@ -13,6 +13,7 @@ mod delegate;
 mod floods;
 mod home;
 mod homes;
+mod overcharging;
 mod random;
 mod sequences;
 mod tunnels;

@@ -4,6 +4,7 @@ use crate::world::{Household, Link, START, World};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
+use guestright_roaming::Ledger;
 use guestright_roaming::message::{Acknowledgement, Code, Message};
 use guestright_roaming::visitor::{Config, Event, Visitor};
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
@@ -12,6 +13,7 @@ use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 struct Visit {
     world: World,
     visitor: Visitor,
+    ledger: Ledger,
     member: Certificate,
 }
 
@@ -23,7 +25,7 @@ fn visit(config: Config, last_started: Option<UnixSeconds>) -> Visit {
     let last_started = last_started.map(|started| (world.houses[0].id(), started));
     let bundle = Bundle::default();
     let visitor = Visitor::new(config, key, member.clone(), bundle, last_started, &mut world.rng, START);
-    Visit { world, visitor, member }
+    Visit { world, visitor, ledger: Ledger::default(), member }
 }
 
 /// A visit with an open session, and nothing left to fetch.
@@ -82,13 +84,17 @@ impl Visit {
     fn claim(&mut self, weight: u64, counted: u64, last: bool, now: Time) -> Option<Bytes> {
         self.say(&Message::Rreq { started: STARTED, weight: Bytes(weight), last, hold: None }, now);
         assert_eq!(self.visitor.poll_event(), Some(Event::MeterNeeded));
-        self.visitor.handle_meter(Bytes(counted));
+        self.meter(counted, now);
         let signed = self.visitor.poll_event().map(|event| match event {
             Event::Signed(receipt) => receipt.weight(),
             other => panic!("{other:?}"),
         });
         assert_eq!(self.sent().len(), usize::from(signed.is_some()));
         signed
+    }
+
+    fn meter(&mut self, counted: u64, now: Time) {
+        self.visitor.handle_meter(Bytes(counted), &mut self.ledger, now);
     }
 
     fn ended(&mut self) -> Option<(Code, String)> {
@@ -113,7 +119,7 @@ fn a_session_that_is_over_is_not_signed_for_though_the_meter_is_read_late() {
     let mut visit = open();
     visit.say(&Message::Rreq { started: STARTED, weight: Bytes(1_000), last: false, hold: None }, START);
     visit.say(&Message::error(Code::Unpaid, "too late"), START);
-    visit.visitor.handle_meter(Bytes(1_000));
+    visit.meter(1_000, START);
     let over = Event::Ended { code: Code::Unpaid, reason: "too late".to_owned() };
     assert_eq!(visit.events(), [Event::MeterNeeded, over]);
     assert_eq!(visit.sent(), []);
@@ -170,7 +176,7 @@ fn a_claim_that_stays_too_high_is_a_lie_the_third_time() {
             assert_eq!(visit.claim(70, 70, false, START), Some(Bytes(70)));
         }
         visit.say(&too_high, START);
-        visit.visitor.handle_meter(Bytes(100));
+        visit.meter(100, START);
         let events = visit.events();
         if let [Event::MeterNeeded, Event::Disputed { claimed, counted }] = events[..] {
             assert_eq!((claimed, counted), (Bytes(1_000_000), Bytes(100)));
@@ -269,7 +275,7 @@ fn who_leaves_is_told_what_became_of_the_last_receipt() {
             &Message::Rreq { started: STARTED, weight: Bytes(1_000_000), last: true, hold: None },
             START,
         );
-        too_high.visitor.handle_meter(Bytes(0));
+        too_high.meter(0, START);
     }
     let reason = "left; the last claim was too high and was not signed";
     assert_eq!(too_high.ended(), Some((Code::Closed, reason.to_owned())));
@@ -302,7 +308,7 @@ fn a_session_that_another_team_began_at_the_same_second_is_no_hindrance() {
     let last = Some((TeamId([9; 24]), STARTED));
     let (config, bundle) = (Config::default(), Bundle::default());
     let visitor = Visitor::new(config, key, member.clone(), bundle, last, &mut world.rng, START);
-    let mut visit = Visit { world, visitor, member };
+    let mut visit = Visit { world, visitor, ledger: Ledger::default(), member };
     visit.acknowledge(STARTED, START);
     assert!(visit.events().iter().any(|event| matches!(event, Event::Granted { .. })));
 }

@@ -6,7 +6,7 @@ use guestright_receipt::Bundle;
 use guestright_reciprocity::{Policy, ServiceClass};
 use guestright_roaming::access_point::{Config, Event};
 use guestright_roaming::message::{Code, Message};
-use guestright_roaming::{Visitor, home, visitor};
+use guestright_roaming::{Ledger, Visitor, home, visitor};
 use guestright_units::{Bytes, Micros};
 
 const SECOND: Micros = Micros::from_seconds(1);
@@ -51,7 +51,7 @@ fn every_session_on_a_bad_link_ends_settled() {
         assert_eq!(visitor.visitor.poll_timeout(), None);
         assert!(house.ap.status().is_empty() && house.firewall.is_empty(), "{}", show());
         assert_eq!(house.closed().len(), house.opened(), "{}", show());
-        let most = visitor.carried.0 + visitor.carried.0 / 100 + visitor::Config::default().tolerance.0;
+        let most = visitor.carried.0 + visitor.carried.0 / 100 + Ledger::ADVANCE.0;
         assert!(visitor.signed() <= Bytes(most), "{}", show());
         for (code, counted, signed) in house.closed() {
             let unpaid = counted.saturating_sub(signed);

@@ -4,6 +4,7 @@ use crate::homes::{Connection, DistantHome, TunnelGuest};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::StrangerCounters;
+use guestright_roaming::Ledger;
 use guestright_roaming::access_point::{self, AccessPoint, Address, CONTACT, Path, Transmit};
 use guestright_roaming::home::{self, StoreReport, TeamServer, Token};
 use guestright_roaming::message::Message;
@@ -59,6 +60,7 @@ pub(crate) struct Household {
 
 pub(crate) struct Guest {
     pub(crate) visitor: Visitor,
+    pub(crate) ledger: Ledger,
     pub(crate) address: Address,
     pub(crate) house: usize,
     pub(crate) carried: Bytes,
@@ -216,6 +218,7 @@ impl World {
         let guest = self.guests.len();
         self.guests.push(Guest {
             visitor,
+            ledger: Ledger::default(),
             address,
             house,
             carried: Bytes(0),
@@ -470,7 +473,7 @@ impl World {
                 self.trace.push(format!("{:?} visitor {index}: {event:?}", self.now));
                 if event == visitor::Event::MeterNeeded {
                     let counted = Bytes(guest.carried.0 * guest.meter_permille / 1_000);
-                    guest.visitor.handle_meter(counted);
+                    guest.visitor.handle_meter(counted, &mut guest.ledger, self.now);
                 }
                 guest.events.push(event);
             } else if let Some(bytes) = guest.visitor.poll_transmit() {

@@ -21,7 +21,7 @@ use guestright_error::RunError;
 use guestright_firewall::{self as firewall, GatewayFirewall};
 use guestright_identity::{KeyId, RevocationList};
 use guestright_tunnel::wireguard::PublicKey;
-use guestright_units::Time;
+use guestright_units::{Bytes, Time};
 use guestright_wireguard::Status;
 use memory::Memory;
 use serde_json::{Value, json};
@@ -203,14 +203,23 @@ impl Gateway {
 
     /// Where the tunnel of the member with this key ends right now, if the member has delegated.
     pub(super) fn endpoint_of(&self, key: KeyId, now: Time) -> Option<SocketAddr> {
-        let is_it = |member: &&Member| {
-            member.delegate.as_ref().is_some_and(|delegate| delegate.delegation.member_id() == key)
-        };
-        let public_key = self.members.iter().find(is_it)?.public_key;
+        let public_key = self.delegating(key)?.public_key;
         let there = |peer: &Status| {
             peer.public_key == public_key && peer.agreed.is_some_and(|agreed| (now - agreed).0 < THERE_US)
         };
         self.device.peers().into_iter().find(there)?.address.map(canonical)
+    }
+
+    /// What was authentic of that member's tunnel, both ways since it began, at most.
+    pub(super) fn authentic_of(&self, key: KeyId) -> Option<Bytes> {
+        self.device.carried_for(&self.delegating(key)?.public_key)
+    }
+
+    fn delegating(&self, key: KeyId) -> Option<&Member> {
+        let is_it = |member: &&Member| {
+            member.delegate.as_ref().is_some_and(|delegate| delegate.delegation.member_id() == key)
+        };
+        self.members.iter().find(is_it)
     }
 
     /// The UDP port that members' tunnels come to.

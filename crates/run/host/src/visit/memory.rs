@@ -1,11 +1,18 @@
-//! What a visitor keeps between visits: receipts to show, receipts of its own to hand in at home, its last session.
+//! What a visitor keeps between visits: receipts to show, receipts of its own to hand in at home and where their providers'
+//! homes are, its last session, and what it counted and signed for today.
 
+use crate::private;
+use guestright_directory::Address;
 use guestright_error::{OrFail as _, RunError};
 use guestright_identity::Certificate;
 use guestright_receipt::{Bundle, Receipt, SessionKey};
-use guestright_units::{TeamId, UnixSeconds};
+use guestright_roaming::Ledger;
+use guestright_units::{TeamId, Time, UnixSeconds};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// A line for each provider of the receipts that are kept: a team and an address, which has 260 bytes at most.
+const HOMES_LEN_MAX: usize = 512 * Bundle::RECEIPTS_MAX;
 
 /// The files in the visitor's state directory.
 #[derive(Debug)]
@@ -13,19 +20,53 @@ pub(super) struct Memory {
     shown: PathBuf,
     signed: PathBuf,
     session: PathBuf,
+    homes_file: PathBuf,
+    ledger_file: PathBuf,
     own: BTreeMap<SessionKey, Receipt>,
+    /// Where the homes of providers await other homes, as their access points said.
+    homes: BTreeMap<TeamId, Address>,
     certificate: Certificate,
 }
 
 impl Memory {
     /// What is in `state`; receipts under another certificate are left alone.
     pub(super) fn new(state: &Path, certificate: Certificate) -> Self {
-        let [shown, signed, session] =
-            ["shown.bundle", "signed.bundle", "last-session"].map(|name| state.join(name));
+        let [shown, signed, session, homes_file, ledger_file] =
+            ["shown.bundle", "signed.bundle", "last-session", "provider-homes", "ledger"]
+                .map(|name| state.join(name));
         let kept = read(&signed).receipts.into_iter();
         let own = kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok());
         let own = own.map(|receipt| (receipt.session(), receipt)).collect();
-        Self { shown, signed, session, own, certificate }
+        let homes = read_homes(&homes_file);
+        Self { shown, signed, session, homes_file, ledger_file, own, homes, certificate }
+    }
+
+    /// What was counted and signed for today. If nobody knows that, nothing is signed for ahead of the count until tomorrow.
+    pub(super) fn ledger(&self, now: Time) -> Ledger {
+        if !self.ledger_file.exists() {
+            return Ledger::default();
+        }
+        let bytes = guestright_keys::read_to_limit(&self.ledger_file, Ledger::LEN_MAX).ok();
+        let ledger = bytes.and_then(|bytes| String::from_utf8(bytes).ok()?.parse().ok());
+        ledger.unwrap_or_else(|| {
+            tracing::warn!(file = %self.ledger_file.display(), "what was signed for today cannot be read");
+            Ledger::used_up(now)
+        })
+    }
+
+    /// Keeps the ledger, for good when this returns.
+    pub(super) fn keep_ledger(&self, ledger: &Ledger) -> Result<(), RunError> {
+        private::replace(&self.ledger_file, ledger.to_string().as_bytes())
+    }
+
+    /// Keeps where a provider's home is, for as long as there are receipts to hand in that name it.
+    pub(super) fn keep_home(&mut self, provider: TeamId, home: Option<Address>) -> Result<(), RunError> {
+        let Some(home) = home.filter(|home| self.homes.get(&provider) != Some(home)) else { return Ok(()) };
+        let own = &self.own;
+        self.homes.retain(|team, _| own.keys().any(|session| session.provider == *team));
+        self.homes.insert(provider, home);
+        let text: String = self.homes.iter().map(|(team, home)| format!("{team} {home}\n")).collect();
+        private::replace(&self.homes_file, text.as_bytes())
     }
 
     /// The receipts that were fetched from home last. A file that cannot be read is none.
@@ -43,14 +84,25 @@ impl Memory {
         while self.own.len() > Bundle::RECEIPTS_MAX / 2 {
             self.own.pop_first();
         }
-        write(&self.signed, &self.to_hand_in().emit())
+        write(&self.signed, &self.bundle(self.own.values()).emit())
     }
 
-    /// The receipts that our home may not have yet, those of earlier visits among them.
-    pub(super) fn to_hand_in(&self) -> Bundle {
+    /// The receipts that our home may not have yet, those of earlier visits among them: by provider, and those of providers
+    /// whose home is not known together.
+    pub(super) fn to_hand_in(&self) -> Vec<(Option<Address>, Bundle)> {
+        let mut of = BTreeMap::<Option<TeamId>, Vec<&Receipt>>::new();
+        for receipt in self.own.values() {
+            let provider = Some(receipt.provider()).filter(|provider| self.homes.contains_key(provider));
+            of.entry(provider).or_default().push(receipt);
+        }
+        let home = |provider: Option<TeamId>| self.homes.get(&provider?).cloned();
+        of.into_iter().map(|(provider, receipts)| (home(provider), self.bundle(receipts))).collect()
+    }
+
+    fn bundle<'a>(&self, receipts: impl IntoIterator<Item = &'a Receipt>) -> Bundle {
         Bundle {
             certificates: vec![self.certificate.as_bytes().to_vec()],
-            receipts: self.own.values().map(|receipt| receipt.as_bytes().to_vec()).collect(),
+            receipts: receipts.into_iter().map(|receipt| receipt.as_bytes().to_vec()).collect(),
             revocations: Vec::new(),
         }
     }
@@ -66,6 +118,17 @@ impl Memory {
     }
 }
 
+/// A line that cannot be read is none: then the home asks around.
+fn read_homes(path: &Path) -> BTreeMap<TeamId, Address> {
+    let bytes = guestright_keys::read_to_limit(path, HOMES_LEN_MAX).unwrap_or_default();
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let line = |line: &str| {
+        let (team, home) = line.split_once(' ')?;
+        Some((team.parse().ok()?, home.parse().ok()?))
+    };
+    text.lines().filter_map(line).take(Bundle::RECEIPTS_MAX).collect()
+}
+
 fn read(path: &Path) -> Bundle {
     let bytes = guestright_keys::read_to_limit(path, Bundle::LEN_MAX).unwrap_or_default();
     Bundle::parse(&bytes).unwrap_or_default()
@@ -76,4 +139,66 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     std::fs::write(&new, bytes)
         .and_then(|()| std::fs::rename(&new, path))
         .or_config(|| format!("write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_identity::{Role, SecretKey, Suite};
+    use guestright_units::Bytes;
+
+    const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
+
+    fn memory(directory: &Path) -> (Memory, SecretKey) {
+        let key = |number| SecretKey::from_bytes(Suite::Ed25519, &[number; 32]).unwrap();
+        let (team, member) = (key(1), key(2));
+        let certificate = Certificate::issue(&team, member.public(), Role::Member, NOW, NOW.plus(9));
+        (Memory::new(directory, certificate), member)
+    }
+
+    #[test]
+    fn receipts_are_handed_in_by_provider_and_with_its_home() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut memory, key) = memory(directory.path());
+        let certificate = memory.certificate.clone();
+        let home = |name: &str| Some(name.parse::<Address>().unwrap());
+        for number in 1..=4 {
+            let provider = TeamId([number; 24]);
+            let said = if number > 2 { home(&format!("home{number}.example:7273")) } else { None };
+            memory.keep_home(provider, said).unwrap();
+            for second in 0..2 {
+                let receipt = Receipt::sign(&key, &certificate, provider, NOW.plus(second), Bytes(9));
+                memory.signed(receipt).unwrap();
+            }
+        }
+        memory.keep_home(TeamId([3; 24]), home("moved.example:1")).unwrap();
+        for memory in [&memory, &self::memory(directory.path()).0] {
+            let handed_in: Vec<_> = memory
+                .to_hand_in()
+                .into_iter()
+                .map(|(home, bundle)| (home.map(|home| home.to_string()), bundle.receipts.len()))
+                .collect();
+            let home = |name: &str| Some(name.to_owned());
+            let want = [(None, 4), (home("moved.example:1"), 2), (home("home4.example:7273"), 2)];
+            assert_eq!(handed_in, want);
+        }
+        std::fs::write(&memory.homes_file, "x\n0 y\n\u{ff}").unwrap();
+        assert_eq!(read_homes(&memory.homes_file), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_ledger_that_cannot_be_read_leaves_nothing_ahead_of_the_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let (memory, _) = memory(directory.path());
+        let (now, provider) = (NOW.time(), TeamId([7; 24]));
+        let mut ledger = memory.ledger(now);
+        ledger.count(provider, Bytes(1_000), now);
+        assert!(ledger.sign(provider, Bytes(2_000), now));
+        memory.keep_ledger(&ledger).unwrap();
+        assert_eq!(memory.ledger(now), ledger);
+        for spoiled in ["", "guestright ledger 1\n", "\u{ff}"] {
+            std::fs::write(&memory.ledger_file, spoiled).unwrap();
+            assert_eq!(memory.ledger(now).room(provider, now), Bytes(0), "{spoiled:?}");
+        }
+    }
 }

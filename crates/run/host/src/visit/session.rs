@@ -94,24 +94,26 @@ impl<W: Write> Guest<'_, W> {
     /// Carries out everything that the machine wants.
     async fn drain(&mut self, line: &mut Line) -> Result<(), RunError> {
         loop {
-            while let Some(message) =
-                self.session.as_mut().and_then(|session| session.visitor.poll_transmit())
-            {
-                if let Err(error) = line.send(&message).await {
-                    self.ended.get_or_insert((Code::NoSession, error.sentence()));
-                }
+            // Events first: what is signed for is kept before its receipt leaves.
+            if let Some(event) = self.session.as_mut().and_then(|session| session.visitor.poll_event()) {
+                self.carry_out(event)?;
+                continue;
             }
-            match self.session.as_mut().and_then(|session| session.visitor.poll_event()) {
-                Some(event) => self.carry_out(event)?,
-                None => return Ok(()),
+            let Some(message) = self.session.as_mut().and_then(|session| session.visitor.poll_transmit())
+            else {
+                return Ok(());
+            };
+            if let Err(error) = line.send(&message).await {
+                self.ended.get_or_insert((Code::NoSession, error.sentence()));
             }
         }
     }
 
     fn carry_out(&mut self, event: Event) -> Result<(), RunError> {
         match event {
-            Event::Granted { provider, class, started, interval } => {
+            Event::Granted { provider, class, started, interval, home } => {
                 self.granted(provider, started)?;
+                self.memory.keep_home(provider, home)?;
                 if let Some(session) = &mut self.session {
                     session.class = Some(class.name().to_owned());
                 }
@@ -125,8 +127,10 @@ impl<W: Write> Guest<'_, W> {
                 self.report("granted", &sentence, facts)?;
             }
             Event::MeterNeeded => {
-                let counted = self.meter.read()?;
-                self.with_visitor(|visitor| visitor.handle_meter(counted));
+                let (counted, now) = (self.counted()?, self.clock.now());
+                if let Some(session) = &mut self.session {
+                    session.visitor.handle_meter(counted, &mut self.ledger, now);
+                }
             }
             Event::Signed(receipt) => {
                 let weight = receipt.weight();
@@ -136,9 +140,10 @@ impl<W: Write> Guest<'_, W> {
                 if weight == Bytes(0) {
                     return Ok(());
                 }
-                let counted = self.meter.read()?;
-                let facts = json!({ "weight": weight.0, "counted": counted.0 });
+                self.memory.keep_ledger(&self.ledger)?;
                 self.memory.signed(receipt)?;
+                let counted = self.counted()?;
+                let facts = json!({ "weight": weight.0, "counted": counted.0 });
                 self.report("signed", &format!("signed for {weight}; counted {counted}"), facts)?;
             }
             Event::Disputed { claimed, counted } => {
@@ -153,6 +158,13 @@ impl<W: Write> Guest<'_, W> {
         Ok(())
     }
 
+    /// What was used in this session. Through the tunnel, only what its other end has sealed, and what was sealed for it:
+    /// what else comes by the interface, the access point may have made up.
+    pub(super) fn counted(&mut self) -> Result<Bytes, RunError> {
+        let seen = self.meter.read()?;
+        Ok(self.way.as_mut().map_or(seen, |way| way.carried().min(seen)))
+    }
+
     /// A session is granted, or its class has changed.
     fn granted(&mut self, provider: TeamId, started: UnixSeconds) -> Result<(), RunError> {
         let Some(session) = &mut self.session else { return Ok(()) };
@@ -165,7 +177,10 @@ impl<W: Write> Guest<'_, W> {
         self.memory.keep_session(provider, started)?;
         self.meter.restart()?;
         match &mut self.way {
-            Some(way) => way.granted(),
+            Some(way) => {
+                way.count_from_now();
+                way.granted()
+            }
             None => {
                 self.start_home();
                 Ok(())

@@ -22,8 +22,8 @@ impl<W: Write> Guest<'_, W> {
     fn status(&mut self) -> Value {
         let now = self.clock.now();
         let (tunnel, held_back) = self.way.as_ref().map_or((Value::Null, Value::Null), |way| way.status(now));
+        let counted = self.counted().unwrap_or_default();
         let open = self.session.as_ref().filter(|session| session.is_open());
-        let counted = self.meter.read().unwrap_or_default();
         json!({
             "access_point": self.network.access_point.to_string(),
             "interface": self.network.interface,

@@ -124,6 +124,7 @@ pub(super) struct Way {
     opened: Option<Instant>,
     last: LastReceived,
     agreed: Option<Time>,
+    carried: Carried,
 }
 
 /// The bytes of a tunnel when something came back last, and when that was.
@@ -132,6 +133,21 @@ struct LastReceived {
     sent: Bytes,
     received: Bytes,
     at: Instant,
+}
+
+/// What a tunnel has carried in a session, across tunnels that were lost and made again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carried {
+    total: Bytes,
+    /// The tunnel's own count when it was last read; it begins anew with each tunnel.
+    last: Bytes,
+}
+
+impl Carried {
+    fn read(&mut self, counted: Bytes) {
+        let grown = if counted < self.last { counted } else { counted.saturating_sub(self.last) };
+        *self = Self { total: self.total.saturating_add(grown), last: counted };
+    }
 }
 
 /// What has happened to the tunnel.
@@ -171,6 +187,7 @@ impl Way {
             opened: None,
             last,
             agreed: None,
+            carried: Carried::default(),
         })
     }
 
@@ -186,6 +203,7 @@ impl Way {
 
     fn open(&mut self) -> Result<(), RunError> {
         self.opened = Some(Instant::now());
+        self.carried.last = Bytes(0);
         let interface = &self.plan.config.interface;
         let mtu = interface.mtu.unwrap_or(DeviceSettings::WIREGUARD_MTU);
         let mut peer = Peer::from(&self.plan.config.peers[0]);
@@ -282,7 +300,24 @@ impl Way {
         None
     }
 
+    /// Counts from here on.
+    pub(super) fn count_from_now(&mut self) {
+        self.carried();
+        self.carried.total = Bytes(0);
+    }
+
+    /// IPv4 bytes of the tunnel's datagrams, as an access point counts them: those that the home has sealed and those that
+    /// were sealed for it. What cannot be read is not counted.
+    pub(super) fn carried(&mut self) -> Bytes {
+        let counted = self.carrier.as_ref().and_then(|carrier| carrier.tunnel.carried().ok());
+        if let Some(counted) = counted {
+            self.carried.read(counted);
+        }
+        self.carried.total
+    }
+
     fn begin_handshake(&mut self) {
+        self.carried(); // The kernel forgets its count of a peer with which a handshake is begun.
         let Some(carrier) = &self.carrier else { return };
         self.handshake_at = Some(Instant::now());
         self.last.at = Instant::now();

@@ -8,6 +8,7 @@ use guestright_engine::{Agenda, Instant, Key, Nanos, Pool, Stream, Streams};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::{Edge, StrangerCounters};
+use guestright_roaming::Ledger;
 use guestright_roaming::access_point::{self, AccessPoint, Address, Transmit, Window};
 use guestright_roaming::home::{self, StoreReport, TeamServer, Token};
 use guestright_roaming::message::Code;
@@ -98,6 +99,7 @@ struct Guest {
     was_closed: bool,
     counted: Bytes, // By the access point's firewall.
     metered: Bytes, // By the visitor.
+    ledger: Ledger,
     due: Instant,
 }
 
@@ -371,7 +373,9 @@ impl Household {
             while let Some(event) = machine.poll_event() {
                 any = true;
                 match event {
-                    visitor::Event::MeterNeeded => machine.handle_meter(guest.metered),
+                    visitor::Event::MeterNeeded => {
+                        machine.handle_meter(guest.metered, &mut guest.ledger, time(agenda.now()))
+                    }
                     visitor::Event::Signed(_) => {
                         self.stats.signed += 1;
                         has_signed = true;
@@ -449,6 +453,7 @@ fn guest(number: u8, call: u16, team: &SecretKey, chance: &mut Stream) -> Guest 
         was_closed: false,
         counted: Bytes(0),
         metered: Bytes(0),
+        ledger: Ledger::default(),
         due: Instant::NEVER,
     }
 }

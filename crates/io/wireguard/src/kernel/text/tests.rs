@@ -90,3 +90,13 @@ fn a_dump_that_cannot_be_read_says_where() {
         assert_eq!(parse_dump(&dump), Err(want), "{dump:?}");
     }
 }
+
+#[test]
+fn finds_the_packets_of_an_interface() {
+    let devices = "Inter-|   Receive                                                |  Transmit\n \
+         face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo\n\
+         gr-visit: 1500      12    0    0    0     0          0         0     2800      34    0    0    0     0\n";
+    assert_eq!(packets(devices, "gr-visit"), Some(46));
+    assert_eq!(packets(devices, "gr"), None);
+    assert_eq!(packets("gr: 1 2 3\n", "gr"), None);
+}

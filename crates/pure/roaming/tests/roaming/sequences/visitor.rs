@@ -3,15 +3,15 @@
 use super::actors::{ACCESS_POINTS, Actor, MEMBERS, START, bundle};
 use super::choices::{Choices, Sent};
 use super::{TURNS_MAX, Tally, Timed};
-use guestright_receipt::Bundle;
+use guestright_receipt::{Bundle, HoldId, HoldUse, Receipt};
 use guestright_reciprocity::ServiceClass;
-use guestright_roaming::Message;
 use guestright_roaming::message::{Acknowledgement, Code, Nonce};
 use guestright_roaming::visitor::{Config, Event, Visitor};
+use guestright_roaming::{Ledger, Message};
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const CODES: [Code; 8] = [
     Code::Malformed,
@@ -33,9 +33,18 @@ struct Run<'a> {
     /// How many steps nobody fetches anything.
     asleep: u8,
     nonce: Nonce,
-    /// What the meter says, and the most that may be signed.
+    /// What the meter says of this session, and the most that may be signed.
     counted: Bytes,
     limit: Bytes,
+    ledger: Ledger,
+    /// What the meter was told of, and what was signed for, with each team on this day; what was counted the day before and
+    /// not signed for is asked for today.
+    told: BTreeMap<TeamId, u128>,
+    paid: BTreeMap<TeamId, u128>,
+    day: u64,
+    told_of_session: Bytes,
+    /// The part of what is signed on each hold.
+    holds: BTreeMap<HoldId, Bytes>,
     session: Option<(TeamId, UnixSeconds)>,
     opened: BTreeSet<(TeamId, UnixSeconds)>,
     signed: Bytes,
@@ -50,7 +59,9 @@ struct Run<'a> {
 pub(crate) fn visitor(bytes: &[u8]) -> Tally {
     let mut choices = Choices::new(bytes);
     let options = choices.byte();
-    let config = Config { transmits_max: if options & 1 == 0 { 4 } else { 64 }, ..Config::default() };
+    let holds_max = if options & 4 == 0 { 3 } else { 64 };
+    let config =
+        Config { transmits_max: if options & 1 == 0 { 4 } else { 64 }, holds_max, ..Config::default() };
     let own = &MEMBERS[1];
     let mut rng = StdRng::seed_from_u64(1);
     let last = (options & 2 == 0).then(|| (ACCESS_POINTS[0].certificate.team_id(), START.unix_seconds()));
@@ -66,6 +77,12 @@ pub(crate) fn visitor(bytes: &[u8]) -> Tally {
         nonce: [0; 16],
         counted: Bytes(0),
         limit: Bytes(u64::MAX),
+        ledger: Ledger::default(),
+        told: BTreeMap::new(),
+        paid: BTreeMap::new(),
+        day: 0,
+        told_of_session: Bytes(0),
+        holds: BTreeMap::new(),
         session: None,
         opened: last.into_iter().collect(),
         signed: Bytes(0),
@@ -116,7 +133,9 @@ impl Run<'_> {
                 let code = self.choices.pick(&CODES);
                 self.input(Message::error(code, "go away").emit());
             }
-            10 | 11 => self.counted = Bytes(self.counted.0.saturating_add(self.choices.number())),
+            10 | 11 => {
+                self.counted = Bytes(self.counted.0.saturating_add(self.choices.number().min(1 << 50)))
+            }
             12 => self.again(),
             13 => {
                 let raw = self.choices.raw();
@@ -141,6 +160,10 @@ impl Run<'_> {
         self.opened = last.into_iter().collect();
         self.machine = Visitor::new(config, key, certificate, bundle, last, &mut self.rng, self.now);
         (self.signed, self.limit, self.ended) = (Bytes(0), Bytes(u64::MAX), false);
+        if self.choices.yes() {
+            // The program begins anew too, with what it has kept.
+            self.ledger = self.ledger.to_string().parse().expect("what it wrote");
+        }
         self.drain();
     }
 
@@ -188,13 +211,31 @@ impl Run<'_> {
             230..=255 => self.choices.bytes(),
         };
         let last = self.choices.byte() < 16;
+        let hold = self.hold(weight);
         // Who doubts a claim is asked again.
-        for _ in 0..self.choices.pick(&[1, 1, 1, self.config.doubts_max]) {
-            self.input(Message::Rreq { started, weight, last, hold: None }.emit());
+        for _ in 0..self.choices.pick(&[1, self.config.doubts_max]) {
+            self.input(Message::Rreq { started, weight, last, hold }.emit());
             if self.asleep == 0 {
                 self.drain();
             }
         }
+    }
+
+    /// What is to be on a hold: what no other has, as before, or anything.
+    fn hold(&mut self, weight: Bytes) -> Option<HoldUse> {
+        let id = HoldId([self.choices.byte() % 8; 24]);
+        let before = self.holds.get(&id).copied().unwrap_or_default();
+        let weight = match self.choices.byte() {
+            0..=119 => weight.saturating_sub(self.on_holds().saturating_sub(before)),
+            120..=149 => before,
+            150..=179 => self.choices.bytes(),
+            180..=255 => return None,
+        };
+        Some(HoldUse { id, weight })
+    }
+
+    fn on_holds(&self) -> Bytes {
+        self.holds.values().fold(Bytes(0), |sum, &weight| sum.saturating_add(weight))
     }
 
     fn again(&mut self) {
@@ -245,7 +286,45 @@ impl Run<'_> {
         while let Some(event) = self.machine.poll_event() {
             self.carry_out(event);
         }
-        self.machine.handle_meter(self.counted);
+        self.tell();
+    }
+
+    /// The machine is told what was counted.
+    fn tell(&mut self) {
+        let day = self.now.unix_seconds().0 / 86_400;
+        if day > self.day {
+            let paid = std::mem::take(&mut self.paid);
+            for (provider, told) in &mut self.told {
+                *told = told.saturating_sub(paid.get(provider).copied().unwrap_or_default());
+            }
+            self.day = day;
+        }
+        if let Some((provider, _)) = self.session {
+            let more = self.counted.saturating_sub(self.told_of_session);
+            *self.told.entry(provider).or_default() += u128::from(more.0);
+            self.told_of_session = self.counted;
+        }
+        self.machine.handle_meter(self.counted, &mut self.ledger, self.now);
+    }
+
+    /// Design note 0010: at most 1.05 times what was counted, and one constant for all.
+    fn check_ledger(&self) {
+        let ahead = |(provider, paid): (&TeamId, &u128)| {
+            let told = self.told.get(provider).copied().unwrap_or_default();
+            paid.saturating_sub(told + told / 20)
+        };
+        let ahead: u128 = self.paid.iter().map(ahead).sum();
+        assert!(ahead <= u128::from(Ledger::ADVANCE.0), "{ahead} bytes ahead of the count");
+    }
+
+    /// Each byte is on one hold at most, and stays there.
+    fn check_hold(&mut self, receipt: &Receipt) {
+        let Some(HoldUse { id, weight }) = receipt.hold() else { return };
+        *self.tally.entry("signed on a hold").or_default() += 1;
+        let before = self.holds.insert(id, weight).unwrap_or_default();
+        assert!(weight >= before, "{weight:?} on {id:?} after {before:?}");
+        assert!(self.on_holds() <= receipt.weight(), "{:?}, {:?} in all", self.holds, receipt.weight());
+        assert!(self.holds.len() <= self.config.holds_max);
     }
 
     fn drain(&mut self) {
@@ -281,7 +360,7 @@ impl Run<'_> {
                 count("granted");
                 assert_eq!(self.session, Some((provider, started)), "granted and nothing signed");
             }
-            Event::MeterNeeded => self.machine.handle_meter(self.counted),
+            Event::MeterNeeded => self.tell(),
             Event::Signed(receipt) => {
                 count("signed");
                 let session = (receipt.provider(), receipt.started());
@@ -289,12 +368,17 @@ impl Run<'_> {
                     assert_eq!(receipt.weight(), Bytes(0), "the first receipt of a session is over nothing");
                     assert!(self.opened.insert(session), "{session:?} was opened twice");
                     (self.session, self.signed) = (Some(session), Bytes(0));
+                    // The program's meter begins anew with each session.
+                    (self.counted, self.told_of_session) = (Bytes(0), Bytes(0));
+                    self.holds.clear();
                 }
-                let slack = self.counted.0 / 1_000 * self.config.tolerance_permille + self.config.tolerance.0;
-                let most = Bytes(self.counted.0.saturating_add(slack)).min(self.limit);
                 let weight = receipt.weight();
-                assert!(weight <= most.max(self.signed), "{weight:?} signed, at most {most:?}");
+                let most = self.limit.max(self.signed);
+                assert!(weight <= most, "{weight:?} signed, at most {most:?}");
                 assert!(weight >= self.signed, "{weight:?} signed after {:?}", self.signed);
+                *self.paid.entry(receipt.provider()).or_default() += u128::from(weight.0 - self.signed.0);
+                self.check_ledger();
+                self.check_hold(&receipt);
                 self.signed = weight;
                 self.receipts.insert(receipt.as_bytes().to_vec());
             }
@@ -302,6 +386,7 @@ impl Run<'_> {
                 count("disputed");
                 assert!(claimed > counted.min(self.limit), "{claimed:?} disputed, {counted:?} counted");
             }
+            Event::Dropped { kind: "hold", .. } => count("hold refused"),
             Event::Dropped { .. } => count("dropped"),
             Event::Ended { .. } => {
                 count("ended");

@@ -7,6 +7,7 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_tun::{DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::Endpoint;
 use guestright_tunnel::wireguard::{Network, PublicKey};
+use guestright_units::Bytes;
 use guestright_wireguard::{
     Kernel, KernelSettings, Peer, Status, Support, Tunnel, Userspace, UserspaceSettings,
 };
@@ -104,6 +105,11 @@ impl Device {
             tracing::warn!(%error, "WireGuard does not say where members are");
             Vec::new()
         })
+    }
+
+    /// What was authentic of a member's tunnel, both ways, at most; nothing if that cannot be known now.
+    pub(super) fn carried_for(&self, key: &PublicKey) -> Option<Bytes> {
+        self.tunnel.carried_for(key).ok()?
     }
 
     /// Who carries the packets.

@@ -387,7 +387,7 @@ impl Home {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// The promise to the machine: what it is made from after a crash is what it was.
     #[test]

@@ -5,12 +5,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
 /// `grst` in the file's header (SQLite's `application_id`): a database of somebody else is never written to.
-const APPLICATION_ID: i64 = 0x6772_7374;
+pub(crate) const APPLICATION_ID: i64 = 0x6772_7374;
 
 /// Step n brings a file from format n to format n + 1. Steps are never edited once released, only added.
 ///
 /// Numbers of 64 bits without sign are kept as the signed number with the same bits.
-const STEPS: &[&str] = &[
+pub(crate) const STEPS: &[&str] = &[
     "
     CREATE TABLE certificate (
         id   INTEGER PRIMARY KEY,

@@ -1,6 +1,6 @@
 //! A thread of the store's own: many callers, one commit.
 
-use crate::credit::Keep;
+use crate::credit::{Keep, KeptCredit};
 use crate::put::{self, Batch};
 use crate::{PutReport, Store, StoreError};
 use guestright_credit::{AllowanceState, Write};
@@ -43,6 +43,7 @@ pub struct WriterHandle {
 
 enum Request {
     Durable(Durable),
+    Credit(Reply<KeptCredit>),
     Run(Box<dyn FnOnce(&mut Store) + Send>),
     Stop,
 }
@@ -132,8 +133,9 @@ impl WriterHandle {
     /// Asks to keep a write of the home's accounts and holds, as [`Store::keep_credit`] does, in the order of the calls.
     /// Once it is on the disk, or could not be kept, `reply` is called, once, on the writer's thread.
     ///
-    /// After an error the machine that made the write is ahead of the disk. Only after [`StoreError::Busy`] may the same
-    /// write be handed in again, before any later one.
+    /// After [`StoreError::Busy`] the same write has to be handed in again, before any later one. If `reply` gets an error
+    /// the machine that made the write is ahead of the disk: no later write is kept, as it would rely on the one that is
+    /// missing, until the machine is made anew from [`credit`](Self::credit).
     ///
     /// # Errors
     /// [`StoreError::Busy`] or [`StoreError::Stopped`]; nothing was kept and `reply` is not called.
@@ -157,6 +159,18 @@ impl WriterHandle {
         self.send(Request::Durable(Durable::Keep(Keep::Allowance(state), Reply(Some(Box::new(reply))))))
     }
 
+    /// Asks for the home's credit as it is kept, after everything that was asked before. Writes that are handed in from now on
+    /// have to be of a machine that was made from it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] or [`StoreError::Stopped`]; `reply` is not called.
+    pub fn credit(
+        &self,
+        reply: impl FnOnce(Result<KeptCredit, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.send(Request::Credit(Reply(Some(Box::new(reply)))))
+    }
+
     /// Runs `job` with the store, after everything that was asked before.
     ///
     /// # Errors
@@ -178,6 +192,7 @@ impl WriterHandle {
         match refused {
             Request::Durable(Durable::Put(mut put)) => put.reply.0 = None,
             Request::Durable(Durable::Keep(_, mut reply)) => reply.0 = None,
+            Request::Credit(mut reply) => reply.0 = None,
             Request::Run(_) | Request::Stop => {}
         }
         Err(error)
@@ -207,13 +222,19 @@ impl<T> Drop for Reply<T> {
 }
 
 fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Store {
+    // Why a write of accounts was not kept, if one was not.
+    let mut failed = None;
     let mut next = requests.recv().ok();
     while let Some(request) = next.take() {
         match request {
             Request::Durable(first) => {
                 let group;
                 (group, next) = gather(first, requests, group_max);
-                commit(&mut store, group);
+                commit(&mut store, group, &mut failed);
+            }
+            Request::Credit(reply) => {
+                failed = None;
+                reply.send(store.credit());
             }
             Request::Run(job) => job(&mut store),
             Request::Stop => break,
@@ -250,7 +271,7 @@ fn gather(first: Durable, requests: &Receiver<Request>, group_max: usize) -> (Ve
 }
 
 /// Receipts and accounts are in different tables: only the order among each kind matters.
-fn commit(store: &mut Store, group: Vec<Durable>) {
+fn commit(store: &mut Store, group: Vec<Durable>, failed: &mut Option<StoreError>) {
     let mut puts = Vec::with_capacity(group.len());
     let (mut keeps, mut replies) = (Vec::new(), Vec::new());
     for request in group {
@@ -259,10 +280,13 @@ fn commit(store: &mut Store, group: Vec<Durable>) {
                 Ok(()) => puts.push(put),
                 Err(error) => put.reply.send(Err(error)),
             },
-            Durable::Keep(keep, reply) => {
-                keeps.push(keep);
-                replies.push(reply);
-            }
+            Durable::Keep(keep, reply) => match failed {
+                None => {
+                    keeps.push(keep);
+                    replies.push(reply);
+                }
+                Some(error) => reply.send(Err(error.clone())),
+            },
         }
     }
     let batches: Vec<_> = puts.iter().map(|put| Batch { items: &put.items, now: put.now }).collect();
@@ -272,6 +296,7 @@ fn commit(store: &mut Store, group: Vec<Durable>) {
             replies.into_iter().for_each(|reply| reply.send(Ok(())));
         }
         Err(error) => {
+            *failed = failed.take().or_else(|| (!keeps.is_empty()).then(|| error.clone()));
             puts.into_iter().for_each(|put| put.reply.send(Err(error.clone())));
             replies.into_iter().for_each(|reply| reply.send(Err(error.clone())));
         }

@@ -166,7 +166,8 @@ impl TeamServer {
         }
         let mut verified = self.verify(bundle, None, rng, now);
         verified.receipts.retain(|receipt| receipt.session() == session && receipt.consumer() == consumer);
-        let [receipt] = verified.receipts.as_slice() else {
+        verified.receipts.sort_by_key(Receipt::weight);
+        let Some(receipt) = verified.receipts.last() else {
             let reason = "the latest receipt of the session is not there".to_owned();
             return self.answer_no(question, reason);
         };

@@ -169,7 +169,7 @@ fn bad_receipts(
     let stranger = Member::new(200, 201);
     let one = |receipt: &[u8]| rcpt(receipt).emit();
     let two = Bundle { receipts: vec![good.clone(), good.clone()], ..Bundle::default() };
-    let two = Message::Rcpt { reference: None, bundle: two }.emit();
+    let two = Message::Rcpt { reference: None, bundle: two, home: None }.emit();
     #[rustfmt::skip]
     let cases = vec![
         ("a forged receipt",               one(&forged),                               Code::Receipt, "forged",        "the signature is not valid"),

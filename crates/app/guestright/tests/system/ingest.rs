@@ -90,7 +90,7 @@ async fn round(
             bundle.receipts.push(receipt.as_bytes().to_vec());
         }
         sent.insert(message, sessions);
-        let message = Message::Rcpt { reference: Some(message), bundle };
+        let message = Message::Rcpt { reference: Some(message), bundle, home: None };
         sender.send(&message.emit()).await.expect("it reads");
     }
     let mut acknowledged = Vec::new();

@@ -27,13 +27,13 @@ pub(crate) fn certify(team: &SecretKey, subject: &SecretKey, role: Role) -> Cert
 }
 
 pub(crate) fn conn(certificate: &Certificate, nonce: u8, bundle: Bundle) -> Message {
-    Message::Conn { certificate: Box::new(certificate.clone()), nonce: [nonce; 16], bundle }
+    Message::Conn { certificate: Box::new(certificate.clone()), nonce: [nonce; 16], bundle, holds: false }
 }
 
 /// A RCPT with these bytes for a receipt.
 pub(crate) fn rcpt(receipt: &[u8]) -> Message {
     let bundle = Bundle { receipts: vec![receipt.to_vec()], ..Bundle::default() };
-    Message::Rcpt { reference: None, bundle }
+    Message::Rcpt { reference: None, bundle, home: None }
 }
 
 /// How a client speaks to the access point.
@@ -124,7 +124,7 @@ impl Client {
     ) -> Result<Acknowledgement, String> {
         self.send(&conn(certificate, nonce, bundle).emit());
         let answer = self.receive_answer()?;
-        let Message::Cack { certificate, acknowledgement } = answer else {
+        let Message::Cack { certificate, acknowledgement, .. } = answer else {
             return Err(format!("{answer:?}"));
         };
         Acknowledgement::open(&acknowledgement, &certificate).map_err(|error| error.to_string())

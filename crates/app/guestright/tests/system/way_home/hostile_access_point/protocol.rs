@@ -137,7 +137,7 @@ impl Speaker {
             if matches!(which, Which::Current) && weight < 1 << 40 {
                 shared.weight = shared.weight.max(weight);
             }
-            shared.say(&Message::Rreq { started, weight: Bytes(weight), last }.emit(), way);
+            shared.say(&Message::Rreq { started, weight: Bytes(weight), last, hold: None }.emit(), way);
         }
     }
 
@@ -310,11 +310,14 @@ impl Shared {
             *acknowledgement.last_mut().unwrap() ^= 1;
         }
         let certificate = Box::new(certificate);
-        self.say(&Message::Cack { certificate: certificate.clone(), acknowledgement }.emit(), way);
+        self.say(
+            &Message::Cack { certificate: certificate.clone(), acknowledgement, home: None }.emit(),
+            way,
+        );
         if self.manner == Manner::Twice {
             let acknowledgement =
                 Acknowledgement { started: started.plus(1), ..good }.seal(&self.key, &certificate);
-            self.say(&Message::Cack { certificate, acknowledgement }.emit(), way);
+            self.say(&Message::Cack { certificate, acknowledgement, home: None }.emit(), way);
         }
     }
 
@@ -322,10 +325,18 @@ impl Shared {
         let certificate = Box::new(self.certificate.clone());
         let bundle = Bundle::default();
         match number % 6 {
-            0 => Message::Conn { certificate, nonce: [1; 16], bundle },
-            1 => Message::Rcpt { reference: Some(1), bundle },
-            2 => Message::Quer { reference: 1, certificate, request: Bytes(1), bundle },
+            0 => Message::Conn { certificate, nonce: [1; 16], bundle, holds: false },
+            1 => Message::Rcpt { reference: Some(1), bundle, home: None },
+            2 => Message::Quer {
+                reference: 1,
+                certificate,
+                request: Bytes(1),
+                bundle,
+                holds: false,
+                session: None,
+            },
             3 => Message::Qrsp {
+                volume: None,
                 reference: 1,
                 grant: Some(ServiceClass::High),
                 ind: None,

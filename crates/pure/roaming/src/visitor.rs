@@ -290,8 +290,8 @@ impl Visitor {
 
     /// Takes in what the meter has counted in this session so far, both ways.
     ///
-    /// The ledger is the visitor's own, whatever sessions and programs it has. Whether it was signed for in it is told with
-    /// [`Event::Signed`].
+    /// The ledger is the visitor's own, across sessions and programs. After [`Event::Signed`] it has to be made durable,
+    /// before the receipt is sent.
     pub fn handle_meter(&mut self, counted: Bytes, ledger: &mut Ledger, now: Time) {
         // The access point may have ended the session since it asked: nothing is signed any more.
         if self.ended {

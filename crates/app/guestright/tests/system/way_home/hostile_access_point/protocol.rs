@@ -336,6 +336,7 @@ impl Shared {
                 session: None,
             },
             3 => Message::Qrsp {
+                volume: None,
                 reference: 1,
                 grant: Some(ServiceClass::High),
                 ind: None,

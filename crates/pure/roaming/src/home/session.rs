@@ -40,6 +40,20 @@ impl TeamServer {
         }
     }
 
+    /// Takes in a receipt that was signed in a member's place: it is stored, and then it counts.
+    pub fn handle_signed(
+        &mut self,
+        receipt: Receipt,
+        certificate: Certificate,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let certificates = BTreeMap::from([(certificate.reference(), certificate)]);
+        let verified = Verified { receipts: vec![receipt], certificates, ..Verified::default() };
+        self.store(verified, Waiting::Acknowledge { peer: 0, reference: None, refused: 0 }, rng, now);
+        self.drain_credit(rng, now);
+    }
+
     /// An [`Event::Keep`] is durable, and with it all before it.
     pub fn handle_kept(&mut self, token: guestright_credit::Token, rng: &mut impl CryptoRng, now: Time) {
         if let Some(credit) = &mut self.credit {

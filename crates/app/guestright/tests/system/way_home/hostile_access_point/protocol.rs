@@ -342,7 +342,8 @@ impl Shared {
                 ind: None,
                 valid_for: 300,
                 reason: "yes".to_owned(),
-                volume: None, home: None },
+                home: None,
+            },
             4 => Message::Updt { reference: 1, what: Update::Fetch { since: UnixSeconds(0), max: 64 } },
             _ => Message::RreqTunnel { port: std::num::NonZeroU16::MIN, started: None },
         }

@@ -171,8 +171,9 @@ fn set(town: &Town) {
         assert!(text.contains(old), "{file} has {old}");
         std::fs::write(path, text.replace(old, new)).unwrap();
     };
-    let bootstrap = format!("bootstrap_bytes = {BOOTSTRAP}");
-    replace("house/home.toml", "bootstrap_bytes = 1000000000000", &bootstrap);
+    // By the papers' rule: it refuses who has taken and not given.
+    let papers = format!("kind = \"srm\"\nbootstrap_bytes = {BOOTSTRAP}");
+    replace("house/home.toml", "kind = \"credit\"", &papers);
     replace("house/ap.toml", "flush_ms = 300", &format!("flush_ms = 300\naway_bytes_per_day = {AWAY}"));
 }
 

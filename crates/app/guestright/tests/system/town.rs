@@ -144,8 +144,8 @@ impl Town {
 
     fn write_settings(&self) {
         let Rules { interval_ms, when_home_is_away, .. } = self.rules;
-        let home = "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
-                    bootstrap_bytes = 1000000000000\n";
+        let home = "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[credit]\n\
+                    allowance_bytes_per_day = 1000000000000\n[policy]\nkind = \"credit\"\n";
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
              visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\ninterval_ms = {interval_ms}\n\

@@ -1,4 +1,6 @@
 use super::*;
+use guestright_credit::HoldState;
+use guestright_units::Bytes;
 use std::collections::BTreeSet;
 
 /// All that is not "none" and has no case of its own below.
@@ -85,6 +87,39 @@ fn the_bound_is_tight_without_an_overdraft_and_with_one() {
         let most = if overdraft { 2.0 } else { 1.0 };
         assert!((most - 0.5..=most).contains(&ratio), "{ratio} with overdraft {overdraft}");
     }
+}
+
+/// The homes' machines at the end of a small town.
+fn homes_after(cheat: &str, look: impl Fn(&World)) {
+    let settings = small().with("cheat", cheat).complete(TownSettings::SETTINGS).unwrap();
+    let settings = TownSettings::read(&settings).unwrap();
+    let mut world = World::new(&settings, &Streams::new(Seed::from_number(11)));
+    world.run();
+    look(&world);
+}
+
+/// Both are cheats of the protocol that the machines have to see, not only of the accounts.
+#[test]
+fn receipts_are_cashed_where_they_do_not_belong_and_refused() {
+    let refusals = |world: &World, kind: &str| -> u64 {
+        world.homes.iter().filter_map(|home| home.holds.refusals().get(kind)).sum()
+    };
+    homes_after("double-cashing", |world| {
+        assert!(refusals(world, "payment") > 10, "{}", refusals(world, "payment"))
+    });
+    homes_after("fan", |world| assert_eq!(refusals(world, "payment"), 0));
+}
+
+#[test]
+fn holds_are_released_early_by_a_home_in_the_middle() {
+    homes_after("early-release", |world| {
+        let middle = home::team(world.coalition.homes[1]);
+        let released = world.homes.iter().flat_map(|home| home.holds.holds()).filter(|(_, hold)| {
+            let is_behind = hold.terms.between.first() == Some(&middle) && hold.terms.provider != middle;
+            is_behind && matches!(hold.state, HoldState::Settled { used: Bytes(0), .. })
+        });
+        assert!(released.count() > 0);
+    });
 }
 
 /// The papers' rules serve as often as somebody asks: the check above is one that can fail.

@@ -146,7 +146,6 @@ pub enum Event {
     /// It is reserved on the whole path.
     Good { id: HoldId, amount: Bytes },
     /// It is not; somebody on the path could reserve so much.
-    /// It is not; somebody on the path could reserve so much.
     Refused {
         id: HoldId,
         /// The homes between, which had been asked.
@@ -355,7 +354,7 @@ impl Holds {
         self.durable.poll_write()
     }
 
-    /// The last write that was made. Nothing that was said so far relies on a later one.
+    /// The last write that was made. Nothing that was sent so far relies on a later one.
     pub fn last_write(&self) -> Token {
         self.durable.last_write()
     }

@@ -5,7 +5,7 @@ use crate::account::{Account, Overdraft};
 use crate::holds::record::{Hold, HoldState};
 use crate::holds::{Holds, paid};
 use crate::message::{Message, Signed};
-use crate::terms::HoldId;
+use guestright_receipt::HoldId;
 use guestright_units::{Bytes, TeamId, Time};
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 
 use super::Mutant;
 use crate::account::Account;
-use crate::holds::{Change, Config, Hold, Holds, Token, Write};
+use crate::holds::{Change, Config, Hold, Holds, Kept, Token, Write};
 use crate::message::Message;
-use crate::terms::HoldId;
+use guestright_receipt::HoldId;
 use guestright_units::{Bytes, Micros, TeamId, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ pub(super) enum Report {
 }
 
 /// What a machine says in one drain.
-pub(super) type Said = (Vec<(TeamId, Message)>, Vec<crate::holds::Event>);
+pub(super) type Outgoing = (Vec<(TeamId, Message)>, Vec<crate::holds::Event>);
 
 pub(super) struct Home {
     pub(super) team: TeamId,
@@ -76,9 +76,12 @@ impl Home {
 
     /// Begins anew from what is on the disk.
     pub(super) fn start(&mut self, now: Time) {
-        let accounts = self.accounts.iter().map(|(&team, &account)| (team, account));
-        let holds = self.kept.values().cloned();
-        let mut machine = Holds::new(self.config, self.team, accounts, holds, self.local(now));
+        let kept = Kept {
+            accounts: self.accounts.iter().map(|(&team, &account)| (team, account)).collect(),
+            holds: self.kept.values().cloned().collect(),
+            ..Kept::default()
+        };
+        let mut machine = Holds::new(self.config, self.team, kept, self.local(now));
         machine.mutant = self.mutant;
         self.machine = Some(machine);
     }
@@ -128,6 +131,7 @@ impl Home {
                 Change::Account(team, None) => drop(self.accounts.remove(&team)),
                 Change::Hold(id, Some(hold)) => drop(self.kept.insert(id, hold)),
                 Change::Hold(id, None) => drop(self.kept.remove(&id)),
+                Change::Session(..) | Change::SessionsSince(_) | Change::Allowance(_) => {}
             }
         }
         self.applied.retain(|(token, _)| *token > write.token);
@@ -135,9 +139,9 @@ impl Home {
     }
 
     /// What the machine gives out now.
-    pub(super) fn drain(&mut self) -> Said {
+    pub(super) fn drain(&mut self) -> Outgoing {
         let Some(machine) = &mut self.machine else {
-            return Said::default();
+            return Outgoing::default();
         };
         if self.mutant == Some(Mutant::SpeaksBeforeItIsWritten) {
             machine.handle_written(Token::MAX);

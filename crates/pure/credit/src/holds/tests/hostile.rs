@@ -4,9 +4,9 @@ use super::check::Violation;
 use super::home::Report;
 use super::world::World;
 use crate::message::{Message, Signed};
-use crate::terms::{HoldId, Terms};
+use crate::terms::Terms;
 use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_receipt::{HoldId, HoldUse, SessionKey};
 use guestright_units::{Bytes, TeamId};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -230,7 +230,7 @@ impl World {
     }
 
     /// They sign whatever they like, for their own members. For others they only have what those signed.
-    fn sign_any(&mut self, terms: &Terms, hold: Option<(HoldId, Bytes)>) -> Option<usize> {
+    fn sign_any(&mut self, terms: &Terms, hold: Option<HoldUse>) -> Option<usize> {
         let started = self.now.unix_seconds();
         let session =
             SessionKey { provider: terms.provider, member: MemberId([terms.nonce[0]; 24]), started };
@@ -276,11 +276,11 @@ impl World {
             2 => self.known(|_| true),
             3..5 => {
                 let weight = Bytes(self.rng.random_range(0..2_000_000));
-                self.sign_any(&terms, Some((id, weight)))
+                self.sign_any(&terms, Some(HoldUse { id, weight }))
             }
             _ => {
-                let fitting = self.known(|signed| signed.hold.is_some_and(|(named, _)| named == id));
-                let made = self.sign_any(&terms, Some((id, terms.amount)));
+                let fitting = self.known(|signed| signed.hold.is_some_and(|hold| hold.id == id));
+                let made = self.sign_any(&terms, Some(HoldUse { id, weight: terms.amount }));
                 made.or(fitting).or(Some(usize::MAX))
             }
         };
@@ -338,7 +338,7 @@ impl World {
         let service = &mut self.hostile.services[self.rng.random_range(count.saturating_sub(3)..count)];
         service.weight += bytes;
         let (session, index, weight) = (service.session, service.consumer, Bytes(service.weight));
-        let hold = service.hold.map(|id| (id, weight));
+        let hold = service.hold.map(|id| HoldUse { id, weight });
         let consumer = self.homes[index].team;
         self.sign(Signed { session, consumer, weight, hold }, true);
         self.sums.given[index] += bytes;

@@ -6,9 +6,9 @@ use super::world::World;
 use crate::account::Account;
 use crate::holds::{Event, HoldError, HoldState};
 use crate::message::Signed;
-use crate::terms::{HoldId, Terms};
+use crate::terms::Terms;
 use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_receipt::{HoldId, HoldUse, SessionKey};
 use guestright_units::{Bytes, TeamId};
 use rand::RngExt as _;
 use std::collections::BTreeMap;
@@ -183,7 +183,12 @@ impl World {
         let weight = Bytes(visit.weight);
         let grant = &mut visit.grants[at];
         grant.used += bytes;
-        let signed = Signed { session, consumer, weight, hold: Some((grant.id, Bytes(grant.used))) };
+        let signed = Signed {
+            session,
+            consumer,
+            weight,
+            hold: Some(HoldUse { id: grant.id, weight: Bytes(grant.used) }),
+        };
         let number = self.receipts.len();
         (grant.receipt, visit.receipt) = (number, number);
         self.sign(signed, honest.is_none());

@@ -401,7 +401,8 @@ HEADERS = {  # In the order in which they are written; "?" marks what may be mis
     "RREQ": ("Session-Started", "Weight", "?Hold", "?Last"),
     "RCPT": ("?Reference", "?Home"),
     "QUER": ("Reference", "Member-Certificate", "Request-Weight", "?Session-Started", "?Holds"),
-    "QRSP": ("Reference", "Decision", "?Qos-Class", "?Volume", "?Holds", "?Ind-Permille", "Valid-For", "Reason"),
+    "QRSP": ("Reference", "Decision", "?Qos-Class", "?Volume", "?Holds", "?Home", "?Ind-Permille", "Valid-For",
+             "Reason"),
     "UPDT": ("Reference", "?Since", "?Max", "?Stored", "?Refused"),
     "ERRO": ("?Reference", "Code", "Reason"),
 }

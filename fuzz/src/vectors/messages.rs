@@ -37,6 +37,7 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
         valid_for,
         reason: reason.to_owned(),
         volume: None,
+        home: None,
     };
     let fetch = Update::Fetch { since: UnixSeconds(0), max: 32 };
     let taken = Update::Taken { stored: 2, refused: 1 };
@@ -93,10 +94,11 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         holds: true,
         session,
     };
-    let qrsp = |allowance, holds: &[HoldUse]| Message::Qrsp {
+    let qrsp = |allowance, holds: &[HoldUse], home: Option<&str>| Message::Qrsp {
         reference: 7,
         grant: Some(ServiceClass::Lowest),
         volume: Some(Volume { allowance: Bytes(allowance), holds: holds.to_vec() }),
+        home: home.and_then(address),
         ind: None,
         valid_for: 300,
         reason: "credit is being reserved".to_owned(),
@@ -127,10 +129,10 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         ("QUER of a visitor that signs for holds", quer(1_000_000, None, Bundle::default())),
         ("QUER in a session, with its latest receipt", quer(1_000_000, Some(STARTED), latest)),
         ("QUER that says that a session is over", quer(0, Some(STARTED), Bundle::default())),
-        ("QRSP that grants a session, and no byte", qrsp(0, &[])),
-        ("QRSP with a slice of the allowance", qrsp(8_000_000, &[])),
-        ("QRSP with a hold", qrsp(0, &[hold(1)])),
-        ("QRSP with eight holds", qrsp(1_000_000, &[1, 2, 3, 4, 5, 6, 7, 8].map(hold))),
+        ("QRSP that grants a session, and no byte", qrsp(0, &[], Some("home.example:7275"))),
+        ("QRSP with a slice of the allowance", qrsp(8_000_000, &[], None)),
+        ("QRSP with a hold", qrsp(0, &[hold(1)], None)),
+        ("QRSP with eight holds", qrsp(1_000_000, &[1, 2, 3, 4, 5, 6, 7, 8].map(hold), None)),
     ]
 }
 
@@ -165,13 +167,14 @@ fn fields(message: &Message) -> Value {
             "Reference": reference, "Member-Certificate": hex(certificate.as_bytes()),
             "Request-Weight": request.0, "Session-Started": session.map(|started| started.0),
             "Holds": holds.then_some(1), "body": body(bundle) }),
-        Message::Qrsp { reference, grant, volume, ind, valid_for, reason } => json!({
+        Message::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => json!({
             "Reference": reference, "Decision": if grant.is_some() { "grant" } else { "deny" },
             "Qos-Class": grant.map(ServiceClass::name),
             "Volume": volume.as_ref().map(|volume| volume.allowance.0),
             "Holds": volume.as_ref().filter(|volume| !volume.holds.is_empty())
                 .map(|volume| volume.holds.iter().map(hold).collect::<Vec<_>>()),
-            "Ind-Permille": ind, "Valid-For": valid_for, "Reason": reason }),
+            "Home": home.as_ref().map(ToString::to_string), "Ind-Permille": ind, "Valid-For": valid_for,
+            "Reason": reason }),
         Message::Updt { reference, what: Update::Fetch { since, max } } => json!({
             "Reference": reference, "Since": since.0, "Max": max }),
         Message::Updt { reference, what: Update::Taken { stored, refused } } => json!({

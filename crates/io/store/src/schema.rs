@@ -77,8 +77,8 @@ const CREDIT: &str = "
         provider    BLOB NOT NULL CHECK (length(provider) = 24), -- of the session, with the next two
         started     INTEGER NOT NULL,
         member      BLOB NOT NULL CHECK (length(member) = 24),
-        state       INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),
-        used        INTEGER CHECK ((used IS NOT NULL) = (state >= 4)),
+        state       INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+        used        INTEGER CHECK ((used IS NOT NULL) = (state >= 3)),
         receipt     BLOB, -- the proof that the next home has not acknowledged
         certificate BLOB CHECK ((certificate IS NULL) = (receipt IS NULL)),
         digest      BLOB NOT NULL CHECK (length(digest) = 8)

@@ -3,7 +3,7 @@
 use crate::credit::{Keep, KeptCredit};
 use crate::put::{self, Batch};
 use crate::{PutReport, Store, StoreError};
-use guestright_credit::{AllowanceState, Write};
+use guestright_credit::{AllowanceState, Token, Write};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::UnixSeconds;
@@ -133,9 +133,9 @@ impl WriterHandle {
     /// Asks to keep a write of the home's accounts and holds, as [`Store::keep_credit`] does, in the order of the calls.
     /// Once it is on the disk, or could not be kept, `reply` is called, once, on the writer's thread.
     ///
-    /// After [`StoreError::Busy`] the same write has to be handed in again, before any later one. If `reply` gets an error
-    /// the machine that made the write is ahead of the disk: no later write is kept, as it would rely on the one that is
-    /// missing, until the machine is made anew from [`credit`](Self::credit).
+    /// After [`StoreError::Busy`], or if `reply` gets an error, the same write has to be handed in again before any later one.
+    /// Until it is kept those that come later, or wait already, are answered with the same error, since they rely on it. The
+    /// other way on is a machine that is made anew from [`credit`](Self::credit).
     ///
     /// # Errors
     /// [`StoreError::Busy`] or [`StoreError::Stopped`]; nothing was kept and `reply` is not called.
@@ -222,18 +222,17 @@ impl<T> Drop for Reply<T> {
 }
 
 fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Store {
-    // Why a write of accounts was not kept, if one was not.
-    let mut failed = None;
+    let mut missing = None;
     let mut next = requests.recv().ok();
     while let Some(request) = next.take() {
         match request {
             Request::Durable(first) => {
                 let group;
                 (group, next) = gather(first, requests, group_max);
-                commit(&mut store, group, &mut failed);
+                commit(&mut store, group, &mut missing);
             }
             Request::Credit(reply) => {
-                failed = None;
+                missing = None;
                 reply.send(store.credit());
             }
             Request::Run(job) => job(&mut store),
@@ -270,25 +269,36 @@ fn gather(first: Durable, requests: &Receiver<Request>, group_max: usize) -> (Ve
     (group, None)
 }
 
+/// A write of accounts that was not kept: those after it rely on it.
+struct Missing {
+    token: Token,
+    error: StoreError,
+}
+
 /// Receipts and accounts are in different tables: only the order among each kind matters.
-fn commit(store: &mut Store, group: Vec<Durable>, failed: &mut Option<StoreError>) {
+fn commit(store: &mut Store, group: Vec<Durable>, missing: &mut Option<Missing>) {
     let mut puts = Vec::with_capacity(group.len());
     let (mut keeps, mut replies) = (Vec::new(), Vec::new());
+    let mut gap = missing.take();
     for request in group {
         match request {
             Durable::Put(put) => match put::check(&put.items) {
                 Ok(()) => puts.push(put),
                 Err(error) => put.reply.send(Err(error)),
             },
-            Durable::Keep(keep, reply) => match failed {
-                None => {
-                    keeps.push(keep);
-                    replies.push(reply);
+            Durable::Keep(keep, reply) => {
+                gap = gap.filter(|gap| keep.token() != Some(gap.token));
+                match gap.as_ref().filter(|_| keep.token().is_some()) {
+                    Some(gap) => reply.send(Err(gap.error.clone())),
+                    None => {
+                        keeps.push(keep);
+                        replies.push(reply);
+                    }
                 }
-                Some(error) => reply.send(Err(error.clone())),
-            },
+            }
         }
     }
+    *missing = gap;
     let batches: Vec<_> = puts.iter().map(|put| Batch { items: &put.items, now: put.now }).collect();
     match store.keep_group(&batches, &keeps) {
         Ok(reports) => {
@@ -296,7 +306,9 @@ fn commit(store: &mut Store, group: Vec<Durable>, failed: &mut Option<StoreError
             replies.into_iter().for_each(|reply| reply.send(Ok(())));
         }
         Err(error) => {
-            *failed = failed.take().or_else(|| (!keeps.is_empty()).then(|| error.clone()));
+            if let Some(token) = keeps.iter().find_map(Keep::token) {
+                *missing = Some(Missing { token, error: error.clone() });
+            }
             puts.into_iter().for_each(|put| put.reply.send(Err(error.clone())));
             replies.into_iter().for_each(|reply| reply.send(Err(error.clone())));
         }

@@ -1126,7 +1126,9 @@ impl AccessPoint {
             self.limits_rose = true;
             if session.class != class && session.stage == Stage::Open {
                 session.class = class;
+                let path = session.path;
                 self.output.event(Event::Reclassified { address, class });
+                self.acknowledge(address, path);
             }
         } else {
             (session.more.low, session.more.not_before) = (Bytes(u64::MAX), until);

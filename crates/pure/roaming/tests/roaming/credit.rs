@@ -131,6 +131,8 @@ fn a_guest_is_served_on_a_third_households_debt() {
         matches!(event, access_point::Event::Reclassified { class: ServiceClass::High, .. })
     };
     assert!(world.houses[0].events.iter().any(rises));
+    let known = world.guests[guest].granted();
+    assert_eq!(known.iter().map(|(_, class)| *class).max(), Some(ServiceClass::High), "the guest is told");
     settle(&mut world);
     hand_in(&mut world);
     let signed = world.guests[guest].signed().0.cast_signed();

@@ -97,7 +97,10 @@ impl Home {
                 Change::Account(team, None) => drop(accounts.remove(&team)),
                 Change::Hold(id, Some(hold)) => drop(holds.insert(id, hold)),
                 Change::Hold(id, None) => drop(holds.remove(&id)),
-                Change::Session(..) | Change::SessionsSince(_) | Change::Allowance(_) => {}
+                Change::Session(..)
+                | Change::SessionsSince(_)
+                | Change::Allowance(_)
+                | Change::Sponsored(..) => {}
             }
         }
         self.machine = {

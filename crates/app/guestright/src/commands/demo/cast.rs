@@ -184,6 +184,13 @@ impl Cast {
         answer.with_context(|| format!("ask the home of {}", household.team))
     }
 
+    /// What `guestright home …` prints about a household.
+    pub(super) fn home_command(&self, household: Household, arguments: &[&str]) -> anyhow::Result<String> {
+        let settings = self.path(household.team).join("home.toml");
+        let arguments = ["home"].iter().chain(arguments).chain(&["--config"]).map(OsStr::new);
+        self.guestright(&arguments.chain([settings.as_os_str()]).collect::<Vec<_>>())
+    }
+
     /// What an access point says of itself.
     pub(super) fn status(&self, team: &str) -> anyhow::Result<Value> {
         let socket = self.path(team).join("ap-state/ap.sock");

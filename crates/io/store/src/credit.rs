@@ -4,7 +4,7 @@ mod row;
 
 use crate::{Store, StoreError};
 use guestright_credit::{AllowanceState, Change, Kept, Token, Write};
-use guestright_units::UnixSeconds;
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::Transaction;
 
 /// What is kept of a home's credit.
@@ -14,6 +14,8 @@ pub struct KeptCredit {
     pub kept: Kept,
     /// For [`guestright_credit::Allowance::new`]; nothing before the first slice.
     pub allowance: Option<AllowanceState>,
+    /// With what the household sponsors other teams.
+    pub sponsored: Vec<(TeamId, Bytes)>,
 }
 
 /// Something to make durable.
@@ -54,7 +56,8 @@ impl Store {
             sessions_since: self.mark(row::SINCE)?.map_or(UnixSeconds(0), |(since, _)| UnixSeconds(since)),
         };
         let allowance = self.mark(row::ALLOWANCE)?.map(row::allowance);
-        Ok(KeptCredit { kept, allowance })
+        let sponsored = self.rows(&row::SPONSORED, row::sponsored)?;
+        Ok(KeptCredit { kept, allowance, sponsored })
     }
 
     /// Keeps all changes of a write, in one transaction; they are on the disk when this returns.
@@ -114,6 +117,8 @@ fn keep_change(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Resu
         Change::Session(session, None) => row::drop_session(transaction, session),
         Change::SessionsSince(since) => row::keep_mark(transaction, row::SINCE, since.0, 0),
         Change::Allowance(state) => row::keep_allowance(transaction, *state),
+        Change::Sponsored(team, Bytes(0)) => row::drop_sponsored(transaction, *team),
+        Change::Sponsored(team, left) => row::keep_sponsored(transaction, *team, *left),
     }
 }
 

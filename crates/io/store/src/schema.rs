@@ -98,6 +98,13 @@ const CREDIT: &str = "
         PRIMARY KEY (provider, started, member)
     ) STRICT, WITHOUT ROWID;
 
+    -- With what the household sponsors other teams.
+    CREATE TABLE sponsored (
+        team   BLOB PRIMARY KEY CHECK (length(team) = 24),
+        unused INTEGER NOT NULL,
+        digest BLOB NOT NULL CHECK (length(digest) = 8)
+    ) STRICT, WITHOUT ROWID;
+
     -- Since when sessions are accounted for, and what is left of the allowance at what time.
     CREATE TABLE credit (
         name   TEXT PRIMARY KEY CHECK (name IN ('sessions-since', 'allowance')),

@@ -350,6 +350,11 @@ impl Holds {
         self.durable.flush(vec![Change::Allowance(state)]);
     }
 
+    /// Keeps what is left of what the household sponsors a team with.
+    pub fn keep_sponsored(&mut self, team: TeamId, left: Bytes) {
+        self.durable.flush(vec![Change::Sponsored(team, left)]);
+    }
+
     /// The next write.
     pub fn poll_write(&mut self) -> Option<Write> {
         self.durable.poll_write()

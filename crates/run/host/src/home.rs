@@ -465,6 +465,7 @@ impl Loop {
                 }
             }
             Some(("why", team)) => drop(reply.send(self.why(team))),
+            Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             None if question == "reload" => {
                 let answer = self
                     .reload()
@@ -474,7 +475,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, reload, stop" })),
             ),
         }
     }

@@ -1,6 +1,7 @@
 //! `guestright demo`: the whole community on this computer, in network namespaces.
 
 mod cast;
+mod chain;
 mod internet;
 mod report;
 mod stock;
@@ -18,7 +19,7 @@ use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Show the whole community on this computer: two households, an Internet, members, a newcomer, a free-rider
+/// Show the whole community on this computer: three households, an Internet, members, a newcomer, a free-rider
 ///
 /// Everything is real: the programs, the kernel's packet filter and queues, the sockets, the receipts. It happens in
 /// namespaces of its own, so nothing of it is on your network, and the kernel clears it away whatever happens.

@@ -9,7 +9,7 @@ use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::home::{self, socket};
 use guestright_privileges::Needs;
-use guestright_units::{Bytes, UnixSeconds};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +35,7 @@ enum HomeCommand {
     Status(Status),
     Why(Why),
     Accounts(Accounts),
+    Sponsor(Sponsor),
     Reload(Reload),
     Off(Off),
 }
@@ -73,6 +74,23 @@ struct Status {
 #[command(after_help = "Example:
   guestright home accounts --config home.toml")]
 struct Accounts {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Give a team more than what the household gives away to everybody
+///
+/// It is owed back as what is given away is. The amount replaces what was left of an earlier one; 0 ends it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright home sponsor 3f1c08aa4b8f0dbd2ad1b5c6f1f5a20c6d9a5bb7d0e0c1f2 --megabytes 500 --config home.toml")]
+struct Sponsor {
+    /// The team's id, all of its 48 hexadecimal digits: `guestright team member list` shows it to its founder
+    team: TeamId,
+    /// How much it may be served here
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    megabytes: u64,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -183,6 +201,10 @@ impl Home {
                 Ok(())
             }
             Some(HomeCommand::Accounts(Accounts { json })) => print_accounts(&ask("accounts")?, json, out),
+            Some(HomeCommand::Sponsor(Sponsor { team, megabytes, json })) => {
+                let answer = ask(&format!("sponsor {team} {}", megabytes * 1_000_000))?;
+                print_sponsored(&answer, json, out)
+            }
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
             Some(HomeCommand::Off(Off {})) => off(&settings, &self.config, &state, out),
         }
@@ -292,6 +314,10 @@ fn print_credit(credit: &Value, out: &mut Output) -> Outcome {
         let allowance = &credit["allowance"];
         let (left, per_day) = (bytes(&allowance["left"]), bytes(&allowance["per_day"]));
         writeln!(out, "to give away {left} left, of {per_day} a day")?;
+        for sponsored in credit["sponsored"].as_array().into_iter().flatten() {
+            let team = sponsored["team"].as_str().and_then(|team| team.get(..8)).unwrap_or("-");
+            writeln!(out, "sponsored    {} left for {team}", bytes(&sponsored["left"]))?;
+        }
         let (accounts, holds) = (&credit["accounts"], &credit["holds_open"]);
         writeln!(
             out,
@@ -300,6 +326,22 @@ fn print_credit(credit: &Value, out: &mut Output) -> Outcome {
         )?;
     }
     Ok(())
+}
+
+fn print_sponsored(answer: &Value, json: bool, out: &mut Output) -> Outcome {
+    if let Some(error) = answer["error"].as_str() {
+        return Err(Failure::user(anyhow!("{error}")));
+    }
+    if json {
+        return Ok(writeln!(out, "{answer}")?);
+    }
+    let (team, left) = (answer["team"].as_str().unwrap_or("-"), answer["left"].as_u64().unwrap_or_default());
+    Ok(writeln!(
+        out,
+        "team {} may be served {} here, beyond what is given away",
+        team.get(..8).unwrap_or(team),
+        Bytes(left)
+    )?)
 }
 
 /// A table of who owes whom.

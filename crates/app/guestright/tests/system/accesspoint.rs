@@ -365,14 +365,20 @@ fn no_receipt_is_lost_when_home_or_access_point_is_killed() {
     town.until_status("what the killed access point kept to be delivered", delivered);
     until("home to know it", || knowledge(&town)["owed_to_us"] == owed);
 
+    let team =
+        guestright_keys::read_certificate(&town.path("guests/member.cert")).unwrap().team_id().to_string();
+    let sponsor = ["home", "sponsor", &team, "--megabytes", "500", "--config", "house/home.toml"];
+    let sponsored = format!("team {} may be served 500 MB here, beyond what is given away\n", &team[..8]);
+    assert_eq!(succeeded(&town.run(&sponsor)), sponsored);
     let before = knowledge(&town);
     assert_eq!(before["receipts"], 3, "{before}");
+    assert_eq!(before["credit"]["sponsored"], serde_json::json!([{ "team": team, "left": 500_000_000 }]));
     home.signal(Signal::TERM);
     assert!(home.wait().success());
     let _home = town.start("home");
     assert_eq!(knowledge(&town), before, "a new start rebuilds the same graph");
-    let team =
-        guestright_keys::read_certificate(&town.path("guests/member.cert")).unwrap().team_id().to_string();
+    let status = succeeded(&town.run(&["home", "status", "--config", "house/home.toml"]));
+    assert!(status.contains(&format!("sponsored    500 MB left for {}\n", &team[..8])), "{status}");
     let why = succeeded(&town.run(&["home", "why", &team, "--json", "--config", "house/home.toml"]));
     let why: Value = serde_json::from_str(&why).unwrap();
     assert_eq!(why["team"], team.as_str());

@@ -31,6 +31,8 @@ pub(super) const SESSIONS: Select = Select {
     sql: "SELECT provider, started, member, weight, hold, hold_weight, holds_before, digest
           FROM accounted ORDER BY provider, started, member",
 };
+pub(super) const SPONSORED: Select =
+    Select { kind: "sponsored", sql: "SELECT team, unused, digest FROM sponsored ORDER BY team" };
 pub(super) const MARKS: Select =
     Select { kind: "mark", sql: "SELECT name, value, at, digest FROM credit ORDER BY name" };
 
@@ -165,6 +167,23 @@ pub(super) fn drop_session(transaction: &Transaction<'_>, session: &SessionKey) 
         "DELETE FROM accounted WHERE provider = ? AND started = ? AND member = ?",
         &[&session.provider.0, &session.started.0.cast_signed(), &session.member.0],
     )
+}
+
+pub(super) fn sponsored(row: &Row<'_>) -> rusqlite::Result<Result<(TeamId, Bytes), String>> {
+    Ok(Ok((TeamId(row.get(0)?), bytes(row, 1)?)))
+}
+
+pub(super) fn keep_sponsored(
+    transaction: &Transaction<'_>,
+    team: TeamId,
+    left: Bytes,
+) -> rusqlite::Result<()> {
+    let sql = "REPLACE INTO sponsored (team, unused, digest) VALUES (?, ?, ?)";
+    keep(transaction, &SPONSORED, sql, &[&team.0, &signed(left)])
+}
+
+pub(super) fn drop_sponsored(transaction: &Transaction<'_>, team: TeamId) -> rusqlite::Result<()> {
+    remove(transaction, "DELETE FROM sponsored WHERE team = ?", &[&team.0])
 }
 
 pub(super) fn mark(row: &Row<'_>) -> rusqlite::Result<Result<(String, u64, u64), String>> {

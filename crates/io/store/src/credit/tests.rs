@@ -122,6 +122,14 @@ fn the_allowance_is_read_as_it_was_kept() {
 }
 
 #[test]
+fn what_is_left_for_a_sponsored_team_is_read_as_it_was_kept() {
+    let (_directory, mut store) = store(10);
+    let changes = [(1, 5), (2, u64::MAX), (1, 4), (3, 9), (3, 0)];
+    keep(&mut store, changes.map(|(number, left)| Change::Sponsored(team(number), Bytes(left))).to_vec());
+    assert_eq!(store.credit().unwrap().sponsored, [(team(1), Bytes(4)), (team(2), Bytes(u64::MAX))]);
+}
+
+#[test]
 fn a_write_that_fails_leaves_nothing_of_itself() {
     let (_directory, mut store) = store(10);
     let account = Some(Account { owed: 1, ..Account::default() });
@@ -153,10 +161,11 @@ fn a_bit_that_fell_over_in_any_column_is_found() {
             Change::Hold(hold.terms.id(), Some(hold)),
             Change::Session(session(1), Some(accounted)),
             Change::SessionsSince(NOW),
+            Change::Sponsored(team(1), Bytes(3)),
         ],
     );
     assert_eq!(store.integrity_check(), Ok(()));
-    for table in ["account", "hold", "accounted", "credit"] {
+    for table in ["account", "hold", "accounted", "credit", "sponsored"] {
         let columns: Vec<(String, String)> = store
             .connection
             .prepare("SELECT name, type FROM pragma_table_info(?)")
@@ -165,7 +174,7 @@ fn a_bit_that_fell_over_in_any_column_is_found() {
             .unwrap()
             .collect::<Result<_, _>>()
             .unwrap();
-        assert!(columns.len() >= 4, "{table}");
+        assert!(columns.len() >= 3, "{table}");
         for (column, kind) in columns {
             let other = match (kind.as_str(), column.as_str()) {
                 ("INTEGER", "state") => "3".to_owned(),

@@ -7,7 +7,7 @@ use crate::allowance::AllowanceState;
 use crate::message::Message;
 use crate::sessions::Accounted;
 use guestright_receipt::{HoldId, SessionKey};
-use guestright_units::{TeamId, UnixSeconds};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use std::collections::VecDeque;
 
 /// The number of a write.
@@ -24,6 +24,9 @@ pub enum Change {
     SessionsSince(UnixSeconds),
     /// What is left of the allowance, as [`Holds::keep_allowance`](super::Holds::keep_allowance) was told.
     Allowance(AllowanceState),
+    /// What is left of what the household sponsors a team with, as [`Holds::keep_sponsored`](super::Holds::keep_sponsored)
+    /// was told.
+    Sponsored(TeamId, Bytes),
 }
 
 /// What has to be made durable together, after all writes before it.

@@ -6,6 +6,9 @@ use guestright_receipt::{HoldUse, Receipt, ReceiptError};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 
+/// The longest packet on a guests' link, in bytes: the MTU of Ethernet.
+const PACKET_MAX: Bytes = Bytes(1_500);
+
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -163,9 +166,9 @@ impl Session {
         end.saturating_sub(self.counted)
     }
 
-    /// Whether all that it may take is taken, and there is no more.
+    /// Whether all that it may take is taken, and there is no more. What is left may be too little for a packet.
     pub(super) fn is_used_up(&self) -> bool {
-        self.left() == Bytes(0)
+        self.left() < PACKET_MAX
             && self.more.reason.is_some()
             && self.more.until.is_none()
             && !self.decided_alone

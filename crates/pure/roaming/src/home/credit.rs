@@ -20,6 +20,8 @@ use visit::Visit;
 
 pub use config::CreditConfig;
 
+/// How many teams a household may sponsor.
+const SPONSORED_MAX: usize = 1_024;
 /// How often chains are looked for, for one question.
 const ROUNDS_MAX: u32 = 3;
 
@@ -28,6 +30,8 @@ const ROUNDS_MAX: u32 = 3;
 pub struct KeptCredit {
     pub kept: Kept,
     pub allowance: Option<AllowanceState>,
+    /// With what the household sponsors other teams.
+    pub sponsored: Vec<(TeamId, Bytes)>,
 }
 
 /// How another home stands to ours.
@@ -87,6 +91,8 @@ pub(super) struct Credit {
     team: TeamId,
     holds: Holds,
     allowance: Allowance,
+    /// What the household gives to single teams beyond the allowance, by its own choice, and has left for them.
+    sponsored: BTreeMap<TeamId, Bytes>,
     visits: BTreeMap<SessionKey, Visit>,
     /// Which visit asked for each hold.
     asked: BTreeMap<HoldId, SessionKey>,
@@ -105,6 +111,7 @@ impl Credit {
             team,
             holds: Holds::new(config.holds, team, kept.kept, now),
             allowance: Allowance::new(config.allowance, kept.allowance, now),
+            sponsored: kept.sponsored.into_iter().collect(),
             visits: BTreeMap::new(),
             asked: BTreeMap::new(),
             neighbours: BTreeMap::new(),
@@ -133,6 +140,33 @@ impl Credit {
         self.allowance.left(now)
     }
 
+    /// From now on the household has so much for this team; nothing ends it.
+    pub(super) fn sponsor(&mut self, team: TeamId, left: Bytes, now: Time) -> bool {
+        if !self.sponsored.contains_key(&team) && self.sponsored.len() >= SPONSORED_MAX {
+            return false;
+        }
+        self.set_sponsored(team, left);
+        self.drain(now);
+        true
+    }
+
+    pub(super) fn sponsored(&self) -> &BTreeMap<TeamId, Bytes> {
+        &self.sponsored
+    }
+
+    fn sponsored_for(&self, team: TeamId) -> Bytes {
+        self.sponsored.get(&team).copied().unwrap_or_default()
+    }
+
+    fn set_sponsored(&mut self, team: TeamId, left: Bytes) {
+        if left == Bytes(0) {
+            self.sponsored.remove(&team);
+        } else {
+            self.sponsored.insert(team, left);
+        }
+        self.holds.keep_sponsored(team, left);
+    }
+
     pub(super) fn config(&self) -> &CreditConfig {
         &self.config
     }
@@ -140,7 +174,11 @@ impl Credit {
     /// Whether a visitor of the team may begin, before it has proved its key; `shows`: whether it shows debts to it.
     pub(super) fn begin(&mut self, consumer: TeamId, shows: bool, now: Time) -> Result<Grant, String> {
         let min = self.config.slice_min;
-        if self.allowance.left(now) >= min || self.holds.accounts().spendable(consumer) >= min || shows {
+        if self.sponsored_for(consumer) >= min
+            || self.allowance.left(now) >= min
+            || self.holds.accounts().spendable(consumer) >= min
+            || shows
+        {
             let reason = "it begins on what this household gives away; credit is asked for".to_owned();
             return Ok(Grant { class: ServiceClass::Lowest, volume: Volume::default(), reason });
         }
@@ -188,7 +226,13 @@ impl Credit {
     /// The session is over: what was not used is free again.
     pub(super) fn finish(&mut self, session: SessionKey, now: Time) {
         if let Some(visit) = self.visits.remove(&session) {
-            self.allowance.put_back(visit.slices.saturating_sub(visit.given_away));
+            let unused = visit.slices.saturating_add(visit.sponsored).saturating_sub(visit.given_away);
+            let of_team = Bytes(unused.0.min(visit.sponsored.0));
+            if of_team > Bytes(0) {
+                let team = visit.signed.consumer;
+                self.set_sponsored(team, self.sponsored_for(team).saturating_add(of_team));
+            }
+            self.allowance.put_back(unused.saturating_sub(of_team));
             self.asked.retain(|_, asked_by| *asked_by != session);
         }
         self.holds.finish(session, now);
@@ -322,28 +366,50 @@ impl Credit {
         }
     }
 
-    /// Answers with a slice of the allowance. If there is none, the answer waits for other homes as long as it may.
-    fn answer(&mut self, session: SessionKey, now: Time) {
-        let Some(visit) = self.visits.get_mut(&session) else { return };
-        let (first, max) = (self.config.slice_first, self.config.slice_max);
-        let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max);
-        let (mut slice, state) = self.allowance.take(want, now);
-        state.into_iter().for_each(|state| self.holds.keep_allowance(state));
-        if slice < self.config.slice_min {
-            self.allowance.put_back(slice);
-            slice = Bytes(0);
+    /// Takes a slice of what the household has for this team, or of the allowance; and whose it is.
+    fn slice(&mut self, team: TeamId, want: Bytes, now: Time) -> (Bytes, bool) {
+        let min = self.config.slice_min;
+        let left = self.sponsored_for(team);
+        if left >= min {
+            let slice = Bytes(want.0.min(left.0));
+            self.set_sponsored(team, left.saturating_sub(slice));
+            return (slice, true);
         }
+        let (slice, state) = self.allowance.take(want, now);
+        state.into_iter().for_each(|state| self.holds.keep_allowance(state));
+        if slice < min {
+            self.allowance.put_back(slice);
+            return (Bytes(0), false);
+        }
+        (slice, false)
+    }
+
+    /// Answers with a slice of the allowance, less what the visit has left. If there is none, the answer waits for other
+    /// homes as long as it may.
+    fn answer(&mut self, session: SessionKey, now: Time) {
+        let Some(visit) = self.visits.get(&session) else { return };
+        let (first, max, min) = (self.config.slice_first, self.config.slice_max, self.config.slice_min);
+        let (unused, consumer) = (visit.unused(), visit.signed.consumer);
+        let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max).saturating_sub(unused);
+        let (slice, is_sponsored) =
+            if want >= min { self.slice(consumer, want, now) } else { (Bytes(0), false) };
+        let Some(visit) = self.visits.get_mut(&session) else { return };
         let waits = !visit.pending.is_empty() && visit.wait_until.is_none_or(|until| now < until);
         if slice == Bytes(0) && waits && !visit.is_answered {
             return;
         }
-        visit.slices = visit.slices.saturating_add(slice);
+        let slices = if is_sponsored { &mut visit.sponsored } else { &mut visit.slices };
+        *slices = slices.saturating_add(slice);
         let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
         (visit.is_answered, visit.wait_until) = (true, None);
-        let grant = if slice == Bytes(0) {
+        let grant = if slice == Bytes(0) && unused < min {
             Err(self.used_up())
         } else {
-            let reason = format!("{slice} of what this household gives away");
+            let reason = match slice {
+                Bytes(0) => format!("it has {unused} left"),
+                _ if is_sponsored => format!("{slice} of what this household has for your team"),
+                _ => format!("{slice} of what this household gives away"),
+            };
             Ok(Grant { class, volume: Volume { allowance: slice, holds: Vec::new() }, reason })
         };
         self.outputs.push_back(Output::Answer { peer, reference, grant });

@@ -126,6 +126,19 @@ impl TeamServer {
         Some((credit.allowance_left(now), per_day))
     }
 
+    /// The household has so much for a team from now on, beyond what it gives away to everybody. Says whether it can:
+    /// not without credit, and not for too many teams.
+    pub fn sponsor(&mut self, team: TeamId, left: Bytes, rng: &mut impl CryptoRng, now: Time) -> bool {
+        let is_possible = self.credit.as_mut().is_some_and(|credit| credit.sponsor(team, left, now));
+        self.drain_credit(rng, now);
+        is_possible
+    }
+
+    /// What the household has left for single teams.
+    pub fn sponsored(&self) -> impl Iterator<Item = (TeamId, Bytes)> {
+        self.credit.iter().flat_map(|credit| credit.sponsored().iter().map(|(team, left)| (*team, *left)))
+    }
+
     /// A visitor asks for service. It gets nothing yet: anybody can send a certificate. What it shows is remembered until
     /// it has proved its key.
     pub(super) fn begin(

@@ -105,6 +105,58 @@ fn fresh_names_share_what_is_given_away() {
 }
 
 #[test]
+fn a_guest_that_shows_something_new_again_and_again_hoards_nothing() {
+    let mut world = world(3, 1_000 * MB);
+    let guest = world.visit(1, 0, Bundle::default());
+    for _ in 0..40 {
+        let hint = world.took(2, 1, MB);
+        world.show(guest, hint);
+        world.run_for(Micros::from_seconds(1));
+    }
+    let carried = world.guests[guest].carried.0;
+    let now = world.now;
+    let (left, _) = world.houses[0].home.allowance(now).unwrap();
+    let unused = (1_000 * MB - left.0).saturating_sub(carried);
+    assert!(carried > MB && unused <= (2 * carried).min(64 * MB) + MB, "{unused} beside {carried}");
+}
+
+#[test]
+fn who_is_sponsored_is_served_beyond_what_is_given_away_and_owes_it() {
+    let mut world = world(3, 2 * MB);
+    let (sponsored, now) = (world.houses[1].id(), world.now);
+    assert!(world.houses[0].home.sponsor(sponsored, Bytes(6 * MB), &mut world.rng, now));
+    world.drain();
+    // Somebody else gets what is given away to everybody, and nothing of it.
+    let stranger = world.visit(2, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(60));
+    assert!(world.guests[stranger].carried.0 <= 2 * MB + REFILL, "{}", world.guests[stranger].carried);
+    assert_eq!(world.houses[0].home.sponsored().collect::<Vec<_>>(), [(sponsored, Bytes(6 * MB))]);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(60));
+    let carried = world.guests[guest].carried.0;
+    assert!((5 * MB..=6 * MB + 2 * REFILL).contains(&carried), "{carried}");
+    let account = world.houses[0].home.account(sponsored);
+    assert_eq!(account.allowance_debt, world.guests[guest].signed(), "it is owed as what is given away");
+    let left: u64 = world.houses[0].home.sponsored().map(|(_, left)| left.0).sum();
+    assert!(left + carried <= 6 * MB + 2 * REFILL, "{left} is left");
+}
+
+#[test]
+fn what_a_sponsored_guest_did_not_use_is_there_for_the_next() {
+    let mut world = world(2, 0);
+    let (sponsored, now) = (world.houses[1].id(), world.now);
+    assert!(world.houses[0].home.sponsor(sponsored, Bytes(9 * MB), &mut world.rng, now));
+    world.drain();
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(1));
+    settle(&mut world);
+    let carried = world.guests[guest].carried;
+    assert!(carried > Bytes(0) && carried < Bytes(9 * MB), "{carried}");
+    let left: Vec<_> = world.houses[0].home.sponsored().collect();
+    assert_eq!(left, [(sponsored, Bytes(9 * MB).saturating_sub(world.guests[guest].signed()))]);
+}
+
+#[test]
 fn a_certificate_alone_uses_nothing_up() {
     let mut world = world(2, 3 * MB);
     for _ in 0..50 {

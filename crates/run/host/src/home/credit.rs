@@ -53,9 +53,9 @@ pub(super) fn restore(
     team: TeamId,
     now: Time,
 ) -> Result<(), StoreError> {
-    let guestright_store::KeptCredit { kept, allowance } = store.credit()?;
+    let guestright_store::KeptCredit { kept, allowance, sponsored } = store.credit()?;
     let since = kept.sessions_since;
-    server.restore_credit(KeptCredit { kept, allowance }, now);
+    server.restore_credit(KeptCredit { kept, allowance, sponsored }, now);
     let mut rng = guestright_clock::rng();
     store.first_hand(team, since, |receipt, certificate| {
         server.handle_first_hand(&receipt, certificate, &mut rng, now);
@@ -184,13 +184,28 @@ impl Loop {
         json!({ "accounts": accounts.iter().map(one).collect::<Vec<_>>(), "overdrawn": accounts.overdrawn().0 })
     }
 
+    /// `TEAM BYTES`: what the household has for a team from now on, beyond what it gives away to everybody.
+    pub(super) fn sponsor(&mut self, words: &str) -> Value {
+        let parsed = words
+            .split_once(' ')
+            .and_then(|(team, bytes)| Some((team.parse::<TeamId>().ok()?, bytes.parse::<u64>().ok()?)));
+        let Some((team, bytes)) = parsed.filter(|(team, _)| *team != self.team) else {
+            return json!({ "error": "whom and with how much? the full id of another team, and bytes" });
+        };
+        let now = self.clock.now();
+        if !self.server.sponsor(team, Bytes(bytes), &mut self.rng, now) {
+            return json!({ "error": "this home keeps no accounts, or sponsors too many teams already" });
+        }
+        json!({ "team": team.to_string(), "left": bytes })
+    }
+
     /// What is reserved for visitors of a team here, in people's words.
     pub(super) fn reservations(&self, team: TeamId, name: &impl Fn(TeamId) -> String) -> Vec<String> {
         let here = |hold: &&Hold| hold.terms.provider == self.team && hold.terms.consumer == team;
         let holds = self.server.holds().map(|(_, hold)| hold);
         let mut lines: Vec<_> = holds.filter(here).filter_map(|hold| sentence(hold, name)).collect();
         if self.server.accounts().is_some() {
-            lines.extend(balance(self.server.account(team), &name(team)));
+            lines.extend(account_sentences(self.server.account(team), &name(team)));
         }
         lines
     }
@@ -201,6 +216,8 @@ impl Loop {
         let open = self.server.holds().filter(|(_, hold)| hold.state.is_held()).count();
         json!({
             "allowance": { "left": left.0, "per_day": per_day.0 },
+            "sponsored": self.server.sponsored().map(|(team, left)| json!({ "team": team.to_string(), "left": left.0 }))
+                .collect::<Vec<_>>(),
             "accounts": self.server.accounts().map_or(0, |accounts| accounts.iter().count()),
             "overdrawn": self.server.accounts().map_or(0, |accounts| accounts.overdrawn().0),
             "holds_open": open,
@@ -232,7 +249,7 @@ fn sentence(hold: &Hold, name: &impl Fn(TeamId) -> String) -> Option<String> {
     })
 }
 
-fn balance(account: Account, team: &str) -> Vec<String> {
+fn account_sentences(account: Account, team: &str) -> Vec<String> {
     let Account { allowance_debt, given, .. } = account;
     let net = account.net();
     let mut lines = Vec::new();

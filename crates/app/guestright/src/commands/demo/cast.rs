@@ -130,7 +130,7 @@ impl Cast {
 
     /// The ends of all logs, and what the access points say of themselves: for a failure that nobody has seen before.
     fn last_words(&self) -> String {
-        let teams = ["team1", "team2"].map(|team| match self.status(team) {
+        let teams = ["team1", "team2", "team3"].map(|team| match self.status(team) {
             Ok(status) => format!("{team}: {status}\n"),
             Err(error) => format!("{team}: {error:#}\n"),
         });
@@ -145,16 +145,16 @@ impl Cast {
     }
 
     /// Starts a household's home and access point.
-    pub(super) async fn open(
-        &mut self,
-        household: Household,
-        team: &str,
-        interval_ms: u64,
-    ) -> anyhow::Result<()> {
+    pub(super) async fn open(&mut self, household: Household, interval_ms: u64) -> anyhow::Result<()> {
+        let team = household.team;
         let directory = self.path(team);
+        let allowance = household.allowance.map_or_else(String::new, |bytes| {
+            format!("[credit]\nallowance_bytes_per_day = {bytes}\nfounding_bytes = 0\n")
+        });
         let home = format!(
-            "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\nkind = \"srm\"\n\
-             bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n[voice]\n"
+            "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n{allowance}[links]\n\
+             announce = \"{}:7275\"\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n[voice]\n",
+            household.address
         );
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
@@ -175,6 +175,20 @@ impl Cast {
             Ok(cast.status(team)?["home_up"] == true)
         })
         .await
+    }
+
+    /// What a household's home answers to a question.
+    pub(super) fn ask_home(&self, household: Household, question: &str) -> anyhow::Result<Value> {
+        let state = self.path(household.team).join("home-state");
+        let answer = control::ask(&guestright_host::home::socket(&state), question)?;
+        answer.with_context(|| format!("ask the home of {}", household.team))
+    }
+
+    /// What `guestright home …` prints about a household.
+    pub(super) fn home_command(&self, household: Household, arguments: &[&str]) -> anyhow::Result<String> {
+        let settings = self.path(household.team).join("home.toml");
+        let arguments = ["home"].iter().chain(arguments).chain(&["--config"]).map(OsStr::new);
+        self.guestright(&arguments.chain([settings.as_os_str()]).collect::<Vec<_>>())
     }
 
     /// What an access point says of itself.

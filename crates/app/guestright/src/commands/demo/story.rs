@@ -4,7 +4,8 @@ use super::Demo;
 use super::cast::Cast;
 use super::report::{Account, Check, Report, rate};
 use super::town::{
-    FREE_RIDER, GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, NEWCOMER, SERVER, STOCK, V1, V2, W1, W2,
+    GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, Household, NEWCOMER, SERVER, STOCK, V1, V2, V3, W1, W2,
+    W3, W4,
 };
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 const TASTE: u64 = 3_000_000;
 const W2_TAKES: u64 = 60_000_000;
 const W1_TAKES: u64 = 50_000_000;
-/// More than any allowance.
+/// More than any tunnel's packets that pass before somebody has signed.
 const STOCK_TAKES: u64 = 20_000_000;
 
 pub(super) struct Story<'a, 'b> {
@@ -39,7 +40,7 @@ pub(super) async fn run(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Out
     let mut signals = Signals::register().map_err(Failure::network)?;
     let began = Instant::now();
     if !demo.json {
-        writeln!(out, "A town of two households, on this computer's kernel, in namespaces of its own.\n")?;
+        writeln!(out, "A town of three households, on this computer's kernel, in namespaces of its own.\n")?;
         out.flush()?;
     }
     let cast = Cast::new(PathBuf::from("/run/guestright-demo")).map_err(Failure::network)?;
@@ -84,7 +85,6 @@ impl Story<'_, '_> {
     async fn run(&mut self) -> anyhow::Result<()> {
         self.open_town().await?;
         self.newcomers().await?;
-        self.free_rider_returns().await?;
         self.w2_is_served_for_what_team_1_gave().await?;
         self.w1_rises().await?;
         self.w1_calls_w2().await?;
@@ -92,6 +92,7 @@ impl Story<'_, '_> {
         self.stock_client_is_served().await?;
         self.household_stays_closed().await?;
         self.silence_is_cut_off().await?;
+        self.w4_is_served_on_a_chain_of_debts().await?;
         self.everybody_leaves().await
     }
 
@@ -109,37 +110,50 @@ impl Story<'_, '_> {
 
     async fn open_town(&mut self) -> anyhow::Result<()> {
         let household = [("router", "access-point"), ("home", "home")];
-        self.cast.found("team1", Some(V1), &[household.as_slice(), &[("w2", "member")]].concat())?;
-        let roaming = [("w1", "member"), ("stock", "member")];
-        self.cast.found("team2", Some(V2), &[household.as_slice(), &roaming].concat())?;
-        self.cast.found("team3", None, &[("newcomer", "member")])?;
-        self.cast.found("team4", None, &[("freerider", "member")])?;
+        let roaming: [(Household, &[&str]); 3] = [(V1, &["w2", "w4"]), (V2, &["w1", "stock"]), (V3, &["w3"])];
+        for (home, members) in roaming {
+            let members: Vec<_> = members.iter().map(|name| (*name, "member")).collect();
+            self.cast.found(home.team, Some(home), &[household.as_slice(), &members].concat())?;
+        }
+        self.cast.found("team4", None, &[("newcomer", "member")])?;
         let server = format!("{SERVER}:80");
         self.cast.start("internet", "internet", &["demo", "--internet", &server]).await?;
-        let interval = self.interval_ms;
-        self.cast.open(V1, "team1", interval).await?;
-        self.cast.open(V2, "team2", interval).await?;
-        self.print("V1 (team 1) and V2 (team 2) are open for guests; nobody has given anything yet")
+        for household in [V1, V2, V3] {
+            self.cast.open(household, self.interval_ms).await?;
+        }
+        let allowance = |household| -> anyhow::Result<_> {
+            let credit = self.cast.ask_home(household, "status")?;
+            Ok(Bytes(number(&credit["credit"]["allowance"]["left"])))
+        };
+        let (usual, small) = (allowance(V1)?, allowance(V3)?);
+        self.print(&format!(
+            "V1, V2 and V3 (teams 1, 2 and 3) are open for guests; nobody owes anybody anything. V1 and V2 have {usual} \
+             to give away, V3 {small}"
+        ))
     }
 
     /// Starts a visit and waits until it is granted; returns the class.
-    async fn arrives(
+    pub(super) async fn arrives(
         &mut self,
         guest: Guest,
         team: &str,
-        home: Option<super::town::Household>,
+        home: Option<Household>,
     ) -> anyhow::Result<String> {
         self.cast.visit(guest, team, home)?;
         let granted = self.cast.hear(guest, "to be granted service", is("granted")).await?;
-        let (team_directory, ip) = (host_team(guest), guest.address().to_string());
+        let (team_directory, ip) = (guest.at.team, guest.address().to_string());
         let open = |cast: &Cast| Ok(session(&cast.status(team_directory)?, &ip)["open"] == true);
         self.cast.until("the firewall to open", open).await?;
         Ok(text(&granted["class"]))
     }
 
     /// A download with a progress bar, when somebody watches.
-    async fn downloads(&mut self, guest: Guest, bytes: u64) -> anyhow::Result<super::cast::Download> {
-        let (team, ip) = (host_team(guest), guest.address().to_string());
+    pub(super) async fn downloads(
+        &mut self,
+        guest: Guest,
+        bytes: u64,
+    ) -> anyhow::Result<super::cast::Download> {
+        let (team, ip) = (guest.at.team, guest.address().to_string());
         let before = number(&session(&self.cast.status(team)?, &ip)["counted"]);
         let watched = !self.quiet && std::io::stderr().is_terminal();
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -162,38 +176,34 @@ impl Story<'_, '_> {
     }
 
     async fn newcomers(&mut self) -> anyhow::Result<()> {
-        let class = self.arrives(NEWCOMER, "team3", None).await?;
+        let class = self.arrives(NEWCOMER, "team4", None).await?;
         let got = self.downloads(NEWCOMER, TASTE).await?;
         let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
-        self.print(&format!("a newcomer comes to V1, which needs receipts and serves strangers: {seen}"))?;
+        self.print(&format!("a newcomer comes to V1 and is served what that gives away: {seen}"))?;
         self.check("a newcomer is served, in the lowest class", class == "lowest", seen);
         let class = self.arrives(W1, "team2", Some(V2)).await?;
         let got = self.downloads(W1, TASTE).await?;
         self.print(&format!(
-            "W1 of team 2 comes to V1, where nobody knows its team: class {class}; {}",
+            "W1 of team 2 comes to V1, which owes its team nothing: class {class}; {}",
             rate(got.bytes, got.seconds)
         ))?;
         self.w1_began_in = class;
-        let class = self.arrives(FREE_RIDER, "team4", None).await?;
-        let got = self.downloads(FREE_RIDER, TASTE).await?;
-        self.print(&format!(
-            "so does one of team 4, which never serves anybody: class {class}; {}",
-            rate(got.bytes, got.seconds)
-        ))?;
-        self.leaves(FREE_RIDER).await
+        Ok(())
     }
 
-    async fn leaves(&mut self, guest: Guest) -> anyhow::Result<()> {
+    pub(super) async fn leaves(&mut self, guest: Guest) -> anyhow::Result<()> {
         self.cast.signal(guest, Signal::INT)?;
         let ended = self.cast.hear(guest, "to leave", is("ended")).await?;
-        let (team, ip) = (host_team(guest), guest.address().to_string());
+        let (team, ip) = (guest.at.team, guest.address().to_string());
         let gone = |cast: &Cast| Ok(ended_session(&cast.status(team)?, &ip).is_some());
         self.cast.until("the session to be closed", gone).await?;
         let closed = ended_session(&self.cast.status(team)?, &ip).context("the session is closed")?;
         let who = match guest.name {
             "w1" => "W1 (team 2) at V1",
             "w2" => "W2 (team 1) at V2",
-            "freerider" => "free-rider at V1",
+            "w3" => "W3 (team 3) at V2",
+            "w4" => "W4 (team 1) at V3",
+            "freerider" => "free-rider at V3",
             _ => "newcomer at V1",
         };
         self.report.accounts.push(Account {
@@ -206,35 +216,39 @@ impl Story<'_, '_> {
         Ok(())
     }
 
-    async fn free_rider_returns(&mut self) -> anyhow::Result<()> {
-        self.cast.forget(FREE_RIDER);
-        self.cast.visit(FREE_RIDER, "team4", None)?;
-        let answered = |event: &Value| is("ended")(event) || is("granted")(event);
-        let answer = self.cast.hear(FREE_RIDER, "to be answered", answered).await?;
-        let reason = text(&answer["reason"]);
-        let refused = answer["code"] == "refused";
-        self.print(&format!("team 4 comes again: \"{reason}\""))?;
-        let has_reason = !reason.is_empty();
-        let short = reason.split_once(" (").map_or(reason.clone(), |(start, _)| start.to_owned());
-        self.check("a free-rider is refused, and told why", refused && has_reason, short);
-        Ok(())
-    }
-
     async fn w2_is_served_for_what_team_1_gave(&mut self) -> anyhow::Result<()> {
         // W1 hands its receipts in at home, so team 2 knows what it owes team 1.
         self.cast.hear(W1, "to hand its receipts in at home", is("handed-in")).await?;
-        let class = self.arrives(W2, "team1", Some(V1)).await?;
+        let began_in = self.arrives(W2, "team1", Some(V1)).await?;
+        self.rises(W2).await?;
         let got = self.downloads(W2, W2_TAKES).await?;
-        let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
+        let seen = format!("class {began_in}, then high; {}", rate(got.bytes, got.seconds));
         self.print(&format!("W2 of team 1 comes to V2, and team 2 owes team 1 for W1: {seen}"))?;
-        self.check("W2 is served for what its team gave to W1", class == "high", seen);
+        let reserved =
+            self.why(V2, V1)?.into_iter().any(|line| line.starts_with("on what our team owes it: "));
+        self.check("W2 is served for what its team gave to W1", reserved, seen);
         Ok(())
     }
 
+    /// Waits until a guest is served in the class `high`, by its access point.
+    pub(super) async fn rises(&mut self, guest: Guest) -> anyhow::Result<()> {
+        let ip = guest.address().to_string();
+        let risen = |cast: &Cast| Ok(session(&cast.status(guest.at.team)?, &ip)["class"] == "high");
+        self.cast.until(&format!("{} to be served better", guest.name), risen).await
+    }
+
+    /// What a home says about how it serves another household's team.
+    pub(super) fn why(&self, home: Household, consumer: Household) -> anyhow::Result<Vec<String>> {
+        let team = self.cast.ask_home(consumer, "status")?;
+        let answer = self.cast.ask_home(home, &format!("why {}", text(&team["team"])))?;
+        Ok(answer["lines"].as_array().into_iter().flatten().map(text).collect())
+    }
+
     async fn w1_rises(&mut self) -> anyhow::Result<()> {
-        let risen = |event: &Value| is("granted")(event) && event["class"] == "high";
-        self.cast.hear(W1, "to be served better", risen).await?;
-        self.print("W1, still at V1, fetches W2's receipts from home and shows them: class high")?;
+        // When half of its slice is signed for, its access point asks how much more it may have.
+        self.downloads(W1, TASTE).await?;
+        self.rises(W1).await?;
+        self.print("W1, still at V1, is served on what team 1 owes its team for W2 by now: class high")?;
         let got = self.downloads(W1, W1_TAKES).await?;
         let seen = format!("{}; the server saw {}", rate(got.bytes, got.seconds), got.seen_as);
         self.print(&format!("W1 downloads through V1: {seen}"))?;
@@ -362,11 +376,12 @@ impl Story<'_, '_> {
     }
 
     async fn everybody_leaves(&mut self) -> anyhow::Result<()> {
-        self.cast.forget(W1);
-        self.cast.forget(W2);
-        self.leaves(W1).await?;
-        self.leaves(W2).await?;
-        self.print("W1 and W2 say goodbye and sign the last receipts")?;
+        for guest in [W1, W2, W3, W4] {
+            self.cast.forget(guest);
+            self.leaves(guest).await?;
+        }
+        self.print("the members say goodbye and sign the last receipts")?;
+        self.the_books_agree().await?;
         let agree = self.report.accounts.iter().all(Account::agrees);
         let worst = self.report.accounts.iter().map(Account::difference).fold(0.0, f64::max);
         let seen = format!(
@@ -386,16 +401,12 @@ impl Story<'_, '_> {
     }
 }
 
-fn host_team(guest: Guest) -> &'static str {
-    if guest.at.name == V1.name { "team1" } else { "team2" }
-}
-
-fn is(name: &'static str) -> impl Fn(&Value) -> bool {
+pub(super) fn is(name: &'static str) -> impl Fn(&Value) -> bool {
     move |event| event["event"] == name
 }
 
 /// The guest's session; if it has none, that of its tunnel.
-fn session(status: &Value, ip: &str) -> Value {
+pub(super) fn session(status: &Value, ip: &str) -> Value {
     let sessions = status["sessions"].as_array().into_iter().flatten();
     let own = sessions.filter(|session| session["ip"] == ip).min_by_key(|session| is_of_tunnel(session));
     own.cloned().unwrap_or_default()
@@ -424,10 +435,10 @@ fn kept_out(status: &Value) -> u64 {
         .sum()
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn number(value: &Value) -> u64 {
+pub(super) fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }

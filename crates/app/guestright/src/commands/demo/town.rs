@@ -1,12 +1,12 @@
 //! The town: who lives where, and the wires between them.
 //!
 //! ```text
-//!   pc1 ── V1 ══ guests: W1, S, N, F         V2 ══ guests: W2
-//!          (ap + home of team 1)             (ap + home of team 2)
-//!          (H1, exit of W2)                  (H2, exit of W1 and S)
-//!               \                             /
-//!                198.51.100.0/24   203.0.113.0/24
-//!                         \           /
+//!   pc1 ── V1 ══ guests: W1, S, N     V2 ══ guests: W2, W3     V3 ══ guests: W4, F
+//!          (ap + home of team 1)      (ap + home of team 2)    (ap + home of team 3)
+//!          (exit of W2 and W4)        (exit of W1 and S)       (exit of W3)
+//!               \                           |                        /
+//!          198.51.100.0/25          203.0.113.0/25         192.0.2.128/25
+//!                           \               |               /
 //!                          the Internet, web server at 192.0.2.1
 //! ```
 //!
@@ -31,8 +31,11 @@ pub(super) const UPLINK: &str = "uplink";
 pub(super) struct Household {
     /// The name of its host.
     pub(super) name: &'static str,
+    pub(super) team: &'static str,
     /// Its address on the Internet.
     pub(super) address: Ipv4Addr,
+    /// What it gives away in a day, if that is not what households give away by default.
+    pub(super) allowance: Option<u64>,
     network: u8,
 }
 
@@ -48,10 +51,28 @@ impl Household {
     }
 }
 
-pub(super) const V1: Household =
-    Household { name: "v1", address: Ipv4Addr::new(198, 51, 100, 2), network: 11 };
-pub(super) const V2: Household =
-    Household { name: "v2", address: Ipv4Addr::new(203, 0, 113, 2), network: 12 };
+pub(super) const V1: Household = Household {
+    name: "v1",
+    team: "team1",
+    address: Ipv4Addr::new(198, 51, 100, 2),
+    allowance: None,
+    network: 11,
+};
+pub(super) const V2: Household = Household {
+    name: "v2",
+    team: "team2",
+    address: Ipv4Addr::new(203, 0, 113, 2),
+    allowance: None,
+    network: 12,
+};
+/// Gives away so little that one sees the end of it.
+pub(super) const V3: Household = Household {
+    name: "v3",
+    team: "team3",
+    address: Ipv4Addr::new(192, 0, 2, 130),
+    allowance: Some(12_000_000),
+    network: 13,
+};
 
 /// Somebody on a household's guest network.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +87,10 @@ pub(super) struct Guest {
 pub(super) const W1: Guest = Guest { name: "w1", at: V1, number: 21 };
 pub(super) const W2: Guest = Guest { name: "w2", at: V2, number: 22 };
 pub(super) const NEWCOMER: Guest = Guest { name: "newcomer", at: V1, number: 23 };
-pub(super) const FREE_RIDER: Guest = Guest { name: "freerider", at: V1, number: 24 };
+pub(super) const W3: Guest = Guest { name: "w3", at: V2, number: 26 };
+pub(super) const W4: Guest = Guest { name: "w4", at: V3, number: 27 };
+/// Comes under one name after the other.
+pub(super) const FREE_RIDER: Guest = Guest { name: "freerider", at: V3, number: 24 };
 /// Has a stock WireGuard client and no program of ours.
 pub(super) const STOCK: Guest = Guest { name: "stock", at: V1, number: 25 };
 
@@ -88,13 +112,13 @@ pub(super) fn build() -> Result<World, NetnsError> {
     let wire = LinkOptions::default();
     world.add_host("internet")?;
     world.address("internet", "lo", &format!("{SERVER}/32"))?;
-    for (household, port) in [(V1, "to-v1"), (V2, "to-v2")] {
+    for (household, port) in [(V1, "to-v1"), (V2, "to-v2"), (V3, "to-v3")] {
         world.add_host(household.name)?;
         world.link(("internet", port), (household.name, UPLINK), &wire)?;
-        let [a, b, c, _] = household.address.octets();
-        let gateway = Ipv4Addr::new(a, b, c, 1);
-        world.address("internet", port, &format!("{gateway}/24"))?;
-        world.address(household.name, UPLINK, &format!("{}/24", household.address))?;
+        let [a, b, c, d] = household.address.octets();
+        let gateway = Ipv4Addr::new(a, b, c, (d & 128) + 1);
+        world.address("internet", port, &format!("{gateway}/25"))?;
+        world.address(household.name, UPLINK, &format!("{}/25", household.address))?;
         world.up("internet", port)?;
         world.up(household.name, UPLINK)?;
         world.route(household.name, "default", &gateway.to_string())?;
@@ -110,7 +134,7 @@ pub(super) fn build() -> Result<World, NetnsError> {
         world.up(host, interface)?;
     }
     world.route("pc1", "default", &HOUSEHOLD_ROUTER.to_string())?;
-    for guest in [W1, W2, NEWCOMER, FREE_RIDER, STOCK] {
+    for guest in [W1, W2, W3, W4, NEWCOMER, FREE_RIDER, STOCK] {
         add_guest(&mut world, guest, &wire)?;
     }
     Ok(world)

@@ -19,6 +19,8 @@ pub(super) struct Visit {
     pub(super) holds: bool,
     /// Slices of the allowance that it got, and how much of them was given away.
     pub(super) slices: Bytes,
+    /// Slices of what the household has for its team.
+    pub(super) sponsored: Bytes,
     pub(super) given_away: Bytes,
     /// What was reserved for it so far.
     pub(super) reserved: Bytes,
@@ -46,6 +48,7 @@ impl Visit {
             proof,
             holds,
             slices: Bytes(0),
+            sponsored: Bytes(0),
             given_away: Bytes(0),
             reserved: Bytes(0),
             pending: BTreeSet::new(),
@@ -56,6 +59,12 @@ impl Visit {
             wait_until: None,
             seen: now,
         }
+    }
+
+    /// What it was granted and has not signed for.
+    pub(super) fn unused(&self) -> Bytes {
+        let granted = self.slices.saturating_add(self.sponsored).saturating_add(self.reserved);
+        granted.saturating_sub(self.signed.weight)
     }
 
     pub(super) fn ask(&mut self, question: SessionQuestion, now: Time) {

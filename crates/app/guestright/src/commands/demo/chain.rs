@@ -1,0 +1,144 @@
+//! V3 owes team 2, which owes team 1: a member of team 1 is served at V3 on that, and nobody else on more than V3 gives
+//! away.
+
+use super::cast::Cast;
+use super::report::rate;
+use super::story::{Story, is, number, session, text};
+use super::town::{FREE_RIDER, Household, V1, V2, V3, W3, W4};
+use anyhow::Context;
+use guestright_units::Bytes;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+const W3_TAKES: u64 = 15_000_000;
+const W4_TAKES: u64 = 10_000_000;
+/// What a free-rider takes under each of its names but the last, under which it takes all it can get.
+const NAME_TAKES: u64 = 2_000_000;
+const NAMES: usize = 4;
+/// How far two homes' books may differ: a member's home learns the last receipt only when the member is next there.
+const BOOKS_DIFFER_MAX: u64 = 64 * 1_024;
+const DAY: Duration = Duration::from_secs(86_400);
+
+impl Story<'_, '_> {
+    pub(super) async fn w4_is_served_on_a_chain_of_debts(&mut self) -> anyhow::Result<()> {
+        self.v3_comes_to_owe_team_2().await?;
+        let began_in = self.arrives(W4, "team1", Some(V1)).await?;
+        self.rises(W4).await?;
+        let class = text(&session(&self.cast.status(V3.team)?, &W4.address().to_string())["class"]);
+        let team_2 = text(&self.cast.ask_home(V2, "status")?["team"]);
+        let chain = format!("on what our team owes {}, which owes it: ", team_2.get(..8).unwrap_or_default());
+        let lines = self.why(V3, V1)?;
+        let reserved = lines.iter().find(|line| line.starts_with(&chain)).cloned().unwrap_or_default();
+        self.print(&format!("W4 of team 1 comes to V3, which owes its team nothing: class {began_in}, then {class}"))?;
+        let team_1 = text(&self.cast.ask_home(V1, "status")?["team"]);
+        for command in [["accounts"].as_slice(), &["why", team_1.get(..8).unwrap_or_default()]] {
+            let printed = self.cast.home_command(V3, command)?.trim_end().replace('\n', "\n          ");
+            self.print(&format!("at V3, `guestright home {}` says:\n          {printed}", command.join(" ")))?;
+        }
+        let seen = format!("class {began_in}, then {class}; {reserved}");
+        let holds = began_in == "lowest" && class == "high" && !reserved.is_empty();
+        self.check("W4's class rises at V3, which owes team 2, which owes team 1", holds, seen);
+        self.free_rider_changes_its_name().await?;
+        let got = self.downloads(W4, W4_TAKES).await?;
+        let seen = format!("{}; V3 gives away no more today", rate(got.bytes, got.seconds));
+        self.print(&format!("W4 downloads on what is reserved: {seen}"))?;
+        let left = number(&self.cast.ask_home(V3, "status")?["credit"]["allowance"]["left"]);
+        let holds = got.bytes == W4_TAKES && left < NAME_TAKES;
+        self.check("W4 is served on credit where nothing is left to give away", holds, seen);
+        Ok(())
+    }
+
+    /// W3 of team 3 visits V2, and hands its receipts in at home.
+    async fn v3_comes_to_owe_team_2(&mut self) -> anyhow::Result<()> {
+        let class = self.arrives(W3, V3.team, Some(V3)).await?;
+        let got = self.downloads(W3, W3_TAKES).await?;
+        let handed_in = |cast: &Cast| Ok(owed(cast, V3, V2)? >= W3_TAKES.cast_signed());
+        self.cast.until("team 3 to know what it owes team 2", handed_in).await?;
+        let rate = rate(got.bytes, got.seconds);
+        self.print(&format!("W3 of team 3 comes to V2: class {class}; {rate}; so team 3 owes team 2 for it"))
+    }
+
+    /// Somebody who never serves anybody comes to V3 under one fresh name after the other.
+    async fn free_rider_changes_its_name(&mut self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let mut taken = Vec::new();
+        let mut reason = String::new();
+        for number in 0..NAMES {
+            let team = format!("free-rider-{number}");
+            self.cast.found(&team, None, &[(FREE_RIDER.name, "member")])?;
+            self.cast.forget(FREE_RIDER);
+            self.cast.visit(FREE_RIDER, &team, None)?;
+            let answered = |event: &Value| is("ended")(event) || is("granted")(event);
+            let answer = self.cast.hear(FREE_RIDER, "to be answered", answered).await?;
+            if is("ended")(&answer) {
+                reason = text(&answer["reason"]);
+                break;
+            }
+            if number + 2 < NAMES {
+                self.downloads(FREE_RIDER, NAME_TAKES).await?;
+                self.leaves(FREE_RIDER).await?;
+            } else {
+                let mut endless = self.cast.begin_download(FREE_RIDER, u64::MAX / 2)?;
+                let ended = self.cast.hear(FREE_RIDER, "to be told that it is over", is("ended")).await?;
+                reason = text(&ended["reason"]);
+                endless.kill().await?;
+            }
+            taken = self.taken_by_strangers()?;
+        }
+        let sum: u64 = taken.iter().sum();
+        let allowance = V3.allowance.context("V3 gives away little")?;
+        let comes_back = allowance.saturating_mul(began.elapsed().as_secs() + 60) / DAY.as_secs();
+        let names = taken.len();
+        let seen =
+            format!("{} under {names} names of {} a day; then: {reason}", Bytes(sum), Bytes(allowance));
+        self.print(&format!("a free-rider comes to V3 with fresh names: {seen}"))?;
+        let bounded = sum <= allowance + comes_back && names + 1 == NAMES && reason.contains("given away");
+        self.check("fresh names get what a household gives away in a day, and no more", bounded, seen);
+        Ok(())
+    }
+
+    /// What V3 carried in each session of the free-rider.
+    fn taken_by_strangers(&self) -> anyhow::Result<Vec<u64>> {
+        let status = self.cast.status(V3.team)?;
+        let ip = FREE_RIDER.address().to_string();
+        let closed = status["closed"].as_array().into_iter().flatten();
+        Ok(closed
+            .filter(|session| session["ip"] == ip.as_str())
+            .map(|session| number(&session["counted"]))
+            .collect())
+    }
+
+    /// Once everybody has left: what each of the three homes says of the others.
+    pub(super) async fn the_books_agree(&mut self) -> anyhow::Result<()> {
+        let settled = |cast: &Cast| {
+            let open = |household| {
+                cast.ask_home(household, "status").map(|status| number(&status["credit"]["holds_open"]))
+            };
+            Ok(open(V1)? + open(V2)? + open(V3)? == 0)
+        };
+        self.cast.until("the reservations to be settled", settled).await?;
+        let mut seen = Vec::new();
+        let mut agree = true;
+        for (one, other) in [(V1, V2), (V2, V3), (V1, V3)] {
+            let (here, there) = (owed(&self.cast, one, other)?, owed(&self.cast, other, one)?);
+            agree &= (here + there).unsigned_abs() <= BOOKS_DIFFER_MAX;
+            let (debtor, creditor) = if here > 0 { (one, other) } else { (other, one) };
+            let [debtor, creditor] = [debtor, creditor].map(|household| household.name.to_uppercase());
+            let [here, there] = [here, there].map(|bytes| Bytes(bytes.unsigned_abs()));
+            seen.push(format!("{debtor} owes {creditor} {here} by one, {there} by the other"));
+        }
+        let seen = seen.join("; ");
+        self.print(&format!("the homes' accounts: {seen}"))?;
+        self.check("the accounts of all three homes agree", agree, seen);
+        Ok(())
+    }
+}
+
+/// What one household owes another by its own accounts; below zero: what the other owes it.
+fn owed(cast: &Cast, home: Household, to: Household) -> anyhow::Result<i64> {
+    let team = cast.ask_home(to, "status")?["team"].clone();
+    let answer = cast.ask_home(home, "accounts")?;
+    let account = answer["accounts"].as_array().into_iter().flatten().find(|account| account["team"] == team);
+    let bytes = |key: &str| account.map_or(0, |account| number(&account[key])).cast_signed();
+    Ok(bytes("we_owe") - bytes("they_owe"))
+}

@@ -631,6 +631,7 @@ impl AccessPoint {
             session: None,
             holds: question.holds,
             bundle,
+            unpaid: Bytes(0),
         };
         match question.nonce {
             Some(_) => self.output.ask_home(&quer),
@@ -1061,7 +1062,7 @@ impl AccessPoint {
         self.outbox.hurry(now);
         self.flush(now);
         if session.budget.is_some() {
-            self.question_in_session(&session, Bytes(0));
+            self.question_in_session(&session, Bytes(0), session.unpaid());
         }
     }
 
@@ -1082,13 +1083,13 @@ impl AccessPoint {
             (Some(reference), Some(now + self.config.decision_timeout));
         session.more.finals = session.finals.len();
         if let Some(session) = self.sessions.remove(address) {
-            self.question_in_session(&session, request);
+            self.question_in_session(&session, request, Bytes(0));
             self.sessions.insert(address, session);
         }
     }
 
     /// A question with the session's latest receipt; over nothing, it says that the session is over.
-    fn question_in_session(&mut self, session: &Session, request: Bytes) {
+    fn question_in_session(&mut self, session: &Session, request: Bytes, unpaid: Bytes) {
         if session.latest.is_none() {
             return;
         }
@@ -1101,6 +1102,7 @@ impl AccessPoint {
             request,
             session: Some(session.started),
             holds: session.holds,
+            unpaid,
             bundle: Bundle { certificates, receipts, revocations: Vec::new() },
         });
     }

@@ -307,11 +307,11 @@ impl TeamServer {
         }
         match (Message::parse(bytes), role) {
             (
-                Ok(Message::Quer { reference, certificate, request, session, holds, bundle }),
+                Ok(Message::Quer { reference, certificate, request, session, holds, unpaid, bundle }),
                 Role::AccessPoint,
             ) => {
                 let consumer = certificate.team_id();
-                let question = Question { peer, reference, consumer, request, holds };
+                let question = Question { peer, reference, consumer, request, holds, unpaid };
                 match session {
                     Some(started) if self.credit.is_some() => {
                         self.handle_session_query(&question, started, &certificate, &bundle, rng, now);

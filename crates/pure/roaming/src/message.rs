@@ -88,6 +88,8 @@ pub enum Message {
         session: Option<UnixSeconds>,
         /// Whether the visitor signs receipts that name holds.
         holds: bool,
+        /// How much was carried in a session that is over and not signed for.
+        unpaid: Bytes,
         /// Receipts that the visitor showed.
         bundle: Bundle,
     },
@@ -285,6 +287,7 @@ impl Message {
                 certificate: frame.certificate("Member-Certificate")?,
                 request: Bytes(frame.value("Request-Weight")?),
                 session: frame.optional("Session-Started")?.map(UnixSeconds),
+                unpaid: Bytes(frame.optional("Unpaid")?.unwrap_or(0)),
                 holds: frame.optional::<u8>("Holds")?.is_some_and(|holds| holds == 1),
                 bundle: frame.bundle()?,
             }),
@@ -365,13 +368,16 @@ impl Message {
                 home.iter().for_each(|home| header("Home", home));
                 body = write_bundle(bundle);
             }
-            Self::Quer { reference, certificate, request, session, holds, bundle } => {
+            Self::Quer { reference, certificate, request, session, holds, unpaid, bundle } => {
                 header("Reference", reference);
                 header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
                 header("Request-Weight", &request.0);
                 session.iter().for_each(|started| header("Session-Started", &started.0));
                 if *holds {
                     header("Holds", &1);
+                }
+                if *unpaid > Bytes(0) {
+                    header("Unpaid", &unpaid.0);
                 }
                 body = write_bundle(bundle);
             }

@@ -55,8 +55,8 @@ pub(super) struct SessionQuestion {
     pub(super) signed: Signed,
     pub(super) proof: Proof,
     pub(super) holds: bool,
-    /// Whether no more will come.
-    pub(super) is_over: bool,
+    /// If no more will come: how much was carried and not signed for.
+    pub(super) over: Option<Bytes>,
 }
 
 /// How a visitor may be served from now on.
@@ -224,9 +224,14 @@ impl Credit {
     }
 
     /// The session is over: what was not used is free again.
-    pub(super) fn finish(&mut self, session: SessionKey, now: Time) {
+    pub(super) fn finish(&mut self, session: SessionKey, unpaid: Bytes, now: Time) {
         if let Some(visit) = self.visits.remove(&session) {
-            let unused = visit.slices.saturating_add(visit.sponsored).saturating_sub(visit.given_away);
+            let given_away = visit.given_away.saturating_add(unpaid);
+            let unused = visit.slices.saturating_add(visit.sponsored).saturating_sub(given_away);
+            // What was on a hold and is not signed for is given away too.
+            let beyond = given_away.saturating_sub(visit.slices.saturating_add(visit.sponsored));
+            let (_, state) = self.allowance.take(beyond, now);
+            state.into_iter().for_each(|state| self.holds.keep_allowance(state));
             let of_team = Bytes(unused.0.min(visit.sponsored.0));
             if of_team > Bytes(0) {
                 let team = visit.signed.consumer;

@@ -187,7 +187,7 @@ impl TeamServer {
         rng: &mut impl CryptoRng,
         now: Time,
     ) {
-        let Question { peer, reference, consumer, request, holds } = *question;
+        let Question { peer, reference, consumer, request, holds, unpaid } = *question;
         let session = SessionKey { provider: self.team, member: certificate.member_id(), started };
         if consumer == self.team {
             return self.begin(question, certificate, &Bundle::default(), now);
@@ -205,26 +205,16 @@ impl TeamServer {
             verified.receipts.extend(shown.receipts);
             verified.certificates.extend(shown.certificates);
         }
-        if request == Bytes(0) {
-            let waiting = Waiting::Continue(Box::new(SessionQuestion {
-                peer,
-                reference,
-                signed,
-                proof,
-                holds,
-                is_over: true,
-            }));
-            return self.store(verified, waiting, rng, now);
-        }
-        let question = SessionQuestion { peer, reference, signed, proof, holds, is_over: false };
+        let over = (request == Bytes(0)).then_some(unpaid);
+        let question = SessionQuestion { peer, reference, signed, proof, holds, over };
         self.store(verified, Waiting::Continue(Box::new(question)), rng, now);
     }
 
     /// The session's receipt is durable.
     pub(super) fn ask_credit(&mut self, question: SessionQuestion, rng: &mut impl CryptoRng, now: Time) {
         let Some(credit) = &mut self.credit else { return };
-        if question.is_over {
-            credit.finish(question.signed.session, now);
+        if let Some(unpaid) = question.over {
+            credit.finish(question.signed.session, unpaid, now);
         } else {
             credit.ask(question, &self.graph, rng, now);
         }

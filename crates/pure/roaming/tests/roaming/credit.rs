@@ -157,6 +157,22 @@ fn what_a_sponsored_guest_did_not_use_is_there_for_the_next() {
 }
 
 #[test]
+fn what_nobody_signs_for_is_given_away() {
+    let mut world = world(2, 50 * MB);
+    let mut carried = 0;
+    for _ in 0..20 {
+        let guest = world.visit(1, 0, Bundle::default());
+        world.guests[guest].silent_from = Some(world.now + Micros::from_millis(300));
+        world.run_for(Micros::from_seconds(20));
+        carried += world.guests[guest].carried.0 - world.guests[guest].signed().0;
+    }
+    assert!(carried > MB, "{carried}");
+    let now = world.now;
+    let (left, _) = world.houses[0].home.allowance(now).unwrap();
+    assert!(left.0 <= 50 * MB - carried + 400_000, "{carried} were carried for nothing, and {left} are left");
+}
+
+#[test]
 fn a_certificate_alone_uses_nothing_up() {
     let mut world = world(2, 3 * MB);
     for _ in 0..50 {

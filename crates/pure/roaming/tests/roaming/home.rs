@@ -28,6 +28,7 @@ fn quer(reference: u64, certificate: &Certificate, bundle: Bundle) -> Message {
         bundle,
         holds: false,
         session: None,
+        unpaid: Bytes(0),
     }
 }
 

@@ -3,13 +3,14 @@
 
     python3 -m venv venv && venv/bin/pip install cbor2 cryptography && venv/bin/python docs/vectors/check.py
 
-What is here was written from design note 0001: ids, COSE signatures, every object written again from its fields, the
+What is here was written from design notes 0001 and 0010: ids, COSE signatures, every object written again from its fields, the
 text of the messages, and what has to be refused. Ed25519 is the library's own and so not ZIP 215; the vectors have
 ordinary signatures only. The curve secp160r1, which no library offers, is computed here.
 """
 
 import base64
 import hashlib
+import ipaddress
 import json
 import pathlib
 import re
@@ -34,6 +35,7 @@ SECP160R1 = (2**160 - 2**31 - 1, 2**160 - 2**31 - 4, 0x1C97BEFC54BD7A8B65ACF89F8
              (0x4A96B5688EF573284664698968C38BB913CBFC82, 0x23A628553168947D59DCC912042351377AC5FB32),
              0x0100000000000000000001F4C8F927AED3CA752257)
 SKEW, AGE_MAX = 600, 400 * 86400
+HOLD_MIN, HOLD_MAX, BETWEEN_MAX, HOLDS_MAX = 64 * 1024, 64_000_000, 3, 8
 
 
 class Refused(Exception):
@@ -285,9 +287,12 @@ def read_delegation(encoded):
 
 def read_receipt(encoded, certificate, now, legacy=False):
     algorithm, items, payload, signature = open_sign1(encoded, 512)
-    need(len(items) == 4)
-    provider, reference, started, weight = items
+    need(len(items) in (4, 6))
+    provider, reference, started, weight = items[:4]
     need(is_bytes(provider, 24) and is_bytes(reference, 16) and is_number(started) and is_number(weight))
+    hold, on_hold = items[4:] or (None, 0)
+    need(hold is None or is_bytes(hold, 24))
+    need(is_number(on_hold) and on_hold <= weight)
     need(reference == certificate["digest"][:16], "unknown-certificate")
     suite, member = certificate["subject"]
     need(algorithm == suite, "wrong-suite")
@@ -301,7 +306,7 @@ def read_receipt(encoded, certificate, now, legacy=False):
     verify(algorithm, member, signed_bytes(algorithm, "receipt", certificate["digest"], payload), signature)
     member = member_id(consumer, key_id(suite, member))
     return {"provider": provider, "consumer": consumer, "member": member, "started": started,
-            "weight": weight, "encoded": encoded}
+            "weight": weight, "hold": hold, "hold_weight": on_hold, "encoded": encoded}
 
 
 def read_acknowledgement(encoded, certificate):
@@ -329,6 +334,55 @@ def read_bundle(encoded):
     return lists
 
 
+def read_terms(items):
+    """The terms of a hold, and its name. Every home on the path computes it again."""
+    need(isinstance(items, list) and len(items) == 6)
+    provider, between, consumer, amount, end, nonce = items
+    need(isinstance(between, list))
+    need(len(between) <= BETWEEN_MAX, "terms")
+    path = [provider, *between, consumer]
+    need(all(is_bytes(team, 24) for team in path))
+    need(is_number(amount) and is_number(end) and is_bytes(nonce, 16))
+    need(len(set(path)) == len(path) and HOLD_MIN <= amount <= HOLD_MAX, "terms")
+    return hold_id(items)
+
+
+def hold_id(items):
+    return hashlib.sha256(b"guestright/hold/1" + encode(items)).digest()[:24]
+
+
+HOLD_MESSAGES = {1: "HOLD", 2: "GOOD", 3: "REFUSED", 4: "COMMIT", 5: "DONE"}
+
+
+def read_hold_message(data):
+    """What a home says about a hold, by the names of the fields, and the hold's name."""
+    need(len(data) <= 2048, "oversized")
+    items = decode(data)
+    need(items and is_number(items[0]) and items[0] in HOLD_MESSAGES)
+    fields, rest = {"message": HOLD_MESSAGES[items[0]]}, items[1:]
+    if fields["message"] in ("HOLD", "COMMIT"):
+        need(len(rest) == 3 or (fields["message"] == "COMMIT" and len(rest) == 1))
+        name = read_terms(rest[0])
+        fields["terms"] = encode(rest[0]).hex()
+        for what, papers in zip(("receipt", "certificate"), rest[1:]):
+            need(is_bytes(papers))
+            fields[what] = papers.hex()
+        return fields, name
+    need(len(rest) == (2 if fields["message"] == "REFUSED" else 1) and is_bytes(rest[0], 24))
+    if fields["message"] == "REFUSED":
+        need(is_number(rest[1]))
+        fields["available"] = rest[1]
+    return fields, rest[0]
+
+
+def write_hold_message(fields, name):
+    number = next(number for number, known in HOLD_MESSAGES.items() if known == fields["message"])
+    if "terms" not in fields:
+        return encode([number, name] + [fields[what] for what in ("available",) if what in fields])
+    papers = [bytes.fromhex(fields[what]) for what in ("receipt", "certificate") if what in fields]
+    return encode([number, decode(bytes.fromhex(fields["terms"]))] + papers)
+
+
 def larger(receipts):
     """Of each session the receipt that counts."""
     known = {}
@@ -342,18 +396,19 @@ def larger(receipts):
 # Messages --------------------------------------------------------------------------------------------------------
 
 HEADERS = {  # In the order in which they are written; "?" marks what may be missing.
-    "CONN": ("Member-Certificate", "Nonce"),
-    "CACK": ("Provider-Certificate", "Acknowledgement"),
-    "RREQ": ("Session-Started", "Weight", "?Last"),
-    "RCPT": ("?Reference",),
-    "QUER": ("Reference", "Member-Certificate", "Request-Weight"),
-    "QRSP": ("Reference", "Decision", "?Qos-Class", "?Ind-Permille", "Valid-For", "Reason"),
+    "CONN": ("Member-Certificate", "Nonce", "?Holds"),
+    "CACK": ("Provider-Certificate", "Acknowledgement", "?Home"),
+    "RREQ": ("Session-Started", "Weight", "?Hold", "?Last"),
+    "RCPT": ("?Reference", "?Home"),
+    "QUER": ("Reference", "Member-Certificate", "Request-Weight", "?Session-Started", "?Holds"),
+    "QRSP": ("Reference", "Decision", "?Qos-Class", "?Volume", "?Holds", "?Home", "?Ind-Permille", "Valid-For",
+             "Reason"),
     "UPDT": ("Reference", "?Since", "?Max", "?Stored", "?Refused"),
     "ERRO": ("?Reference", "Code", "Reason"),
 }
 BASE64 = ("Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 NUMBERS = {"Session-Started": 64, "Weight": 64, "Last": 8, "Reference": 64, "Request-Weight": 64, "Ind-Permille": 16,
-           "Valid-For": 32, "Since": 64, "Max": 16, "Stored": 16, "Refused": 16, "Tunnel": 16}
+           "Valid-For": 32, "Since": 64, "Max": 16, "Stored": 16, "Refused": 16, "Tunnel": 16, "Volume": 64}
 WITH_BODY = ("CONN", "RCPT", "QUER")
 TO_A_HOME = ("Tunnel", "?Session-Started")  # An RREQ with `Tunnel` has these instead.
 
@@ -390,8 +445,10 @@ def read_message(data):
     need(len(data) - at == length)
     need(method in HEADERS)
     known = headers_of(method, headers)
-    fields = {name: read_value(name, headers[name]) for name in (name.strip("?") for name in known)
+    fields = {name: read_value(method, name, headers[name]) for name in (name.strip("?") for name in known)
               if name in headers}
+    if method == "QRSP" and "Volume" not in fields:
+        fields.pop("Holds", None)
     required = [name for name in known if not name.startswith("?")]
     need(fields.get("Tunnel") != 0)
     if method == "UPDT":
@@ -412,7 +469,44 @@ def headers_of(method, headers):
     return TO_A_HOME if method == "RREQ" and "Tunnel" in headers else HEADERS[method]
 
 
-def read_value(name, text):
+def read_hold(text):
+    """A hold's name, and how many bytes."""
+    name, slash, amount = text.rpartition("/")
+    need(slash)
+    try:
+        name = base64.b64decode(name, validate=True)
+    except ValueError as error:
+        raise Refused("malformed") from error
+    need(len(name) == 24)
+    return [name.hex(), number(amount)]
+
+
+def read_address(text):
+    """`192.0.2.1:7275`, `[2001:db8::1]:7275` or `home.example:7275`."""
+    host, colon, port = text.rpartition(":")
+    need(colon and 0 < number(port) < 2**16)
+    if host.startswith("["):
+        need(host.endswith("]") and isinstance(ipaddress.ip_address(host[1:-1]), ipaddress.IPv6Address))
+    elif re.fullmatch("[0-9.]+", host):
+        ipaddress.IPv4Address(host)
+    else:
+        label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+        need(len(host) <= 100 and re.fullmatch(rf"{label}(\.{label})*", host))
+    return text
+
+
+def read_value(method, name, text):
+    if name == "Hold":
+        return read_hold(text)
+    if name == "Holds" and method == "QRSP":
+        holds = text.split(",")
+        need(len(holds) <= HOLDS_MAX)
+        return [read_hold(hold) for hold in holds]
+    if name == "Holds":
+        need(number(text, 8) == 1)  # Another number means no; nobody writes it.
+        return 1
+    if name == "Home":
+        return read_address(text)
     if name in BASE64:
         try:
             value = base64.b64decode(text, validate=True)
@@ -439,12 +533,22 @@ def write_message(method, fields):
         value = fields.get(name)
         if value is None:
             continue
-        value = base64.b64encode(bytes.fromhex(value)).decode() if name in BASE64 else value
+        value = write_value(name, value)
         lines.append(f"{name}: {value}")
     body = bytes.fromhex(fields.get("body", ""))
     if body:
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def write_value(name, value):
+    if name in BASE64:
+        return base64.b64encode(bytes.fromhex(value)).decode()
+    if name == "Hold":
+        return f"{base64.b64encode(bytes.fromhex(value[0])).decode()}/{value[1]}"
+    if name == "Holds" and isinstance(value, list):
+        return ",".join(write_value("Hold", hold) for hold in value)
+    return value
 
 
 # The files -------------------------------------------------------------------------------------------------------
@@ -513,6 +617,9 @@ def check_receipt(vector, now, legacy=False):
         same(read[name].hex(), vector[name])
     same(len(read["encoded"]), vector["length"])
     items = [read["provider"], certificate["digest"][:16], vector["started"], vector["weight"]]
+    same(read["hold"] and read["hold"].hex(), vector.get("hold"))
+    if "hold" in vector:
+        items += [bytes.fromhex(vector["hold"]), vector["hold_weight"]]
     check_sign1(vector, certificate["subject"][0], "receipt", certificate["digest"], items)
 
 
@@ -546,6 +653,31 @@ def check_delegation(vector):
     items = [read["member"][1], *read["delegate"], vector["bytes_per_day"], vector["not_before"],
              vector["not_after"], [bytes.fromhex(team) for team in vector["teams"]]]
     check_sign1(vector, read["member"][0], "delegation", b"", items)
+
+
+def check_terms(vector):
+    team = bytes.fromhex
+    items = [team(vector["provider"]), [team(home) for home in vector["between"]], team(vector["consumer"]),
+             vector["amount"], vector["end"], bytes.fromhex(vector["nonce"])]
+    same(encode(items).hex(), vector["encoded"])
+    same(decode(bytes.fromhex(vector["encoded"])), items)
+    same(read_terms(items).hex(), vector["id"])
+    same(hashlib.sha256(bytes.fromhex(vector["hashed"])).hexdigest()[:48], vector["id"])
+
+
+def check_hold_message(vector, now):
+    fields, name = read_hold_message(bytes.fromhex(vector["encoded"]))
+    same(fields, vector["fields"])
+    same(name.hex(), vector["id"])
+    same(write_hold_message(fields, name).hex(), vector["encoded"])
+    if "receipt" in fields:
+        provider, _, consumer, amount, _, _ = decode(bytes.fromhex(fields["terms"]))
+        certificate = read_certificate(bytes.fromhex(fields["certificate"]))
+        receipt = read_receipt(bytes.fromhex(fields["receipt"]), certificate, now)
+        same((receipt["provider"], receipt["consumer"]), (provider, consumer))
+        if fields["message"] == "COMMIT":
+            same(receipt["hold"], name)
+            need(receipt["hold_weight"] <= amount)
 
 
 def check_bundle(vector):
@@ -583,6 +715,7 @@ def check_refusal(vector, now):
         "acknowledgement": lambda: read_acknowledgement(data, certificate),
         "bundle": lambda: read_bundle(data),
         "message": lambda: read_message(data),
+        "hold message": lambda: read_hold_message(data),
     }
     try:
         readers[vector["object"]]()
@@ -606,6 +739,9 @@ def main():
         ("receipts.json", receipts["receipts"], lambda vector: check_receipt(vector, receipts["now"])),
         ("receipts.json, supersession", receipts["supersession"],
          lambda vector: check_supersession(vector, by_reference, receipts["now"])),
+        ("holds.json, terms", files["holds.json"]["terms"], check_terms),
+        ("holds.json, messages", files["holds.json"]["messages"],
+         lambda vector: check_hold_message(vector, files["holds.json"]["now"])),
         ("bundles.json", files["bundles.json"]["bundles"], check_bundle),
         ("acknowledgements.json", files["acknowledgements.json"]["acknowledgements"], check_acknowledgement),
         ("messages.json", files["messages.json"]["messages"], check_message),

@@ -13,6 +13,7 @@ mod canonical;
 mod capture;
 mod channel;
 mod codec;
+mod credit;
 mod device;
 mod directory;
 mod identity;
@@ -43,6 +44,7 @@ pub use answers::name_answer;
 pub use capture::{capture, streams};
 pub use channel::channel;
 pub use codec::codec;
+pub use credit::credit;
 pub use device::segments;
 pub use directory::directory;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
@@ -71,7 +73,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 57] = [
+pub const TARGETS: [(&str, Target); 58] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -83,6 +85,7 @@ pub const TARGETS: [(&str, Target); 57] = [
     ("certificate", certificate),
     ("channel", channel),
     ("codec", codec),
+    ("credit", credit),
     ("crypto_line", crypto_line),
     ("delegation", delegation),
     ("description", description),

@@ -3,7 +3,7 @@
 use crate::actors::{CONSUMER, NOW, PROVIDER};
 use guestright_identity::{Certificate, CertificateRef, IdentityError, cose};
 use guestright_receipt::{
-    Bundle, BundleError, Receipt, ReceiptError, Registers, Rules, UncheckedReceipt, verify_batch,
+    Bundle, BundleError, Receipt, ReceiptError, Registers, Rules, Service, UncheckedReceipt, verify_batch,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -16,7 +16,9 @@ pub fn receipt(bytes: &[u8]) {
     if let Ok(items) = cose::decode(bytes) {
         let encoded = cose::seal(member, "receipt", certificate.digest(), items);
         if let Some(read) = judge(&encoded, certificate) {
-            let again = Receipt::sign(member, certificate, read.provider(), read.started(), read.weight());
+            let (provider, started) = (read.provider(), read.started());
+            let service = Service { provider, started, weight: read.weight(), hold: read.hold() };
+            let again = Receipt::sign_service(member, certificate, service);
             assert_eq!(again, read);
             assert_eq!(again.as_bytes(), encoded, "the same receipt in other bytes");
         }
@@ -39,6 +41,7 @@ fn judge(bytes: &[u8], certificate: &Certificate) -> Option<Receipt> {
     assert_eq!(read.as_bytes(), bytes);
     assert_eq!(Receipt::from_kept(bytes, certificate).as_ref(), Ok(&read));
     assert_ne!(read.consumer(), read.provider());
+    assert!(read.hold().is_none_or(|hold| hold.weight <= read.weight()));
     Some(read)
 }
 

@@ -36,6 +36,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
             "delegation" => "delegation",
             "receipt" => "receipt",
             "bundle" => "bundle",
+            "hold message" => "credit",
             _ => "acknowledgement",
         };
         seeds.push((target, format!("near-{index}"), case.bytes));
@@ -46,6 +47,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::capture::seeds(&mut seeds);
     crate::channel::seeds(&mut seeds);
     crate::codec::seeds(&mut seeds);
+    crate::credit::seeds(&mut seeds);
     crate::tunnel::seeds(&mut seeds);
     crate::directory::seeds(&mut seeds);
     crate::short_messages::seeds(&mut seeds);
@@ -111,6 +113,9 @@ fn receipts(seeds: &mut Vec<Seed>) {
         let receipt = objects::consumed(STARTED, weight);
         both(seeds, "receipt", &format!("consumed-{weight}"), receipt.as_bytes());
     }
+    let on = Some((guestright_receipt::HoldId([7; 24]), 50_000_000));
+    let held = objects::consumed_on(STARTED, 60_000_000, on);
+    both(seeds, "receipt", "consumed-on-a-hold", held.as_bytes());
     both(seeds, "receipt", "provided", objects::provided(NOW, 7).as_bytes());
     seeds.push(("bundle", "full".to_owned(), objects::full_bundle().emit()));
     seeds.push(("cbor", "bundle".to_owned(), objects::full_bundle().emit()));

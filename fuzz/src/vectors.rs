@@ -3,6 +3,7 @@
 //! [`files`] makes them again, so the committed ones cannot go stale. What OpenSSL signs differs every time; those of
 //! the legacy suites are made once and only verified from then on.
 
+pub(crate) mod holds;
 #[cfg(feature = "legacy-suites")]
 pub mod legacy;
 pub(crate) mod messages;
@@ -23,6 +24,7 @@ pub fn files() -> Vec<(&'static str, Value)> {
         ("revocations.json", objects::revocations()),
         ("delegations.json", objects::delegated()),
         ("receipts.json", objects::receipts()),
+        ("holds.json", holds::holds()),
         ("bundles.json", objects::bundles()),
         ("acknowledgements.json", objects::acknowledgements()),
         ("messages.json", messages::messages()),
@@ -117,6 +119,9 @@ fn certificate(name: &str, certificate: &Certificate) -> Value {
 }
 
 fn receipt(name: &str, receipt: &guestright_receipt::Receipt, member: &Certificate) -> Value {
+    let hold = receipt
+        .hold()
+        .map_or_else(|| json!({}), |hold| json!({ "hold": hex(&hold.id.0), "hold_weight": hold.weight.0 }));
     let facts = json!({
         "name": name,
         "certificate": hex(member.as_bytes()),
@@ -127,5 +132,6 @@ fn receipt(name: &str, receipt: &guestright_receipt::Receipt, member: &Certifica
         "weight": receipt.weight().0,
         "length": receipt.as_bytes().len(),
     });
-    with(facts, &parts(receipt.as_bytes(), member.subject(), "receipt", member.digest()))
+    let parts = parts(receipt.as_bytes(), member.subject(), "receipt", member.digest());
+    with(with(facts, &hold), &parts)
 }

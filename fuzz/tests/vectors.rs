@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the files are ours")]
 
+use guestright_credit::{Message as HoldMessage, Terms};
 use guestright_fuzz::actors::NOW;
 use guestright_fuzz::vectors::{self, field, hex, refusal};
 use guestright_identity::{
@@ -76,6 +77,8 @@ fn check_receipt(vector: &Value, certificate: &Certificate) -> Receipt {
     assert_eq!(receipt.consumer().to_string(), vector["consumer"]);
     assert_eq!(receipt.started().0, number(vector, "started"));
     assert_eq!(receipt.weight().0, number(vector, "weight"));
+    let hold = receipt.hold().map(|hold| (hex(&hold.id.0).into(), hold.weight.0));
+    assert_eq!(hold, vector.get("hold").map(|id| (id.clone(), number(vector, "hold_weight"))));
     receipt
 }
 
@@ -164,6 +167,26 @@ fn bundles_terms_and_messages_are_read_and_written_again() {
         let message = Message::parse(&bytes).unwrap();
         assert_eq!(message.method(), vector["method"]);
         assert_eq!(message.emit(), bytes);
+    }
+}
+
+#[test]
+fn terms_of_holds_have_their_names_and_messages_are_read_and_written_again() {
+    let file = committed("holds.json");
+    for vector in list(&file, "terms") {
+        let terms = Terms::parse(&field(&vector, "encoded")).unwrap();
+        let between: Vec<Value> = terms.between.iter().map(|team| team.to_string().into()).collect();
+        assert_eq!(hex(&terms.id().0), vector["id"], "{}", vector["name"]);
+        assert_eq!(
+            (Some(&between), terms.amount.0),
+            (vector["between"].as_array(), number(&vector, "amount"))
+        );
+    }
+    for vector in list(&file, "messages") {
+        let encoded = field(&vector, "encoded");
+        let message = HoldMessage::parse(&encoded).unwrap();
+        assert_eq!(message.emit(), encoded);
+        assert_eq!(hex(&message.id().0), vector["id"], "{}", vector["name"]);
     }
 }
 

@@ -3,10 +3,10 @@
 use super::hex;
 use super::objects::{consumed, full_bundle, terms};
 use crate::actors::{CONSUMER, PROVIDER, STARTED};
-use guestright_receipt::Bundle;
+use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::message::{Code, Update};
+use guestright_roaming::message::{Code, Update, Volume};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::{Value, json};
 use std::num::NonZeroU16;
@@ -37,6 +37,7 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
         valid_for,
         reason: reason.to_owned(),
         volume: None,
+        home: None,
     };
     let fetch = Update::Fetch { since: UnixSeconds(0), max: 32 };
     let taken = Update::Taken { stored: 2, refused: 1 };
@@ -71,6 +72,68 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
             Message::RreqTunnel { port: NonZeroU16::MIN, started: Some(STARTED) },
         ),
     ]
+    .into_iter()
+    .chain(on_holds())
+    .collect()
+}
+
+/// What is said about holds and volumes.
+fn on_holds() -> Vec<(&'static str, Message)> {
+    let certificate = Box::new(CONSUMER.member.1.clone());
+    let (key, access_point) = &PROVIDER.access_point;
+    let acknowledgement = terms(&PROVIDER, ServiceClass::Lowest).seal(key, access_point);
+    let address = |text: &str| Some(text.parse().expect("an address"));
+    let receipts = vec![consumed(STARTED, 50_000_000).as_bytes().to_vec()];
+    let latest = Bundle { receipts, ..Bundle::default() };
+    let hold = |number| HoldUse { id: HoldId([number; 24]), weight: Bytes(8_000_000) };
+    let quer = |request, session, bundle| Message::Quer {
+        reference: 7,
+        certificate: certificate.clone(),
+        request: Bytes(request),
+        bundle,
+        holds: true,
+        session,
+    };
+    let qrsp = |allowance, holds: &[HoldUse], home: Option<&str>| Message::Qrsp {
+        reference: 7,
+        grant: Some(ServiceClass::Lowest),
+        volume: Some(Volume { allowance: Bytes(allowance), holds: holds.to_vec() }),
+        home: home.and_then(address),
+        ind: None,
+        valid_for: 300,
+        reason: "credit is being reserved".to_owned(),
+    };
+    let cack = |home: &str| Message::Cack {
+        certificate: Box::new(access_point.clone()),
+        acknowledgement: acknowledgement.clone(),
+        home: address(home),
+    };
+    let conn = |bundle| Message::Conn {
+        certificate: certificate.clone(),
+        nonce: *b"sixteen new ones",
+        holds: true,
+        bundle,
+    };
+    vec![
+        ("CONN of a visitor that signs for holds", conn(Bundle::default())),
+        ("CACK with the home's address", cack("home.example:7275")),
+        ("CACK with the home's IPv6 address", cack("[2001:db8::1]:7275")),
+        (
+            "RREQ for bytes on a hold",
+            Message::Rreq { started: STARTED, weight: Bytes(9_000_000), hold: Some(hold(7)), last: false },
+        ),
+        (
+            "RCPT with the address of a home",
+            Message::Rcpt { reference: Some(9), home: address("192.0.2.1:7275"), bundle: full_bundle() },
+        ),
+        ("QUER of a visitor that signs for holds", quer(1_000_000, None, Bundle::default())),
+        ("QUER in a session, with its latest receipt", quer(1_000_000, Some(STARTED), latest)),
+        ("QUER that says that a session is over", quer(0, Some(STARTED), Bundle::default())),
+        ("QRSP that grants a session, and no byte", qrsp(0, &[], Some("home.example:7275"))),
+        ("QRSP with a slice of the allowance", qrsp(8_000_000, &[], None)),
+        ("QRSP with a hold", qrsp(0, &[hold(1)], None)),
+        ("QRSP with eight holds", qrsp(1_000_000, &[1, 2, 3, 4, 5, 6, 7, 8].map(hold), None)),
+    ]
 }
 
 pub(super) fn messages() -> Value {
@@ -87,21 +150,30 @@ fn fields(message: &Message) -> Value {
     let body =
         |bundle: &Bundle| if *bundle == Bundle::default() { String::new() } else { hex(&bundle.emit()) };
     match message {
-        Message::Conn { certificate, nonce, bundle, .. } => json!({
-            "Member-Certificate": hex(certificate.as_bytes()), "Nonce": hex(nonce), "body": body(bundle) }),
-        Message::Cack { certificate, acknowledgement, .. } => json!({
-            "Provider-Certificate": hex(certificate.as_bytes()), "Acknowledgement": hex(acknowledgement) }),
-        Message::Rreq { started, weight, last, .. } => json!({
-            "Session-Started": started.0, "Weight": weight.0, "Last": last.then_some(1) }),
+        Message::Conn { certificate, nonce, holds, bundle } => json!({
+            "Member-Certificate": hex(certificate.as_bytes()), "Nonce": hex(nonce),
+            "Holds": holds.then_some(1), "body": body(bundle) }),
+        Message::Cack { certificate, acknowledgement, home } => json!({
+            "Provider-Certificate": hex(certificate.as_bytes()), "Acknowledgement": hex(acknowledgement),
+            "Home": home.as_ref().map(ToString::to_string) }),
+        Message::Rreq { started, weight, hold: on, last } => json!({
+            "Session-Started": started.0, "Weight": weight.0, "Hold": on.as_ref().map(hold),
+            "Last": last.then_some(1) }),
         Message::RreqTunnel { port, started } => json!({
             "Tunnel": port.get(), "Session-Started": started.map(|started| started.0) }),
-        Message::Rcpt { reference, bundle, .. } => json!({ "Reference": reference, "body": body(bundle) }),
-        Message::Quer { reference, certificate, request, bundle, .. } => json!({
+        Message::Rcpt { reference, home, bundle } => json!({
+            "Reference": reference, "Home": home.as_ref().map(ToString::to_string), "body": body(bundle) }),
+        Message::Quer { reference, certificate, request, session, holds, bundle } => json!({
             "Reference": reference, "Member-Certificate": hex(certificate.as_bytes()),
-            "Request-Weight": request.0, "body": body(bundle) }),
-        Message::Qrsp { reference, grant, ind, valid_for, reason, .. } => json!({
+            "Request-Weight": request.0, "Session-Started": session.map(|started| started.0),
+            "Holds": holds.then_some(1), "body": body(bundle) }),
+        Message::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => json!({
             "Reference": reference, "Decision": if grant.is_some() { "grant" } else { "deny" },
-            "Qos-Class": grant.map(ServiceClass::name), "Ind-Permille": ind, "Valid-For": valid_for,
+            "Qos-Class": grant.map(ServiceClass::name),
+            "Volume": volume.as_ref().map(|volume| volume.allowance.0),
+            "Holds": volume.as_ref().filter(|volume| !volume.holds.is_empty())
+                .map(|volume| volume.holds.iter().map(hold).collect::<Vec<_>>()),
+            "Home": home.as_ref().map(ToString::to_string), "Ind-Permille": ind, "Valid-For": valid_for,
             "Reason": reason }),
         Message::Updt { reference, what: Update::Fetch { since, max } } => json!({
             "Reference": reference, "Since": since.0, "Max": max }),
@@ -110,4 +182,9 @@ fn fields(message: &Message) -> Value {
         Message::Erro { reference, code, reason } => json!({
             "Reference": reference, "Code": code.to_string(), "Reason": reason }),
     }
+}
+
+/// A hold's name, and how many bytes.
+fn hold(hold: &HoldUse) -> Value {
+    json!([hex(&hold.id.0), hold.weight.0])
 }

@@ -1,11 +1,14 @@
 //! Vectors that are refused, each with the kind of the refusal. What can be signed is: only one thing is wrong.
 
-use super::messages;
-use super::objects::{consumed, delegations, full_bundle, mixed, provided, revocation_list, terms};
+use super::objects::{
+    consumed, consumed_on, delegations, full_bundle, mixed, provided, revocation_list, terms,
+};
 use super::{field, hex, identity_kind};
+use super::{holds, messages};
 use crate::actors::{CONSUMER, NOW, PROVIDER, STARTED};
 use crate::canonical::{head, integer, string};
 use ciborium::Value as Cbor;
+use guestright_credit::{self as credit, Terms, TermsError};
 use guestright_identity::{Certificate, Delegation, PublicKey, RevocationList, Role, SecretKey, Suite, cose};
 use guestright_receipt::{Bundle, BundleError, Receipt, Rules, UncheckedReceipt};
 use guestright_reciprocity::ServiceClass;
@@ -61,6 +64,12 @@ pub fn refusal(vector: &Value) -> &'static str {
             BundleError::Form(error) => identity_kind(&error),
             BundleError::TooMany { .. } => "too-many",
         }),
+        "hold message" => credit::Message::parse(&bytes).map(drop).map_err(|error| match error {
+            credit::MessageError::Form(error) | credit::MessageError::Terms(TermsError::Form(error)) => {
+                identity_kind(&error)
+            }
+            credit::MessageError::Terms(_) => "terms",
+        }),
         "message" => Message::parse(&bytes).map(drop).map_err(|error| error.kind()),
         other => panic!("there is no object {other:?}"),
     };
@@ -78,6 +87,9 @@ pub(crate) fn all() -> Vec<Refused> {
         bundles(),
         texts(),
         delegation_cases(),
+        receipts_on_holds(),
+        texts_on_holds(),
+        hold_messages(),
     ]
     .concat()
 }
@@ -424,6 +436,92 @@ fn texts() -> Vec<Refused> {
         wrong("a body that is no bundle", "RCPT P2PWNC/3.0\r\nContent-Length: 1\r\n\r\n0", "body"),
         wrong("a decision that is none", "QRSP P2PWNC/3.0\r\nDecision: maybe\r\n\r\n", "malformed"),
         wrong("a code that is none", "ERRO P2PWNC/3.0\r\nCode: oops\r\nReason: x\r\n\r\n", "malformed"),
+    ]
+}
+
+fn receipts_on_holds() -> Vec<Refused> {
+    let (member, ours) = &CONSUMER.member;
+    let on = Some((holds::terms(1, Bytes(8_000_000)).id(), 8_000_000));
+    let good =
+        cose::open(consumed_on(STARTED, 50_000_000, on).as_bytes(), 512).expect("our own receipt").items;
+    let wrong = |name, change: &dyn Fn(&mut Vec<Cbor>)| {
+        let mut items = good.clone();
+        change(&mut items);
+        let bytes = cose::seal(member, "receipt", ours.digest(), items);
+        Refused { certificate: Some(ours.as_bytes().to_vec()), ..case("receipt", name, bytes, "malformed") }
+    };
+    vec![
+        wrong("a hold without its weight: five fields", &|items| items.truncate(5)),
+        wrong("seven fields", &|items| items.push(0.into())),
+        wrong("a hold of 23 bytes", &|items| items[4] = Cbor::Bytes(vec![7; 23])),
+        wrong("a hold of 25 bytes", &|items| items[4] = Cbor::Bytes(vec![7; 25])),
+        wrong("a hold that is a number", &|items| items[4] = 7.into()),
+        wrong("more on the hold than at all", &|items| items[5] = 50_000_001.into()),
+        wrong("a negative weight on the hold", &|items| items[5] = (-1).into()),
+    ]
+}
+
+fn texts_on_holds() -> Vec<Refused> {
+    let wrong = |name, text: String| case("message", name, text.into_bytes(), "malformed");
+    let id = |length: usize| data_encoding::BASE64.encode(&vec![7; length]);
+    let rreq =
+        |hold: &str| format!("RREQ P2PWNC/3.0\r\nSession-Started: 1\r\nWeight: 2\r\nHold: {hold}\r\n\r\n");
+    let qrsp = |volume: &str, holds: &str| {
+        format!(
+            "QRSP P2PWNC/3.0\r\nReference: 7\r\nDecision: grant\r\nQos-Class: low\r\nVolume: {volume}\r\n\
+             Holds: {holds}\r\nValid-For: 60\r\nReason: -\r\n\r\n"
+        )
+    };
+    let nine = vec![format!("{}/1", id(24)); 9].join(",");
+    vec![
+        wrong("RREQ: a hold of 23 bytes", rreq(&format!("{}/1", id(23)))),
+        wrong("RREQ: a hold without its bytes", rreq(&id(24))),
+        wrong("RREQ: two holds", rreq(&format!("{0}/1,{0}/1", id(24)))),
+        wrong("QRSP: nine holds", qrsp("0", &nine)),
+        wrong("QRSP: a hold of 27 bytes", qrsp("0", &format!("{}/1", id(27)))),
+        wrong("QRSP: a hold for less than nothing", qrsp("0", &format!("{}/-1", id(24)))),
+        wrong("QRSP: nothing between two commas", qrsp("0", &format!("{0}/1,,{0}/1", id(24)))),
+        wrong("QRSP: a volume in words", qrsp("all", &format!("{}/1", id(24)))),
+    ]
+}
+
+fn hold_messages() -> Vec<Refused> {
+    let wrong = |name, bytes: Vec<u8>, kind| case("hold message", name, bytes, kind);
+    let commit = |terms| credit::Message::Commit { terms, proof: None }.emit();
+    let terms = |between| holds::terms(between, Bytes(8_000_000));
+    let amount = |bytes| commit(holds::terms(1, Bytes(bytes)));
+    let name = |length| Cbor::Bytes(vec![7; length]);
+    let [good, hold] = [2, 0].map(|index| holds::messages().swap_remove(index).1.emit());
+    let changed = |change: &dyn Fn(&mut Vec<Cbor>)| {
+        let mut items = cose::decode(&hold).expect("our own message");
+        change(&mut items);
+        cose::encode(items)
+    };
+    let of_terms = |change: &dyn Fn(&mut Vec<Cbor>)| {
+        changed(&|items| change(items[1].as_array_mut().expect("terms are a list")))
+    };
+    let twice = Terms { between: vec![CONSUMER.id()], ..terms(0) };
+    let own = Terms { consumer: PROVIDER.id(), ..terms(0) };
+    vec![
+        wrong("nothing at all", vec![], "truncated"),
+        wrong("an empty list", cose::encode(vec![]), "malformed"),
+        wrong("a number that is none", cose::encode(vec![6.into(), name(24)]), "malformed"),
+        wrong("GOOD for a hold of 23 bytes", cose::encode(vec![2.into(), name(23)]), "malformed"),
+        wrong("GOOD with one field more", cose::encode(vec![2.into(), name(24), 1.into()]), "malformed"),
+        wrong("REFUSED that does not say how much", cose::encode(vec![3.into(), name(24)]), "malformed"),
+        wrong("cut in the middle", good[..10].to_vec(), "truncated"),
+        wrong("one byte more", [&good[..], &[0]].concat(), "not-canonical"),
+        wrong("more bytes than any", vec![0x84; credit::Message::LEN_MAX + 1], "oversized"),
+        wrong("HOLD without a receipt", changed(&|items| items.truncate(2)), "malformed"),
+        wrong("HOLD without a certificate", changed(&|items| items.truncate(3)), "malformed"),
+        wrong("five terms", of_terms(&|terms| terms.truncate(5)), "malformed"),
+        wrong("a nonce of 15 bytes", of_terms(&|terms| terms[5] = Cbor::Bytes(vec![7; 15])), "malformed"),
+        wrong("a team of 23 bytes", of_terms(&|terms| terms[2] = name(23)), "malformed"),
+        wrong("four homes between", commit(terms(4)), "terms"),
+        wrong("a team on the path twice", commit(twice), "terms"),
+        wrong("a provider that is the consumer", commit(own), "terms"),
+        wrong("65,535 bytes", amount(65_535), "terms"),
+        wrong("64 MB and a byte", amount(64_000_001), "terms"),
     ]
 }
 

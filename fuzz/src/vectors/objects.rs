@@ -5,7 +5,7 @@ use crate::actors::{CONSUMER, Household, NOW, PROVIDER, STARTED};
 use guestright_identity::{
     AccessPoints, Certificate, Delegation, DelegationTerms, KeyId, RevocationList, Role, SecretKey, Suite,
 };
-use guestright_receipt::{Bundle, Receipt, Registers};
+use guestright_receipt::{Bundle, HoldId, HoldUse, Receipt, Registers, Service};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::message::Acknowledgement;
 use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
@@ -137,6 +137,14 @@ pub(crate) fn consumed(started: UnixSeconds, weight: u64) -> Receipt {
     Receipt::sign(member, certificate, PROVIDER.id(), started, Bytes(weight))
 }
 
+/// The same, with what of it was served on a hold.
+pub(crate) fn consumed_on(started: UnixSeconds, weight: u64, on: Option<(HoldId, u64)>) -> Receipt {
+    let (member, certificate) = &CONSUMER.member;
+    let hold = on.map(|(id, weight)| HoldUse { id, weight: Bytes(weight) });
+    let service = Service { provider: PROVIDER.id(), started, weight: Bytes(weight), hold };
+    Receipt::sign_service(member, certificate, service)
+}
+
 /// A receipt of the provider's member over what the consumer served.
 pub(crate) fn provided(started: UnixSeconds, weight: u64) -> Receipt {
     let (member, certificate) = &PROVIDER.member;
@@ -150,6 +158,7 @@ fn consumed_otherwise(started: UnixSeconds, weight: u64) -> Receipt {
 
 pub(super) fn receipts() -> Value {
     let (ours, theirs) = (&CONSUMER.member.1, &PROVIDER.member.1);
+    let id = super::holds::terms(1, Bytes(8_000_000)).id();
     let vectors = json!([
         receipt("over nothing: the proof of possession", &consumed(STARTED, 0), ours),
         receipt("23 bytes: the largest weight of one byte", &consumed(STARTED, 23), ours),
@@ -158,7 +167,11 @@ pub(super) fn receipts() -> Value {
         receipt("4 GiB: four bytes more", &consumed(STARTED, 1 << 32), ours),
         receipt("the largest weight", &consumed(STARTED, u64::MAX), ours),
         receipt("50 MB, P-256", &provided(STARTED, 50_000_000), theirs),
+        receipt_on_hold(50_000_000, id, 0),
+        receipt_on_hold(50_000_000, id, 8_000_000),
+        receipt_on_hold(u64::MAX, id, u64::MAX),
     ]);
+    let on = |weight, id, on| consumed_on(STARTED, weight, Some((HoldId([id; 24]), on)));
     let case = |name: &str, receipts: Vec<Receipt>| {
         let mut registers = Registers::default();
         for receipt in &receipts {
@@ -181,6 +194,8 @@ pub(super) fn receipts() -> Value {
             "of one weight the greater bytes count, in any order",
             vec![consumed_otherwise(STARTED, 25), consumed(STARTED, 25)]
         ),
+        case("whatever hold they name", vec![on(25, 9, 25), on(26, 8, 1), consumed(STARTED, 24)]),
+        case("of one weight on two holds the greater bytes count", vec![on(25, 8, 25), on(25, 9, 1)]),
         case("two sessions both count", vec![consumed(STARTED, 25), consumed(later, 10)]),
     ]);
     let certificates = [ours.as_bytes(), theirs.as_bytes(), forever().as_bytes()].map(hex);
@@ -190,6 +205,13 @@ pub(super) fn receipts() -> Value {
         "supersession": supersession,
         "certificates": certificates,
     })
+}
+
+/// A vector of a receipt that names a hold.
+fn receipt_on_hold(weight: u64, id: HoldId, on: u64) -> Value {
+    let signed = consumed_on(STARTED, weight, Some((id, on)));
+    let name = format!("{weight} bytes, of which {on} on a hold: {} bytes", signed.as_bytes().len());
+    receipt(&name, &signed, &CONSUMER.member.1)
 }
 
 /// One receipt of each household, with certificates, and the consumer's list.

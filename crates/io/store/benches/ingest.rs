@@ -5,9 +5,10 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that prints, or ends at once")]
 
+use guestright_credit::{Account, Accounted, Change, Write};
 use guestright_identity::{Certificate, CertificateRef, Role, SecretKey, Suite};
 use guestright_receipt::{Receipt, Rules, UncheckedReceipt, verify_batch};
-use guestright_store::{Limits, Store, Writer, WriterLimits};
+use guestright_store::{HintQuery, Limits, Store, Writer, WriterLimits};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -53,6 +54,14 @@ fn main() {
         }
         (checked.len(), start.elapsed())
     });
+    for (name, accounts) in [("without", false), ("with", true)] {
+        rates(&format!("first-hand, groups of 64 through the writer, {name} accounts"), || {
+            let checked = check(&receipts[..16_000], &certificates);
+            let directory = tempfile::tempdir_in(target).unwrap();
+            let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+            store_and_account(store, &checked, accounts)
+        });
+    }
     rates("store only, one receipt, one commit", || {
         let checked = check(&receipts[..1_000], &certificates);
         let directory = tempfile::tempdir_in(target).unwrap();
@@ -96,6 +105,13 @@ fn large(target: &Path) {
     let shown = store.receipts_of_provider(TeamId([7; 24]), UnixSeconds(0), GROUP).unwrap();
     println!("{} receipts to carry: {:.1?}", shown.len(), start.elapsed());
     let start = Instant::now();
+    let query = HintQuery { team: TeamId([7; 24]), now: NOW, count: GROUP, seed: 1 };
+    println!("{} hints: {:.1?}", store.hints(query).unwrap().len(), start.elapsed());
+    let start = Instant::now();
+    let mut count = 0;
+    store.first_hand(TeamId([7; 24]), NOW.minus(31 * 86_400), |_, _| count += 1).unwrap();
+    println!("{count} receipts of a team's own dealings in 31 days: {:.1?}", start.elapsed());
+    let start = Instant::now();
     store.integrity_check().unwrap();
     println!("integrity check: {:.1?}", start.elapsed());
 }
@@ -124,6 +140,35 @@ fn verify_and_store(store: Store, receipts: &[Vec<u8>], certificates: &Certifica
     let took = start.elapsed();
     writer.stop().unwrap();
     (count, took)
+}
+
+/// Receipts of our own dealings: with each group comes a write of what it changes in the accounts.
+fn store_and_account(store: Store, checked: &[(Receipt, Certificate)], accounts: bool) -> (usize, Duration) {
+    let limits = WriterLimits { queue_max: checked.len(), ..WriterLimits::default() };
+    let writer = Writer::start(store, limits).unwrap();
+    let handle = writer.handle();
+    let start = Instant::now();
+    for group in checked.chunks(GROUP) {
+        handle.put(group.to_vec(), NOW, |report| drop(report.expect("the disk takes it"))).unwrap();
+        if accounts {
+            handle.keep(account_for(group), |kept| kept.expect("the disk takes it")).unwrap();
+        }
+    }
+    writer.stop().unwrap();
+    (checked.len(), start.elapsed())
+}
+
+fn account_for(group: &[(Receipt, Certificate)]) -> Write {
+    let changes = group.iter().flat_map(|(receipt, _)| {
+        let weight = receipt.weight();
+        let account = Account { given: weight, ..Account::default() };
+        let accounted = Accounted { weight, ..Accounted::default() };
+        [
+            Change::Account(receipt.provider(), Some(account)),
+            Change::Session(receipt.session(), Some(accounted)),
+        ]
+    });
+    Write { token: 1, changes: changes.collect() }
 }
 
 fn verify_on_workers(

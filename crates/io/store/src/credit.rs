@@ -3,7 +3,7 @@
 mod row;
 
 use crate::{Store, StoreError};
-use guestright_credit::{AllowanceState, Change, Kept, Write};
+use guestright_credit::{AllowanceState, Change, Kept, Token, Write};
 use guestright_units::UnixSeconds;
 use rusqlite::Transaction;
 
@@ -24,6 +24,14 @@ pub(crate) enum Keep {
 }
 
 impl Keep {
+    /// The number of a write; the allowance by itself relies on none.
+    pub(crate) fn token(&self) -> Option<Token> {
+        match self {
+            Self::Write(write) => Some(write.token),
+            Self::Allowance(_) => None,
+        }
+    }
+
     /// How many rows it changes.
     pub(crate) fn len(&self) -> usize {
         match self {

@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// More debt makes no better path: no session reserves more.
 const WORTH_MAX: u64 = 64_000_000;
 
+/// Only so many of the latest receipts are looked at: a home that serves 250 sessions a day has these in 400 days.
+const RECEIPTS_MAX: i64 = 100_000;
+
 /// Which hints are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HintQuery {
@@ -32,6 +35,14 @@ struct Debtor {
     latest: u64,
     /// The largest weight; of equal ones, the latest; then the row.
     largest: (u64, u64, i64),
+}
+
+impl Debtor {
+    fn add(&mut self, other: Self) {
+        self.sum = self.sum.saturating_add(other.sum);
+        self.latest = self.latest.max(other.latest);
+        self.largest = self.largest.max(other.largest);
+    }
 }
 
 impl Store {
@@ -56,24 +67,40 @@ impl Store {
     }
 
     fn debtors(&self, query: HintQuery) -> rusqlite::Result<BTreeMap<TeamId, Debtor>> {
+        let mut debtors = BTreeMap::<_, Debtor>::new();
+        let mut team = self.connection.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
+        for (certificate, owed) in self.owed_under_certificates(query)? {
+            let debtor = team.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))?;
+            if debtor != query.team {
+                debtors.entry(debtor).or_default().add(owed);
+            }
+        }
+        Ok(debtors)
+    }
+
+    fn owed_under_certificates(&self, query: HintQuery) -> rusqlite::Result<BTreeMap<i64, Debtor>> {
         let rules = Rules::default();
         let (first, last) = (query.now.minus(rules.age_max), query.now.plus(rules.skew));
         let mut statement = self.connection.prepare_cached(
-            "SELECT c.team, r.weight, r.started, r.id FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
-             WHERE r.provider = ?1 AND r.started BETWEEN ?2 AND ?3 AND r.weight <> 0 AND c.team <> ?1",
+            "SELECT certificate, weight, started, id FROM receipt
+             WHERE provider = ? AND started BETWEEN ? AND ? ORDER BY started DESC LIMIT ?",
         )?;
-        let (first, last) = (first.0.cast_signed(), last.0.cast_signed());
-        let mut rows = statement.query(params![query.team.0, first, last])?;
-        let mut debtors = BTreeMap::<_, Debtor>::new();
+        let mut rows = statement.query(params![
+            query.team.0,
+            first.0.cast_signed(),
+            last.0.cast_signed(),
+            RECEIPTS_MAX
+        ])?;
+        let mut owed = BTreeMap::<_, Debtor>::new();
         while let Some(row) = rows.next()? {
-            let debtor = debtors.entry(TeamId(row.get(0)?)).or_default();
             let weight = row.get::<_, i64>(1)?.cast_unsigned();
             let started = row.get::<_, i64>(2)?.cast_unsigned();
-            debtor.sum = debtor.sum.saturating_add(weight);
-            debtor.latest = debtor.latest.max(started);
-            debtor.largest = debtor.largest.max((weight, started, row.get(3)?));
+            if weight > 0 {
+                let largest = (weight, started, row.get(3)?);
+                owed.entry(row.get(0)?).or_default().add(Debtor { sum: weight, latest: started, largest });
+            }
         }
-        Ok(debtors)
+        Ok(owed)
     }
 
     /// How many holds each team paid us, as the last home before ours.

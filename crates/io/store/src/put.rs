@@ -128,7 +128,6 @@ struct Kept {
     id: i64,
     certificate: i64,
     weight: Bytes,
-    second_hand: bool,
     raw: Vec<u8>,
 }
 
@@ -158,8 +157,7 @@ impl Merge<'_> {
 
     fn kept(&self, session: &SessionKey) -> rusqlite::Result<Option<Kept>> {
         let mut statement = self.transaction.prepare_cached(
-            "SELECT id, certificate, weight, second_hand, raw FROM receipt
-             WHERE provider = ? AND started = ? AND member = ?",
+            "SELECT id, certificate, weight, raw FROM receipt WHERE provider = ? AND started = ? AND member = ?",
         )?;
         let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
         statement
@@ -168,8 +166,7 @@ impl Merge<'_> {
                     id: row.get(0)?,
                     certificate: row.get(1)?,
                     weight: Bytes(row.get::<_, i64>(2)?.cast_unsigned()),
-                    second_hand: row.get(3)?,
-                    raw: row.get(4)?,
+                    raw: row.get(3)?,
                 })
             })
             .optional()
@@ -224,13 +221,10 @@ impl Merge<'_> {
             ledger.add(consumer, provider, receipt.weight());
         }
         let mut statement = self.transaction.prepare_cached(
-            "UPDATE receipt SET certificate = ?, weight = ?, second_hand = ?, raw = ?, flushed = 0 WHERE id = ?",
+            "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = 0 WHERE id = ?",
         )?;
-        let (weight, second_hand) = (receipt.weight().0.cast_signed(), self.is_second_hand(receipt));
-        statement.execute(params![certificate, weight, second_hand, receipt.as_bytes(), kept.id])?;
-        // A member may show a receipt under another team's certificate.
-        self.counts.second_hand += u64::from(second_hand);
-        self.counts.second_hand -= u64::from(kept.second_hand);
+        let weight = receipt.weight().0.cast_signed();
+        statement.execute(params![certificate, weight, receipt.as_bytes(), kept.id])?;
         Ok(())
     }
 

@@ -5,12 +5,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
 /// `grst` in the file's header (SQLite's `application_id`): a database of somebody else is never written to.
-const APPLICATION_ID: i64 = 0x6772_7374;
+pub(crate) const APPLICATION_ID: i64 = 0x6772_7374;
 
 /// Step n brings a file from format n to format n + 1. Steps are never edited once released, only added.
 ///
 /// Numbers of 64 bits without sign are kept as the signed number with the same bits.
-const STEPS: &[&str] = &[
+pub(crate) const STEPS: &[&str] = &[
     "
     CREATE TABLE certificate (
         id   INTEGER PRIMARY KEY,
@@ -77,8 +77,8 @@ const CREDIT: &str = "
         provider    BLOB NOT NULL CHECK (length(provider) = 24), -- of the session, with the next two
         started     INTEGER NOT NULL,
         member      BLOB NOT NULL CHECK (length(member) = 24),
-        state       INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),
-        used        INTEGER CHECK ((used IS NOT NULL) = (state >= 4)),
+        state       INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+        used        INTEGER CHECK ((used IS NOT NULL) = (state >= 3)),
         receipt     BLOB, -- the proof that the next home has not acknowledged
         certificate BLOB CHECK ((certificate IS NULL) = (receipt IS NULL)),
         digest      BLOB NOT NULL CHECK (length(digest) = 8)

@@ -1,9 +1,9 @@
 //! A thread of the store's own: many callers, one commit.
 
-use crate::credit::Keep;
+use crate::credit::{Keep, KeptCredit};
 use crate::put::{self, Batch};
 use crate::{PutReport, Store, StoreError};
-use guestright_credit::{AllowanceState, Write};
+use guestright_credit::{AllowanceState, Token, Write};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::UnixSeconds;
@@ -43,6 +43,7 @@ pub struct WriterHandle {
 
 enum Request {
     Durable(Durable),
+    Credit(Reply<KeptCredit>),
     Run(Box<dyn FnOnce(&mut Store) + Send>),
     Stop,
 }
@@ -132,8 +133,9 @@ impl WriterHandle {
     /// Asks to keep a write of the home's accounts and holds, as [`Store::keep_credit`] does, in the order of the calls.
     /// Once it is on the disk, or could not be kept, `reply` is called, once, on the writer's thread.
     ///
-    /// After an error the machine that made the write is ahead of the disk. Only after [`StoreError::Busy`] may the same
-    /// write be handed in again, before any later one.
+    /// After [`StoreError::Busy`], or if `reply` gets an error, the same write has to be handed in again before any later one.
+    /// Until it is kept those that come later, or wait already, are answered with the same error, since they rely on it. The
+    /// other way on is a machine that is made anew from [`credit`](Self::credit).
     ///
     /// # Errors
     /// [`StoreError::Busy`] or [`StoreError::Stopped`]; nothing was kept and `reply` is not called.
@@ -157,6 +159,18 @@ impl WriterHandle {
         self.send(Request::Durable(Durable::Keep(Keep::Allowance(state), Reply(Some(Box::new(reply))))))
     }
 
+    /// Asks for the home's credit as it is kept, after everything that was asked before. Writes that are handed in from now on
+    /// have to be of a machine that was made from it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] or [`StoreError::Stopped`]; `reply` is not called.
+    pub fn credit(
+        &self,
+        reply: impl FnOnce(Result<KeptCredit, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.send(Request::Credit(Reply(Some(Box::new(reply)))))
+    }
+
     /// Runs `job` with the store, after everything that was asked before.
     ///
     /// # Errors
@@ -178,6 +192,7 @@ impl WriterHandle {
         match refused {
             Request::Durable(Durable::Put(mut put)) => put.reply.0 = None,
             Request::Durable(Durable::Keep(_, mut reply)) => reply.0 = None,
+            Request::Credit(mut reply) => reply.0 = None,
             Request::Run(_) | Request::Stop => {}
         }
         Err(error)
@@ -207,13 +222,18 @@ impl<T> Drop for Reply<T> {
 }
 
 fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Store {
+    let mut missing = None;
     let mut next = requests.recv().ok();
     while let Some(request) = next.take() {
         match request {
             Request::Durable(first) => {
                 let group;
                 (group, next) = gather(first, requests, group_max);
-                commit(&mut store, group);
+                commit(&mut store, group, &mut missing);
+            }
+            Request::Credit(reply) => {
+                missing = None;
+                reply.send(store.credit());
             }
             Request::Run(job) => job(&mut store),
             Request::Stop => break,
@@ -249,10 +269,17 @@ fn gather(first: Durable, requests: &Receiver<Request>, group_max: usize) -> (Ve
     (group, None)
 }
 
+/// A write of accounts that was not kept: those after it rely on it.
+struct Missing {
+    token: Token,
+    error: StoreError,
+}
+
 /// Receipts and accounts are in different tables: only the order among each kind matters.
-fn commit(store: &mut Store, group: Vec<Durable>) {
+fn commit(store: &mut Store, group: Vec<Durable>, missing: &mut Option<Missing>) {
     let mut puts = Vec::with_capacity(group.len());
     let (mut keeps, mut replies) = (Vec::new(), Vec::new());
+    let mut gap = missing.take();
     for request in group {
         match request {
             Durable::Put(put) => match put::check(&put.items) {
@@ -260,11 +287,18 @@ fn commit(store: &mut Store, group: Vec<Durable>) {
                 Err(error) => put.reply.send(Err(error)),
             },
             Durable::Keep(keep, reply) => {
-                keeps.push(keep);
-                replies.push(reply);
+                gap = gap.filter(|gap| keep.token() != Some(gap.token));
+                match gap.as_ref().filter(|_| keep.token().is_some()) {
+                    Some(gap) => reply.send(Err(gap.error.clone())),
+                    None => {
+                        keeps.push(keep);
+                        replies.push(reply);
+                    }
+                }
             }
         }
     }
+    *missing = gap;
     let batches: Vec<_> = puts.iter().map(|put| Batch { items: &put.items, now: put.now }).collect();
     match store.keep_group(&batches, &keeps) {
         Ok(reports) => {
@@ -272,6 +306,9 @@ fn commit(store: &mut Store, group: Vec<Durable>) {
             replies.into_iter().for_each(|reply| reply.send(Ok(())));
         }
         Err(error) => {
+            if let Some(token) = keeps.iter().find_map(Keep::token) {
+                *missing = Some(Missing { token, error: error.clone() });
+            }
             puts.into_iter().for_each(|put| put.reply.send(Err(error.clone())));
             replies.into_iter().for_each(|reply| reply.send(Err(error.clone())));
         }

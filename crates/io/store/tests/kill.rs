@@ -1,18 +1,19 @@
-//! Acknowledged means durable: a process that ingests receipts is killed a hundred times, at any moment.
+//! Acknowledged means durable: a process that ingests receipts, or keeps accounts, is killed a hundred times, at any moment.
 //!
 //! This shows that what we acknowledged has left our process. That it survives the end of the power is SQLite's
 //! part (`synchronous=FULL`), which a test of the settings guards.
 
 #![expect(clippy::unwrap_used, reason = "a test may end at once")]
 
-use guestright_identity::{Certificate, Role, SecretKey, Suite};
+use guestright_credit::{Account, Change, Hold, HoldState, Proof, Terms, Write};
+use guestright_identity::{Certificate, MemberId, Role, SecretKey, Suite};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_store::{Limits, Store, Writer, WriterLimits};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -37,7 +38,7 @@ fn every_acknowledged_receipt_survives_a_hundred_kills() {
         std::fs::write(directory.path().join("receipts"), bytes).unwrap();
         // From before the store is open to nearly everything, never the same.
         let reads = round * 97 % (PER_ROUND - 20);
-        let reported = run_and_kill(directory.path(), round, reads);
+        let reported = run_and_kill("child_that_ingests", directory.path(), round, reads);
         let mut touched = Vec::new();
         for number in &reported {
             let receipt = &share[*number].0;
@@ -66,7 +67,7 @@ fn every_acknowledged_receipt_survives_a_hundred_kills() {
 
 /// What the killed process runs; on its own it does nothing.
 #[test]
-fn child_of_the_test_above() {
+fn child_that_ingests() {
     let Ok(directory) = std::env::var(DIRECTORY) else {
         return;
     };
@@ -97,7 +98,113 @@ fn child_of_the_test_above() {
         }
         writer.stop().unwrap();
     }
-    // The parent kills us here at the latest.
+    wait_for_the_end();
+}
+
+#[test]
+fn every_write_of_accounts_survives_a_hundred_kills_as_a_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut kept, mut in_flight) = (0, 0);
+    for round in 0..ROUNDS {
+        let reads = round * 37 % (WRITES - 10);
+        let reported = run_and_kill("child_that_keeps_accounts", directory.path(), round, reads);
+        let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        let credit = store.credit().unwrap();
+        let last = credit.kept.sessions_since.0;
+        let acknowledged = reported.last().map_or(kept, |number| kept.max(*number as u64));
+        assert!(last >= acknowledged, "round {round}: {last} is kept, {acknowledged} was acknowledged");
+        assert_eq!(credit.kept.accounts, accounts_after(last), "round {round}");
+        let mut holds: Vec<_> = (1..=last).rev().take(TEAMS).map(hold).collect();
+        holds.sort_by_key(|hold| hold.terms.id());
+        assert_eq!(credit.kept.holds, holds, "round {round}");
+        in_flight += usize::from(reported.len() < WRITES);
+        kept = last;
+    }
+    assert!(kept > 2_000, "only {kept} writes were kept");
+    assert!(in_flight > ROUNDS / 2, "only {in_flight} children were killed at work");
+}
+
+/// What the killed process runs; on its own it does nothing.
+#[test]
+fn child_that_keeps_accounts() {
+    let Ok(directory) = std::env::var(DIRECTORY) else {
+        return;
+    };
+    let round: usize = std::env::var(ROUND).unwrap().parse().unwrap();
+    let mut store = Store::open(&Path::new(&directory).join("receipts.db"), LIMITS).unwrap();
+    let first = store.credit().unwrap().kept.sessions_since.0 + 1;
+    let numbers = first..first + WRITES as u64;
+    if round.is_multiple_of(2) {
+        for number in numbers {
+            store.keep_credit(&write(number)).unwrap();
+            acknowledge(usize::try_from(number).unwrap());
+        }
+    } else {
+        let limits = WriterLimits { queue_max: 2 * WRITES, group_max: 1 + 8 * round };
+        let writer = Writer::start(store, limits).unwrap();
+        let handle = writer.handle();
+        for number in numbers {
+            let acknowledge = move |kept: Result<(), _>| {
+                kept.unwrap();
+                acknowledge(usize::try_from(number).unwrap());
+            };
+            handle.keep(write(number), acknowledge).unwrap();
+            handle.put(Vec::new(), NOW, |report| drop(report.unwrap())).unwrap();
+        }
+        writer.stop().unwrap();
+    }
+    wait_for_the_end();
+}
+
+const TEAMS: usize = 20;
+const WRITES: usize = 60;
+
+/// The write with a number: what a team owes goes to another one, a new hold takes the place of the oldest.
+fn write(number: u64) -> Write {
+    let [from, to] = pair(number);
+    let amount = i64::try_from(number).unwrap();
+    let owed = |owed| Some(Account { owed, ..Account::default() });
+    let mut changes = vec![
+        Change::Account(from, owed(-amount)),
+        Change::Hold(hold(number).terms.id(), Some(hold(number))),
+        Change::SessionsSince(UnixSeconds(number)),
+        Change::Account(to, owed(amount)),
+    ];
+    if let Some(old) = number.checked_sub(TEAMS as u64).filter(|old| *old > 0) {
+        changes.push(Change::Hold(hold(old).terms.id(), None));
+    }
+    Write { token: number, changes }
+}
+
+fn pair(number: u64) -> [TeamId; 2] {
+    let place = u8::try_from(number % TEAMS as u64).unwrap();
+    [TeamId([place; 24]), TeamId([place + 100; 24])]
+}
+
+fn hold(number: u64) -> Hold {
+    let [provider, consumer] = pair(number);
+    let (between, amount, mut nonce) = (Vec::new(), Bytes(1_000_000), [0; 16]);
+    nonce[..8].copy_from_slice(&number.to_be_bytes());
+    let session = SessionKey { provider, member: MemberId([1; 24]), started: NOW };
+    let proof = Proof { receipt: vec![1; 165], certificate: vec![2; 260] };
+    let state = HoldState::Settled { used: Bytes(number), owed: Some(Some(proof)) };
+    Hold { terms: Terms { provider, between, consumer, amount, end: NOW, nonce }, session, state }
+}
+
+fn accounts_after(last: u64) -> Vec<(TeamId, Account)> {
+    let mut accounts = BTreeMap::new();
+    for number in 1..=last {
+        for change in write(number).changes {
+            if let Change::Account(team, Some(account)) = change {
+                accounts.insert(team, account);
+            }
+        }
+    }
+    accounts.into_iter().collect()
+}
+
+/// The parent kills us here at the latest.
+fn wait_for_the_end() {
     std::thread::sleep(std::time::Duration::from_secs(60));
 }
 
@@ -107,10 +214,10 @@ fn acknowledge(number: usize) {
     out.flush().unwrap();
 }
 
-/// The numbers of the receipts that the child acknowledged before it was killed, after `reads` of them were read.
-fn run_and_kill(directory: &Path, round: usize, reads: usize) -> Vec<usize> {
+/// The numbers of what the child acknowledged before it was killed, after `reads` of them were read.
+fn run_and_kill(child: &str, directory: &Path, round: usize, reads: usize) -> Vec<usize> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_of_the_test_above", "--nocapture", "--test-threads=1"])
+        .args(["--exact", child, "--nocapture", "--test-threads=1"])
         .env(DIRECTORY, directory)
         .env(ROUND, round.to_string())
         .stdout(Stdio::piped())

@@ -857,6 +857,9 @@ impl AccessPoint {
         session.latest = Some(receipt.clone());
         let signed = session.signed;
         let is_next = session.budget.as_mut().is_some_and(|budget| budget.signed(signed));
+        if is_next && receipt.hold().is_some() {
+            session.finals.push(receipt.clone());
+        }
         let goes_on = is_next && session.counted > session.signed;
         self.limits_rose |= raised && !session.is_own(own_team);
         let is_answered = answered.is_some();
@@ -1077,6 +1080,7 @@ impl AccessPoint {
         let Some(session) = self.sessions.get_mut(address) else { return };
         (session.more.reference, session.more.until) =
             (Some(reference), Some(now + self.config.decision_timeout));
+        session.more.finals = session.finals.len();
         if let Some(session) = self.sessions.remove(address) {
             self.question_in_session(&session, request);
             self.sessions.insert(address, session);
@@ -1085,10 +1089,12 @@ impl AccessPoint {
 
     /// A question with the session's latest receipt; over nothing, it says that the session is over.
     fn question_in_session(&mut self, session: &Session, request: Bytes) {
-        let Some(receipt) = &session.latest else { return };
+        if session.latest.is_none() {
+            return;
+        }
         let reference = self.next_reference();
         let certificates = vec![session.certificate.as_bytes().to_vec()];
-        let receipts = vec![receipt.as_bytes().to_vec()];
+        let receipts = session.receipts().map(|receipt| receipt.as_bytes().to_vec()).collect();
         self.output.send_home(&Message::Quer {
             reference,
             certificate: Box::new(session.certificate.clone()),
@@ -1105,6 +1111,8 @@ impl AccessPoint {
         let Some(session) = self.sessions.get_mut(address) else { return };
         let until = now + Micros::from_seconds(valid_for_seconds.max(1).into());
         session.more.until = None;
+        let sent = std::mem::take(&mut session.more.finals).min(session.finals.len());
+        session.finals.drain(..sent);
         session.decided_alone = false;
         if let Some(class) = grant {
             (session.decided_until, session.answered_until) = (until, until);
@@ -1118,7 +1126,9 @@ impl AccessPoint {
             self.limits_rose = true;
             if session.class != class && session.stage == Stage::Open {
                 session.class = class;
+                let path = session.path;
                 self.output.event(Event::Reclassified { address, class });
+                self.acknowledge(address, path);
             }
         } else {
             (session.more.low, session.more.not_before) = (Bytes(u64::MAX), until);

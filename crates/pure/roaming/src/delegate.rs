@@ -20,7 +20,7 @@ use crate::message::{Code, Message};
 use crate::visitor;
 use connection::{Connection, Stage};
 use guestright_directory::Address;
-use guestright_identity::KeyId;
+use guestright_identity::{Certificate, KeyId};
 use guestright_receipt::{Bundle, Receipt};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use meter::Meter;
@@ -333,6 +333,14 @@ impl Delegate {
     /// The connections that lead or led to a session.
     pub fn status(&self) -> Vec<ConnectionStatus> {
         self.connections.values().filter_map(Connection::status).collect()
+    }
+
+    /// The certificate under which is signed on this connection, if it serves.
+    pub fn certificate(&self, connection: ConnectionId) -> Option<&Certificate> {
+        match &self.connections.get(&connection)?.stage {
+            Stage::Serving(serving) => Some(&serving.mandate.certificate),
+            Stage::Silent | Stage::Looking { .. } | Stage::Over => None,
+        }
     }
 
     /// What was signed for, by member.

@@ -101,6 +101,7 @@ struct Session {
     provider: TeamId,
     started: UnixSeconds,
     class: ServiceClass,
+    nonce: Nonce, // Of the question that was answered last.
     signed: Bytes,
     /// The part of it on each hold.
     holds: BTreeMap<HoldId, Bytes>,
@@ -290,8 +291,8 @@ impl Visitor {
 
     /// Takes in what the meter has counted in this session so far, both ways.
     ///
-    /// The ledger is the visitor's own, whatever sessions and programs it has. Whether it was signed for in it is told with
-    /// [`Event::Signed`].
+    /// The ledger is the visitor's own, across sessions and programs. After [`Event::Signed`] it has to be made durable,
+    /// before the receipt is sent.
     pub fn handle_meter(&mut self, counted: Bytes, ledger: &mut Ledger, now: Time) {
         // The access point may have ended the session since it asked: nothing is signed any more.
         if self.ended {
@@ -458,7 +459,7 @@ impl Visitor {
         if let Err(reason) = self.check_terms(certificate, terms, now) {
             return self.drop_input("acknowledgement", reason);
         }
-        self.asking = None;
+        self.asking.take_if(|asking| asking.nonce == terms.nonce);
         let known = self.session.as_ref().is_some_and(|session| session.started == terms.started);
         if !known {
             self.last_started = Some((terms.provider, terms.started));
@@ -467,6 +468,7 @@ impl Visitor {
                 provider: terms.provider,
                 started: terms.started,
                 class: terms.class,
+                nonce: terms.nonce,
                 signed: Bytes(0),
                 holds: BTreeMap::new(),
                 counted: Bytes(0),
@@ -480,7 +482,7 @@ impl Visitor {
         }
         let Some(session) = &mut self.session else { return };
         session.received_at = now;
-        session.class = terms.class;
+        (session.class, session.nonce) = (terms.class, terms.nonce);
         session.interval = terms.interval;
         let (provider, class, started) = (session.provider, session.class, session.started);
         self.events.push_back(Event::Granted { provider, class, started, interval: terms.interval, home });
@@ -497,7 +499,12 @@ impl Visitor {
         if certificate.subject().suite().is_legacy() || certificate.team().suite().is_legacy() {
             return Err("its suite is for measurements and not accepted here".into());
         }
-        if self.asking.as_ref().is_none_or(|asking| asking.nonce != terms.nonce) {
+        // The class of a session may rise without a question: the answer to the last one is then given anew.
+        let is_anew = |session: &Session| {
+            (session.nonce, session.started) == (terms.nonce, terms.started) && session.class != terms.class
+        };
+        let is_asked = self.asking.as_ref().is_some_and(|asking| asking.nonce == terms.nonce);
+        if !is_asked && !self.session.as_ref().is_some_and(is_anew) {
             return Err("it answers a question that was not asked".into());
         }
         if terms.member != self.certificate.subject_id() {

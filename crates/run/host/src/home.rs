@@ -14,7 +14,7 @@ use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
 use crate::{QUESTIONS_MAX, Stop, private};
 use credit::Keeper;
-use delegates::{Delegates, Lookup};
+use delegates::{Delegates, Lookup, News};
 use gateway::Gateway;
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
@@ -118,6 +118,8 @@ struct Inputs {
     from_peers: mpsc::Receiver<FromPeer>,
     from_store: mpsc::Receiver<FromStore>,
     from_neighbours: mpsc::Receiver<NeighbourEvent>,
+    /// What is signed in members' places, if anything may be.
+    news: Option<mpsc::Receiver<News>>,
     questions: mpsc::Receiver<Question>,
     stop: Stop,
 }
@@ -216,7 +218,8 @@ pub async fn run(
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;
     let from_neighbours = shares.events;
-    let inputs = Inputs { listener, from_peers, from_store, from_neighbours, questions: asked, stop };
+    let news = delegates.as_mut().and_then(Delegates::take_news);
+    let inputs = Inputs { listener, from_peers, from_store, from_neighbours, news, questions: asked, stop };
     this.run(inputs, Arc::new(credentials), &mut delegates).await;
     let delegates_stopped = match delegates {
         Some(delegates) => delegates.stop(|lookup| this.look_up(lookup)).await,
@@ -247,6 +250,7 @@ impl Loop {
                 Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
                 Some(input) = inputs.from_store.recv() => self.handle_store(input),
                 Some(event) = inputs.from_neighbours.recv() => self.handle_neighbour(event),
+                Some(news) = delegates::news(&mut inputs.news) => self.handle_news(news),
                 Some((question, reply)) = inputs.questions.recv() => {
                     let is_last = question == "stop";
                     let reply =
@@ -424,6 +428,14 @@ impl Loop {
             Event::Reserved { consumer, amount, between } => {
                 let (consumer, homes) = (consumer.short(), between.len());
                 tracing::info!(%consumer, %amount, homes, "credit was reserved for a visitor");
+            }
+            Event::Begun { consumer, is_let_in, reason } => {
+                let consumer = consumer.short();
+                match self.decision_lines.next(self.clock.now()) {
+                    Some(0) => tracing::info!(%consumer, is_let_in, %reason, "decided"),
+                    Some(unsaid) => tracing::info!(%consumer, is_let_in, %reason, unsaid, "decided"),
+                    None => tracing::debug!(%consumer, is_let_in, %reason, "decided"),
+                }
             }
             Event::Decided { consumer, decision, reason } => {
                 let consumer = consumer.short();

@@ -186,7 +186,8 @@ fn a_home_that_is_kept_busy_makes_its_access_point_no_kinder() {
     if !inside("attacks::a_home_that_is_kept_busy_makes_its_access_point_no_kinder") {
         return;
     }
-    let town = Town::build(Rules::default());
+    // By the papers' rule, which refuses who has taken and not given.
+    let town = Town::build(Rules { policy: "srm", ..Rules::default() });
     set(&town);
     town.found("others", &[("stranger", "member")]);
     town.serve_tcp("net", WEB, &AccessLog::default());

@@ -1,6 +1,6 @@
 use super::*;
 use crate::sample::{Member, NOW, store};
-use crate::{Limits, Writer, WriterLimits};
+use crate::{Limits, Writer, WriterLimits, schema};
 use guestright_credit::{
     Account, Accounted, Config, Hold, HoldId, HoldState, HoldUse, Holds, Message, Proof, Signed, Terms,
 };
@@ -8,6 +8,7 @@ use guestright_identity::MemberId;
 use guestright_receipt::SessionKey;
 use guestright_units::{Bytes, TeamId, Time};
 use proptest::prelude::*;
+use rusqlite::{Connection, params};
 use std::sync::mpsc::channel;
 
 fn team(number: u8) -> TeamId {
@@ -167,7 +168,7 @@ fn a_bit_that_fell_over_in_any_column_is_found() {
         assert!(columns.len() >= 4, "{table}");
         for (column, kind) in columns {
             let other = match (kind.as_str(), column.as_str()) {
-                ("INTEGER", "state") => "4".to_owned(),
+                ("INTEGER", "state") => "3".to_owned(),
                 ("INTEGER", _) => format!("{column} + 4096"),
                 ("TEXT", _) => "'allowance'".to_owned(),
                 _ => format!("randomblob(length({column}))"),
@@ -239,6 +240,40 @@ fn writes_share_a_commit_with_receipts_and_are_answered_in_order() {
     let credit = store.credit().unwrap();
     assert_eq!((credit.kept.accounts[0].1.owed, credit.allowance), (3, Some(state)));
     assert_eq!(handle.keep(write(vec![]), never), Err(StoreError::Stopped));
+}
+
+#[test]
+fn no_write_is_kept_after_one_that_was_not() {
+    let (_directory, store) = store(10);
+    let fill = "CREATE TEMP TRIGGER full BEFORE INSERT ON account BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    store.connection.execute_batch(fill).unwrap();
+    let writer = Writer::start(store, WriterLimits::default()).unwrap();
+    let handle = writer.handle();
+    let (answer, answers) = channel();
+    let account = Some(Account { owed: 1, ..Account::default() });
+    let keep = |token: u8| {
+        let answer = answer.clone();
+        let write = Write { token: token.into(), changes: vec![Change::Account(team(token), account)] };
+        handle.keep(write, move |kept| answer.send(kept.is_ok()).unwrap()).unwrap();
+        answers.recv().unwrap()
+    };
+    assert!(!keep(1));
+    handle.run(|store| store.connection.execute_batch("DROP TRIGGER full").unwrap()).unwrap();
+    assert!(!keep(2), "it may rely on the one before");
+    let (answer, puts) = channel();
+    let items = vec![Member::new(1).item(9, NOW, 1)];
+    handle.put(items, NOW, move |report| answer.send(report.is_ok()).unwrap()).unwrap();
+    assert_eq!(puts.recv(), Ok(true), "receipts do not");
+    assert_eq!([keep(2), keep(1), keep(2)], [false, true, true]);
+    handle.run(move |store| store.connection.execute_batch(fill).unwrap()).unwrap();
+    assert!(!keep(3));
+    handle.run(|store| store.connection.execute_batch("DROP TRIGGER full").unwrap()).unwrap();
+    assert!(!keep(4));
+    let (answer, credits) = channel();
+    handle.credit(move |credit| answer.send(credit.unwrap().kept.accounts.len()).unwrap()).unwrap();
+    assert_eq!(credits.recv(), Ok(2));
+    assert!(keep(1), "of a new machine");
+    assert_eq!(writer.stop().unwrap().credit().unwrap().kept.accounts.len(), 2);
 }
 
 /// What a home is told in a test.
@@ -387,7 +422,7 @@ impl Home {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// The promise to the machine: what it is made from after a crash is what it was.
     #[test]
@@ -417,23 +452,36 @@ proptest! {
 
 #[test]
 fn a_store_of_the_first_format_keeps_its_receipts_and_gets_accounts() {
-    let (_directory, mut store) = store(10);
-    let own = Member::new(1);
-    let items = [own.item(9, NOW, 5), Member::new(2).item(9, NOW, 6), Member::new(2).item(8, NOW, 7)];
-    store.put(&items, NOW).unwrap();
-    let path = store.path().to_owned();
-    store
-        .connection
-        .execute_batch(
-            "DROP INDEX receipt_second_hand; ALTER TABLE receipt DROP COLUMN second_hand; DROP TABLE account;
-             DROP TABLE hold; DROP TABLE accounted; DROP TABLE credit; PRAGMA user_version = 1",
-        )
-        .unwrap();
-    drop(store);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let (own, other) = (Member::new(1), Member::new(2));
+    let items = [own.item(9, NOW, 5), other.item(9, NOW, 6), other.item(8, NOW, 7)];
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(schema::STEPS[0]).unwrap();
+    connection.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    for (receipt, certificate) in &items {
+        let (reference, team) = (certificate.reference().0, certificate.team_id().0);
+        let sql = "INSERT OR IGNORE INTO certificate (ref, team, raw) VALUES (?, ?, ?)";
+        connection.execute(sql, params![reference, team, certificate.as_bytes()]).unwrap();
+        let (session, weight) = (receipt.session(), receipt.weight().0.cast_signed());
+        let started = session.started.0.cast_signed();
+        connection
+            .execute(
+                "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, raw)
+                 SELECT ?1, ?2, ?3, id, ?4, ?2, ?2, ?5 FROM certificate WHERE ref = ?6",
+                params![session.provider.0, started, session.member.0, weight, receipt.as_bytes(), reference],
+            )
+            .unwrap();
+    }
+    drop(connection);
     let limits = Limits { receipts_max: 100, own_team: Some(own.certificate.team_id()) };
     let mut store = Store::open(&path, limits).unwrap();
     assert_eq!((store.count(), store.counts.second_hand), (3, 2));
     assert_eq!(store.integrity_check(), Ok(()));
+    for (receipt, _) in &items {
+        assert_eq!(store.get(&receipt.session()), Ok(Some(receipt.clone())));
+    }
     keep(&mut store, vec![Change::SessionsSince(NOW)]);
     drop(store);
     let store = Store::open(&path, limits).unwrap();

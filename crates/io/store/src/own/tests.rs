@@ -97,20 +97,3 @@ fn a_store_that_learns_of_its_team_tells_receipts_apart() {
     drop(store);
     assert_eq!(open(&path, 100, Some(one.certificate.team_id())).counts.second_hand, 1);
 }
-
-#[test]
-fn a_receipt_under_another_certificate_may_become_ours_and_back() {
-    let (own, other) = (Member::new(1), Member::new(2));
-    let (_directory, mut store) = store(100, own.certificate.team_id());
-    let under_other = crate::sample::certify(&other.team, &own.key, 0);
-    let sign = |certificate: &guestright_identity::Certificate, weight| {
-        let receipt = Receipt::sign(&own.key, certificate, TeamId([9; 24]), NOW, Bytes(weight));
-        (receipt, certificate.clone())
-    };
-    for (weight, certificate, want) in
-        [(1, &own.certificate, 0), (2, &under_other, 1), (3, &own.certificate, 0), (2, &under_other, 0)]
-    {
-        store.put(&[sign(certificate, weight)], NOW).unwrap();
-        assert_eq!((store.counts.second_hand, store.count()), (want, 1), "{weight}");
-    }
-}

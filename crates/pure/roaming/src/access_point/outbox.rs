@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 /// access point's own store.
 const WAITING_MAX: usize = 10_000;
 
-/// Receipts on their way to the team server: of each session the latest.
+/// Receipts on their way to the team server: of each session the latest, and the last of each hold. The smaller go first, or
+/// the home would not know what was on which hold.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    waiting: BTreeMap<SessionKey, (Receipt, Certificate)>,
+    waiting: BTreeMap<(SessionKey, Bytes), (Receipt, Certificate)>,
     due: Option<Time>,
     sent: Option<Sent>,
 }
@@ -28,10 +29,15 @@ impl Outbox {
     const ROOM: usize = 1_024;
 
     pub(super) fn push(&mut self, receipt: Receipt, certificate: Certificate, due: Time) {
-        self.waiting.insert(receipt.session(), (receipt, certificate));
+        let (session, hold) = (receipt.session(), receipt.hold().map(|hold| hold.id));
+        let of_session = self.waiting.range((session, Bytes(0))..=(session, Bytes(u64::MAX)));
+        let same = |(_, (other, _)): &(_, &(Receipt, Certificate))| other.hold().map(|hold| hold.id) == hold;
+        let replaced: Vec<_> = of_session.filter(same).map(|(key, _)| *key).collect();
+        replaced.iter().for_each(|key| drop(self.waiting.remove(key)));
+        self.waiting.insert((session, receipt.weight()), (receipt, certificate));
         if self.waiting.len() > WAITING_MAX {
-            let oldest = self.waiting.keys().min_by_key(|session| session.started).copied();
-            oldest.and_then(|session| self.waiting.remove(&session));
+            let oldest = self.waiting.keys().min_by_key(|(session, _)| session.started).copied();
+            oldest.and_then(|key| self.waiting.remove(&key));
         }
         self.due.get_or_insert(due);
     }
@@ -51,7 +57,7 @@ impl Outbox {
         let mut bundle = Bundle::default();
         let mut sent = Vec::new();
         let mut left = Bundle::LEN_MAX - Self::ROOM;
-        for (session, (receipt, certificate)) in self.waiting.iter().take(Bundle::RECEIPTS_MAX) {
+        for ((session, _), (receipt, certificate)) in self.waiting.iter().take(Bundle::RECEIPTS_MAX) {
             let certificate = certificate.as_bytes().to_vec();
             let len = receipt.as_bytes().len() + certificate.len();
             if len > left {
@@ -74,11 +80,7 @@ impl Outbox {
         let Some(Sent { receipts: sent, .. }) = self.sent.take_if(|sent| sent.reference == reference) else {
             return Vec::new();
         };
-        for (session, weight) in &sent {
-            if self.waiting.get(session).is_some_and(|(receipt, _)| receipt.weight() == *weight) {
-                self.waiting.remove(session);
-            }
-        }
+        sent.iter().for_each(|key| drop(self.waiting.remove(key)));
         self.due = (!self.waiting.is_empty()).then_some(now);
         sent
     }

@@ -66,6 +66,8 @@ pub(super) struct Session {
     pub(super) budget: Option<Budget>,
     /// The last receipt that counted.
     pub(super) latest: Option<Receipt>,
+    /// The last receipts of holds that are used up, which the team server may not have yet.
+    pub(super) finals: Vec<Receipt>,
     pub(super) more: More,
 }
 
@@ -80,6 +82,8 @@ pub(super) struct More {
     pub(super) low: Bytes,
     /// …but not before.
     pub(super) not_before: Time,
+    /// How many of the last receipts of holds went with the question.
+    pub(super) finals: usize,
     /// Why there is no more.
     pub(super) reason: Option<String>,
 }
@@ -136,8 +140,21 @@ impl Session {
             holds: false,
             budget: None,
             latest: None,
-            more: More { reference: None, until: None, low: Bytes(0), not_before: Time(0), reason: None },
+            finals: Vec::new(),
+            more: More {
+                reference: None,
+                until: None,
+                low: Bytes(0),
+                not_before: Time(0),
+                finals: 0,
+                reason: None,
+            },
         }
+    }
+
+    /// The receipts that say all about the session: the last of each hold, and the latest.
+    pub(super) fn receipts(&self) -> impl Iterator<Item = &Receipt> {
+        self.finals.iter().filter(|receipt| Some(*receipt) != self.latest.as_ref()).chain(&self.latest)
     }
 
     /// How much more may be carried before the team server has to say so.

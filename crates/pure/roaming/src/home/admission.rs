@@ -1,7 +1,6 @@
 //! Which shown receipts are worth keeping. Identities are free, so anybody can make valid receipts without end.
 
 use guestright_receipt::Receipt;
-use guestright_reciprocity::Graph;
 use guestright_units::{Bytes, Micros, TeamId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +59,7 @@ impl Admission {
         receipts: &mut Vec<Receipt>,
         sponsor: TeamId,
         own: TeamId,
-        graph: &Graph,
+        knows: impl Fn(TeamId) -> bool,
         quota: Quota,
     ) -> LeftOut {
         let shown = receipts.len();
@@ -70,7 +69,7 @@ impl Admission {
             let before = joined.len();
             for receipt in receipts.iter() {
                 let (consumer, provider) = (receipt.consumer(), receipt.provider());
-                let known = |team: TeamId| joined.contains(&team) || graph.knows(team);
+                let known = |team: TeamId| joined.contains(&team) || knows(team);
                 if known(consumer) || known(provider) {
                     joined.extend([consumer, provider]);
                 }
@@ -147,7 +146,7 @@ mod tests {
             admission.introduced(SPONSOR, introduced);
             let mut receipts = shown.clone();
             let left_out =
-                admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Quota::Owed(Bytes(credit)));
+                admission.filter(&mut receipts, SPONSOR, own, |_| false, Quota::Owed(Bytes(credit)));
             let over_quota = u64::try_from(210 - want).unwrap();
             assert_eq!((receipts.len(), left_out), (want, LeftOut { irrelevant: 0, over_quota }), "{credit}");
         }
@@ -163,7 +162,7 @@ mod tests {
         let mut kept = |now| {
             admission.fade(now);
             let mut receipts = shown.clone();
-            admission.filter(&mut receipts, SPONSOR, own, &Graph::new(), Quota::Owed(Bytes(0)));
+            admission.filter(&mut receipts, SPONSOR, own, |_| false, Quota::Owed(Bytes(0)));
             receipts.len()
         };
         assert_eq!(kept(NOW + Micros(DAY.0 - 1)), 1);
@@ -182,7 +181,7 @@ mod tests {
         let count = u32::try_from(SPONSORS_MAX).unwrap();
         let kept = |admission: &Admission, sponsor, credit| {
             let mut receipts = shown.clone();
-            admission.filter(&mut receipts, sponsor, own, &Graph::new(), Quota::Owed(Bytes(credit)));
+            admission.filter(&mut receipts, sponsor, own, |_| false, Quota::Owed(Bytes(credit)));
             receipts.len()
         };
         for number in 0..count - 1 {

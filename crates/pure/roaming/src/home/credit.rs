@@ -120,6 +120,11 @@ impl Credit {
         self.holds.accounts().get(team)
     }
 
+    /// Whether anything is or was owed between us and the team.
+    pub(super) fn knows(&self, team: TeamId) -> bool {
+        self.account(team) != Account::default()
+    }
+
     pub(super) fn holds(&self) -> &Holds {
         &self.holds
     }
@@ -322,16 +327,18 @@ impl Credit {
         let Some(visit) = self.visits.get_mut(&session) else { return };
         let (first, max) = (self.config.slice_first, self.config.slice_max);
         let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max);
-        let (slice, state) = self.allowance.take(want, now);
+        let (mut slice, state) = self.allowance.take(want, now);
         state.into_iter().for_each(|state| self.holds.keep_allowance(state));
-        visit.slices = visit.slices.saturating_add(slice);
-        let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
-        let waits = !visit.pending.is_empty() && visit.wait_until.is_none_or(|until| now < until);
-        if slice < self.config.slice_min && waits && !visit.is_answered {
+        if slice < self.config.slice_min {
             self.allowance.put_back(slice);
-            visit.slices = visit.slices.saturating_sub(slice);
+            slice = Bytes(0);
+        }
+        let waits = !visit.pending.is_empty() && visit.wait_until.is_none_or(|until| now < until);
+        if slice == Bytes(0) && waits && !visit.is_answered {
             return;
         }
+        visit.slices = visit.slices.saturating_add(slice);
+        let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
         (visit.is_answered, visit.wait_until) = (true, None);
         let grant = if slice == Bytes(0) {
             Err(self.used_up())

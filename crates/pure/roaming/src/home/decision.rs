@@ -92,7 +92,9 @@ impl TeamServer {
                 None => Quota::Owed(self.graph.capacity(self.team, sponsor)),
             };
             let receipts = &mut verified.receipts;
-            let left_out = self.admission.filter(receipts, sponsor, self.team, &self.graph, quota);
+            let (graph, credit) = (&self.graph, &self.credit);
+            let knows = |team| graph.knows(team) || credit.as_ref().is_some_and(|credit| credit.knows(team));
+            let left_out = self.admission.filter(receipts, sponsor, self.team, knows, quota);
             for (kind, count) in [("irrelevant", left_out.irrelevant), ("quota", left_out.over_quota)] {
                 if count > 0 {
                     *self.refusals.entry(kind).or_default() += count;

@@ -40,6 +40,20 @@ impl TeamServer {
         }
     }
 
+    /// Takes in a receipt that was signed in a member's place: it is stored, and then it counts.
+    pub fn handle_signed(
+        &mut self,
+        receipt: Receipt,
+        certificate: Certificate,
+        rng: &mut impl CryptoRng,
+        now: Time,
+    ) {
+        let certificates = BTreeMap::from([(certificate.reference(), certificate)]);
+        let verified = Verified { receipts: vec![receipt], certificates, ..Verified::default() };
+        self.store(verified, Waiting::Acknowledge { peer: 0, reference: None, refused: 0 }, rng, now);
+        self.drain_credit(rng, now);
+    }
+
     /// An [`Event::Keep`] is durable, and with it all before it.
     pub fn handle_kept(&mut self, token: guestright_credit::Token, rng: &mut impl CryptoRng, now: Time) {
         if let Some(credit) = &mut self.credit {
@@ -146,6 +160,7 @@ impl TeamServer {
             self.shown.insert((peer, certificate.reference()), bundle.clone());
         }
         let home = self.config.home_address.clone();
+        self.push_event(Event::Begun { consumer, is_let_in: grant.is_some(), reason: reason.clone() });
         self.send(peer, &Message::Qrsp { reference, grant, volume, home, ind: None, valid_for, reason });
     }
 
@@ -166,7 +181,8 @@ impl TeamServer {
         }
         let mut verified = self.verify(bundle, None, rng, now);
         verified.receipts.retain(|receipt| receipt.session() == session && receipt.consumer() == consumer);
-        let [receipt] = verified.receipts.as_slice() else {
+        verified.receipts.sort_by_key(Receipt::weight);
+        let Some(receipt) = verified.receipts.last() else {
             let reason = "the latest receipt of the session is not there".to_owned();
             return self.answer_no(question, reason);
         };

@@ -7,7 +7,7 @@ use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point;
 use guestright_roaming::home::{self, CreditConfig};
 use guestright_roaming::message::Code;
-use guestright_units::{Bytes, Micros};
+use guestright_units::{Bytes, Micros, Time};
 
 const MB: u64 = 1_000_000;
 /// What comes back of a few megabytes a day within a minute.
@@ -127,8 +127,12 @@ fn a_guest_is_served_on_a_third_households_debt() {
     assert!(world.guests[guest].ended().is_none(), "{:?}", world.guests[guest].ended());
     let reserved = reserved(&world, 0);
     assert!(!reserved.is_empty() && reserved.iter().all(|(_, between)| *between == 1), "{reserved:?}");
-    let best = world.guests[guest].granted().iter().map(|(_, class)| *class).max();
-    assert_eq!(best, Some(ServiceClass::High));
+    let rises = |(_, event): &(Time, access_point::Event)| {
+        matches!(event, access_point::Event::Reclassified { class: ServiceClass::High, .. })
+    };
+    assert!(world.houses[0].events.iter().any(rises));
+    let known = world.guests[guest].granted();
+    assert_eq!(known.iter().map(|(_, class)| *class).max(), Some(ServiceClass::High), "the guest is told");
     settle(&mut world);
     hand_in(&mut world);
     let signed = world.guests[guest].signed().0.cast_signed();

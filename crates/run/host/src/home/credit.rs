@@ -1,5 +1,6 @@
 //! The home's credit: what is to be kept, what other homes are told, and what is owed.
 
+use super::delegates::News;
 use super::{FromStore, Loop};
 use guestright_credit::{Account, Change, Hold, HoldState, Message, Write, frame};
 use guestright_directory::Address;
@@ -145,6 +146,17 @@ impl Loop {
         if let Some(neighbours) = &self.neighbours {
             neighbours.learn(team, address);
             self.server.handle_neighbour(team, Neighbour::Known, &mut self.rng, self.clock.now());
+        }
+    }
+
+    /// What members' delegates do.
+    pub(super) fn handle_news(&mut self, news: News) {
+        let now = self.clock.now();
+        match news {
+            News::ProviderHome { provider, home } => self.learn_home(provider, home),
+            News::Signed(receipt, certificate) => {
+                self.server.handle_signed(*receipt, *certificate, &mut self.rng, now);
+            }
         }
     }
 

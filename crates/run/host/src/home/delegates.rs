@@ -17,8 +17,8 @@ use connections::Connections;
 use guestright_clock::Clock;
 use guestright_directory::Address;
 use guestright_error::{OrFail as _, RunError};
-use guestright_identity::KeyId;
-use guestright_receipt::Bundle;
+use guestright_identity::{Certificate, KeyId};
+use guestright_receipt::{Bundle, Receipt};
 use guestright_roaming::Delegate;
 use guestright_roaming::delegate::{
     Config, ConnectionId, ConnectionStatus, Counted, Event, Mandate, Reading,
@@ -40,8 +40,8 @@ const MESSAGES_MAX: usize = 256;
 const ORDERS_MAX: usize = 4;
 /// How many questions to the home's loop may wait.
 const LOOKUPS_MAX: usize = 64;
-/// How many addresses of homes may wait. One that finds no room is said again with the next session.
-const HOMES_MAX: usize = 64;
+/// How much news may wait. What finds no room is said again with the next receipt or session.
+const NEWS_MAX: usize = 64;
 /// Receipts that are shown for a member, and how old they may be: 30 days, in seconds.
 const SHOWN_MAX: usize = 16;
 const SHOWN_AGE_MAX: u64 = 30 * 86_400;
@@ -74,11 +74,13 @@ pub(super) struct Lookup {
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// Where the home of a team that serves one of our members awaits other homes, as that team's access point says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ProviderHome {
-    pub(super) provider: TeamId,
-    pub(super) home: Address,
+/// What the home has to know of its members' sessions.
+#[derive(Debug)]
+pub(super) enum News {
+    /// Where the home of a team that serves one of our members awaits other homes, as that team's access point says.
+    ProviderHome { provider: TeamId, home: Address },
+    /// What was signed in a member's place.
+    Signed(Box<Receipt>, Box<Certificate>),
 }
 
 /// The running task.
@@ -86,7 +88,7 @@ pub(super) struct ProviderHome {
 pub(super) struct Delegates {
     lookups: mpsc::Receiver<Lookup>,
     /// Until somebody takes it; then it is read apart from the questions.
-    homes: Option<mpsc::Receiver<ProviderHome>>,
+    news: Option<mpsc::Receiver<News>>,
     orders: mpsc::Sender<Order>,
     task: tokio::task::JoinHandle<Result<(), RunError>>,
 }
@@ -112,7 +114,7 @@ struct Task {
     meter: Meter,
     inputs: mpsc::Sender<Input>,
     lookups: mpsc::Sender<Lookup>,
-    homes: mpsc::Sender<ProviderHome>,
+    news: mpsc::Sender<News>,
 }
 
 fn meter_state(state: &Path) -> PathBuf {
@@ -136,7 +138,7 @@ impl Delegates {
         let meter = Meter::start(port, &meter_state(state))?;
         let (inputs, received) = mpsc::channel(MESSAGES_MAX);
         let (asking, lookups) = mpsc::channel(LOOKUPS_MAX);
-        let (home_found, homes) = mpsc::channel(HOMES_MAX);
+        let (told, news) = mpsc::channel(NEWS_MAX);
         let (orders, ordered) = mpsc::channel(ORDERS_MAX);
         let task = Task {
             machine: Delegate::new(Config::default(), book.spent(), book.ledgers()),
@@ -147,16 +149,15 @@ impl Delegates {
             meter,
             inputs,
             lookups: asking,
-            homes: home_found,
+            news: told,
         };
         let task = tokio::spawn(task.run(listener, received, ordered));
-        Ok(Self { lookups, homes: Some(homes), orders, task })
+        Ok(Self { lookups, news: Some(news), orders, task })
     }
 
-    /// Where the homes of providers are, as sessions begin; nothing the second time.
-    #[expect(dead_code, reason = "homes that settle with each other will ask")]
-    pub(super) fn take_homes(&mut self) -> Option<mpsc::Receiver<ProviderHome>> {
-        self.homes.take()
+    /// What becomes known of members' sessions; nothing the second time.
+    pub(super) fn take_news(&mut self) -> Option<mpsc::Receiver<News>> {
+        self.news.take()
     }
 
     /// Where to send `home`'s own status, so that what is known here joins it on the way to `reply`.
@@ -190,6 +191,14 @@ impl Delegates {
 pub(super) async fn lookup(delegates: &mut Option<Delegates>) -> Option<Lookup> {
     match delegates {
         Some(delegates) => delegates.lookups.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for news, if there can be any.
+pub(super) async fn news(news: &mut Option<mpsc::Receiver<News>>) -> Option<News> {
+    match news {
+        Some(news) => news.recv().await,
         None => std::future::pending().await,
     }
 }
@@ -327,10 +336,16 @@ impl Task {
                 Event::Granted { provider, home, .. } => {
                     tracing::info!(provider = provider.short(), "signing for a member's tunnel");
                     if let Some(home) = home {
-                        let _ = self.homes.try_send(ProviderHome { provider, home });
+                        let _ = self.news.try_send(News::ProviderHome { provider, home });
                     }
                 }
-                Event::Signed(..) => {}
+                Event::Signed(connection, receipt) => {
+                    // The next one of the session says the same and more, if this one is lost.
+                    if let Some(certificate) = self.machine.certificate(connection) {
+                        let signed = News::Signed(Box::new(receipt), Box::new(certificate.clone()));
+                        let _ = self.news.try_send(signed);
+                    }
+                }
                 Event::Disputed { claimed, counted, .. } => {
                     tracing::warn!(%claimed, %counted, "an access point claims more than was counted; not signed");
                 }

@@ -351,7 +351,15 @@ impl Household {
             match event {
                 home::Event::Store { token, receipts } => self.keep(token, receipts, time(agenda.now())),
                 home::Event::Fetch { token, .. } => self.home.handle_fetched(token, Vec::new()),
-                home::Event::Revoked(_) | home::Event::Decided { .. } | home::Event::Refused { .. } => {}
+                // By the papers' rule nothing is reserved.
+                home::Event::Keep(_)
+                | home::Event::SendHome(..)
+                | home::Event::HomeLearned(..)
+                | home::Event::Reserved { .. }
+                | home::Event::Begun { .. }
+                | home::Event::Revoked(_)
+                | home::Event::Decided { .. }
+                | home::Event::Refused { .. } => {}
             }
         }
         any

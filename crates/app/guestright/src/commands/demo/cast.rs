@@ -153,7 +153,7 @@ impl Cast {
     ) -> anyhow::Result<()> {
         let directory = self.path(team);
         let home = format!(
-            "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\n\
+            "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[policy]\nkind = \"srm\"\n\
              bootstrap_bytes = 50000000\n[gateway]\ndirectory = \"gateway\"\nuplink_interface = \"{UPLINK}\"\n[voice]\n"
         );
         let ap = format!(

@@ -336,12 +336,14 @@ impl Shared {
                 session: None,
             },
             3 => Message::Qrsp {
+                volume: None,
                 reference: 1,
                 grant: Some(ServiceClass::High),
                 ind: None,
                 valid_for: 300,
                 reason: "yes".to_owned(),
-                volume: None, home: None },
+                home: None,
+            },
             4 => Message::Updt { reference: 1, what: Update::Fetch { since: UnixSeconds(0), max: 64 } },
             _ => Message::RreqTunnel { port: std::num::NonZeroU16::MIN, started: None },
         }

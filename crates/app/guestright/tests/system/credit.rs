@@ -3,6 +3,7 @@
 mod attacks;
 mod crashes;
 mod delay;
+mod meter;
 mod region;
 
 use crate::town::inside;
@@ -62,14 +63,14 @@ fn a_visit_on_several_holds_leaves_accounts_that_agree() {
         Terms::new("c", 60 * MEGABYTE as u64),
     ]);
     let _all = ["p", "k", "c"].map(|name| region.open(name));
-    region.visits("c", "k", "one", 20 * MEGABYTE);
-    region.visits("k", "p", "one", 20 * MEGABYTE);
+    region.visits("c", "k", "one", 14 * MEGABYTE);
+    region.visits("k", "p", "one", 14 * MEGABYTE);
     let (k_owes, p_owes) = (region.agree("k", "c"), region.agree("p", "k"));
     // No hold is for more than 8 MB in the beginning, so this takes two or more.
-    let came = region.visits("p", "c", "one", 16 * MEGABYTE);
+    let came = region.visits("p", "c", "one", 12 * MEGABYTE);
     let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
     println!("{came} bytes came; k owed c {k_owes}, p owed k {p_owes}; now {after:?}");
-    assert_eq!(came, 16 * MEGABYTE, "{}", region.log("p", "home"));
+    assert_eq!(came, 12 * MEGABYTE, "{}", region.log("p", "home"));
     assert_eq!(k_owes - after[0], p_owes - after[1], "the debt has moved along the chain");
     assert!((-1_000_000..=0).contains(&after[2]), "{after:?}");
 }

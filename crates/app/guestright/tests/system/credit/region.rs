@@ -144,7 +144,7 @@ impl Region {
              [links]\nannounce = \"198.51.{number}.2:7275\"\n"
         );
         let ap = "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
-                  visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\nflush_ms = 300\n";
+                  visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\ninterval_ms = 20000\nflush_ms = 300\n";
         std::fs::write(self.path(name, "home.toml"), home).unwrap();
         std::fs::write(self.path(name, "ap.toml"), ap).unwrap();
     }

@@ -291,7 +291,8 @@ impl Firewall {
         let grant = self.visitors.get_mut(&address).ok_or(none)?;
         let leaf = Leaf { class, ..grant.leaf };
         if leaf != grant.leaf {
-            self.trees.iter().try_for_each(|tree| tree.change(&mut self.control, leaf))?;
+            let before = grant.leaf;
+            self.trees.iter().try_for_each(|tree| tree.reclassify(&mut self.control, before, leaf))?;
             grant.leaf = leaf;
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Queues: one HTB tree on the visitors' interface (download) and one on the uplink (upload).
 //!
 //! Under a parent class capped to the configured rate, each visitor has a leaf: a guaranteed share and a
-//! ceiling by service class, spare rate divided by weight. What carries no mark of ours (the household's own
-//! traffic, the access point's answers) passes without a queue.
+//! ceiling by service class, spare rate divided by weight. All visitors of the lowest class share one parent of
+//! their own, which has that class's share and ceiling: names are free, so more of them get no more. What carries
+//! no mark of ours (the household's own traffic, the access point's answers) passes without a queue.
 //!
 //! Packets are counted before these queues, so what a full queue drops was counted. The queues are therefore
 //! long: half a second at the leaf's ceiling. A TCP flow that fills one loses a few packets each time it
@@ -21,6 +22,9 @@ const HANDLE: &str = "4752:";
 const HANDLE_MAJOR: u32 = 0x4752;
 const PARENT: &str = "4752:1";
 const PARENT_HANDLE: u32 = HANDLE_MAJOR << 16 | 1;
+/// Above the leaves of the lowest class.
+const LOWEST: &str = "4752:2";
+const LOWEST_HANDLE: u32 = HANDLE_MAJOR << 16 | 2;
 /// The first leaf's minor number.
 const FIRST_LEAF: u32 = 0x100;
 /// The largest frame on an Ethernet, without its check sequence.
@@ -137,9 +141,13 @@ impl Tree {
     pub(crate) fn up(&self) -> Result<(), FirewallError> {
         let Self { interface, bits_per_second: rate } = self;
         let burst = burst_bytes(*rate);
+        let share = self.share(Class::Lowest).max(8);
+        let ceiling = self.ceiling(Class::Lowest).max(share);
+        let (share_burst, ceiling_burst) = (burst_bytes(share), burst_bytes(ceiling));
         tool::tc(&format!(
             "qdisc add dev {interface} root handle {HANDLE} htb default 0
 class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit burst {burst} cburst {burst} quantum 60000
+class add dev {interface} parent {PARENT} classid {LOWEST} htb rate {share}bit ceil {ceiling}bit burst {share_burst} cburst {ceiling_burst} quantum {FRAME_BYTES}
 "
         ))
     }
@@ -157,10 +165,25 @@ class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit bu
         control.put_queue(&self.interface, class_handle(leaf.slot), packets)
     }
 
-    /// Gives a visitor's leaf another class or pace.
+    /// Gives a visitor's leaf another pace, or another class below the same parent.
     pub(crate) fn change(&self, control: &mut TrafficControl, leaf: Leaf) -> Result<(), FirewallError> {
         let terms = self.terms(leaf);
-        control.put_class(&self.interface, PARENT_HANDLE, class_handle(leaf.slot), &terms)
+        control.put_class(&self.interface, parent(leaf.class), class_handle(leaf.slot), &terms)
+    }
+
+    /// Gives a visitor's leaf another class. The kernel moves no class to another parent: then it is made anew, and what
+    /// waits in it is lost.
+    pub(crate) fn reclassify(
+        &self,
+        control: &mut TrafficControl,
+        before: Leaf,
+        leaf: Leaf,
+    ) -> Result<(), FirewallError> {
+        if parent(before.class) == parent(leaf.class) {
+            return self.change(control, leaf);
+        }
+        self.remove(control, before.slot)?;
+        self.add(control, leaf)
     }
 
     /// Removes a visitor's leaf and what waits in it.
@@ -172,9 +195,16 @@ class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit bu
         self.bits_per_second / class.ceiling_divisor()
     }
 
+    /// What a class has in any case: all visitors of the lowest together, of the others each.
+    fn share(&self, class: Class) -> u64 {
+        self.bits_per_second * class.weight() / WEIGHTS_MAX
+    }
+
     fn terms(&self, Leaf { class, pace, .. }: Leaf) -> Terms {
         let ceiling = self.ceiling(class).min(pace).max(8);
-        let rate = (self.bits_per_second * class.weight() / WEIGHTS_MAX).clamp(8, ceiling);
+        // What a leaf has by itself it need not share.
+        let own = if class == Class::Lowest { 8 } else { self.share(class) };
+        let rate = own.clamp(8, ceiling);
         Terms {
             rate,
             ceiling,
@@ -183,6 +213,10 @@ class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit bu
             quantum: FRAME_BYTES * class.weight(),
         }
     }
+}
+
+fn parent(class: Class) -> u32 {
+    if class == Class::Lowest { LOWEST_HANDLE } else { PARENT_HANDLE }
 }
 
 /// The class that a slot's packets are marked with.
@@ -229,7 +263,7 @@ mod tests {
         let tree = Tree { interface: "br0".to_owned(), bits_per_second: 64_000_000 };
         #[rustfmt::skip]
         let cases = [
-            (Class::Lowest, [1_000_000,   8_000_000, 3_028,  3_028,  1_514]),
+            (Class::Lowest, [8,           8_000_000, 3_028,  3_028,  1_514]),
             (Class::Low,    [2_000_000,  16_000_000, 3_028,  4_000,  3_028]),
             (Class::Middle, [4_000_000,  32_000_000, 3_028,  8_000,  6_056]),
             (Class::High,   [8_000_000,  64_000_000, 3_028, 16_000, 12_112]),

@@ -105,6 +105,7 @@ struct Loop {
     links: Option<Links>,
     /// The home's own share of them.
     neighbours: Option<Neighbours>,
+    kept_addresses: links::Kept,
     keeper: Keeper,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
@@ -207,6 +208,7 @@ pub async fn run(
         exchange,
         links: shares.links,
         neighbours: shares.neighbours,
+        kept_addresses: links::Kept::new(state),
         keeper: Keeper::default(),
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),

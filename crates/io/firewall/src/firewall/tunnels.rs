@@ -64,7 +64,8 @@ impl Firewall {
         let none = FirewallError::NotGranted { address, got: None };
         let grant = &mut self.tunnels.get_mut(&address).ok_or(none)?.grant;
         let leaf = Leaf { class, ..grant.leaf };
-        self.trees.iter().try_for_each(|tree| tree.change(&mut self.control, leaf))?;
+        let before = grant.leaf;
+        self.trees.iter().try_for_each(|tree| tree.reclassify(&mut self.control, before, leaf))?;
         grant.leaf = leaf;
         Ok(())
     }

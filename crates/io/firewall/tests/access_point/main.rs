@@ -401,7 +401,7 @@ fn a_strangers_table_or_queue_is_left_alone() {
     assert_eq!(firewall.warnings(), [warning]);
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::Low, ALL)).unwrap();
     assert!(testbed.classes("wan0").is_empty(), "nothing of ours there");
-    assert_eq!(testbed.classes("visitors").len(), 2, "the parent, one leaf");
+    assert_eq!(testbed.classes("visitors").len(), 3, "the parent, that of the lowest class, one leaf");
     testbed.on("ap", || firewall.down()).unwrap();
     assert!(testbed.world.run("ap", "tc", &["qdisc", "show", "dev", "wan0"]).unwrap().contains("htb 1:"));
 
@@ -462,6 +462,39 @@ fn each_class_has_its_own_queue_and_ceiling() {
     println!("1 MB: {slow:?} as lowest, {fast:?} as high");
     testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     assert!(!testbed.classes("visitors").contains_key("4752:100"), "the leaf goes with its visitor");
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
+fn visitors_of_the_lowest_class_share_one_ceiling() {
+    let Some(testbed) = Testbed::inside("visitors_of_the_lowest_class_share_one_ceiling", true) else {
+        return;
+    };
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Lowest, ALL)).unwrap();
+    testbed.on("ap", || firewall.grant(mac(2), W2, Class::Lowest, ALL)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    let began = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for (port, host) in [(7_001, "w1"), (7_002, "w2")] {
+            let testbed = &testbed;
+            scope.spawn(move || testbed.download_from(port, host, 1_000_000));
+        }
+    });
+    // 2 MB at 8 Mbit/s take two seconds whatever the computer; a crowded one only takes longer.
+    let both = began.elapsed();
+    println!("1 MB each: {both:?}");
+    assert!(both > Duration::from_millis(1_800), "two names have more than one: {both:?}");
+    for interface in ["visitors", "wan0"] {
+        assert_eq!(testbed.classes(interface)["4752:2"].ceiling, "8Mbit");
+    }
+    // Whoever is of another class has its own share, and may come back.
+    testbed.on("ap", || firewall.set_class(W1, Class::Low)).unwrap();
+    assert_eq!(testbed.classes("visitors")["4752:100"].ceiling, "16Mbit");
+    let alone = testbed.download("w1", 1_000_000);
+    testbed.on("ap", || firewall.set_class(W1, Class::Lowest)).unwrap();
+    assert_eq!(testbed.classes("visitors")["4752:100"].ceiling, "8Mbit");
+    println!("1 MB as low: {alone:?}");
     testbed.on("ap", || firewall.down()).unwrap();
 }
 

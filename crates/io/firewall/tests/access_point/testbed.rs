@@ -149,9 +149,14 @@ impl Testbed {
 
     /// Downloads over TCP and returns how long it took.
     pub(crate) fn download(&self, host: &str, bytes: usize) -> Duration {
-        let listener = self.on("net", || TcpListener::bind("203.0.113.2:7001")).unwrap();
+        self.download_from(7_001, host, bytes)
+    }
+
+    /// The same, from a port of the server's that nobody else downloads from.
+    pub(crate) fn download_from(&self, port: u16, host: &str, bytes: usize) -> Duration {
+        let listener = self.on("net", || TcpListener::bind(("203.0.113.2", port))).unwrap();
         let began = Instant::now();
-        let mut client = self.on(host, || TcpStream::connect("203.0.113.2:7001")).unwrap();
+        let mut client = self.on(host, || TcpStream::connect(("203.0.113.2", port))).unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         let sender = thread::spawn(move || server.write_all(&vec![7; bytes]).unwrap());

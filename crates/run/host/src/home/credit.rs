@@ -123,6 +123,9 @@ impl Loop {
             }
         };
         tracing::debug!(%team, ?state, "a neighbour");
+        if let (Neighbour::Up, Some(neighbours)) = (state, &self.neighbours) {
+            self.kept_addresses.keep(neighbours);
+        }
         self.server.handle_neighbour(team, state, &mut self.rng, now);
     }
 
@@ -145,6 +148,7 @@ impl Loop {
     pub(super) fn learn_home(&mut self, team: TeamId, address: Address) {
         if let Some(neighbours) = &self.neighbours {
             neighbours.learn(team, address);
+            self.kept_addresses.keep(neighbours);
             self.server.handle_neighbour(team, Neighbour::Known, &mut self.rng, self.clock.now());
         }
     }

@@ -8,7 +8,7 @@ use guestright_links::{
     parse_addresses,
 };
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 
 /// Where neighbours may be, in the state directory.
@@ -54,12 +54,36 @@ pub(super) async fn start(
 /// Ends them, and keeps where neighbours may be.
 pub(super) fn stop(links: Option<Links>, neighbours: Option<Neighbours>, state: &Path) {
     if let Some(neighbours) = neighbours {
-        let text = emit_addresses(&neighbours.addresses());
-        if let Err(error) = guestright_keys::replace_private(&state.join(ADDRESSES), text.as_bytes()) {
-            tracing::warn!(%error, "where neighbours may be could not be kept");
-        }
+        write_addresses(state, &emit_addresses(&neighbours.addresses()));
     }
     links.map(Links::stop).unwrap_or_default();
+}
+
+/// Where neighbours may be, kept as soon as it changes: a home that is killed owes them messages, and has to find them.
+#[derive(Debug)]
+pub(super) struct Kept {
+    state: PathBuf,
+    text: String,
+}
+
+impl Kept {
+    pub(super) fn new(state: &Path) -> Self {
+        Self { state: state.to_path_buf(), text: String::new() }
+    }
+
+    pub(super) fn keep(&mut self, neighbours: &Neighbours) {
+        let text = emit_addresses(&neighbours.addresses());
+        if text != self.text {
+            write_addresses(&self.state, &text);
+            self.text = text;
+        }
+    }
+}
+
+fn write_addresses(state: &Path, text: &str) {
+    if let Err(error) = guestright_keys::replace_private(&state.join(ADDRESSES), text.as_bytes()) {
+        tracing::warn!(%error, "where neighbours may be could not be kept");
+    }
 }
 
 /// What was known before. It is not worth stopping for: it is learned again.

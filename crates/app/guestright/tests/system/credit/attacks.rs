@@ -10,7 +10,8 @@ use guestright_roaming::Message;
 use guestright_roaming::message::{Acknowledgement, Code};
 use guestright_store::{Limits, Store};
 use guestright_units::{TeamId, UnixSeconds};
-use std::net::UdpSocket;
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
 
 /// A visitor's meter is never exact: it signs for at most so many hundredths of what it counted.
@@ -197,13 +198,15 @@ fn flood(region: &Region, number: u64) {
     let receipts = debtors.iter().map(|debtor| debtor.sign(known, now(), 1 << 40)).collect();
     let shown = bundle(&debtors.iter().collect::<Vec<_>>(), receipts);
     let guest = guest_of("p");
-    let ip = format!("10.11.0.{}", 100 + number);
-    region.world.address(&guest, "wlan0", &format!("{ip}/24")).unwrap();
+    let address = Ipv4Addr::new(10, 11, 0, u8::try_from(100 + number).unwrap());
+    region.world.address(&guest, "wlan0", &format!("{address}/24")).unwrap();
     let open = || {
-        let socket = UdpSocket::bind((ip.as_str(), 0)).unwrap();
-        socket.connect(crate::town::ACCESS_POINT).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        Client::Udp(socket)
+        let made = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&made, &SocketAddr::from((address, 0))).unwrap();
+        connect(&made, &crate::town::ACCESS_POINT).unwrap();
+        let stream = TcpStream::from(made);
+        stream.set_read_timeout(Some(crate::town::PATIENCE)).unwrap();
+        Client::Tcp(stream)
     };
     let mut client = region.world.within(&guest, open).unwrap();
     let name = Member {
@@ -212,9 +215,8 @@ fn flood(region: &Region, number: u64) {
     };
     let terms: Acknowledgement = client.ask(&name.certificate, 1, shown).unwrap();
     client.send(&rcpt(&name.sign(terms.provider, terms.started, 0)).emit());
-    // A RREQ means that the key counts as proved.
-    while !matches!(client.receive().unwrap(), Message::Rreq { .. }) {}
     client.send(&Message::error(Code::Closed, "that was all").emit());
+    client.receive().unwrap();
 }
 
 /// A14: what members show is what is useful to them, not what came last.
@@ -249,4 +251,66 @@ fn seventy_tiny_debts_do_not_push_the_useful_one_out_of_members_hands() {
     let useful: Vec<_> = useful.map(|receipt| receipt.weight().0).collect();
     println!("{} are shown, of the debtor {useful:?}", shown.receipts.len());
     assert!(useful.len() == 1 && useful[0] >= 3_000_000, "{useful:?}");
+}
+
+/// Ten homes, nine of them honest. The tenth gives a little to three of them, and says of ever new names that it owes them
+/// a gigabyte; they are at all of the nine at once.
+#[test]
+fn a_fan_of_fresh_names_in_a_town_takes_no_more_than_was_given_and_lent() {
+    let test = "credit::attacks::a_fan_of_fresh_names_in_a_town_takes_no_more_than_was_given_and_lent";
+    if !guestright_testbed::inside_within(test, std::time::Duration::from_secs(400)) {
+        return;
+    }
+    const HONEST: [&str; 9] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
+    const LENT_BY_EACH: i64 = 25_000_000;
+    const ALLOWANCE: usize = 3 * MEGABYTE;
+    let terms: Vec<_> =
+        HONEST.into_iter().chain(["a"]).map(|name| Terms::new(name, ALLOWANCE as u64)).collect();
+    let region = Region::build(&terms);
+    let _all: Vec<_> = terms.iter().map(|terms| region.open(terms.name)).collect();
+    // Each owes the one before it, and the first three owe the tenth.
+    for pair in HONEST.windows(2) {
+        region.visits(pair[0], pair[1], "one", MEGABYTE);
+    }
+    for debtor in &HONEST[..3] {
+        region.visits("a", debtor, "one", MEGABYTE / 2);
+    }
+    let owed = |region: &Region| HONEST.iter().map(|debtor| region.agree(debtor, "a")).sum::<i64>();
+    let given = owed(&region);
+    let liar = region.member("a", "two");
+    let took: Vec<usize> = (0..2)
+        .flat_map(|round| {
+            let names = HONEST.map(|at| format!("s{round}{at}"));
+            for (name, number) in names.iter().zip(0..) {
+                region.found(name, &[("one", "member")]);
+                let receipt =
+                    liar.sign(region.team(name), now().minus(100 * (round + 1) + number), 1_000_000_000);
+                let lie = bundle(&[&liar], vec![receipt]);
+                region.hand_in(
+                    "a",
+                    "two",
+                    &Message::Rcpt { reference: Some(1), bundle: lie.clone(), home: None },
+                );
+                region.show(name, "one", &lie);
+            }
+            thread::scope(|scope| {
+                let region = &region;
+                let running = HONEST
+                    .iter()
+                    .zip(&names)
+                    .map(|(at, name)| scope.spawn(move || region.tries(at, name, "one", 3 * MEGABYTE)));
+                let running: Vec<_> = running.collect();
+                running.into_iter().map(|visit| visit.join().unwrap()).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    let on_credit = given - owed(&region);
+    let all = signed(took.iter().sum());
+    println!("given {given}; taken {took:?}, {all} in all, {on_credit} on credit");
+    let homes = i64::try_from(HONEST.len()).unwrap();
+    let most = given * TOLERANCE + (given * TOLERANCE).min(100 * LENT_BY_EACH * homes);
+    assert!(on_credit * 100 <= most, "{on_credit} on credit, {given} given");
+    assert!(on_credit > 0, "credit can be used at all");
+    let given_away = homes * signed(ALLOWANCE);
+    assert!(all <= on_credit + given_away + homes * BESIDES, "{all} taken, {on_credit} on credit");
 }

@@ -4,10 +4,12 @@
 //!   guest-a ══ a (ap, home) ── 198.51.101.0/24 ── net, web at 192.0.2.1 ── 198.51.102.0/24 ── b (ap, home) ══ guest-b
 //! ```
 
+use super::delay::Delay;
 use crate::town::client::{Member, now};
 use crate::town::services::{self, AccessLog};
 use crate::town::{PATIENCE, Program, WEB, guestright, succeeded, until};
 use guestright_channel::{Credentials, connect};
+use guestright_emulator::{Device, Emulator};
 use guestright_netns::{LinkOptions, World};
 use guestright_receipt::{Bundle, Receipt};
 use guestright_roaming::Message;
@@ -37,6 +39,9 @@ pub(super) struct Region {
     pub(super) world: World,
     directory: PathBuf,
     names: Vec<&'static str>,
+    /// How long everything takes on each line, one way, and who makes it so.
+    delay: Option<Duration>,
+    delays: Vec<Emulator<Delay>>,
 }
 
 /// The programs of one household.
@@ -56,6 +61,11 @@ pub(super) struct Balance {
 impl Region {
     /// Builds it, founds a team for each household with members `one` and `two`, and serves the web. No program runs yet.
     pub(super) fn build(households: &[Terms]) -> Self {
+        Self::build_with_delay(households, None)
+    }
+
+    /// The same, with lines on which everything takes so long one way.
+    pub(super) fn build_with_delay(households: &[Terms], delay: Option<Duration>) -> Self {
         let mut world = World::new("sys-").unwrap();
         world.add_host("net").unwrap();
         world.address("net", "lo", "192.0.2.1/32").unwrap();
@@ -63,7 +73,7 @@ impl Region {
         let directory = PathBuf::from("/run/region");
         std::fs::create_dir(&directory).unwrap();
         let names = households.iter().map(|household| household.name).collect();
-        let mut region = Self { world, directory, names };
+        let mut region = Self { world, directory, names, delay, delays: Vec::new() };
         for household in households {
             region.add_household(household.name);
             region.found(
@@ -82,7 +92,18 @@ impl Region {
         world.add_host(name).unwrap();
         world.add_host(&guest).unwrap();
         let wire = LinkOptions::default();
-        world.link(("net", &to), (name, "uplink"), &wire).unwrap();
+        match self.delay {
+            None => world.link(("net", &to), (name, "uplink"), &wire).unwrap(),
+            Some(delay) => {
+                let open =
+                    |host: &str, name: &str| world.within(host, || Device::open(name)).unwrap().unwrap();
+                let (near, far) = (open("net", &to), open(name, "uplink"));
+                world.up("net", &to).unwrap();
+                world.up(name, "uplink").unwrap();
+                let emulator = Emulator::start(near, far, Delay::new(delay), Instant::now()).unwrap();
+                self.delays.push(emulator);
+            }
+        }
         world.add_bridge(name, "guests").unwrap();
         world.link((name, "port"), (&guest, "wlan0"), &wire).unwrap();
         world.attach(name, "port", "guests", true).unwrap();
@@ -123,7 +144,7 @@ impl Region {
              [links]\nannounce = \"198.51.{number}.2:7275\"\n"
         );
         let ap = "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
-                  visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\ninterval_ms = 1000\nflush_ms = 300\n";
+                  visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\ninterval_ms = 20000\nflush_ms = 300\n";
         std::fs::write(self.path(name, "home.toml"), home).unwrap();
         std::fs::write(self.path(name, "ap.toml"), ap).unwrap();
     }
@@ -255,7 +276,11 @@ impl Region {
     pub(super) fn visits(&self, at: &str, team: &str, name: &str, bytes: usize) -> usize {
         let visit = self.arrive(at, team, name);
         let came = self.download(at, bytes, Duration::from_secs(5));
-        self.leave(visit);
+        let ended = self.leave(visit);
+        if came < bytes {
+            println!("{name} of {team} at {at} got {came} of {bytes} bytes: {ended}");
+            println!("{:#}", self.ask(at, "ap", &["status"]));
+        }
         if self.names.contains(&team) {
             self.come_home(team, name);
         }

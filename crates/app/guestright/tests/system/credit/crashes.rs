@@ -1,0 +1,71 @@
+//! Homes that are killed between any two writes, while debts move.
+
+use super::MEGABYTE;
+use super::region::{Region, Terms};
+use guestright_testbed::inside_within;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const KILLS: usize = 30;
+
+#[test]
+fn accounts_agree_after_homes_were_killed_thirty_times() {
+    let test = "credit::crashes::accounts_agree_after_homes_were_killed_thirty_times";
+    if !inside_within(test, Duration::from_secs(400)) {
+        return;
+    }
+    const NAMES: [&str; 3] = ["p", "k", "c"];
+    let region = Region::build(&[
+        // Each crash costs it what it had taken of its allowance ahead.
+        Terms::new("p", 200 * MEGABYTE as u64),
+        Terms::new("k", 60 * MEGABYTE as u64),
+        Terms::new("c", 60 * MEGABYTE as u64),
+    ]);
+    let mut all = NAMES.map(|name| region.open(name));
+    assert_eq!(region.visits("c", "k", "one", 6 * MEGABYTE), 6 * MEGABYTE);
+    assert_eq!(region.visits("k", "p", "one", 6 * MEGABYTE), 6 * MEGABYTE);
+    let before = [("k", "c"), ("p", "k")].map(|(debtor, creditor)| region.agree(debtor, creditor));
+
+    let is_over = AtomicBool::new(false);
+    let (visits, came) = thread::scope(|scope| {
+        let visitor = scope.spawn(|| {
+            let (mut visits, mut came) = (0, 0);
+            // No more sessions than a visitor keeps receipts of.
+            while !is_over.load(Ordering::Relaxed) && visits < 25 {
+                let visit = region.visit("p", "c", "one");
+                // It is granted, or the home was away for too long: either is well.
+                let answer = visit
+                    .hear("to be answered", |event| event["event"] == "granted" || event["event"] == "ended");
+                visits += 1;
+                if answer["event"] == "granted" {
+                    came += region.download("p", 400_000, Duration::from_secs(3));
+                    region.leave(visit);
+                }
+            }
+            (visits, came)
+        });
+        let mut rng = StdRng::seed_from_u64(30);
+        for kill in 0..KILLS {
+            thread::sleep(Duration::from_millis(rng.random_range(100..1_200)));
+            let number = kill % NAMES.len();
+            all[number].home.kill();
+            all[number].home = region.start_home(NAMES[number]);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        visitor.join().unwrap()
+    });
+    println!("{KILLS} kills, {visits} visits, {came} bytes came");
+    // What an access point still had for its home, and what homes have for each other, arrives by itself.
+    region.come_home("c", "one");
+    let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
+    let [k_owes, p_owes, c_owed] = after;
+    println!(
+        "before: k owes c {}, p owes k {}; after: {k_owes}, {p_owes}; c owes p {}",
+        before[0], before[1], -c_owed
+    );
+    assert_eq!(before[0] - k_owes, before[1] - p_owes, "the debt has moved along the chain");
+    assert!(came > MEGABYTE, "{came}");
+}

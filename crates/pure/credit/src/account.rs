@@ -298,7 +298,7 @@ mod tests {
             for (what, bytes, is_a) in steps {
                 let team = if is_a { A } else { B };
                 match what {
-                    0 => accounts.served(team, Bytes(bytes)),
+                    0 => drop(accounts.served(team, Bytes(bytes))),
                     1 => accounts.signed(team, Bytes(bytes), Bytes(bytes / 2)),
                     _ => accounts.hold(team, accounts.spendable(team).min(Bytes(bytes))),
                 }

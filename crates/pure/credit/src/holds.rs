@@ -146,7 +146,6 @@ pub enum Event {
     /// It is reserved on the whole path.
     Good { id: HoldId, amount: Bytes },
     /// It is not; somebody on the path could reserve so much.
-    /// It is not; somebody on the path could reserve so much.
     Refused {
         id: HoldId,
         /// The homes between, which had been asked.
@@ -247,12 +246,6 @@ impl Holds {
         self.flush();
     }
 
-    /// We served the team on the allowance.
-    pub fn served(&mut self, team: TeamId, bytes: Bytes) {
-        let _ = self.accounts.served(team, bytes);
-        self.flush();
-    }
-
     /// Asks for a hold for a guest of ours. The answer is an [`Event`], or none: what is not answered is not credit.
     ///
     /// # Errors
@@ -338,7 +331,14 @@ impl Holds {
         while let Some(id) = self.table.due_by(self.now) {
             if let Some((hold, at)) = self.table.held(id) {
                 let (amount, next) = (hold.terms.amount, at.next);
+                self.payments.done(hold.session, id);
                 next.into_iter().for_each(|next| self.accounts.release(next, amount));
+            }
+            if let Some((hold, _)) = self.table.get(id)
+                && hold.is_paid()
+                && self.now >= hold.forgotten()
+            {
+                self.sessions.forget_until(hold.session.started);
             }
             self.table.handle_due(id, self.now, &mut self.durable);
         }
@@ -360,7 +360,7 @@ impl Holds {
         self.durable.poll_write()
     }
 
-    /// The last write that was made. Nothing that was said so far relies on a later one.
+    /// The last write that was made. Nothing that was sent so far relies on a later one.
     pub fn last_write(&self) -> Token {
         self.durable.last_write()
     }
@@ -442,6 +442,7 @@ impl Holds {
         if signed.session.provider != terms.provider
             || signed.consumer != terms.consumer
             || signed.session.started < now.minus(SESSION_MAX)
+            || self.sessions.is_forgotten(&signed.session)
         {
             return Err(HoldError::Consent);
         }
@@ -494,6 +495,7 @@ impl Holds {
             return;
         };
         let (terms, held) = (hold.terms.clone(), hold.state.is_held());
+        self.payments.done(hold.session, id);
         if let Some(next) = at.next {
             if held {
                 self.accounts.release(next, terms.amount);

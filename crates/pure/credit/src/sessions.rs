@@ -1,13 +1,13 @@
 //! What of each session's receipts is in the accounts already.
 
 use crate::message::Signed;
-use guestright_receipt::{HoldUse, SessionKey};
+use guestright_receipt::{HoldId, HoldUse, SessionKey};
 use guestright_units::{Bytes, UnixSeconds};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Receipts of sessions that began longer ago are not accounted for any more, in seconds: 31 days. An access point that
 /// could not reach its home for so long has served for nothing.
-const AGE_MAX: u64 = 31 * 86_400;
+pub(crate) const AGE_MAX: u64 = 31 * 86_400;
 
 /// What of a session is in the accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Sessions {
     pub(crate) fn raise(&mut self, signed: &Signed) -> Option<Raise> {
         let key = signed.session;
         let before = self.by_key.get(&key).copied().unwrap_or_default();
-        if key.started < self.since || signed.weight <= before.weight {
+        if self.is_forgotten(&key) || signed.weight <= before.weight {
             return None;
         }
         let after = before.after(signed);
@@ -81,9 +81,28 @@ impl Sessions {
         Some(Raise { given, direct: given.saturating_sub(on_holds) })
     }
 
-    /// The hold that the session's receipts named last.
-    pub(crate) fn last_hold(&self, key: &SessionKey) -> Option<HoldUse> {
-        self.by_key.get(key)?.hold
+    /// The hold that is used now, as far as is known: the one that the session's largest receipt names. A session that
+    /// was forgotten may still use what a receipt of it names.
+    pub(crate) fn current_hold(&self, signed: &Signed) -> Option<HoldId> {
+        let hold = self.by_key.get(&signed.session).map_or(signed.hold, |accounted| accounted.hold);
+        hold.map(|hold| hold.id)
+    }
+
+    /// Whether the session is too old for anything.
+    pub(crate) fn is_forgotten(&self, session: &SessionKey) -> bool {
+        session.started < self.since
+    }
+
+    /// Forgets all sessions that began by then, also those of which no receipt came.
+    pub(crate) fn forget_until(&mut self, started: UnixSeconds) {
+        while let Some(&(first, key)) = self.by_start.first()
+            && first <= started
+        {
+            self.forget(first, key);
+        }
+        if started.plus(1) > self.since {
+            (self.since, self.since_changed) = (started.plus(1), true);
+        }
     }
 
     /// Forgets what is too old, and the oldest if there are too many.
@@ -92,11 +111,15 @@ impl Sessions {
         while let Some(&(started, key)) = self.by_start.first()
             && (started < oldest || self.by_key.len() > self.max)
         {
-            self.by_start.pop_first();
-            self.by_key.remove(&key);
-            self.changed.insert(key);
+            self.forget(started, key);
             (self.since, self.since_changed) = (self.since.max(started.plus(1)), true);
         }
+    }
+
+    fn forget(&mut self, started: UnixSeconds, key: SessionKey) {
+        self.by_start.remove(&(started, key));
+        self.by_key.remove(&key);
+        self.changed.insert(key);
     }
 
     /// What was changed since the last call; nothing where a session is no longer kept.
@@ -115,7 +138,6 @@ impl Sessions {
 mod tests {
     use super::*;
     use guestright_identity::MemberId;
-    use guestright_receipt::HoldId;
     use guestright_units::TeamId;
 
     const START: u64 = 1_800_000_000;

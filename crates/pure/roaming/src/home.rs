@@ -112,6 +112,8 @@ pub enum Event {
     },
     /// Keep this revocation list.
     Revoked(Box<RevocationList>),
+    /// A visitor may begin by what is given away and reserved, or not, and why.
+    Begun { consumer: TeamId, is_let_in: bool, reason: String },
     /// A visitor's case was decided.
     Decided {
         consumer: TeamId,
@@ -511,7 +513,7 @@ impl TeamServer {
                     .remove_if(|other| matches!(other, Event::Revoked(older) if older.team_id() == team));
                 Worth::Durable
             }
-            Event::Decided { .. } => Worth::Session,
+            Event::Begun { .. } | Event::Decided { .. } => Worth::Session,
             Event::Refused { .. } => Worth::Reply,
         };
         if self.events.push(worth, event) {

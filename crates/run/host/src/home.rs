@@ -429,6 +429,14 @@ impl Loop {
                 let (consumer, homes) = (consumer.short(), between.len());
                 tracing::info!(%consumer, %amount, homes, "credit was reserved for a visitor");
             }
+            Event::Begun { consumer, is_let_in, reason } => {
+                let consumer = consumer.short();
+                match self.decision_lines.next(self.clock.now()) {
+                    Some(0) => tracing::info!(%consumer, is_let_in, %reason, "decided"),
+                    Some(unsaid) => tracing::info!(%consumer, is_let_in, %reason, unsaid, "decided"),
+                    None => tracing::debug!(%consumer, is_let_in, %reason, "decided"),
+                }
+            }
             Event::Decided { consumer, decision, reason } => {
                 let consumer = consumer.short();
                 match self.decision_lines.next(self.clock.now()) {

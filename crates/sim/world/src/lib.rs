@@ -14,6 +14,7 @@ mod saturation;
 mod streams;
 mod sums;
 mod tcp;
+mod town;
 pub mod transports;
 mod voice;
 mod whole;
@@ -24,6 +25,7 @@ pub use playout::Playout;
 pub use saturation::Saturation;
 pub use streams::Streams;
 pub use tcp::Tcp;
+pub use town::Town;
 pub use transports::Transports;
 pub use voice::Voice;
 
@@ -32,7 +34,7 @@ use guestright_experiment::Testbed;
 /// Every testbed, by the name that plans use.
 #[must_use]
 pub fn testbeds() -> &'static [&'static dyn Testbed] {
-    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout]
+    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout, &Town]
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
 /// Requests for receipts come so seldom that they disturb no conversation.
-const QUIET: Rules = Rules { interval_ms: 60_000, when_home_is_away: "lowest", log: "info" };
+const QUIET: Rules =
+    Rules { interval_ms: 60_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
 
 fn dropped(status: &Value, kind: &str) -> u64 {
     status["dropped"][kind].as_u64().unwrap_or_default()
@@ -216,7 +217,8 @@ fn every_bad_message_is_told_why_and_counted_over_tcp_and_udp() {
     if !inside("hostile::every_bad_message_is_told_why_and_counted_over_tcp_and_udp") {
         return;
     }
-    let town = Town::build(QUIET);
+    // Its session has as long as that to sign for what it was asked for.
+    let town = Town::build(Rules { interval_ms: 240_000, ..QUIET });
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let mut wrong = Vec::new();
@@ -230,8 +232,11 @@ fn every_bad_message_is_told_why_and_counted_over_tcp_and_udp() {
     }
     let mut client = Client::new(&town, "hostile", Transport::Tcp);
     let terms = member.open(&town, "hostile", &mut client);
-    client.send(&rcpt(&member.sign(terms.provider, terms.started, 10_000)).emit());
     let ip = town.address_of("hostile");
+    // It is asked for a receipt when half of its window is unsigned.
+    assert_eq!(town.download("hostile", 150_000).unwrap(), 150_000);
+    town.until_status("it to be counted", |status| session(status, &ip)["counted"].as_u64() >= Some(150_000));
+    client.send(&rcpt(&member.sign(terms.provider, terms.started, 10_000)).emit());
     let before = town.until_status("the receipt to count", |status| session(status, &ip)["signed"] == 10_000);
     for transport in [Transport::Udp, Transport::Tcp] {
         wrong.extend(wrong_answers(&town, bad_messages(), transport));
@@ -267,7 +272,8 @@ fn bad_receipts_that_are_shown_are_counted_at_home_each_under_its_own_kind() {
     if !inside("hostile::bad_receipts_that_are_shown_are_counted_at_home_each_under_its_own_kind") {
         return;
     }
-    let town = Town::build(QUIET);
+    // By the papers' rule what is shown is judged at once.
+    let town = Town::build(Rules { policy: "srm", ..QUIET });
     let (_home, _ap) = town.open();
     let (guest, debtor) = (Member::new(100, 101), Member::new(200, 201));
     let own = guest.certificate.team_id();

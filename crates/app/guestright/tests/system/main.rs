@@ -14,6 +14,7 @@ mod accesspoint;
 mod attacks;
 mod call;
 mod cli;
+mod credit;
 mod demo;
 mod fast_line;
 mod faults;

@@ -49,11 +49,13 @@ pub(crate) struct Rules {
     pub(crate) interval_ms: u64,
     pub(crate) when_home_is_away: &'static str,
     pub(crate) log: &'static str,
+    /// How the home decides.
+    pub(crate) policy: &'static str,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { interval_ms: 1_000, when_home_is_away: "lowest", log: "info" }
+        Self { interval_ms: 1_000, when_home_is_away: "lowest", log: "info", policy: "credit" }
     }
 }
 
@@ -144,8 +146,12 @@ impl Town {
 
     fn write_settings(&self) {
         let Rules { interval_ms, when_home_is_away, .. } = self.rules;
-        let home = "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[credit]\n\
-                    allowance_bytes_per_day = 1000000000000\n[policy]\nkind = \"credit\"\n";
+        let policy = self.rules.policy;
+        let home = format!(
+            "key = \"home.key\"\ncertificate = \"home.cert\"\nstate = \"home-state\"\n[credit]\n\
+             allowance_bytes_per_day = 1000000000000\n[policy]\nkind = \"{policy}\"\n\
+             bootstrap_bytes = 1000000000000\n"
+        );
         let ap = format!(
             "key = \"router.key\"\ncertificate = \"router.cert\"\nstate = \"ap-state\"\nhome = \"127.0.0.1:7274\"\n\
              visitor_interface = \"guests\"\nuplink_interface = \"uplink\"\ninterval_ms = {interval_ms}\n\

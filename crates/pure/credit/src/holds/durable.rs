@@ -46,14 +46,14 @@ pub(super) struct Durable {
     /// With the write that each relies on.
     transmits: VecDeque<(Token, TeamId, Message)>,
     events: VecDeque<(Token, Event)>,
-    /// What the call has said so far; it relies on the write that ends the call.
-    said: Vec<(TeamId, Message)>,
+    /// What the call sends and reports; it relies on the write that ends the call.
+    unsent: Vec<(TeamId, Message)>,
     reported: Vec<Event>,
 }
 
 impl Durable {
     pub(super) fn send(&mut self, to: TeamId, message: Message) {
-        self.said.push((to, message));
+        self.unsent.push((to, message));
     }
 
     pub(super) fn report(&mut self, event: Event) {
@@ -67,7 +67,7 @@ impl Durable {
             self.writes.push_back(Write { token: self.made, changes });
         }
         let token = self.made;
-        self.transmits.extend(self.said.drain(..).map(|(to, message)| (token, to, message)));
+        self.transmits.extend(self.unsent.drain(..).map(|(to, message)| (token, to, message)));
         self.events.extend(self.reported.drain(..).map(|event| (token, event)));
     }
 

@@ -51,6 +51,7 @@ impl Holds {
             return;
         }
         let (amount, between) = (hold.terms.amount, hold.terms.between.clone());
+        self.payments.done(hold.session, id);
         self.accounts.release(from, amount);
         self.table.remove(id);
         let available = available.min(amount);
@@ -79,7 +80,12 @@ impl Holds {
             (Some(_), _) if mutated!(self, CommitWithoutReceipt) => terms.amount,
             (Some(_), _) => return self.count(&HoldError::Payment),
         };
-        let known = self.table.get(id).map(|(hold, _)| hold.state.clone());
+        let known = self.table.get(id).map(|(hold, _)| hold);
+        // Another session's receipt may be older than what is remembered.
+        if known.is_some_and(|hold| signed.is_some_and(|signed| signed.session != hold.session)) {
+            return self.count(&HoldError::Payment);
+        }
+        let known = known.map(|hold| hold.state.clone());
         match known {
             Some(HoldState::Good) => self.settle(id, used, proof),
             Some(HoldState::Asked) if mutated!(self, PaysBeforeGood) => self.settle(id, used, proof),
@@ -110,7 +116,8 @@ impl Holds {
     fn take_claim(&mut self, from: TeamId, at: Position, terms: Terms, used: Bytes, signed: Option<Signed>) {
         let id = terms.id();
         let looks = self.now < forgotten(&terms) && at.next.is_none();
-        if let Some(signed) = signed.filter(|_| looks && used.0 > 0) {
+        let looks = |signed: &Signed| looks && used.0 > 0 && !self.sessions.is_forgotten(&signed.session);
+        if let Some(signed) = signed.filter(looks) {
             if self.table.len() >= self.config.holds_max {
                 return self.count(&HoldError::Busy);
             }

@@ -15,6 +15,7 @@ pub(super) struct Payments {
     by_session: BTreeMap<SessionKey, BTreeSet<HoldId>>,
     latest: BTreeMap<HoldId, (Proof, Signed)>,
     due: BTreeSet<(Time, HoldId)>,
+    due_at: BTreeMap<HoldId, Time>,
 }
 
 impl Payments {
@@ -22,8 +23,17 @@ impl Payments {
         self.by_session.entry(session).or_default().insert(id);
     }
 
+    /// The holds of a session of which a receipt came.
+    fn of(&self, session: SessionKey) -> Vec<HoldId> {
+        let ids = self.by_session.get(&session).into_iter().flatten().copied();
+        ids.filter(|id| self.latest.contains_key(id)).collect()
+    }
+
     fn note(&mut self, id: HoldId, proof: Proof, signed: Signed, due: Time) {
         self.latest.insert(id, (proof, signed));
+        if let Some(before) = self.due_at.insert(id, due) {
+            self.due.remove(&(before, id));
+        }
         self.due.insert((due, id));
     }
 
@@ -31,21 +41,22 @@ impl Payments {
         self.due.first().map(|(time, _)| *time)
     }
 
-    fn due_by(&mut self, now: Time) -> Option<HoldId> {
-        let first = self.due.first().filter(|(time, _)| *time <= now).copied()?;
-        self.due.remove(&first);
-        Some(first.1)
+    fn due_by(&self, now: Time) -> Option<HoldId> {
+        self.due.first().filter(|(time, _)| *time <= now).map(|(_, id)| *id)
     }
 
     /// The hold is settled or over.
-    fn done(&mut self, session: SessionKey, id: HoldId) -> Option<(Proof, Signed)> {
+    pub(super) fn done(&mut self, session: SessionKey, id: HoldId) {
         if let Some(ids) = self.by_session.get_mut(&session) {
             ids.remove(&id);
             if ids.is_empty() {
                 self.by_session.remove(&session);
             }
         }
-        self.latest.remove(&id)
+        self.latest.remove(&id);
+        if let Some(due) = self.due_at.remove(&id) {
+            self.due.remove(&(due, id));
+        }
     }
 }
 
@@ -61,7 +72,6 @@ impl Holds {
         if is_provider == is_consumer {
             return Bytes(0); // Others' business, or our own.
         }
-        let hold_before = self.sessions.last_hold(&session).map(|hold| hold.id);
         let raise = self.sessions.raise(&signed);
         let mut given_away = Bytes(0);
         if let Some(raise) = raise {
@@ -72,8 +82,7 @@ impl Holds {
             }
         }
         if is_provider {
-            // An older receipt that comes again says nothing of what came after it.
-            self.pay(signed, proof, hold_before.filter(|_| raise.is_some()));
+            self.pay(signed, proof);
         }
         self.flush();
         given_away
@@ -83,35 +92,49 @@ impl Holds {
     pub fn finish(&mut self, session: SessionKey, now: Time) {
         self.now = self.now.max(now);
         for id in self.payments.by_session.get(&session).cloned().unwrap_or_default() {
-            self.settle_by_latest(session, id);
+            self.settle_by_latest(id);
         }
         self.flush();
     }
 
     /// Remembers a receipt that would pay a hold, and settles those that will not be used any more.
-    fn pay(&mut self, signed: Signed, proof: Proof, hold_before: Option<HoldId>) {
+    ///
+    /// A hold of which no receipt came yet waits for one even when the session uses another: receipts may overtake each
+    /// other.
+    fn pay(&mut self, signed: Signed, proof: Proof) {
         let session = signed.session;
-        let named = signed.hold.map(|hold| hold.id);
-        if let Some(before) = hold_before.filter(|before| Some(*before) != named) {
-            self.settle_by_latest(session, before);
-        }
-        let Some(id) = named else { return };
-        let Some((hold, at)) = self.table.held(id) else { return };
-        let Some(used) = paid(&hold.terms, id, &signed).filter(|_| at.previous.is_none()) else { return };
-        let known = self.payments.latest.get(&id).and_then(|(_, known)| known.hold);
-        if known.is_some_and(|known| known.weight > used) {
-            return;
-        }
-        let (is_used_up, due) = (used == hold.terms.amount, hold.terms.end.time() + DELIVERY);
-        self.payments.expect(session, id);
-        self.payments.note(id, proof, signed, due);
-        if is_used_up {
-            self.settle_by_latest(session, id);
+        let current = self.sessions.current_hold(&signed);
+        self.remember(signed, proof);
+        for id in self.payments.of(session) {
+            if Some(id) != current || self.is_used_up(id) {
+                self.settle_by_latest(id);
+            }
         }
     }
 
-    fn settle_by_latest(&mut self, session: SessionKey, id: HoldId) {
-        let payment = self.payments.done(session, id);
+    fn remember(&mut self, signed: Signed, proof: Proof) {
+        let Some(id) = signed.hold.map(|hold| hold.id) else { return };
+        let Some((hold, at)) = self.table.held(id) else { return };
+        if at.previous.is_some() || hold.session != signed.session {
+            return;
+        }
+        let Some(used) = paid(&hold.terms, id, &signed) else { return };
+        let known = self.payments.latest.get(&id).and_then(|(_, known)| known.hold);
+        if known.is_none_or(|known| known.weight < used) {
+            // After a new start too, access points have some time to deliver what is larger.
+            let due = hold.terms.end.time().max(self.now) + DELIVERY;
+            self.payments.note(id, proof, signed, due);
+        }
+    }
+
+    fn is_used_up(&self, id: HoldId) -> bool {
+        let payment = self.payments.latest.get(&id).zip(self.table.held(id));
+        payment
+            .is_some_and(|((_, signed), (hold, _))| paid(&hold.terms, id, signed) == Some(hold.terms.amount))
+    }
+
+    fn settle_by_latest(&mut self, id: HoldId) {
+        let payment = self.payments.latest.get(&id).cloned();
         let Some((hold, _)) = self.table.held(id).filter(|(_, at)| at.previous.is_none()) else { return };
         // What was served on a hold that was never good is the allowance's.
         let payment = payment.filter(|_| hold.state == HoldState::Good);
@@ -122,9 +145,7 @@ impl Holds {
     /// Settles holds whose grants have ended.
     pub(super) fn settle_due(&mut self) {
         while let Some(id) = self.payments.due_by(self.now) {
-            if let Some(session) = self.payments.latest.get(&id).map(|(_, signed)| signed.session) {
-                self.settle_by_latest(session, id);
-            }
+            self.settle_by_latest(id);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{KEEP, LATE, STEP};
 use crate::message::Proof;
+use crate::sessions::AGE_MAX;
 use crate::terms::{Position, Terms};
 use guestright_receipt::SessionKey;
 use guestright_units::{Bytes, Time};
@@ -51,12 +52,19 @@ impl Hold {
         self.terms.end.plus(KEEP).plus(at.index * STEP).time()
     }
 
-    /// When nothing has to be known of it any more, because nobody looks at its commit.
+    /// When nothing has to be known of it any more. What was paid is known as long as its session, or a home whose clock
+    /// was set back would pay it again.
     pub(super) fn forgotten(&self) -> Time {
-        forgotten(&self.terms)
+        let late = forgotten(&self.terms);
+        if self.is_paid() { late.max(self.session.started.plus(AGE_MAX).time()) } else { late }
+    }
+
+    pub(super) fn is_paid(&self) -> bool {
+        matches!(self.state, HoldState::Settled { used, .. } if used > Bytes(0))
     }
 }
 
+/// When nobody looks at its commit any more.
 pub(super) fn forgotten(terms: &Terms) -> Time {
     terms.end.plus(KEEP).plus(LATE).time()
 }

@@ -1,7 +1,7 @@
 //! All holds of a home, by name, with when something is due for each.
 
 use super::durable::{Change, Durable};
-use super::record::{Hold, HoldState};
+use super::record::{Hold, HoldState, forgotten};
 use super::{RESEND_FIRST, RESEND_MAX};
 use crate::message::{Message, Proof};
 use crate::terms::Position;
@@ -108,8 +108,9 @@ impl Table {
     pub(super) fn settle(&mut self, id: HoldId, used: Bytes, proof: Option<Proof>, now: Time) {
         self.update(id, |entry| {
             let owed = entry.at.next.map(|_| proof);
-            entry.due = if owed.is_some() { now + RESEND_FIRST } else { entry.hold.forgotten() };
+            let is_owed = owed.is_some();
             entry.hold.state = HoldState::Settled { used, owed };
+            entry.due = if is_owed { now + RESEND_FIRST } else { entry.hold.forgotten() };
         });
     }
 
@@ -163,11 +164,15 @@ impl Table {
             return self.remove(id);
         }
         match (&entry.hold.state, entry.at.next) {
+            // The next home looks at it no more.
+            (HoldState::Settled { owed: Some(_), .. }, Some(next)) if now >= forgotten(&entry.hold.terms) => {
+                self.acknowledged(next, id);
+            }
             (HoldState::Settled { owed: Some(proof), .. }, Some(next)) => {
                 let (terms, proof) = (entry.hold.terms.clone(), proof.clone());
                 durable.send(next, Message::Commit { terms, proof });
                 self.reschedule(id, |entry| {
-                    entry.due = (now + entry.resend).min(entry.hold.forgotten());
+                    entry.due = (now + entry.resend).min(forgotten(&entry.hold.terms));
                     entry.resend = Micros(entry.resend.0 * 2).min(RESEND_MAX);
                 });
             }

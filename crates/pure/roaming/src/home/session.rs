@@ -173,6 +173,7 @@ impl TeamServer {
             self.shown.insert((peer, certificate.reference()), bundle.clone());
         }
         let home = self.config.home_address.clone();
+        self.push_event(Event::Begun { consumer, is_let_in: grant.is_some(), reason: reason.clone() });
         self.send(peer, &Message::Qrsp { reference, grant, volume, home, ind: None, valid_for, reason });
     }
 

@@ -459,6 +459,7 @@ impl World {
                 }
                 home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
+                | home::Event::Begun { .. }
                 | home::Event::Revoked(_)
                 | home::Event::Decided { .. }
                 | home::Event::Refused { .. } => {}

@@ -22,7 +22,9 @@ pub(super) struct Memory {
     session: PathBuf,
     homes_file: PathBuf,
     ledger_file: PathBuf,
-    own: BTreeMap<SessionKey, Receipt>,
+    /// Of each session the last receipt of each hold, the smaller ones first: a home that has not got one of them takes
+    /// what was served on that hold for what nobody else pays.
+    own: BTreeMap<SessionKey, Vec<Receipt>>,
     /// Where the homes of providers await other homes, as their access points said.
     homes: BTreeMap<TeamId, Address>,
     certificate: Certificate,
@@ -35,8 +37,10 @@ impl Memory {
             ["shown.bundle", "signed.bundle", "last-session", "provider-homes", "ledger"]
                 .map(|name| state.join(name));
         let kept = read(&signed).receipts.into_iter();
-        let own = kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok());
-        let own = own.map(|receipt| (receipt.session(), receipt)).collect();
+        let mut own = BTreeMap::<SessionKey, Vec<Receipt>>::new();
+        for receipt in kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok()) {
+            own.entry(receipt.session()).or_default().push(receipt);
+        }
         let homes = read_homes(&homes_file);
         Self { shown, signed, session, homes_file, ledger_file, own, homes, certificate }
     }
@@ -78,20 +82,27 @@ impl Memory {
         write(&self.shown, &bundle.emit())
     }
 
-    /// Keeps a receipt of ours until our home has it: of each session the latest, of the sessions the last ones.
+    /// Keeps a receipt of ours until our home has it: of each session the last of each hold, of the sessions the last ones.
     pub(super) fn signed(&mut self, receipt: Receipt) -> Result<(), RunError> {
-        self.own.insert(receipt.session(), receipt);
-        while self.own.len() > Bundle::RECEIPTS_MAX / 2 {
-            self.own.pop_first();
+        let hold = |receipt: &Receipt| receipt.hold().map(|hold| hold.id);
+        let of_session = self.own.entry(receipt.session()).or_default();
+        of_session.pop_if(|last| hold(last) == hold(&receipt));
+        of_session.push(receipt);
+        while self.own.values().map(Vec::len).sum::<usize>() > Bundle::RECEIPTS_MAX / 2 {
+            let Some(mut oldest) = self.own.first_entry() else { break };
+            oldest.get_mut().remove(0);
+            if oldest.get().is_empty() {
+                oldest.remove();
+            }
         }
-        write(&self.signed, &self.bundle(self.own.values()).emit())
+        write(&self.signed, &self.bundle(self.own.values().flatten()).emit())
     }
 
     /// The receipts that our home may not have yet, those of earlier visits among them: by provider, and those of providers
     /// whose home is not known together.
     pub(super) fn to_hand_in(&self) -> Vec<(Option<Address>, Bundle)> {
         let mut of = BTreeMap::<Option<TeamId>, Vec<&Receipt>>::new();
-        for receipt in self.own.values() {
+        for receipt in self.own.values().flatten() {
             let provider = Some(receipt.provider()).filter(|provider| self.homes.contains_key(provider));
             of.entry(provider).or_default().push(receipt);
         }
@@ -145,6 +156,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
 mod tests {
     use super::*;
     use guestright_identity::{Role, SecretKey, Suite};
+    use guestright_receipt::{HoldId, HoldUse, Service};
     use guestright_units::Bytes;
 
     const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
@@ -184,6 +196,24 @@ mod tests {
         }
         std::fs::write(&memory.homes_file, "x\n0 y\n\u{ff}").unwrap();
         assert_eq!(read_homes(&memory.homes_file), BTreeMap::new());
+    }
+
+    #[test]
+    fn the_last_receipt_of_each_hold_is_kept_the_smaller_ones_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut memory, key) = memory(directory.path());
+        let certificate = memory.certificate.clone();
+        let provider = TeamId([1; 24]);
+        for (weight, hold) in [(1, None), (2, Some((7, 1))), (5, Some((7, 4))), (6, Some((8, 1))), (9, None)] {
+            let hold = hold.map(|(id, on)| HoldUse { id: HoldId([id; 24]), weight: Bytes(on) });
+            let service = Service { provider, started: NOW, weight: Bytes(weight), hold };
+            memory.signed(Receipt::sign_service(&key, &certificate, service)).unwrap();
+        }
+        for memory in [&memory, &self::memory(directory.path()).0] {
+            let handed_in = memory.to_hand_in().remove(0).1.receipts;
+            let weights = handed_in.iter().map(|it| Receipt::from_kept(it, &certificate).unwrap().weight().0);
+            assert_eq!(weights.collect::<Vec<_>>(), [1, 5, 6, 9]);
+        }
     }
 
     #[test]

@@ -356,6 +356,7 @@ impl Household {
                 | home::Event::SendHome(..)
                 | home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
+                | home::Event::Begun { .. }
                 | home::Event::Revoked(_)
                 | home::Event::Decided { .. }
                 | home::Event::Refused { .. } => {}

@@ -2,5 +2,6 @@
 
 mod paper_plans;
 mod playout_plans;
+mod town_plans;
 mod transport_plans;
 mod voice_plans;

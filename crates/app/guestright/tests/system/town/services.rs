@@ -1,6 +1,7 @@
 //! Servers of the town and whom they heard, and clients that probe and download.
 
 use super::{PATIENCE, Town};
+use guestright_netns::World;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -43,14 +44,7 @@ pub(crate) enum Way {
 impl Town {
     /// Serves TCP connections on a host: says hello, and sends as many bytes as the line asks for.
     pub(crate) fn serve_tcp(&self, host: &str, address: &str, access_log: &AccessLog) {
-        let listener = self.world.within(host, || TcpListener::bind(address)).unwrap().unwrap();
-        let access_log = access_log.clone();
-        thread::spawn(move || {
-            while let Ok((stream, from)) = listener.accept() {
-                access_log.add(from, b"");
-                thread::spawn(move || send_what_is_asked_for(stream));
-            }
-        });
+        serve_tcp(&self.world, host, address, access_log);
     }
 
     /// Answers every datagram on a host with itself.
@@ -112,6 +106,34 @@ impl Town {
         let address = text.split_whitespace().nth(3).unwrap();
         address.split('/').next().unwrap().parse().unwrap()
     }
+}
+
+/// Serves TCP connections on a host of any world: says hello, and sends as many bytes as the line asks for.
+pub(crate) fn serve_tcp(world: &World, host: &str, address: &str, access_log: &AccessLog) {
+    let listener = world.within(host, || TcpListener::bind(address)).unwrap().unwrap();
+    let access_log = access_log.clone();
+    thread::spawn(move || {
+        while let Ok((stream, from)) = listener.accept() {
+            access_log.add(from, b"");
+            thread::spawn(move || send_what_is_asked_for(stream));
+        }
+    });
+}
+
+/// Downloads from the Internet as much as comes before nothing comes for so long.
+pub(crate) fn download_some(bytes: usize, patience: Duration) -> usize {
+    let begin = || {
+        let mut stream = TcpStream::connect_timeout(&super::WEB.parse().unwrap(), patience)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.write_all(&(bytes as u64).to_be_bytes())?;
+        Ok::<_, std::io::Error>(stream)
+    };
+    let Ok(mut stream) = begin() else { return 0 };
+    let (mut came, mut buffer) = (0, vec![0; 65_536]);
+    while let Ok(length @ 1..) = stream.read(&mut buffer) {
+        came += length;
+    }
+    came
 }
 
 fn send_what_is_asked_for(mut stream: TcpStream) {

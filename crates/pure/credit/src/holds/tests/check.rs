@@ -5,7 +5,7 @@ use crate::account::{Account, Overdraft};
 use crate::holds::record::{Hold, HoldState};
 use crate::holds::{Holds, paid};
 use crate::message::{Message, Signed};
-use crate::terms::HoldId;
+use guestright_receipt::HoldId;
 use guestright_units::{Bytes, TeamId, Time};
 use std::collections::BTreeMap;
 
@@ -20,8 +20,10 @@ pub(super) enum Cause<'a> {
         signed: Option<Signed>,
     },
     Timeout,
-    /// The program itself: it asks for a hold, pays one, gives one up.
+    /// The program itself: it asks for a hold, hands in a receipt, finishes a session.
     Own,
+    /// A HOLD could not be sent.
+    Undelivered,
 }
 
 /// A machine before a call.
@@ -38,7 +40,7 @@ impl Snapshot {
         let held = machine.holds().filter(|(_, hold)| hold.state.is_held());
         let hold = match cause {
             Cause::Message { message, .. } => machine.table.get(message.id()),
-            Cause::Timeout | Cause::Own => None,
+            Cause::Timeout | Cause::Own | Cause::Undelivered => None,
         };
         Self {
             accounts: machine.accounts().iter().collect(),
@@ -49,6 +51,11 @@ impl Snapshot {
 
     pub(super) fn held(&self) -> impl Iterator<Item = (HoldId, &Hold)> {
         self.held.iter().map(|(&id, hold)| (id, hold))
+    }
+
+    /// The open holds that the home itself asked for.
+    pub(super) fn own(&self, team: TeamId) -> Vec<HoldId> {
+        self.held().filter(|(_, hold)| hold.terms.provider == team).map(|(id, _)| id).collect()
     }
 
     fn account(&self, team: TeamId) -> Account {
@@ -93,7 +100,29 @@ pub(super) fn sums(home: &Home, overdraft: Overdraft) -> Result<(), Violation> {
         let got = i128::from(accounts.spendable(team).0);
         require(got == want.max(0), || format!("{got} of {} spendable, by the note {want}", name()))?;
     }
+    // What is older may be forgotten.
+    if machine.now.since(home.founded).0 < 30 * 86_400_000_000 {
+        accounted(home, machine)?;
+    }
     require(held.is_empty(), || format!("held without an account: {held:?}"))
+}
+
+/// Every byte of every session is in the accounts once, and what was used of each hold is.
+fn accounted(home: &Home, machine: &Holds) -> Result<(), Violation> {
+    let mut teams = home.accounted();
+    for (_, hold) in machine.holds() {
+        let used = i128::from(settled(hold).unwrap_or_default().0);
+        let at = hold.terms.position(home.team).ok_or("a hold of somebody else")?;
+        at.previous.into_iter().for_each(|team| teams.entry(team).or_default().1 += used);
+        at.next.into_iter().for_each(|team| teams.entry(team).or_default().1 -= used);
+    }
+    for (team, account) in machine.accounts().iter() {
+        let (given, owed) = teams.remove(&team).unwrap_or_default();
+        require((account.given.0, i128::from(account.net())) == (given, owed), || {
+            format!("{} gave {given} and is owed {owed} by all receipts, not {account:?}", team.short())
+        })?;
+    }
+    require(teams.values().all(|sums| *sums == (0, 0)), || format!("not accounted for: {teams:?}"))
 }
 
 /// What a call may change.
@@ -124,8 +153,14 @@ fn release(
 ) -> Result<(), Violation> {
     let at = hold.terms.position(home.team).ok_or("a hold of somebody else")?;
     let until = hold.terms.end.plus((24 + at.index) * 3_600).time();
+    // What was served on a hold that was never good is not paid.
+    let owed = if hold.state == HoldState::Good { home.owed_for(id, hold) } else { Bytes(0) };
     let is_right = match (cause, state) {
-        (Cause::Own, Some(HoldState::Settled { .. })) => at.previous.is_none(),
+        (Cause::Own, Some(HoldState::Settled { used, .. })) => at.previous.is_none() && *used == owed,
+        (Cause::Timeout, Some(HoldState::Settled { used, .. })) => {
+            at.previous.is_none() && *used == owed && now >= hold.terms.end.time()
+        }
+        (Cause::Undelivered, None) => !home.called_good.contains(&id),
         (Cause::Timeout, Some(HoldState::Ended) | None) => now >= until,
         (Cause::Message { from, message: Message::Commit { .. }, .. }, Some(HoldState::Settled { .. })) => {
             at.previous == Some(*from)

@@ -2,26 +2,19 @@
 
 use super::Mutant;
 use crate::account::Account;
-use crate::holds::{Change, Config, Hold, Holds, Token, Write};
-use crate::message::Message;
-use crate::terms::HoldId;
-use guestright_units::{Bytes, Micros, TeamId, Time};
+use crate::holds::{Change, Config, Hold, Holds, Kept, Token, Write};
+use crate::message::{Message, Proof, Signed};
+use crate::sessions::Accounted;
+use guestright_receipt::{HoldId, SessionKey};
+use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What the program tells the machine, and tells it again after a crash until it is durable.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Report {
-    /// A member signed.
-    Signed { team: TeamId, given: u64, direct: u64 },
-    /// The team was served on the allowance.
-    Served { team: TeamId, bytes: u64 },
-}
-
-/// What a machine says in one drain.
-pub(super) type Said = (Vec<(TeamId, Message)>, Vec<crate::holds::Event>);
+/// What a machine sends and reports in one drain.
+pub(super) type Outgoing = (Vec<(TeamId, Message)>, Vec<crate::holds::Event>);
 
 pub(super) struct Home {
     pub(super) team: TeamId,
+    pub(super) founded: Time,
     config: Config,
     mutant: Option<Mutant>,
     /// None while it is down.
@@ -35,10 +28,13 @@ pub(super) struct Home {
     /// The disk.
     pub(super) accounts: BTreeMap<TeamId, Account>,
     pub(super) kept: BTreeMap<HoldId, Hold>,
+    sessions: BTreeMap<SessionKey, Accounted>,
+    sessions_since: UnixSeconds,
+    /// The receipts of its members and access points: of each session the last one on each hold, and on none.
+    receipts: BTreeMap<SessionKey, BTreeMap<Option<HoldId>, (Signed, Proof)>>,
     writes: VecDeque<Write>,
-    pub(super) reports: VecDeque<Report>,
-    /// Passed to the machine, with the write that makes each durable.
-    applied: Vec<(Token, Report)>,
+    /// What its members signed and will hand in.
+    pub(super) members: VecDeque<(Signed, Proof)>,
     /// The holds that it called good, to another home or to its own program.
     pub(super) called_good: BTreeSet<HoldId>,
 }
@@ -47,6 +43,7 @@ impl Home {
     pub(super) fn new(team: TeamId, config: Config, mutant: Option<Mutant>, skew: Micros, now: Time) -> Self {
         let mut home = Self {
             team,
+            founded: now,
             config,
             mutant,
             machine: None,
@@ -55,9 +52,11 @@ impl Home {
             skew,
             accounts: BTreeMap::new(),
             kept: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            sessions_since: UnixSeconds(0),
+            receipts: BTreeMap::new(),
             writes: VecDeque::new(),
-            reports: VecDeque::new(),
-            applied: Vec::new(),
+            members: VecDeque::new(),
             called_good: BTreeSet::new(),
         };
         home.start(now);
@@ -74,13 +73,23 @@ impl Home {
         Some(Time(due.0.saturating_sub(self.skew.0)))
     }
 
-    /// Begins anew from what is on the disk.
+    /// Begins anew from what is on the disk: all receipts come again, in the order in which their sessions began.
     pub(super) fn start(&mut self, now: Time) {
-        let accounts = self.accounts.iter().map(|(&team, &account)| (team, account));
-        let holds = self.kept.values().cloned();
-        let mut machine = Holds::new(self.config, self.team, accounts, holds, self.local(now));
+        let kept = Kept {
+            accounts: self.accounts.iter().map(|(&team, &account)| (team, account)).collect(),
+            holds: self.kept.values().cloned().collect(),
+            sessions: self.sessions.iter().map(|(&session, &accounted)| (session, accounted)).collect(),
+            sessions_since: self.sessions_since,
+        };
+        let mut machine = Holds::new(self.config, self.team, kept, self.local(now));
         machine.mutant = self.mutant;
+        let mut receipts: Vec<_> = self.receipts.values().flat_map(BTreeMap::values).cloned().collect();
+        receipts.sort_by_key(|(signed, _)| (signed.session.started, signed.weight));
+        for (signed, proof) in receipts {
+            machine.handle_receipt(signed, proof, self.local(now));
+        }
         self.machine = Some(machine);
+        self.collect();
     }
 
     /// `kill -9`: what is not on the disk is no more.
@@ -88,7 +97,6 @@ impl Home {
         self.machine = None;
         self.up_at = up_at;
         self.writes.clear();
-        self.reports.extend(self.applied.drain(..).map(|(_, report)| report));
     }
 
     /// Takes the writes that the last call made.
@@ -98,21 +106,39 @@ impl Home {
         }
     }
 
-    /// Passes a report on. The write that it caused, if any, is the last one.
-    pub(super) fn report(&mut self, report: Report) {
-        let Some(machine) = &mut self.machine else {
-            return self.reports.push_back(report);
-        };
-        match report {
-            Report::Signed { team, given, direct } => machine.signed(team, Bytes(given), Bytes(direct)),
-            Report::Served { team, bytes } => machine.served(team, Bytes(bytes)),
+    /// A receipt is durable before the machine sees it.
+    pub(super) fn keep(&mut self, signed: Signed, proof: Proof) {
+        let session = self.receipts.entry(signed.session).or_default();
+        let kept = session.entry(signed.hold.map(|hold| hold.id)).or_insert((signed, proof.clone()));
+        if signed.weight > kept.0.weight {
+            *kept = (signed, proof);
         }
-        let before = self.writes.len();
-        self.collect();
-        if self.writes.len() > before {
-            let token = self.writes.back().map_or(0, |write| write.token);
-            self.applied.push((token, report));
+    }
+
+    /// What a hold of our own is to be paid, by the receipts that are there.
+    pub(super) fn owed_for(&self, id: HoldId, hold: &Hold) -> Bytes {
+        let receipt = self.receipts.get(&hold.session).and_then(|session| session.get(&Some(id)));
+        let used = receipt.and_then(|(signed, _)| crate::holds::paid(&hold.terms, id, signed));
+        used.unwrap_or_default()
+    }
+
+    /// What all receipts come to, by the other team: what it gave, and what we owe it for bytes that are on no hold.
+    pub(super) fn accounted(&self) -> BTreeMap<TeamId, (u64, i128)> {
+        let mut teams: BTreeMap<TeamId, (u64, i128)> = BTreeMap::new();
+        for (session, signed) in &self.receipts {
+            let signed = || signed.values().map(|(signed, _)| signed);
+            let weight = signed().map(|signed| signed.weight.0).max().unwrap_or(0);
+            let on_holds: u64 = signed().filter_map(|signed| signed.hold).map(|hold| hold.weight.0).sum();
+            let direct = i128::from(weight) - i128::from(on_holds);
+            let consumer = signed().map(|signed| signed.consumer).next().unwrap_or(self.team);
+            if consumer == self.team {
+                let team = teams.entry(session.provider).or_default();
+                *team = (team.0 + weight, team.1 + direct);
+            } else {
+                teams.entry(consumer).or_default().1 -= direct;
+            }
         }
+        teams
     }
 
     pub(super) fn has_writes(&self) -> bool {
@@ -128,16 +154,19 @@ impl Home {
                 Change::Account(team, None) => drop(self.accounts.remove(&team)),
                 Change::Hold(id, Some(hold)) => drop(self.kept.insert(id, hold)),
                 Change::Hold(id, None) => drop(self.kept.remove(&id)),
+                Change::Session(session, Some(accounted)) => drop(self.sessions.insert(session, accounted)),
+                Change::Session(session, None) => drop(self.sessions.remove(&session)),
+                Change::SessionsSince(since) => self.sessions_since = since,
+                Change::Allowance(_) | Change::Sponsored(..) => {}
             }
         }
-        self.applied.retain(|(token, _)| *token > write.token);
         Some(write.token)
     }
 
     /// What the machine gives out now.
-    pub(super) fn drain(&mut self) -> Said {
+    pub(super) fn drain(&mut self) -> Outgoing {
         let Some(machine) = &mut self.machine else {
-            return Said::default();
+            return Outgoing::default();
         };
         if self.mutant == Some(Mutant::SpeaksBeforeItIsWritten) {
             machine.handle_written(Token::MAX);

@@ -1,12 +1,11 @@
 //! Names that say whatever can be said: as provider, between and as consumer, together.
 
 use super::check::Violation;
-use super::home::Report;
 use super::world::World;
 use crate::message::{Message, Signed};
-use crate::terms::{HoldId, Terms};
+use crate::terms::Terms;
 use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_receipt::{HoldId, HoldUse, SessionKey};
 use guestright_units::{Bytes, TeamId};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +16,12 @@ struct Service {
     session: SessionKey,
     consumer: usize,
     weight: u64,
-    hold: Option<HoldId>,
+    /// The hold that it is on, and how much of it was signed for.
+    hold: Option<HoldUse>,
+    /// The holds that were asked for with its consent, and not used yet.
+    holds: Vec<HoldId>,
+    /// The latest receipt.
+    receipt: usize,
 }
 
 pub(super) struct Hostile {
@@ -220,18 +224,23 @@ impl World {
         let end = now.plus(self.rng.random_range(400..86_000));
         let terms = Terms { provider, between, consumer, amount, end, nonce: self.rng.random() };
         self.hostile.learn(&terms);
-        // An honest guest signs for zero bytes, at any provider.
-        let session = SessionKey { provider, member: MemberId(self.rng.random()), started: now };
-        let consent = Signed { session, consumer, weight: Bytes(0), hold: None };
-        let number = self.sign_any(&terms, None).unwrap_or_else(|| self.sign(consent, true));
+        let number = match self.honest(consumer) {
+            Some(index) => {
+                let at = self.service(provider, index);
+                let service = &mut self.hostile.services[at];
+                service.holds.push(terms.id());
+                service.receipt
+            }
+            None => self.sign_any(&terms, None).unwrap_or(usize::MAX),
+        };
         let proof = Self::proof(number);
         self.deliver(provider, first, Message::Hold { terms: terms.clone(), proof })?;
         Ok(terms)
     }
 
     /// They sign whatever they like, for their own members. For others they only have what those signed.
-    fn sign_any(&mut self, terms: &Terms, hold: Option<(HoldId, Bytes)>) -> Option<usize> {
-        let started = self.now.unix_seconds();
+    fn sign_any(&mut self, terms: &Terms, hold: Option<HoldUse>) -> Option<usize> {
+        let started = terms.end.minus(86_000 + u64::from(self.chance(10)));
         let session =
             SessionKey { provider: terms.provider, member: MemberId([terms.nonce[0]; 24]), started };
         let weight = Bytes(64_000_000);
@@ -276,11 +285,11 @@ impl World {
             2 => self.known(|_| true),
             3..5 => {
                 let weight = Bytes(self.rng.random_range(0..2_000_000));
-                self.sign_any(&terms, Some((id, weight)))
+                self.sign_any(&terms, Some(HoldUse { id, weight }))
             }
             _ => {
-                let fitting = self.known(|signed| signed.hold.is_some_and(|(named, _)| named == id));
-                let made = self.sign_any(&terms, Some((id, terms.amount)));
+                let fitting = self.known(|signed| signed.hold.is_some_and(|hold| hold.id == id));
+                let made = self.sign_any(&terms, Some(HoldUse { id, weight: terms.amount }));
                 made.or(fitting).or(Some(usize::MAX))
             }
         };
@@ -302,7 +311,9 @@ impl World {
         let Some(own) = self.hostile.any(&mut self.rng).filter(|_| count > 0) else {
             return Ok(());
         };
-        let (id, terms) = self.hostile.terms[self.rng.random_range(0..count)].clone();
+        // Lately made ones more often.
+        let from = if self.chance(50) { count.saturating_sub(5) } else { 0 };
+        let (id, terms) = self.hostile.terms[self.rng.random_range(from..count)].clone();
         let to = self.any_home();
         let to = self.homes[to].team;
         // Mostly the neighbour that would listen.
@@ -324,28 +335,45 @@ impl World {
         let Some(provider) = self.hostile.any(&mut self.rng) else {
             return Ok(());
         };
-        if self.hostile.services.is_empty() || self.chance(70) {
-            let consumer = self.homes[home].team;
-            let fits = |terms: &Terms| terms.provider == provider && terms.consumer == consumer;
-            let named = self.hostile.terms.iter().rev().find(|(_, terms)| fits(terms)).map(|(id, _)| *id);
-            let hold = if self.chance(70) { named } else { None };
-            let hold = hold.or_else(|| self.chance(5).then(|| HoldId(self.rng.random())));
-            let started = self.now.unix_seconds();
-            let session = SessionKey { provider, member: MemberId(self.rng.random()), started };
-            self.hostile.services.push(Service { session, consumer: home, weight: 0, hold });
-        }
+        self.service(provider, home);
         let count = self.hostile.services.len();
-        let service = &mut self.hostile.services[self.rng.random_range(count.saturating_sub(3)..count)];
+        let at = self.rng.random_range(count.saturating_sub(6)..count);
+        let (moves, last, fakes) = (self.chance(30), self.chance(70), self.chance(3));
+        let fake = HoldId(self.rng.random());
+        let service = &mut self.hostile.services[at];
+        // From hold to hold, or to none. A guest signs each byte on one hold at most.
+        if moves || service.hold.is_none() {
+            let id = if last { service.holds.pop() } else { fakes.then_some(fake) };
+            service.hold = id.map(|id| HoldUse { id, weight: Bytes(0) });
+        }
         service.weight += bytes;
-        let (session, index, weight) = (service.session, service.consumer, Bytes(service.weight));
-        let hold = service.hold.map(|id| (id, weight));
+        if let Some(hold) = &mut service.hold {
+            hold.weight = hold.weight.saturating_add(Bytes(bytes));
+        }
+        let Service { session, consumer: index, weight, hold, .. } = *service;
         let consumer = self.homes[index].team;
-        self.sign(Signed { session, consumer, weight, hold }, true);
+        let signed = Signed { session, consumer, weight: Bytes(weight), hold };
+        let number = self.sign(signed, true);
+        self.hostile.services[at].receipt = number;
         self.sums.given[index] += bytes;
         self.sums.received[index] += bytes;
-        let direct = if hold.is_some() { 0 } else { bytes };
-        let report = Report::Signed { team: session.provider, given: bytes, direct };
-        self.homes[index].reports.push_back(report);
+        self.homes[index].members.push_back((signed, Self::proof(number)));
         Ok(())
+    }
+
+    /// A session of an honest guest at one of them, which is there or begins. It signs for zero bytes at any provider.
+    fn service(&mut self, provider: TeamId, index: usize) -> usize {
+        let fits = |service: &Service| service.session.provider == provider && service.consumer == index;
+        let known = self.hostile.services.iter().rposition(fits);
+        if let Some(at) = known.filter(|_| self.chance(70)) {
+            return at;
+        }
+        let started = self.now.unix_seconds();
+        let session = SessionKey { provider, member: MemberId(self.rng.random()), started };
+        let consent = Signed { session, consumer: self.homes[index].team, weight: Bytes(0), hold: None };
+        let receipt = self.sign(consent, true);
+        let service = Service { session, consumer: index, weight: 0, hold: None, holds: Vec::new(), receipt };
+        self.hostile.services.push(service);
+        self.hostile.services.len() - 1
     }
 }

@@ -1,11 +1,11 @@
 //! Commits, in any order and any number of times.
 
 use crate::account::{Account, Overdraft};
-use crate::holds::{Config, Holds};
+use crate::holds::{Config, Holds, Kept};
 use crate::message::{Message, Proof, Signed};
 use crate::terms::Terms;
 use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_receipt::{HoldUse, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ struct Used {
 impl Used {
     fn signed(&self) -> Signed {
         let session = SessionKey { provider: self.terms.provider, member: MemberId([9; 24]), started: NOW };
-        let hold = Some((self.terms.id(), Bytes(self.bytes)));
+        let hold = Some(HoldUse { id: self.terms.id(), weight: Bytes(self.bytes) });
         Signed { session, consumer: self.terms.consumer, weight: Bytes(32_000_000), hold }
     }
 }
@@ -51,7 +51,8 @@ fn reserved(holds: &[Used]) -> Holds {
     let account = |owed, debt| Account { owed, allowance_debt: Bytes(debt), ..Account::default() };
     let accounts = [(10, account(0, 700_000)), (20, account(8_000_000, 0)), (21, account(8_000_000, 0))];
     let accounts = accounts.map(|(team, account)| (TeamId([team; 24]), account));
-    let mut machine = Holds::new(Config::default(), own(), accounts, [], NOW.time());
+    let kept = Kept { accounts: accounts.into(), ..Kept::default() };
+    let mut machine = Holds::new(Config::default(), own(), kept, NOW.time());
     for used in holds {
         let message = Message::Hold { terms: used.terms.clone(), proof: Proof::default() };
         machine.handle_message(used.terms.provider, message, Some(used.signed()), NOW.time());
@@ -88,7 +89,7 @@ proptest! {
 
 /// Anything that hostile names say to a home, with receipts among themselves.
 #[derive(Clone, Debug)]
-enum Said {
+enum Statement {
     Hold,
     Good,
     Refused,
@@ -96,15 +97,15 @@ enum Said {
     Nothing,
 }
 
-fn any_said() -> impl Strategy<Value = (Said, usize)> {
-    let said = prop_oneof![
-        3 => Just(Said::Hold),
-        1 => Just(Said::Good),
-        1 => Just(Said::Refused),
-        3 => Just(Said::Commit),
-        1 => Just(Said::Nothing)
+fn any_statement() -> impl Strategy<Value = (Statement, usize)> {
+    let statement = prop_oneof![
+        3 => Just(Statement::Hold),
+        1 => Just(Statement::Good),
+        1 => Just(Statement::Refused),
+        3 => Just(Statement::Commit),
+        1 => Just(Statement::Nothing)
     ];
-    (said, 0_usize..12)
+    (statement, 0_usize..12)
 }
 
 /// Between two of 20 names, of which we know three.
@@ -126,24 +127,24 @@ proptest! {
         owed in prop::collection::vec((0_u64..900_000, 0_u64..900_000), 3),
         total in 0_u64..1_500_000,
         holds in (0..12).map(any_pair).collect::<Vec<_>>(),
-        said in prop::collection::vec(any_said(), 0..40),
+        statements in prop::collection::vec(any_statement(), 0..40),
     ) {
         let config = Config { overdraft: Overdraft { per_team: true, total: Bytes(total) }, ..Config::default() };
-        let mut machine = Holds::new(config, own(), [], [], NOW.time());
+        let mut machine = Holds::new(config, own(), Kept::default(), NOW.time());
         for (number, &(direct, on_holds)) in (0..).zip(&owed) {
             machine.signed(TeamId([10 + number; 24]), Bytes(direct + on_holds), Bytes(direct));
         }
         let given: u64 = owed.iter().map(|(direct, on_holds)| direct + on_holds).sum();
         let bound = owed.iter().map(|(direct, _)| direct).sum::<u64>() + given.min(total);
-        for (what, at) in said {
+        for (what, at) in statements {
             let used = &holds[at];
             let (id, terms) = (used.terms.id(), used.terms.clone());
             let (from, message) = match what {
-                Said::Hold => (terms.provider, Message::Hold { terms, proof: Proof::default() }),
-                Said::Good => (terms.consumer, Message::Good { id }),
-                Said::Refused => (terms.consumer, Message::Refused { id, available: Bytes(u64::MAX) }),
-                Said::Commit => (terms.provider, Message::Commit { terms, proof: Some(Proof::default()) }),
-                Said::Nothing => (terms.provider, Message::Commit { terms, proof: None }),
+                Statement::Hold => (terms.provider, Message::Hold { terms, proof: Proof::default() }),
+                Statement::Good => (terms.consumer, Message::Good { id }),
+                Statement::Refused => (terms.consumer, Message::Refused { id, available: Bytes(u64::MAX) }),
+                Statement::Commit => (terms.provider, Message::Commit { terms, proof: Some(Proof::default()) }),
+                Statement::Nothing => (terms.provider, Message::Commit { terms, proof: None }),
             };
             machine.handle_message(from, message, Some(used.signed()), NOW.time());
         }

@@ -89,6 +89,12 @@ impl Home {
     }
 
     fn begin_anew(&mut self) {
+        self.begin_anew_at(NOW.time());
+    }
+
+    fn begin_anew_at(&mut self, now: Time) {
+        let mut since = UnixSeconds(0);
+        let mut sessions = std::collections::BTreeMap::new();
         let mut accounts = std::collections::BTreeMap::new();
         let mut holds = std::collections::BTreeMap::<HoldId, Hold>::new();
         for change in &self.disk {
@@ -97,17 +103,40 @@ impl Home {
                 Change::Account(team, None) => drop(accounts.remove(&team)),
                 Change::Hold(id, Some(hold)) => drop(holds.insert(id, hold)),
                 Change::Hold(id, None) => drop(holds.remove(&id)),
-                Change::Session(..)
-                | Change::SessionsSince(_)
-                | Change::Allowance(_)
-                | Change::Sponsored(..) => {}
+                Change::Session(key, Some(accounted)) => drop(sessions.insert(key, accounted)),
+                Change::Session(key, None) => drop(sessions.remove(&key)),
+                Change::SessionsSince(kept) => since = kept,
+                Change::Allowance(_) | Change::Sponsored(..) => {}
             }
         }
         self.machine = {
             let (accounts, holds) = (accounts.into_iter().collect(), holds.into_values().collect());
-            let kept = Kept { accounts, holds, ..Kept::default() };
-            Holds::new(Config::default(), own(), kept, NOW.time())
+            let sessions = sessions.into_iter().collect();
+            let kept = Kept { accounts, holds, sessions, sessions_since: since };
+            Holds::new(Config::default(), own(), kept, now)
         };
+    }
+
+    /// Asks for a hold for a guest of ours, on which the session's first receipts are signed.
+    fn reserve(&mut self, terms: &Terms) -> HoldId {
+        let consent = Signed { weight: Bytes(0), ..signed(terms, None) };
+        let id = self.machine.reserve(terms.clone(), Proof::default(), consent, NOW.time());
+        self.drain();
+        id.expect("it is owed")
+    }
+
+    /// A receipt over so much in all, and so much of that on a hold.
+    fn hand_in(&mut self, terms: &Terms, weight: u64, used: u64) -> Vec<(TeamId, Message)> {
+        let signed = Signed { weight: Bytes(weight), ..signed(terms, Some(used)) };
+        self.machine.handle_receipt(signed, Proof::default(), NOW.time());
+        self.drain()
+    }
+
+    fn used(&self, id: HoldId) -> Option<u64> {
+        match self.machine.table.get(id)?.0.state {
+            HoldState::Settled { used, .. } => Some(used.0),
+            HoldState::Asked | HoldState::Good | HoldState::Ended => None,
+        }
     }
 
     fn net(&self, team: TeamId) -> i64 {
@@ -193,4 +222,154 @@ fn a_provider_commits_nothing_that_was_not_called_good() {
     assert_eq!(commit(&mut home), Ok(Bytes(1)));
     let state = home.machine.holds().next().map(|(_, hold)| hold.state.clone());
     assert!(matches!(state, Some(HoldState::Settled { used: Bytes(1), .. })));
+}
+
+fn own_terms(between: &[TeamId], nonce: u8) -> Terms {
+    Terms { provider: own(), ..terms(between, nonce) }
+}
+
+#[test]
+fn a_receipt_that_was_overtaken_still_pays_its_hold_and_ends_no_other() {
+    let mut home = Home::new(Bytes(1_000_000));
+    let [first, second] = [own_terms(&[], 1), own_terms(&[], 2)];
+    let [a, b] = [home.reserve(&first), home.reserve(&second)];
+    home.hand_in(&second, 70_000, 10_000);
+    assert_eq!((home.used(a), home.used(b)), (None, None));
+    home.hand_in(&first, 60_000, 60_000);
+    assert_eq!((home.used(a), home.used(b)), (Some(60_000), None));
+    home.hand_in(&first, 60_000, 60_000);
+    home.hand_in(&second, 95_000, 35_000);
+    home.hand_in(&second, 70_000, 10_000);
+    home.machine.finish(signed(&second, None).session, NOW.time());
+    assert_eq!((home.used(a), home.used(b)), (Some(60_000), Some(35_000)));
+}
+
+#[test]
+fn a_hold_that_was_never_good_settles_nothing() {
+    let mut home = Home::new(Bytes(1_000_000));
+    let terms = own_terms(&[NEXT], 1);
+    let id = home.reserve(&terms);
+    home.hand_in(&terms, AMOUNT.0, AMOUNT.0);
+    assert_eq!((home.used(id), home.net(NEXT)), (Some(0), 1_000_000));
+    assert_eq!(home.machine.accounts().get(NEXT).held, Bytes(0));
+}
+
+/// After a new start the receipts come again, and access points may have larger ones.
+#[test]
+fn a_grant_that_ended_is_paid_without_the_end_of_its_session() {
+    for (begins_anew, want) in [(false, 20_000), (true, 50_000)] {
+        let mut home = Home::new(Bytes(1_000_000));
+        let terms = own_terms(&[], 1);
+        let id = home.reserve(&terms);
+        home.hand_in(&terms, 20_000, 20_000);
+        let mut late = terms.end.plus(200).time();
+        if begins_anew {
+            home.begin_anew_at(late);
+            for weight in [20_000, 50_000] {
+                let receipt = Signed { weight: Bytes(weight), ..signed(&terms, Some(weight)) };
+                home.machine.handle_receipt(receipt, Proof::default(), late);
+                home.machine.handle_timeout(late);
+            }
+            late = late + guestright_units::Micros::from_seconds(200);
+        }
+        assert_eq!(home.used(id), None);
+        home.machine.handle_timeout(late);
+        assert_eq!(home.used(id), Some(want));
+        assert_eq!(home.machine.payments.timeout(), None);
+    }
+}
+
+/// A provider shows any receipts that an honest guest signed, and never commits.
+#[test]
+fn a_provider_locks_no_more_than_the_note_allows_beside_what_its_guest_signed_for() {
+    let mut home = Home::new(Bytes(1_000_000_000));
+    let (mut weight, mut receipts) = (0, Vec::new());
+    for nonce in 0..40 {
+        let mut terms = terms(&[own()], nonce);
+        receipts.push(Signed { weight: Bytes(weight), ..signed(&terms, None) });
+        // Whatever receipt gives it the most.
+        let best = receipts.iter().copied().max_by_key(|receipt| home.machine.room(receipt));
+        let best = best.expect("there is a receipt");
+        terms.amount = home.machine.room(&best);
+        if terms.amount < Terms::AMOUNT_MIN {
+            break;
+        }
+        let hold = Message::Hold { terms: terms.clone(), proof: Proof::default() };
+        home.machine.handle_message(PROVIDER, hold, Some(best), NOW.time());
+        let held = home.machine.accounts().get(CONSUMER).held.0;
+        assert!(held <= weight + (2 * weight).clamp(8_000_000, 64_000_000), "{held} held, {weight} signed");
+        // The guest uses all of it.
+        weight += terms.amount.0;
+        receipts.push(Signed { weight: Bytes(weight), ..signed(&terms, Some(terms.amount.0)) });
+    }
+    let held = home.machine.accounts().get(CONSUMER).held.0;
+    assert!(weight <= held && held <= 128_000_000, "{held} held, {weight} signed");
+}
+
+/// A consumer that signs anything for an accomplice reserves what it is owed, and not a byte more.
+#[test]
+fn no_receipt_of_a_consumer_reserves_more_than_it_is_owed() {
+    let mut home = Home::new(Bytes(10_000_000));
+    for nonce in 0..40 {
+        let mut terms = terms(&[own()], nonce);
+        terms.amount = Bytes(3_000_000);
+        let receipt = Signed { weight: Bytes(u64::MAX), ..signed(&terms, Some(u64::MAX)) };
+        let hold = Message::Hold { terms: terms.clone(), proof: Proof::default() };
+        home.machine.handle_message(PROVIDER, hold, Some(receipt), NOW.time());
+        if nonce % 3 == 0 {
+            let commit = Message::Commit { terms, proof: Some(Proof::default()) };
+            home.machine.handle_message(PROVIDER, commit, Some(receipt), NOW.time());
+        }
+        let account = home.machine.accounts().get(CONSUMER);
+        assert!(account.held.0.cast_signed() <= account.owed, "{account:?}");
+    }
+    assert_eq!(home.net(PROVIDER) + home.net(CONSUMER), 10_000_000);
+}
+
+/// A router without a battery begins in the past.
+#[test]
+fn what_was_paid_is_not_paid_again_when_a_clock_was_set_back() {
+    for days in [0, 5, 9, 20, 32, 60] {
+        // As the guest's home, and between.
+        let mut home = Home::new(Bytes(1_000_000));
+        let claim = Terms { consumer: own(), ..terms(&[NEXT], 1) };
+        let middle = terms(&[own()], 2);
+        let commit_claim = |home: &mut Home| {
+            let commit = Message::Commit { terms: claim.clone(), proof: Some(Proof::default()) };
+            home.receive(NEXT, commit, Some(AMOUNT.0), NOW.time());
+        };
+        commit_claim(&mut home);
+        home.ask(&middle);
+        home.commit(&middle, AMOUNT.0, NOW.time());
+        let nets = |home: &Home| [NEXT, PROVIDER, CONSUMER].map(|team| home.net(team));
+        assert_eq!(nets(&home), [1_100_000, 100_000, 900_000]);
+        let receipt = Signed { weight: Bytes(50_000), ..signed(&claim, None) };
+        home.machine.handle_receipt(receipt, Proof::default(), NOW.time());
+        let before = nets(&home);
+        home.machine.handle_timeout(NOW.plus(days * 86_400).time());
+        home.drain();
+        home.begin_anew_at(NOW.time());
+        commit_claim(&mut home);
+        home.ask(&middle);
+        home.commit(&middle, AMOUNT.0, NOW.time());
+        home.machine.handle_receipt(receipt, Proof::default(), NOW.time());
+        assert_eq!(nets(&home), before, "set back by {days} days");
+    }
+}
+
+/// A guest's program keeps the latest receipt of a session. What was on the holds before it is paid along their paths.
+#[test]
+#[ignore = "a receipt does not say yet what was on other holds: until then its session's provider is paid twice"]
+fn bytes_on_holds_are_not_owed_again_when_only_the_latest_receipt_arrives() {
+    let mut home = Home::new(Bytes(1_000_000));
+    let terms = Terms { consumer: own(), ..terms(&[NEXT], 1) };
+    let commit = Message::Commit { terms: terms.clone(), proof: Some(Proof::default()) };
+    home.receive(NEXT, commit, Some(AMOUNT.0), NOW.time());
+    // All but 10,000 bytes were on that hold; the receipt names none any more.
+    home.machine.handle_receipt(
+        Signed { weight: Bytes(AMOUNT.0 + 10_000), ..signed(&terms, None) },
+        Proof::default(),
+        NOW.time(),
+    );
+    assert_eq!((home.net(NEXT), home.net(PROVIDER)), (1_100_000, 10_000));
 }

@@ -20,7 +20,7 @@ fn a_kill_at_any_single_write_loses_nothing() {
     let (mut at, mut writes) = (0, 1);
     while at < writes {
         let mut world = World::new(Setup { kill_at: Some(at), ..setup }, 3);
-        assert_eq!(world.run_transfers(6), Ok(()), "killed at {at}");
+        assert_eq!(world.run_transfers(12), Ok(()), "killed at {at}");
         assert_eq!(world.sums.kills, 1, "killed at {at}");
         writes = writes.max(world.sums.writes.min(150));
         at += 1;

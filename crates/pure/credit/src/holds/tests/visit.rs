@@ -1,17 +1,17 @@
 //! Visits at honest homes: what their programs do with the machine.
 
 use super::check::{Cause, Violation, require};
-use super::home::Report;
+use super::home::Home;
 use super::world::World;
 use crate::account::Account;
-use crate::holds::{Event, HoldError, HoldState};
-use crate::message::Signed;
-use crate::terms::{HoldId, Terms};
+use crate::holds::{Event, HoldState, Holds};
+use crate::message::{Message, Signed};
+use crate::terms::Terms;
 use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_receipt::{HoldId, HoldUse, SessionKey};
 use guestright_units::{Bytes, TeamId};
 use rand::RngExt as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A session of somebody's member at an honest home.
 pub(super) struct Visit {
@@ -24,6 +24,10 @@ pub(super) struct Visit {
     /// The latest receipt.
     receipt: usize,
     grants: Vec<Grant>,
+    /// The grant that is used; those before it are not used any more.
+    current: usize,
+    /// What the access point has not delivered: the latest receipt of each hold.
+    outbox: VecDeque<usize>,
     is_over: bool,
 }
 
@@ -32,9 +36,16 @@ struct Grant {
     terms: Terms,
     is_good: bool,
     used: u64,
-    /// The latest receipt that names it.
-    receipt: usize,
     is_settled: bool,
+    /// What was not paid of it is counted.
+    is_lost: bool,
+}
+
+impl Visit {
+    /// Whether its access point has something to deliver to a home that is there.
+    pub(super) fn has_receipts(&self, homes: &[Home]) -> bool {
+        !self.outbox.is_empty() && homes[self.provider].machine.is_some()
+    }
 }
 
 impl Grant {
@@ -50,6 +61,9 @@ impl World {
         if self.homes[provider].machine.is_none() {
             return Ok(());
         }
+        // Nothing is reserved for older sessions.
+        let oldest = self.now.unix_seconds().minus(36 * 3_600);
+        self.visits.iter_mut().for_each(|visit| visit.is_over |= visit.session.started < oldest);
         let open = (0..self.visits.len())
             .filter(|&at| self.visits[at].provider == provider && (!self.visits[at].is_over));
         let mut open: Vec<_> = open.collect();
@@ -62,14 +76,11 @@ impl World {
         let visit = open[self.rng.random_range(0..open.len())];
         match self.rng.random_range(0..100) {
             0..20 => self.reserve(visit),
-            20..70 => self.serve(visit),
-            70..85 => self.serve_on_allowance(visit),
-            85..95 => self.commit_one(visit),
-            95..98 => self.give_up(visit),
-            _ => {
-                self.visits[visit].is_over = true;
-                Ok(())
-            }
+            20..65 => self.serve(visit),
+            65..78 => self.serve_on_allowance(visit),
+            78..90 => self.deliver_receipts(visit),
+            90..93 => self.give_up(visit),
+            _ => self.finish(visit),
         }
     }
 
@@ -113,6 +124,8 @@ impl World {
             direct: 0,
             receipt,
             grants: Vec::new(),
+            current: 0,
+            outbox: VecDeque::new(),
             is_over: false,
         });
         self.reserve(self.visits.len() - 1)
@@ -139,7 +152,7 @@ impl World {
         let id = terms.id();
         let copy = terms.clone();
         // The event may come within the call.
-        let grant = Grant { id, terms, is_good: false, used: 0, receipt, is_settled: false };
+        let grant = Grant { id, terms, is_good: false, used: 0, is_settled: false, is_lost: false };
         self.visits[visit].grants.push(grant);
         let reserved =
             self.call(provider, &Cause::Own, |machine, now| machine.reserve(copy, proof, signed, now))?;
@@ -164,79 +177,149 @@ impl World {
     fn serve(&mut self, visit: usize) -> Result<(), Violation> {
         let now = self.homes[self.visits[visit].provider].local(self.now);
         let is_usable = |grant: &Grant| grant.has_room() && now < grant.terms.end.time();
-        let Some(at) = self.visits[visit].grants.iter().position(is_usable) else {
+        // An access point never goes back to a hold.
+        let current = self.visits[visit].current + usize::from(self.chance(5));
+        let mut grants = self.visits[visit].grants.iter().enumerate().skip(current);
+        let Some((at, grant)) = grants.find(|(_, grant)| is_usable(grant)) else {
             self.visits[visit].is_over = self.visits[visit].grants.iter().any(Grant::has_room);
             return self.reserve(visit);
         };
-        let grant = &self.visits[visit].grants[at];
         let room = grant.terms.amount.0 - grant.used;
         let bytes = if self.chance(60) { room } else { self.rng.random_range(1..=room) };
         let Visit { provider, consumer, session, .. } = self.visits[visit];
         let honest = self.honest(consumer);
         if honest.is_none() && self.chance(5) {
             // A guest who does not sign was served on the allowance.
-            self.visits[visit].is_over = true;
-            return self.report(provider, Report::Served { team: consumer, bytes });
+            return self.finish(visit);
         }
         let visit = &mut self.visits[visit];
+        visit.current = at;
         visit.weight += bytes;
         let weight = Bytes(visit.weight);
         let grant = &mut visit.grants[at];
         grant.used += bytes;
-        let signed = Signed { session, consumer, weight, hold: Some((grant.id, Bytes(grant.used))) };
-        let number = self.receipts.len();
-        (grant.receipt, visit.receipt) = (number, number);
-        self.sign(signed, honest.is_none());
+        let hold = Some(HoldUse { id: grant.id, weight: Bytes(grant.used) });
         self.sums.served[provider] += bytes;
         match honest {
             None => self.sums.taken += bytes,
-            Some(index) => {
-                let team = self.homes[provider].team;
-                self.sums.received[index] += bytes;
-                self.homes[index].reports.push_back(Report::Signed { team, given: bytes, direct: 0 });
+            Some(index) => self.sums.received[index] += bytes,
+        }
+        self.signed(session, Signed { session, consumer, weight, hold });
+        Ok(())
+    }
+
+    fn serve_on_allowance(&mut self, visit: usize) -> Result<(), Violation> {
+        let bytes = self.rng.random_range(1..1_000_000);
+        let visit = &mut self.visits[visit];
+        let Visit { consumer, session, .. } = *visit;
+        visit.weight += bytes;
+        visit.direct += bytes;
+        visit.current += usize::from(visit.grants.get(visit.current).is_some_and(|grant| grant.used > 0));
+        let weight = Bytes(visit.weight);
+        if let Some(index) = self.honest(consumer) {
+            self.sums.received[index] += bytes;
+        }
+        self.signed(session, Signed { session, consumer, weight, hold: None });
+        Ok(())
+    }
+
+    /// The guest signed: its access point will deliver that, and it will itself.
+    fn signed(&mut self, session: SessionKey, signed: Signed) {
+        let honest = self.honest(signed.consumer);
+        let number = self.sign(signed, honest.is_none());
+        if let Some(index) = honest {
+            self.homes[index].members.push_back((signed, Self::proof(number)));
+        }
+        let receipts = &self.receipts;
+        let is_same = |other: usize| {
+            let [one, other] = [number, other].map(|at| receipts[at].signed.hold.map(|hold| hold.id));
+            one == other
+        };
+        if let Some(visit) = self.visits.iter_mut().find(|visit| visit.session == session) {
+            visit.receipt = number;
+            visit.outbox.retain(|&other| !is_same(other));
+            visit.outbox.push_back(number);
+        }
+    }
+
+    /// The access point delivers some of its receipts, in their order; now and then it delivers one of long ago again.
+    fn deliver_receipts(&mut self, visit: usize) -> Result<(), Violation> {
+        let Visit { provider, session, receipt, .. } = self.visits[visit];
+        while let Some(&number) = self.visits[visit].outbox.front() {
+            if self.homes[provider].machine.is_none() {
+                return Ok(());
+            }
+            self.hand_in(provider, number)?;
+            if self.chance(10) {
+                // The acknowledgement was lost.
+                return Ok(());
+            }
+            self.visits[visit].outbox.pop_front();
+        }
+        if self.chance(20) {
+            let older = self.rng.random_range(0..=receipt);
+            if self.receipts[older].signed.session == session {
+                self.hand_in(provider, older)?;
             }
         }
         Ok(())
     }
 
-    fn serve_on_allowance(&mut self, visit: usize) -> Result<(), Violation> {
-        let Visit { provider, consumer, session, .. } = self.visits[visit];
-        let bytes = self.rng.random_range(1..1_000_000);
-        self.visits[visit].weight += bytes;
-        self.visits[visit].direct += bytes;
-        if let Some(index) = self.honest(consumer) {
-            let team = self.homes[provider].team;
-            self.sums.received[index] += bytes;
-            self.homes[index].reports.push_back(Report::Signed { team, given: bytes, direct: bytes });
-        }
-        let weight = Bytes(self.visits[visit].weight);
-        let is_known = self.honest(consumer).is_none();
-        self.visits[visit].receipt = self.sign(Signed { session, consumer, weight, hold: None }, is_known);
-        self.report(provider, Report::Served { team: consumer, bytes })
+    fn hand_in(&mut self, index: usize, number: usize) -> Result<(), Violation> {
+        let (signed, proof) = (self.receipts[number].signed, Self::proof(number));
+        self.take_receipt(index, signed, proof)
     }
 
-    fn commit_one(&mut self, visit: usize) -> Result<(), Violation> {
-        let is_used = |grant: &Grant| grant.used > 0 && !grant.is_settled;
-        match self.visits[visit].grants.iter().position(is_used) {
-            Some(grant) => self.commit(visit, grant),
-            None => Ok(()),
+    /// All access points reach their homes.
+    pub(super) fn deliver_all_receipts(&mut self) -> Result<(), Violation> {
+        (0..self.visits.len()).try_for_each(|visit| self.deliver_receipts(visit))
+    }
+
+    /// The session is over, and mostly the access point says so.
+    fn finish(&mut self, visit: usize) -> Result<(), Violation> {
+        self.visits[visit].is_over = true;
+        self.deliver_receipts(visit)?;
+        if !self.visits[visit].outbox.is_empty() || self.chance(20) {
+            return Ok(());
+        }
+        let Visit { provider, session, .. } = self.visits[visit];
+        self.call(provider, &Cause::Own, |machine, now| machine.finish(session, now)).map(drop)
+    }
+
+    pub(super) fn finish_all(&mut self) -> Result<(), Violation> {
+        (0..self.visits.len()).try_for_each(|visit| self.finish(visit))
+    }
+
+    /// Looks at what became of the holds that a home had asked for.
+    pub(super) fn count_settled(&mut self, index: usize, ids: &[HoldId]) {
+        let Some(machine) = &self.homes[index].machine else { return };
+        let grants = self
+            .visits
+            .iter_mut()
+            .filter(|visit| visit.provider == index)
+            .flat_map(|visit| &mut visit.grants);
+        for grant in grants.filter(|grant| ids.contains(&grant.id)) {
+            let state = machine.table.get(grant.id).map(|(hold, _)| hold.state.clone());
+            let paid = match state {
+                Some(HoldState::Asked | HoldState::Good) => continue,
+                Some(HoldState::Settled { used, .. }) => used.0,
+                Some(HoldState::Ended) | None => 0,
+            };
+            self.sums.transfers += u64::from(paid > 0 && !grant.is_settled);
+            grant.is_settled = true;
+            // Where a rule is left out, what is not paid is what is looked for.
+            if paid < grant.used && !grant.is_lost && !self.setup.sums_only {
+                grant.is_lost = true;
+                self.sums.lost[index] += grant.used - paid;
+            }
         }
     }
 
-    fn commit(&mut self, visit: usize, grant: usize) -> Result<(), Violation> {
-        let provider = self.visits[visit].provider;
-        let Grant { id, used, receipt, .. } = self.visits[visit].grants[grant];
-        let (proof, signed) = (Self::proof(receipt), self.receipts[receipt].signed);
-        let paid =
-            self.call(provider, &Cause::Own, |machine, now| machine.commit(id, proof, &signed, now))?;
-        match paid {
-            None => return Ok(()),
-            Some(Ok(paid)) if paid.0 == used => self.sums.transfers += 1,
-            Some(Err(HoldError::NotOpen)) if self.setup.outages || self.setup.sums_only => {}
-            Some(other) => return Err(format!("{used} of {id} were used, and the commit said {other:?}")),
-        }
-        self.visits[visit].grants[grant].is_settled = true;
-        Ok(())
+    /// A HOLD could not be sent, because its home was not reached.
+    pub(super) fn undelivered(&mut self, index: usize, message: &Message) -> Result<(), Violation> {
+        let id = message.id();
+        self.call(index, &Cause::Undelivered, |machine: &mut Holds, now| machine.handle_undelivered(id, now))
+            .map(drop)
     }
 
     fn give_up(&mut self, visit: usize) -> Result<(), Violation> {
@@ -248,33 +331,6 @@ impl World {
         grant.is_settled = true;
         let id = grant.id;
         self.call(provider, &Cause::Own, |machine, now| machine.give_up(id, now)).map(drop)
-    }
-
-    /// Homes pay what was used of holds whose grant has ended.
-    pub(super) fn commit_ended(&mut self) -> Result<(), Violation> {
-        self.commit_where(|grant, now| grant.terms.end <= now)
-    }
-
-    pub(super) fn commit_all(&mut self) -> Result<(), Violation> {
-        self.visits.iter_mut().for_each(|visit| visit.is_over = true);
-        self.commit_where(|_, _| true)
-    }
-
-    fn commit_where(
-        &mut self,
-        is_due: impl Fn(&Grant, guestright_units::UnixSeconds) -> bool,
-    ) -> Result<(), Violation> {
-        for visit in 0..self.visits.len() {
-            let provider = self.visits[visit].provider;
-            let now = self.homes[provider].local(self.now).unix_seconds();
-            for at in 0..self.visits[visit].grants.len() {
-                let grant = &self.visits[visit].grants[at];
-                if grant.used > 0 && !grant.is_settled && is_due(grant, now) {
-                    self.commit(visit, at)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Every account is what the receipts come to.
@@ -303,16 +359,17 @@ impl World {
         Ok(())
     }
 
-    /// A home crashed: its sessions are over, and it pays from what is on its disk.
+    /// A home crashed: some of its sessions are over, and it pays from what is on its disk.
     pub(super) fn end_visits(&mut self, provider: usize, is_long: bool) {
         for visit in self.visits.iter_mut().filter(|visit| visit.provider == provider) {
-            visit.is_over = true;
-            for grant in visit.grants.iter_mut().filter(|grant| grant.used > 0) {
+            visit.is_over |= is_long || self.rng.random_ratio(1, 2);
+            for grant in &mut visit.grants {
                 let state = self.homes[provider].kept.get(&grant.id).map(|hold| &hold.state);
                 // What is on the disk no more was forgotten, long after it was paid.
                 grant.is_settled &= state.is_none();
-                grant.is_settled |= matches!(state, Some(HoldState::Settled { .. }));
-                if is_long && !grant.is_settled {
+                grant.is_settled |= state.is_some_and(|state| !state.is_held());
+                if is_long && !grant.is_settled && !grant.is_lost {
+                    grant.is_lost = true;
                     self.sums.lost[provider] += grant.used;
                 }
             }

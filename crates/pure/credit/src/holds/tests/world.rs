@@ -2,18 +2,21 @@
 
 use super::Mutant;
 use super::check::{self, Cause, Snapshot, Violation, require};
-use super::home::{Home, Report};
+use super::home::Home;
 use super::hostile::Hostile;
 use super::visit::Visit;
 use crate::account::Overdraft;
 use crate::holds::{Config, Event, HoldState, Holds};
 use crate::message::{Message, Proof, Signed};
-use crate::terms::{HoldId, Terms};
+use crate::terms::Terms;
+use guestright_receipt::HoldId;
 use guestright_units::{Bytes, Micros, TeamId, Time};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 const SECOND: u64 = 1_000_000;
+/// How often access points deliver what their homes have not acknowledged.
+const DELIVERS_EVERY: Micros = Micros::from_seconds(60);
 const HOUR: u64 = 3_600 * SECOND;
 
 /// One run.
@@ -107,8 +110,8 @@ pub(super) struct World {
     network: Vec<Packet>,
     /// What honest homes sent to each other lately, for repeating it.
     sent: Vec<Packet>,
-    /// When the programs last looked for what they have to pay.
-    looked: Time,
+    /// When all access points delivered their receipts.
+    delivered_at: Time,
     is_quiet: bool,
 }
 
@@ -146,7 +149,7 @@ impl World {
             receipts: Vec::new(),
             network: Vec::new(),
             sent: Vec::new(),
-            looked: now,
+            delivered_at: now,
             is_quiet: false,
         }
     }
@@ -287,6 +290,7 @@ impl World {
         if matches!(cause, Cause::Timeout) {
             self.count_late(index, &before);
         }
+        self.count_settled(index, &before.own(self.homes[index].team));
         let home = &self.homes[index];
         if !self.setup.sums_only {
             check::changes(home, cause, &before, now)?;
@@ -328,6 +332,7 @@ impl World {
     /// Sends on what a home says now.
     fn drain(&mut self, index: usize) -> Result<(), Violation> {
         let (messages, events) = self.homes[index].drain();
+        let mut unsent = Vec::new();
         for (to, message) in messages {
             match message {
                 Message::Good { id } => self.call_good(index, id)?,
@@ -339,6 +344,10 @@ impl World {
                 | Message::Refused { .. }
                 | Message::Commit { .. } => {}
             }
+            if matches!(message, Message::Hold { .. }) && !self.is_quiet && self.chance(5) {
+                unsent.push(message);
+                continue;
+            }
             self.post(index, to, message);
         }
         for event in events {
@@ -347,7 +356,7 @@ impl World {
             }
             self.handle_event(event);
         }
-        Ok(())
+        unsent.iter().try_for_each(|message| self.undelivered(index, message))
     }
 
     fn call_good(&mut self, index: usize, id: HoldId) -> Result<(), Violation> {
@@ -423,11 +432,15 @@ impl World {
         Ok(())
     }
 
-    /// Passes reports on and makes everything durable, unless the home is killed on the way.
+    /// Takes in what members hand in and makes everything durable, unless the home is killed on the way.
     fn write_all(&mut self, index: usize) -> Result<(), Violation> {
-        let reports = std::mem::take(&mut self.homes[index].reports);
-        for report in reports {
-            self.report(index, report)?;
+        // Members come home when they do, and may come again with the same.
+        while self.homes[index].machine.is_some() && (self.is_quiet || self.chance(70)) {
+            let Some((signed, proof)) = self.homes[index].members.pop_front() else { break };
+            self.take_receipt(index, signed, proof.clone())?;
+            if self.chance(5) && !self.is_quiet {
+                self.homes[index].members.push_back((signed, proof));
+            }
         }
         while self.homes[index].has_writes() {
             if self.is_killed() {
@@ -455,12 +468,18 @@ impl World {
         is_killed
     }
 
-    pub(super) fn report(&mut self, index: usize, report: Report) -> Result<(), Violation> {
-        self.homes[index].report(report);
-        if !self.setup.sums_only {
-            check::sums(&self.homes[index], self.setup.overdraft)?;
+    /// A receipt is kept, then the machine takes it in.
+    pub(super) fn take_receipt(
+        &mut self,
+        index: usize,
+        signed: Signed,
+        proof: Proof,
+    ) -> Result<(), Violation> {
+        if self.homes[index].machine.is_none() {
+            return Ok(());
         }
-        self.drain(index)
+        self.homes[index].keep(signed, proof.clone());
+        self.call(index, &Cause::Own, |machine, now| machine.handle_receipt(signed, proof, now)).map(drop)
     }
 
     pub(super) fn crash(&mut self, index: usize) {
@@ -494,9 +513,9 @@ impl World {
                     self.call(index, &Cause::Timeout, Holds::handle_timeout)?;
                 }
             }
-            if self.now.since(self.looked).0 >= HOUR / 2 {
-                self.looked = self.now;
-                self.commit_ended()?;
+            if self.now.since(self.delivered_at) >= DELIVERS_EVERY || self.is_quiet {
+                self.delivered_at = self.now;
+                self.deliver_all_receipts()?;
             }
             for index in 0..self.homes.len() {
                 self.write_all(index)?;
@@ -511,8 +530,11 @@ impl World {
                 self.deliver(packet.from, packet.to, packet.message)?;
             }
             if is_idle {
-                // Programs look every half hour at what they have to pay.
-                let look = Time(self.now.0 + HOUR / 2);
+                let look = if self.visits.iter().any(|visit| visit.has_receipts(&self.homes)) {
+                    self.now.max(self.delivered_at + DELIVERS_EVERY)
+                } else {
+                    Time(self.now.0 + HOUR / 2)
+                };
                 let next = self.next_event().unwrap_or(look).min(look).max(Time(self.now.0 + 1));
                 if next > until {
                     self.now = self.now.max(until);
@@ -537,7 +559,7 @@ impl World {
         let now = self.now;
         self.homes.iter_mut().for_each(|home| home.up_at = home.up_at.min(now));
         self.start_homes();
-        self.commit_all()?;
+        self.finish_all()?;
         for _ in 0..60 {
             self.advance(self.now + Micros(HOUR))?;
             self.hostile

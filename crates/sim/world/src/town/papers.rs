@@ -1,0 +1,210 @@
+//! A visit by the papers' policies: a ratio of flows over the receipts that the home knows, and then all that is wanted.
+
+use super::home::{number, team};
+use super::people::{Trip, bytes, count};
+use super::settings::{Cheat, Rule, TownSettings};
+use super::world::{Name, World};
+use guestright_engine::{Instant, Stream, Streams};
+use guestright_reciprocity::{
+    Basis, Graph, Judge, JudgeConfig, PerMille, Policy, Request, Scratch, ServiceClass, StrangerCounters,
+    Verdict,
+};
+use guestright_units::{Bytes, TeamId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a made-up receipt says.
+const CLAIMED: u64 = 2_000_000_000;
+
+/// What a home gave somebody in all, and when last.
+#[derive(Clone, Copy, Debug)]
+struct Gave {
+    bytes: u64,
+    at: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct PaperHome {
+    graph: Graph,
+    judge: Judge,
+    gave: BTreeMap<Name, Gave>,
+    /// Teams that it served as strangers.
+    strangers: BTreeSet<Name>,
+}
+
+#[derive(Debug)]
+pub(super) struct Papers {
+    homes: Vec<PaperHome>,
+    scratch: Scratch,
+    chance: Stream,
+    shown_max: usize,
+    request: Bytes,
+    stranger: u64,
+}
+
+/// What a visit got.
+#[derive(Clone, Copy, Debug)]
+struct Granted {
+    bytes: u64,
+    /// Whether somebody owed it to the guest.
+    on_credit: bool,
+    class: Option<ServiceClass>,
+}
+
+impl Papers {
+    pub(super) fn new(settings: &TownSettings, streams: &Streams) -> Self {
+        let papers = &settings.papers;
+        let policy = match settings.policy {
+            Rule::Credit | Rule::Srm => Policy::Srm,
+            Rule::NetFlow => {
+                Policy::NetFlow { sigma: PerMille(papers.sigma), kappa: Bytes(bytes(papers.kappa_mb)) }
+            }
+            Rule::Quota => Policy::Quota { bytes: Bytes(bytes(papers.quota_mb)) },
+            Rule::Gmf => Policy::Gmf { gain: PerMille(papers.gain) },
+        };
+        let judge = Judge::new(JudgeConfig { policy, ..JudgeConfig::default() }, StrangerCounters::default());
+        let home =
+            PaperHome { graph: Graph::new(), judge, gave: BTreeMap::new(), strangers: BTreeSet::new() };
+        Self {
+            homes: vec![home; settings.people.homes as usize],
+            scratch: Scratch::new(),
+            chance: streams.stream("papers", 0),
+            shown_max: settings.credit.shown_max,
+            request: Bytes(bytes(papers.request_mb)),
+            stranger: bytes(papers.stranger_mb),
+        }
+    }
+
+    pub(super) fn begin_day(&mut self, flood: bool) {
+        for (home, place) in self.homes.iter_mut().zip(0_u32..) {
+            home.judge.decay_strangers();
+            if flood {
+                let own = |edge: &TeamId| number(*edge) == place;
+                let edges: Vec<_> = home
+                    .graph
+                    .edges()
+                    .filter(|edge| own(&edge.consumer) || own(&edge.provider))
+                    .map(|edge| (edge.consumer, edge.provider, edge.bytes))
+                    .collect();
+                home.graph = Graph::from_edges(edges);
+            }
+        }
+    }
+
+    /// A guest took so much somewhere: both homes know.
+    pub(super) fn note(&mut self, guest: Name, provider: Name, bytes: u64, now: Instant) {
+        for place in [guest, provider] {
+            if let Some(home) = self.homes.get_mut(place as usize) {
+                home.graph.add(team(guest), team(provider), Bytes(bytes));
+            }
+        }
+        if let Some(home) = self.homes.get_mut(provider as usize) {
+            let gave = home.gave.entry(guest).or_insert(Gave { bytes: 0, at: now });
+            *gave = Gave { bytes: gave.bytes + bytes, at: now };
+        }
+        if let Some(home) = self.homes.get_mut(guest as usize)
+            && home.strangers.contains(&provider)
+        {
+            home.judge.stranger_returned(Bytes(bytes));
+        }
+    }
+
+    /// The receipts that a member takes along: of the latest teams that its home served.
+    fn shown(&self, guest: Name) -> Vec<(Name, Name, u64)> {
+        let Some(home) = self.homes.get(guest as usize) else { return Vec::new() };
+        let mut all: Vec<_> = home.gave.iter().collect();
+        all.sort_by_key(|(debtor, gave)| (std::cmp::Reverse(gave.at), **debtor));
+        all.into_iter().take(self.shown_max).map(|(debtor, gave)| (*debtor, guest, gave.bytes)).collect()
+    }
+
+    fn accept(&mut self, provider: Name, shown: &[(Name, Name, u64)]) {
+        let graph = &mut self.homes[provider as usize].graph;
+        for &(consumer, giver, bytes) in shown {
+            let (consumer, giver) = (team(consumer), team(giver));
+            let known = graph.capacity(consumer, giver).0;
+            graph.add(consumer, giver, Bytes(bytes.saturating_sub(known)));
+        }
+    }
+
+    fn decide(&mut self, guest: Name, provider: Name, wants: u64) -> Granted {
+        let home = &mut self.homes[provider as usize];
+        let request = Request { provider: team(provider), consumer: team(guest), bytes: self.request };
+        let decision = home.judge.decide(&home.graph, &mut self.scratch, request, &mut self.chance);
+        let class = match decision.verdict {
+            Verdict::Granted(class) => Some(class),
+            Verdict::Refused => None,
+        };
+        let is_stranger = matches!(decision.basis, Basis::Stranger { .. });
+        let bytes = match class {
+            None => 0,
+            Some(_) if is_stranger => wants.min(self.stranger),
+            Some(_) => wants,
+        };
+        if is_stranger && bytes > 0 {
+            home.judge.stranger_served(Bytes(bytes));
+            home.strangers.insert(guest);
+        }
+        Granted { bytes, on_credit: !is_stranger, class }
+    }
+}
+
+impl World<'_> {
+    pub(super) fn visit_by_papers(&mut self, trip: Trip) {
+        let now = self.now();
+        let Some(papers) = &mut self.papers else { return };
+        let shown = papers.shown(trip.guest);
+        papers.accept(trip.provider, &shown);
+        let granted = papers.decide(trip.guest, trip.provider, trip.wants);
+        if granted.bytes > 0 {
+            papers.note(trip.guest, trip.provider, granted.bytes, now);
+        }
+        self.count_by_papers(false, granted);
+        self.tally.visited(trip.guest, trip.wants, granted.bytes, granted.class, now);
+    }
+
+    pub(super) fn attempt_by_papers(&mut self, provider: u32, wants: u64) {
+        let now = self.now();
+        let cheat = self.settings.coalition.cheat;
+        let tries = if cheat == Cheat::Dice { self.settings.coalition.tries } else { 1 };
+        for _ in 0..tries {
+            let name = self.coalition.fresh();
+            let home = self.coalition.homes.first().copied().filter(|_| cheat.vouches());
+            let Some(papers) = &mut self.papers else { return };
+            if let Some(home) = home {
+                let mut shown = papers.shown(home);
+                if cheat == Cheat::SpoofedDebts {
+                    // Debts of others cannot be made up: their members have not signed. Those of other names can.
+                    let made_up = (0..32).map(|number| (count(papers.homes.len()) + number, name, CLAIMED));
+                    shown.extend(made_up);
+                }
+                if cheat == Cheat::Ring {
+                    let ring = self.coalition.fresh();
+                    shown.extend([(home, ring, CLAIMED), (ring, name, CLAIMED), (name, ring, CLAIMED)]);
+                } else {
+                    shown.push((home, name, CLAIMED));
+                }
+                papers.accept(provider, &shown);
+            }
+            let granted = papers.decide(name, provider, wants);
+            if granted.bytes > 0 {
+                papers.note(name, provider, granted.bytes, now);
+            }
+            self.count_by_papers(true, granted);
+            self.tally.attempted(granted.bytes);
+            if granted.bytes > 0 {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn note_by_papers(&mut self, guest: Name, provider: Name, bytes: u64) {
+        let now = self.now();
+        if let Some(papers) = &mut self.papers {
+            papers.note(guest, provider, bytes, now);
+        }
+    }
+
+    fn count_by_papers(&mut self, hostile: bool, granted: Granted) {
+        let (credit, strangers) = if granted.on_credit { (granted.bytes, 0) } else { (0, granted.bytes) };
+        self.tally.served(hostile, credit, strangers);
+    }
+}

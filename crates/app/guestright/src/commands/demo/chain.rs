@@ -10,10 +10,10 @@ use guestright_units::Bytes;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-const W3_TAKES: u64 = 15_000_000;
-const W4_TAKES: u64 = 10_000_000;
+const W3_TAKES: u64 = 12_000_000;
+const W4_TAKES: u64 = 8_000_000;
 /// What a free-rider takes under each of its names but the last, under which it takes all it can get.
-const NAME_TAKES: u64 = 2_000_000;
+const NAME_TAKES: u64 = 1_000_000;
 const NAMES: usize = 4;
 /// How far two homes' books may differ: a member's home learns the last receipt only when the member is next there.
 const BOOKS_DIFFER_MAX: u64 = 64 * 1_024;

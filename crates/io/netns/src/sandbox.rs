@@ -102,7 +102,7 @@ impl Sandbox {
                 continue;
             }
             let directory = directory.to_string_lossy();
-            tool::run("mount", &["-t", "tmpfs", "-o", "mode=755,size=16m", "guestright", &directory])?;
+            tool::run("mount", &["-t", "tmpfs", "-o", "mode=755,size=128m", "guestright", &directory])?;
         }
         tool::run("ip", &["link", "set", "lo", "up"])?;
         Ok(())

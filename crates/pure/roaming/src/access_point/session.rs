@@ -6,8 +6,9 @@ use guestright_receipt::{HoldUse, Receipt, ReceiptError};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 
-/// The longest packet on a guests' link, in bytes: the MTU of Ethernet.
-const PACKET_MAX: Bytes = Bytes(1_500);
+/// The longest packet that a kernel forwards in one piece: segments that it has joined. What does not fit into what is left
+/// is dropped, and used up of the kernel's quota nevertheless, so after it nothing passes.
+const PACKET_MAX: Bytes = Bytes(65_536);
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

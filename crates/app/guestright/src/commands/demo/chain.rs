@@ -10,13 +10,14 @@ use guestright_units::Bytes;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-const W3_TAKES: u64 = 15_000_000;
-const W4_TAKES: u64 = 10_000_000;
+const W3_TAKES: u64 = 12_000_000;
+const W4_TAKES: u64 = 8_000_000;
 /// What a free-rider takes under each of its names but the last, under which it takes all it can get.
-const NAME_TAKES: u64 = 2_000_000;
+const NAME_TAKES: u64 = 1_000_000;
 const NAMES: usize = 4;
 /// How far two homes' books may differ: a member's home learns the last receipt only when the member is next there.
 const BOOKS_DIFFER_MAX: u64 = 64 * 1_024;
+const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl Story<'_, '_> {
@@ -29,11 +30,16 @@ impl Story<'_, '_> {
         let chain = format!("on what our team owes {}, which owes it: ", team_2.get(..8).unwrap_or_default());
         let lines = self.why(V3, V1)?;
         let reserved = lines.iter().find(|line| line.starts_with(&chain)).cloned().unwrap_or_default();
-        self.print(&format!("W4 of team 1 comes to V3, which owes its team nothing: class {began_in}, then {class}"))?;
+        self.print(&format!(
+            "W4 of team 1 comes to V3, which owes its team nothing: class {began_in}, then {class}"
+        ))?;
         let team_1 = text(&self.cast.ask_home(V1, "status")?["team"]);
         for command in [["accounts"].as_slice(), &["why", team_1.get(..8).unwrap_or_default()]] {
             let printed = self.cast.home_command(V3, command)?.trim_end().replace('\n', "\n          ");
-            self.print(&format!("at V3, `guestright home {}` says:\n          {printed}", command.join(" ")))?;
+            self.print(&format!(
+                "at V3, `guestright home {}` says:\n          {printed}",
+                command.join(" ")
+            ))?;
         }
         let seen = format!("class {began_in}, then {class}; {reserved}");
         let holds = began_in == "lowest" && class == "high" && !reserved.is_empty();
@@ -110,27 +116,54 @@ impl Story<'_, '_> {
 
     /// Once everybody has left: what each of the three homes says of the others.
     pub(super) async fn the_books_agree(&mut self) -> anyhow::Result<()> {
-        let settled = |cast: &Cast| {
-            let open = |household| {
-                cast.ask_home(household, "status").map(|status| number(&status["credit"]["holds_open"]))
-            };
-            Ok(open(V1)? + open(V2)? + open(V3)? == 0)
-        };
-        self.cast.until("the reservations to be settled", settled).await?;
-        let mut seen = Vec::new();
-        let mut agree = true;
-        for (one, other) in [(V1, V2), (V2, V3), (V1, V3)] {
-            let (here, there) = (owed(&self.cast, one, other)?, owed(&self.cast, other, one)?);
-            agree &= (here + there).unsigned_abs() <= BOOKS_DIFFER_MAX;
-            let (debtor, creditor) = if here > 0 { (one, other) } else { (other, one) };
-            let [debtor, creditor] = [debtor, creditor].map(|household| household.name.to_uppercase());
-            let [here, there] = [here, there].map(|bytes| Bytes(bytes.unsigned_abs()));
-            seen.push(format!("{debtor} owes {creditor} {here} by one, {there} by the other"));
+        // Reservations are settled by messages between homes, which take a moment.
+        let deadline = Instant::now() + SETTLED_WITHIN;
+        let mut pairs = self.accounts_of_pairs()?;
+        while !pairs.iter().all(Pair::agrees) && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            pairs = self.accounts_of_pairs()?;
         }
+        let agree = pairs.iter().all(Pair::agrees);
+        let seen: Vec<_> = pairs.iter().map(Pair::sentence).collect();
         let seen = seen.join("; ");
         self.print(&format!("the homes' accounts: {seen}"))?;
         self.check("the accounts of all three homes agree", agree, seen);
         Ok(())
+    }
+
+    fn accounts_of_pairs(&self) -> anyhow::Result<Vec<Pair>> {
+        let pairs = [(V1, V2), (V2, V3), (V1, V3)].into_iter();
+        let pairs = pairs.map(|(one, other)| {
+            Ok(Pair {
+                one,
+                other,
+                by_one: owed(&self.cast, one, other)?,
+                by_other: owed(&self.cast, other, one)?,
+            })
+        });
+        pairs.collect()
+    }
+}
+
+/// What two homes say of what is owed between them: each says what it owes the other; below zero, what the other owes it.
+struct Pair {
+    one: Household,
+    other: Household,
+    by_one: i64,
+    by_other: i64,
+}
+
+impl Pair {
+    fn agrees(&self) -> bool {
+        (self.by_one + self.by_other).unsigned_abs() <= BOOKS_DIFFER_MAX
+    }
+
+    fn sentence(&self) -> String {
+        let Self { one, other, by_one, by_other } = self;
+        let (debtor, creditor) = if *by_one > 0 { (one, other) } else { (other, one) };
+        let [debtor, creditor] = [debtor, creditor].map(|household| household.name.to_uppercase());
+        let [here, there] = [by_one, by_other].map(|bytes| Bytes(bytes.unsigned_abs()));
+        format!("{debtor} owes {creditor} {here} by one, {there} by the other")
     }
 }
 

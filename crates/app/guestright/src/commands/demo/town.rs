@@ -70,7 +70,7 @@ pub(super) const V3: Household = Household {
     name: "v3",
     team: "team3",
     address: Ipv4Addr::new(192, 0, 2, 130),
-    allowance: Some(12_000_000),
+    allowance: Some(8_000_000),
     network: 13,
 };
 

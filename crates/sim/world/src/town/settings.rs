@@ -77,9 +77,9 @@ settings! {
         /// Share of teams without an access point to give from. Their people go out.
         homeless: f64 = float("people.homeless", "", 0.08, (0.0, 0.9)),
         /// Visits of a team that goes out.
-        visits_per_day: f64 = float("people.visits_per_day", "1/day", 1.0, (0.0, 50.0)),
+        visits_per_day: f64 = float("people.visits_per_day", "1/day", 1.035, (0.0, 50.0)),
         /// Spread of that over teams: standard deviation of its logarithm.
-        activity_spread: f64 = float("people.activity_spread", "", 1.0, (0.0, 3.0)),
+        activity_spread: f64 = float("people.activity_spread", "", 1.1, (0.0, 3.0)),
         /// Places that a team likes.
         favourites: u32 = integer("people.favourites", "", 8, (1, 100)),
         /// Share of visits to one of them; the others are to places by their popularity.
@@ -87,7 +87,7 @@ settings! {
         /// Median of what a visit wants.
         demand_mb: f64 = float("people.demand_mb", "MB", 15.0, (0.1, 10_000.0)),
         /// Standard deviation of its logarithm.
-        demand_spread: f64 = float("people.demand_spread", "", 1.2, (0.0, 3.0)),
+        demand_spread: f64 = float("people.demand_spread", "", 1.215, (0.0, 3.0)),
         /// Teams that come later.
         newcomers: u32 = integer("people.newcomers", "", 15, (0, 1_000)),
         /// When they come.

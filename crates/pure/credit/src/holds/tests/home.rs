@@ -157,7 +157,7 @@ impl Home {
                 Change::Session(session, Some(accounted)) => drop(self.sessions.insert(session, accounted)),
                 Change::Session(session, None) => drop(self.sessions.remove(&session)),
                 Change::SessionsSince(since) => self.sessions_since = since,
-                Change::Allowance(_) => {}
+                Change::Allowance(_) | Change::Sponsored(..) => {}
             }
         }
         Some(write.token)

@@ -106,7 +106,7 @@ impl Home {
                 Change::Session(key, Some(accounted)) => drop(sessions.insert(key, accounted)),
                 Change::Session(key, None) => drop(sessions.remove(&key)),
                 Change::SessionsSince(kept) => since = kept,
-                Change::Allowance(_) => {}
+                Change::Allowance(_) | Change::Sponsored(..) => {}
             }
         }
         self.machine = {

@@ -176,8 +176,8 @@ mod tests {
         let home = |name: &str| Some(name.parse::<Address>().unwrap());
         for number in 1..=4 {
             let provider = TeamId([number; 24]);
-            let said = if number > 2 { home(&format!("home{number}.example:7273")) } else { None };
-            memory.keep_home(provider, said).unwrap();
+            let address = if number > 2 { home(&format!("home{number}.example:7273")) } else { None };
+            memory.keep_home(provider, address).unwrap();
             for second in 0..2 {
                 let receipt = Receipt::sign(&key, &certificate, provider, NOW.plus(second), Bytes(9));
                 memory.signed(receipt).unwrap();
@@ -204,7 +204,8 @@ mod tests {
         let (mut memory, key) = memory(directory.path());
         let certificate = memory.certificate.clone();
         let provider = TeamId([1; 24]);
-        for (weight, hold) in [(1, None), (2, Some((7, 1))), (5, Some((7, 4))), (6, Some((8, 1))), (9, None)] {
+        for (weight, hold) in [(1, None), (2, Some((7, 1))), (5, Some((7, 4))), (6, Some((8, 1))), (9, None)]
+        {
             let hold = hold.map(|(id, on)| HoldUse { id: HoldId([id; 24]), weight: Bytes(on) });
             let service = Service { provider, started: NOW, weight: Bytes(weight), hold };
             memory.signed(Receipt::sign_service(&key, &certificate, service)).unwrap();

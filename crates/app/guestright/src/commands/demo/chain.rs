@@ -29,11 +29,16 @@ impl Story<'_, '_> {
         let chain = format!("on what our team owes {}, which owes it: ", team_2.get(..8).unwrap_or_default());
         let lines = self.why(V3, V1)?;
         let reserved = lines.iter().find(|line| line.starts_with(&chain)).cloned().unwrap_or_default();
-        self.print(&format!("W4 of team 1 comes to V3, which owes its team nothing: class {began_in}, then {class}"))?;
+        self.print(&format!(
+            "W4 of team 1 comes to V3, which owes its team nothing: class {began_in}, then {class}"
+        ))?;
         let team_1 = text(&self.cast.ask_home(V1, "status")?["team"]);
         for command in [["accounts"].as_slice(), &["why", team_1.get(..8).unwrap_or_default()]] {
             let printed = self.cast.home_command(V3, command)?.trim_end().replace('\n', "\n          ");
-            self.print(&format!("at V3, `guestright home {}` says:\n          {printed}", command.join(" ")))?;
+            self.print(&format!(
+                "at V3, `guestright home {}` says:\n          {printed}",
+                command.join(" ")
+            ))?;
         }
         let seen = format!("class {began_in}, then {class}; {reserved}");
         let holds = began_in == "lowest" && class == "high" && !reserved.is_empty();

@@ -2,10 +2,11 @@
 
 mod row;
 
-use crate::{Store, StoreError};
+use crate::StoreError;
 use guestright_credit::{AllowanceState, Change, Kept, Token, Write};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
-use rusqlite::Transaction;
+use rusqlite::{Connection, Transaction};
+use std::path::Path;
 
 /// What is kept of a home's credit.
 #[derive(Clone, Debug, Default)]
@@ -43,47 +44,36 @@ impl Keep {
     }
 }
 
-impl Store {
-    /// The home's credit as it was kept, in the order of the keys. Every row is compared with its digest.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if a row is not as it was written, or another [`StoreError`].
-    pub fn credit(&self) -> Result<KeptCredit, StoreError> {
-        let kept = Kept {
-            accounts: self.rows(&row::ACCOUNTS, row::account)?,
-            holds: self.rows(&row::HOLDS, row::hold)?,
-            sessions: self.rows(&row::SESSIONS, row::session)?,
-            sessions_since: self.mark(row::SINCE)?.map_or(UnixSeconds(0), |(since, _)| UnixSeconds(since)),
-        };
-        let allowance = self.mark(row::ALLOWANCE)?.map(row::allowance);
-        let sponsored = self.rows(&row::SPONSORED, row::sponsored)?;
-        Ok(KeptCredit { kept, allowance, sponsored })
-    }
+/// The tables of a home's credit, and the file that an error names.
+struct Tables<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+}
 
-    /// Keeps all changes of a write, in one transaction; they are on the disk when this returns.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing of the write was kept.
-    pub fn keep_credit(&mut self, write: &Write) -> Result<(), StoreError> {
-        self.keep_group(&[], &[Keep::Write(write.clone())]).map(|_| ())
-    }
+/// The home's credit as it was kept, in the order of the keys. Every row is compared with its digest.
+pub(crate) fn read(connection: &Connection, path: &Path) -> Result<KeptCredit, StoreError> {
+    let tables = Tables { connection, path };
+    let kept = Kept {
+        accounts: tables.rows(&row::ACCOUNTS, row::account)?,
+        holds: tables.rows(&row::HOLDS, row::hold)?,
+        sessions: tables.rows(&row::SESSIONS, row::session)?,
+        sessions_since: tables.mark(row::SINCE)?.map_or(UnixSeconds(0), |(since, _)| UnixSeconds(since)),
+    };
+    let allowance = tables.mark(row::ALLOWANCE)?.map(row::allowance);
+    let sponsored = tables.rows(&row::SPONSORED, row::sponsored)?;
+    Ok(KeptCredit { kept, allowance, sponsored })
+}
 
-    /// Keeps what is left of the allowance; it is on the disk when this returns.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing was kept.
-    pub fn keep_allowance(&mut self, state: AllowanceState) -> Result<(), StoreError> {
-        self.keep_group(&[], &[Keep::Allowance(state)]).map(|_| ())
-    }
-
+impl Tables<'_> {
     fn rows<T>(&self, select: &row::Select, read: row::Read<T>) -> Result<Vec<T>, StoreError> {
-        let fail = self.fail("read the accounts");
-        let mut statement = self.connection.prepare_cached(select.sql).map_err(&fail)?;
-        let mut rows = statement.query([]).map_err(&fail)?;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(self.path, "read the accounts", &error);
+        let damaged = |reason| StoreError::damaged(self.path, reason);
+        let mut statement = self.connection.prepare_cached(select.sql).map_err(fail)?;
+        let mut rows = statement.query([]).map_err(fail)?;
         let mut all = Vec::new();
-        while let Some(row) = rows.next().map_err(&fail)? {
-            select.check(row).map_err(&fail)?.map_err(|reason| self.damaged(reason))?;
-            all.push(read(row).map_err(&fail)?.map_err(|reason| self.damaged(reason))?);
+        while let Some(row) = rows.next().map_err(fail)? {
+            select.check(row).map_err(fail)?.map_err(damaged)?;
+            all.push(read(row).map_err(fail)?.map_err(damaged)?);
         }
         Ok(all)
     }

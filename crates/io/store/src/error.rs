@@ -111,6 +111,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Something in the file is not as it was written.
+    pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
+    }
+
     /// What SQLite said, in our words.
     pub(crate) fn from_sqlite(path: &Path, doing: &'static str, error: &rusqlite::Error) -> Self {
         let (path, reason) = (path.to_owned(), error.to_string());

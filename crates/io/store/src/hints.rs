@@ -1,10 +1,9 @@
 //! What members carry to show who owes their home: one receipt for each debtor (design note 0010, "Hints").
 
 use crate::read::Encoded;
-use crate::{Store, StoreError};
 use guestright_receipt::Rules;
 use guestright_units::{TeamId, UnixSeconds};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,73 +44,61 @@ impl Debtor {
     }
 }
 
-impl Store {
-    /// One receipt, with its certificate, for each of the debtors that are chosen: its largest, and of equal ones the latest.
-    ///
-    /// Three quarters are the best by `min(sum, 64 MB) * (1 + h)`, where the debtor was the last home before ours on `h`
-    /// holds that were paid and are still kept. Then the latest of the others, then some at random. The order is that.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn hints(&self, query: HintQuery) -> Result<Vec<Encoded>, StoreError> {
-        let choose = || -> rusqlite::Result<_> {
-            let debtors = self.debtors(query)?;
-            let honoured = self.honoured(query.team)?;
-            let rows = choose(&debtors, &honoured, query);
-            let mut statement = self.connection.prepare_cached(
-                "SELECT r.raw, c.raw FROM receipt r JOIN certificate c ON c.id = r.certificate WHERE r.id = ?",
-            )?;
-            rows.iter().map(|id| statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))).collect()
-        };
-        choose().map_err(self.fail("choose receipts to show"))
-    }
+/// What [`Store::hints`](crate::Store::hints) gives.
+pub(crate) fn select(connection: &Connection, query: HintQuery) -> rusqlite::Result<Vec<Encoded>> {
+    let debtors = debtors(connection, query)?;
+    let honoured = honoured(connection, query.team)?;
+    let rows = choose(&debtors, &honoured, query);
+    let mut statement = connection.prepare_cached(
+        "SELECT r.raw, c.raw FROM receipt r JOIN certificate c ON c.id = r.certificate WHERE r.id = ?",
+    )?;
+    rows.iter().map(|id| statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))).collect()
+}
 
-    fn debtors(&self, query: HintQuery) -> rusqlite::Result<BTreeMap<TeamId, Debtor>> {
-        let mut debtors = BTreeMap::<_, Debtor>::new();
-        let mut team = self.connection.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
-        for (certificate, owed) in self.owed_under_certificates(query)? {
-            let debtor = team.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))?;
-            if debtor != query.team {
-                debtors.entry(debtor).or_default().add(owed);
-            }
+fn debtors(connection: &Connection, query: HintQuery) -> rusqlite::Result<BTreeMap<TeamId, Debtor>> {
+    let mut debtors = BTreeMap::<_, Debtor>::new();
+    let mut team = connection.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
+    for (certificate, owed) in owed_under_certificates(connection, query)? {
+        let debtor = team.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))?;
+        if debtor != query.team {
+            debtors.entry(debtor).or_default().add(owed);
         }
-        Ok(debtors)
     }
+    Ok(debtors)
+}
 
-    fn owed_under_certificates(&self, query: HintQuery) -> rusqlite::Result<BTreeMap<i64, Debtor>> {
-        let rules = Rules::default();
-        let (first, last) = (query.now.minus(rules.age_max), query.now.plus(rules.skew));
-        let mut statement = self.connection.prepare_cached(
-            "SELECT certificate, weight, started, id FROM receipt
-             WHERE provider = ? AND started BETWEEN ? AND ? ORDER BY started DESC LIMIT ?",
-        )?;
-        let mut rows = statement.query(params![
-            query.team.0,
-            first.0.cast_signed(),
-            last.0.cast_signed(),
-            RECEIPTS_MAX
-        ])?;
-        let mut owed = BTreeMap::<_, Debtor>::new();
-        while let Some(row) = rows.next()? {
-            let weight = row.get::<_, i64>(1)?.cast_unsigned();
-            let started = row.get::<_, i64>(2)?.cast_unsigned();
-            if weight > 0 {
-                let largest = (weight, started, row.get(3)?);
-                owed.entry(row.get(0)?).or_default().add(Debtor { sum: weight, latest: started, largest });
-            }
+fn owed_under_certificates(
+    connection: &Connection,
+    query: HintQuery,
+) -> rusqlite::Result<BTreeMap<i64, Debtor>> {
+    let rules = Rules::default();
+    let (first, last) = (query.now.minus(rules.age_max), query.now.plus(rules.skew));
+    let mut statement = connection.prepare_cached(
+        "SELECT certificate, weight, started, id FROM receipt
+         WHERE provider = ? AND started BETWEEN ? AND ? ORDER BY started DESC LIMIT ?",
+    )?;
+    let mut rows =
+        statement.query(params![query.team.0, first.0.cast_signed(), last.0.cast_signed(), RECEIPTS_MAX])?;
+    let mut owed = BTreeMap::<_, Debtor>::new();
+    while let Some(row) = rows.next()? {
+        let weight = row.get::<_, i64>(1)?.cast_unsigned();
+        let started = row.get::<_, i64>(2)?.cast_unsigned();
+        if weight > 0 {
+            let largest = (weight, started, row.get(3)?);
+            owed.entry(row.get(0)?).or_default().add(Debtor { sum: weight, latest: started, largest });
         }
-        Ok(owed)
     }
+    Ok(owed)
+}
 
-    /// How many holds each team paid us, as the last home before ours.
-    fn honoured(&self, team: TeamId) -> rusqlite::Result<BTreeMap<TeamId, u64>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT debtor, count(*) FROM hold INDEXED BY hold_honoured WHERE consumer = ? AND used > 0 GROUP BY debtor",
-        )?;
-        let rows = statement
-            .query_map([team.0], |row| Ok((TeamId(row.get(0)?), row.get::<_, i64>(1)?.cast_unsigned())))?;
-        rows.collect()
-    }
+/// How many holds each team paid us, as the last home before ours.
+fn honoured(connection: &Connection, team: TeamId) -> rusqlite::Result<BTreeMap<TeamId, u64>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT debtor, count(*) FROM hold INDEXED BY hold_honoured WHERE consumer = ? AND used > 0 GROUP BY debtor",
+    )?;
+    let rows = statement
+        .query_map([team.0], |row| Ok((TeamId(row.get(0)?), row.get::<_, i64>(1)?.cast_unsigned())))?;
+    rows.collect()
 }
 
 /// The rows of the receipts to show.

@@ -1,10 +1,11 @@
 //! Receipts of our own team's dealings, and those of others'.
 
-use crate::{Store, StoreError};
+use crate::StoreError;
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{TeamId, UnixSeconds};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::path::Path;
 
 /// The name in the table of numbers for the team by which receipts are told apart: the first eight bytes of its id.
 const NAME: &str = "own-team";
@@ -36,41 +37,42 @@ pub(crate) fn classify(connection: &mut Connection, own: Option<TeamId>) -> rusq
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
 }
 
-impl Store {
-    /// Gives out the receipts in which `team` served or was served, in sessions that began at `since` or later: what a home
-    /// hands to [`guestright_credit::Holds::handle_receipt`] when it begins. Receipts of others' dealings are not looked at.
-    ///
-    /// # Errors
-    /// [`StoreError`]; some may have been given out.
-    pub fn first_hand(
-        &self,
-        team: TeamId,
-        since: UnixSeconds,
-        mut give: impl FnMut(Receipt, &Certificate),
-    ) -> Result<(), StoreError> {
-        let served = "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
-             WHERE r.provider = ?1 AND r.started >= ?2 ORDER BY r.started, r.member";
-        let was_served = "SELECT r.raw, c.raw FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id
-             WHERE c.team = ?1 AND r.provider <> ?1 AND r.started >= ?2 ORDER BY c.id, r.id";
-        let fail = self.fail("list our own receipts");
-        let mut last: Option<Certificate> = None;
-        for sql in [served, was_served] {
-            let mut statement = self.connection.prepare_cached(sql).map_err(&fail)?;
-            let mut rows = statement.query(params![team.0, since.0.cast_signed()]).map_err(&fail)?;
-            while let Some(row) = rows.next().map_err(&fail)? {
-                let (receipt, raw) = blobs(row).map_err(&fail)?;
-                let certificate = match last.take().filter(|last| last.as_bytes() == raw) {
-                    Some(same) => same,
-                    None => Certificate::parse_kept(raw).map_err(|error| self.damaged(error))?,
-                };
-                let receipt =
-                    Receipt::from_kept(receipt, &certificate).map_err(|error| self.damaged(error))?;
-                give(receipt, &certificate);
-                last = Some(certificate);
-            }
+/// Which receipts are wanted: of this team's own dealings, in sessions that began at `since` or later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstHand {
+    pub(crate) team: TeamId,
+    pub(crate) since: UnixSeconds,
+}
+
+/// What [`Store::first_hand`](crate::Store::first_hand) gives out; `path` is for errors.
+pub(crate) fn first_hand(
+    connection: &Connection,
+    path: &Path,
+    query: FirstHand,
+    mut give: impl FnMut(Receipt, &Certificate),
+) -> Result<(), StoreError> {
+    let served = "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+         WHERE r.provider = ?1 AND r.started >= ?2 ORDER BY r.started, r.member";
+    let was_served = "SELECT r.raw, c.raw FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id
+         WHERE c.team = ?1 AND r.provider <> ?1 AND r.started >= ?2 ORDER BY c.id, r.id";
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "list our own receipts", &error);
+    let mut last: Option<Certificate> = None;
+    for sql in [served, was_served] {
+        let mut statement = connection.prepare_cached(sql).map_err(fail)?;
+        let mut rows = statement.query(params![query.team.0, query.since.0.cast_signed()]).map_err(fail)?;
+        while let Some(row) = rows.next().map_err(fail)? {
+            let (receipt, raw) = blobs(row).map_err(fail)?;
+            let certificate = match last.take().filter(|last| last.as_bytes() == raw) {
+                Some(same) => same,
+                None => Certificate::parse_kept(raw).map_err(|error| StoreError::damaged(path, error))?,
+            };
+            let receipt = Receipt::from_kept(receipt, &certificate)
+                .map_err(|error| StoreError::damaged(path, error))?;
+            give(receipt, &certificate);
+            last = Some(certificate);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn blobs<'a>(row: &'a Row<'_>) -> rusqlite::Result<(&'a [u8], &'a [u8])> {

@@ -1,5 +1,8 @@
 //! What the store is asked.
 
+use crate::credit::{self, KeptCredit};
+use crate::hints::{self, HintQuery};
+use crate::own::{self, FirstHand};
 use crate::{Edge, Store, StoreError, put};
 use guestright_identity::{Certificate, CertificateRef, MemberId};
 use guestright_receipt::{Receipt, SessionKey};
@@ -102,6 +105,39 @@ impl Store {
             rows.collect::<rusqlite::Result<_>>()
         };
         find().map_err(self.fail("list a team's receipts"))
+    }
+
+    /// One receipt, with its certificate, for each of the debtors that are chosen: its largest, and of equal ones the latest.
+    ///
+    /// Three quarters are the best by `min(sum, 64 MB) * (1 + h)`, where the debtor was the last home before ours on `h`
+    /// holds that were paid and are still kept. Then the latest of the others, then some at random. The order is that.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn hints(&self, query: HintQuery) -> Result<Vec<Encoded>, StoreError> {
+        hints::select(&self.connection, query).map_err(self.fail("choose receipts to show"))
+    }
+
+    /// Gives out the receipts in which `team` served or was served, in sessions that began at `since` or later: what a home
+    /// hands to [`guestright_credit::Holds::handle_receipt`] when it begins. Receipts of others' dealings are not looked at.
+    ///
+    /// # Errors
+    /// [`StoreError`]; some may have been given out.
+    pub fn first_hand(
+        &self,
+        team: TeamId,
+        since: UnixSeconds,
+        give: impl FnMut(Receipt, &Certificate),
+    ) -> Result<(), StoreError> {
+        own::first_hand(&self.connection, &self.path, FirstHand { team, since }, give)
+    }
+
+    /// The home's credit as it was kept, in the order of the keys. Every row is compared with its digest.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if a row is not as it was written, or another [`StoreError`].
+    pub fn credit(&self) -> Result<KeptCredit, StoreError> {
+        credit::read(&self.connection, &self.path)
     }
 
     /// Receipts that were not passed on yet, in the order in which their sessions became known.

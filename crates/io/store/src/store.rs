@@ -1,6 +1,7 @@
 use crate::credit::{self, Keep};
 use crate::put::{self, Batch, Counts};
 use crate::{PutReport, StoreError, marker, own, schema};
+use guestright_credit::{AllowanceState, Write};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
@@ -87,6 +88,22 @@ impl Store {
         Ok(reports.pop().expect("one batch has one report"))
     }
 
+    /// Keeps all changes of a write, in one transaction; they are on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing of the write was kept.
+    pub fn keep_credit(&mut self, write: &Write) -> Result<(), StoreError> {
+        self.keep_group(&[], &[Keep::Write(write.clone())]).map(|_| ())
+    }
+
+    /// Keeps what is left of the allowance; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was kept.
+    pub fn keep_allowance(&mut self, state: AllowanceState) -> Result<(), StoreError> {
+        self.keep_group(&[], &[Keep::Allowance(state)]).map(|_| ())
+    }
+
     /// Takes several batches in, and keeps changes of accounts, in one transaction. What had to go is in the last report.
     pub(crate) fn keep_group(
         &mut self,
@@ -121,7 +138,7 @@ impl Store {
     }
 
     pub(crate) fn damaged(&self, reason: impl ToString) -> StoreError {
-        StoreError::Damaged { path: self.path.clone(), reason: reason.to_string() }
+        StoreError::damaged(&self.path, reason)
     }
 }
 

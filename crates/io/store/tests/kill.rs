@@ -177,8 +177,8 @@ fn write(number: u64) -> Write {
 }
 
 fn pair(number: u64) -> [TeamId; 2] {
-    let place = u8::try_from(number % TEAMS as u64).unwrap();
-    [TeamId([place; 24]), TeamId([place + 100; 24])]
+    let digit = u8::try_from(number % TEAMS as u64).unwrap();
+    [TeamId([digit; 24]), TeamId([digit + 100; 24])]
 }
 
 fn hold(number: u64) -> Hold {

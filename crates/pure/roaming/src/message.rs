@@ -159,6 +159,13 @@ impl Volume {
         }
         Ok(Some(Self { allowance: Bytes(allowance), holds }))
     }
+
+    fn write(&self, out: &mut Writer) {
+        out.header("Volume", self.allowance.0);
+        if !self.holds.is_empty() {
+            out.header("Holds", self.holds.iter().map(write_hold).collect::<Vec<_>>().join(","));
+        }
+    }
 }
 
 /// Reads `id/bytes`.
@@ -332,94 +339,64 @@ impl Message {
 
     /// Writes the message; [`Message::parse`] reads it back.
     pub fn emit(&self) -> Vec<u8> {
-        let mut text = format!("{} P2PWNC/3.0\r\n", self.method());
-        let mut header = |name: &str, value: &dyn fmt::Display| {
-            text.push_str(&format!("{name}: {value}\r\n"));
-        };
-        let mut body = Vec::new();
+        let mut out = Writer::new(self.method());
         match self {
             Self::Conn { certificate, nonce, holds, bundle } => {
-                header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
-                header("Nonce", &STANDARD.encode(nonce));
-                if *holds {
-                    header("Holds", &1);
-                }
-                body = write_bundle(bundle);
+                out.certificate("Member-Certificate", certificate);
+                out.header("Nonce", STANDARD.encode(nonce));
+                out.flag("Holds", *holds);
+                out.bundle(bundle);
             }
             Self::Cack { certificate, acknowledgement, home } => {
-                header("Provider-Certificate", &STANDARD.encode(certificate.as_bytes()));
-                header("Acknowledgement", &STANDARD.encode(acknowledgement));
-                home.iter().for_each(|home| header("Home", home));
+                out.certificate("Provider-Certificate", certificate);
+                out.header("Acknowledgement", STANDARD.encode(acknowledgement));
+                out.optional("Home", home.as_ref());
             }
             Self::Rreq { started, weight, hold, last } => {
-                header("Session-Started", &started.0);
-                header("Weight", &weight.0);
-                hold.iter().for_each(|hold| header("Hold", &write_hold(hold)));
-                if *last {
-                    header("Last", &1);
-                }
+                out.header("Session-Started", started.0);
+                out.header("Weight", weight.0);
+                out.optional("Hold", hold.as_ref().map(write_hold));
+                out.flag("Last", *last);
             }
             Self::RreqTunnel { port, started } => {
-                header("Tunnel", port);
-                started.iter().for_each(|started| header("Session-Started", &started.0));
+                out.header("Tunnel", port);
+                out.optional("Session-Started", started.map(|started| started.0));
             }
             Self::Rcpt { reference, home, bundle } => {
-                reference.iter().for_each(|reference| header("Reference", reference));
-                home.iter().for_each(|home| header("Home", home));
-                body = write_bundle(bundle);
+                out.optional("Reference", reference.as_ref());
+                out.optional("Home", home.as_ref());
+                out.bundle(bundle);
             }
             Self::Quer { reference, certificate, request, session, holds, unpaid, bundle } => {
-                header("Reference", reference);
-                header("Member-Certificate", &STANDARD.encode(certificate.as_bytes()));
-                header("Request-Weight", &request.0);
-                session.iter().for_each(|started| header("Session-Started", &started.0));
-                if *holds {
-                    header("Holds", &1);
-                }
-                if *unpaid > Bytes(0) {
-                    header("Unpaid", &unpaid.0);
-                }
-                body = write_bundle(bundle);
+                out.header("Reference", reference);
+                out.certificate("Member-Certificate", certificate);
+                out.header("Request-Weight", request.0);
+                out.optional("Session-Started", session.map(|started| started.0));
+                out.flag("Holds", *holds);
+                out.optional("Unpaid", Some(unpaid.0).filter(|bytes| *bytes > 0));
+                out.bundle(bundle);
             }
             Self::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => {
-                header("Reference", reference);
-                header("Decision", if grant.is_some() { &"grant" } else { &"deny" });
-                grant.iter().for_each(|class| header("Qos-Class", class));
-                if let Some(Volume { allowance, holds }) = volume {
-                    header("Volume", &allowance.0);
-                    if !holds.is_empty() {
-                        header("Holds", &holds.iter().map(write_hold).collect::<Vec<_>>().join(","));
-                    }
-                }
-                home.iter().for_each(|home| header("Home", home));
-                ind.iter().for_each(|ind| header("Ind-Permille", ind));
-                header("Valid-For", valid_for);
-                header("Reason", &printable(reason));
+                out.header("Reference", reference);
+                out.header("Decision", if grant.is_some() { "grant" } else { "deny" });
+                out.optional("Qos-Class", grant.as_ref());
+                volume.iter().for_each(|volume| volume.write(&mut out));
+                out.optional("Home", home.as_ref());
+                out.optional("Ind-Permille", ind.as_ref());
+                out.header("Valid-For", valid_for);
+                out.header("Reason", printable(reason));
             }
             Self::Updt { reference, what } => {
-                header("Reference", reference);
-                match what {
-                    Update::Fetch { since, max } => {
-                        header("Since", &since.0);
-                        header("Max", max);
-                    }
-                    Update::Taken { stored, refused } => {
-                        header("Stored", stored);
-                        header("Refused", refused);
-                    }
-                }
+                out.header("Reference", reference);
+                what.write(&mut out);
             }
             Self::Erro { reference, code, reason } => {
-                reference.iter().for_each(|reference| header("Reference", reference));
-                header("Code", code);
-                header("Reason", &printable(reason));
+                out.optional("Reference", reference.as_ref());
+                out.header("Code", code);
+                out.header("Reason", printable(reason));
             }
         }
-        if !body.is_empty() {
-            header("Content-Length", &body.len());
-        }
-        text.push_str("\r\n");
-        [text.as_bytes(), &body].concat()
+        out.finish()
     }
 
     /// The first word of the message.
@@ -442,8 +419,65 @@ impl Message {
     }
 }
 
-fn write_bundle(bundle: &Bundle) -> Vec<u8> {
-    if *bundle == Bundle::default() { Vec::new() } else { bundle.emit() }
+impl Update {
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Self::Fetch { since, max } => {
+                out.header("Since", since.0);
+                out.header("Max", max);
+            }
+            Self::Taken { stored, refused } => {
+                out.header("Stored", stored);
+                out.header("Refused", refused);
+            }
+        }
+    }
+}
+
+/// A message while it is written.
+#[derive(Debug)]
+struct Writer {
+    text: String,
+    body: Vec<u8>,
+}
+
+impl Writer {
+    fn new(method: &str) -> Self {
+        Self { text: format!("{method} P2PWNC/3.0\r\n"), body: Vec::new() }
+    }
+
+    fn header(&mut self, name: &str, value: impl fmt::Display) {
+        self.text.push_str(&format!("{name}: {value}\r\n"));
+    }
+
+    fn optional(&mut self, name: &str, value: Option<impl fmt::Display>) {
+        if let Some(value) = value {
+            self.header(name, value);
+        }
+    }
+
+    fn flag(&mut self, name: &str, is_set: bool) {
+        self.optional(name, is_set.then_some(1));
+    }
+
+    fn certificate(&mut self, name: &str, certificate: &Certificate) {
+        self.header(name, STANDARD.encode(certificate.as_bytes()));
+    }
+
+    /// An empty bundle is no body.
+    fn bundle(&mut self, bundle: &Bundle) {
+        if *bundle != Bundle::default() {
+            self.body = bundle.emit();
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        if !self.body.is_empty() {
+            self.header("Content-Length", self.body.len());
+        }
+        self.text.push_str("\r\n");
+        [self.text.as_bytes(), &self.body].concat()
+    }
 }
 
 /// `text` as a header value: printable ASCII, one line, at most 600 characters, never empty.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::sample::{Member, NOW, store};
-use crate::{Limits, Writer, WriterLimits, schema};
+use crate::{Limits, Store, Writer, WriterLimits, schema};
 use guestright_credit::{
     Account, Accounted, Config, Hold, HoldId, HoldState, HoldUse, Holds, Message, Proof, Signed, Terms,
 };
@@ -228,17 +228,17 @@ fn writes_share_a_commit_with_receipts_and_are_answered_in_order() {
     let handle = writer.handle();
     for number in 1..=3 {
         let owed = Some(Account { owed: number, ..Account::default() });
-        let (said, put) = (answer.clone(), answer.clone());
+        let (reply, put) = (answer.clone(), answer.clone());
         let items = vec![Member::new(1).item(9, NOW, number.unsigned_abs())];
         handle.put(items, NOW, move |report| put.send((0, report.is_ok())).unwrap()).unwrap();
         let changes = vec![Change::Account(team(1), owed)];
-        handle.keep(write(changes), move |kept| said.send((number, kept.is_ok())).unwrap()).unwrap();
+        handle.keep(write(changes), move |kept| reply.send((number, kept.is_ok())).unwrap()).unwrap();
     }
-    let said = answer.clone();
+    let reply = answer.clone();
     let state = AllowanceState { left: Bytes(1), at: Time(2) };
-    handle.keep_allowance(state, move |kept| said.send((4, kept.is_ok())).unwrap()).unwrap();
-    let said = answer.clone();
-    handle.keep(write(vec![]), move |kept| said.send((5, kept.is_ok())).unwrap()).unwrap();
+    handle.keep_allowance(state, move |kept| reply.send((4, kept.is_ok())).unwrap()).unwrap();
+    let reply = answer.clone();
+    handle.keep(write(vec![]), move |kept| reply.send((5, kept.is_ok())).unwrap()).unwrap();
     let never = |_| panic!("a refused request is not answered");
     assert_eq!(handle.keep(write(vec![]), never), Err(StoreError::Busy { queue_max: 8 }));
     assert_eq!(handle.keep_allowance(state, never), Err(StoreError::Busy { queue_max: 8 }));

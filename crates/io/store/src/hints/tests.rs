@@ -1,4 +1,5 @@
 use super::*;
+use crate::Store;
 use crate::sample::{Member, NOW, store};
 use guestright_credit::{Change, Hold, HoldState, Terms, Write};
 use guestright_identity::{Certificate, MemberId};

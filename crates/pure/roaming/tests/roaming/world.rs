@@ -433,6 +433,11 @@ impl World {
             }
             self.houses[house].events.push((now, event));
         }
+        self.drain_home_events(house);
+    }
+
+    fn drain_home_events(&mut self, house: usize) {
+        let now = self.now;
         while let Some(event) = self.houses[house].home.poll_event() {
             self.trace.push(format!("{now:?} home {house}: {event:?}"));
             self.houses[house].home_events.push(event.clone());

@@ -138,7 +138,7 @@ impl Delegates {
         let meter = Meter::start(port, &meter_state(state))?;
         let (inputs, received) = mpsc::channel(MESSAGES_MAX);
         let (asking, lookups) = mpsc::channel(LOOKUPS_MAX);
-        let (told, news) = mpsc::channel(NEWS_MAX);
+        let (sender, news) = mpsc::channel(NEWS_MAX);
         let (orders, ordered) = mpsc::channel(ORDERS_MAX);
         let task = Task {
             machine: Delegate::new(Config::default(), book.spent(), book.ledgers()),
@@ -149,7 +149,7 @@ impl Delegates {
             meter,
             inputs,
             lookups: asking,
-            news: told,
+            news: sender,
         };
         let task = tokio::spawn(task.run(listener, received, ordered));
         Ok(Self { lookups, news: Some(news), orders, task })

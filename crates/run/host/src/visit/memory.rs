@@ -176,8 +176,8 @@ mod tests {
         let home = |name: &str| Some(name.parse::<Address>().unwrap());
         for number in 1..=4 {
             let provider = TeamId([number; 24]);
-            let said = if number > 2 { home(&format!("home{number}.example:7273")) } else { None };
-            memory.keep_home(provider, said).unwrap();
+            let address = if number > 2 { home(&format!("home{number}.example:7273")) } else { None };
+            memory.keep_home(provider, address).unwrap();
             for second in 0..2 {
                 let receipt = Receipt::sign(&key, &certificate, provider, NOW.plus(second), Bytes(9));
                 memory.signed(receipt).unwrap();

@@ -1,14 +1,16 @@
 //! Those who give little and want much, and each way to cheat that is known.
 
 use super::hints::Hint;
-use super::home::{number, team};
+use super::home::{Served, number, team};
+use super::papers;
 use super::people::{DAY, People, Trip, bytes, count};
 use super::settings::{Cheat, Rule, TownSettings};
-use super::visit::Visit;
+use super::visit::{Visit, session};
 use super::world::{Event, Name, World};
 use crate::whole::nanos;
 use guestright_credit::{HoldId, Message, Signed, Terms};
 use guestright_engine::{Instant, Nanos, Stream, Streams};
+use guestright_receipt::HoldUse;
 use guestright_units::Bytes;
 use rand::RngExt as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,9 +46,9 @@ pub(super) struct Coalition {
 impl Coalition {
     pub(super) fn new(settings: &TownSettings, people: &People, streams: &Streams) -> Self {
         let numbered = || (0_u32..).zip(&people.teams);
-        let homes: Vec<u32> = numbered().filter(|(_, team)| team.hostile).map(|(place, _)| place).collect();
+        let homes: Vec<u32> = numbered().filter(|(_, team)| team.hostile).map(|(index, _)| index).collect();
         let targets =
-            numbered().filter(|(_, team)| !team.hostile && team.serves).map(|(place, _)| place).collect();
+            numbered().filter(|(_, team)| !team.hostile && team.serves).map(|(index, _)| index).collect();
         let first = count(people.teams.len());
         let junk = settings.coalition.junk_names;
         Self {
@@ -69,8 +71,8 @@ impl Coalition {
     }
 
     fn target(&mut self, people: &People, now: Instant) -> Option<u32> {
-        let place = self.chance.random_range(0..self.targets.len().max(1));
-        self.targets.get(place).copied().filter(|place| people.teams[*place as usize].joins <= now)
+        let index = self.chance.random_range(0..self.targets.len().max(1));
+        self.targets.get(index).copied().filter(|index| people.teams[*index as usize].joins <= now)
     }
 }
 
@@ -81,7 +83,7 @@ impl World<'_> {
         let Some(provider) = self.coalition.target(&self.people, now) else { return };
         let wants = bytes(self.settings.coalition.wants_mb);
         if self.settings.policy != Rule::Credit {
-            return self.attempt_by_papers(provider, wants);
+            return papers::attempt(self, provider, wants);
         }
         let guest = self.introduce(provider);
         let is_patient = self.settings.coalition.cheat == Cheat::Dice;
@@ -160,7 +162,7 @@ impl World<'_> {
             };
             let everybody = 0..count(self.people.teams.len());
             let mut debts: Vec<Hint> =
-                everybody.filter(|place| !self.is_hostile(*place)).filter_map(|place| owed(&place)).collect();
+                everybody.filter(|index| !self.is_hostile(*index)).filter_map(|index| owed(&index)).collect();
             debts.sort_by_key(|hint| std::cmp::Reverse(hint.bytes));
             self.coalition.debts = debts;
         }
@@ -197,13 +199,13 @@ impl World<'_> {
         self.tally.given += visit.wants;
         self.tally.signed += claim;
         if self.settings.policy != Rule::Credit {
-            return self.note_by_papers(visit.guest, visit.provider, claim);
+            return papers::note(self, visit.guest, visit.provider, claim);
         }
         let on_hold = self.cash_twice(id, &visit, claim);
         let home = &mut self.homes[visit.guest as usize];
         home.signed(visit.provider, claim, claim - on_hold);
-        let said = home.drain();
-        self.speak(visit.guest, said);
+        let output = home.drain();
+        self.speak(visit.guest, output);
     }
 
     /// A message to somebody who keeps to no rule: all is good, and nothing is written.
@@ -247,11 +249,16 @@ impl World<'_> {
             for &name in &self.coalition.junk {
                 match &mut self.papers {
                     Some(papers) => papers.note(name, home, JUNK_BYTES, now),
-                    None => self.homes[home as usize].served(name, 0, JUNK_BYTES, now),
+                    None => {
+                        let session = session(home, name, now);
+                        let served =
+                            Served { credit: 0, allowance: JUNK_BYTES, allowance_of_session: JUNK_BYTES };
+                        self.homes[home as usize].served(session, name, served, now);
+                    }
                 }
             }
-            let said = self.homes[home as usize].drain();
-            self.speak(home, said);
+            let output = self.homes[home as usize].drain();
+            self.speak(home, output);
         }
     }
 
@@ -283,7 +290,7 @@ impl World<'_> {
         let holds = self.coalition.cashing.remove(&id).unwrap_or_default();
         let Some((named, terms, _)) = holds.iter().find(|(.., good)| *good) else { return 0 };
         let on_hold = claim.min(terms.amount.0);
-        let hold = Some((*named, Bytes(on_hold)));
+        let hold = Some(HoldUse { id: *named, weight: Bytes(on_hold) });
         let signed =
             Signed { session: visit.session, consumer: team(visit.guest), weight: Bytes(claim), hold };
         let proof = self.sign(signed);

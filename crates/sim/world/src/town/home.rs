@@ -4,10 +4,12 @@ use super::hints::{Hint, Hints};
 use super::people::bytes;
 use super::settings::TownSettings;
 use guestright_credit::{
-    Allowance, AllowanceConfig, AllowanceState, Config, Event, Holds, Message, Overdraft,
+    Accounted, Allowance, AllowanceConfig, AllowanceState, Change, Config, Event, Holds, Kept, Message,
+    Overdraft, Proof, Signed,
 };
 use guestright_engine::{Instant, Nanos, Stream};
-use guestright_units::{Bytes, TeamId};
+use guestright_receipt::SessionKey;
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::RngExt as _;
 use std::collections::BTreeMap;
 
@@ -31,9 +33,18 @@ pub(super) fn number(team: TeamId) -> u32 {
 
 /// What the machines of one home have to say.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Output {
     pub(super) messages: Vec<(u32, Message)>,
     pub(super) events: Vec<Event>,
+}
+
+/// What a guest got since the last time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Served {
+    pub(super) credit: u64,
+    pub(super) allowance: u64,
+    /// On the allowance since the session began.
+    pub(super) allowance_of_session: u64,
 }
 
 /// A home of the policy `credit`.
@@ -45,6 +56,9 @@ pub(super) struct Home {
     allowance_config: AllowanceConfig,
     pub(super) allowance: Allowance,
     kept: Option<AllowanceState>,
+    /// What is kept of sessions, which the machine does not show.
+    sessions: BTreeMap<SessionKey, Accounted>,
+    sessions_since: UnixSeconds,
     founded: Instant,
     pub(super) hints: Hints,
     /// When each debtor was served last, and how many of its holds were paid.
@@ -83,10 +97,12 @@ impl Home {
         Self {
             config,
             number,
-            holds: Holds::new(config, team(number), [], [], founded.time()),
+            holds: Holds::new(config, team(number), Kept::default(), founded.time()),
             allowance_config,
             allowance: Allowance::new(allowance_config, None, founded.time()),
             kept: None,
+            sessions: BTreeMap::new(),
+            sessions_since: UnixSeconds(0),
             founded,
             hints: Hints::new(credit.hints_max),
             latest: BTreeMap::new(),
@@ -100,19 +116,20 @@ impl Home {
     }
 
     /// Makes durable what the machines want kept, and gives what they may say then.
-    pub(super) fn drain(&mut self) -> Said {
+    pub(super) fn drain(&mut self) -> Output {
         while let Some(write) = self.holds.poll_write() {
+            write.changes.iter().for_each(|change| self.keep_session(change));
             self.holds.handle_written(write.token);
         }
-        let mut said = Said::default();
+        let mut output = Output::default();
         while let Some((to, message)) = self.holds.poll_transmit() {
-            said.messages.push((number(to), message));
+            output.messages.push((number(to), message));
         }
         while let Some(event) = self.holds.poll_event() {
-            said.events.push(event);
+            output.events.push(event);
         }
         self.check_overdraft();
-        said
+        output
     }
 
     /// A slice of the allowance: half of what is there, an eighth of a day's for an access point whose home is away.
@@ -127,9 +144,13 @@ impl Home {
         self.allowance.put_back(Bytes(unused));
     }
 
-    /// A guest of the team was served, so much of it on the allowance.
-    pub(super) fn served(&mut self, guest: u32, credit: u64, allowance: u64, now: Instant) {
-        self.holds.served(team(guest), Bytes(allowance));
+    /// A guest of the team was served, and signed for what of the session was on the allowance until now.
+    pub(super) fn served(&mut self, session: SessionKey, guest: u32, served: Served, now: Instant) {
+        let Served { credit, allowance, allowance_of_session } = served;
+        let weight = Bytes(allowance_of_session);
+        let receipt = Signed { session, consumer: team(guest), weight, hold: None };
+        let proof = Proof { receipt: Vec::new(), certificate: Vec::new() };
+        self.holds.handle_receipt(receipt, proof, now.time());
         self.latest.insert(guest, now);
         self.sums.credit += credit;
         self.sums.allowance += allowance;
@@ -191,9 +212,9 @@ impl Home {
             });
             debts[best..].sort_by_cached_key(|hint| std::cmp::Reverse(self.latest.get(&hint.debtor)));
             let from = best + latest;
-            for place in from..max {
-                let drawn = chance.random_range(place..debts.len());
-                debts.swap(place, drawn);
+            for index in from..max {
+                let drawn = chance.random_range(index..debts.len());
+                debts.swap(index, drawn);
             }
             debts.truncate(max);
         }
@@ -205,10 +226,25 @@ impl Home {
     pub(super) fn restart(&mut self, now: Instant) {
         let accounts: Vec<_> = self.holds.accounts().iter().collect();
         let holds: Vec<_> = self.holds.holds().map(|(_, hold)| hold.clone()).collect();
-        self.holds = Holds::new(self.config, team(self.number), accounts, holds, now.time());
+        let sessions = self.sessions.iter().map(|(session, accounted)| (*session, *accounted)).collect();
+        let kept = Kept { accounts, holds, sessions, sessions_since: self.sessions_since };
+        self.holds = Holds::new(self.config, team(self.number), kept, now.time());
         self.allowance = Allowance::new(self.allowance_config, self.kept, now.time());
         self.hints.clear();
         self.up = true;
+    }
+
+    fn keep_session(&mut self, change: &Change) {
+        match change {
+            Change::Session(session, Some(accounted)) => {
+                self.sessions.insert(*session, *accounted);
+            }
+            Change::Session(session, None) => {
+                self.sessions.remove(session);
+            }
+            Change::SessionsSince(since) => self.sessions_since = *since,
+            Change::Account(..) | Change::Hold(..) | Change::Allowance(_) | Change::Sponsored(..) => {}
+        }
     }
 
     fn check_overdraft(&mut self) {

@@ -75,10 +75,10 @@ impl Papers {
     }
 
     pub(super) fn begin_day(&mut self, flood: bool) {
-        for (home, place) in self.homes.iter_mut().zip(0_u32..) {
+        for (home, index) in self.homes.iter_mut().zip(0_u32..) {
             home.judge.decay_strangers();
             if flood {
-                let own = |edge: &TeamId| number(*edge) == place;
+                let own = |edge: &TeamId| number(*edge) == index;
                 let edges: Vec<_> = home
                     .graph
                     .edges()
@@ -92,8 +92,8 @@ impl Papers {
 
     /// A guest took so much somewhere: both homes know.
     pub(super) fn note(&mut self, guest: Name, provider: Name, bytes: u64, now: Instant) {
-        for place in [guest, provider] {
-            if let Some(home) = self.homes.get_mut(place as usize) {
+        for index in [guest, provider] {
+            if let Some(home) = self.homes.get_mut(index as usize) {
                 home.graph.add(team(guest), team(provider), Bytes(bytes));
             }
         }
@@ -147,64 +147,65 @@ impl Papers {
     }
 }
 
-impl World<'_> {
-    pub(super) fn visit_by_papers(&mut self, trip: Trip) {
-        let now = self.now();
-        let Some(papers) = &mut self.papers else { return };
-        let shown = papers.shown(trip.guest);
-        papers.accept(trip.provider, &shown);
-        let granted = papers.decide(trip.guest, trip.provider, trip.wants);
+/// An honest guest at an honest home.
+pub(super) fn visit(world: &mut World<'_>, trip: Trip) {
+    let now = world.now();
+    let Some(papers) = &mut world.papers else { return };
+    let shown = papers.shown(trip.guest);
+    papers.accept(trip.provider, &shown);
+    let granted = papers.decide(trip.guest, trip.provider, trip.wants);
+    if granted.bytes > 0 {
+        papers.note(trip.guest, trip.provider, granted.bytes, now);
+    }
+    tally(world, false, granted);
+    world.tally.visited(trip.guest, trip.wants, granted.bytes, granted.class, now);
+}
+
+/// Somebody of the coalition at an honest home, under one name after another if it is patient.
+pub(super) fn attempt(world: &mut World<'_>, provider: u32, wants: u64) {
+    let now = world.now();
+    let cheat = world.settings.coalition.cheat;
+    let tries = if cheat == Cheat::Dice { world.settings.coalition.tries } else { 1 };
+    for _ in 0..tries {
+        let name = world.coalition.fresh();
+        let home = world.coalition.homes.first().copied().filter(|_| cheat.vouches());
+        let Some(papers) = &mut world.papers else { return };
+        if let Some(home) = home {
+            let mut shown = papers.shown(home);
+            if cheat == Cheat::SpoofedDebts {
+                // Debts of others cannot be made up: their members have not signed. Those of other names can.
+                let made_up = (0..32).map(|number| (count(papers.homes.len()) + number, name, CLAIMED));
+                shown.extend(made_up);
+            }
+            if cheat == Cheat::Ring {
+                let ring = world.coalition.fresh();
+                shown.extend([(home, ring, CLAIMED), (ring, name, CLAIMED), (name, ring, CLAIMED)]);
+            } else {
+                shown.push((home, name, CLAIMED));
+            }
+            papers.accept(provider, &shown);
+        }
+        let granted = papers.decide(name, provider, wants);
         if granted.bytes > 0 {
-            papers.note(trip.guest, trip.provider, granted.bytes, now);
+            papers.note(name, provider, granted.bytes, now);
         }
-        self.count_by_papers(false, granted);
-        self.tally.visited(trip.guest, trip.wants, granted.bytes, granted.class, now);
-    }
-
-    pub(super) fn attempt_by_papers(&mut self, provider: u32, wants: u64) {
-        let now = self.now();
-        let cheat = self.settings.coalition.cheat;
-        let tries = if cheat == Cheat::Dice { self.settings.coalition.tries } else { 1 };
-        for _ in 0..tries {
-            let name = self.coalition.fresh();
-            let home = self.coalition.homes.first().copied().filter(|_| cheat.vouches());
-            let Some(papers) = &mut self.papers else { return };
-            if let Some(home) = home {
-                let mut shown = papers.shown(home);
-                if cheat == Cheat::SpoofedDebts {
-                    // Debts of others cannot be made up: their members have not signed. Those of other names can.
-                    let made_up = (0..32).map(|number| (count(papers.homes.len()) + number, name, CLAIMED));
-                    shown.extend(made_up);
-                }
-                if cheat == Cheat::Ring {
-                    let ring = self.coalition.fresh();
-                    shown.extend([(home, ring, CLAIMED), (ring, name, CLAIMED), (name, ring, CLAIMED)]);
-                } else {
-                    shown.push((home, name, CLAIMED));
-                }
-                papers.accept(provider, &shown);
-            }
-            let granted = papers.decide(name, provider, wants);
-            if granted.bytes > 0 {
-                papers.note(name, provider, granted.bytes, now);
-            }
-            self.count_by_papers(true, granted);
-            self.tally.attempted(granted.bytes);
-            if granted.bytes > 0 {
-                return;
-            }
+        tally(world, true, granted);
+        world.tally.attempted(granted.bytes);
+        if granted.bytes > 0 {
+            return;
         }
     }
+}
 
-    pub(super) fn note_by_papers(&mut self, guest: Name, provider: Name, bytes: u64) {
-        let now = self.now();
-        if let Some(papers) = &mut self.papers {
-            papers.note(guest, provider, bytes, now);
-        }
+/// A guest took so much at the coalition's home.
+pub(super) fn note(world: &mut World<'_>, guest: Name, provider: Name, bytes: u64) {
+    let now = world.now();
+    if let Some(papers) = &mut world.papers {
+        papers.note(guest, provider, bytes, now);
     }
+}
 
-    fn count_by_papers(&mut self, hostile: bool, granted: Granted) {
-        let (credit, strangers) = if granted.on_credit { (granted.bytes, 0) } else { (0, granted.bytes) };
-        self.tally.served(hostile, credit, strangers);
-    }
+fn tally(world: &mut World<'_>, hostile: bool, granted: Granted) {
+    let (credit, strangers) = if granted.on_credit { (granted.bytes, 0) } else { (0, granted.bytes) };
+    world.tally.served(hostile, credit, strangers);
 }

@@ -162,8 +162,8 @@ fn trips_of(
     // The mean over teams is what is set, whatever the spread.
     let median = people.visits_per_day * libm::exp(-people.activity_spread * people.activity_spread / 2.0);
     let rate = lognormal(median, people.activity_spread, chance);
-    let places = Places::new(teams, weights, guest);
-    let favourites = places.favourites(people.favourites, chance);
+    let destinations = Destinations::new(teams, weights, guest);
+    let favourites = destinations.favourites(people.favourites, chance);
     if !team.roams {
         return;
     }
@@ -176,9 +176,9 @@ fn trips_of(
             let wants = bytes(lognormal(people.demand_mb, people.demand_spread, chance)).max(1);
             let likes = chance.random::<f64>() < people.favourite_share;
             let liked = favourites.get(chance.random_range(0..favourites.len().max(1))).copied();
-            let elsewhere = places.drawn(chance);
-            let open = |place: &u32| teams[*place as usize].joins <= at;
-            let provider = liked.filter(|place| likes && open(place)).or(elsewhere.filter(open));
+            let elsewhere = destinations.drawn(chance);
+            let open = |index: &u32| teams[*index as usize].joins <= at;
+            let provider = liked.filter(|index| likes && open(index)).or(elsewhere.filter(open));
             if let Some(provider) = provider.filter(|_| at >= team.joins) {
                 trips.push(Trip { at, guest, provider, wants });
             }
@@ -187,16 +187,16 @@ fn trips_of(
 }
 
 /// Where a team's people may go, by popularity.
-struct Places {
+struct Destinations {
     teams: Vec<u32>,
     sums: Vec<f64>,
 }
 
-impl Places {
+impl Destinations {
     fn new(teams: &[Team], weights: &[f64], guest: u32) -> Self {
         let there: Vec<u32> =
-            (0..count(teams.len())).filter(|&place| place != guest && teams[place as usize].serves).collect();
-        let sums = sums(there.iter().map(|place| weights[*place as usize]));
+            (0..count(teams.len())).filter(|&index| index != guest && teams[index as usize].serves).collect();
+        let sums = sums(there.iter().map(|index| weights[*index as usize]));
         Self { teams: there, sums }
     }
 
@@ -208,7 +208,7 @@ impl Places {
         let mut found = Vec::new();
         let wanted = self.teams.len().min(wanted as usize);
         while found.len() < wanted {
-            found.extend(self.drawn(chance).filter(|place| !found.contains(place)));
+            found.extend(self.drawn(chance).filter(|index| !found.contains(index)));
         }
         found
     }

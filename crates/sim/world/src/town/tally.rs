@@ -223,19 +223,19 @@ impl Tally {
         self.got += got;
         let is_served = got >= SERVED.min(wants);
         self.visits_served += u64::from(is_served);
-        let place = match class {
+        let index = match class {
             None => 0,
             Some(ServiceClass::Lowest) => 1,
             Some(ServiceClass::Low) => 2,
             Some(ServiceClass::Middle) => 3,
             Some(ServiceClass::High | ServiceClass::Own) => 4,
         };
-        self.classes[place] += 1;
+        self.classes[index] += 1;
         if let Some(firsts) = self.newcomers.get_mut(&guest) {
             if is_served {
                 firsts.served.get_or_insert(now);
             }
-            if place >= 3 {
+            if index >= 3 {
                 firsts.middle.get_or_insert(now);
             }
         }
@@ -355,12 +355,12 @@ fn note_homes(outcome: &mut Outcome, people: &People, homes: &[Home]) {
     outcome.set("household_slack_mb", lowest(|home| home.sums.household_slack));
     outcome.set("allowance_slack_mb", lowest(|home| home.sums.allowance_slack));
     let mut apart = 0;
-    for (home, place) in homes.iter().zip(0_u32..) {
+    for (home, index) in homes.iter().zip(0_u32..) {
         for (team, account) in home.holds.accounts().iter() {
             let other = number(team);
             let is_honest = people.teams.get(other as usize).is_some_and(|team| !team.hostile);
-            if is_honest && !people.teams[place as usize].hostile {
-                let back = homes[other as usize].holds.accounts().get(super::home::team(place)).net();
+            if is_honest && !people.teams[index as usize].hostile {
+                let back = homes[other as usize].holds.accounts().get(super::home::team(index)).net();
                 apart += (account.net() + back).unsigned_abs();
             }
         }

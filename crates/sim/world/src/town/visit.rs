@@ -1,6 +1,7 @@
 //! One visit by design note 0010: on the allowance at once, on credit as soon as homes have reserved it.
 
-use super::home::team;
+use super::home::{Served, team};
+use super::papers;
 use super::people::{bytes, count};
 use super::search::{Known, Path, Search};
 use super::settings::Rule;
@@ -9,7 +10,7 @@ use crate::whole::nanos;
 use guestright_credit::{Event as HoldEvent, HoldError, HoldId, Signed, Terms};
 use guestright_engine::{Instant, Nanos};
 use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_receipt::{HoldUse, SessionKey};
 use guestright_reciprocity::{ClassBounds, Ind, ServiceClass};
 use guestright_units::Bytes;
 use rand::RngExt as _;
@@ -32,6 +33,8 @@ pub(super) struct Visit {
     pub(super) got: u64,
     pub(super) session: SessionKey,
     pub(super) class: Option<ServiceClass>,
+    /// What of it was on the allowance.
+    allowance: u64,
     /// What is left of the allowance's slice, and how many there were.
     slice: u64,
     slices: u32,
@@ -67,6 +70,13 @@ impl Grant {
     }
 }
 
+/// A session that begins now, of a member that is told apart by its number.
+pub(super) fn session(provider: Name, member: u32, now: Instant) -> SessionKey {
+    let mut id = [0; 24];
+    id[..4].copy_from_slice(&member.to_be_bytes());
+    SessionKey { provider: team(provider), member: MemberId(id), started: now.time().unix_seconds() }
+}
+
 impl World<'_> {
     pub(super) fn begin_trip(&mut self, trip: usize) {
         let trip = self.people.trips[trip];
@@ -82,7 +92,7 @@ impl World<'_> {
             home.hints.accept(&shown, given, now);
             self.begin_visit(trip.guest, trip.provider, trip.wants, 0);
         } else {
-            self.visit_by_papers(trip);
+            papers::visit(self, trip);
         }
     }
 
@@ -96,10 +106,7 @@ impl World<'_> {
     pub(super) fn new_visit(&mut self, guest: Name, provider: Name, wants: u64, tries: u32) -> u32 {
         self.visits_made += 1;
         let id = self.visits_made;
-        let mut member = [0; 24];
-        member[..4].copy_from_slice(&id.to_be_bytes());
-        let started = self.now().time().unix_seconds();
-        let session = SessionKey { provider: team(provider), member: MemberId(member), started };
+        let session = session(provider, id, self.now());
         let visit = Visit {
             guest,
             provider,
@@ -107,6 +114,7 @@ impl World<'_> {
             got: 0,
             session,
             class: None,
+            allowance: 0,
             slice: 0,
             slices: 0,
             grant: None,
@@ -179,7 +187,7 @@ impl World<'_> {
             let now = self.now().time();
             let home = &mut self.homes[provider as usize];
             let reserved = home.holds.reserve(terms, proof, signed, now);
-            let said = home.drain();
+            let output = home.drain();
             match reserved {
                 Ok(hold) => {
                     self.asked.insert(hold, id);
@@ -191,7 +199,7 @@ impl World<'_> {
                 }
                 Err(error) => self.tally.refused(&error),
             }
-            self.speak(provider, said);
+            self.speak(provider, output);
         }
         self.end_round(id);
     }
@@ -243,7 +251,7 @@ impl World<'_> {
                     grant.good.push((hold, amount.0));
                 }
             }
-            HoldEvent::Refused { id: hold, available } => {
+            HoldEvent::Refused { id: hold, available, .. } => {
                 self.tally.refused(&HoldError::Insufficient { available });
                 self.asked.remove(&hold);
                 let Some(path) = grant.pending.remove(&hold) else { return };
@@ -304,8 +312,8 @@ impl World<'_> {
                 [] => {}
             }
         }
-        let said = home.drain();
-        self.speak(provider, said);
+        let output = home.drain();
+        self.speak(provider, output);
         self.serve(id);
     }
 
@@ -349,19 +357,22 @@ impl World<'_> {
         let Some(Grant { used: Some(used), good, .. }) = visit.grant.take() else { return };
         let Used { credit, allowance } = used;
         visit.got += credit + allowance;
+        visit.allowance += allowance;
+        let allowance_of_session = visit.allowance;
         let (provider, guest, session, got) = (visit.provider, visit.guest, visit.session, visit.got);
         let is_done = visit.got >= visit.wants;
         self.cash(provider, guest, session, got, &good, credit);
-        self.homes[provider as usize].served(guest, credit, allowance, now);
+        let served = Served { credit, allowance, allowance_of_session };
+        self.homes[provider as usize].served(session, guest, served, now);
         self.tally.served(self.is_hostile(guest), credit, allowance);
         if !self.is_hostile(guest) {
             let home = &mut self.homes[guest as usize];
             home.signed(provider, credit + allowance, allowance);
-            let said = home.drain();
-            self.speak(guest, said);
+            let output = home.drain();
+            self.speak(guest, output);
         }
-        let said = self.homes[provider as usize].drain();
-        self.speak(provider, said);
+        let output = self.homes[provider as usize].drain();
+        self.speak(provider, output);
         if is_done || credit + allowance == 0 {
             return self.finish_visit(id);
         }
@@ -393,7 +404,7 @@ impl World<'_> {
                 session,
                 consumer: team(guest),
                 weight: Bytes(got),
-                hold: Some((hold, Bytes(used))),
+                hold: Some(HoldUse { id: hold, weight: Bytes(used) }),
             };
             let proof = self.sign(signed);
             if let Err(error) = self.homes[provider as usize].holds.commit(hold, proof, &signed, now) {

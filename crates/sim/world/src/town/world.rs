@@ -1,7 +1,7 @@
 //! The town's clock: visits, messages between homes, timers, crashes.
 
 use super::coalition::Coalition;
-use super::home::{Home, Said, team};
+use super::home::{Home, Output, team};
 use super::papers::Papers;
 use super::people::{DAY, People, count, exponential, lognormal};
 use super::search::Scratch;
@@ -59,7 +59,7 @@ pub(super) struct World<'a> {
     pub(super) tally: Tally,
     pub(super) chance: Stream,
     pub(super) scratch: Scratch,
-    /// What receipts say. A proof is the place of its receipt in here, so it cannot be forged.
+    /// What receipts say. A proof is the index of its receipt in here, so it cannot be forged.
     receipts: Vec<Signed>,
     /// When the last message of each link arrives.
     links: BTreeMap<(Name, Name), Instant>,
@@ -136,8 +136,8 @@ impl<'a> World<'a> {
     /// A proof of what a member signed.
     pub(super) fn sign(&mut self, signed: Signed) -> Proof {
         self.receipts.push(signed);
-        let place = self.receipts.len() - 1;
-        Proof { receipt: place.to_be_bytes().to_vec(), certificate: Vec::new() }
+        let index = self.receipts.len() - 1;
+        Proof { receipt: index.to_be_bytes().to_vec(), certificate: Vec::new() }
     }
 
     /// Sends a message, which takes its time or is lost.
@@ -156,11 +156,11 @@ impl<'a> World<'a> {
     }
 
     /// Says what a home's machines have to say. Events are about grants; the caller looks at them.
-    pub(super) fn speak(&mut self, home: u32, said: Said) {
-        for (to, message) in said.messages {
+    pub(super) fn speak(&mut self, home: u32, output: Output) {
+        for (to, message) in output.messages {
             self.post(home, to, message);
         }
-        for event in said.events {
+        for event in output.events {
             self.note_hold(event);
         }
         self.set_timer(home);
@@ -206,17 +206,17 @@ impl<'a> World<'a> {
             home.honoured(from);
         }
         home.holds.handle_message(team(from), message, signed, now.time());
-        let said = home.drain();
-        let asked: Vec<u32> = said.events.iter().filter_map(|event| self.visit_of(event)).collect();
-        self.speak(to, said);
+        let output = home.drain();
+        let asked: Vec<u32> = output.events.iter().filter_map(|event| self.visit_of(event)).collect();
+        self.speak(to, output);
         for visit in asked {
             self.end_round(visit);
         }
     }
 
     fn receipt(&self, proof: &Proof) -> Option<Signed> {
-        let place = proof.receipt.as_slice().try_into().map(usize::from_be_bytes).ok()?;
-        self.receipts.get(place).copied()
+        let index = proof.receipt.as_slice().try_into().map(usize::from_be_bytes).ok()?;
+        self.receipts.get(index).copied()
     }
 
     fn time_out(&mut self, home: u32) {
@@ -228,8 +228,8 @@ impl<'a> World<'a> {
         machine.timer = None;
         if machine.up {
             machine.holds.handle_timeout(now.time());
-            let said = machine.drain();
-            self.speak(home, said);
+            let output = machine.drain();
+            self.speak(home, output);
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Household {
 
 /// Of two households: what the first owes the second, as each of them says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Balance {
+pub(super) struct Claims {
     pub(super) first_says: i64,
     pub(super) second_says: i64,
 }
@@ -205,24 +205,24 @@ impl Region {
         Some(bytes("we_owe") - bytes("they_owe"))
     }
 
-    pub(super) fn balance(&self, first: &str, second: &str) -> Option<Balance> {
+    pub(super) fn claims(&self, first: &str, second: &str) -> Option<Claims> {
         let first_says = self.owes(first, self.team(second))?;
-        Some(Balance { first_says, second_says: -self.owes(second, self.team(first))? })
+        Some(Claims { first_says, second_says: -self.owes(second, self.team(first))? })
     }
 
     /// Waits until what each says that it owes is what the other says that it is owed, and says what that is.
     pub(super) fn agree(&self, first: &str, second: &str) -> i64 {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let balance = self.balance(first, second);
-            if let Some(Balance { first_says, second_says }) = balance
+            let claims = self.claims(first, second);
+            if let Some(Claims { first_says, second_says }) = claims
                 && first_says == second_says
             {
                 return first_says;
             }
             if Instant::now() > deadline {
                 panic!(
-                    "{first} and {second}: {balance:?}\n{}\n{}",
+                    "{first} and {second}: {claims:?}\n{}\n{}",
                     self.log(first, "home"),
                     self.log(second, "home")
                 );

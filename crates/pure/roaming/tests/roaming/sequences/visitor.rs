@@ -39,10 +39,10 @@ struct Run<'a> {
     ledger: Ledger,
     /// What the meter was told of, and what was signed for, with each team on this day; what was counted the day before and
     /// not signed for is asked for today.
-    told: BTreeMap<TeamId, u128>,
+    reported: BTreeMap<TeamId, u128>,
     paid: BTreeMap<TeamId, u128>,
     day: u64,
-    told_of_session: Bytes,
+    reported_of_session: Bytes,
     /// The part of what is signed on each hold.
     holds: BTreeMap<HoldId, Bytes>,
     session: Option<(TeamId, UnixSeconds)>,
@@ -78,10 +78,10 @@ pub(crate) fn visitor(bytes: &[u8]) -> Tally {
         counted: Bytes(0),
         limit: Bytes(u64::MAX),
         ledger: Ledger::default(),
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
         paid: BTreeMap::new(),
         day: 0,
-        told_of_session: Bytes(0),
+        reported_of_session: Bytes(0),
         holds: BTreeMap::new(),
         session: None,
         opened: last.into_iter().collect(),
@@ -294,15 +294,15 @@ impl Run<'_> {
         let day = self.now.unix_seconds().0 / 86_400;
         if day > self.day {
             let paid = std::mem::take(&mut self.paid);
-            for (provider, told) in &mut self.told {
-                *told = told.saturating_sub(paid.get(provider).copied().unwrap_or_default());
+            for (provider, reported) in &mut self.reported {
+                *reported = reported.saturating_sub(paid.get(provider).copied().unwrap_or_default());
             }
             self.day = day;
         }
         if let Some((provider, _)) = self.session {
-            let more = self.counted.saturating_sub(self.told_of_session);
-            *self.told.entry(provider).or_default() += u128::from(more.0);
-            self.told_of_session = self.counted;
+            let more = self.counted.saturating_sub(self.reported_of_session);
+            *self.reported.entry(provider).or_default() += u128::from(more.0);
+            self.reported_of_session = self.counted;
         }
         self.machine.handle_meter(self.counted, &mut self.ledger, self.now);
     }
@@ -310,8 +310,8 @@ impl Run<'_> {
     /// Design note 0010: at most 1.05 times what was counted, and one constant for all.
     fn check_ledger(&self) {
         let ahead = |(provider, paid): (&TeamId, &u128)| {
-            let told = self.told.get(provider).copied().unwrap_or_default();
-            paid.saturating_sub(told + told / 20)
+            let reported = self.reported.get(provider).copied().unwrap_or_default();
+            paid.saturating_sub(reported + reported / 20)
         };
         let ahead: u128 = self.paid.iter().map(ahead).sum();
         assert!(ahead <= u128::from(Ledger::ADVANCE.0), "{ahead} bytes ahead of the count");
@@ -369,7 +369,7 @@ impl Run<'_> {
                     assert!(self.opened.insert(session), "{session:?} was opened twice");
                     (self.session, self.signed) = (Some(session), Bytes(0));
                     // The program's meter begins anew with each session.
-                    (self.counted, self.told_of_session) = (Bytes(0), Bytes(0));
+                    (self.counted, self.reported_of_session) = (Bytes(0), Bytes(0));
                     self.holds.clear();
                 }
                 let weight = receipt.weight();

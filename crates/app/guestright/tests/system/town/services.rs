@@ -128,7 +128,15 @@ pub(crate) fn download_some(bytes: usize, patience: Duration) -> usize {
         stream.write_all(&(bytes as u64).to_be_bytes())?;
         Ok::<_, std::io::Error>(stream)
     };
-    let Ok(mut stream) = begin() else { return 0 };
+    // Whoever was granted service a moment ago may have to wait for the gate.
+    let deadline = Instant::now() + patience;
+    let mut stream = loop {
+        match begin() {
+            Ok(stream) => break stream,
+            Err(_) if Instant::now() < deadline => thread::sleep(Duration::from_millis(50)),
+            Err(_) => return 0,
+        }
+    };
     let (mut came, mut buffer) = (0, vec![0; 65_536]);
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
         came += length;

@@ -204,7 +204,8 @@ mod tests {
         let (mut memory, key) = memory(directory.path());
         let certificate = memory.certificate.clone();
         let provider = TeamId([1; 24]);
-        for (weight, hold) in [(1, None), (2, Some((7, 1))), (5, Some((7, 4))), (6, Some((8, 1))), (9, None)] {
+        for (weight, hold) in [(1, None), (2, Some((7, 1))), (5, Some((7, 4))), (6, Some((8, 1))), (9, None)]
+        {
             let hold = hold.map(|(id, on)| HoldUse { id: HoldId([id; 24]), weight: Bytes(on) });
             let service = Service { provider, started: NOW, weight: Bytes(weight), hold };
             memory.signed(Receipt::sign_service(&key, &certificate, service)).unwrap();

@@ -180,7 +180,10 @@ impl Credit {
             || shows
         {
             let reason = "it begins on what this household gives away; credit is asked for".to_owned();
-            return Ok(Grant { class: ServiceClass::Lowest, volume: Volume::default(), reason });
+            // Its first packets need not wait for the answer to the next question, which counts them.
+            let allowance = if self.allowance.left(now) >= min { min } else { Bytes(0) };
+            let volume = Volume { allowance, holds: Vec::new() };
+            return Ok(Grant { class: ServiceClass::Lowest, volume, reason });
         }
         Err(self.used_up())
     }
@@ -200,6 +203,11 @@ impl Credit {
         let is_first = !self.visits.contains_key(&session);
         let visit = self.visits.entry(session).or_insert_with(|| Visit::new(question.clone(), now));
         visit.ask(question, now);
+        if is_first {
+            let (begun_on, state) = self.allowance.take(self.config.slice_min, now);
+            visit.slices = begun_on;
+            state.into_iter().for_each(|state| self.holds.keep_allowance(state));
+        }
         self.reserve(session, graph, rng, now);
         let is_waiting = self.visits.get(&session).is_some_and(|visit| !visit.pending.is_empty());
         if is_first || !is_waiting {

@@ -6,9 +6,9 @@ use guestright_receipt::{HoldUse, Receipt, ReceiptError};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 
-/// The longest packet that a kernel forwards in one piece: segments that it has joined. What does not fit into what is left
+/// Two of the longest packets that a kernel forwards in one piece, segments that it has joined. What does not fit into what is left
 /// is dropped, and used up of the kernel's quota nevertheless, so after it nothing passes.
-const PACKET_MAX: Bytes = Bytes(65_536);
+const PACKETS_MAX: Bytes = Bytes(2 * 65_536);
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl Session {
 
     /// Whether all that it may take is taken, and there is no more. What is left may be too little for a packet.
     pub(super) fn is_used_up(&self) -> bool {
-        self.left() < PACKET_MAX
+        self.left() < PACKETS_MAX
             && self.more.reason.is_some()
             && self.more.until.is_none()
             && !self.decided_alone

@@ -28,6 +28,7 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
         bundle,
         holds: false,
         session: None,
+        unpaid: Bytes(0),
     };
     let rreq = |weight, last| Message::Rreq { started: STARTED, weight: Bytes(weight), last, hold: None };
     let qrsp = |grant, ind, valid_for, reason: &str| Message::Qrsp {
@@ -93,6 +94,7 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         bundle,
         holds: true,
         session,
+        unpaid: Bytes(0),
     };
     let qrsp = |allowance, holds: &[HoldUse], home: Option<&str>| Message::Qrsp {
         reference: 7,
@@ -163,7 +165,7 @@ fn fields(message: &Message) -> Value {
             "Tunnel": port.get(), "Session-Started": started.map(|started| started.0) }),
         Message::Rcpt { reference, home, bundle } => json!({
             "Reference": reference, "Home": home.as_ref().map(ToString::to_string), "body": body(bundle) }),
-        Message::Quer { reference, certificate, request, session, holds, bundle } => json!({
+        Message::Quer { reference, certificate, request, session, holds, bundle, .. } => json!({
             "Reference": reference, "Member-Certificate": hex(certificate.as_bytes()),
             "Request-Weight": request.0, "Session-Started": session.map(|started| started.0),
             "Holds": holds.then_some(1), "body": body(bundle) }),

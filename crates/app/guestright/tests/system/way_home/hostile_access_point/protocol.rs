@@ -334,6 +334,7 @@ impl Shared {
                 bundle,
                 holds: false,
                 session: None,
+                unpaid: Bytes(0),
             },
             3 => Message::Qrsp {
                 volume: None,

@@ -204,9 +204,10 @@ impl Credit {
         let visit = self.visits.entry(session).or_insert_with(|| Visit::new(question.clone(), now));
         visit.ask(question, now);
         if is_first {
-            let (begun_on, state) = self.allowance.take(self.config.slice_min, now);
-            visit.slices = begun_on;
-            state.into_iter().for_each(|state| self.holds.keep_allowance(state));
+            let begun_on = self.take_allowance(self.config.slice_min, now);
+            if let Some(visit) = self.visits.get_mut(&session) {
+                visit.slices = begun_on;
+            }
         }
         self.reserve(session, graph, rng, now);
         let is_waiting = self.visits.get(&session).is_some_and(|visit| !visit.pending.is_empty());
@@ -238,8 +239,7 @@ impl Credit {
             let unused = visit.slices.saturating_add(visit.sponsored).saturating_sub(given_away);
             // What was on a hold and is not signed for is given away too.
             let beyond = given_away.saturating_sub(visit.slices.saturating_add(visit.sponsored));
-            let (_, state) = self.allowance.take(beyond, now);
-            state.into_iter().for_each(|state| self.holds.keep_allowance(state));
+            self.take_allowance(beyond, now);
             let of_team = Bytes(unused.0.min(visit.sponsored.0));
             if of_team > Bytes(0) {
                 let team = visit.signed.consumer;
@@ -379,6 +379,13 @@ impl Credit {
         }
     }
 
+    /// Takes from the allowance, and has kept what is left of it.
+    fn take_allowance(&mut self, want: Bytes, now: Time) -> Bytes {
+        let (taken, state) = self.allowance.take(want, now);
+        state.into_iter().for_each(|state| self.holds.keep_allowance(state));
+        taken
+    }
+
     /// Takes a slice of what the household has for this team, or of the allowance; and whose it is.
     fn slice(&mut self, team: TeamId, want: Bytes, now: Time) -> (Bytes, bool) {
         let min = self.config.slice_min;
@@ -388,8 +395,7 @@ impl Credit {
             self.set_sponsored(team, left.saturating_sub(slice));
             return (slice, true);
         }
-        let (slice, state) = self.allowance.take(want, now);
-        state.into_iter().for_each(|state| self.holds.keep_allowance(state));
+        let slice = self.take_allowance(want, now);
         if slice < min {
             self.allowance.put_back(slice);
             return (Bytes(0), false);

@@ -1082,9 +1082,15 @@ impl AccessPoint {
         (session.more.reference, session.more.until) =
             (Some(reference), Some(now + self.config.decision_timeout));
         session.more.finals = session.finals.len();
+        let is_signed = session.unpaid() == Bytes(0) || session.request.is_some();
+        let settles = session.has_too_little() && !is_signed;
         if let Some(session) = self.sessions.remove(address) {
             self.question_in_session(&session, request, Bytes(0));
             self.sessions.insert(address, session);
+        }
+        if settles {
+            // The team server counts what is signed for: it is to know how little is left when it is asked again.
+            self.request(address, now);
         }
     }
 
@@ -1123,7 +1129,10 @@ impl AccessPoint {
                 (Some(budget), Some(volume)) => budget.add(volume, counted),
                 (budget, volume) => *budget = volume.and(budget.take()),
             }
-            (session.more.low, session.more.not_before) = (Bytes(session.left().0 / 2), now);
+            session.more.low = Bytes(session.left().0 / 2);
+            // Where nothing came that a packet would fit into, a receipt is under way.
+            let pause = if session.has_too_little() { self.config.retry_after } else { Micros(0) };
+            session.more.not_before = now + pause;
             session.more.reason = None;
             self.limits_rose = true;
             if session.class != class && session.stage == Stage::Open {
@@ -1146,7 +1155,7 @@ impl AccessPoint {
         let Some(session) = self.sessions.get_mut(address) else { return };
         session.more.until = None;
         session.more.not_before = now + Micros::from_seconds(DECIDED_ALONE_SECONDS.into());
-        session.decided_alone = session.left() == Bytes(0);
+        session.decided_alone = session.has_too_little();
         self.limits_rose = true;
         if self.away.is_used_up() && session.decided_alone {
             self.close(address, Code::Refused, now);

@@ -209,12 +209,18 @@ fn a_home_that_is_kept_busy_makes_its_access_point_no_kinder() {
     // Of whom it knows nothing, it serves some, for so many bytes in all.
     let (visit, class) = town.arrive("hostile", "others", "stranger");
     assert_eq!(class, "lowest");
-    let got = town.download_within("hostile", 2_000_000, Duration::from_secs(2)).unwrap_or_default();
+    // It tries again and again until it is over: a download may give up before all is used up.
+    let (address, began) = (town.address_of("hostile"), Instant::now());
+    let mut downloads = 0;
+    while closed(&town.status(), &address).is_null() && began.elapsed() < crate::town::PATIENCE {
+        downloads += 1;
+        let _ = town.download_within("hostile", 2_000_000, Duration::from_secs(2));
+    }
     let over = end(&visit);
     assert!(over["reason"].as_str().is_some_and(|reason| reason.contains("used up")), "{over}");
-    let over = closed(&town.status(), &town.address_of("hostile"));
+    let over = closed(&town.status(), &address);
     let counted = over["counted"].as_u64().unwrap();
-    println!("{counted} bytes were carried without the home, {got} of them arrived");
+    println!("{counted} bytes were carried without the home, in {downloads} downloads");
     // Between two readings somewhat more may pass, up to what is unsigned.
     assert!((AWAY / 2..=AWAY + 300_000).contains(&counted), "{over}");
     home.signal(Signal::CONT);

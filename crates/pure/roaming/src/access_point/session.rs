@@ -169,7 +169,7 @@ impl Session {
 
     /// Whether all that it may take is taken, and there is no more. What is left may be too little for a packet.
     pub(super) fn is_used_up(&self) -> bool {
-        self.left() < PACKETS_MAX
+        self.has_too_little()
             && self.more.reason.is_some()
             && self.more.until.is_none()
             && !self.decided_alone
@@ -189,10 +189,20 @@ impl Session {
         Ok(())
     }
 
+    /// Whether what is left may be too little for a packet.
+    pub(super) fn has_too_little(&self) -> bool {
+        self.left() < PACKETS_MAX
+    }
+
     /// Whether the team server is to be asked for more now.
     pub(super) fn wants_more(&self, now: Time) -> bool {
-        let may_ask = self.stage == Stage::Open && self.budget.is_some() && self.more.until.is_none();
-        may_ask && self.left() <= self.more.low && now >= self.more.not_before
+        self.stage == Stage::Open && self.asks_from().is_some_and(|from| now >= from)
+    }
+
+    /// From when on it is to be asked, unless more is carried before; nothing as long as enough is left, or an answer awaited.
+    fn asks_from(&self) -> Option<Time> {
+        let is_low = self.left() <= self.more.low || self.has_too_little();
+        (self.budget.is_some() && self.more.until.is_none() && is_low).then_some(self.more.not_before)
     }
 
     pub(super) fn is_own(&self, team: TeamId) -> bool {
@@ -259,13 +269,8 @@ impl Session {
             Stage::Closing { again, .. } => Some(again),
             Stage::Open => {
                 let decided = if self.budget.is_some() { None } else { Some(self.decided_until) };
-                let asks = self
-                    .budget
-                    .as_ref()
-                    .filter(|_| self.more.until.is_none() && self.left() <= self.more.low);
-                let asks = asks.map(|_| self.more.not_before);
                 let receipts = request.or(Some(self.request_at));
-                [receipts, decided.filter(|_| request.is_none()), self.more.until, asks]
+                [receipts, decided.filter(|_| request.is_none()), self.more.until, self.asks_from()]
                     .into_iter()
                     .flatten()
                     .min()

@@ -86,6 +86,19 @@ fn a_newcomer_is_served_what_the_household_gives_away_and_is_told_why_it_ends() 
 }
 
 #[test]
+fn nobody_is_left_standing_with_less_than_a_packet() {
+    for rate in 40..80 {
+        let mut world = world(2, 3 * MB);
+        let guest = world.visit(1, 0, Bundle::default());
+        (world.guests[guest].bytes_per_tick, world.guests[guest].packet) = (3_001 * rate, 1_500);
+        world.run_for(Micros::from_seconds(60));
+        let carried = world.guests[guest].carried;
+        let ended = world.guests[guest].ended();
+        assert_eq!(ended.map(|(code, _)| code), Some(Code::Refused), "{carried} at a rate of {rate}");
+    }
+}
+
+#[test]
 fn fresh_names_share_what_is_given_away() {
     let mut world = world(1, 4 * MB);
     for number in 0..20 {

@@ -66,6 +66,8 @@ pub(crate) struct Guest {
     pub(crate) carried: Bytes,
     pub(crate) meter_permille: u64,
     pub(crate) bytes_per_tick: u64,
+    /// No part of so many bytes passes.
+    pub(crate) packet: u64,
     pub(crate) silent_from: Option<Time>,
     pub(crate) events: Vec<visitor::Event>,
     pub(crate) sent: Vec<Vec<u8>>,
@@ -224,6 +226,7 @@ impl World {
             carried: Bytes(0),
             meter_permille: 1_000,
             bytes_per_tick: 100_000,
+            packet: 1,
             silent_from: None,
             events: Vec::new(),
             sent: Vec::new(),
@@ -353,7 +356,8 @@ impl World {
             let house = &mut self.houses[guest.house];
             let limit = house.limit(guest.address);
             if let Some(counter) = house.firewall.get_mut(&guest.address) {
-                let bytes = Bytes(guest.bytes_per_tick).min(limit.saturating_sub(*counter));
+                let room = Bytes(guest.bytes_per_tick).min(limit.saturating_sub(*counter));
+                let bytes = room.saturating_sub(Bytes(room.0 % guest.packet));
                 *counter = counter.saturating_add(bytes);
                 guest.carried = guest.carried.saturating_add(bytes);
                 let counted = *counter;

@@ -287,12 +287,12 @@ def read_delegation(encoded):
 
 def read_receipt(encoded, certificate, now, legacy=False):
     algorithm, items, payload, signature = open_sign1(encoded, 512)
-    need(len(items) in (4, 6))
+    need(len(items) in (4, 7))
     provider, reference, started, weight = items[:4]
     need(is_bytes(provider, 24) and is_bytes(reference, 16) and is_number(started) and is_number(weight))
-    hold, on_hold = items[4:] or (None, 0)
+    hold, on_hold, on_holds = items[4:] or (None, 0, 0)
     need(hold is None or is_bytes(hold, 24))
-    need(is_number(on_hold) and on_hold <= weight)
+    need(is_number(on_hold) and is_number(on_holds) and on_hold <= on_holds <= weight)
     need(reference == certificate["digest"][:16], "unknown-certificate")
     suite, member = certificate["subject"]
     need(algorithm == suite, "wrong-suite")
@@ -306,7 +306,7 @@ def read_receipt(encoded, certificate, now, legacy=False):
     verify(algorithm, member, signed_bytes(algorithm, "receipt", certificate["digest"], payload), signature)
     member = member_id(consumer, key_id(suite, member))
     return {"provider": provider, "consumer": consumer, "member": member, "started": started,
-            "weight": weight, "hold": hold, "hold_weight": on_hold, "encoded": encoded}
+            "weight": weight, "hold": hold, "hold_weight": on_hold, "on_holds": on_holds, "encoded": encoded}
 
 
 def read_acknowledgement(encoded, certificate):
@@ -619,7 +619,7 @@ def check_receipt(vector, now, legacy=False):
     items = [read["provider"], certificate["digest"][:16], vector["started"], vector["weight"]]
     same(read["hold"] and read["hold"].hex(), vector.get("hold"))
     if "hold" in vector:
-        items += [bytes.fromhex(vector["hold"]), vector["hold_weight"]]
+        items += [bytes.fromhex(vector["hold"]), vector["hold_weight"], vector["on_holds"]]
     check_sign1(vector, certificate["subject"][0], "receipt", certificate["digest"], items)
 
 

@@ -5,6 +5,7 @@ use guestright_identity::{Certificate, CertificateRef, IdentityError, cose};
 use guestright_receipt::{
     Bundle, BundleError, Receipt, ReceiptError, Registers, Rules, Service, UncheckedReceipt, verify_batch,
 };
+use guestright_units::Bytes;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -17,7 +18,8 @@ pub fn receipt(bytes: &[u8]) {
         let encoded = cose::seal(member, "receipt", certificate.digest(), items);
         if let Some(read) = judge(&encoded, certificate) {
             let (provider, started) = (read.provider(), read.started());
-            let service = Service { provider, started, weight: read.weight(), hold: read.hold() };
+            let (weight, hold, on_holds) = (read.weight(), read.hold(), read.on_holds());
+            let service = Service { provider, started, weight, hold, on_holds };
             let again = Receipt::sign_service(member, certificate, service);
             assert_eq!(again, read);
             assert_eq!(again.as_bytes(), encoded, "the same receipt in other bytes");
@@ -41,7 +43,9 @@ fn judge(bytes: &[u8], certificate: &Certificate) -> Option<Receipt> {
     assert_eq!(read.as_bytes(), bytes);
     assert_eq!(Receipt::from_kept(bytes, certificate).as_ref(), Ok(&read));
     assert_ne!(read.consumer(), read.provider());
-    assert!(read.hold().is_none_or(|hold| hold.weight <= read.weight()));
+    let on_hold = read.hold().map_or(Bytes(0), |hold| hold.weight);
+    assert!(on_hold <= read.on_holds() && read.on_holds() <= read.weight());
+    assert!(read.hold().is_some() || read.on_holds() == Bytes(0));
     Some(read)
 }
 

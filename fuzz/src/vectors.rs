@@ -119,9 +119,11 @@ fn certificate(name: &str, certificate: &Certificate) -> Value {
 }
 
 fn receipt(name: &str, receipt: &guestright_receipt::Receipt, member: &Certificate) -> Value {
-    let hold = receipt
-        .hold()
-        .map_or_else(|| json!({}), |hold| json!({ "hold": hex(&hold.id.0), "hold_weight": hold.weight.0 }));
+    let on_holds = receipt.on_holds().0;
+    let hold = receipt.hold().map_or_else(
+        || json!({}),
+        |hold| json!({ "hold": hex(&hold.id.0), "hold_weight": hold.weight.0, "on_holds": on_holds }),
+    );
     let facts = json!({
         "name": name,
         "certificate": hex(member.as_bytes()),

@@ -453,12 +453,15 @@ fn receipts_on_holds() -> Vec<Refused> {
     };
     vec![
         wrong("a hold without its weight: five fields", &|items| items.truncate(5)),
-        wrong("seven fields", &|items| items.push(0.into())),
+        wrong("a hold without the weight on all: six fields", &|items| items.truncate(6)),
+        wrong("eight fields", &|items| items.push(0.into())),
         wrong("a hold of 23 bytes", &|items| items[4] = Cbor::Bytes(vec![7; 23])),
         wrong("a hold of 25 bytes", &|items| items[4] = Cbor::Bytes(vec![7; 25])),
         wrong("a hold that is a number", &|items| items[4] = 7.into()),
-        wrong("more on the hold than at all", &|items| items[5] = 50_000_001.into()),
+        wrong("more on the hold than on all holds", &|items| items[5] = 8_000_001.into()),
+        wrong("more on holds than at all", &|items| items[6] = 50_000_001.into()),
         wrong("a negative weight on the hold", &|items| items[5] = (-1).into()),
+        wrong("a negative weight on all holds", &|items| items[6] = (-1).into()),
     ]
 }
 

@@ -139,9 +139,20 @@ pub(crate) fn consumed(started: UnixSeconds, weight: u64) -> Receipt {
 
 /// The same, with what of it was served on a hold.
 pub(crate) fn consumed_on(started: UnixSeconds, weight: u64, on: Option<(HoldId, u64)>) -> Receipt {
+    consumed_with(started, weight, on, on.map_or(0, |(_, weight)| weight))
+}
+
+/// The same, where other holds were used before.
+pub(crate) fn consumed_with(
+    started: UnixSeconds,
+    weight: u64,
+    on: Option<(HoldId, u64)>,
+    on_holds: u64,
+) -> Receipt {
     let (member, certificate) = &CONSUMER.member;
     let hold = on.map(|(id, weight)| HoldUse { id, weight: Bytes(weight) });
-    let service = Service { provider: PROVIDER.id(), started, weight: Bytes(weight), hold };
+    let (provider, weight, on_holds) = (PROVIDER.id(), Bytes(weight), Bytes(on_holds));
+    let service = Service { provider, started, weight, hold, on_holds };
     Receipt::sign_service(member, certificate, service)
 }
 
@@ -167,9 +178,10 @@ pub(super) fn receipts() -> Value {
         receipt("4 GiB: four bytes more", &consumed(STARTED, 1 << 32), ours),
         receipt("the largest weight", &consumed(STARTED, u64::MAX), ours),
         receipt("50 MB, P-256", &provided(STARTED, 50_000_000), theirs),
-        receipt_on_hold(50_000_000, id, 0),
-        receipt_on_hold(50_000_000, id, 8_000_000),
-        receipt_on_hold(u64::MAX, id, u64::MAX),
+        receipt_on_hold(50_000_000, id, 0, 0),
+        receipt_on_hold(50_000_000, id, 8_000_000, 8_000_000),
+        receipt_on_hold(50_000_000, id, 1_000_000, 45_000_000),
+        receipt_on_hold(u64::MAX, id, u64::MAX, u64::MAX),
     ]);
     let on = |weight, id, on| consumed_on(STARTED, weight, Some((HoldId([id; 24]), on)));
     let case = |name: &str, receipts: Vec<Receipt>| {
@@ -208,9 +220,10 @@ pub(super) fn receipts() -> Value {
 }
 
 /// A vector of a receipt that names a hold.
-fn receipt_on_hold(weight: u64, id: HoldId, on: u64) -> Value {
-    let signed = consumed_on(STARTED, weight, Some((id, on)));
-    let name = format!("{weight} bytes, of which {on} on a hold: {} bytes", signed.as_bytes().len());
+fn receipt_on_hold(weight: u64, id: HoldId, on: u64, on_holds: u64) -> Value {
+    let signed = consumed_with(STARTED, weight, Some((id, on)), on_holds);
+    let length = signed.as_bytes().len();
+    let name = format!("{weight} bytes, of which {on} on a hold and {on_holds} on holds: {length} bytes");
     receipt(&name, &signed, &CONSUMER.member.1)
 }
 

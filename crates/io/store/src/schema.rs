@@ -87,14 +87,13 @@ const CREDIT: &str = "
 
     -- What of each session is in the accounts.
     CREATE TABLE accounted (
-        provider     BLOB NOT NULL CHECK (length(provider) = 24),
-        started      INTEGER NOT NULL,
-        member       BLOB NOT NULL CHECK (length(member) = 24),
-        weight       INTEGER NOT NULL,
-        hold         BLOB CHECK (length(hold) = 24),
-        hold_weight  INTEGER CHECK ((hold_weight IS NULL) = (hold IS NULL)),
-        holds_before INTEGER NOT NULL,
-        digest       BLOB NOT NULL CHECK (length(digest) = 8),
+        provider BLOB NOT NULL CHECK (length(provider) = 24),
+        started  INTEGER NOT NULL,
+        member   BLOB NOT NULL CHECK (length(member) = 24),
+        weight   INTEGER NOT NULL,
+        hold     BLOB CHECK (length(hold) = 24), -- the one that was used last
+        on_holds INTEGER NOT NULL,
+        digest   BLOB NOT NULL CHECK (length(digest) = 8),
         PRIMARY KEY (provider, started, member)
     ) STRICT, WITHOUT ROWID;
 

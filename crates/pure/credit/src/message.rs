@@ -25,13 +25,20 @@ pub struct Signed {
     pub weight: Bytes,
     /// The hold that it names, and what was served on it.
     pub hold: Option<HoldUse>,
+    /// What was served on all holds of the session together.
+    pub on_holds: Bytes,
 }
 
 impl Signed {
     /// What a checked receipt says.
     pub fn of(receipt: &Receipt) -> Self {
-        let (session, consumer) = (receipt.session(), receipt.consumer());
-        Self { session, consumer, weight: receipt.weight(), hold: receipt.hold() }
+        Self {
+            session: receipt.session(),
+            consumer: receipt.consumer(),
+            weight: receipt.weight(),
+            hold: receipt.hold(),
+            on_holds: receipt.on_holds(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What of each session's receipts is in the accounts already.
 
 use crate::message::Signed;
-use guestright_receipt::{HoldId, HoldUse, SessionKey};
+use guestright_receipt::{HoldId, SessionKey};
 use guestright_units::{Bytes, UnixSeconds};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ pub struct Accounted {
     /// The weight of the receipt.
     pub weight: Bytes,
     /// The hold that it named.
-    pub hold: Option<HoldUse>,
-    /// What was served on other holds before.
-    pub holds_before: Bytes,
+    pub hold: Option<HoldId>,
+    /// What was served on all holds together.
+    pub on_holds: Bytes,
 }
 
 /// What a receipt adds to its session.
@@ -26,19 +26,6 @@ pub(crate) struct Raise {
     pub(crate) given: Bytes,
     /// How much of it is on no hold.
     pub(crate) direct: Bytes,
-}
-
-impl Accounted {
-    fn on_holds(&self) -> Bytes {
-        self.holds_before.saturating_add(self.hold.map_or(Bytes(0), |hold| hold.weight))
-    }
-
-    /// After a receipt with a larger weight.
-    fn after(&self, signed: &Signed) -> Self {
-        let is_same = self.hold.map(|hold| hold.id) == signed.hold.map(|hold| hold.id);
-        let holds_before = if is_same { self.holds_before } else { self.on_holds() };
-        Self { weight: signed.weight, hold: signed.hold, holds_before }
-    }
 }
 
 /// The sessions that are accounted for.
@@ -72,10 +59,12 @@ impl Sessions {
         if self.is_forgotten(&key) || signed.weight <= before.weight {
             return None;
         }
-        let after = before.after(signed);
-        let given = after.weight.saturating_sub(before.weight);
-        let on_holds = after.on_holds().saturating_sub(before.on_holds());
-        self.by_key.insert(key, after);
+        // A receipt says what was on all holds, so it does not matter which of those before it have come.
+        let on_holds = signed.on_holds.max(before.on_holds);
+        let hold = signed.hold.map(|hold| hold.id);
+        self.by_key.insert(key, Accounted { weight: signed.weight, hold, on_holds });
+        let given = signed.weight.saturating_sub(before.weight);
+        let on_holds = on_holds.saturating_sub(before.on_holds);
         self.by_start.insert((key.started, key));
         self.changed.insert(key);
         Some(Raise { given, direct: given.saturating_sub(on_holds) })
@@ -84,8 +73,8 @@ impl Sessions {
     /// The hold that is used now, as far as is known: the one that the session's largest receipt names. A session that
     /// was forgotten may still use what a receipt of it names.
     pub(crate) fn current_hold(&self, signed: &Signed) -> Option<HoldId> {
-        let hold = self.by_key.get(&signed.session).map_or(signed.hold, |accounted| accounted.hold);
-        hold.map(|hold| hold.id)
+        let named = signed.hold.map(|hold| hold.id);
+        self.by_key.get(&signed.session).map_or(named, |accounted| accounted.hold)
     }
 
     /// Whether the session is too old for anything.
@@ -138,15 +127,18 @@ impl Sessions {
 mod tests {
     use super::*;
     use guestright_identity::MemberId;
+    use guestright_receipt::HoldUse;
     use guestright_units::TeamId;
 
     const START: u64 = 1_800_000_000;
 
-    fn signed(started: u64, weight: u64, hold: Option<(u8, u64)>) -> Signed {
+    /// What is on a hold, and on all of them.
+    fn signed(started: u64, weight: u64, hold: Option<(u8, u64, u64)>) -> Signed {
         let (provider, member) = (TeamId([1; 24]), MemberId([2; 24]));
-        let hold = hold.map(|(id, bytes)| HoldUse { id: HoldId([id; 24]), weight: Bytes(bytes) });
+        let on_holds = Bytes(hold.map_or(0, |(.., on_holds)| on_holds));
+        let hold = hold.map(|(id, bytes, _)| HoldUse { id: HoldId([id; 24]), weight: Bytes(bytes) });
         let session = SessionKey { provider, member, started: UnixSeconds(started) };
-        Signed { session, consumer: TeamId([3; 24]), weight: Bytes(weight), hold }
+        Signed { session, consumer: TeamId([3; 24]), weight: Bytes(weight), hold, on_holds }
     }
 
     #[test]
@@ -156,12 +148,13 @@ mod tests {
             (0, None, None),
             (100, None, Some((100, 100))),
             (100, None, None),
-            (160, Some((7, 50)), Some((60, 10))),
-            (200, Some((7, 90)), Some((40, 0))),
-            (150, Some((7, 90)), None),
-            (260, Some((8, 60)), Some((60, 0))),
-            (300, Some((8, 70)), Some((40, 30))),
-            (330, None, Some((30, 30))),
+            (160, Some((7, 50, 50)), Some((60, 10))),
+            (200, Some((7, 90, 90)), Some((40, 0))),
+            (150, Some((7, 90, 90)), None),
+            (260, Some((8, 60, 150)), Some((60, 0))),
+            (300, Some((8, 70, 160)), Some((40, 30))),
+            (330, Some((8, 70, 160)), Some((30, 30))),
+            (400, Some((11, 20, 220)), Some((70, 10))),
         ] {
             let raise = sessions.raise(&signed(START, weight, hold));
             assert_eq!(raise.map(|raise| (raise.given.0, raise.direct.0)), want, "{weight}");
@@ -169,11 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn who_claims_more_on_holds_than_was_served_has_nothing_on_none() {
+    fn who_signs_for_less_on_holds_than_before_owes_what_is_new() {
         let mut sessions = Sessions::new(10, UnixSeconds(0), []);
-        sessions.raise(&signed(START, 100, Some((7, 100))));
-        let raise = sessions.raise(&signed(START, 110, Some((8, 100))));
-        assert_eq!(raise, Some(Raise { given: Bytes(10), direct: Bytes(0) }));
+        sessions.raise(&signed(START, 100, Some((7, 100, 100))));
+        let raise = sessions.raise(&signed(START, 110, Some((8, 10, 10))));
+        assert_eq!(raise, Some(Raise { given: Bytes(10), direct: Bytes(10) }));
+        let raise = sessions.raise(&signed(START, 120, Some((8, 20, 120))));
+        assert_eq!(raise, Some(Raise { given: Bytes(10), direct: Bytes(0) }), "and nothing is paid back");
     }
 
     #[test]

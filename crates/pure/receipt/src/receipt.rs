@@ -46,6 +46,8 @@ pub struct Service {
     pub weight: Bytes,
     /// The hold that it was last served on, and how much of the weight on that.
     pub hold: Option<HoldUse>,
+    /// How much of the weight on all holds together; nothing without a hold.
+    pub on_holds: Bytes,
 }
 
 /// What a session is known by: of all receipts with one key, the largest weight counts.
@@ -68,6 +70,7 @@ pub struct UncheckedReceipt {
     started: UnixSeconds,
     weight: Bytes,
     hold: Option<HoldUse>,
+    on_holds: Bytes,
     encoded: Vec<u8>,
 }
 
@@ -79,6 +82,7 @@ pub struct Receipt {
     certificate: CertificateRef,
     weight: Bytes,
     hold: Option<HoldUse>,
+    on_holds: Bytes,
     encoded: Vec<u8>,
 }
 
@@ -99,20 +103,21 @@ impl Receipt {
         started: UnixSeconds,
         weight: Bytes,
     ) -> Self {
-        Self::sign_service(member, certificate, Service { provider, started, weight, hold: None })
+        let service = Service { provider, started, weight, hold: None, on_holds: Bytes(0) };
+        Self::sign_service(member, certificate, service)
     }
 
-    /// Signs a receipt as the member that `certificate` is for. One that names a hold has up to 35 bytes more.
+    /// Signs a receipt as the member that `certificate` is for. One that names a hold has up to 44 bytes more.
     ///
     /// # Panics
-    /// If `member` is not the key that `certificate` is for, or more was served on the hold than at all.
+    /// If `member` is not the key that `certificate` is for, more was served on the hold than on all, more on holds than at
+    /// all, or something on holds where none is named.
     pub fn sign_service(member: &SecretKey, certificate: &Certificate, service: Service) -> Self {
         assert_eq!(member.public(), certificate.subject(), "the certificate is the signer's own");
-        let Service { provider, started, weight, hold } = service;
-        assert!(
-            hold.is_none_or(|hold| hold.weight <= weight),
-            "what is on a hold is part of what is signed for"
-        );
+        let Service { provider, started, weight, hold, on_holds } = service;
+        let on_hold = hold.map_or(Bytes(0), |hold| hold.weight);
+        assert!(on_hold <= on_holds && on_holds <= weight, "what is on a hold is part of what is signed for");
+        assert!(hold.is_some() || on_holds == Bytes(0), "what is on holds is on one that has a name");
         let mut items = vec![
             Value::Bytes(provider.0.to_vec()),
             Value::Bytes(certificate.reference().0.to_vec()),
@@ -120,12 +125,20 @@ impl Receipt {
             Value::from(weight.0),
         ];
         if let Some(HoldUse { id, weight }) = hold {
-            items.extend([Value::Bytes(id.0.to_vec()), Value::from(weight.0)]);
+            items.extend([Value::Bytes(id.0.to_vec()), Value::from(weight.0), Value::from(on_holds.0)]);
         }
         let encoded = cose::seal(member, DOMAIN, certificate.digest(), items);
         let session = SessionKey { provider, member: certificate.member_id(), started };
         let certificate_ref = certificate.reference();
-        Self { session, consumer: certificate.team_id(), certificate: certificate_ref, weight, hold, encoded }
+        Self {
+            session,
+            consumer: certificate.team_id(),
+            certificate: certificate_ref,
+            weight,
+            hold,
+            on_holds,
+            encoded,
+        }
     }
 
     /// The receipt with these bytes, checked before and kept since in our own store.
@@ -171,6 +184,11 @@ impl Receipt {
         self.hold
     }
 
+    /// How much was served on all holds of the session together.
+    pub fn on_holds(&self) -> Bytes {
+        self.on_holds
+    }
+
     /// The receipt as it is sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.encoded
@@ -184,22 +202,30 @@ impl UncheckedReceipt {
     /// [`ReceiptError::Truncated`] or [`ReceiptError::Refused`].
     pub fn parse(encoded: &[u8]) -> Result<Self, ReceiptError> {
         let sealed = cose::open(encoded, Receipt::LEN_MAX)?;
-        let (fields, hold) = match sealed.items.as_slice() {
-            [fields @ .., id, weight] if fields.len() == 4 => (fields, Some((id, weight))),
+        let malformed = |reason| ReceiptError::Refused(IdentityError::Malformed(reason));
+        let (fields, holds) = match sealed.items.as_slice() {
+            [fields @ .., id, weight, on_holds] if fields.len() == 4 => {
+                (fields, Some((id, weight, on_holds)))
+            }
             fields => (fields, None),
         };
         let [provider, certificate, started, weight] = fields else {
-            return Err(ReceiptError::Refused(IdentityError::Malformed("a receipt has four or six fields")));
+            return Err(malformed("a receipt has four or seven fields"));
         };
-        let hold = hold.map(|(id, weight)| {
+        let holds = holds.map(|(id, weight, on_holds)| {
             let id = HoldId(cose::array(id, "the hold is not 24 bytes")?);
             let weight = Bytes(cose::number(weight, "the weight on the hold is not a number")?);
-            Ok::<_, IdentityError>(HoldUse { id, weight })
+            let on_holds = Bytes(cose::number(on_holds, "the weight on all holds is not a number")?);
+            Ok::<_, IdentityError>((HoldUse { id, weight }, on_holds))
         });
-        let (hold, weight) = (hold.transpose()?, Bytes(cose::number(weight, "the weight is not a number")?));
-        if hold.is_some_and(|hold| hold.weight > weight) {
-            let reason = "more was served on the hold than at all";
-            return Err(ReceiptError::Refused(IdentityError::Malformed(reason)));
+        let holds = holds.transpose()?;
+        let (hold, on_holds) = (holds.map(|(hold, _)| hold), holds.map_or(Bytes(0), |(_, sum)| sum));
+        let weight = Bytes(cose::number(weight, "the weight is not a number")?);
+        if hold.is_some_and(|hold| hold.weight > on_holds) {
+            return Err(malformed("more was served on the hold than on all holds"));
+        }
+        if on_holds > weight {
+            return Err(malformed("more was served on holds than at all"));
         }
         Ok(Self {
             provider: TeamId(cose::array(provider, "the provider is not 24 bytes")?),
@@ -207,6 +233,7 @@ impl UncheckedReceipt {
             started: UnixSeconds(cose::number(started, "the session's start is not a number")?),
             weight,
             hold,
+            on_holds,
             encoded: encoded.to_vec(),
             sealed,
         })
@@ -242,6 +269,11 @@ impl UncheckedReceipt {
         self.hold
     }
 
+    /// How much it says was served on all holds of the session together.
+    pub fn on_holds(&self) -> Bytes {
+        self.on_holds
+    }
+
     /// The signature that has to be checked; it covers the whole digest of `certificate`.
     ///
     /// # Errors
@@ -262,6 +294,7 @@ impl UncheckedReceipt {
             certificate: self.certificate,
             weight: self.weight,
             hold: self.hold,
+            on_holds: self.on_holds,
             encoded: self.encoded,
         })
     }

@@ -19,7 +19,7 @@ mod starts;
 
 use crate::message::{Acknowledgement, Code, Message, Nonce, Reference, Update, Volume};
 use away::{Away, Denied};
-use budget::Budget;
+use budget::{Budget, OnHolds};
 use debtors::Debtors;
 use guestright_identity::{Certificate, KeyId, Role, SecretKey};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
@@ -834,7 +834,7 @@ impl AccessPoint {
             return Receipt::from_kept(encoded, &session.certificate);
         }
         let receipt = self.config.rules.verify(receipt, &session.certificate, now.unix_seconds())?;
-        session.check_claim(receipt.weight(), receipt.hold())?;
+        session.check_claim(receipt.weight(), OnHolds { hold: receipt.hold(), sum: receipt.on_holds() })?;
         Ok(receipt)
     }
 
@@ -857,8 +857,9 @@ impl AccessPoint {
         session.signed = session.signed.max(receipt.weight());
         session.latest = Some(receipt.clone());
         let signed = session.signed;
+        let was_on_hold = session.budget.as_ref().is_some_and(Budget::is_on_hold);
         let is_next = session.budget.as_mut().is_some_and(|budget| budget.signed(signed));
-        if is_next && receipt.hold().is_some() {
+        if is_next && was_on_hold {
             session.finals.push(receipt.clone());
         }
         let goes_on = is_next && session.counted > session.signed;

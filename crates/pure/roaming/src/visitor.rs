@@ -538,7 +538,7 @@ impl Visitor {
         if weight < signed {
             return self.drop_input("replayed", format!("asked for {weight}, {signed} are signed already"));
         }
-        if let Some(reason) = requested.hold.and_then(|hold| session.check_hold(hold, weight, holds_max)) {
+        if let Some(reason) = session.check_hold(requested.hold, weight, holds_max) {
             return self.drop_input("hold", reason);
         }
         session.looked_at = now;
@@ -588,7 +588,8 @@ impl Visitor {
         if let Some(HoldUse { id, weight }) = hold {
             session.holds.insert(id, weight);
         }
-        let service = Service { provider: session.provider, started: session.started, weight, hold };
+        let Session { provider, started, .. } = *session;
+        let service = Service { provider, started, weight, hold, on_holds: session.on_holds() };
         let receipt = Receipt::sign_service(&self.key, &self.certificate, service);
         let receipts = vec![receipt.as_bytes().to_vec()];
         let bundle = Bundle { receipts, ..Bundle::default() };
@@ -616,8 +617,12 @@ impl Visitor {
 
 impl Session {
     /// Why nothing is signed that says so much of a hold, if `weight` is signed for in all.
-    fn check_hold(&self, hold: HoldUse, weight: Bytes, holds_max: usize) -> Option<String> {
-        let HoldUse { id, weight: asked } = hold;
+    fn check_hold(&self, hold: Option<HoldUse>, weight: Bytes, holds_max: usize) -> Option<String> {
+        let Some(HoldUse { id, weight: asked }) = hold else {
+            // A receipt without a hold says that nothing is on any.
+            return (!self.holds.is_empty())
+                .then(|| "asked for a receipt that names no hold any more".to_owned());
+        };
         let before = self.holds.get(&id).copied();
         if before.is_none() && self.holds.len() >= holds_max {
             return Some(format!("a session is served on {holds_max} holds at most"));

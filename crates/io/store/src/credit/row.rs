@@ -1,6 +1,6 @@
 //! Each kind of row, as it is written and read.
 
-use guestright_credit::{Account, Accounted, AllowanceState, Hold, HoldId, HoldState, HoldUse, Proof, Terms};
+use guestright_credit::{Account, Accounted, AllowanceState, Hold, HoldId, HoldState, Proof, Terms};
 use guestright_identity::MemberId;
 use guestright_receipt::SessionKey;
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
@@ -28,7 +28,7 @@ pub(super) const HOLDS: Select = Select {
 };
 pub(super) const SESSIONS: Select = Select {
     kind: "session",
-    sql: "SELECT provider, started, member, weight, hold, hold_weight, holds_before, digest
+    sql: "SELECT provider, started, member, weight, hold, on_holds, digest
           FROM accounted ORDER BY provider, started, member",
 };
 pub(super) const SPONSORED: Select =
@@ -131,10 +131,8 @@ pub(super) fn drop_hold(transaction: &Transaction<'_>, id: HoldId) -> rusqlite::
 }
 
 pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Result<(SessionKey, Accounted), String>> {
-    let id: Option<[u8; 24]> = row.get(4)?;
-    let hold = id.map(|id| Ok::<_, rusqlite::Error>(HoldUse { id: HoldId(id), weight: bytes(row, 5)? }));
-    let accounted =
-        Accounted { weight: bytes(row, 3)?, hold: hold.transpose()?, holds_before: bytes(row, 6)? };
+    let hold: Option<[u8; 24]> = row.get(4)?;
+    let accounted = Accounted { weight: bytes(row, 3)?, hold: hold.map(HoldId), on_holds: bytes(row, 5)? };
     let session = session_key(row, 0)?;
     Ok(Ok((session, accounted)))
 }
@@ -147,16 +145,15 @@ pub(super) fn keep_session(
     keep(
         transaction,
         &SESSIONS,
-        "REPLACE INTO accounted (provider, started, member, weight, hold, hold_weight, holds_before, digest)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "REPLACE INTO accounted (provider, started, member, weight, hold, on_holds, digest)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
         &[
             &session.provider.0,
             &session.started.0.cast_signed(),
             &session.member.0,
             &signed(accounted.weight),
-            &accounted.hold.map(|hold| hold.id.0),
-            &accounted.hold.map(|hold| signed(hold.weight)),
-            &signed(accounted.holds_before),
+            &accounted.hold.map(|hold| hold.0),
+            &signed(accounted.on_holds),
         ],
     )
 }

@@ -85,15 +85,15 @@ fn one_hold_goes_through_every_state() {
 fn accounts_sessions_and_marks_are_read_as_they_were_kept() {
     let (_directory, mut store) = store(10);
     let most = Bytes(u64::MAX);
-    let hold = Some(HoldUse { id: HoldId([5; 24]), weight: most });
+    let hold = Some(HoldId([5; 24]));
     let far = SessionKey { started: UnixSeconds(u64::MAX), ..session(2) };
     let accounts = [
         (team(1), Account { owed: i64::MIN, allowance_debt: most, given: Bytes(1 << 63), held: Bytes(0) }),
         (team(2), Account { owed: i64::MAX, ..Account::default() }),
     ];
     let sessions = [
-        (session(1), Accounted { weight: Bytes(9), hold: None, holds_before: Bytes(4) }),
-        (session(2), Accounted { weight: most, hold, holds_before: most }),
+        (session(1), Accounted { weight: Bytes(9), hold: None, on_holds: Bytes(4) }),
+        (session(2), Accounted { weight: most, hold, on_holds: most }),
     ];
     for since in [NOW, UnixSeconds(u64::MAX)] {
         let mut changes: Vec<_> = accounts.map(|(team, account)| Change::Account(team, Some(account))).into();
@@ -152,8 +152,7 @@ fn a_bit_that_fell_over_in_any_column_is_found() {
     let proof = Proof { receipt: vec![1, 2], certificate: vec![3] };
     let state = HoldState::Settled { used: Bytes(7), owed: Some(Some(proof)) };
     let hold = Hold { terms: terms(1), session: session(1), state };
-    let hold_use = HoldUse { id: HoldId([5; 24]), weight: Bytes(2) };
-    let accounted = Accounted { weight: Bytes(9), hold: Some(hold_use), holds_before: Bytes(4) };
+    let accounted = Accounted { weight: Bytes(9), hold: Some(HoldId([5; 24])), on_holds: Bytes(4) };
     keep(
         &mut store,
         vec![
@@ -358,7 +357,8 @@ impl Home {
         let session = SessionKey { provider, member: MemberId([number; 24]), started: NOW };
         let on = on.and_then(|which| self.made.get(which));
         let hold = on.map(|terms| HoldUse { id: terms.id(), weight: Bytes(weight / 2) });
-        Signed { session, consumer, weight: Bytes(weight), hold }
+        let on_holds = hold.map_or(Bytes(0), |hold| hold.weight);
+        Signed { session, consumer, weight: Bytes(weight), hold, on_holds }
     }
 
     fn terms(&self, path: [u8; 3], amount: u64, nonce: u8) -> Terms {
@@ -387,7 +387,8 @@ impl Home {
                 let terms = self.terms([3, OWN, 2], amount, nonce);
                 let session =
                     SessionKey { provider: team(3), ..self.receipt(false, session, 0, None).session };
-                let signed = Signed { session, consumer: team(2), weight: Bytes(0), hold: None };
+                let signed =
+                    Signed { session, consumer: team(2), weight: Bytes(0), hold: None, on_holds: Bytes(0) };
                 self.made.push(terms.clone());
                 self.holds.handle_message(team(3), Message::Hold { terms, proof }, Some(signed), self.now);
             }
@@ -402,7 +403,8 @@ impl Home {
                 let session =
                     SessionKey { provider: terms.provider, ..self.receipt(false, 1, 0, None).session };
                 let hold = Some(HoldUse { id: terms.id(), weight: Bytes(used) });
-                let signed = Signed { session, consumer: terms.consumer, weight: Bytes(used), hold };
+                let (weight, on_holds) = (Bytes(used), Bytes(used));
+                let signed = Signed { session, consumer: terms.consumer, weight, hold, on_holds };
                 if terms.provider == team(OWN) {
                     let _ = self.holds.commit(terms.id(), proof, &signed, self.now);
                 } else {

@@ -19,6 +19,18 @@ pub(super) struct Budget {
     holds: VecDeque<HoldUse>,
     /// Of the allowance, for when there is no hold.
     allowance: Bytes,
+    /// The hold that was used up last, and how much went on all that were.
+    last: Option<HoldUse>,
+    used_up: Bytes,
+}
+
+/// What a receipt says of holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OnHolds {
+    /// The hold that it names: the one that is used, or else was last.
+    pub(super) hold: Option<HoldUse>,
+    /// How much of its weight is on all holds together.
+    pub(super) sum: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +71,11 @@ impl Budget {
         }
     }
 
+    /// Whether a hold is used.
+    pub(super) fn is_on_hold(&self) -> bool {
+        matches!(self.current, Use::Hold(_))
+    }
+
     /// Everything up to here was signed for. Whether something else is used from here on.
     pub(super) fn signed(&mut self, signed: Bytes) -> bool {
         let end = self.current_end();
@@ -72,17 +89,28 @@ impl Budget {
     /// What a receipt is to be over, where so many bytes were counted.
     pub(super) fn claim(&self, counted: Bytes) -> (Bytes, Option<HoldUse>) {
         let weight = if self.current == Use::Nothing { counted } else { counted.min(self.current_end()) };
-        (weight, self.hold_at(weight))
+        (weight, self.on_current(weight).unwrap_or(self.before_current()).hold)
     }
 
-    /// What a receipt over so many bytes has to say of holds.
-    pub(super) fn hold_at(&self, weight: Bytes) -> Option<HoldUse> {
-        match self.current {
-            Use::Hold(HoldUse { id, weight: amount }) if weight >= self.begun => {
-                Some(HoldUse { id, weight: weight.saturating_sub(self.begun).min(amount) })
-            }
-            Use::Hold(_) | Use::Allowance(_) | Use::Nothing => None,
-        }
+    /// Whether a receipt over so many bytes may say this of holds. One over the bytes before the hold that is used may name
+    /// that hold, with nothing on it, or the one before.
+    pub(super) fn may_say(&self, weight: Bytes, on_holds: OnHolds) -> bool {
+        let before = self.before_current();
+        let on_current = self.on_current(weight).unwrap_or(before);
+        on_holds == on_current || on_current.sum == self.used_up && on_holds == before
+    }
+
+    /// What a receipt says that names the hold that is used.
+    fn on_current(&self, weight: Bytes) -> Option<OnHolds> {
+        let Use::Hold(HoldUse { id, weight: amount }) = self.current else { return None };
+        let on_it = weight.saturating_sub(self.begun).min(amount);
+        let hold = Some(HoldUse { id, weight: on_it });
+        Some(OnHolds { hold, sum: self.used_up.saturating_add(on_it) })
+    }
+
+    /// What a receipt says that does not name it.
+    fn before_current(&self) -> OnHolds {
+        OnHolds { hold: self.last, sum: self.used_up }
     }
 
     /// Up to where bytes may be carried.
@@ -103,9 +131,12 @@ impl Budget {
         self.current_end().saturating_sub(counted.max(self.begun))
     }
 
-    /// Something else is used from here on.
+    /// Something else is used from here on: a hold is used to its end.
     fn begin(&mut self, at: Bytes) {
         self.begun = at.max(self.begun);
+        if let Use::Hold(hold) = self.current {
+            (self.last, self.used_up) = (Some(hold), self.used_up.saturating_add(hold.weight));
+        }
         let allowance = std::mem::take(&mut self.allowance);
         self.current = match self.holds.pop_front() {
             Some(hold) => {
@@ -143,11 +174,20 @@ mod tests {
         assert!(!budget.signed(Bytes(89)) && budget.signed(Bytes(90)));
         assert_eq!(budget.claim(Bytes(99)), (Bytes(99), Some(hold(2, 9))));
         assert!(budget.signed(Bytes(100)));
-        assert_eq!((budget.claim(Bytes(120)), budget.end()), ((Bytes(120), None), Bytes(160)));
+        let last = Some(hold(2, 10));
+        assert_eq!((budget.claim(Bytes(120)), budget.end()), ((Bytes(120), last), Bytes(160)));
+        let says = |hold, sum| OnHolds { hold, sum: Bytes(sum) };
+        assert!(
+            budget.may_say(Bytes(110), says(last, 60)),
+            "the last hold stays named, and the sum is of both"
+        );
+        for wrong in [says(last, 10), says(last, 61), says(None, 0), says(Some(hold(1, 50)), 60)] {
+            assert!(!budget.may_say(Bytes(110), wrong), "{wrong:?}");
+        }
         assert!(budget.signed(Bytes(160)));
         assert_eq!(
             budget.claim(Bytes(170)),
-            (Bytes(170), None),
+            (Bytes(170), last),
             "what comes beyond the end is signed for as well"
         );
         budget.add(volume(0, &[hold(3, 5)]), Bytes(170));
@@ -157,11 +197,17 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_that_was_asked_for_before_the_hold_names_none() {
+    fn a_receipt_over_what_was_before_the_hold_may_name_it_or_none() {
         let mut budget = Budget::default();
         budget.add(volume(100, &[]), Bytes(0));
         budget.add(volume(0, &[hold(1, 50)]), Bytes(40));
-        assert_eq!((budget.hold_at(Bytes(39)), budget.hold_at(Bytes(40))), (None, Some(hold(1, 0))));
+        let (none, named) = (OnHolds::default(), OnHolds { hold: Some(hold(1, 0)), sum: Bytes(0) });
+        for weight in [30, 40].map(Bytes) {
+            assert!(budget.may_say(weight, none) && budget.may_say(weight, named), "{weight}");
+        }
+        let on_it = OnHolds { hold: Some(hold(1, 2)), sum: Bytes(2) };
+        assert!(budget.may_say(Bytes(42), on_it) && !budget.may_say(Bytes(42), none));
+        assert!(!budget.may_say(Bytes(42), named) && !budget.may_say(Bytes(40), on_it));
     }
 
     proptest! {
@@ -187,11 +233,15 @@ mod tests {
                     _ => {
                         let (weight, hold) = budget.claim(Bytes(counted));
                         prop_assert!(weight.0 <= counted && weight.0 >= signed);
+                        let mut sum = used.iter().map(|(_, (now, _))| now).sum::<u64>();
                         if let Some(hold) = hold {
                             let (now, most) = used[&hold.id];
                             prop_assert!(hold.weight.0 >= now && hold.weight.0 <= most);
                             used.insert(hold.id, (hold.weight.0, most));
+                            sum += hold.weight.0 - now;
                         }
+                        let says = OnHolds { hold, sum: Bytes(sum) };
+                        prop_assert!(budget.may_say(weight, says));
                         signed = weight.0;
                         while budget.signed(Bytes(signed)) {}
                     }

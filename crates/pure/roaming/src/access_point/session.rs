@@ -1,4 +1,4 @@
-use crate::access_point::budget::Budget;
+use crate::access_point::budget::{Budget, OnHolds};
 use crate::access_point::{Address, Path, Window};
 use crate::message::{Code, Nonce, Reference};
 use guestright_identity::{Certificate, KeyId};
@@ -175,18 +175,16 @@ impl Session {
             && !self.decided_alone
     }
 
-    /// Whether a receipt is over what was asked for, or less, and names the hold that its bytes are on.
-    pub(super) fn check_claim(&self, weight: Bytes, hold: Option<HoldUse>) -> Result<(), ReceiptError> {
+    /// Whether a receipt is over what was asked for, or less, and says which of its bytes are on holds.
+    pub(super) fn check_claim(&self, weight: Bytes, on_holds: OnHolds) -> Result<(), ReceiptError> {
         let most = self.request.as_ref().map_or(self.signed, |request| request.weight).max(self.signed);
         if weight > most {
             return Err(ReceiptError::AboveClaim { got: weight, most });
         }
-        let want = self.budget.as_ref().and_then(|budget| budget.hold_at(weight));
-        let is_new = weight > self.signed;
-        if is_new && hold != want && !(want.is_some_and(|want| want.weight == Bytes(0)) && hold.is_none()) {
-            return Err(ReceiptError::WrongHold);
-        }
-        Ok(())
+        let none = || on_holds == OnHolds::default();
+        let is_right = self.budget.as_ref().map_or_else(none, |budget| budget.may_say(weight, on_holds));
+        // One that was sent again is about holds that may be used up since.
+        if is_right || weight <= self.signed { Ok(()) } else { Err(ReceiptError::WrongHold) }
     }
 
     /// Whether what is left may be too little for a packet.

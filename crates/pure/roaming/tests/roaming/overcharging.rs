@@ -10,6 +10,7 @@ use guestright_roaming::visitor::{Config, Event, Visitor};
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use std::collections::BTreeMap;
 
 /// A member on the way, and what its program keeps.
 struct Traveller {
@@ -215,6 +216,7 @@ fn a_byte_is_on_one_hold_and_stays_there() {
     let signed = |receipt: Option<Receipt>| {
         receipt.map(|receipt| (receipt.weight().0, receipt.hold().map(|hold| (hold.id.0[0], hold.weight.0))))
     };
+    assert_eq!(signed(session.ask(10, None, now)), Some((10, None)), "on the allowance");
     #[rustfmt::skip]
     let cases = [
         ("the first hold",                        1_000, Some((1, 1_000)), true),
@@ -225,22 +227,29 @@ fn a_byte_is_on_one_hold_and_stays_there() {
         ("more than in all",                      4_000, Some((3, 4_001)), false),
         ("as many as there are",                  4_000, Some((3, u64::MAX)), false),
         ("the first goes on",                     4_000, Some((1, 2_000)), true),
-        ("on the allowance",                      5_000, None,             true),
+        ("on the allowance, the last named",      5_000, Some((1, 2_000)), true),
+        ("as if nothing were on any",             5_000, None,             false),
         ("more than is on no other",              5_000, Some((2, 3_001)), false),
         ("a third, for what is new",              6_000, Some((3, 1_000)), true),
         ("the same again: it got lost",           6_000, Some((3, 1_000)), true),
     ];
+    let mut on_holds = BTreeMap::new();
     for (name, weight, hold, good) in cases {
         let want = good.then_some((weight, hold));
-        assert_eq!(signed(session.ask(weight, hold, now)), want, "{name}");
+        let receipt = session.ask(weight, hold, now);
+        if let Some((receipt, (id, on_it))) = receipt.as_ref().zip(hold) {
+            on_holds.insert(id, on_it);
+            assert_eq!(receipt.on_holds().0, on_holds.values().sum::<u64>(), "{name}: on all holds");
+        }
+        assert_eq!(signed(receipt), want, "{name}");
     }
-    assert_eq!(session.refused, ["hold"; 6]);
+    assert_eq!(session.refused, ["hold"; 7]);
     for id in 4..=64 {
         assert!(session.ask(6_000, Some((id, 0)), now).is_some());
     }
     assert_eq!(session.ask(6_000, Some((65, 0)), now), None, "64 holds in a session");
     assert!(session.ask(6_000, Some((64, 0)), now).is_some());
-    assert_eq!(session.refused, ["hold"; 7]);
+    assert_eq!(session.refused, ["hold"; 8]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) struct Memory {
     ledger_file: PathBuf,
     /// Of each session the last receipt of each hold, the smaller ones first: a home that has not got one of them takes
     /// what was served on that hold for what nobody else pays.
-    own: BTreeMap<SessionKey, Vec<Receipt>>,
+    own: BTreeMap<SessionKey, Receipt>,
     /// Where the homes of providers await other homes, as their access points said.
     homes: BTreeMap<TeamId, Address>,
     certificate: Certificate,
@@ -37,10 +37,8 @@ impl Memory {
             ["shown.bundle", "signed.bundle", "last-session", "provider-homes", "ledger"]
                 .map(|name| state.join(name));
         let kept = read(&signed).receipts.into_iter();
-        let mut own = BTreeMap::<SessionKey, Vec<Receipt>>::new();
-        for receipt in kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok()) {
-            own.entry(receipt.session()).or_default().push(receipt);
-        }
+        let kept = kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok());
+        let own = kept.map(|receipt| (receipt.session(), receipt)).collect();
         let homes = read_homes(&homes_file);
         Self { shown, signed, session, homes_file, ledger_file, own, homes, certificate }
     }
@@ -82,27 +80,20 @@ impl Memory {
         write(&self.shown, &bundle.emit())
     }
 
-    /// Keeps a receipt of ours until our home has it: of each session the last of each hold, of the sessions the last ones.
+    /// Keeps a receipt of ours until our home has it: of each session the last, which says all.
     pub(super) fn signed(&mut self, receipt: Receipt) -> Result<(), RunError> {
-        let hold = |receipt: &Receipt| receipt.hold().map(|hold| hold.id);
-        let of_session = self.own.entry(receipt.session()).or_default();
-        of_session.pop_if(|last| hold(last) == hold(&receipt));
-        of_session.push(receipt);
-        while self.own.values().map(Vec::len).sum::<usize>() > Bundle::RECEIPTS_MAX / 2 {
-            let Some(mut oldest) = self.own.first_entry() else { break };
-            oldest.get_mut().remove(0);
-            if oldest.get().is_empty() {
-                oldest.remove();
-            }
+        self.own.insert(receipt.session(), receipt);
+        while self.own.len() > Bundle::RECEIPTS_MAX / 2 {
+            self.own.pop_first();
         }
-        write(&self.signed, &self.bundle(self.own.values().flatten()).emit())
+        write(&self.signed, &self.bundle(self.own.values()).emit())
     }
 
     /// The receipts that our home may not have yet, those of earlier visits among them: by provider, and those of providers
     /// whose home is not known together.
     pub(super) fn to_hand_in(&self) -> Vec<(Option<Address>, Bundle)> {
         let mut of = BTreeMap::<Option<TeamId>, Vec<&Receipt>>::new();
-        for receipt in self.own.values().flatten() {
+        for receipt in self.own.values() {
             let provider = Some(receipt.provider()).filter(|provider| self.homes.contains_key(provider));
             of.entry(provider).or_default().push(receipt);
         }
@@ -199,21 +190,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_receipt_of_each_hold_is_kept_the_smaller_ones_first() {
+    fn the_last_receipt_of_a_session_is_kept_whatever_hold_it_names() {
         let directory = tempfile::tempdir().unwrap();
         let (mut memory, key) = memory(directory.path());
         let certificate = memory.certificate.clone();
         let provider = TeamId([1; 24]);
-        for (weight, hold) in [(1, None), (2, Some((7, 1))), (5, Some((7, 4))), (6, Some((8, 1))), (9, None)]
-        {
+        for (weight, hold, on_holds) in [(1, None, 0), (5, Some((7, 4)), 4), (6, Some((8, 1)), 5)] {
             let hold = hold.map(|(id, on)| HoldUse { id: HoldId([id; 24]), weight: Bytes(on) });
-            let service = Service { provider, started: NOW, weight: Bytes(weight), hold };
+            let (weight, on_holds) = (Bytes(weight), Bytes(on_holds));
+            let service = Service { provider, started: NOW, weight, hold, on_holds };
             memory.signed(Receipt::sign_service(&key, &certificate, service)).unwrap();
         }
         for memory in [&memory, &self::memory(directory.path()).0] {
             let handed_in = memory.to_hand_in().remove(0).1.receipts;
-            let weights = handed_in.iter().map(|it| Receipt::from_kept(it, &certificate).unwrap().weight().0);
-            assert_eq!(weights.collect::<Vec<_>>(), [1, 5, 6, 9]);
+            let read = handed_in.iter().map(|it| Receipt::from_kept(it, &certificate).unwrap());
+            let said: Vec<_> = read.map(|it| (it.weight().0, it.on_holds().0)).collect();
+            assert_eq!(said, [(6, 5)]);
         }
     }
 

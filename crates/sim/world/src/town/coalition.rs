@@ -278,7 +278,13 @@ impl World<'_> {
                 end,
                 nonce: self.coalition.chance.random::<u128>().to_be_bytes(),
             };
-            let signed = Signed { session, consumer: team(trip.guest), weight: Bytes(0), hold: None };
+            let signed = Signed {
+                session,
+                consumer: team(trip.guest),
+                weight: Bytes(0),
+                hold: None,
+                on_holds: Bytes(0),
+            };
             let proof = self.sign(signed);
             self.coalition.cashing.entry(id).or_default().push((terms.id(), terms.clone(), false));
             self.post(trip.provider, hint.debtor, Message::Hold { terms, proof });
@@ -291,8 +297,8 @@ impl World<'_> {
         let Some((named, terms, _)) = holds.iter().find(|(.., good)| *good) else { return 0 };
         let on_hold = claim.min(terms.amount.0);
         let hold = Some(HoldUse { id: *named, weight: Bytes(on_hold) });
-        let signed =
-            Signed { session: visit.session, consumer: team(visit.guest), weight: Bytes(claim), hold };
+        let (session, consumer) = (visit.session, team(visit.guest));
+        let signed = Signed { session, consumer, weight: Bytes(claim), hold, on_holds: Bytes(on_hold) };
         let proof = self.sign(signed);
         for (_, terms, _) in &holds {
             let Some(&debtor) = terms.between.first() else { continue };

@@ -148,7 +148,8 @@ impl Home {
     pub(super) fn served(&mut self, session: SessionKey, guest: u32, served: Served, now: Instant) {
         let Served { credit, allowance, allowance_of_session } = served;
         let weight = Bytes(allowance_of_session);
-        let receipt = Signed { session, consumer: team(guest), weight, hold: None };
+        let (consumer, hold, on_holds) = (team(guest), None, Bytes(0));
+        let receipt = Signed { session, consumer, weight, hold, on_holds };
         let proof = Proof { receipt: Vec::new(), certificate: Vec::new() };
         self.holds.handle_receipt(receipt, proof, now.time());
         self.latest.insert(guest, now);

@@ -182,7 +182,8 @@ impl World<'_> {
                 end,
                 nonce: self.chance.random::<u128>().to_be_bytes(),
             };
-            let signed = Signed { session, consumer: team(guest), weight: Bytes(got), hold: None };
+            let signed =
+                Signed { session, consumer: team(guest), weight: Bytes(got), hold: None, on_holds: Bytes(0) };
             let proof = self.sign(signed);
             let now = self.now().time();
             let home = &mut self.homes[provider as usize];
@@ -405,6 +406,7 @@ impl World<'_> {
                 consumer: team(guest),
                 weight: Bytes(got),
                 hold: Some(HoldUse { id: hold, weight: Bytes(used) }),
+                on_holds: Bytes(credit),
             };
             let proof = self.sign(signed);
             if let Err(error) = self.homes[provider as usize].holds.commit(hold, proof, &signed, now) {

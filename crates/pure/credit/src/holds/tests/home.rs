@@ -106,6 +106,12 @@ impl Home {
         }
     }
 
+    /// A member has signed; it may have lost what it signed in the session before.
+    pub(super) fn hand_in_later(&mut self, signed: Signed, proof: Proof, is_last_only: bool) {
+        self.members.retain(|(other, _)| !is_last_only || other.session != signed.session);
+        self.members.push_back((signed, proof));
+    }
+
     /// A receipt is durable before the machine sees it.
     pub(super) fn keep(&mut self, signed: Signed, proof: Proof) {
         let session = self.receipts.entry(signed.session).or_default();
@@ -128,7 +134,7 @@ impl Home {
         for (session, signed) in &self.receipts {
             let signed = || signed.values().map(|(signed, _)| signed);
             let weight = signed().map(|signed| signed.weight.0).max().unwrap_or(0);
-            let on_holds: u64 = signed().filter_map(|signed| signed.hold).map(|hold| hold.weight.0).sum();
+            let on_holds = signed().map(|signed| signed.on_holds.0).max().unwrap_or(0);
             let direct = i128::from(weight) - i128::from(on_holds);
             let consumer = signed().map(|signed| signed.consumer).next().unwrap_or(self.team);
             if consumer == self.team {

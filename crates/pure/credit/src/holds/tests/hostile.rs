@@ -17,7 +17,10 @@ struct Service {
     consumer: usize,
     weight: u64,
     /// The hold that it is on, and how much of it was signed for.
+    /// The hold that was used last, and whether it still is.
     hold: Option<HoldUse>,
+    is_on_hold: bool,
+    on_holds: u64,
     /// The holds that were asked for with its consent, and not used yet.
     holds: Vec<HoldId>,
     /// The latest receipt.
@@ -245,7 +248,10 @@ impl World {
             SessionKey { provider: terms.provider, member: MemberId([terms.nonce[0]; 24]), started };
         let weight = Bytes(64_000_000);
         if self.honest(terms.consumer).is_none() {
-            return Some(self.sign(Signed { session, consumer: terms.consumer, weight, hold }, true));
+            let on_holds = hold.map_or(Bytes(0), |hold| hold.weight);
+            return Some(
+                self.sign(Signed { session, consumer: terms.consumer, weight, hold, on_holds }, true),
+            );
         }
         None
     }
@@ -341,23 +347,26 @@ impl World {
         let (moves, last, fakes) = (self.chance(30), self.chance(70), self.chance(3));
         let fake = HoldId(self.rng.random());
         let service = &mut self.hostile.services[at];
-        // From hold to hold, or to none. A guest signs each byte on one hold at most.
+        // From hold to hold, or to none; the last stays named. A guest signs each byte on one hold at most.
         if moves || service.hold.is_none() {
             let id = if last { service.holds.pop() } else { fakes.then_some(fake) };
-            service.hold = id.map(|id| HoldUse { id, weight: Bytes(0) });
+            service.is_on_hold = id.is_some();
+            service.hold = id.map(|id| HoldUse { id, weight: Bytes(0) }).or(service.hold);
         }
         service.weight += bytes;
-        if let Some(hold) = &mut service.hold {
+        if let Some(hold) = service.hold.as_mut().filter(|_| service.is_on_hold) {
             hold.weight = hold.weight.saturating_add(Bytes(bytes));
+            service.on_holds += bytes;
         }
-        let Service { session, consumer: index, weight, hold, .. } = *service;
+        let Service { session, consumer: index, weight, hold, on_holds, .. } = *service;
         let consumer = self.homes[index].team;
-        let signed = Signed { session, consumer, weight: Bytes(weight), hold };
+        let signed = Signed { session, consumer, weight: Bytes(weight), hold, on_holds: Bytes(on_holds) };
         let number = self.sign(signed, true);
         self.hostile.services[at].receipt = number;
         self.sums.given[index] += bytes;
         self.sums.received[index] += bytes;
-        self.homes[index].members.push_back((signed, Self::proof(number)));
+        let is_last_only = self.chance(30);
+        self.homes[index].hand_in_later(signed, Self::proof(number), is_last_only);
         Ok(())
     }
 
@@ -370,9 +379,24 @@ impl World {
         }
         let started = self.now.unix_seconds();
         let session = SessionKey { provider, member: MemberId(self.rng.random()), started };
-        let consent = Signed { session, consumer: self.homes[index].team, weight: Bytes(0), hold: None };
+        let consent = Signed {
+            session,
+            consumer: self.homes[index].team,
+            weight: Bytes(0),
+            hold: None,
+            on_holds: Bytes(0),
+        };
         let receipt = self.sign(consent, true);
-        let service = Service { session, consumer: index, weight: 0, hold: None, holds: Vec::new(), receipt };
+        let service = Service {
+            session,
+            consumer: index,
+            weight: 0,
+            hold: None,
+            is_on_hold: false,
+            on_holds: 0,
+            holds: Vec::new(),
+            receipt,
+        };
         self.hostile.services.push(service);
         self.hostile.services.len() - 1
     }

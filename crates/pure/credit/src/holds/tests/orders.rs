@@ -23,7 +23,8 @@ impl Used {
     fn signed(&self) -> Signed {
         let session = SessionKey { provider: self.terms.provider, member: MemberId([9; 24]), started: NOW };
         let hold = Some(HoldUse { id: self.terms.id(), weight: Bytes(self.bytes) });
-        Signed { session, consumer: self.terms.consumer, weight: Bytes(32_000_000), hold }
+        let on_holds = hold.map_or(Bytes(0), |hold| hold.weight);
+        Signed { session, consumer: self.terms.consumer, weight: Bytes(32_000_000), hold, on_holds }
     }
 }
 

@@ -34,7 +34,8 @@ fn terms(between: &[TeamId], nonce: u8) -> Terms {
 fn signed(terms: &Terms, hold: Option<u64>) -> Signed {
     let session = SessionKey { provider: terms.provider, member: MemberId([9; 24]), started: NOW };
     let hold = hold.map(|weight| HoldUse { id: terms.id(), weight: Bytes(weight) });
-    Signed { session, consumer: terms.consumer, weight: AMOUNT, hold }
+    let on_holds = hold.map_or(Bytes(0), |hold| hold.weight);
+    Signed { session, consumer: terms.consumer, weight: AMOUNT, hold, on_holds }
 }
 
 /// A home that owes the next team and the consumer so much.
@@ -359,15 +360,16 @@ fn what_was_paid_is_not_paid_again_when_a_clock_was_set_back() {
 
 /// A guest's program keeps the latest receipt of a session. What was on the holds before it is paid along their paths.
 #[test]
-#[ignore = "a receipt does not say yet what was on other holds: until then its session's provider is paid twice"]
 fn bytes_on_holds_are_not_owed_again_when_only_the_latest_receipt_arrives() {
     let mut home = Home::new(Bytes(1_000_000));
     let terms = Terms { consumer: own(), ..terms(&[NEXT], 1) };
     let commit = Message::Commit { terms: terms.clone(), proof: Some(Proof::default()) };
     home.receive(NEXT, commit, Some(AMOUNT.0), NOW.time());
-    // All but 10,000 bytes were on that hold; the receipt names none any more.
+    // All but 10,000 bytes were on that hold and on another, of which no receipt came: it names the other.
+    let hold = Some(HoldUse { id: HoldId([9; 24]), weight: Bytes(5_000) });
+    let (weight, on_holds) = (Bytes(AMOUNT.0 + 15_000), Bytes(AMOUNT.0 + 5_000));
     home.machine.handle_receipt(
-        Signed { weight: Bytes(AMOUNT.0 + 10_000), ..signed(&terms, None) },
+        Signed { weight, hold, on_holds, ..signed(&terms, None) },
         Proof::default(),
         NOW.time(),
     );

@@ -21,6 +21,9 @@ pub(super) struct Visit {
     weight: u64,
     /// What was served on the allowance.
     direct: u64,
+    on_holds: u64,
+    /// The hold that was used last.
+    last: Option<HoldUse>,
     /// The latest receipt.
     receipt: usize,
     grants: Vec<Grant>,
@@ -114,7 +117,7 @@ impl World {
         let is_known = self.honest(consumer).is_none();
         let started = self.homes[provider].local(self.now).unix_seconds();
         let session = SessionKey { provider: team, member: MemberId(self.rng.random()), started };
-        let signed = Signed { session, consumer, weight: Bytes(0), hold: None };
+        let signed = Signed { session, consumer, weight: Bytes(0), hold: None, on_holds: Bytes(0) };
         let receipt = self.sign(signed, is_known);
         self.visits.push(Visit {
             provider,
@@ -122,6 +125,8 @@ impl World {
             session,
             weight: 0,
             direct: 0,
+            on_holds: 0,
+            last: None,
             receipt,
             grants: Vec::new(),
             current: 0,
@@ -199,12 +204,15 @@ impl World {
         let grant = &mut visit.grants[at];
         grant.used += bytes;
         let hold = Some(HoldUse { id: grant.id, weight: Bytes(grant.used) });
+        visit.on_holds += bytes;
+        visit.last = hold;
+        let on_holds = Bytes(visit.on_holds);
         self.sums.served[provider] += bytes;
         match honest {
             None => self.sums.taken += bytes,
             Some(index) => self.sums.received[index] += bytes,
         }
-        self.signed(session, Signed { session, consumer, weight, hold });
+        self.signed(session, Signed { session, consumer, weight, hold, on_holds });
         Ok(())
     }
 
@@ -215,11 +223,11 @@ impl World {
         visit.weight += bytes;
         visit.direct += bytes;
         visit.current += usize::from(visit.grants.get(visit.current).is_some_and(|grant| grant.used > 0));
-        let weight = Bytes(visit.weight);
+        let (weight, hold, on_holds) = (Bytes(visit.weight), visit.last, Bytes(visit.on_holds));
         if let Some(index) = self.honest(consumer) {
             self.sums.received[index] += bytes;
         }
-        self.signed(session, Signed { session, consumer, weight, hold: None });
+        self.signed(session, Signed { session, consumer, weight, hold, on_holds });
         Ok(())
     }
 
@@ -228,7 +236,8 @@ impl World {
         let honest = self.honest(signed.consumer);
         let number = self.sign(signed, honest.is_none());
         if let Some(index) = honest {
-            self.homes[index].members.push_back((signed, Self::proof(number)));
+            let is_last_only = self.chance(30);
+            self.homes[index].hand_in_later(signed, Self::proof(number), is_last_only);
         }
         let receipts = &self.receipts;
         let is_same = |other: usize| {

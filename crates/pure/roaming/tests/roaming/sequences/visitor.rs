@@ -319,11 +319,14 @@ impl Run<'_> {
 
     /// Each byte is on one hold at most, and stays there.
     fn check_hold(&mut self, receipt: &Receipt) {
-        let Some(HoldUse { id, weight }) = receipt.hold() else { return };
+        let Some(HoldUse { id, weight }) = receipt.hold() else {
+            return assert!(self.holds.is_empty(), "it names none any more: {:?}", self.holds);
+        };
         *self.tally.entry("signed on a hold").or_default() += 1;
         let before = self.holds.insert(id, weight).unwrap_or_default();
         assert!(weight >= before, "{weight:?} on {id:?} after {before:?}");
         assert!(self.on_holds() <= receipt.weight(), "{:?}, {:?} in all", self.holds, receipt.weight());
+        assert_eq!(self.on_holds(), receipt.on_holds(), "what it says of all holds");
         assert!(self.holds.len() <= self.config.holds_max);
     }
 

@@ -400,7 +400,8 @@ HEADERS = {  # In the order in which they are written; "?" marks what may be mis
     "CACK": ("Provider-Certificate", "Acknowledgement", "?Home"),
     "RREQ": ("Session-Started", "Weight", "?Hold", "?Last"),
     "RCPT": ("?Reference", "?Home"),
-    "QUER": ("Reference", "Member-Certificate", "Request-Weight", "?Session-Started", "?Holds"),
+    "QUER": ("Reference", "Member-Certificate", "Request-Weight", "?Session-Started", "?Left", "?Unpaid",
+             "?Holds"),
     "QRSP": ("Reference", "Decision", "?Qos-Class", "?Volume", "?Holds", "?Home", "?Ind-Permille", "Valid-For",
              "Reason"),
     "UPDT": ("Reference", "?Since", "?Max", "?Stored", "?Refused"),
@@ -408,7 +409,8 @@ HEADERS = {  # In the order in which they are written; "?" marks what may be mis
 }
 BASE64 = ("Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 NUMBERS = {"Session-Started": 64, "Weight": 64, "Last": 8, "Reference": 64, "Request-Weight": 64, "Ind-Permille": 16,
-           "Valid-For": 32, "Since": 64, "Max": 16, "Stored": 16, "Refused": 16, "Tunnel": 16, "Volume": 64}
+           "Valid-For": 32, "Since": 64, "Max": 16, "Stored": 16, "Refused": 16, "Tunnel": 16, "Volume": 64, "Left": 64,
+           "Unpaid": 64}
 WITH_BODY = ("CONN", "RCPT", "QUER")
 TO_A_HOME = ("Tunnel", "?Session-Started")  # An RREQ with `Tunnel` has these instead.
 
@@ -449,12 +451,16 @@ def read_message(data):
               if name in headers}
     if method == "QRSP" and "Volume" not in fields:
         fields.pop("Holds", None)
+    if method == "QUER" and "Session-Started" not in fields:
+        fields = {name: value for name, value in fields.items() if name not in ("Left", "Unpaid")}
     required = [name for name in known if not name.startswith("?")]
     need(fields.get("Tunnel") != 0)
     if method == "UPDT":
         required += ["Stored", "Refused"] if "Stored" in fields else ["Since", "Max"]
     if method == "QRSP" and fields.get("Decision") == "grant":
         required.append("Qos-Class")
+    if method == "QUER" and "Session-Started" in fields:
+        required += ["Left", "Unpaid"]
     need(all(name in fields for name in required))
     if method in WITH_BODY:
         fields["body"] = data[at:].hex()

@@ -6,7 +6,7 @@ use crate::actors::{CONSUMER, PROVIDER, STARTED};
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::message::{Code, Update, Volume};
+use guestright_roaming::message::{Code, InSession, Update, Volume};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::{Value, json};
 use std::num::NonZeroU16;
@@ -28,7 +28,6 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
         bundle,
         holds: false,
         session: None,
-        unpaid: Bytes(0),
     };
     let rreq = |weight, last| Message::Rreq { started: STARTED, weight: Bytes(weight), last, hold: None };
     let qrsp = |grant, ind, valid_for, reason: &str| Message::Qrsp {
@@ -87,6 +86,7 @@ fn on_holds() -> Vec<(&'static str, Message)> {
     let receipts = vec![consumed(STARTED, 50_000_000).as_bytes().to_vec()];
     let latest = Bundle { receipts, ..Bundle::default() };
     let hold = |number| HoldUse { id: HoldId([number; 24]), weight: Bytes(8_000_000) };
+    let in_session = |left| InSession { started: STARTED, left: Bytes(left), unpaid: Bytes(30_000) };
     let quer = |request, session, bundle| Message::Quer {
         reference: 7,
         certificate: certificate.clone(),
@@ -94,7 +94,6 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         bundle,
         holds: true,
         session,
-        unpaid: Bytes(0),
     };
     let qrsp = |allowance, holds: &[HoldUse], home: Option<&str>| Message::Qrsp {
         reference: 7,
@@ -129,8 +128,8 @@ fn on_holds() -> Vec<(&'static str, Message)> {
             Message::Rcpt { reference: Some(9), home: address("192.0.2.1:7275"), bundle: full_bundle() },
         ),
         ("QUER of a visitor that signs for holds", quer(1_000_000, None, Bundle::default())),
-        ("QUER in a session, with its latest receipt", quer(1_000_000, Some(STARTED), latest)),
-        ("QUER that says that a session is over", quer(0, Some(STARTED), Bundle::default())),
+        ("QUER in a session, with its latest receipt", quer(1_000_000, Some(in_session(500_000)), latest)),
+        ("QUER that says that a session is over", quer(0, Some(in_session(0)), Bundle::default())),
         ("QRSP that grants a session, and no byte", qrsp(0, &[], Some("home.example:7275"))),
         ("QRSP with a slice of the allowance", qrsp(8_000_000, &[], None)),
         ("QRSP with a hold", qrsp(0, &[hold(1)], None)),
@@ -165,9 +164,10 @@ fn fields(message: &Message) -> Value {
             "Tunnel": port.get(), "Session-Started": started.map(|started| started.0) }),
         Message::Rcpt { reference, home, bundle } => json!({
             "Reference": reference, "Home": home.as_ref().map(ToString::to_string), "body": body(bundle) }),
-        Message::Quer { reference, certificate, request, session, holds, bundle, .. } => json!({
+        Message::Quer { reference, certificate, request, session, holds, bundle } => json!({
             "Reference": reference, "Member-Certificate": hex(certificate.as_bytes()),
-            "Request-Weight": request.0, "Session-Started": session.map(|started| started.0),
+            "Request-Weight": request.0, "Session-Started": session.map(|session| session.started.0),
+            "Left": session.map(|session| session.left.0), "Unpaid": session.map(|session| session.unpaid.0),
             "Holds": holds.then_some(1), "body": body(bundle) }),
         Message::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => json!({
             "Reference": reference, "Decision": if grant.is_some() { "grant" } else { "deny" },

@@ -402,7 +402,6 @@ fn texts() -> Vec<Refused> {
         bundle: Bundle::default(),
         holds: false,
         session: None,
-        unpaid: Bytes(0),
     };
     let forged = String::from_utf8(forged.emit()).expect("no body").replacen(
         "Certificate: hEOh",

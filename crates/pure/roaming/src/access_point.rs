@@ -17,7 +17,7 @@ mod session;
 mod sessions;
 mod starts;
 
-use crate::message::{Acknowledgement, Code, Message, Nonce, Reference, Update, Volume};
+use crate::message::{Acknowledgement, Code, InSession, Message, Nonce, Reference, Update, Volume};
 use away::{Away, Denied};
 use budget::{Budget, OnHolds};
 use debtors::Debtors;
@@ -631,7 +631,6 @@ impl AccessPoint {
             session: None,
             holds: question.holds,
             bundle,
-            unpaid: Bytes(0),
         };
         match question.nonce {
             Some(_) => self.output.ask_home(&quer),
@@ -1063,7 +1062,7 @@ impl AccessPoint {
         self.outbox.hurry(now);
         self.flush(now);
         if session.budget.is_some() {
-            self.question_in_session(&session, Bytes(0), session.unpaid());
+            self.question_in_session(&session, Bytes(0));
         }
     }
 
@@ -1083,20 +1082,14 @@ impl AccessPoint {
         (session.more.reference, session.more.until) =
             (Some(reference), Some(now + self.config.decision_timeout));
         session.more.finals = session.finals.len();
-        let is_signed = session.unpaid() == Bytes(0) || session.request.is_some();
-        let settles = session.has_too_little() && !is_signed;
         if let Some(session) = self.sessions.remove(address) {
-            self.question_in_session(&session, request, Bytes(0));
+            self.question_in_session(&session, request);
             self.sessions.insert(address, session);
-        }
-        if settles {
-            // The team server counts what is signed for: it is to know how little is left when it is asked again.
-            self.request(address, now);
         }
     }
 
     /// A question with the session's latest receipt; over nothing, it says that the session is over.
-    fn question_in_session(&mut self, session: &Session, request: Bytes, unpaid: Bytes) {
+    fn question_in_session(&mut self, session: &Session, request: Bytes) {
         if session.latest.is_none() {
             return;
         }
@@ -1107,9 +1100,12 @@ impl AccessPoint {
             reference,
             certificate: Box::new(session.certificate.clone()),
             request,
-            session: Some(session.started),
+            session: Some(InSession {
+                started: session.started,
+                left: session.left(),
+                unpaid: session.unpaid(),
+            }),
             holds: session.holds,
-            unpaid,
             bundle: Bundle { certificates, receipts, revocations: Vec::new() },
         });
     }
@@ -1131,7 +1127,7 @@ impl AccessPoint {
                 (budget, volume) => *budget = volume.and(budget.take()),
             }
             session.more.low = Bytes(session.left().0 / 2);
-            // Where nothing came that a packet would fit into, a receipt is under way.
+            // More was carried while it answered, and nothing came that a packet would fit into.
             let pause = if session.has_too_little() { self.config.retry_after } else { Micros(0) };
             session.more.not_before = now + pause;
             session.more.reason = None;
@@ -1155,8 +1151,10 @@ impl AccessPoint {
     fn go_on_alone(&mut self, address: Address, now: Time) {
         let Some(session) = self.sessions.get_mut(address) else { return };
         session.more.until = None;
-        session.more.not_before = now + Micros::from_seconds(DECIDED_ALONE_SECONDS.into());
         session.decided_alone = session.has_too_little();
+        if session.decided_alone {
+            session.more.not_before = now + Micros::from_seconds(DECIDED_ALONE_SECONDS.into());
+        }
         self.limits_rose = true;
         if self.away.is_used_up() && session.decided_alone {
             self.close(address, Code::Refused, now);

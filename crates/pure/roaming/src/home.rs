@@ -307,14 +307,14 @@ impl TeamServer {
         }
         match (Message::parse(bytes), role) {
             (
-                Ok(Message::Quer { reference, certificate, request, session, holds, unpaid, bundle }),
+                Ok(Message::Quer { reference, certificate, request, session, holds, bundle }),
                 Role::AccessPoint,
             ) => {
                 let consumer = certificate.team_id();
-                let question = Question { peer, reference, consumer, request, holds, unpaid };
+                let question = Question { peer, reference, consumer, request, holds };
                 match session {
-                    Some(started) if self.credit.is_some() => {
-                        self.handle_session_query(&question, started, &certificate, &bundle, rng, now);
+                    Some(session) if self.credit.is_some() => {
+                        self.handle_session_query(&question, session, &certificate, &bundle, rng, now);
                     }
                     Some(_) | None => self.handle_query(question, &certificate, &bundle, rng, now),
                 }

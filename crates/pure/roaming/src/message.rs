@@ -85,11 +85,9 @@ pub enum Message {
         /// How much is asked for. In a session, nothing means that the session is over.
         request: Bytes,
         /// The session that goes on, if it has begun; then the bundle is its latest receipt.
-        session: Option<UnixSeconds>,
+        session: Option<InSession>,
         /// Whether the visitor signs receipts that name holds.
         holds: bool,
-        /// How much was carried in a session that is over and not signed for.
-        unpaid: Bytes,
         /// Receipts that the visitor showed.
         bundle: Bundle,
     },
@@ -126,6 +124,16 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
+}
+
+/// Where a session stands that is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InSession {
+    pub started: UnixSeconds,
+    /// How much the access point may still carry in it. Answers get lost, so it says so itself.
+    pub left: Bytes,
+    /// How much it has carried that is not signed for.
+    pub unpaid: Bytes,
 }
 
 /// How much an access point may carry for a visitor, beyond what it was allowed before.
@@ -293,8 +301,7 @@ impl Message {
                 reference: frame.value("Reference")?,
                 certificate: frame.certificate("Member-Certificate")?,
                 request: Bytes(frame.value("Request-Weight")?),
-                session: frame.optional("Session-Started")?.map(UnixSeconds),
-                unpaid: Bytes(frame.optional("Unpaid")?.unwrap_or(0)),
+                session: frame.in_session()?,
                 holds: frame.optional::<u8>("Holds")?.is_some_and(|holds| holds == 1),
                 bundle: frame.bundle()?,
             }),
@@ -367,13 +374,16 @@ impl Message {
                 out.optional("Home", home.as_ref());
                 out.bundle(bundle);
             }
-            Self::Quer { reference, certificate, request, session, holds, unpaid, bundle } => {
+            Self::Quer { reference, certificate, request, session, holds, bundle } => {
                 out.header("Reference", reference);
                 out.certificate("Member-Certificate", certificate);
                 out.header("Request-Weight", request.0);
-                out.optional("Session-Started", session.map(|started| started.0));
+                if let Some(InSession { started, left, unpaid }) = session {
+                    out.header("Session-Started", started.0);
+                    out.header("Left", left.0);
+                    out.header("Unpaid", unpaid.0);
+                }
                 out.flag("Holds", *holds);
-                out.optional("Unpaid", Some(unpaid.0).filter(|bytes| *bytes > 0));
                 out.bundle(bundle);
             }
             Self::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => {

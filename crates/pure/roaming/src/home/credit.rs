@@ -55,8 +55,11 @@ pub(super) struct SessionQuestion {
     pub(super) signed: Signed,
     pub(super) proof: Proof,
     pub(super) holds: bool,
-    /// If no more will come: how much was carried and not signed for.
-    pub(super) over: Option<Bytes>,
+    /// What the access point may still carry, and what it has carried that is not signed for.
+    pub(super) left: Bytes,
+    pub(super) unpaid: Bytes,
+    /// Whether no more will come.
+    pub(super) is_over: bool,
 }
 
 /// How a visitor may be served from now on.
@@ -408,7 +411,7 @@ impl Credit {
     fn answer(&mut self, session: SessionKey, now: Time) {
         let Some(visit) = self.visits.get(&session) else { return };
         let (first, max, min) = (self.config.slice_first, self.config.slice_max, self.config.slice_min);
-        let (unused, consumer) = (visit.unused(), visit.signed.consumer);
+        let (unused, consumer) = (visit.left, visit.signed.consumer);
         let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max).saturating_sub(unused);
         let (slice, is_sponsored) =
             if want >= min { self.slice(consumer, want, now) } else { (Bytes(0), false) };
@@ -419,6 +422,7 @@ impl Credit {
         }
         let slices = if is_sponsored { &mut visit.sponsored } else { &mut visit.slices };
         *slices = slices.saturating_add(slice);
+        visit.left = visit.left.saturating_add(slice);
         let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
         (visit.is_answered, visit.wait_until) = (true, None);
         // An access point ends a session that has less than this left, and no more to come.
@@ -442,6 +446,7 @@ impl Credit {
         let Some(visit) = self.visits.get_mut(&session) else { return };
         (visit.is_answered, visit.wait_until) = (true, None);
         visit.reserved = visit.reserved.saturating_add(hold.weight);
+        visit.left = visit.left.saturating_add(hold.weight);
         let (peer, reference, consumer) = (visit.peer, visit.reference, visit.signed.consumer);
         let total = visit.reserved;
         let class = self.class(consumer, total);

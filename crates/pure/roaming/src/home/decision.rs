@@ -18,8 +18,6 @@ pub(super) struct Question {
     pub(super) request: Bytes,
     /// Whether the visitor signs receipts that name holds.
     pub(super) holds: bool,
-    /// What was carried in a session that is over, and not signed for.
-    pub(super) unpaid: Bytes,
 }
 
 impl TeamServer {

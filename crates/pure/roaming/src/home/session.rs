@@ -3,13 +3,13 @@
 use super::credit::{Credit, Grant, KeptCredit, Neighbour, Output, SessionQuestion};
 use super::decision::Question;
 use super::{Event, HeldBack, TeamServer, Waiting};
-use crate::message::{Message, Volume};
+use crate::message::{InSession, Message, Volume};
 use guestright_credit::{Account, Accounts, Hold, HoldId, Proof, Signed, unframe};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, CertificateRef, Role};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt, Verified};
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
+use guestright_units::{Bytes, TeamId, Time};
 use rand::CryptoRng;
 use std::collections::BTreeMap;
 
@@ -181,13 +181,13 @@ impl TeamServer {
     pub(super) fn handle_session_query(
         &mut self,
         question: &Question,
-        started: UnixSeconds,
+        InSession { started, left, unpaid }: InSession,
         certificate: &Certificate,
         bundle: &Bundle,
         rng: &mut impl CryptoRng,
         now: Time,
     ) {
-        let Question { peer, reference, consumer, request, holds, unpaid } = *question;
+        let Question { peer, reference, consumer, request, holds } = *question;
         let session = SessionKey { provider: self.team, member: certificate.member_id(), started };
         if consumer == self.team {
             return self.begin(question, certificate, &Bundle::default(), now);
@@ -205,16 +205,16 @@ impl TeamServer {
             verified.receipts.extend(shown.receipts);
             verified.certificates.extend(shown.certificates);
         }
-        let over = (request == Bytes(0)).then_some(unpaid);
-        let question = SessionQuestion { peer, reference, signed, proof, holds, over };
+        let is_over = request == Bytes(0);
+        let question = SessionQuestion { peer, reference, signed, proof, holds, left, unpaid, is_over };
         self.store(verified, Waiting::Continue(Box::new(question)), rng, now);
     }
 
     /// The session's receipt is durable.
     pub(super) fn ask_credit(&mut self, question: SessionQuestion, rng: &mut impl CryptoRng, now: Time) {
         let Some(credit) = &mut self.credit else { return };
-        if let Some(unpaid) = question.over {
-            credit.finish(question.signed.session, unpaid, now);
+        if question.is_over {
+            credit.finish(question.signed.session, question.unpaid, now);
         } else {
             credit.ask(question, &self.graph, rng, now);
         }

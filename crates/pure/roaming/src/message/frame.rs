@@ -1,10 +1,12 @@
 //! Start line, headers, body: the form that all messages share.
 
+use crate::message::InSession;
 use crate::message::error::MessageError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use guestright_identity::Certificate;
 use guestright_receipt::Bundle;
+use guestright_units::{Bytes, UnixSeconds};
 use std::str::FromStr;
 
 /// No start line is longer.
@@ -149,6 +151,13 @@ impl<'a> Frame<'a> {
     pub(super) fn certificate(&self, name: &'static str) -> Result<Box<Certificate>, MessageError> {
         let bytes = self.base64(name)?;
         Certificate::parse(&bytes).map(Box::new).map_err(MessageError::Certificate)
+    }
+
+    /// The session, if one goes on.
+    pub(super) fn in_session(&self) -> Result<Option<InSession>, MessageError> {
+        let Some(started) = self.optional("Session-Started")?.map(UnixSeconds) else { return Ok(None) };
+        let (left, unpaid) = (Bytes(self.value("Left")?), Bytes(self.value("Unpaid")?));
+        Ok(Some(InSession { started, left, unpaid }))
     }
 
     pub(super) fn bundle(&self) -> Result<Bundle, MessageError> {

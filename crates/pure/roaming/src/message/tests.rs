@@ -57,14 +57,17 @@ fn any_message() -> impl Strategy<Value = Message> {
         (any::<Option<u64>>(), any_home(), any::<Vec<u8>>()).prop_map(|(reference, home, receipt)| {
             Message::Rcpt { reference, home, bundle: bundle(&receipt) }
         }),
-        (any::<u64>(), any::<u64>(), any::<Option<u64>>(), any::<bool>(), 0_u64..3).prop_map(
-            move |(reference, request, session, holds, unpaid)| Message::Quer {
+        (any::<u64>(), any::<u64>(), any::<Option<[u64; 3]>>(), any::<bool>()).prop_map(
+            move |(reference, request, session, holds)| Message::Quer {
                 reference,
                 certificate: certificate(),
                 request: Bytes(request),
-                session: session.map(UnixSeconds),
+                session: session.map(|[started, left, unpaid]| InSession {
+                    started: UnixSeconds(started),
+                    left: Bytes(left),
+                    unpaid: Bytes(unpaid),
+                }),
                 holds,
-                unpaid: Bytes(unpaid),
                 bundle: Bundle::default(),
             }
         ),

@@ -201,16 +201,7 @@ fn rubbish_made_of_real_messages_panics_no_machine() {
 
 fn quer(certificate: &Certificate, bundle: Bundle) -> Vec<u8> {
     let certificate = Box::new(certificate.clone());
-    Message::Quer {
-        reference: 1,
-        certificate,
-        request: Bytes(1),
-        bundle,
-        holds: false,
-        session: None,
-        unpaid: Bytes(0),
-    }
-    .emit()
+    Message::Quer { reference: 1, certificate, request: Bytes(1), bundle, holds: false, session: None }.emit()
 }
 
 /// A visitor that has asked and not been answered, and what its CONN said.

@@ -28,7 +28,6 @@ fn quer(reference: u64, certificate: &Certificate, bundle: Bundle) -> Message {
         bundle,
         holds: false,
         session: None,
-        unpaid: Bytes(0),
     }
 }
 

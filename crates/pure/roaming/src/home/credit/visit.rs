@@ -24,6 +24,9 @@ pub(super) struct Visit {
     pub(super) given_away: Bytes,
     /// What was reserved for it so far.
     pub(super) reserved: Bytes,
+    /// What its access point had left when it asked last, and what it was granted since. Answers get lost, so it is not what
+    /// was granted less what was signed for.
+    pub(super) left: Bytes,
     /// Holds that were asked for and not answered.
     pub(super) pending: BTreeSet<HoldId>,
     /// How much the chains that were tried since the last question may carry: nothing as long as there is no answer.
@@ -40,7 +43,7 @@ pub(super) struct Visit {
 
 impl Visit {
     pub(super) fn new(question: SessionQuestion, now: Time) -> Self {
-        let SessionQuestion { peer, reference, signed, proof, holds, .. } = question;
+        let SessionQuestion { peer, reference, signed, proof, holds, left, .. } = question;
         Self {
             peer,
             reference,
@@ -51,6 +54,7 @@ impl Visit {
             sponsored: Bytes(0),
             given_away: Bytes(0),
             reserved: Bytes(0),
+            left,
             pending: BTreeSet::new(),
             ceilings: BTreeMap::new(),
             rounds: 0,
@@ -61,15 +65,9 @@ impl Visit {
         }
     }
 
-    /// What it was granted and has not signed for.
-    pub(super) fn unused(&self) -> Bytes {
-        let granted = self.slices.saturating_add(self.sponsored).saturating_add(self.reserved);
-        granted.saturating_sub(self.signed.weight)
-    }
-
     pub(super) fn ask(&mut self, question: SessionQuestion, now: Time) {
         (self.peer, self.reference, self.holds) = (question.peer, question.reference, question.holds);
-        (self.rounds, self.is_answered, self.wait_until) = (0, false, None);
+        (self.left, self.rounds, self.is_answered, self.wait_until) = (question.left, 0, false, None);
         self.ceilings.clear();
         self.latest(question.signed, question.proof, now);
     }

@@ -154,15 +154,7 @@ impl Run<'_> {
         let (member, bundle, request) = (self.member(), self.some_receipts(), self.choices.bytes());
         let certificate = Box::new(member.certificate.clone());
         let reference = u64::from(self.choices.byte());
-        let message = Message::Quer {
-            reference,
-            certificate,
-            request,
-            bundle,
-            holds: false,
-            session: None,
-            unpaid: Bytes(0),
-        };
+        let message = Message::Quer { reference, certificate, request, bundle, holds: false, session: None };
         let peer = self.peer();
         self.input(peer, message.emit());
     }

@@ -334,7 +334,6 @@ impl Shared {
                 bundle,
                 holds: false,
                 session: None,
-                unpaid: Bytes(0),
             },
             3 => Message::Qrsp {
                 volume: None,

@@ -189,11 +189,13 @@ fn a_killed_charon_is_started_again_and_clients_recover() {
 
 #[test]
 fn the_next_start_replaces_what_a_killed_one_left() {
-    let Some(testbed) = Testbed::inside("the_next_start_replaces_what_a_killed_one_left") else { return };
-    let first = testbed.gateway(testbed.settings());
-    let left = first.status().unwrap().charon.unwrap();
-    // As if nobody watched over it any more; it goes on, and has the ports.
-    std::mem::forget(first);
+    testbed::keep_if_left();
+    let name = "the_next_start_replaces_what_a_killed_one_left";
+    let Some(testbed) = Testbed::inside(name) else { return };
+    // It goes on, and has the ports.
+    let first = testbed.left_gateway(name);
+    let left = first.charon;
+    assert!(testbed::runs(left));
     let second = testbed.gateway(testbed.settings());
     let charon = second.status().unwrap().charon.unwrap();
     assert_ne!(charon, left);

@@ -4,10 +4,10 @@
 //!   client, other ── router (NAT) ── net, server 192.0.2.1 ── home
 //! ```
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +28,9 @@ pub(crate) const TEAM_SECRET: &str = "what-the-team-knows";
 /// Names, secrets and the last number of addresses.
 pub(crate) const ALICE: (&str, &str, u8) = ("alice", "correct-horse-battery", 254);
 pub(crate) const BOB: (&str, &str, u8) = ("bob", "staple-and-so-on-77", 253);
+/// Where a process of a test keeps a gateway, and how it says which its charon is.
+const LEFT_IN: &str = "GUESTRIGHT_TEST_GATEWAY_IN";
+const STARTED: &str = "its charon is ";
 const SERVER: &str = "192.0.2.1:80";
 
 pub(crate) struct Testbed {
@@ -121,17 +124,20 @@ impl Testbed {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        Settings {
-            directory: self.path("home"),
-            identity: IDENTITY.to_owned(),
-            members: vec![member(&ALICE), member(&BOB)],
-            resolvers: vec![IpAddr::from([10, 78, 0, 1])],
-            profile: Profile::Modern,
-            data_plane: DataPlane::Probe,
-            certificate: None,
-            team_secret: None,
-            l2tp: None,
-        }
+        settings(self.path("home"))
+    }
+
+    /// A gateway of another process, which then stands still: it watches over nothing any more. Its charon goes on.
+    pub(crate) fn left_gateway(&self, test: &str) -> Left {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture"]).env(LEFT_IN, self.path("home"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut keeper = self.world.within("home", || command.spawn()).unwrap().unwrap();
+        let lines = BufReader::new(keeper.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let charon = lines.filter_map(|line| line.rsplit_once(STARTED)?.1.trim().parse().ok()).next();
+        let pid = Pid::from_raw(keeper.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        Left { charon: charon.expect("it says so when it runs"), keeper }
     }
 
     /// Starts a gateway at home.
@@ -189,6 +195,44 @@ impl Testbed {
     /// Everything that was logged, at every level.
     pub(crate) fn log(&self) -> Vec<u8> {
         self.log.lock().unwrap().clone()
+    }
+}
+
+/// A gateway for Alice and Bob.
+fn settings(directory: PathBuf) -> Settings {
+    Settings {
+        directory,
+        identity: IDENTITY.to_owned(),
+        members: vec![member(&ALICE), member(&BOB)],
+        resolvers: vec![IpAddr::from([10, 78, 0, 1])],
+        profile: Profile::Modern,
+        data_plane: DataPlane::Probe,
+        certificate: None,
+        team_secret: None,
+        l2tp: None,
+    }
+}
+
+/// The process that [`Testbed::left_gateway`] starts: keeps a gateway until it is ended.
+pub(crate) fn keep_if_left() {
+    let Some(directory) = std::env::var_os(LEFT_IN) else { return };
+    let gateway = Gateway::start(settings(directory.into())).unwrap();
+    println!("{STARTED}{}", gateway.status().unwrap().charon.unwrap());
+    loop {
+        std::thread::park();
+    }
+}
+
+/// What [`Testbed::left_gateway`] has left. Killed and waited for when dropped.
+pub(crate) struct Left {
+    pub(crate) charon: u32,
+    keeper: Child,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
     }
 }
 

@@ -3,7 +3,7 @@
 mod row;
 
 use crate::StoreError;
-use guestright_credit::{AllowanceState, Change, Kept, Token, Write};
+use guestright_credit::{AllowanceState, Change, Kept, Write};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::{Connection, Transaction};
 use std::path::Path;
@@ -17,31 +17,6 @@ pub struct KeptCredit {
     pub allowance: Option<AllowanceState>,
     /// With what the household sponsors other teams.
     pub sponsored: Vec<(TeamId, Bytes)>,
-}
-
-/// Something to make durable.
-#[derive(Clone, Debug)]
-pub(crate) enum Keep {
-    Write(Write),
-    Allowance(AllowanceState),
-}
-
-impl Keep {
-    /// The number of a write; the allowance by itself relies on none.
-    pub(crate) fn token(&self) -> Option<Token> {
-        match self {
-            Self::Write(write) => Some(write.token),
-            Self::Allowance(_) => None,
-        }
-    }
-
-    /// How many rows it changes.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Write(write) => write.changes.len(),
-            Self::Allowance(_) => 1,
-        }
-    }
 }
 
 /// The tables of a home's credit, and the file that an error names.
@@ -85,16 +60,9 @@ impl Tables<'_> {
 }
 
 /// Keeps changes, within a transaction, in their order.
-pub(crate) fn keep(transaction: &Transaction<'_>, keeps: &[Keep]) -> rusqlite::Result<()> {
-    for keep in keeps {
-        match keep {
-            Keep::Write(write) => {
-                write.changes.iter().try_for_each(|change| keep_change(transaction, change))?;
-            }
-            Keep::Allowance(state) => row::keep_allowance(transaction, *state)?,
-        }
-    }
-    Ok(())
+pub(crate) fn keep(transaction: &Transaction<'_>, writes: &[Write]) -> rusqlite::Result<()> {
+    let mut changes = writes.iter().flat_map(|write| &write.changes);
+    changes.try_for_each(|change| keep_change(transaction, change))
 }
 
 fn keep_change(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {

@@ -1,7 +1,7 @@
-use crate::credit::{self, Keep};
+use crate::credit;
 use crate::put::{self, Batch, Counts};
 use crate::{PutReport, StoreError, marker, own, schema};
-use guestright_credit::{AllowanceState, Write};
+use guestright_credit::Write;
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
@@ -93,22 +93,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; nothing of the write was kept.
     pub fn keep_credit(&mut self, write: &Write) -> Result<(), StoreError> {
-        self.keep_group(&[], &[Keep::Write(write.clone())]).map(|_| ())
-    }
-
-    /// Keeps what is left of the allowance; it is on the disk when this returns.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing was kept.
-    pub fn keep_allowance(&mut self, state: AllowanceState) -> Result<(), StoreError> {
-        self.keep_group(&[], &[Keep::Allowance(state)]).map(|_| ())
+        self.keep_group(&[], std::slice::from_ref(write)).map(|_| ())
     }
 
     /// Takes several batches in, and keeps changes of accounts, in one transaction. What had to go is in the last report.
     pub(crate) fn keep_group(
         &mut self,
         batches: &[Batch<'_>],
-        keeps: &[Keep],
+        writes: &[Write],
     ) -> Result<Vec<PutReport>, StoreError> {
         let path = &self.path;
         let doing = if batches.is_empty() { "keep the accounts" } else { "store receipts" };
@@ -116,7 +108,7 @@ impl Store {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         let merged = put::merge(&transaction, batches, self.limits, self.counts).map_err(fail)?;
-        credit::keep(&transaction, keeps).map_err(fail)?;
+        credit::keep(&transaction, writes).map_err(fail)?;
         transaction.commit().map_err(fail)?;
         self.counts = merged.counts;
         Ok(merged.reports)

@@ -1,9 +1,9 @@
 //! A thread of the store's own: many callers, one commit.
 
-use crate::credit::{Keep, KeptCredit};
+use crate::credit::KeptCredit;
 use crate::put::{self, Batch};
 use crate::{PutReport, Store, StoreError};
-use guestright_credit::{AllowanceState, Token, Write};
+use guestright_credit::{Token, Write};
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::UnixSeconds;
@@ -51,7 +51,7 @@ enum Request {
 /// What waits for a commit, and shares it with others.
 enum Durable {
     Put(Put),
-    Keep(Keep, Reply<()>),
+    Keep(Write, Reply<()>),
 }
 
 struct Put {
@@ -144,19 +144,7 @@ impl WriterHandle {
         write: Write,
         reply: impl FnOnce(Result<(), StoreError>) + Send + 'static,
     ) -> Result<(), StoreError> {
-        self.send(Request::Durable(Durable::Keep(Keep::Write(write), Reply(Some(Box::new(reply))))))
-    }
-
-    /// Asks to keep what is left of the allowance, as [`keep`](Self::keep) keeps a write.
-    ///
-    /// # Errors
-    /// [`StoreError::Busy`] or [`StoreError::Stopped`]; nothing was kept and `reply` is not called.
-    pub fn keep_allowance(
-        &self,
-        state: AllowanceState,
-        reply: impl FnOnce(Result<(), StoreError>) + Send + 'static,
-    ) -> Result<(), StoreError> {
-        self.send(Request::Durable(Durable::Keep(Keep::Allowance(state), Reply(Some(Box::new(reply))))))
+        self.send(Request::Durable(Durable::Keep(write, Reply(Some(Box::new(reply))))))
     }
 
     /// Asks for the home's credit as it is kept, after everything that was asked before. Writes that are handed in from now on
@@ -247,7 +235,7 @@ impl Durable {
     fn len(&self) -> usize {
         match self {
             Self::Put(put) => put.items.len(),
-            Self::Keep(keep, _) => keep.len(),
+            Self::Keep(write, _) => write.changes.len(),
         }
     }
 }
@@ -278,7 +266,7 @@ struct Missing {
 /// Receipts and accounts are in different tables: only the order among each kind matters.
 fn commit(store: &mut Store, group: Vec<Durable>, missing: &mut Option<Missing>) {
     let mut puts = Vec::with_capacity(group.len());
-    let (mut keeps, mut replies) = (Vec::new(), Vec::new());
+    let (mut writes, mut replies) = (Vec::new(), Vec::new());
     let mut gap = missing.take();
     for request in group {
         match request {
@@ -286,12 +274,12 @@ fn commit(store: &mut Store, group: Vec<Durable>, missing: &mut Option<Missing>)
                 Ok(()) => puts.push(put),
                 Err(error) => put.reply.send(Err(error)),
             },
-            Durable::Keep(keep, reply) => {
-                gap = gap.filter(|gap| keep.token() != Some(gap.token));
-                match gap.as_ref().filter(|_| keep.token().is_some()) {
+            Durable::Keep(write, reply) => {
+                gap = gap.filter(|gap| write.token != gap.token);
+                match &gap {
                     Some(gap) => reply.send(Err(gap.error.clone())),
                     None => {
-                        keeps.push(keep);
+                        writes.push(write);
                         replies.push(reply);
                     }
                 }
@@ -300,13 +288,13 @@ fn commit(store: &mut Store, group: Vec<Durable>, missing: &mut Option<Missing>)
     }
     *missing = gap;
     let batches: Vec<_> = puts.iter().map(|put| Batch { items: &put.items, now: put.now }).collect();
-    match store.keep_group(&batches, &keeps) {
+    match store.keep_group(&batches, &writes) {
         Ok(reports) => {
             puts.into_iter().zip(reports).for_each(|(put, report)| put.reply.send(Ok(report)));
             replies.into_iter().for_each(|reply| reply.send(Ok(())));
         }
         Err(error) => {
-            if let Some(token) = keeps.iter().find_map(Keep::token) {
+            if let Some(token) = writes.first().map(|write| write.token) {
                 *missing = Some(Missing { token, error: error.clone() });
             }
             puts.into_iter().for_each(|put| put.reply.send(Err(error.clone())));

@@ -14,7 +14,7 @@ use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
 use crate::{QUESTIONS_MAX, Stop, private};
 use credit::Keeper;
-use delegates::{Delegates, Lookup, News};
+use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
@@ -406,15 +406,9 @@ impl Loop {
                 }
             }
             Event::Fetch { token, since, max } => {
-                let (inputs, team) = (self.store_inputs.clone(), self.team);
-                let hints = self.server.accounts().is_some().then(|| self.hints());
+                let (inputs, find) = (self.store_inputs.clone(), self.shown(since, max));
                 let job = move |store: &mut Store| {
-                    let found = match hints {
-                        Some(hints) => store.hints(hints),
-                        None => store.receipts_of_provider(team, since, max),
-                    };
-                    let found = found.unwrap_or_default();
-                    let _ = inputs.blocking_send(FromStore::Fetched(token, found));
+                    let _ = inputs.blocking_send(FromStore::Fetched(token, find(store)));
                 };
                 if self.store.run(job).is_err() {
                     self.handle_store(FromStore::Fetched(token, Vec::new()));
@@ -432,22 +426,10 @@ impl Loop {
                 tracing::info!(%consumer, %amount, homes, "credit was reserved for a visitor");
             }
             Event::Begun { consumer, is_let_in, reason } => {
-                let consumer = consumer.short();
-                match self.decision_lines.next(self.clock.now()) {
-                    Some(0) => tracing::info!(%consumer, is_let_in, %reason, "decided"),
-                    Some(unsaid) => tracing::info!(%consumer, is_let_in, %reason, unsaid, "decided"),
-                    None => tracing::debug!(%consumer, is_let_in, %reason, "decided"),
-                }
+                self.decided(consumer, &if is_let_in { "let in" } else { "refused" }, &reason);
             }
             Event::Decided { consumer, decision, reason } => {
-                let consumer = consumer.short();
-                match self.decision_lines.next(self.clock.now()) {
-                    Some(0) => tracing::info!(%consumer, verdict = ?decision.verdict, %reason, "decided"),
-                    Some(unsaid) => {
-                        tracing::info!(%consumer, verdict = ?decision.verdict, %reason, unsaid, "decided");
-                    }
-                    None => tracing::debug!(%consumer, verdict = ?decision.verdict, %reason, "decided"),
-                }
+                self.decided(consumer, &decision.verdict, &reason);
             }
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
         }
@@ -482,10 +464,22 @@ impl Loop {
         }
     }
 
+    /// Says so in the log, where many are said by their number.
+    fn decided(&mut self, consumer: TeamId, verdict: &dyn std::fmt::Debug, reason: &str) {
+        let consumer = consumer.short();
+        match self.decision_lines.next(self.clock.now()) {
+            Some(0) => tracing::info!(%consumer, ?verdict, %reason, "decided"),
+            Some(unsaid) => tracing::info!(%consumer, ?verdict, %reason, unsaid, "decided"),
+            None => tracing::debug!(%consumer, ?verdict, %reason, "decided"),
+        }
+    }
+
     /// Answers a question of the task that signs for members.
     fn look_up(&mut self, lookup: Lookup) {
+        let now = self.clock.now();
+        let find = self.shown(now.unix_seconds().minus(SHOWN_AGE_MAX), SHOWN_MAX);
         if let Some(gateway) = &self.gateway {
-            delegates::answer(lookup, gateway, self.team, &self.store, self.clock.now());
+            delegates::answer(lookup, gateway, self.team, &self.store, find, now);
         }
     }
 

@@ -116,7 +116,7 @@ fn the_allowance_is_read_as_it_was_kept() {
     let (_directory, mut store) = store(10);
     for (left, at) in [(5, 7), (0, u64::MAX), (u64::MAX, 0)] {
         let state = AllowanceState { left: Bytes(left), at: Time(at) };
-        store.keep_allowance(state).unwrap();
+        keep(&mut store, vec![Change::Allowance(state)]);
         assert_eq!(store.credit().unwrap().allowance, Some(state));
     }
 }
@@ -235,12 +235,12 @@ fn writes_share_a_commit_with_receipts_and_are_answered_in_order() {
     }
     let reply = answer.clone();
     let state = AllowanceState { left: Bytes(1), at: Time(2) };
-    handle.keep_allowance(state, move |kept| reply.send((4, kept.is_ok())).unwrap()).unwrap();
+    let changes = vec![Change::Allowance(state)];
+    handle.keep(write(changes), move |kept| reply.send((4, kept.is_ok())).unwrap()).unwrap();
     let reply = answer.clone();
     handle.keep(write(vec![]), move |kept| reply.send((5, kept.is_ok())).unwrap()).unwrap();
     let never = |_| panic!("a refused request is not answered");
     assert_eq!(handle.keep(write(vec![]), never), Err(StoreError::Busy { queue_max: 8 }));
-    assert_eq!(handle.keep_allowance(state, never), Err(StoreError::Busy { queue_max: 8 }));
     drop((release, answer));
     let kept: Vec<_> = answers.iter().filter(|(number, _)| *number > 0).collect();
     assert_eq!(kept, [(1, true), (2, true), (3, true), (4, true), (5, true)]);

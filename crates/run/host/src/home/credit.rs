@@ -8,7 +8,7 @@ use guestright_links::NeighbourEvent;
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{KeptCredit, Neighbour};
 use guestright_store::{HintQuery, Store, StoreError};
-use guestright_units::{Bytes, Micros, TeamId, Time};
+use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use rand::Rng as _;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -164,10 +164,22 @@ impl Loop {
         }
     }
 
-    /// What a member carries to show: with credit one receipt for each debtor.
-    pub(super) fn hints(&mut self) -> HintQuery {
-        let now = self.clock.now().unix_seconds();
-        HintQuery { team: self.team, now, count: HINTS, seed: self.rng.next_u64() }
+    /// Finds what is shown for a member: with credit a receipt for each of some debtors, else those that are as young as `since`.
+    pub(super) fn shown(
+        &mut self,
+        since: UnixSeconds,
+        max: usize,
+    ) -> impl FnOnce(&Store) -> Vec<(Vec<u8>, Vec<u8>)> + Send + use<> {
+        let (team, now, count) = (self.team, self.clock.now().unix_seconds(), max.min(HINTS));
+        let has_accounts = self.server.accounts().is_some();
+        let hints = has_accounts.then(|| HintQuery { team, now, count, seed: self.rng.next_u64() });
+        move |store| {
+            let found = match hints {
+                Some(hints) => store.hints(hints),
+                None => store.receipts_of_provider(team, since, max),
+            };
+            found.unwrap_or_default()
+        }
     }
 
     /// Who owes whom, for people and programs.

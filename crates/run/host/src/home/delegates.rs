@@ -23,7 +23,7 @@ use guestright_roaming::Delegate;
 use guestright_roaming::delegate::{
     Config, ConnectionId, ConnectionStatus, Counted, Event, Mandate, Reading,
 };
-use guestright_store::WriterHandle;
+use guestright_store::{Store, WriterHandle};
 use guestright_units::{Bytes, TeamId, Time};
 use meter::Meter;
 use rand::rngs::StdRng;
@@ -43,8 +43,8 @@ const LOOKUPS_MAX: usize = 64;
 /// How much news may wait. What finds no room is said again with the next receipt or session.
 const NEWS_MAX: usize = 64;
 /// Receipts that are shown for a member, and how old they may be: 30 days, in seconds.
-const SHOWN_MAX: usize = 16;
-const SHOWN_AGE_MAX: u64 = 30 * 86_400;
+pub(super) const SHOWN_MAX: usize = 16;
+pub(super) const SHOWN_AGE_MAX: u64 = 30 * 86_400;
 /// How long access points have to ask for the last receipts when the home stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -203,8 +203,15 @@ pub(super) async fn news(news: &mut Option<mpsc::Receiver<News>>) -> Option<News
     }
 }
 
-/// Answers a question from what the gateway and the store know.
-pub(super) fn answer(lookup: Lookup, gateway: &Gateway, team: TeamId, store: &WriterHandle, now: Time) {
+/// Answers a question from what the gateway and the store know; `find` finds in the store what is shown for a member.
+pub(super) fn answer(
+    lookup: Lookup,
+    gateway: &Gateway,
+    team: TeamId,
+    store: &WriterHandle,
+    find: impl FnOnce(&Store) -> Vec<(Vec<u8>, Vec<u8>)> + Send + 'static,
+    now: Time,
+) {
     let Lookup { question, reply } = lookup;
     let at = match question {
         Question::TunnelAt(at) => at,
@@ -218,11 +225,9 @@ pub(super) fn answer(lookup: Lookup, gateway: &Gateway, team: TeamId, store: &Wr
         return drop(reply.send(Answer::Nobody));
     };
     let authentic = gateway.authentic_of(mandate.delegation().member_id());
-    let since = now.unix_seconds().minus(SHOWN_AGE_MAX);
     // If the store has no time the question is asked again.
     let _ = store.run(move |store| {
-        let found = store.receipts_of_provider(team, since, SHOWN_MAX).unwrap_or_default();
-        let _ = reply.send(Answer::Member(Box::new(mandate), bundle(found), authentic));
+        let _ = reply.send(Answer::Member(Box::new(mandate), bundle(find(store)), authentic));
     });
 }
 

@@ -146,6 +146,9 @@ pub struct Volume {
 }
 
 impl Volume {
+    /// Less than this may be too little for a packet: two of the longest that a kernel forwards in one piece, segments that it
+    /// has joined. What does not fit into what is left is dropped.
+    pub const MIN: Bytes = Bytes(2 * 65_536);
     /// How many holds there may be.
     pub const HOLDS_MAX: usize = 8;
 

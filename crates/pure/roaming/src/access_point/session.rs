@@ -1,14 +1,10 @@
 use crate::access_point::budget::{Budget, OnHolds};
 use crate::access_point::{Address, Path, Window};
-use crate::message::{Code, Nonce, Reference};
+use crate::message::{Code, Nonce, Reference, Volume};
 use guestright_identity::{Certificate, KeyId};
 use guestright_receipt::{HoldUse, Receipt, ReceiptError};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
-
-/// Two of the longest packets that a kernel forwards in one piece, segments that it has joined. What does not fit into what is left
-/// is dropped, and used up of the kernel's quota nevertheless, so after it nothing passes.
-const PACKETS_MAX: Bytes = Bytes(2 * 65_536);
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +185,7 @@ impl Session {
 
     /// Whether what is left may be too little for a packet.
     pub(super) fn has_too_little(&self) -> bool {
-        self.left() < PACKETS_MAX
+        self.left() < Volume::MIN
     }
 
     /// Whether the team server is to be asked for more now.

@@ -425,9 +425,7 @@ impl Credit {
         visit.left = visit.left.saturating_add(slice);
         let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
         (visit.is_answered, visit.wait_until) = (true, None);
-        // An access point ends a session that has less than this left, and no more to come.
-        let is_over = unused < Bytes(min.0 * 2);
-        let grant = if slice == Bytes(0) && is_over {
+        let grant = if slice == Bytes(0) && unused < min {
             Err(self.used_up())
         } else {
             let reason = match slice {

@@ -1,3 +1,4 @@
+use crate::message::Volume;
 use guestright_credit::{AllowanceConfig, Config as HoldsConfig};
 use guestright_reciprocity::{ChainLimits, ClassBounds};
 use guestright_units::{Bytes, Micros};
@@ -11,7 +12,7 @@ pub struct CreditConfig {
     pub slice_first: Bytes,
     /// …and has twice of what it signed for at a time later, up to this.
     pub slice_max: Bytes,
-    /// Nobody is let in for less.
+    /// Nobody is let in for less, and access points end a session that has less left: [`Volume::MIN`].
     pub slice_min: Bytes,
     /// No more is reserved at a time.
     pub amount_max: Bytes,
@@ -27,14 +28,14 @@ pub struct CreditConfig {
 }
 
 impl Default for CreditConfig {
-    /// 4 MB at first, 64 MB at most, 64 KiB at least; a second for other homes; five minutes.
+    /// 4 MB at first, 64 MB at most, 128 KiB at least; a second for other homes; five minutes.
     fn default() -> Self {
         Self {
             holds: HoldsConfig::default(),
             allowance: AllowanceConfig::default(),
             slice_first: Bytes(4_000_000),
             slice_max: Bytes(64_000_000),
-            slice_min: Bytes(64 * 1_024),
+            slice_min: Volume::MIN,
             amount_max: Bytes(64_000_000),
             wait_max: Micros::from_seconds(1),
             grant_seconds: 300,

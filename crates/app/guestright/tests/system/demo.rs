@@ -18,12 +18,16 @@ const MIDDLE: &str = "W1 of team 2 comes to V1";
 /// Where a demo's standard error goes.
 const LOG: &str = "/run/demo.log";
 
+/// Other tests run beside it: half of this for a receipt is enough for a program that waits for its turn.
+const INTERVAL: [&str; 2] = ["--interval-ms", "3000"];
+
 /// The demo, as a person outside any sandbox starts it, in a process group of its own.
 fn demo(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
         .args(arguments)
         .arg("demo")
+        .args(INTERVAL)
         .env_remove("GUESTRIGHT_SANDBOX")
         .current_dir("/")
         .stdin(Stdio::null())

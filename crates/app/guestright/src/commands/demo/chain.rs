@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const W3_TAKES: u64 = 12_000_000;
 const W4_TAKES: u64 = 8_000_000;
 /// What a free-rider takes under each of its first names; under those after them it takes all it can get.
-const NAME_TAKES: u64 = 1_000_000;
+const NAME_TAKES: u64 = 400_000;
 const FIRST_NAMES: usize = 2;
 /// After so many names nobody should have been served.
 const NAMES_MAX: usize = 6;

@@ -110,20 +110,25 @@ fn not_played(counts: &Value) -> Option<f64> {
     (all > 0).then(|| lost as f64 / all as f64)
 }
 
-/// How far the three counts may differ.
+/// How far the three counts may differ…
 const AGREEMENT: f64 = 0.001;
+/// …or by so many bytes: what the guest sends while its window is used up is dropped, which it does not know.
+const PACKETS: u64 = 16_384;
 
 impl Account {
     /// The largest difference of any two counts, as a share of the access point's.
     #[expect(clippy::cast_precision_loss, reason = "a share is shown with three digits")]
     pub(super) fn difference(&self) -> f64 {
+        if self.carried == 0 { 1.0 } else { self.apart() as f64 / self.carried as f64 }
+    }
+
+    fn apart(&self) -> u64 {
         let counts = [self.carried, self.signed, self.counted];
-        let spread = counts.iter().max().unwrap_or(&0) - counts.iter().min().unwrap_or(&0);
-        if self.carried == 0 { 1.0 } else { spread as f64 / self.carried as f64 }
+        counts.iter().max().unwrap_or(&0) - counts.iter().min().unwrap_or(&0)
     }
 
     pub(super) fn agrees(&self) -> bool {
-        self.difference() <= AGREEMENT
+        self.carried > 0 && (self.apart() <= PACKETS || self.difference() <= AGREEMENT)
     }
 }
 

@@ -204,8 +204,8 @@ mod tests {
         for memory in [&memory, &self::memory(directory.path()).0] {
             let handed_in = memory.to_hand_in().remove(0).1.receipts;
             let read = handed_in.iter().map(|it| Receipt::from_kept(it, &certificate).unwrap());
-            let said: Vec<_> = read.map(|it| (it.weight().0, it.on_holds().0)).collect();
-            assert_eq!(said, [(6, 5)]);
+            let sums: Vec<_> = read.map(|it| (it.weight().0, it.on_holds().0)).collect();
+            assert_eq!(sums, [(6, 5)]);
         }
     }
 

@@ -101,8 +101,8 @@ impl Story<'_, '_> {
         let seen =
             format!("{} under {names} names of {} a day; then: {reason}", Bytes(sum), Bytes(allowance));
         self.print(&format!("a free-rider comes to V3 with fresh names: {seen}"))?;
-        let told = names > FIRST_NAMES && names < NAMES_MAX && reason.contains("given away");
-        let bounded = told && sum <= allowance + comes_back;
+        let is_refused = names > FIRST_NAMES && names < NAMES_MAX && reason.contains("given away");
+        let bounded = is_refused && sum <= allowance + comes_back;
         self.check("fresh names get what a household gives away in a day, and no more", bounded, seen);
         Ok(())
     }

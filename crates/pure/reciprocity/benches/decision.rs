@@ -16,8 +16,8 @@
 )]
 
 use guestright_reciprocity::{
-    Basis, Ended, Graph, Judge, JudgeConfig, Limits, PerMille, Policy, Query, Request, Scratch,
-    StrangerCounters,
+    Basis, ChainLimits, ChainQuery, Ended, Graph, Judge, JudgeConfig, Limits, PerMille, Policy, Query,
+    Request, Scratch, StrangerCounters,
 };
 use guestright_units::{Bytes, TeamId};
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -158,6 +158,7 @@ fn measure(receipts: usize, with_petgraph: bool) {
         }
     }
     judge(&graph, &mut scratch, &visits);
+    chains(&graph, &[("visits", &visits), ("random pairs", &pairs)]);
     if with_petgraph {
         compare(&graph, &visits, exact_median);
     }
@@ -180,6 +181,22 @@ fn judge(graph: &Graph, scratch: &mut Scratch, visits: &[(TeamId, TeamId)]) {
                 !matches!(decision.basis, Basis::Flow { exact: false, .. })
             }),
         );
+    }
+}
+
+/// What `credit` looks for: chains of debts over which to reserve. Cut short are those that found less than was asked for.
+fn chains(graph: &Graph, questions: &[(&str, &Vec<(TeamId, TeamId)>)]) {
+    for (name, questions) in questions {
+        let limits = ChainLimits::default();
+        let mut found = 0;
+        let timings = run(questions, |provider, consumer| {
+            let query = ChainQuery { provider, consumer, bytes: REQUEST, bytes_min: Bytes(128 * 1_024) };
+            let chains = graph.chains(query, limits, |team| graph.capacity(provider, team));
+            found += chains.len();
+            chains.iter().map(|chain| chain.bytes.0).sum::<u64>() >= REQUEST.0 - query.bytes_min.0
+        });
+        row(&format!("credit, {} debts, {name}", limits.arcs_max), &timings);
+        println!("{:<36} {:>10.2} chains a question", "", found as f64 / (3.0 * questions.len() as f64));
     }
 }
 

@@ -89,28 +89,25 @@ impl Budget {
     /// What a receipt is to be over, where so many bytes were counted.
     pub(super) fn claim(&self, counted: Bytes) -> (Bytes, Option<HoldUse>) {
         let weight = if self.current == Use::Nothing { counted } else { counted.min(self.current_end()) };
-        (weight, self.on_current(weight).unwrap_or(self.before_current()).hold)
+        (weight, self.on_holds(weight).hold)
     }
 
     /// Whether a receipt over so many bytes may say this of holds. One over the bytes before the hold that is used may name
     /// that hold, with nothing on it, or the one before.
     pub(super) fn may_say(&self, weight: Bytes, on_holds: OnHolds) -> bool {
-        let before = self.before_current();
-        let on_current = self.on_current(weight).unwrap_or(before);
-        on_holds == on_current || on_current.sum == self.used_up && on_holds == before
+        let before = OnHolds { hold: self.last, sum: self.used_up };
+        let wanted = self.on_holds(weight);
+        on_holds == wanted || wanted.sum == before.sum && on_holds == before
     }
 
-    /// What a receipt says that names the hold that is used.
-    fn on_current(&self, weight: Bytes) -> Option<OnHolds> {
-        let Use::Hold(HoldUse { id, weight: amount }) = self.current else { return None };
+    /// What a receipt over so many bytes is to say of holds.
+    fn on_holds(&self, weight: Bytes) -> OnHolds {
+        let Use::Hold(HoldUse { id, weight: amount }) = self.current else {
+            return OnHolds { hold: self.last, sum: self.used_up };
+        };
         let on_it = weight.saturating_sub(self.begun).min(amount);
         let hold = Some(HoldUse { id, weight: on_it });
-        Some(OnHolds { hold, sum: self.used_up.saturating_add(on_it) })
-    }
-
-    /// What a receipt says that does not name it.
-    fn before_current(&self) -> OnHolds {
-        OnHolds { hold: self.last, sum: self.used_up }
+        OnHolds { hold, sum: self.used_up.saturating_add(on_it) }
     }
 
     /// Up to where bytes may be carried.

@@ -22,8 +22,7 @@ pub(super) struct Memory {
     session: PathBuf,
     homes_file: PathBuf,
     ledger_file: PathBuf,
-    /// Of each session the last receipt of each hold, the smaller ones first: a home that has not got one of them takes
-    /// what was served on that hold for what nobody else pays.
+    /// Of each session the last receipt.
     own: BTreeMap<SessionKey, Receipt>,
     /// Where the homes of providers await other homes, as their access points said.
     homes: BTreeMap<TeamId, Address>,

@@ -7,6 +7,8 @@ mkdir -p /proc /sys /dev
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
+# The console has shown how far the kernel came; from here on it is for the steps.
+echo 4 >/proc/sys/kernel/printk
 while read -r module; do
     insmod "/lib/$module" || echo "could not load $module"
 done </modules

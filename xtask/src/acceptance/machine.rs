@@ -19,6 +19,11 @@ use super::verdicts::{Report, Verdicts};
 const NOBODY: u32 = 65_534;
 /// How long a machine may take to end once it is told to.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// How long a machine may take to say its steps: several times what it needs beside other work.
+const BOOT: Duration = Duration::from_secs(90);
+/// How often a machine is started at most. Emulated processors stand still now and then while the kernel starts the
+/// second one, before any program of ours runs.
+const STARTS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Machine {
@@ -26,6 +31,13 @@ pub(super) enum Machine {
     UserMode,
     /// Debian's stock kernel on a processor in software. WireGuard, nftables, radios.
     Emulated,
+}
+
+/// Until when a machine has to say its steps, and to come to its end.
+#[derive(Clone, Copy, Debug)]
+struct Deadlines {
+    steps: Instant,
+    end: Instant,
 }
 
 impl Machine {
@@ -36,7 +48,8 @@ impl Machine {
         }
     }
 
-    /// Boots the machine and takes in what it says, until it powers itself off or its time is over.
+    /// Boots the machine and takes in what it says, until it powers itself off or its time is over. One that does not
+    /// get as far as its steps is started again.
     pub(super) fn run(
         self,
         stage: &Stage,
@@ -44,19 +57,30 @@ impl Machine {
         limit: Duration,
         verdicts: &mut Verdicts,
     ) -> Result<()> {
+        let logs = fresh(&cache.join("logs").join(self.name()))?;
         let mut command = match self {
             Self::UserMode => user_mode(stage),
             Self::Emulated => emulated(stage, &kernel::prepare(cache)?),
         };
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let logs = fresh(&cache.join("logs").join(self.name()))?;
         let began = Instant::now();
-        let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
-        let lines = lines_of(&mut child);
-        let watched = self.watch(&lines, &logs.join("console.txt"), began, limit, verdicts);
-        end(&mut child)?;
-        stage.keep_logs(self, &logs)?;
-        watched
+        for start in 1..=STARTS {
+            let console = logs.join(format!("console-{start}.txt"));
+            let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
+            let lines = lines_of(&mut child);
+            let deadlines = Deadlines { steps: Instant::now() + BOOT, end: began + limit };
+            let watched = self.watch(&lines, &console, began, deadlines, verdicts);
+            end(&mut child)?;
+            match watched {
+                Ok(()) => break,
+                Err(error) if verdicts.has_plan() || start == STARTS => {
+                    stage.keep_logs(self, &logs)?;
+                    return Err(error);
+                }
+                Err(error) => println!("{:>4} {:>6.1} s  {error:#}; again", self.name(), began.elapsed().as_secs_f64()),
+            }
+        }
+        stage.keep_logs(self, &logs)
     }
 
     fn watch(
@@ -64,18 +88,27 @@ impl Machine {
         lines: &Receiver<String>,
         path: &Path,
         began: Instant,
-        limit: Duration,
+        deadlines: Deadlines,
         verdicts: &mut Verdicts,
     ) -> Result<()> {
         let mut console = fs::File::create(path).with_context(|| format!("make {}", path.display()))?;
         // What the machine quotes from the log of a step that failed.
         let mut quotes = false;
         loop {
-            let text = match lines.recv_timeout(limit.saturating_sub(began.elapsed())) {
+            let (deadline, what) = if verdicts.has_plan() {
+                (deadlines.end, "has not ended")
+            } else {
+                (deadlines.steps.min(deadlines.end), "has not said its steps")
+            };
+            let text = match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(text) => text,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
-                    bail!("still running after {} s; its console: {}", limit.as_secs(), path.display())
+                    bail!(
+                        "{what} after {:.0} s; its console: {}",
+                        began.elapsed().as_secs_f64(),
+                        path.display()
+                    )
                 }
             };
             writeln!(console, "{text}")?;
@@ -153,7 +186,7 @@ fn emulated(stage: &Stage, kernel: &kernel::Kernel) -> Command {
     command.args(["-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"]);
     command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(&kernel.initrd);
     command.arg("-append").arg(format!(
-        "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on \
+        "console=ttyS0 panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on \
          STAGE={} MACHINE=qemu MODULES={}",
         stage.path().display(),
         kernel.modules.display()

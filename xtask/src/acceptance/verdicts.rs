@@ -56,6 +56,11 @@ impl Verdicts {
         }
     }
 
+    /// Whether the machine got as far as saying which steps it will take.
+    pub(super) fn has_plan(&self) -> bool {
+        self.planned.is_some()
+    }
+
     pub(super) fn passed(&self) -> usize {
         self.given.values().filter(|verdict| verdict.is_ok()).count()
     }

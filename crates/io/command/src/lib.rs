@@ -8,10 +8,12 @@
 
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Where administration programs live when a user's PATH lacks them, as on Debian.
-const SYSTEM_PATHS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/bin"];
+const SYSTEM_PATHS: [&str; 5] = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// Why a program did not do what it was started for.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -80,7 +82,7 @@ impl Known {
     /// Why a command did not start: most often its package is not installed.
     #[must_use]
     pub fn start_error(&self, command: &Command, error: &Error) -> CommandError {
-        let program = command.get_program().to_string_lossy().into_owned();
+        let program = name(command);
         match (self.package)(&program) {
             Some(package) if error.kind() == ErrorKind::NotFound => {
                 CommandError::Missing { program, package }
@@ -91,11 +93,27 @@ impl Known {
 }
 
 /// A command with a search path that finds administration programs, and messages in English.
+///
+/// The program's place is looked for here: the standard library starts a program that it has to look for on another path
+/// than its own by copying all of this process's page tables first.
 #[must_use]
 pub fn system_command(program: &str) -> Command {
-    let mut command = Command::new(program);
+    let found = find_program(program);
+    let mut command = Command::new(found.as_deref().unwrap_or(Path::new(program)));
     command.env("PATH", search_path()).env("LC_ALL", "C");
     command
+}
+
+/// The first place on the search path that has the program.
+#[must_use]
+pub fn find_program(program: &str) -> Option<PathBuf> {
+    let path = search_path();
+    let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
+    places.find(|file| file.is_absolute() && is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// The caller's PATH, with the directories of administration programs after it.
@@ -110,10 +128,16 @@ fn search_path() -> OsString {
     path
 }
 
+/// The name that a command's program is called by.
+fn name(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
+}
+
 /// A command line as one would type it, for messages.
 #[must_use]
 pub fn command_line(command: &Command) -> String {
-    let mut line = command.get_program().to_string_lossy().into_owned();
+    let mut line = name(command);
     for argument in command.get_args() {
         line.push(' ');
         line.push_str(&argument.to_string_lossy());

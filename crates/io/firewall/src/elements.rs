@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::nftables::{Count, Element, Nftables, Order, Set};
-use crate::{FirewallError, MacAddress, Traffic, tool};
+use crate::{FirewallError, MacAddress, Traffic};
 
 /// For how long and for how many bytes gates are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +79,7 @@ pub(crate) fn forget(address: Ipv4Addr, class: u32) -> Vec<Order> {
 
 /// Whether there is such a table.
 pub(crate) fn table_exists(table: &str) -> Result<bool, FirewallError> {
-    let found = tool::nft_list(&["tables", "inet"])?;
-    Ok(found.iter().any(|object| object["table"]["name"] == table))
+    Nftables::open()?.table_exists(table)
 }
 
 /// The bytes counted for each address, up and down.
@@ -100,33 +97,12 @@ pub(crate) fn read_counts(
     Ok(counts)
 }
 
-/// The elements of a set, as nft lists them.
-pub(crate) fn read_elements(arguments: &[&str]) -> Result<Vec<Value>, FirewallError> {
-    let mut listed = tool::nft_list(arguments)?;
-    let elements = listed.iter_mut().filter_map(|object| match object["set"]["elem"].take() {
-        Value::Array(elements) => Some(elements),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
-    });
-    Ok(elements.flatten().collect())
+/// What every named counter of a table has counted.
+pub(crate) fn read_counters(table: &str) -> Result<BTreeMap<String, Count>, FirewallError> {
+    Nftables::open()?.counters(table)
 }
 
-/// Every named counter of a table: `what` is its `packets` or `bytes`.
-pub(crate) fn read_counters(table: &str, what: &str) -> Result<BTreeMap<String, u64>, FirewallError> {
-    let of = |count: Count| if what == "packets" { count.packets } else { count.bytes };
-    Ok(read_both(table)?.into_iter().map(|(name, count)| (name, of(count))).collect())
-}
-
-/// Every named counter of a table.
-fn read_both(table: &str) -> Result<BTreeMap<String, Count>, FirewallError> {
-    let arguments = ["counters", "table", "inet", table];
-    let listed = tool::nft_list(&arguments)?;
-    let counters = listed.iter().filter_map(|object| object.get("counter"));
-    counters
-        .map(|counter| {
-            match (counter["name"].as_str(), counter["packets"].as_u64(), counter["bytes"].as_u64()) {
-                (Some(name), Some(packets), Some(bytes)) => Ok((name.to_owned(), Count { packets, bytes })),
-                _ => Err(tool::unreadable("nft -j list", &arguments, &format!("no count in {counter}"))),
-            }
-        })
-        .collect()
+/// The packets that every named counter of a table has counted.
+pub(crate) fn read_packets(table: &str) -> Result<BTreeMap<String, u64>, FirewallError> {
+    Ok(read_counters(table)?.into_iter().map(|(name, count)| (name, count.packets)).collect())
 }

@@ -352,7 +352,7 @@ impl GatewayFirewall {
     /// # Errors
     /// The counts could not be read.
     pub fn drops(&self) -> Result<BTreeMap<String, u64>, FirewallError> {
-        elements::read_counters(&self.table, "packets")
+        elements::read_packets(&self.table)
     }
 
     /// Puts everything back as it was.

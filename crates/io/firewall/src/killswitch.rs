@@ -168,7 +168,7 @@ impl KillSwitch {
     /// # Errors
     /// The counts could not be read.
     pub fn held_back(&self) -> Result<BTreeMap<String, u64>, FirewallError> {
-        let mut counts = elements::read_counters(TABLE, "packets")?;
+        let mut counts = elements::read_packets(TABLE)?;
         for (kind, count) in &self.before {
             *counts.entry(kind.clone()).or_default() += count;
         }

@@ -83,25 +83,19 @@ impl VisitorMeter {
     /// # Errors
     /// The counts could not be read.
     pub fn read(&self) -> Result<Traffic, FirewallError> {
-        let further = self.further()?;
-        let counters = elements::read_counters(TABLE, "bytes")?;
-        let of = |name: &str| counters.get(name).copied().unwrap_or_default();
-        let with = |name: &str, frames: u64| of(name).saturating_add(frames.saturating_mul(REPEATED));
-        Ok(Traffic { up: with("up", further.up), down: with("down", further.down) })
-    }
-
-    /// Frames beyond the packets that the packet filter saw.
-    fn further(&self) -> Result<Frames, FirewallError> {
-        // The frames first, so that what passes in between is a packet without a frame; never less than before.
+        // The frames first, so that what passes in between is a packet without a frame.
         let frames = frames(&self.interface)?;
-        let packets = elements::read_counters(TABLE, "packets")?;
+        let counters = elements::read_counters(TABLE)?;
+        let of = |name: &str| counters.get(name).copied().unwrap_or_default();
         let beyond = |frames: u64, start: u64, name: &str| {
-            frames.saturating_sub(start).saturating_sub(packets.get(name).copied().unwrap_or_default())
+            frames.saturating_sub(start).saturating_sub(of(name).packets)
         };
         let mut most = self.further.lock().unwrap_or_else(PoisonError::into_inner);
         most.up = most.up.max(beyond(frames.up, self.start.up, "frames_up"));
         most.down = most.down.max(beyond(frames.down, self.start.down, "frames_down"));
-        Ok(*most)
+        let with =
+            |name: &str, frames: u64| of(name).bytes.saturating_add(frames.saturating_mul(REPEATED));
+        Ok(Traffic { up: with("up", most.up), down: with("down", most.down) })
     }
 
     /// Stops counting and removes the table.

@@ -45,7 +45,7 @@ const NFTA_OBJ_NAME: u16 = 2;
 const NFTA_OBJ_TYPE: u16 = 3;
 const NFTA_OBJ_DATA: u16 = 4;
 const NFT_OBJECT_COUNTER: u32 = 1;
-/// The table, first among the attributes of a chain and of a rule alike.
+/// The table's name, first among the attributes of a table, a chain and a rule alike.
 const NFTA_TABLE: u16 = 1;
 /// What makes a chain: its name, hook, policy and type; and a rule: its chain and its expressions.
 const CHAIN: [u16; 4] = [3, 4, 5, 7];
@@ -181,15 +181,21 @@ impl Found {
         Ok(([a, b, c, d, e, f], address.into()))
     }
 
+    /// The end that its key consists of: address, port.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(crate) fn end(&self) -> Result<SocketAddrV4, FirewallError> {
+        let [address, port] = self.parts()?;
+        Ok(end(address, port))
+    }
+
     /// The two ends that its key consists of: address, port, address, port.
     ///
     /// # Errors
     /// It is something else.
     pub(crate) fn ends(&self) -> Result<(SocketAddrV4, SocketAddrV4), FirewallError> {
         let [from, from_port, to, to_port] = self.parts()?;
-        let end = |address: [u8; 4], [high, low, ..]: [u8; 4]| {
-            SocketAddrV4::new(address.into(), u16::from_be_bytes([high, low]))
-        };
         Ok((end(from, from_port), end(to, to_port)))
     }
 
@@ -199,6 +205,11 @@ impl Found {
         let parts = rest.is_empty().then(|| parts.try_into().ok()).flatten();
         parts.ok_or_else(|| unreadable("read an element's key"))
     }
+}
+
+/// An address and a port, each filled up to four bytes.
+fn end(address: [u8; 4], [high, low, ..]: [u8; 4]) -> SocketAddrV4 {
+    SocketAddrV4::new(address.into(), u16::from_be_bytes([high, low]))
 }
 
 /// A socket to the kernel's nftables, in the network namespace where it was opened.
@@ -253,6 +264,17 @@ impl Nftables {
         let message = TableMessage { attributes: vec![TableAttribute::Name(table.to_owned())] };
         self.transaction(vec![(NfTablesMessage::DeleteTable(message), 0)])
             .map_err(|error| refused(&format!("remove table inet {table}"), error))
+    }
+
+    /// Whether there is such a table.
+    ///
+    /// # Errors
+    /// The kernel has no nftables, or its answer cannot be read.
+    pub(crate) fn table_exists(&mut self, table: &str) -> Result<bool, FirewallError> {
+        let question = NfTablesMessage::GetTable(TableMessage { attributes: Vec::new() });
+        let tables = self.dump(question).map_err(|error| refused("list the tables of nftables", error))?;
+        let name = zero_terminated(table);
+        Ok(tables.iter().any(|found| attribute_of(found, NFTA_TABLE).is_some_and(|found| found == name)))
     }
 
     /// Every element of a set.
@@ -404,7 +426,7 @@ pub(crate) fn read_datagram(datagram: &[u8]) -> (usize, usize) {
         }
     });
     for found in &found {
-        let _ = (found.address(), found.addresses(), found.station(), found.ends());
+        let _ = (found.address(), found.addresses(), found.station(), found.end(), found.ends());
     }
     (found.len(), counters)
 }

@@ -15,8 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
+use crate::nftables::Nftables;
 use crate::state::{State, clean_up};
 use crate::{FirewallError, elements, tool};
 
@@ -61,15 +60,11 @@ impl TunnelMeter {
     /// # Errors
     /// The counts could not be read.
     pub fn read(&self) -> Result<BTreeMap<SocketAddrV4, u64>, FirewallError> {
-        let mut counts = BTreeMap::<_, u64>::new();
+        let (mut counts, mut kernel) = (BTreeMap::<_, u64>::new(), Nftables::open()?);
         for set in ["in", "out"] {
-            let arguments = ["set", "inet", TABLE, set];
-            for element in elements::read_elements(&arguments)? {
-                let (peer, bytes) = read_count(&element).ok_or_else(|| {
-                    tool::unreadable("nft -j list", &arguments, &format!("no count in {element}"))
-                })?;
-                let count = counts.entry(peer).or_default();
-                *count = count.saturating_add(bytes);
+            for peer in kernel.elements(TABLE, set)? {
+                let count = counts.entry(peer.end()?).or_default();
+                *count = count.saturating_add(peer.count.bytes);
             }
         }
         Ok(counts)
@@ -94,13 +89,6 @@ impl Drop for TunnelMeter {
             tracing::warn!(%error, "the meter of the tunnels could not be removed");
         }
     }
-}
-
-fn read_count(element: &Value) -> Option<(SocketAddrV4, u64)> {
-    let [address, port] = element["elem"]["val"]["concat"].as_array()?.as_slice() else { return None };
-    let port = u16::try_from(port.as_u64()?).ok()?;
-    let peer = SocketAddrV4::new(address.as_str()?.parse().ok()?, port);
-    Some((peer, element["elem"]["counter"]["bytes"].as_u64()?))
 }
 
 /// Counts in after everything that may drop, out likewise; fragments are joined or not cut yet.

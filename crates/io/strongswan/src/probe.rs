@@ -1,11 +1,12 @@
 //! What this computer has of strongSwan, and what its kernel can.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use guestright_command::system_command;
 
 use crate::StrongswanError;
-use crate::process::search_path;
 
 /// Where distributions put charon: Debian and OpenWrt, Fedora, Arch, and a build of one's own.
 const CHARON: [&str; 5] = [
@@ -73,8 +74,8 @@ pub fn kernel_has_esp() -> bool {
         "--net", "ip", "xfrm", "state", "add", "src", "127.0.0.1", "dst", "127.0.0.1", "proto", "esp", "spi", "0x1000",
         "mode", "tunnel", "aead", "rfc4106(gcm(aes))", "0x0000000000000000000000000000000000000000", "128",
     ];
-    let mut command = Command::new("unshare");
-    command.args(trial).env("PATH", search_path());
+    let mut command = system_command("unshare");
+    command.args(trial);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
@@ -91,12 +92,6 @@ pub fn why_no_ppp() -> Option<&'static str> {
 
 /// The first place on the search path that has `program`.
 pub(crate) fn find_program(program: &str, package: &'static str) -> Result<PathBuf, StrongswanError> {
-    let path = search_path();
-    let found =
-        std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| is_file(path));
-    found.ok_or_else(|| StrongswanError::Missing { what: format!("`{program}`"), package })
-}
-
-fn is_file(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.is_file())
+    guestright_command::find_program(program)
+        .ok_or_else(|| StrongswanError::Missing { what: format!("`{program}`"), package })
 }

@@ -5,7 +5,7 @@
 //! program when the thread that started it ends, however that happens.
 
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use guestright_command::system_command;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::StrongswanError;
 use crate::leftover;
 
-/// Where administration programs live when a user's PATH lacks them, as on Debian.
-const SYSTEM_PATHS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/bin"];
 /// How many of its last lines are kept for an error.
 const LOG_LINES_MAX: usize = 12;
 /// Longer lines are cut: they are for people.
@@ -91,11 +90,11 @@ impl Launch {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("setpriv");
+        let mut command = system_command("setpriv");
         command.args(["--pdeathsig", "TERM", "unshare", "--mount", "sh", "-c", SCRIPT, self.name]);
         command.arg(&self.run).arg(self.ppp.as_deref().unwrap_or(Path::new("")));
         command.arg(&self.program).args(&self.arguments);
-        command.env("PATH", search_path()).env("LC_ALL", "C").env(leftover::MARK, &self.run);
+        command.env(leftover::MARK, &self.run);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -189,16 +188,4 @@ fn wait_for_end(process: std::os::fd::BorrowedFd<'_>) -> rustix::io::Result<bool
             Err(error) => return Err(error),
         }
     }
-}
-
-/// The search path, with the administrator's directories.
-pub(crate) fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    for directory in SYSTEM_PATHS {
-        if !path.is_empty() {
-            path.push(OsStr::new(":"));
-        }
-        path.push(directory);
-    }
-    path
 }

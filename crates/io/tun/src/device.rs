@@ -1,13 +1,12 @@
 use crate::TunError;
+use guestright_command::system_command;
 use guestright_tunnel::Datagrams;
 use std::io::{self, IoSlice, Write as _};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Where `ip` lives when a user's PATH lacks it, as on Debian.
-const SYSTEM_PATHS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 /// What sealing may add to a packet.
 const OVERHEAD_MAX: usize = 80;
 /// Packets that the kernel holds for us while we are busy. The usual 500 lose some of a burst of small ones.
@@ -148,11 +147,8 @@ impl std::fmt::Debug for Device {
 fn ip_batch(commands: &str) -> Result<(), TunError> {
     let failed =
         |reason: String| TunError::Configure { command: commands.trim().replace('\n', "; "), reason };
-    let path = std::env::var("PATH").map_or(SYSTEM_PATHS.to_owned(), |path| format!("{path}:{SYSTEM_PATHS}"));
-    let mut child = Command::new("ip")
+    let mut child = system_command("ip")
         .args(["-batch", "-"])
-        .env("PATH", path)
-        .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

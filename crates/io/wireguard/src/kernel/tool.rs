@@ -2,20 +2,15 @@
 //! be seen by everybody on the computer.
 
 use crate::WireGuardError;
+use guestright_command::system_command;
 use std::io::{ErrorKind, Write as _};
-use std::process::{Command, Stdio};
-
-/// Where administration programs live when a user's PATH lacks them, as on Debian.
-const SYSTEM_PATHS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+use std::process::Stdio;
 
 /// Runs a program to its end with `input` to read, and returns what it printed.
 pub(super) fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String, WireGuardError> {
     let failed = |reason: String| WireGuardError::Failed { command: line(program, arguments), reason };
-    let path = std::env::var("PATH").map_or(SYSTEM_PATHS.to_owned(), |path| format!("{path}:{SYSTEM_PATHS}"));
-    let child = Command::new(program)
+    let child = system_command(program)
         .args(arguments)
-        .env("PATH", path)
-        .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,6 +1,7 @@
 //! The way home: the kill switch, and the tunnel behind it.
 
 use super::{AccessNetwork, Settings, switch_file};
+use guestright_command::system_command;
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::{KillSwitch, Passage, Surroundings, clean_up};
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
@@ -408,9 +409,8 @@ pub(super) fn undo(state: &Path) -> Result<bool, RunError> {
 
 /// Removes the kernel's interface of our name, which outlives a program that was killed.
 fn remove_interface() {
-    let mut command = std::process::Command::new("ip");
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
-    command.args(["link", "delete", "dev", INTERFACE]).env("PATH", path);
+    let mut command = system_command("ip");
+    command.args(["link", "delete", "dev", INTERFACE]);
     // Mostly there is none.
     let _ = command.stdin(std::process::Stdio::null()).output();
 }

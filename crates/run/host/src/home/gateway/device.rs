@@ -3,6 +3,7 @@
 use super::memory::Memory;
 use super::{Backend, Settings};
 use crate::gateway_files::{GatewayFiles, Member};
+use guestright_command::system_command;
 use guestright_error::{OrFail as _, RunError};
 use guestright_tun::{DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::Endpoint;
@@ -13,7 +14,7 @@ use guestright_wireguard::{
 };
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 /// A running WireGuard. Its device is gone when this is dropped.
@@ -135,12 +136,12 @@ impl Device {
 /// one. (A device of our own ends with the program.)
 pub(super) fn clean_up(settings: &Settings, files: &GatewayFiles) -> Result<bool, RunError> {
     let interface = settings.interface.as_str();
-    let shown = Command::new("wg").args(["show", interface, "public-key"]).stdin(Stdio::null()).output();
+    let shown = system_command("wg").args(["show", interface, "public-key"]).stdin(Stdio::null()).output();
     let Some(key) = shown.ok().filter(|shown| shown.status.success()) else { return Ok(false) };
     if String::from_utf8_lossy(&key.stdout).trim() != files.private_key()?.public().to_string() {
         return Ok(false);
     }
-    let removed = Command::new("ip").args(["link", "delete", "dev", interface]).stdin(Stdio::null()).output();
+    let removed = system_command("ip").args(["link", "delete", "dev", interface]).stdin(Stdio::null()).output();
     let removed = removed.or_network(|| format!("remove the device {interface}"))?;
     if removed.status.success() {
         return Ok(true);

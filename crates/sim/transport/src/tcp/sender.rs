@@ -623,9 +623,14 @@ impl<C: Controller> Sender<C> {
             // What was sent before, no more; or all of a segment that never was, if that counts as expired.
             let seq = self.acknowledged;
             let sent = self.fresh.min(self.written.max(seq)) - seq;
-            let len = if sent == 0 && !self.closed { segment } else { segment.min(sent) };
+            let is_expired = sent == 0 && !self.closed && self.settings.unsent_expires;
+            let len = if is_expired { segment } else { segment.min(sent) };
             let fin = self.closed && self.fresh > self.written && seq + len == self.written;
-            return Some(Choice { seq, len: short(len), fin, forced: true });
+            if len > 0 || fin {
+                return Some(Choice { seq, len: short(len), fin, forced: true });
+            }
+            // Everything has arrived, and what seemed lost were doubles.
+            self.retransmit = false;
         }
         let end = self.written + u64::from(self.closed);
         if self.settings.recovery.kind == RecoveryKind::Sack && self.history.holes > 0 {

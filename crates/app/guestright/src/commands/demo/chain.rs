@@ -86,6 +86,7 @@ impl Story<'_, '_> {
                 reason = text(&answer["reason"]);
                 break;
             }
+            self.is_let_through(FREE_RIDER).await?;
             if number < FIRST_NAMES {
                 self.downloads(FREE_RIDER, NAME_TAKES).await?;
                 self.leaves(FREE_RIDER).await?;

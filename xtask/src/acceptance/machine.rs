@@ -77,7 +77,9 @@ impl Machine {
                     stage.keep_logs(self, &logs)?;
                     return Err(error);
                 }
-                Err(error) => println!("{:>4} {:>6.1} s  {error:#}; again", self.name(), began.elapsed().as_secs_f64()),
+                Err(error) => {
+                    println!("{:>4} {:>6.1} s  {error:#}; again", self.name(), began.elapsed().as_secs_f64())
+                }
             }
         }
         stage.keep_logs(self, &logs)

@@ -93,8 +93,7 @@ impl VisitorMeter {
         let mut most = self.further.lock().unwrap_or_else(PoisonError::into_inner);
         most.up = most.up.max(beyond(frames.up, self.start.up, "frames_up"));
         most.down = most.down.max(beyond(frames.down, self.start.down, "frames_down"));
-        let with =
-            |name: &str, frames: u64| of(name).bytes.saturating_add(frames.saturating_mul(REPEATED));
+        let with = |name: &str, frames: u64| of(name).bytes.saturating_add(frames.saturating_mul(REPEATED));
         Ok(Traffic { up: with("up", most.up), down: with("down", most.down) })
     }
 

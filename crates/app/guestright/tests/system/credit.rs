@@ -3,7 +3,7 @@
 mod attacks;
 mod crashes;
 mod delay;
-mod meter;
+pub(crate) mod meter;
 mod region;
 
 use crate::town::inside;

@@ -219,7 +219,20 @@ impl Town {
 
     /// Lets a visitor visit with the key of `team` and `name`; it says what happens as lines of JSON.
     pub(crate) fn visit(&self, host: &str, team: &str, name: &str, more: &[&str]) -> Program {
+        self.visit_with(host, team, name, more, &[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn visit_with(
+        &self,
+        host: &str,
+        team: &str,
+        name: &str,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Program {
         let mut command = self.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        command.envs(environment.iter().copied());
         command.args(["--log", self.rules.log, "visit", "--json", "--key"]);
         command.arg(self.path(&format!("{team}/{name}.key")));
         command.arg("--certificate").arg(self.path(&format!("{team}/{name}.cert")));

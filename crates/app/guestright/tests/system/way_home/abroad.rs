@@ -179,9 +179,13 @@ impl Abroad {
     }
 
     pub(super) fn visit(&self, more: &[&str]) -> Program {
+        self.visit_with(more, &[])
+    }
+
+    pub(super) fn visit_with(&self, more: &[&str], environment: &[(&str, &str)]) -> Program {
         let home = format!("{HOME_ADDRESS}:7274");
         let arguments = ["--home", &home, "--update-seconds", "1"];
-        self.town.visit("member", "guests", "walker", &[&arguments[..], more].concat())
+        self.town.visit_with("member", "guests", "walker", &[&arguments[..], more].concat(), environment)
     }
 
     pub(super) fn until_home(&self, visit: &Program) {

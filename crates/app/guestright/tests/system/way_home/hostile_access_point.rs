@@ -7,6 +7,7 @@
 //!
 //! `GUESTRIGHT_SEED=17` plays this one script alone.
 
+mod claims;
 mod packets;
 mod protocol;
 mod script;

@@ -141,7 +141,8 @@ pub(super) fn clean_up(settings: &Settings, files: &GatewayFiles) -> Result<bool
     if String::from_utf8_lossy(&key.stdout).trim() != files.private_key()?.public().to_string() {
         return Ok(false);
     }
-    let removed = system_command("ip").args(["link", "delete", "dev", interface]).stdin(Stdio::null()).output();
+    let removed =
+        system_command("ip").args(["link", "delete", "dev", interface]).stdin(Stdio::null()).output();
     let removed = removed.or_network(|| format!("remove the device {interface}"))?;
     if removed.status.success() {
         return Ok(true);

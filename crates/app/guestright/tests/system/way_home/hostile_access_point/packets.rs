@@ -30,6 +30,8 @@ pub(super) struct Wire {
     link: SocketAddrAny,
     seen: Arc<Mutex<Seen>>,
     pub(super) sent: u64,
+    /// In these frames.
+    pub(super) bytes: u64,
 }
 
 /// What went by.
@@ -66,7 +68,7 @@ impl Wire {
             }
         });
         let link = link.recv_timeout(crate::town::PATIENCE).expect("a frame of the visitor's");
-        Self { socket, link, seen, sent: 0 }
+        Self { socket, link, seen, sent: 0, bytes: 0 }
     }
 
     pub(super) fn send(&mut self, packet: &Packet) {
@@ -77,6 +79,7 @@ impl Wire {
         // A link that is down takes nothing.
         if sendto(&*self.socket, &frame, SendFlags::empty(), &self.link).is_ok() {
             self.sent += 1;
+            self.bytes += frame.len() as u64;
         }
     }
 }

@@ -140,11 +140,12 @@ impl Merge<'_> {
         ledger: &mut Ledger,
     ) -> rusqlite::Result<Outcome> {
         let got = receipt.weight();
-        let Some(kept) = self.kept(&receipt.session())? else {
-            self.insert(receipt, certificate, now)?;
+        // Most are the first of their session, so that comes before the question whether there is one.
+        if self.insert(receipt, certificate, now)? {
             ledger.add(receipt.consumer(), receipt.provider(), got);
             return Ok(Outcome::New);
-        };
+        }
+        let kept = self.kept(&receipt.session())?;
         let known = kept.weight;
         if got < known {
             return Ok(Outcome::Lower { got, known });
@@ -155,36 +156,36 @@ impl Merge<'_> {
         Ok(if got > known { Outcome::Raised(got.saturating_sub(known)) } else { Outcome::Known })
     }
 
-    fn kept(&self, session: &SessionKey) -> rusqlite::Result<Option<Kept>> {
+    fn kept(&self, session: &SessionKey) -> rusqlite::Result<Kept> {
         let mut statement = self.transaction.prepare_cached(
             "SELECT id, certificate, weight, raw FROM receipt WHERE provider = ? AND started = ? AND member = ?",
         )?;
         let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
-        statement
-            .query_row(key, |row| {
-                Ok(Kept {
-                    id: row.get(0)?,
-                    certificate: row.get(1)?,
-                    weight: Bytes(row.get::<_, i64>(2)?.cast_unsigned()),
-                    raw: row.get(3)?,
-                })
+        statement.query_row(key, |row| {
+            Ok(Kept {
+                id: row.get(0)?,
+                certificate: row.get(1)?,
+                weight: Bytes(row.get::<_, i64>(2)?.cast_unsigned()),
+                raw: row.get(3)?,
             })
-            .optional()
+        })
     }
 
+    /// Keeps the first receipt of a session; false if there is one.
     fn insert(
         &mut self,
         receipt: &Receipt,
         certificate: &Certificate,
         now: UnixSeconds,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<bool> {
         let certificate = self.certificate(certificate)?;
         let mut statement = self.transaction.prepare_cached(
-            "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, second_hand, raw)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO receipt
+             (provider, started, member, certificate, weight, first_seen, age, second_hand, flushed, raw)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (provider, started, member) DO NOTHING",
         )?;
         let (session, second_hand) = (receipt.session(), self.is_second_hand(receipt));
-        statement.execute(params![
+        let inserted = statement.execute(params![
             session.provider.0,
             session.started.0.cast_signed(),
             session.member.0,
@@ -193,11 +194,18 @@ impl Merge<'_> {
             now.0.cast_signed(),
             session.started.min(now).0.cast_signed(),
             second_hand,
+            // A home, which knows its team, hands nothing on; an access point does.
+            self.limits.own_team.is_some(),
             receipt.as_bytes(),
         ])?;
+        if inserted == 0 {
+            // Nobody may need it.
+            self.leftover.insert(certificate);
+            return Ok(false);
+        }
         self.counts.all += 1;
         self.counts.second_hand += u64::from(second_hand);
-        Ok(())
+        Ok(true)
     }
 
     fn replace(
@@ -221,10 +229,11 @@ impl Merge<'_> {
             ledger.add(consumer, provider, receipt.weight());
         }
         let mut statement = self.transaction.prepare_cached(
-            "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = 0 WHERE id = ?",
+            "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = ? WHERE id = ?",
         )?;
         let weight = receipt.weight().0.cast_signed();
-        statement.execute(params![certificate, weight, receipt.as_bytes(), kept.id])?;
+        let flushed = self.limits.own_team.is_some();
+        statement.execute(params![certificate, weight, receipt.as_bytes(), flushed, kept.id])?;
         Ok(())
     }
 

@@ -113,6 +113,10 @@ const CREDIT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// How many pages of 4 KiB the write-ahead log takes before they are copied into the file. Pages that many commits change
+/// are copied once.
+const CHECKPOINT_PAGES: i64 = 4_096;
+
 /// Locks the file for this connection, checks that it is ours and brings it up to date.
 pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) -> Result<(), StoreError> {
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "prepare the tables", &error);
@@ -131,6 +135,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) 
         connection.pragma_update(None, name, value).map_err(fail)?;
     }
     connection.pragma_update(None, "cache_size", format!("-{cache_kib}")).map_err(fail)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES).map_err(fail)?;
     connection.pragma_update(None, "journal_size_limit", 64 * 1_024 * 1_024).map_err(fail)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(fail)?;
     migrate(&transaction, version).map_err(fail)?;

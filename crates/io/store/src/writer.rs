@@ -21,9 +21,10 @@ pub struct WriterLimits {
 }
 
 impl Default for WriterLimits {
-    /// 256 requests, 4,096 receipts.
+    /// 256 requests, 16,384 receipts: a commit writes each page that it changes once, and when many wait, most pages change in any
+    /// case.
     fn default() -> Self {
-        Self { queue_max: 256, group_max: 4_096 }
+        Self { queue_max: 256, group_max: 16_384 }
     }
 }
 

@@ -108,8 +108,8 @@ pub fn system_command(program: &str) -> Command {
 #[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
     let path = search_path();
-    let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
-    places.find(|file| file.is_absolute() && is_executable(file))
+    let mut candidates = std::env::split_paths(&path).map(|directory| directory.join(program));
+    candidates.find(|file| file.is_absolute() && is_executable(file))
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -192,7 +192,11 @@ impl World<'_> {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a visit")]
             let share = (visit.wants as f64 * self.settings.coalition.claim_share) as u64;
             let is_first = self.coalition.claimed.insert((visit.guest, day));
-            let daily = if is_first { self.settings.coalition.claim_kb * 1_024 } else { 0 };
+            let mut daily = 0;
+            if is_first {
+                daily = self.settings.coalition.claim_kb * 1_024;
+                self.tally.asked_ahead();
+            }
             claim += share + daily;
         }
         self.tally.served_elsewhere(visit.guest, self.queue.now());

@@ -16,8 +16,13 @@ use crate::workspace::{Package, Room};
 use crate::{steps, workspace};
 
 /// Arrows from one `io` crate to another: each is a reason why two things outside are one. Design note first.
-const IO_TO_IO: [(&str, &str); 2] =
-    [("guestright-firewall", "guestright-command"), ("guestright-netns", "guestright-command")];
+const IO_TO_IO: [(&str, &str); 5] = [
+    ("guestright-firewall", "guestright-command"),
+    ("guestright-netns", "guestright-command"),
+    ("guestright-strongswan", "guestright-command"),
+    ("guestright-tun", "guestright-command"),
+    ("guestright-wireguard", "guestright-command"),
+];
 
 /// Crates that wait, or touch a clock, a file, a socket or entropy.
 const OUTSIDE: [&str; 22] = [

@@ -29,7 +29,7 @@ type Certificates = BTreeMap<CertificateRef, Certificate>;
 
 fn main() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (certificates, receipts) = sign(64_000);
+    let (certificates, receipts) = sign(64_000, a_year_back);
     println!(
         "{WORKERS} workers, {} receipts of {} bytes, {ROUNDS} rounds",
         receipts.len(),
@@ -44,6 +44,12 @@ fn main() {
         let directory = tempfile::tempdir_in(target).unwrap();
         let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
         verify_and_store(store, &receipts, &certificates)
+    });
+    let (certificates_now, receipts_now) = sign(64_000, as_they_come);
+    rates("verify and store, durable, in the order of the sessions", || {
+        let directory = tempfile::tempdir_in(target).unwrap();
+        let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        verify_and_store(store, &receipts_now, &certificates_now)
     });
     rates("store only, groups of 64, one commit each", || {
         let checked = check(&receipts[..16_000], &certificates);
@@ -83,7 +89,7 @@ fn large(target: &Path) {
     let directory = tempfile::tempdir_in(target).unwrap();
     let path = directory.path().join("receipts.db");
     let limits = Limits { receipts_max: 1_000_000, own_team: None };
-    let (certificates, receipts) = sign(1_040_000);
+    let (certificates, receipts) = sign(1_040_000, a_year_back);
     let fill = |name: &str, part: &[Vec<u8>]| {
         let store = Store::open(&path, limits).unwrap();
         let (count, took) = verify_and_store(store, part, &certificates);
@@ -204,7 +210,21 @@ fn check(receipts: &[Vec<u8>], certificates: &Certificates) -> Vec<(Receipt, Cer
         .collect()
 }
 
-fn sign(count: usize) -> (Certificates, Vec<Vec<u8>>) {
+/// Any session of the last year: no index likes it.
+fn a_year_back(_number: usize, chance: &mut StdRng) -> UnixSeconds {
+    NOW.minus(chance.random_range(0..30_000_000))
+}
+
+/// Sessions of half a day, three in two seconds, whose receipts come up to five minutes after them.
+fn as_they_come(number: usize, chance: &mut StdRng) -> UnixSeconds {
+    let number = u64::try_from(number).expect("a few thousand");
+    NOW.minus(86_400).plus(number * 2 / 3).minus(chance.random_range(0..300))
+}
+
+fn sign(
+    count: usize,
+    started: impl Fn(usize, &mut StdRng) -> UnixSeconds,
+) -> (Certificates, Vec<Vec<u8>>) {
     let mut rng = StdRng::seed_from_u64(1);
     let teams: Vec<_> = (0..40).map(|_| SecretKey::generate(Suite::Ed25519, &mut rng)).collect();
     let member = |number: usize| {
@@ -216,10 +236,10 @@ fn sign(count: usize) -> (Certificates, Vec<Vec<u8>>) {
     };
     let members: Vec<_> = (0..200).map(member).collect();
     let mut rng = StdRng::seed_from_u64(2);
-    let receipt = |_| {
+    let receipt = |number| {
         let (key, certificate) = &members[rng.random_range(0..members.len())];
         let provider = TeamId([rng.random_range(0..40); 24]);
-        let started = NOW.minus(rng.random_range(0..30_000_000));
+        let started = started(number, &mut rng);
         let weight = Bytes(rng.random_range(0..1_000_000_000));
         Receipt::sign(key, certificate, provider, started, weight).as_bytes().to_vec()
     };

@@ -221,10 +221,7 @@ fn as_they_come(number: usize, chance: &mut StdRng) -> UnixSeconds {
     NOW.minus(86_400).plus(number * 2 / 3).minus(chance.random_range(0..300))
 }
 
-fn sign(
-    count: usize,
-    started: impl Fn(usize, &mut StdRng) -> UnixSeconds,
-) -> (Certificates, Vec<Vec<u8>>) {
+fn sign(count: usize, started: impl Fn(usize, &mut StdRng) -> UnixSeconds) -> (Certificates, Vec<Vec<u8>>) {
     let mut rng = StdRng::seed_from_u64(1);
     let teams: Vec<_> = (0..40).map(|_| SecretKey::generate(Suite::Ed25519, &mut rng)).collect();
     let member = |number: usize| {

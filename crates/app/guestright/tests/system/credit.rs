@@ -31,7 +31,7 @@ fn a_guest_is_served_on_a_third_households_debt() {
     let (k_owes, p_owes) = (region.agree("k", "c"), region.agree("p", "k"));
     assert!(k_owes >= 5_000_000 && p_owes >= 4_000_000, "{k_owes} {p_owes}");
 
-    let visit = region.arrive("p", "c", "one");
+    let visit = region.arrive_on_credit("p", "c", "one");
     let came = region.download("p", 3 * MEGABYTE, PATIENCE);
     println!("{came} bytes came");
     let why = region.ask("p", "home", &["why", &region.team("c").to_string()]);
@@ -67,7 +67,10 @@ fn a_visit_on_several_holds_leaves_accounts_that_agree() {
     region.visits("k", "p", "one", 14 * MEGABYTE);
     let (k_owes, p_owes) = (region.agree("k", "c"), region.agree("p", "k"));
     // No hold is for more than 8 MB in the beginning, so this takes two or more.
-    let came = region.visits("p", "c", "one", 12 * MEGABYTE);
+    let visit = region.arrive_on_credit("p", "c", "one");
+    let came = region.download("p", 12 * MEGABYTE, PATIENCE);
+    println!("{}", region.leave(visit));
+    region.come_home("c", "one");
     let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
     println!("{came} bytes came; k owed c {k_owes}, p owed k {p_owes}; now {after:?}");
     assert_eq!(came, 12 * MEGABYTE, "{}", region.log("p", "home"));

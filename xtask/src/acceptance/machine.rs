@@ -21,8 +21,8 @@ const NOBODY: u32 = 65_534;
 const FAREWELL: Duration = Duration::from_secs(3);
 /// How long a machine may take to say its steps: several times what it needs beside other work.
 const BOOT: Duration = Duration::from_secs(90);
-/// How often a machine is started at most. Emulated processors stand still now and then while the kernel starts the
-/// second one, before any program of ours runs.
+/// How often a machine is started at most. An emulated one stands still now and then while its kernel boots, before any
+/// program of ours runs.
 const STARTS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,8 @@ impl Machine {
         };
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let began = Instant::now();
-        for start in 1..=STARTS {
+        let mut start = 1;
+        let watched = loop {
             let console = logs.join(format!("console-{start}.txt"));
             let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
             let lines = lines_of(&mut child);
@@ -72,17 +73,15 @@ impl Machine {
             let watched = self.watch(&lines, &console, began, deadlines, verdicts);
             end(&mut child)?;
             match watched {
-                Ok(()) => break,
-                Err(error) if verdicts.has_plan() || start == STARTS => {
-                    stage.keep_logs(self, &logs)?;
-                    return Err(error);
+                Err(error) if !verdicts.has_plan() && start < STARTS => {
+                    println!("{:>4} {:>6.1} s  {error:#}; again", self.name(), began.elapsed().as_secs_f64());
                 }
-                Err(error) => {
-                    println!("{:>4} {:>6.1} s  {error:#}; again", self.name(), began.elapsed().as_secs_f64())
-                }
+                watched => break watched,
             }
-        }
-        stage.keep_logs(self, &logs)
+            start += 1;
+        };
+        stage.keep_logs(self, &logs)?;
+        watched
     }
 
     fn watch(

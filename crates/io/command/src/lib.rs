@@ -6,7 +6,7 @@
 //! Invariants: programs are found where a user's PATH lacks their directories, and messages are in English, so that
 //! hints can be chosen by them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -98,17 +98,21 @@ impl Known {
 /// than its own by copying all of this process's page tables first.
 #[must_use]
 pub fn system_command(program: &str) -> Command {
-    let found = find_program(program);
+    let path = search_path();
+    let found = find_on(&path, program);
     let mut command = Command::new(found.as_deref().unwrap_or(Path::new(program)));
-    command.env("PATH", search_path()).env("LC_ALL", "C");
+    command.env("PATH", path).env("LC_ALL", "C");
     command
 }
 
 /// The first place on the search path that has the program.
 #[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
-    let path = search_path();
-    let mut candidates = std::env::split_paths(&path).map(|directory| directory.join(program));
+    find_on(&search_path(), program)
+}
+
+fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
+    let mut candidates = std::env::split_paths(path).map(|directory| directory.join(program));
     candidates.find(|file| file.is_absolute() && is_executable(file))
 }
 

@@ -194,8 +194,7 @@ impl Merge<'_> {
             now.0.cast_signed(),
             session.started.min(now).0.cast_signed(),
             second_hand,
-            // A home, which knows its team, hands nothing on; an access point does.
-            self.limits.own_team.is_some(),
+            self.hands_nothing_on(),
             receipt.as_bytes(),
         ])?;
         if inserted == 0 {
@@ -232,9 +231,14 @@ impl Merge<'_> {
             "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = ? WHERE id = ?",
         )?;
         let weight = receipt.weight().0.cast_signed();
-        let flushed = self.limits.own_team.is_some();
+        let flushed = self.hands_nothing_on();
         statement.execute(params![certificate, weight, receipt.as_bytes(), flushed, kept.id])?;
         Ok(())
+    }
+
+    /// Whether this is a home's store, which knows its team: its receipts have come to where they were going.
+    fn hands_nothing_on(&self) -> bool {
+        self.limits.own_team.is_some()
     }
 
     /// Whether our own team neither served nor was served.

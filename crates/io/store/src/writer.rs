@@ -21,8 +21,8 @@ pub struct WriterLimits {
 }
 
 impl Default for WriterLimits {
-    /// 256 requests, 16,384 receipts: a commit writes each page that it changes once, and when many wait, most pages change in any
-    /// case.
+    /// 256 requests, 16,384 receipts. A commit writes every page that it changes, so a few large commits write less than
+    /// many small ones.
     fn default() -> Self {
         Self { queue_max: 256, group_max: 16_384 }
     }

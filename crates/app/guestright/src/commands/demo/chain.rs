@@ -20,9 +20,6 @@ const NAMES_MAX: usize = 6;
 /// How far two homes' books may differ: the last receipt of a session may have reached one of them only. On a busy computer
 /// that is as much as one leaves unsigned.
 const BOOKS_DIFFER_MAX: u64 = 512 * 1_024;
-/// A person tries again when a page has not come for so long.
-const STALLED: Duration = Duration::from_secs(15);
-const DOWNLOADS_MAX: usize = 6;
 const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -86,12 +83,15 @@ impl Story<'_, '_> {
                 reason = text(&answer["reason"]);
                 break;
             }
-            self.is_let_through(FREE_RIDER).await?;
+            self.until_let_through(FREE_RIDER).await?;
             if number < FIRST_NAMES {
                 self.downloads(FREE_RIDER, NAME_TAKES).await?;
                 self.leaves(FREE_RIDER).await?;
             } else {
-                reason = self.free_rider_takes_all().await?;
+                let mut endless = self.cast.begin_download(FREE_RIDER, u64::MAX / 2)?;
+                let ended = self.cast.hear(FREE_RIDER, "to be told that it is over", is("ended")).await?;
+                reason = text(&ended["reason"]);
+                endless.kill().await?;
             }
             taken = self.taken_by_strangers()?;
         }
@@ -106,20 +106,6 @@ impl Story<'_, '_> {
         let bounded = is_refused && sum <= allowance + comes_back;
         self.check("fresh names get what a household gives away in a day, and no more", bounded, seen);
         Ok(())
-    }
-
-    /// It downloads until it is told that it is over, and begins again when nothing comes; why it is over.
-    async fn free_rider_takes_all(&mut self) -> anyhow::Result<String> {
-        for _ in 0..DOWNLOADS_MAX {
-            let mut endless = self.cast.begin_download(FREE_RIDER, u64::MAX / 2)?;
-            let over = self.cast.hear(FREE_RIDER, "to be told that it is over", is("ended"));
-            let over = tokio::time::timeout(STALLED, over).await;
-            endless.kill().await?;
-            if let Ok(over) = over {
-                return Ok(text(&over?["reason"]));
-            }
-        }
-        anyhow::bail!("the free-rider was not told that it is over")
     }
 
     /// What V3 carried in each session of the free-rider.

@@ -144,12 +144,12 @@ impl Story<'_, '_> {
     ) -> anyhow::Result<String> {
         self.cast.visit(guest, team, home)?;
         let granted = self.cast.hear(guest, "to be granted service", is("granted")).await?;
-        self.is_let_through(guest).await?;
+        self.until_let_through(guest).await?;
         Ok(text(&granted["class"]))
     }
 
     /// Waits until the firewall lets a guest through who was granted service.
-    pub(super) async fn is_let_through(&self, guest: Guest) -> anyhow::Result<()> {
+    pub(super) async fn until_let_through(&self, guest: Guest) -> anyhow::Result<()> {
         let (team, ip) = (guest.at.team, guest.address().to_string());
         let open = |cast: &Cast| Ok(session(&cast.status(team)?, &ip)["open"] == true);
         self.cast.until("the firewall to open", open).await

@@ -32,6 +32,8 @@ pub(crate) fn ask_for_receipts(listener: &TcpListener, number: u64, ahead: u64) 
     let (stream, _) = listener.accept().unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     let mut visitor = Client::Tcp(stream);
+    let request =
+        |signed: u64| Message::Rreq { started, weight: Bytes(signed + STEP), hold: None, last: false }.emit();
     let (mut signed, mut refused) = (0, 0);
     loop {
         match visitor.receive() {
@@ -52,16 +54,14 @@ pub(crate) fn ask_for_receipts(listener: &TcpListener, number: u64, ahead: u64) 
             Ok(Message::Rcpt { bundle, .. }) => {
                 let weight = |bytes: &Vec<u8>| UncheckedReceipt::parse(bytes).unwrap().weight().0;
                 signed = bundle.receipts.iter().map(weight).fold(signed, u64::max);
-                let weight = Bytes(signed + STEP);
-                visitor.send(&Message::Rreq { started, weight, hold: None, last: false }.emit());
+                visitor.send(&request(signed));
                 refused = 0;
             }
             Ok(_) => {}
             // Nothing is signed any more.
             Err(_) if refused == TRIES => break,
             Err(_) => {
-                let weight = Bytes(signed + STEP);
-                visitor.send(&Message::Rreq { started, weight, hold: None, last: false }.emit());
+                visitor.send(&request(signed));
                 refused += 1;
             }
         }

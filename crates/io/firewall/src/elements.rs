@@ -77,6 +77,12 @@ pub(crate) fn forget(address: Ipv4Addr, class: u32) -> Vec<Order> {
     removed(rest.into_iter().chain(windows(address)))
 }
 
+/// One transaction that marks a visitor's packets with another class: each packet has one of the two.
+pub(crate) fn reclassify(set: Set, address: Ipv4Addr, before: u32, after: u32) -> Vec<Order> {
+    let of = |class| Element::new().address(address).class(class);
+    removed([(set, of(before))]).into_iter().chain([Order::Add(set, of(after))]).collect()
+}
+
 /// Whether there is such a table.
 pub(crate) fn table_exists(table: &str) -> Result<bool, FirewallError> {
     Nftables::open()?.table_exists(table)

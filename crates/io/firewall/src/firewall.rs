@@ -6,13 +6,13 @@ mod tunnels;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::elements::Lease;
 use crate::lookup::{interface_addresses, require_interface};
-use crate::nftables::Nftables;
+use crate::nftables::{Nftables, Set};
 use crate::ruleset::{self, ALLOWANCE_USED};
-use crate::shaping::{self, Leaf, Trees, class_handle};
+use crate::shaping::{self, Leaf, SLOTS_MAX, Trees, class_handle};
 use crate::state::{State, clean_up};
 use crate::traffic_control::TrafficControl;
 use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, offloading, tool};
@@ -65,8 +65,20 @@ pub struct Firewall {
     visitors: BTreeMap<Ipv4Addr, Grant>,
     /// Of each visitor at most one.
     tunnels: BTreeMap<Ipv4Addr, Tunnel>,
+    draining: Vec<Draining>,
     is_up: bool,
 }
+
+/// The leaf that a visitor had in another class. No packet goes there any more; those that wait in it still leave.
+#[derive(Clone, Copy, Debug)]
+struct Draining {
+    slot: u16,
+    until: Instant,
+}
+
+/// How long the leaf of another class stays: a full queue is empty after half a second at its ceiling, which others of the
+/// lowest class share.
+const DRAINING: Duration = Duration::from_secs(2);
 
 /// What was granted to a visitor, or to its tunnel.
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +190,7 @@ impl Firewall {
             rules: Rules::default(),
             visitors: BTreeMap::new(),
             tunnels: BTreeMap::new(),
+            draining: Vec::new(),
             is_up: true,
             settings,
             state,
@@ -238,6 +251,7 @@ impl Firewall {
         if self.visitors.contains_key(&address) {
             return self.set_class(address, class);
         }
+        self.check_room()?;
         let grant = Grant::new(mac, self.free_slot()?, class, most);
         self.add_leaves(grant.leaf)?;
         let lease = grant.lease(self.settings.lease());
@@ -256,6 +270,7 @@ impl Firewall {
     /// # Errors
     /// The kernel refuses: then they shut when their leases are over.
     pub fn renew(&mut self, gates: &[Gate]) -> Result<(), FirewallError> {
+        self.remove_drained();
         let lease = self.settings.lease();
         let mut orders = Vec::new();
         for Gate { address, home, most, window } in gates {
@@ -282,20 +297,55 @@ impl Firewall {
         if orders.is_empty() { Ok(()) } else { self.kernel.transact(&self.settings.table, &orders) }
     }
 
-    /// Moves a granted visitor to another class. Flows and counts go on.
+    /// Moves a granted visitor to another class. Flows and counts go on, and what waits in a queue is not lost.
     ///
     /// # Errors
     /// No such visitor, or the system refuses.
     pub fn set_class(&mut self, address: Ipv4Addr, class: Class) -> Result<(), FirewallError> {
-        let none = FirewallError::NotGranted { address, got: None };
-        let grant = self.visitors.get_mut(&address).ok_or(none)?;
-        let leaf = Leaf { class, ..grant.leaf };
-        if leaf != grant.leaf {
-            let before = grant.leaf;
-            self.trees.iter().try_for_each(|tree| tree.reclassify(&mut self.control, before, leaf))?;
+        let before = self.visitors.get(&address).map(|grant| grant.leaf);
+        let before = before.ok_or(FirewallError::NotGranted { address, got: None })?;
+        let leaf = self.reclassify("class", address, before, class)?;
+        if let Some(grant) = self.visitors.get_mut(&address) {
             grant.leaf = leaf;
         }
         Ok(())
+    }
+
+    /// The leaf of another class: the same one, or below another parent a new one.
+    fn reclassify(
+        &mut self,
+        set: Set,
+        address: Ipv4Addr,
+        before: Leaf,
+        class: Class,
+    ) -> Result<Leaf, FirewallError> {
+        let mut leaf = Leaf { class, ..before };
+        if leaf == before {
+            return Ok(leaf);
+        }
+        if shaping::same_parent(before.class, class) {
+            self.trees.iter().try_for_each(|tree| tree.change(&mut self.control, leaf))?;
+            return Ok(leaf);
+        }
+        leaf.slot = self.free_slot()?;
+        self.add_leaves(leaf)?;
+        let orders = elements::reclassify(set, address, class_handle(before.slot), class_handle(leaf.slot));
+        if let Err(error) = self.kernel.transact(&self.settings.table, &orders) {
+            self.remove_leaves(leaf.slot);
+            return Err(error);
+        }
+        self.draining.push(Draining { slot: before.slot, until: Instant::now() + DRAINING });
+        Ok(leaf)
+    }
+
+    /// Removes the leaves that nobody has any more and that had their time.
+    fn remove_drained(&mut self) {
+        let now = Instant::now();
+        let (over, left): (Vec<_>, _) = self.draining.iter().partition(|draining| draining.until <= now);
+        self.draining = left;
+        for Draining { slot, .. } in over {
+            self.remove_leaves(slot);
+        }
     }
 
     /// Stops a visitor's packets, of running flows too, both ways at once, and returns what was carried in
@@ -355,10 +405,21 @@ impl Firewall {
         Ok((drops.map(|(name, count)| (name, count.packets)).collect(), used))
     }
 
-    fn free_slot(&self) -> Result<u16, FirewallError> {
+    /// Room for one more visitor or tunnel.
+    fn check_room(&self) -> Result<(), FirewallError> {
         let max = self.settings.limits.visitors_max;
-        let used: BTreeSet<u16> = self.leaves().map(|leaf| leaf.slot).collect();
-        (0..max).find(|slot| !used.contains(slot)).ok_or(FirewallError::Full { max })
+        let is_room = self.leaves().count() < usize::from(max);
+        if is_room { Ok(()) } else { Err(FirewallError::Full { max }) }
+    }
+
+    /// The first slot without a leaf. There are twice as many as visitors, so that each may have one that drains.
+    fn free_slot(&mut self) -> Result<u16, FirewallError> {
+        self.remove_drained();
+        let max = self.settings.limits.visitors_max;
+        let draining = self.draining.iter().map(|draining| draining.slot);
+        let used: BTreeSet<u16> = self.leaves().map(|leaf| leaf.slot).chain(draining).collect();
+        let mut slots = 0..max.saturating_mul(2).min(SLOTS_MAX);
+        slots.find(|slot| !used.contains(slot)).ok_or(FirewallError::Full { max })
     }
 
     fn leaves(&self) -> impl Iterator<Item = Leaf> {

@@ -27,6 +27,8 @@ const LOWEST: &str = "4752:2";
 const LOWEST_HANDLE: u32 = HANDLE_MAJOR << 16 | 2;
 /// The first leaf's minor number.
 const FIRST_LEAF: u32 = 0x100;
+/// How many slots there can be.
+pub(crate) const SLOTS_MAX: u16 = 0xff00;
 /// The largest frame on an Ethernet, without its check sequence.
 const FRAME_BYTES: u64 = 1_514;
 /// Guaranteed rates add up to no more than the parent's as long as the weights of all visitors do not exceed
@@ -171,21 +173,6 @@ class add dev {interface} parent {PARENT} classid {LOWEST} htb rate {share}bit c
         control.put_class(&self.interface, parent(leaf.class), class_handle(leaf.slot), &terms)
     }
 
-    /// Gives a visitor's leaf another class. The kernel moves no class to another parent: then it is made anew, and what
-    /// waits in it is lost.
-    pub(crate) fn reclassify(
-        &self,
-        control: &mut TrafficControl,
-        before: Leaf,
-        leaf: Leaf,
-    ) -> Result<(), FirewallError> {
-        if parent(before.class) == parent(leaf.class) {
-            return self.change(control, leaf);
-        }
-        self.remove(control, before.slot)?;
-        self.add(control, leaf)
-    }
-
     /// Removes a visitor's leaf and what waits in it.
     pub(crate) fn remove(&self, control: &mut TrafficControl, slot: u16) -> Result<(), FirewallError> {
         control.delete_class(&self.interface, class_handle(slot))
@@ -213,6 +200,11 @@ class add dev {interface} parent {PARENT} classid {LOWEST} htb rate {share}bit c
             quantum: FRAME_BYTES * class.weight(),
         }
     }
+}
+
+/// Whether a leaf of one class can get the other. The kernel moves no leaf to another parent.
+pub(crate) fn same_parent(one: Class, other: Class) -> bool {
+    parent(one) == parent(other)
 }
 
 fn parent(class: Class) -> u32 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Firewall, Grant, Traffic};
 use crate::nftables::{Element, Found, Nftables, Order, Set};
-use crate::shaping::{Leaf, class_handle};
+use crate::shaping::class_handle;
 use crate::{Class, FirewallError, Flow, MacAddress, elements};
 
 /// A visitor's tunnel that is let through.
@@ -45,6 +45,7 @@ impl Firewall {
             }
             return self.set_tunnel_class(address, class);
         }
+        self.check_room()?;
         let tunnel = Tunnel { home, grant: Grant::new(mac, self.free_slot()?, class, most) };
         self.add_leaves(tunnel.grant.leaf)?;
         let orders = tunnel.grant(address, self.settings.lease());
@@ -61,12 +62,12 @@ impl Firewall {
     /// # Errors
     /// No such tunnel, or the system refuses.
     pub fn set_tunnel_class(&mut self, address: Ipv4Addr, class: Class) -> Result<(), FirewallError> {
-        let none = FirewallError::NotGranted { address, got: None };
-        let grant = &mut self.tunnels.get_mut(&address).ok_or(none)?.grant;
-        let leaf = Leaf { class, ..grant.leaf };
-        let before = grant.leaf;
-        self.trees.iter().try_for_each(|tree| tree.reclassify(&mut self.control, before, leaf))?;
-        grant.leaf = leaf;
+        let before = self.tunnels.get(&address).map(|tunnel| tunnel.grant.leaf);
+        let before = before.ok_or(FirewallError::NotGranted { address, got: None })?;
+        let leaf = self.reclassify("tunnel_class", address, before, class)?;
+        if let Some(tunnel) = self.tunnels.get_mut(&address) {
+            tunnel.grant.leaf = leaf;
+        }
         Ok(())
     }
 

@@ -462,11 +462,55 @@ fn each_class_has_its_own_queue_and_ceiling() {
     let slow = testbed.download("w1", 1_000_000);
     assert!(slow > Duration::from_millis(800), "the ceiling did not hold: {slow:?}");
     testbed.on("ap", || firewall.set_class(W1, Class::High)).unwrap();
-    assert_eq!(testbed.classes("visitors")["4752:100"].ceiling, "64Mbit");
+    assert_eq!(testbed.classes("visitors")["4752:102"].ceiling, "64Mbit");
     let fast = testbed.download("w1", 1_000_000);
     println!("1 MB: {slow:?} as lowest, {fast:?} as high");
     testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
-    assert!(!testbed.classes("visitors").contains_key("4752:100"), "the leaf goes with its visitor");
+    assert!(!testbed.classes("visitors").contains_key("4752:102"), "the leaf goes with its visitor");
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
+fn what_waits_in_a_queue_is_not_lost_when_the_class_changes() {
+    let Some(testbed) = Testbed::inside("what_waits_in_a_queue_is_not_lost_when_the_class_changes", true)
+    else {
+        return;
+    };
+    const EACH: usize = 200;
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Lowest, ALL)).unwrap();
+    let server = testbed.udp("net", SERVER);
+    let visitor = testbed.udp("w1", &format!("{W1}:5010"));
+    visitor.send_to(b"begin", SERVER).unwrap();
+    let (_, seen_as) = server.recv_from(&mut [0; 10]).unwrap();
+    let received = std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let mut received = Vec::new();
+            let mut datagram = [0; 1_400];
+            while received.len() < 3 * EACH && visitor.recv(&mut datagram).is_ok() {
+                received.push(datagram[0]);
+            }
+            received
+        });
+        // At 8 Mbit/s 200 of them take a quarter of a second.
+        for (number, class) in [Class::High, Class::Lowest, Class::Low].into_iter().enumerate() {
+            for _ in 0..EACH {
+                server.send_to(&[u8::try_from(number).unwrap(); 1_200], seen_as).unwrap();
+            }
+            testbed.on("ap", || firewall.set_class(W1, class)).unwrap();
+        }
+        receiver.join().unwrap()
+    });
+    let counts = [0, 1, 2].map(|number| received.iter().filter(|got| **got == number).count());
+    assert_eq!(counts, [EACH; 3], "sent in each class");
+    // Its leaf and those that drain; these go.
+    let leaves =
+        || testbed.classes("visitors").keys().filter(|class| class.len() == "4752:100".len()).count();
+    assert_eq!(leaves(), 4);
+    until("the leaves that drain to go", || {
+        testbed.on("ap", || firewall.renew(&[])).unwrap();
+        leaves() == 1
+    });
     testbed.on("ap", || firewall.down()).unwrap();
 }
 
@@ -495,7 +539,7 @@ fn visitors_of_the_lowest_class_share_one_ceiling() {
     }
     // Whoever is of another class has its own share, and may come back.
     testbed.on("ap", || firewall.set_class(W1, Class::Low)).unwrap();
-    assert_eq!(testbed.classes("visitors")["4752:100"].ceiling, "16Mbit");
+    assert_eq!(testbed.classes("visitors")["4752:102"].ceiling, "16Mbit");
     let alone = testbed.download("w1", 1_000_000);
     testbed.on("ap", || firewall.set_class(W1, Class::Lowest)).unwrap();
     assert_eq!(testbed.classes("visitors")["4752:100"].ceiling, "8Mbit");

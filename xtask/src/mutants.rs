@@ -1,5 +1,5 @@
-//! Which small faults in the code the tests do not notice: cargo-mutants on the crates that decide who is served and
-//! who owes what.
+//! Which small faults in the code the tests do not notice: cargo-mutants on the crates that decide who is served, who
+//! owes what, and whether a paper's figures are met.
 //!
 //! `docs/mutants.md` lists the faults that no test notices, each with the reason why none has to.
 
@@ -13,9 +13,21 @@ use serde_json::Value;
 use crate::steps::{cargo, line};
 use crate::workspace;
 
-/// The packages, and of how many of their mutants one is tried: a minute tries three to ten.
-const PACKAGES: [(&str, u32); 3] =
-    [("guestright-receipt", 1), ("guestright-reciprocity", 8), ("guestright-roaming", 8)];
+/// Code that is tried.
+struct Subject {
+    package: &'static str,
+    /// Its files, as a glob below the package's `src`; all if there is none.
+    files: Option<&'static str>,
+    /// Of so many mutants one is tried: a minute tries three to ten.
+    sample: u32,
+}
+
+const SUBJECTS: [Subject; 4] = [
+    Subject { package: "guestright-receipt", files: None, sample: 1 },
+    Subject { package: "guestright-reciprocity", files: None, sample: 8 },
+    Subject { package: "guestright-roaming", files: None, sample: 8 },
+    Subject { package: "guestright-experiment", files: Some("evaluate{.rs,/**}"), sample: 8 },
+];
 
 /// The least share of mutants, in per cent, that the tests have to catch in each package.
 const SCORE_MIN: u32 = 85;
@@ -43,7 +55,7 @@ const ENVIRONMENT: [(&str, &str); 5] = [
 /// Leading arguments that name packages choose them; the rest goes to cargo-mutants in place of the usual sample, e.g.
 /// `--shard 0/1` for all mutants, or `--re Registers`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let is_package = |argument: &&String| PACKAGES.iter().any(|(name, _)| name == argument);
+    let is_package = |argument: &&String| SUBJECTS.iter().any(|subject| subject.package == *argument);
     let chosen: Vec<&String> = arguments.iter().take_while(is_package).collect();
     let arguments = &arguments[chosen.len()..];
     ensure!(is_installed(), "cargo-mutants is not installed ({INSTALL})");
@@ -51,13 +63,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let list = parse_list(&text);
     let mut problems = Vec::new();
     let mut lines = Vec::new();
-    for (package, sample) in PACKAGES {
+    for subject in &SUBJECTS {
+        let Subject { package, sample, .. } = *subject;
         if !chosen.is_empty() && !chosen.iter().any(|chosen| *chosen == package) {
             continue;
         }
         let usual = ["--sharding=round-robin".to_owned(), format!("--shard=0/{sample}")];
         let is_usual = arguments.is_empty();
-        let outcomes = mutate(package, if is_usual { &usual } else { arguments })?;
+        let outcomes = mutate(subject, if is_usual { &usual } else { arguments })?;
         let tally = Tally::of(&outcomes);
         lines.push(format!("{package}: {}", tally.line()));
         if tally.score() < f64::from(SCORE_MIN) {
@@ -77,13 +90,15 @@ fn is_installed() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// Tries mutants of the package in a copy of the checkout.
-fn mutate(package: &str, arguments: &[String]) -> Result<Vec<Outcome>> {
+/// Tries mutants of the code in a copy of the checkout.
+fn mutate(subject: &Subject, arguments: &[String]) -> Result<Vec<Outcome>> {
+    let Subject { package, files, .. } = subject;
     let folder = format!("target/mutants/{package}");
     fs::create_dir_all(workspace::root().join(&folder)).with_context(|| format!("make {folder}"))?;
     let mut command: Command = cargo(&["mutants", "--package", package, "--output", &folder]);
     command.args(["--all-features", "--test-workspace=false", "--cargo-test-arg=--tests", "--timeout=120"]);
-    command.arg("--no-shuffle").args(arguments).envs(ENVIRONMENT);
+    let glob = files.map(|files| format!("--file=**/src/{files}"));
+    command.args(glob).arg("--no-shuffle").args(arguments).envs(ENVIRONMENT);
     let line = line(&command);
     println!("$ {line}");
     let status = command.status().with_context(|| format!("start `{line}`"))?;

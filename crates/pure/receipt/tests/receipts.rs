@@ -1,8 +1,10 @@
 //! What receipts promise, seen from outside.
 
+use ciborium::Value;
 use guestright_identity::{Certificate, IdentityError, RevocationList, Role, SecretKey, Suite};
 use guestright_receipt::{
-    Admission, Bundle, BundleError, Receipt, ReceiptError, Registers, Rules, UncheckedReceipt, verify_batch,
+    Admission, Bundle, BundleError, HoldId, HoldUse, Receipt, ReceiptError, Registers, Rules, Service,
+    UncheckedReceipt, verify_batch,
 };
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use proptest::prelude::*;
@@ -56,6 +58,50 @@ fn verify_inverts_sign_for_every_suite() {
         if suite.is_legacy() {
             assert_eq!(member.verify(signed.as_bytes()), Err(ReceiptError::LegacySuite(suite)));
         }
+    }
+}
+
+#[test]
+fn a_receipt_says_what_was_served_on_holds() {
+    let member = member(1, Suite::Ed25519);
+    for (weight, on_holds, on_hold) in [(9, 6, 4), (9, 6, 0), (9, 9, 4), (9, 6, 6), (9, 9, 9), (0, 0, 0)] {
+        let hold = Some(HoldUse { id: HoldId([3; 24]), weight: Bytes(on_hold) });
+        let (weight, on_holds) = (Bytes(weight), Bytes(on_holds));
+        let service = Service { provider: PROVIDER, started: NOW, weight, hold, on_holds };
+        let signed = Receipt::sign_service(&member.key, &member.certificate, service);
+        let unchecked = UncheckedReceipt::parse(signed.as_bytes()).unwrap();
+        let fields = (unchecked.weight(), unchecked.hold(), unchecked.on_holds());
+        assert_eq!(fields, (weight, hold, on_holds), "before it is checked");
+        let checked = member.verify(signed.as_bytes()).unwrap();
+        assert_eq!((checked.weight(), checked.hold(), checked.on_holds()), (weight, hold, on_holds));
+        assert_eq!(checked, signed);
+    }
+}
+
+#[test]
+fn what_is_served_on_a_hold_is_part_of_what_is_served_on_holds_and_that_of_all() {
+    let member = member(1, Suite::Ed25519);
+    let sealed = |weight: u64, holds: &[Value]| {
+        let provider = Value::Bytes(PROVIDER.0.to_vec());
+        let certificate = Value::Bytes(member.certificate.reference().0.to_vec());
+        let mut items = vec![provider, certificate, Value::from(NOW.0), Value::from(weight)];
+        items.extend_from_slice(holds);
+        guestright_identity::cose::seal(&member.key, "receipt", member.certificate.digest(), items)
+    };
+    let hold = |on_hold: u64, on_holds: u64| {
+        [Value::Bytes(vec![3; 24]), Value::from(on_hold), Value::from(on_holds)]
+    };
+    assert!(member.verify(&sealed(9, &hold(4, 6))).is_ok());
+    assert!(member.verify(&sealed(9, &[])).is_ok());
+    let (hold_less, hold_more) = (&hold(4, 6)[..2], [&hold(4, 6)[..], &[Value::from(1)]].concat());
+    let cases = [
+        (sealed(9, &hold(7, 6)), "more was served on the hold than on all holds"),
+        (sealed(9, &hold(4, 10)), "more was served on holds than at all"),
+        (sealed(9, hold_less), "a receipt has four or seven fields"),
+        (sealed(9, &hold_more), "a receipt has four or seven fields"),
+    ];
+    for (bytes, want) in cases {
+        assert_eq!(member.verify(&bytes), Err(ReceiptError::Refused(IdentityError::Malformed(want))));
     }
 }
 

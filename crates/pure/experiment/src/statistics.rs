@@ -44,6 +44,9 @@ pub struct Estimate {
     pub curve: Option<f64>,
     /// How many seeds' sweeps ended before the number was reached: theirs is only a bound.
     pub beyond: usize,
+    /// Which of the seeds those are; empty if nobody knows, or none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounded: Vec<bool>,
     /// Whether the sweep ended before the mean curve's number was reached.
     pub curve_beyond: bool,
     /// Which way the seeds' bounds go, if all go the same way.

@@ -244,6 +244,9 @@ fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
     let (Some(way), Some(ours), Some(band)) = (way, part.ours, band(&claim.test, part.published)) else {
         return false;
     };
+    if claim.by == By::Every {
+        return is_enough_of_each(&part.estimate, band, way);
+    }
     let (under, over) = (is_under(band, ours), is_over(band, ours));
     // The most frequent of several bounds says nothing about the others.
     let averaged = claim.by != By::Mode;
@@ -251,6 +254,30 @@ fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
         Bound::AtLeast => (over && averaged) || (!under && band.high.is_none()),
         Bound::AtMost => (under && averaged) || (!over && band.low.is_none()),
     }
+}
+
+/// The same where every seed counts: one that is outside for certain decides, and so do all that are inside for certain.
+fn is_enough_of_each(estimate: &Estimate, band: Band, way: Bound) -> bool {
+    let is_bound = |seed: usize| estimate.bounded.get(seed).copied().unwrap_or(true);
+    let seeds = || {
+        let values = estimate.values.iter().enumerate();
+        values.filter_map(|(seed, value)| Some((is_bound(seed), (*value)?)))
+    };
+    let is_outside = |(is_bound, value): (bool, f64)| {
+        let (under, over) = (is_under(band, value), is_over(band, value));
+        match way {
+            Bound::AtLeast => over || (under && !is_bound),
+            Bound::AtMost => under || (over && !is_bound),
+        }
+    };
+    let is_inside = |(is_bound, value): (bool, f64)| {
+        let is_open = match way {
+            Bound::AtLeast => band.high.is_none(),
+            Bound::AtMost => band.low.is_none(),
+        };
+        !is_under(band, value) && !is_over(band, value) && (is_open || !is_bound)
+    };
+    seeds().any(is_outside) || seeds().all(is_inside)
 }
 
 fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, by: By, part: &mut Part) {

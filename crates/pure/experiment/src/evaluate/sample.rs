@@ -175,6 +175,11 @@ impl<'a> Curves<'a> {
         Estimate {
             curve: number(&mean),
             beyond: bounds.len().max(before),
+            bounded: if bounds.is_empty() {
+                Vec::new()
+            } else {
+                got.iter().map(|got| bound(got).is_some()).collect()
+            },
             bound: bounds.first().copied().filter(|first| plain && bounds.iter().all(|other| other == first)),
             curve_bound: bound(&mean).filter(|_| plain),
             fails_at: match mean {

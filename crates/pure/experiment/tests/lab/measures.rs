@@ -262,3 +262,34 @@ fn a_bound_decides_a_claim_where_it_says_enough() {
         assert!(verdict.reason.ends_with(words), "{kind} {test}: {}", verdict.reason);
     }
 }
+
+/// Where every seed counts, one that is outside for certain decides, whatever the bounds of the others may be.
+#[test]
+fn a_seed_that_is_outside_for_certain_decides_among_bounds() {
+    use Judged::{CannotBeComputed as Open, DoesNotReproduce as No, Reproduces as Yes};
+    let judge = |kind: &str, test: &str| {
+        let text = format!(
+            "[[measure]]\nid = \"m\"\nof = \"load\"\nkind = \"{kind}\"\nat_most = 1.0\n\
+             [[claim]]\nid = \"c\"\ntext = \"t\"\nof = \"m\"\n{test}\nby = \"every\"\n"
+        );
+        // Of the first seed all points hold, of the others the one at the end where the measure begins.
+        let first = if kind == "largest" { 1 } else { 8 };
+        with_loads(&text, |calls, seed| Some(if seed == 0 || calls == first { 0.5 } else { 2.0 }))
+            .claims
+            .remove(0)
+    };
+    #[rustfmt::skip]
+    let cases = [
+        // 8 or more, and three times 1: 2.75 in the mean.
+        ("largest", "at_least = 3", No), ("largest", "at_least = 2", No), ("largest", "at_least = 1", Yes),
+        ("largest", "at_most = 9", Open), ("largest", "at_most = 7", No), ("largest", "between = [1, 9]", Open),
+        ("largest", "between = [2, 9]", No),
+        // 1 or less, and three times 8.
+        ("smallest", "at_most = 7", No), ("smallest", "at_most = 8", Yes), ("smallest", "at_least = 0", Open),
+        ("smallest", "at_least = 2", No), ("smallest", "between = [0, 8]", Open), ("smallest", "between = [0, 7]", No),
+    ];
+    for (kind, test, judged) in cases {
+        let verdict = judge(kind, test);
+        assert_eq!(verdict.judged, judged, "{kind} {test}: {}", verdict.reason);
+    }
+}

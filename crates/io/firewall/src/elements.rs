@@ -18,14 +18,17 @@ pub(crate) struct Lease {
 pub(crate) fn grant(mac: MacAddress, address: Ipv4Addr, class: u32, lease: Lease) -> Vec<Order> {
     let one = || Element::new().address(address);
     let counted = ["up", "down"].map(|set| Order::Add(set, one()));
-    let class = Order::Add("class", one().class(class));
-    counted.into_iter().chain([class]).chain(renew(mac, address, lease)).collect()
+    let rest = [Order::Add("class", one().class(class)), Order::Add("served", pair(mac, address))];
+    counted.into_iter().chain(rest).chain(renew(mac, address, lease)).collect()
+}
+
+fn pair(mac: MacAddress, address: Ipv4Addr) -> Element {
+    Element::new().hardware(mac).address(address)
 }
 
 /// A visitor's gates: who passes up, and to whom passes down.
 fn gates(mac: MacAddress, address: Ipv4Addr) -> [(Set, Element); 2] {
-    let pair = Element::new().hardware(mac).address(address);
-    [("online", Element::new().address(address)), ("granted", pair)]
+    [("online", Element::new().address(address)), ("granted", pair(mac, address))]
 }
 
 /// Orders that keep a visitor's gates open for another lease.
@@ -59,7 +62,7 @@ pub(crate) fn renewed(
 
 /// One transaction that stops a visitor's packets both ways, counts kept.
 pub(crate) fn shut(mac: MacAddress, address: Ipv4Addr) -> Vec<Order> {
-    removed(gates(mac, address))
+    removed(gates(mac, address).into_iter().chain([("served", pair(mac, address))]))
 }
 
 /// Orders that remove elements. They are added before, so that a second attempt finds something to remove; nothing is

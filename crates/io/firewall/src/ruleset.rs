@@ -131,11 +131,13 @@ fn sets(settings: &Settings) -> String {
 	set household {{ type ipv4_addr; flags interval; auto-merge; elements = {{ {never} }}; }}
 
 	# Who may pass: gates, and behind them one count for each direction. Two sets, because closing shuts the gate
-	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed.
+	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed;
+	# whose are late stays among the served, and waits without an answer until they are.
 	# How many bytes may still pass unsigned stands in a window, which finds nobody once they have passed. It has two
 	# halves: in the second some packets are dropped, so that TCP slows down before all of them are.
 	set granted {{ type ether_addr . ipv4_addr; size {visitors}; flags timeout; }}
 	set online {{ type ipv4_addr; size {visitors}; flags timeout; }}
+	set served {{ type ether_addr . ipv4_addr; size {visitors}; }}
 	set window {{ type ipv4_addr; size {visitors}; quota until 1 bytes; }}
 	set window_end {{ type ipv4_addr; size {visitors}; quota until 1 bytes; }}
 	set up {{ type ipv4_addr; size {visitors}; counter; }}
@@ -206,6 +208,8 @@ fn permits(settings: &Settings) -> String {
 {up}		ip daddr {network}/{prefix} counter name \"between_visitors\" drop
 		ip daddr @household counter name \"household4\" drop
 		counter name \"not_granted\"
+		# Whoever is told so gives up the connection.
+		ether saddr . ip saddr @served drop
 		limit rate over {rejections}/second burst {rejections} packets drop
 		meta l4proto tcp reject with tcp reset
 		reject with icmp admin-prohibited

@@ -69,7 +69,7 @@ impl Story<'_, '_> {
 
     /// Somebody who never serves anybody comes to V3 under one fresh name after the other.
     async fn free_rider_changes_its_name(&mut self) -> anyhow::Result<()> {
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), left_to_give_away(&self.cast, V3)?);
         let mut taken = Vec::new();
         let mut reason = String::new();
         for number in 0..NAMES_MAX {
@@ -94,6 +94,12 @@ impl Story<'_, '_> {
                 endless.kill().await?;
             }
             taken = self.taken_by_strangers()?;
+            if number < FIRST_NAMES {
+                // What was kept for it and not used is given away again as soon as its home knows.
+                let left = before.saturating_sub(taken.iter().sum());
+                let is_back = |cast: &Cast| Ok(left_to_give_away(cast, V3)? >= left);
+                self.cast.until("V3 to have back what a name has not used", is_back).await?;
+            }
         }
         let sum: u64 = taken.iter().sum();
         let allowance = V3.allowance.context("V3 gives away little")?;
@@ -170,6 +176,11 @@ impl Pair {
         let [here, there] = [by_one, by_other].map(|bytes| Bytes(bytes.unsigned_abs()));
         format!("{debtor} owes {creditor} {here} by one, {there} by the other")
     }
+}
+
+/// What a household may still give away today.
+fn left_to_give_away(cast: &Cast, home: Household) -> anyhow::Result<u64> {
+    Ok(number(&cast.ask_home(home, "status")?["credit"]["allowance"]["left"]))
 }
 
 /// What one household owes another by its own accounts; below zero: what the other owes it.

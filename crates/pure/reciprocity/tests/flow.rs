@@ -289,6 +289,18 @@ fn a_chain_is_as_strong_as_its_weakest_link() {
 }
 
 #[test]
+fn a_limit_holds_for_each_of_many_teams() {
+    let links: Edges = (2..250).flat_map(|by| [(0, by, 10), (by, 1, 10)]).collect();
+    let graph = graph_of(&links);
+    let query = Query::new(team(0), team(1));
+    let mut scratch = Scratch::new();
+    for by in 2..250 {
+        let (flow, _) = query.run_capped(&graph, &mut scratch, &BTreeMap::from([(team(by), Bytes(3))]));
+        assert_eq!(flow.value, Bytes(248 * 10 - 7), "{by}");
+    }
+}
+
+#[test]
 fn a_flow_is_rerouted_backwards_where_that_helps() {
     // The short way 0 1 2 3 blocks both long ones until it is taken back.
     let links: Edges = vec![

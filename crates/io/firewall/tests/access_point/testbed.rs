@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
@@ -127,7 +127,13 @@ impl Testbed {
         let (serving, recorded) = (socket.try_clone().unwrap(), senders.clone());
         let thread = thread::spawn(move || {
             let mut buffer = [0; 2_000];
-            while let Ok((length, from)) = serving.recv_from(&mut buffer) {
+            loop {
+                let (length, from) = match serving.recv_from(&mut buffer) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    // Nobody has asked for long, and nobody will.
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                    received => received.expect("a socket of the test's own"),
+                };
                 if length == 0 {
                     return;
                 }

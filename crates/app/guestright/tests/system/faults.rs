@@ -105,11 +105,20 @@ impl Asker {
             }
         });
         let socket = town.world.within(host, || UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         Self(socket)
     }
 
     fn is_answered(&self) -> bool {
+        self.is_answered_within(Duration::from_millis(300))
+    }
+
+    /// A question that is dropped on its way is never answered, however busy the computer is.
+    fn is_answered_at_last(&self) -> bool {
+        self.is_answered_within(Duration::from_secs(10))
+    }
+
+    fn is_answered_within(&self, patience: Duration) -> bool {
+        self.0.set_read_timeout(Some(patience)).unwrap();
         let _ = self.0.send_to(b"question", "192.0.2.1:7996");
         self.0.recv(&mut [0; 10]).is_ok()
     }
@@ -215,7 +224,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
         println!("the last answer came {} ms after {signal}", took.as_millis());
         assert!(took <= interval + Duration::from_millis(300), "{took:?} after {signal}");
     };
-    assert!(asker.is_answered());
+    assert!(asker.is_answered_at_last());
     let began = Instant::now();
     ap.signal(Signal::STOP);
     assert_offline("SIGSTOP", began);
@@ -229,7 +238,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
 
     let began = Instant::now();
     if at_line_rate().is_none() {
-        assert!(asker.is_answered());
+        assert!(asker.is_answered_at_last());
         ap.signal(Signal::KILL);
         assert_offline("SIGKILL", began);
     } else {
@@ -308,7 +317,7 @@ fn looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off() {
     let (began, mut answered, mut asked) = (Instant::now(), 0, 0);
     while mended() == 0 || began.elapsed() < Duration::from_secs(4) {
         asked += 1;
-        answered += u32::from(asker.is_answered());
+        answered += u32::from(asker.is_answered_at_last());
         thread::sleep(Duration::from_millis(20));
         assert!(began.elapsed() < crate::town::PATIENCE, "it is mended");
     }

@@ -36,7 +36,8 @@ fn hours_of_visits_leave_memory_and_descriptors_as_they_were() {
     if !inside_within("soak::hours_of_visits_leave_memory_and_descriptors_as_they_were", life_max) {
         return;
     }
-    let town = Town::build(Rules { log: "warn", ..Rules::default() });
+    // As often as in a household, so that beside other programs nobody is late.
+    let town = Town::build(Rules { interval_ms: 5_000, log: "warn", ..Rules::default() });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let (home, ap) = town.open();
     let (began, span) = (Instant::now(), Duration::from_secs(minutes * 60));

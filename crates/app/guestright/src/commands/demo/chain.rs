@@ -6,6 +6,7 @@ use super::report::rate;
 use super::story::{Story, is, number, session, text};
 use super::town::{FREE_RIDER, Household, V1, V2, V3, W3, W4};
 use anyhow::Context;
+use guestright_roaming::message::Volume;
 use guestright_units::Bytes;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -105,11 +106,15 @@ impl Story<'_, '_> {
         let allowance = V3.allowance.context("V3 gives away little")?;
         let comes_back = allowance.saturating_mul(began.elapsed().as_secs() + 60) / DAY.as_secs();
         let names = taken.len();
-        let seen =
-            format!("{} under {names} names of {} a day; then: {reason}", Bytes(sum), Bytes(allowance));
+        let seen = format!(
+            "{} under {names} names, of {} that were left; then: {reason}",
+            Bytes(sum),
+            Bytes(before)
+        );
         self.print(&format!("a free-rider comes to V3 with fresh names: {seen}"))?;
-        let is_refused = names > FIRST_NAMES && names < NAMES_MAX && reason.contains("given away");
-        let bounded = is_refused && sum <= allowance + comes_back;
+        // A visit does not begin on less than a minimum.
+        let is_refused = names >= FIRST_NAMES && names < NAMES_MAX && reason.contains("given away");
+        let bounded = is_refused && sum <= before + comes_back && sum + Volume::MIN.0 > before;
         self.check("fresh names get what a household gives away in a day, and no more", bounded, seen);
         Ok(())
     }

@@ -319,3 +319,36 @@ fn an_access_point_that_cannot_ask_serves_on_what_it_has() {
     assert!(carried <= 50 * MB + 25 * MB, "{carried}");
     assert!(carried > MB, "{carried}");
 }
+
+#[test]
+fn who_leaves_where_one_hold_ends_and_another_begins_signs_for_both() {
+    let mut at_the_end = 0;
+    for phase in 0..16 {
+        let mut world = world(3, 10 * MB);
+        world.took(0, 1, 30 * MB);
+        let hint = world.took(1, 2, 20 * MB);
+        let guest = world.visit(2, 0, hint);
+        // 8 MB are reserved first; it has passed them after 20 s.
+        world.leave_at(guest, world.now + Micros::from_millis(19_000 + 250 * phase));
+        world.run_for(Micros::from_seconds(40));
+        let carried = world.guests[guest].carried;
+        assert_eq!(world.houses[0].closed(), [(Code::Closed, carried, carried)], "{phase}");
+        let holds: Vec<_> = world.guests[guest].receipts().map(|receipt| receipt.hold()).collect();
+        let [.., before, last] = holds[..] else { panic!("{holds:?}") };
+        at_the_end += u32::from(before.map(|hold| hold.id) != last.map(|hold| hold.id));
+    }
+    assert!(at_the_end > 0, "no visit ended there");
+}
+
+#[test]
+fn nobody_is_left_standing_whose_bytes_come_two_of_the_longest_pieces_at_a_time() {
+    for extra in 0..8 {
+        let mut world = world(2, 3 * MB + 50_000 * extra);
+        let guest = world.visit(1, 0, Bundle::default());
+        (world.guests[guest].bytes_per_tick, world.guests[guest].packet) = (131_072, 131_072);
+        world.run_for(Micros::from_seconds(60));
+        let carried = world.guests[guest].carried;
+        let ended = world.guests[guest].ended();
+        assert_eq!(ended.map(|(code, _)| code), Some(Code::Refused), "{carried}, {extra}");
+    }
+}

@@ -6,7 +6,7 @@ use guestright_identity::{AccessPoints, DelegationTerms};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::Policy;
 use guestright_roaming::access_point::{self, Address};
-use guestright_roaming::delegate::{Config, Event, Mandate};
+use guestright_roaming::delegate::{Config, Event, Mandate, Spent};
 use guestright_roaming::home;
 use guestright_roaming::message::{Code, Message};
 use guestright_units::{Bytes, Micros};
@@ -461,4 +461,47 @@ fn strangers_on_the_telephone_get_nothing() {
     assert!(world.homes[0].events.iter().filter(ended).count() >= 136);
     world.run_for(Micros::from_seconds(30));
     assert!(world.houses[0].closed().is_empty(), "members are served all the same: {}", shown(&world));
+}
+
+#[test]
+fn no_home_is_called_for_who_is_served_nor_while_events_wait_nor_by_a_program_that_stops() {
+    let mut world = world(21, &[terms(PLENTY)]);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    let (now, served) = (world.now, world.guests[guest].address);
+    let (home, stranger) = (Ipv4Addr::new(192, 0, 2, 99), Address::new([2; 6], Ipv4Addr::new(10, 99, 0, 1)));
+    let calls = |ap: &mut access_point::AccessPoint, visitor| {
+        ap.handle_flow(visitor, home, NonZeroU16::MIN, now);
+        std::iter::from_fn(|| ap.poll_event())
+            .any(|event| matches!(event, access_point::Event::Connect { .. }))
+    };
+    let ap = &mut world.houses[0].ap;
+    assert!(!calls(ap, served), "it has a session of its own");
+    ap.shut_down(now);
+    while ap.poll_event().is_some() {}
+    assert!(!calls(ap, stranger), "the program stops");
+
+    world.houses[0].restart(access_point::Config { events_max: 2, ..access_point::Config::default() });
+    let ap = &mut world.houses[0].ap;
+    for number in 0..3 {
+        let visitor = Address::new([2; 6], Ipv4Addr::new(10, 99, 1, number));
+        ap.handle_flow(visitor, Ipv4Addr::new(192, 0, 2, 100 + number), NonZeroU16::MIN, now);
+    }
+    assert_eq!(ap.paths_in_use().len(), 2, "nobody has fetched the first two events");
+    while ap.poll_event().is_some() {}
+    assert!(calls(ap, stranger), "somebody has");
+}
+
+#[test]
+fn a_delegate_knows_what_each_member_has_spent_before_and_after_a_new_start() {
+    let mut world = world(22, &[terms(PLENTY), terms(PLENTY)]);
+    let tunnel = world.tunnel(0, 0, 1, 40_000);
+    world.run_for(Micros::from_seconds(20));
+    let (home, member) = (&mut world.homes[0], world.tunnels[tunnel].member);
+    let day = START.unix_seconds().0 / 86_400;
+    let spent = [(member, Spent { day, bytes: Bytes(home.signed()) })].into();
+    assert!(home.signed() > 1_000_000);
+    assert_eq!(home.delegate.spent(), &spent, "and nothing of the other member");
+    home.restart();
+    assert_eq!(home.delegate.spent(), &spent);
 }

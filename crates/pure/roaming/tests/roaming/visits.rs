@@ -4,10 +4,10 @@ use crate::world::{AP, Link, START, World};
 use guestright_identity::SecretKey;
 use guestright_receipt::Bundle;
 use guestright_reciprocity::{Policy, ServiceClass};
-use guestright_roaming::access_point::{Config, Event};
+use guestright_roaming::access_point::{Config, Event, Transmit, Window};
 use guestright_roaming::message::{Code, Message};
 use guestright_roaming::{Ledger, Visitor, home, visitor};
-use guestright_units::{Bytes, Micros};
+use guestright_units::{Bytes, Micros, Time};
 
 const SECOND: Micros = Micros::from_seconds(1);
 
@@ -458,4 +458,105 @@ fn a_full_house_does_not_ask_its_home_whom_to_serve() {
     world.run_for(SECOND);
     assert_eq!(world.houses[0].home_events.iter().filter(decided).count(), 1);
     assert!(world.houses[0].refused("busy") > 0);
+}
+
+#[test]
+fn with_the_largest_window_the_counters_are_wanted_before_half_of_it_is_used_up() {
+    let largest = Config { window: Window::fixed(Bytes(1_000_000)), ..Config::default() };
+    for (config, is_largest) in [(largest, true), (Config::default(), false)] {
+        let mut world = World::with(31, 2, Link::GOOD, &config, &home::Config::default());
+        let guest = world.visit(1, 0, Bundle::default());
+        world.run_for(Micros::from_millis(750)); // At this moment it has passed something.
+        let status = &world.houses[0].ap.status()[0];
+        let left = 1_000_000 - (status.counted.0 - status.signed.0);
+        assert!(status.counted == world.guests[guest].carried && status.counted > Bytes(0));
+        let per_second = 4 * world.guests[guest].bytes_per_tick;
+        let wait = if is_largest { left / 2 * 1_000_000 / per_second } else { 0 };
+        assert_eq!(world.houses[0].ap.next_reading(world.now), Micros(wait), "{left} B are left");
+    }
+}
+
+#[test]
+fn what_is_left_for_today_without_the_home_is_what_was_not_carried() {
+    let mut world = World::new(32, 2, Link::GOOD);
+    let day = Config::default().away_per_day;
+    assert_eq!(world.houses[0].ap.left_while_away(), day);
+    world.houses[0].home_up = false;
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(20));
+    let (left, carried) = (world.houses[0].ap.left_while_away(), world.guests[guest].carried);
+    let came_back = 20 * day.0 / 86_400;
+    assert!(carried > Bytes(5_000_000), "{carried}");
+    assert!((day.0..=day.0 + came_back).contains(&(left.0 + carried.0)), "{left} beside {carried}");
+}
+
+#[test]
+fn who_was_asked_about_while_there_was_room_is_not_let_into_a_house_that_is_full_since() {
+    let config = Config { sessions_max: 1, ..Config::default() };
+    let link = Link { delay_max: Micros::from_millis(1), ..Link::GOOD };
+    let mut world = World::with(33, 2, link, &config, &home::Config::default());
+    let first = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_millis(10));
+    let second = world.visit(1, 0, Bundle::default()); // The first has not proved its key yet.
+    world.run_for(Micros::from_millis(200));
+    let decided = |event: &&home::Event| matches!(event, home::Event::Decided { .. });
+    assert_eq!(world.houses[0].home_events.iter().filter(decided).count(), 2, "the home would serve both");
+    assert_eq!((world.guests[first].granted().len(), world.guests[second].granted().len()), (1, 0));
+    assert_eq!((world.houses[0].ap.status().len(), world.houses[0].refused("busy")), (1, 1));
+}
+
+#[test]
+fn nobody_gives_way_for_a_member_who_gets_the_last_place() {
+    let config = Config { sessions_max: 2, ..Config::default() };
+    let mut world = World::with(34, 2, Link::GOOD, &config, &home::Config::default());
+    let stranger = world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    let member = world.visit(0, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(5));
+    assert_eq!((world.houses[0].opened(), world.houses[0].refused("gave-way")), (2, 0));
+    assert_eq!((world.guests[stranger].ended(), world.guests[member].ended()), (None, None));
+}
+
+#[test]
+fn a_receipt_that_does_not_come_is_asked_for_again_after_half_a_second_and_not_before() {
+    let config = Config { window: Window::fixed(Bytes(100_000_000)), ..Config::default() };
+    let mut world = World::with(35, 2, Link::GOOD, &config, &home::Config::default());
+    world.visit(1, 0, Bundle::default());
+    world.run_for(SECOND);
+    let house = &mut world.houses[0];
+    let asked = |transmit: &Transmit| match transmit {
+        Transmit::Visitor(_, bytes) => matches!(Message::parse(bytes), Ok(Message::Rreq { .. })),
+        Transmit::Home(_) => false,
+    };
+    let mut asks = |at| {
+        house.ap.handle_timeout(at);
+        std::iter::from_fn(|| house.ap.poll_transmit()).filter(asked).count()
+    };
+    let due = world.now + config.interval;
+    assert_eq!(asks(due), 1);
+    for round in 1..=4 {
+        let again = due + Micros(round * config.retry_after.0);
+        let early = [400_000, 1].map(|before| asks(Time(again.0 - before)));
+        assert_eq!(early, [0, 0], "{round}");
+        assert_eq!(asks(again), 1, "{round}");
+    }
+}
+
+#[test]
+fn who_signs_for_all_gets_no_less_in_advance_the_next_time() {
+    let mut generous = home::Config::default();
+    generous.judge.policy = Policy::Quota { bytes: Bytes(0) };
+    let config = Config::default();
+    let mut world = World::with(36, 2, Link::GOOD, &config, &generous);
+    let (key, certificate) = world.houses[1].member(&mut world.rng);
+    let copy = SecretKey::from_bytes(key.public().suite(), &key.to_bytes()).unwrap();
+    let first = world.visit_as(key, certificate.clone(), 0, Bundle::default());
+    world.leave_at(first, START + Micros::from_seconds(7));
+    world.run_for(Micros::from_seconds(10));
+    assert_eq!(world.houses[0].closed().first().map(|(code, ..)| *code), Some(Code::Closed));
+    let here = world.guests[first].address;
+    world.visit_from(here, (copy, certificate), 0, Bundle::default());
+    world.run_for(Micros::from_millis(200));
+    let windows: Vec<_> = world.houses[0].ap.open().map(|gate| gate.window).collect();
+    assert_eq!(windows, [config.window.first]);
 }

@@ -260,18 +260,23 @@ fn a_closed_session_is_closed_without_nft_and_without_descriptors() {
     }
     let town = Town::build(Rules::default());
     town.serve_tcp("net", WEB, &AccessLog::default());
+    let stranger = Stranger::come(&town);
     let (_home, mut ap) = town.open();
     let (mut visit, _) = town.arrive("member", "guests", "member");
     assert!(town.is_online("member"));
+    stranger.forget();
     shell("mount --bind /bin/false $(command -v nft)");
     assert!(!town.world.command("router", "nft").unwrap().arg("--version").status().unwrap().success());
+    stranger.assert_nothing_arrived("while nft failed");
     let open = std::fs::read_dir(format!("/proc/{}/fd", ap.pid().as_raw_nonzero())).unwrap().count();
     let limit = format!("--nofile={open}:");
     town.world.run("router", "prlimit", &["--pid", &ap.pid().as_raw_nonzero().to_string(), &limit]).unwrap();
+    stranger.assert_nothing_arrived("while no descriptor was left");
     visit.kill(); // It signs nothing more.
     let began = Instant::now();
     until("the session to be closed", || !town.is_online("member"));
     println!("offline {} ms after the last receipt", began.elapsed().as_millis());
+    stranger.assert_nothing_arrived("while a session was closed");
     // Strangers who want connections that nobody can accept make no noise.
     town.world
         .within("hostile", || {

@@ -258,26 +258,28 @@ fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
 
 /// The same where every seed counts: one that is outside for certain decides, and so do all that are inside for certain.
 fn is_enough_of_each(estimate: &Estimate, band: Band, way: Bound) -> bool {
-    let is_bound = |seed: usize| estimate.bounded.get(seed).copied().unwrap_or(true);
-    let seeds = || {
-        let values = estimate.values.iter().enumerate();
-        values.filter_map(|(seed, value)| Some((is_bound(seed), (*value)?)))
-    };
-    let is_outside = |(is_bound, value): (bool, f64)| {
-        let (under, over) = (is_under(band, value), is_over(band, value));
-        match way {
-            Bound::AtLeast => over || (under && !is_bound),
-            Bound::AtMost => under || (over && !is_bound),
-        }
-    };
-    let is_inside = |(is_bound, value): (bool, f64)| {
+    let values = || estimate.values.iter().enumerate().filter_map(|(seed, value)| Some((seed, (*value)?)));
+    let is_inside = |(seed, value): (usize, f64)| {
         let is_open = match way {
             Bound::AtLeast => band.high.is_none(),
             Bound::AtMost => band.low.is_none(),
         };
-        !is_under(band, value) && !is_over(band, value) && (is_open || !is_bound)
+        !is_under(band, value) && !is_over(band, value) && (is_open || !is_bound(estimate, seed))
     };
-    seeds().any(is_outside) || seeds().all(is_inside)
+    values().any(|(seed, value)| is_surely_outside(estimate, seed, value, band)) || values().all(is_inside)
+}
+
+fn is_bound(estimate: &Estimate, seed: usize) -> bool {
+    estimate.bounded.get(seed) == Some(&true)
+}
+
+/// Whether a seed's number is outside, and any other would be that its bound allows.
+fn is_surely_outside(estimate: &Estimate, seed: usize, value: f64, band: Band) -> bool {
+    match estimate.bound.filter(|_| is_bound(estimate, seed)) {
+        None => is_under(band, value) || is_over(band, value),
+        Some(Bound::AtLeast) => is_over(band, value),
+        Some(Bound::AtMost) => is_under(band, value),
+    }
 }
 
 fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, by: By, part: &mut Part) {
@@ -342,8 +344,10 @@ fn is_over(band: Band, number: f64) -> bool {
 fn hold_against(part: &mut Part, band: Band, by: By) {
     let Some(ours) = part.ours else { return };
     let far = if by == By::Every {
-        let values = part.estimate.values.iter().copied().flatten();
-        let far: Vec<f64> = values.filter_map(|value| outside(band, value)).collect();
+        let values = part.estimate.values.iter().enumerate();
+        let values = values.filter_map(|(seed, value)| Some((seed, (*value)?)));
+        let surely = values.filter(|(seed, value)| is_surely_outside(&part.estimate, *seed, *value, band));
+        let far: Vec<f64> = surely.filter_map(|(_, value)| outside(band, value)).collect();
         if !far.is_empty() {
             part.reason = format!("{} of {} seeds are outside", far.len(), part.estimate.count());
         }

@@ -292,4 +292,6 @@ fn a_seed_that_is_outside_for_certain_decides_among_bounds() {
         let verdict = judge(kind, test);
         assert_eq!(verdict.judged, judged, "{kind} {test}: {}", verdict.reason);
     }
+    // Only those are counted.
+    assert!(judge("largest", "between = [9, 10]").reason.starts_with("3 of 4 seeds are outside"));
 }

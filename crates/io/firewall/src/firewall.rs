@@ -76,9 +76,9 @@ struct Draining {
     until: Instant,
 }
 
-/// How long the leaf of another class stays: a full queue is empty after half a second at its ceiling, which others of the
-/// lowest class share.
-const DRAINING: Duration = Duration::from_secs(2);
+/// How long the leaf of another class stays. A full queue is empty after half a second at its ceiling, or 5 s on a line of
+/// 2 Mbit/s; but others of the lowest class share that.
+const DRAINING: Duration = Duration::from_secs(10);
 
 /// What was granted to a visitor, or to its tunnel.
 #[derive(Clone, Copy, Debug)]
@@ -412,14 +412,24 @@ impl Firewall {
         if is_room { Ok(()) } else { Err(FirewallError::Full { max }) }
     }
 
-    /// The first slot without a leaf. There are twice as many as visitors, so that each may have one that drains.
+    /// The first slot without a leaf. There are twice as many as visitors, so that each may have one that drains; if there is
+    /// none left, the one that has drained for the longest time goes.
     fn free_slot(&mut self) -> Result<u16, FirewallError> {
         self.remove_drained();
         let max = self.settings.limits.visitors_max;
-        let draining = self.draining.iter().map(|draining| draining.slot);
-        let used: BTreeSet<u16> = self.leaves().map(|leaf| leaf.slot).chain(draining).collect();
-        let mut slots = 0..max.saturating_mul(2).min(SLOTS_MAX);
-        slots.find(|slot| !used.contains(slot)).ok_or(FirewallError::Full { max })
+        loop {
+            let draining = self.draining.iter().map(|draining| draining.slot);
+            let used: BTreeSet<u16> = self.leaves().map(|leaf| leaf.slot).chain(draining).collect();
+            let mut slots = 0..max.saturating_mul(2).min(SLOTS_MAX);
+            if let Some(free) = slots.find(|slot| !used.contains(slot)) {
+                return Ok(free);
+            }
+            if self.draining.is_empty() {
+                return Err(FirewallError::Full { max });
+            }
+            let oldest = self.draining.remove(0);
+            self.remove_leaves(oldest.slot);
+        }
     }
 
     fn leaves(&self) -> impl Iterator<Item = Leaf> {

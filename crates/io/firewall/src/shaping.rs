@@ -161,6 +161,8 @@ class add dev {interface} parent {PARENT} classid {LOWEST} htb rate {share}bit c
 
     /// Adds a visitor's leaf, in the place of one that could not be removed.
     pub(crate) fn add(&self, control: &mut TrafficControl, leaf: Leaf) -> Result<(), FirewallError> {
+        // That one may be below another parent, where it would stay. Mostly there is none.
+        let _ = self.remove(control, leaf.slot);
         self.change(control, leaf)?;
         let packets = (self.ceiling(leaf.class) / 8 / 2 / FRAME_BYTES).clamp(100, 10_000);
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);

@@ -94,7 +94,10 @@ impl Story<'_, '_> {
                 reason = text(&ended["reason"]);
                 endless.kill().await?;
             }
-            taken = self.taken_by_strangers()?;
+            // The guest knows before the firewall has confirmed it.
+            let is_closed = |cast: &Cast| Ok(taken_by_strangers(cast)?.len() > number);
+            self.cast.until("V3 to close the session", is_closed).await?;
+            taken = taken_by_strangers(&self.cast)?;
             if number < FIRST_NAMES {
                 // What was kept for it and not used is given away again as soon as its home knows.
                 let left = before.saturating_sub(taken.iter().sum());
@@ -117,17 +120,6 @@ impl Story<'_, '_> {
         let bounded = is_refused && sum <= before + comes_back && sum + Volume::MIN.0 > before;
         self.check("fresh names get what a household gives away in a day, and no more", bounded, seen);
         Ok(())
-    }
-
-    /// What V3 carried in each session of the free-rider.
-    fn taken_by_strangers(&self) -> anyhow::Result<Vec<u64>> {
-        let status = self.cast.status(V3.team)?;
-        let ip = FREE_RIDER.address().to_string();
-        let closed = status["closed"].as_array().into_iter().flatten();
-        Ok(closed
-            .filter(|session| session["ip"] == ip.as_str())
-            .map(|session| number(&session["counted"]))
-            .collect())
     }
 
     /// Once everybody has left: what each of the three homes says of the others.
@@ -181,6 +173,17 @@ impl Pair {
         let [here, there] = [by_one, by_other].map(|bytes| Bytes(bytes.unsigned_abs()));
         format!("{debtor} owes {creditor} {here} by one, {there} by the other")
     }
+}
+
+/// What V3 carried in each session of the free-rider that is over.
+fn taken_by_strangers(cast: &Cast) -> anyhow::Result<Vec<u64>> {
+    let status = cast.status(V3.team)?;
+    let ip = FREE_RIDER.address().to_string();
+    let closed = status["closed"].as_array().into_iter().flatten();
+    Ok(closed
+        .filter(|session| session["ip"] == ip.as_str())
+        .map(|session| number(&session["counted"]))
+        .collect())
 }
 
 /// What a household may still give away today.

@@ -229,7 +229,14 @@ fn an_access_point_that_says_it_is_over_does_not_open_the_switch() {
     let (chatter, capture) = (abroad.chatter(), abroad.capture("port21"));
     // Somebody else answers at its address, unsigned, whatever is asked.
     ap.kill();
-    let liar = abroad.town.world.within("router", || UdpSocket::bind("10.11.0.1:7273")).unwrap().unwrap();
+    let bind = || abroad.town.world.within("router", || UdpSocket::bind("10.11.0.1:7273")).unwrap().ok();
+    let mut liar = bind();
+    // A program that the killed one was just starting may have the socket for a moment.
+    until("the port to be free", || {
+        liar = liar.take().or_else(bind);
+        liar.is_some()
+    });
+    let liar = liar.unwrap();
     let (lies, answered) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let (goes_on, count) = (Arc::clone(&lies), Arc::clone(&answered));
     let thread = thread::spawn(move || {

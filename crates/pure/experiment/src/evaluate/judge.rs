@@ -241,45 +241,41 @@ fn is_late(curves: &Curves<'_>, of: Quantity, way: Option<Bound>) -> bool {
 
 /// Whether a bound says as much as the number would: the number can only be farther inside, or farther outside.
 fn is_enough(claim: &Claim, part: &Part, way: Option<Bound>) -> bool {
-    let (Some(way), Some(ours), Some(band)) = (way, part.ours, band(&claim.test, part.published)) else {
+    let (Some(_), Some(ours), Some(band)) = (way, part.ours, band(&claim.test, part.published)) else {
         return false;
     };
     if claim.by == By::Every {
-        return is_enough_of_each(&part.estimate, band, way);
+        return numbers_of_seeds(&part.estimate).any(|(way, number)| is_surely_outside(way, band, number))
+            || numbers_of_seeds(&part.estimate).all(|(way, number)| is_surely_inside(way, band, number));
     }
-    let (under, over) = (is_under(band, ours), is_over(band, ours));
     // The most frequent of several bounds says nothing about the others.
     let averaged = claim.by != By::Mode;
+    (is_surely_outside(way, band, ours) && averaged) || is_surely_inside(way, band, ours)
+}
+
+/// The number of each seed that has one, and which way it goes if it is only a bound.
+fn numbers_of_seeds(estimate: &Estimate) -> impl Iterator<Item = (Option<Bound>, f64)> {
+    let way = |seed: usize| estimate.bound.filter(|_| estimate.bounded.get(seed) == Some(&true));
+    estimate.values.iter().enumerate().filter_map(move |(seed, value)| Some((way(seed), (*value)?)))
+}
+
+/// Whether a number is outside, and any other would be that it may stand for if it is a bound.
+fn is_surely_outside(way: Option<Bound>, band: Band, number: f64) -> bool {
     match way {
-        Bound::AtLeast => (over && averaged) || (!under && band.high.is_none()),
-        Bound::AtMost => (under && averaged) || (!over && band.low.is_none()),
+        None => outside(band, number).is_some(),
+        Some(Bound::AtLeast) => is_over(band, number),
+        Some(Bound::AtMost) => is_under(band, number),
     }
 }
 
-/// The same where every seed counts: one that is outside for certain decides, and so do all that are inside for certain.
-fn is_enough_of_each(estimate: &Estimate, band: Band, way: Bound) -> bool {
-    let values = || estimate.values.iter().enumerate().filter_map(|(seed, value)| Some((seed, (*value)?)));
-    let is_inside = |(seed, value): (usize, f64)| {
-        let is_open = match way {
-            Bound::AtLeast => band.high.is_none(),
-            Bound::AtMost => band.low.is_none(),
-        };
-        !is_under(band, value) && !is_over(band, value) && (is_open || !is_bound(estimate, seed))
+/// The same for inside.
+fn is_surely_inside(way: Option<Bound>, band: Band, number: f64) -> bool {
+    let is_open = match way {
+        None => true,
+        Some(Bound::AtLeast) => band.high.is_none(),
+        Some(Bound::AtMost) => band.low.is_none(),
     };
-    values().any(|(seed, value)| is_surely_outside(estimate, seed, value, band)) || values().all(is_inside)
-}
-
-fn is_bound(estimate: &Estimate, seed: usize) -> bool {
-    estimate.bounded.get(seed) == Some(&true)
-}
-
-/// Whether a seed's number is outside, and any other would be that its bound allows.
-fn is_surely_outside(estimate: &Estimate, seed: usize, value: f64, band: Band) -> bool {
-    match estimate.bound.filter(|_| is_bound(estimate, seed)) {
-        None => is_under(band, value) || is_over(band, value),
-        Some(Bound::AtLeast) => is_over(band, value),
-        Some(Bound::AtMost) => is_under(band, value),
-    }
+    outside(band, number).is_none() && is_open
 }
 
 fn warn_of_bounds(curves: &Curves<'_>, of: Quantity, by: By, part: &mut Part) {
@@ -344,10 +340,9 @@ fn is_over(band: Band, number: f64) -> bool {
 fn hold_against(part: &mut Part, band: Band, by: By) {
     let Some(ours) = part.ours else { return };
     let far = if by == By::Every {
-        let values = part.estimate.values.iter().enumerate();
-        let values = values.filter_map(|(seed, value)| Some((seed, (*value)?)));
-        let surely = values.filter(|(seed, value)| is_surely_outside(&part.estimate, *seed, *value, band));
-        let far: Vec<f64> = surely.filter_map(|(_, value)| outside(band, value)).collect();
+        let numbers = numbers_of_seeds(&part.estimate);
+        let surely = numbers.filter(|(way, number)| is_surely_outside(*way, band, *number));
+        let far: Vec<f64> = surely.filter_map(|(_, number)| outside(band, number)).collect();
         if !far.is_empty() {
             part.reason = format!("{} of {} seeds are outside", far.len(), part.estimate.count());
         }

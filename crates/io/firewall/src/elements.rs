@@ -22,7 +22,8 @@ pub(crate) fn grant(mac: MacAddress, address: Ipv4Addr, class: u32, lease: Lease
     counted.into_iter().chain(rest).chain(renew(mac, address, lease)).collect()
 }
 
-fn pair(mac: MacAddress, address: Ipv4Addr) -> Element {
+/// An address and its holder.
+pub(crate) fn pair(mac: MacAddress, address: Ipv4Addr) -> Element {
     Element::new().hardware(mac).address(address)
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn forget(address: Ipv4Addr, class: u32) -> Vec<Order> {
     removed(rest.into_iter().chain(windows(address)))
 }
 
-/// One transaction that marks a visitor's packets with another class: each packet has one of the two.
+/// One transaction that marks a visitor's packets with another class.
 pub(crate) fn reclassify(set: Set, address: Ipv4Addr, before: u32, after: u32) -> Vec<Order> {
     let of = |class| Element::new().address(address).class(class);
     removed([(set, of(before))]).into_iter().chain([Order::Add(set, of(after))]).collect()

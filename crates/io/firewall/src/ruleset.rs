@@ -131,8 +131,8 @@ fn sets(settings: &Settings) -> String {
 	set household {{ type ipv4_addr; flags interval; auto-merge; elements = {{ {never} }}; }}
 
 	# Who may pass: gates, and behind them one count for each direction. Two sets, because closing shuts the gate
-	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed;
-	# whose are late stays among the served, and waits without an answer until they are.
+	# first and then reads counts that nothing changes any more. The gates shut by themselves unless they are renewed.
+	# Whoever has a session is among the served: while a renewal is late, packets are dropped and not rejected.
 	# How many bytes may still pass unsigned stands in a window, which finds nobody once they have passed. It has two
 	# halves: in the second some packets are dropped, so that TCP slows down before all of them are.
 	set granted {{ type ether_addr . ipv4_addr; size {visitors}; flags timeout; }}
@@ -208,7 +208,7 @@ fn permits(settings: &Settings) -> String {
 {up}		ip daddr {network}/{prefix} counter name \"between_visitors\" drop
 		ip daddr @household counter name \"household4\" drop
 		counter name \"not_granted\"
-		# Whoever is told so gives up the connection.
+		# A rejection would end the connections of a guest whose grant is only late.
 		ether saddr . ip saddr @served drop
 		limit rate over {rejections}/second burst {rejections} packets drop
 		meta l4proto tcp reject with tcp reset

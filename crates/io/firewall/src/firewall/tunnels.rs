@@ -182,7 +182,7 @@ impl Tunnel {
 
     /// Whose address it is.
     fn held(&self, address: Ipv4Addr) -> [(Set, Element); 2] {
-        let pair = Element::new().hardware(self.grant.mac).address(address);
+        let pair = elements::pair(self.grant.mac, address);
         [("tunnel_holders", pair), ("tunnel_held", Element::new().address(address))]
     }
 

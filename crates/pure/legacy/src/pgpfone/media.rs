@@ -7,7 +7,7 @@ use guestright_voice::playout::{Config, Incoming, Playout};
 use guestright_voice::session::ReceivedPacket;
 use guestright_wire::rtp::WidenTimestamp;
 
-/// The longest that the buffer adds. PGPfone throws away what waits beyond a second at most.
+/// The longest that the buffer adds: the most that [`Playpoint`] lets wait.
 const DELAY_MAX: Micros = Micros::from_millis(1_000);
 /// So much is concealed in a row.
 const CONCEAL_MAX: Micros = Micros::from_millis(200);

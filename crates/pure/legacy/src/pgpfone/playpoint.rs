@@ -19,9 +19,8 @@ const ADAPT_AFTER: u32 = 10;
 ///
 /// The skew is the mean of arrival minus timestamp (gain 1/8), the variance the mean deviation from it (1/16), the jitter
 /// twice that, and the play point that jitter in quanta, rounded up, from 2 to 20. A talkspurt is played as soon as the play
-/// point is filled: what one packet has in it counts at once.
-///
-/// Not done here: PGPfone throws all that waits away when it is more than 1/5 to 1 s.
+/// point is filled: what one packet has in it counts at once. When more than 1/5 s waits, or up to 1 s at a high play point,
+/// all of it is thrown away.
 #[derive(Clone, Copy, Debug)]
 pub struct Playpoint {
     sample_rate: u32,
@@ -92,6 +91,18 @@ impl Policy for Playpoint {
 
     fn play_after(&mut self, first: &Arrival) -> i64 {
         first.delay().saturating_add(self.hold().0.cast_signed())
+    }
+
+    /// As in PGPfone 2.1's `CSoundOutput::Run`.
+    fn waiting_max(&self) -> Option<Micros> {
+        let part_of_a_second = match self.quanta {
+            ..=2 => 5,
+            3..=4 => 4,
+            5..=6 => 3,
+            7..=10 => 2,
+            _ => 1,
+        };
+        Some(Micros(1_000_000 / part_of_a_second))
     }
 
     fn restart(&mut self) {

@@ -117,6 +117,7 @@ impl Playout {
             self.restart_source();
         }
         self.late_run = None;
+        self.drop_what_waits_too_long();
         let held = Held {
             arrival,
             timestamp: packet.timestamp,
@@ -271,6 +272,16 @@ impl Playout {
                 continue;
             }
             self.drop_oldest();
+        }
+    }
+
+    /// Throws away what waits, if it is more than the policy wants.
+    fn drop_what_waits_too_long(&mut self) {
+        let waiting: u64 = self.held.values().map(|held| held.arrival.duration.0).sum();
+        if self.policy.waiting_max().is_some_and(|most| waiting > most.0) {
+            while !self.held.is_empty() {
+                self.drop_oldest();
+            }
         }
     }
 

@@ -57,6 +57,12 @@ pub trait Policy: Send {
     /// so this has the unknown constant of [`Arrival::delay`] in it. Asked only in silence.
     fn play_after(&mut self, first: &Arrival) -> i64;
 
+    /// When more sound than this waits, all of it is thrown away before the next packet. Most policies leave that to
+    /// [`Config::delay_max`](super::Config::delay_max).
+    fn waiting_max(&self) -> Option<Micros> {
+        None
+    }
+
     /// An exchange of clocks was completed. Most policies need none.
     fn handshake(&mut self, exchange: &Handshake) {
         let _ = exchange;

@@ -1,5 +1,6 @@
 //! PGPfone's jitter control.
 
+use crate::pgpfone::media::Media;
 use crate::pgpfone::{Codec, Playpoint};
 use guestright_units::{Micros, Time};
 use guestright_voice::playout::{Arrival, Policy as _};
@@ -80,4 +81,49 @@ fn the_first_packets_do_not_move_it() {
     feed(&mut policy, codec, |sequence| sequence % 2 * 5_000, 10);
     assert_eq!(policy.quanta(), 2);
     assert!(policy.jitter() > 0);
+}
+
+#[test]
+fn more_sound_may_wait_the_higher_the_play_point() {
+    let codec = Codec::Adpcm;
+    let mut policy = Playpoint::new(8_000, codec.packet());
+    let mut most = vec![];
+    for spread in [0, 30, 60, 90, 200, 20_000] {
+        policy.restart();
+        feed(&mut policy, codec, |sequence| sequence % 2 * spread, 400);
+        most.push((policy.quanta(), policy.waiting_max().unwrap().0));
+    }
+    let want = |(quanta, most): &(u64, u64)| match quanta {
+        0..=2 => *most == 200_000,
+        3..=4 => *most == 250_000,
+        5..=6 => *most == 333_333,
+        7..=10 => *most == 500_000,
+        _ => *most == 1_000_000,
+    };
+    assert!(most.iter().all(want) && most.is_sorted(), "{most:?}");
+    assert_eq!((most[0].0, most[5].0), (2, 20));
+}
+
+/// A receiver that stood still for a second finds all that was said meanwhile at once. It does not play everything that
+/// follows a second late.
+#[test]
+fn what_has_piled_up_is_thrown_away_and_the_rest_is_not_late() {
+    let codec = Codec::Adpcm;
+    let packet = codec.packet().0;
+    let mut media = Media::new(codec);
+    let insert = |media: &mut Media, sequence: u32, now: Time| {
+        let sent = u32::try_from(u64::from(sequence) * packet / 1_000).unwrap();
+        let data = [&sent.to_be_bytes()[..], &vec![0; codec.payload_bytes()]].concat();
+        media.insert(sequence, &data, now).unwrap();
+    };
+    let begin = Time(13 * packet);
+    (1..13).for_each(|sequence| insert(&mut media, sequence, begin));
+    for sequence in 13..100_u32 {
+        let now = Time(u64::from(sequence) * packet);
+        insert(&mut media, sequence, now);
+        media.playout().poll(now);
+    }
+    let counts = media.counts();
+    assert!((9..=18).contains(&counts.overflow) && counts.late == 0 && counts.played >= 80, "{counts:?}");
+    assert!(media.added().unwrap() <= Micros(3 * packet), "{:?}", media.added());
 }

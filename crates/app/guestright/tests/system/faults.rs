@@ -301,7 +301,7 @@ fn a_closed_session_is_closed_without_nft_and_without_descriptors() {
 
 /// Each `ip` takes so long, as on a computer that is busy with something else.
 const SLOW_IP: &str = "cp $(command -v ip) /run/town/real-ip
-printf '#!/bin/sh\\nsleep 0.15\\nexec /run/town/real-ip \"$@\"\\n' > /run/town/slow-ip
+printf '#!/bin/sh\\nsleep 0.3\\nexec /run/town/real-ip \"$@\"\\n' > /run/town/slow-ip
 chmod +x /run/town/slow-ip
 mount --bind /run/town/slow-ip $(command -v ip)";
 
@@ -316,18 +316,25 @@ fn looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off() {
     let (_visit, _) = town.arrive("member", "guests", "member");
     let asker = Asker::new(&town, "member");
     shell(SLOW_IP);
-    // Something is removed, so that the layers are looked at now; with 15 or more of these that takes two seconds.
+    // Something is removed, so that the layers are looked at now; with 15 or more of these that takes four seconds.
     let mended = || town.status()["mended"]["the static filter"].as_u64().unwrap_or_default();
     town.world.run("router", "tc", &["qdisc", "del", "dev", "guests", "clsact"]).unwrap();
-    let (began, mut answered, mut asked) = (Instant::now(), 0, 0);
-    while mended() == 0 || began.elapsed() < Duration::from_secs(4) {
-        asked += 1;
-        answered += u32::from(asker.is_answered_at_last());
+    let (began, mut answered, mut longest) = (Instant::now(), Instant::now(), Duration::ZERO);
+    while mended() == 0 || began.elapsed() < Duration::from_secs(6) {
+        let is_answered = asker.is_answered();
+        longest = longest.max(answered.elapsed());
+        if is_answered {
+            answered = Instant::now();
+        }
         thread::sleep(Duration::from_millis(20));
         assert!(began.elapsed() < crate::town::PATIENCE, "it is mended");
     }
     shell("umount $(command -v ip)");
-    assert_eq!(answered, asked, "a gate shut while the access point looked at its layers");
+    // The gates would have been shut for three seconds; on a busy computer a lease of one is renewed late now and then.
+    assert!(
+        longest < Duration::from_secs(2),
+        "no answer for {longest:?} while the access point looked at its layers"
+    );
 }
 
 #[test]

@@ -373,7 +373,8 @@ impl Playout {
 
     fn missing(&mut self, position: u64, next: Option<Vec<u8>>) -> Output {
         let duration = self.config.packet;
-        if self.held.is_empty() && self.concealed >= self.config.conceal_max {
+        let gives_up = self.policy.goes_on_when_dry() || self.concealed >= self.config.conceal_max;
+        if self.held.is_empty() && gives_up {
             self.position = None;
             return self.noise();
         }

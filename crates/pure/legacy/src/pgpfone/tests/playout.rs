@@ -26,6 +26,14 @@ fn first() -> Arrival {
     }
 }
 
+/// A packet of ADPCM that was sent when it was due.
+fn insert(media: &mut Media, sequence: u32, now: Time) {
+    let codec = Codec::Adpcm;
+    let sent = u32::try_from(u64::from(sequence) * codec.packet().0 / 1_000).unwrap();
+    let data = [&sent.to_be_bytes()[..], &vec![0; codec.payload_bytes()]].concat();
+    media.insert(sequence, &data, now).unwrap();
+}
+
 #[test]
 fn without_jitter_the_first_packet_is_played_at_once() {
     // Two quanta are what one packet of GSM at 4410 Hz has.
@@ -104,18 +112,32 @@ fn more_sound_may_wait_the_higher_the_play_point() {
     assert_eq!((most[0].0, most[5].0), (2, 20));
 }
 
+/// The first packet of a talkspurt was the fastest, and jitter this small moves no play point: nothing is dropped for it.
+#[test]
+fn what_comes_a_little_late_is_played_a_little_later() {
+    let packet = Codec::Adpcm.packet().0;
+    let mut media = Media::new(Codec::Adpcm);
+    let late_ms = |sequence: u32| u64::from(sequence) * 7 % 15;
+    for sequence in 0..100_u32 {
+        let sent = u64::from(sequence) * packet;
+        if sequence > 0 {
+            media.playout().poll(Time(sent)); // Just before it comes.
+        }
+        insert(&mut media, sequence, Time(sent + late_ms(sequence) * 1_000));
+        if sequence == 0 {
+            media.playout().poll(Time(sent));
+        }
+    }
+    let counts = media.counts();
+    assert!(counts.late == 0 && counts.overflow == 0 && counts.played >= 98, "{counts:?}");
+}
+
 /// A receiver that stood still for a second finds all that was said meanwhile at once. It does not play everything that
 /// follows a second late.
 #[test]
 fn what_has_piled_up_is_thrown_away_and_the_rest_is_not_late() {
-    let codec = Codec::Adpcm;
-    let packet = codec.packet().0;
-    let mut media = Media::new(codec);
-    let insert = |media: &mut Media, sequence: u32, now: Time| {
-        let sent = u32::try_from(u64::from(sequence) * packet / 1_000).unwrap();
-        let data = [&sent.to_be_bytes()[..], &vec![0; codec.payload_bytes()]].concat();
-        media.insert(sequence, &data, now).unwrap();
-    };
+    let packet = Codec::Adpcm.packet().0;
+    let mut media = Media::new(Codec::Adpcm);
     let begin = Time(13 * packet);
     (1..13).for_each(|sequence| insert(&mut media, sequence, begin));
     for sequence in 13..100_u32 {

@@ -255,10 +255,8 @@ proptest! {
             let indexes: Vec<_> = world.played[1 - side].iter().map(index_of).collect();
             prop_assert!(indexes.iter().all(Option::is_some), "it played what nobody said");
             prop_assert!(indexes.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", indexes);
-            // PGPfone plays from when the first packet came, and its play point does not follow a jitter below 16 ms: who
-            // begins with a packet that was early loses what is later. Of 1,500 calls the worst had 56 % played.
             if jitter < 40 && loss < 100 {
-                prop_assert!(indexes.len() * 2 > world.spoken[side].len());
+                prop_assert!(indexes.len() * 10 > world.spoken[side].len() * 8);
             }
         }
     }

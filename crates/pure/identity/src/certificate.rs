@@ -7,6 +7,7 @@ use data_encoding::HEXLOWER;
 use guestright_units::{TeamId, UnixSeconds};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::sync::Arc;
 
 const DOMAIN: &str = "certificate";
 
@@ -28,8 +29,13 @@ pub enum Role {
 pub struct CertificateRef(pub [u8; 16]);
 
 /// A certificate whose signature is valid. Whether it is valid *now* is asked with [`Certificate::check`].
+///
+/// Every receipt in memory has its certificate beside it, so that all clones share what they say.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Certificate {
+pub struct Certificate(Arc<Fields>);
+
+#[derive(PartialEq, Eq)]
+struct Fields {
     role: Role,
     team: PublicKey,
     subject: PublicKey,
@@ -62,7 +68,7 @@ impl Certificate {
         let encoded = cose::seal(team, DOMAIN, &[], items);
         let team = team.public().clone();
         let digest = Sha256::digest(&encoded).into();
-        Self { role, team, subject: subject.clone(), not_before, not_after, digest, encoded }
+        Self(Arc::new(Fields { role, team, subject: subject.clone(), not_before, not_after, digest, encoded }))
     }
 
     /// Reads a certificate and checks its team's signature.
@@ -71,7 +77,7 @@ impl Certificate {
     /// What is wrong with its form, its keys or its signature.
     pub fn parse(encoded: &[u8]) -> Result<Self, IdentityError> {
         let (certificate, sealed) = Self::read(encoded)?;
-        sealed.claim(&certificate.team, DOMAIN, &[])?.verify()?;
+        sealed.claim(certificate.team(), DOMAIN, &[])?.verify()?;
         Ok(certificate)
     }
 
@@ -99,7 +105,7 @@ impl Certificate {
         }
         let digest = Sha256::digest(encoded).into();
         let encoded = encoded.to_vec();
-        Ok((Self { role, team, subject, not_before, not_after, digest, encoded }, sealed))
+        Ok((Self(Arc::new(Fields { role, team, subject, not_before, not_after, digest, encoded })), sealed))
     }
 
     /// Whether this certificate speaks for `role` at `now`.
@@ -107,41 +113,41 @@ impl Certificate {
     /// # Errors
     /// [`IdentityError::WrongRole`], `NotYetValid` or `Expired`.
     pub fn check(&self, role: Role, now: UnixSeconds) -> Result<(), IdentityError> {
-        if self.role != role {
-            return Err(IdentityError::WrongRole { got: self.role, want: role });
+        if self.0.role != role {
+            return Err(IdentityError::WrongRole { got: self.0.role, want: role });
         }
-        if now < self.not_before {
-            return Err(IdentityError::NotYetValid { not_before: self.not_before, now });
+        if now < self.0.not_before {
+            return Err(IdentityError::NotYetValid { not_before: self.0.not_before, now });
         }
-        if now > self.not_after {
-            return Err(IdentityError::Expired { not_after: self.not_after, now });
+        if now > self.0.not_after {
+            return Err(IdentityError::Expired { not_after: self.0.not_after, now });
         }
         Ok(())
     }
 
     /// What the subject may do.
     pub fn role(&self) -> Role {
-        self.role
+        self.0.role
     }
 
     /// The team that vouches.
     pub fn team(&self) -> &PublicKey {
-        &self.team
+        &self.0.team
     }
 
     /// The team's name.
     pub fn team_id(&self) -> TeamId {
-        self.team.team_id()
+        self.0.team.team_id()
     }
 
     /// The key that is vouched for.
     pub fn subject(&self) -> &PublicKey {
-        &self.subject
+        &self.0.subject
     }
 
     /// The name of the key that is vouched for.
     pub fn subject_id(&self) -> KeyId {
-        self.subject.id()
+        self.0.subject.id()
     }
 
     /// The name under which the subject's receipts are known.
@@ -151,29 +157,29 @@ impl Certificate {
 
     /// First second of its life.
     pub fn not_before(&self) -> UnixSeconds {
-        self.not_before
+        self.0.not_before
     }
 
     /// Last second of its life.
     pub fn not_after(&self) -> UnixSeconds {
-        self.not_after
+        self.0.not_after
     }
 
     /// SHA-256 of the certificate.
     pub fn digest(&self) -> &[u8; 32] {
-        &self.digest
+        &self.0.digest
     }
 
     /// How receipts point at it.
     pub fn reference(&self) -> CertificateRef {
         let mut reference = [0; 16];
-        reference.copy_from_slice(&self.digest[..16]);
+        reference.copy_from_slice(&self.0.digest[..16]);
         CertificateRef(reference)
     }
 
     /// The certificate as it is sent.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.encoded
+        &self.0.encoded
     }
 }
 
@@ -217,7 +223,7 @@ impl fmt::Debug for CertificateRef {
 
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { role, team, subject, not_before, not_after, .. } = self;
+        let Fields { role, team, subject, not_before, not_after, .. } = &*self.0;
         write!(f, "Certificate({role} {subject:?} of {:?}, {not_before} to {not_after})", team.team_id())
     }
 }

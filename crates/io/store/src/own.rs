@@ -33,7 +33,7 @@ pub(crate) fn classify(connection: &mut Connection, own: Option<TeamId>) -> rusq
     if own.is_none() {
         return Ok(0);
     }
-    let sql = "SELECT count(*) FROM receipt INDEXED BY receipt_second_hand WHERE second_hand = 1";
+    let sql = "SELECT count(*) FROM receipt INDEXED BY receipt_by_age WHERE second_hand = 1";
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
 }
 

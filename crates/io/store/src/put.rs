@@ -3,7 +3,7 @@
 mod ledger;
 
 use crate::{Edge, Limits, StoreError};
-use guestright_identity::{Certificate, CertificateRef};
+use guestright_identity::{Certificate, CertificateRef, MemberId};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use ledger::Ledger;
@@ -14,16 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Of a store that knows its own team, one part in so many may be receipts of others' dealings.
 const SECOND_HAND_SHARE: u64 = 10;
 
-/// The oldest receipts. Numbers of 2^63 and more are kept as negative ones: first, they are the latest. Left to itself,
-/// SQLite would rather sort the whole table than only what has the same age.
-const OLDEST: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight, r.second_hand
+/// The oldest receipts, either of others' dealings or not. Numbers of 2^63 and more are kept as negative ones: first, they
+/// are the latest. Left to itself, SQLite would rather sort the whole table than only what has the same age.
+const OLDEST: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight
      FROM receipt r INDEXED BY receipt_by_age CROSS JOIN certificate c ON c.id = r.certificate
-     ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?";
-
-/// Likewise, of others' dealings.
-const OLDEST_SECOND_HAND: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight, r.second_hand
-     FROM receipt r INDEXED BY receipt_second_hand CROSS JOIN certificate c ON c.id = r.certificate
-     WHERE r.second_hand = 1
+     WHERE r.second_hand = ?
      ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?";
 
 /// What became of one receipt; the same as [`guestright_receipt::Registers::admit`] says.
@@ -79,20 +74,34 @@ pub(crate) fn merge(
 ) -> rusqlite::Result<Merged> {
     let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
     let mut merge = Merge { transaction, limits, counts, certificates, leftover };
-    let mut ledgers = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let mut ledger = Ledger::default();
-        for (receipt, certificate) in batch.items {
-            let outcome = merge.admit(receipt, certificate, batch.now, &mut ledger)?;
-            ledger.outcomes.push(outcome);
-        }
-        ledgers.push(ledger);
+    let mut ledgers: Vec<_> = batches.iter().map(|batch| Ledger::for_receipts(batch.items.len())).collect();
+    for (batch, item) in in_order_of_sessions(batches) {
+        let (receipt, certificate) = &batches[batch].items[item];
+        let ledger = &mut ledgers[batch];
+        ledger.outcomes[item] = merge.admit(receipt, certificate, batches[batch].now, ledger)?;
     }
     if let Some(last) = ledgers.last_mut() {
         merge.evict(last)?;
     }
     merge.drop_certificates()?;
     Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
+}
+
+/// The number of each batch, and of the receipt in it. An index page is then found once for all that belongs on it; receipts
+/// of one session stay in the order in which they came.
+fn in_order_of_sessions(batches: &[Batch<'_>]) -> impl Iterator<Item = (usize, usize)> {
+    let sessions = |(number, batch): (usize, &Batch<'_>)| {
+        let keys = batch.items.iter().enumerate();
+        keys.map(move |(item, (receipt, _))| (in_index_order(receipt.session()), number, item))
+            .collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = batches.iter().enumerate().flat_map(sessions).collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, batch, item)| (batch, item))
+}
+
+fn in_index_order(session: SessionKey) -> (TeamId, UnixSeconds, MemberId) {
+    (session.provider, session.started, session.member)
 }
 
 /// What a transaction has done, once it is committed.
@@ -278,25 +287,25 @@ impl Merge<'_> {
         if self.limits.own_team.is_some() {
             let first_hand = self.counts.all - self.counts.second_hand;
             let max = (max / SECOND_HAND_SHARE).min(max.saturating_sub(first_hand));
-            self.remove_oldest(OLDEST_SECOND_HAND, surplus(self.counts.second_hand, max), ledger)?;
+            self.remove_oldest(true, surplus(self.counts.second_hand, max), ledger)?;
         }
         // There is none of others' dealings left if there are still too many.
-        self.remove_oldest(OLDEST, surplus(self.counts.all, max), ledger)
+        self.remove_oldest(false, surplus(self.counts.all, max), ledger)
     }
 
-    fn remove_oldest(&mut self, sql: &str, count: u64, ledger: &mut Ledger) -> rusqlite::Result<()> {
+    fn remove_oldest(&mut self, second_hand: bool, count: u64, ledger: &mut Ledger) -> rusqlite::Result<()> {
         if count == 0 {
             return Ok(());
         }
-        let mut oldest = self.transaction.prepare_cached(sql)?;
+        let mut oldest = self.transaction.prepare_cached(OLDEST)?;
         let mut remove = self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?;
-        let found = oldest.query_map([count.cast_signed()], |row| {
+        let found = oldest.query_map(params![second_hand, count.cast_signed()], |row| {
             let (consumer, provider) = (TeamId(row.get(2)?), TeamId(row.get(3)?));
             let weight = Bytes(row.get::<_, i64>(4)?.cast_unsigned());
-            Ok((row.get(0)?, row.get(1)?, row.get(5)?, Edge { consumer, provider, weight }))
+            Ok((row.get(0)?, row.get(1)?, Edge { consumer, provider, weight }))
         })?;
-        let found: Vec<(i64, i64, bool, Edge)> = found.collect::<rusqlite::Result<_>>()?;
-        for (id, certificate, second_hand, edge) in found {
+        let found: Vec<(i64, i64, Edge)> = found.collect::<rusqlite::Result<_>>()?;
+        for (id, certificate, edge) in found {
             remove.execute([id])?;
             self.counts.all -= 1;
             self.counts.second_hand -= u64::from(second_hand);

@@ -50,6 +50,12 @@ pub(crate) const STEPS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
 ",
     CREDIT,
+    // One index for both questions which are the oldest: what is taken in has a row in each index.
+    "
+    DROP INDEX receipt_by_age;
+    DROP INDEX receipt_second_hand;
+    CREATE INDEX receipt_by_age ON receipt (second_hand, age);
+",
 ];
 
 /// A home's credit (design note 0010), and which receipts are of strangers' dealings.

@@ -106,7 +106,7 @@ fn a_newer_format_is_refused_and_left_as_it_was() {
     store.connection.pragma_update(None, "user_version", 99).unwrap();
     drop(store);
     let before = fs::read(&path).unwrap();
-    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 2 };
+    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 3 };
     assert_eq!(Store::open(&path, LIMITS).unwrap_err(), newer);
     assert_eq!(fs::read(&path).unwrap(), before);
 }

@@ -3,7 +3,7 @@
 use super::hints::Hint;
 use super::home::{Served, number, team};
 use super::papers;
-use super::people::{DAY, People, Trip, bytes, count};
+use super::people::{DAY, People, Team, Trip, bytes, count};
 use super::settings::{Cheat, Rule, TownSettings};
 use super::visit::{Visit, session};
 use super::world::{Event, Name, World};
@@ -47,8 +47,8 @@ impl Coalition {
     pub(super) fn new(settings: &TownSettings, people: &People, streams: &Streams) -> Self {
         let numbered = || (0_u32..).zip(&people.teams);
         let homes: Vec<u32> = numbered().filter(|(_, team)| team.hostile).map(|(index, _)| index).collect();
-        let targets =
-            numbered().filter(|(_, team)| !team.hostile && team.serves).map(|(index, _)| index).collect();
+        let is_target = |team: &Team| !team.hostile && (team.serves || !settings.coalition.knows_homes);
+        let targets = numbered().filter(|(_, team)| is_target(team)).map(|(index, _)| index).collect();
         let first = count(people.teams.len());
         let junk = settings.coalition.junk_names;
         Self {
@@ -72,7 +72,8 @@ impl Coalition {
 
     fn target(&mut self, people: &People, now: Instant) -> Option<u32> {
         let index = self.chance.random_range(0..self.targets.len().max(1));
-        self.targets.get(index).copied().filter(|index| people.teams[*index as usize].joins <= now)
+        let target = self.targets.get(index).copied();
+        target.filter(|index| people.teams[*index as usize].serves_at(now))
     }
 }
 

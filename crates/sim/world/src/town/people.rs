@@ -24,6 +24,13 @@ pub(super) struct Team {
     pub(super) joins: Instant,
 }
 
+impl Team {
+    /// Whether a guest finds an access point of theirs.
+    pub(super) fn serves_at(&self, now: Instant) -> bool {
+        self.serves && self.joins <= now
+    }
+}
+
 /// Somebody goes somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Trip {

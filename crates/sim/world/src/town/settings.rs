@@ -107,6 +107,8 @@ settings! {
         people: u32 = integer("coalition.people", "", 5, (0, 10_000)),
         /// How often each of them tries.
         attempts_per_day: u32 = integer("coalition.attempts_per_day", "1/day", 8, (0, 1_000)),
+        /// Whether they know which homes have an access point. Else they go to any, and where there is none to nobody.
+        knows_homes: bool = bool("coalition.knows_homes", true),
         /// What each attempt wants.
         wants_mb: f64 = float("coalition.wants_mb", "MB", 2_000.0, (0.0, 1e6)),
         /// How popular their home is: the share of places that are less so. It serves all guests all that they want.

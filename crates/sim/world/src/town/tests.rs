@@ -160,6 +160,20 @@ fn the_same_settings_and_seed_are_the_same_town() {
     assert_ne!(run(settings.clone(), 8), run(settings, 9));
 }
 
+/// About one of three homes has no access point, so about one of three attempts finds none.
+#[test]
+fn who_does_not_know_the_homes_goes_to_some_in_vain() {
+    let [knows, blind] = [true, false].map(|knows| {
+        let settings = small().with("cheat", "whitewash").with("people.homeless", 1.0 / 3.0);
+        run(settings.with("coalition.people", 100).with("coalition.knows_homes", knows), 11)
+    });
+    let attempts = |outcome| metric(outcome, "attempts");
+    let found = attempts(&blind) / attempts(&knows);
+    assert!((0.4..0.9).contains(&found), "{found} of the attempts");
+    assert!(metric(&blind, "strangers_mb") < metric(&knows, "strangers_mb"));
+    assert!(metric(&blind, "volume_pct") > metric(&knows, "volume_pct"));
+}
+
 #[test]
 fn every_metric_is_there() {
     for policy in ["credit", "srm"] {

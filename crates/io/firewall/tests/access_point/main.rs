@@ -502,6 +502,7 @@ fn what_waits_in_a_queue_is_not_lost_when_the_class_changes() {
         receiver.join().unwrap()
     });
     let counts = [0, 1, 2].map(|number| received.iter().filter(|got| **got == number).count());
+    assert_eq!(testbed.dropped_by_sockets("w1"), 0, "the test reads too slowly");
     assert_eq!(counts, [EACH; 3], "sent in each class");
     // Its leaf and those that drain; these go.
     let leaves =

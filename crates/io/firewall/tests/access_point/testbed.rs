@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use guestright_firewall::{Firewall, MacAddress, Settings, Shaping};
 use guestright_netns::testing::{self, PATIENCE};
 use guestright_netns::{LinkOptions, Sandbox, World};
+use rustix::net::sockopt;
 
 pub(crate) const PORT: u16 = 4_500;
 /// As many bytes as one likes.
@@ -118,7 +119,18 @@ impl Testbed {
     pub(crate) fn udp(&self, host: &str, address: &str) -> UdpSocket {
         let socket = self.on(host, || UdpSocket::bind(address)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        // Whoever reads it may have to wait for a processor.
+        sockopt::set_socket_recv_buffer_size_force(&socket, 4_000_000).unwrap();
         socket
+    }
+
+    /// How many datagrams found no room in a socket of this host.
+    pub(crate) fn dropped_by_sockets(&self, host: &str) -> u64 {
+        let counts = self.on(host, || std::fs::read_to_string("/proc/thread-self/net/snmp")).unwrap();
+        let mut lines = counts.lines().filter_map(|line| line.strip_prefix("Udp: "));
+        let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+        let found = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "RcvbufErrors");
+        found.unwrap().1.parse().unwrap()
     }
 
     pub(crate) fn echo(&self, host: &str, address: &str) -> Echo {

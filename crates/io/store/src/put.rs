@@ -3,7 +3,7 @@
 mod ledger;
 
 use crate::{Edge, Limits, StoreError};
-use guestright_identity::{Certificate, CertificateRef, MemberId};
+use guestright_identity::{Certificate, CertificateRef};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use ledger::Ledger;
@@ -74,34 +74,20 @@ pub(crate) fn merge(
 ) -> rusqlite::Result<Merged> {
     let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
     let mut merge = Merge { transaction, limits, counts, certificates, leftover };
-    let mut ledgers: Vec<_> = batches.iter().map(|batch| Ledger::for_receipts(batch.items.len())).collect();
-    for (batch, item) in in_order_of_sessions(batches) {
-        let (receipt, certificate) = &batches[batch].items[item];
-        let ledger = &mut ledgers[batch];
-        ledger.outcomes[item] = merge.admit(receipt, certificate, batches[batch].now, ledger)?;
+    let mut ledgers = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let mut ledger = Ledger::default();
+        for (receipt, certificate) in batch.items {
+            let outcome = merge.admit(receipt, certificate, batch.now, &mut ledger)?;
+            ledger.outcomes.push(outcome);
+        }
+        ledgers.push(ledger);
     }
     if let Some(last) = ledgers.last_mut() {
         merge.evict(last)?;
     }
     merge.drop_certificates()?;
     Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
-}
-
-/// The number of each batch, and of the receipt in it. An index page is then found once for all that belongs on it; receipts
-/// of one session stay in the order in which they came.
-fn in_order_of_sessions(batches: &[Batch<'_>]) -> impl Iterator<Item = (usize, usize)> {
-    let sessions = |(number, batch): (usize, &Batch<'_>)| {
-        let keys = batch.items.iter().enumerate();
-        keys.map(move |(item, (receipt, _))| (in_index_order(receipt.session()), number, item))
-            .collect::<Vec<_>>()
-    };
-    let mut all: Vec<_> = batches.iter().enumerate().flat_map(sessions).collect();
-    all.sort_unstable();
-    all.into_iter().map(|(_, batch, item)| (batch, item))
-}
-
-fn in_index_order(session: SessionKey) -> (TeamId, UnixSeconds, MemberId) {
-    (session.provider, session.started, session.member)
 }
 
 /// What a transaction has done, once it is committed.

@@ -74,8 +74,7 @@ impl Store {
     /// those of others' dealings, of which a tenth of that may stay), together with certificates that no receipt
     /// needs any more: as many as it takes, and up to one in 64 (1,024 at most) on top, so that not every call has
     /// to. A receipt is as old as the earlier of its session's start, which its sender chose, and the moment `now`
-    /// at which we first heard of its session; of equal age, the one that claims the later start goes first, then
-    /// the one that came first, or of those that came together the one whose provider and member come first.
+    /// at which we first heard of its session; of equal age, the one that claims the later start goes first.
     ///
     /// # Errors
     /// [`StoreError`]; nothing was taken in.

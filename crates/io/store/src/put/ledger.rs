@@ -3,6 +3,7 @@ use guestright_units::{Bytes, TeamId};
 use std::collections::BTreeMap;
 
 /// What a batch did, while it is being done. Sums are exact: an edge may be larger than 64 bits on the way.
+#[derive(Default)]
 pub(super) struct Ledger {
     pub(super) outcomes: Vec<Outcome>,
     added: BTreeMap<(TeamId, TeamId), u128>,
@@ -10,10 +11,6 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn for_receipts(count: usize) -> Self {
-        Self { outcomes: vec![Outcome::Known; count], added: BTreeMap::new(), removed: BTreeMap::new() }
-    }
-
     pub(super) fn add(&mut self, consumer: TeamId, provider: TeamId, weight: Bytes) {
         *self.added.entry((consumer, provider)).or_default() += u128::from(weight.0);
     }

@@ -96,7 +96,8 @@ proptest! {
     fn a_full_store_keeps_the_youngest(batches in asks(), max in 0_usize..6) {
         let from = certificates();
         let (_directory, mut store) = store(max as u64);
-        let mut model: BTreeMap<SessionKey, UnixSeconds> = BTreeMap::new();
+        let mut model: BTreeMap<SessionKey, (UnixSeconds, usize)> = BTreeMap::new();
+        let mut arrivals = 0;
         for (number, batch) in (0..).zip(batches) {
             let now = NOW.plus(number);
             let items = items(&batch, &from, now);
@@ -104,13 +105,12 @@ proptest! {
             let report = store.put(&items, now).unwrap();
             assert_explains(&report, &before, &store.edges().unwrap());
             for (receipt, _) in &items {
-                model.entry(receipt.session()).or_insert(now);
+                arrivals += 1;
+                model.entry(receipt.session()).or_insert((now, arrivals));
             }
             while model.len() > max {
-                // Of those that came together, too, some go first: in the order of their sessions.
-                let age = |session: &SessionKey, seen: &UnixSeconds| {
-                    let (age, started) = (session.started.min(*seen), Reverse(session.started));
-                    (age, started, *seen, session.provider, session.member)
+                let age = |session: &SessionKey, (seen, arrival): &(UnixSeconds, usize)| {
+                    (session.started.min(*seen), Reverse(session.started), *arrival)
                 };
                 let oldest = *model.iter().min_by_key(|(session, seen)| age(session, seen)).unwrap().0;
                 model.remove(&oldest);

@@ -9,8 +9,6 @@ use guestright_wire::rtp::WidenTimestamp;
 
 /// The longest that the buffer adds: the most that [`Playpoint`] lets wait.
 const DELAY_MAX: Micros = Micros::from_millis(1_000);
-/// So much is concealed in a row.
-const CONCEAL_MAX: Micros = Micros::from_millis(200);
 /// So many packets' time without one is a pause: its length need not be a whole number of packets.
 const PAUSE_PACKETS: i64 = 8;
 /// How fast the phase of the sender's clock is followed: 1 / this.
@@ -33,7 +31,8 @@ impl Media {
             frame_bytes: 0,
             frame: packet,
             delay_max: DELAY_MAX,
-            conceal_max: CONCEAL_MAX,
+            // Whatever runs dry plays silence.
+            conceal_max: Micros(0),
         };
         let policy = Playpoint::new(codec.sample_rate(), packet);
         Self { codec, clock: MediaClock::new(packet), playout: Playout::new(config, Box::new(policy)) }

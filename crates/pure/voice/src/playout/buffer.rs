@@ -107,6 +107,7 @@ impl Playout {
             self.highest = Some(arrival);
             self.after_noise = packet.is_noise;
         }
+        self.drop_what_waits_too_long();
         if self.is_late(&arrival) {
             let (run, since) = self.late_run.unwrap_or((0, packet.arrived));
             self.late_run = Some((run + 1, since));
@@ -117,7 +118,6 @@ impl Playout {
             self.restart_source();
         }
         self.late_run = None;
-        self.drop_what_waits_too_long();
         let held = Held {
             arrival,
             timestamp: packet.timestamp,
@@ -277,8 +277,8 @@ impl Playout {
 
     /// Throws away what waits, if it is more than the policy wants.
     fn drop_what_waits_too_long(&mut self) {
-        let waiting: u64 = self.held.values().map(|held| held.arrival.duration.0).sum();
-        if self.policy.waiting_max().is_some_and(|most| waiting > most.0) {
+        let Some(most) = self.policy.waiting_max() else { return };
+        if self.held.values().map(|held| held.arrival.duration.0).sum::<u64>() > most.0 {
             while !self.held.is_empty() {
                 self.drop_oldest();
             }

@@ -251,6 +251,9 @@ impl World<'_> {
     pub(super) fn junk(&mut self) {
         let now = self.now();
         for home in self.coalition.targets.clone() {
+            if !self.people.teams[home as usize].serves {
+                continue;
+            }
             for &name in &self.coalition.junk {
                 match &mut self.papers {
                     Some(papers) => papers.note(name, home, JUNK_BYTES, now),

@@ -104,7 +104,7 @@ pub(super) const METRICS: [MetricInfo; 39] = [
         "What honest homes disagree about at the end, sum over all pairs.",
     ),
     MetricInfo::new("uncommitted_mb", "MB", "Served on holds that could not be cashed."),
-    MetricInfo::new("attempts", "", "Attempts of the coalition."),
+    MetricInfo::new("attempts", "", "Attempts of the coalition at homes with an access point."),
     MetricInfo::new("attempts_served_pct", "%", "Of these, with 1 MB at least."),
 ];
 

@@ -250,7 +250,7 @@ fn rate(count: usize, took: Duration) -> f64 {
     f64::from(u32::try_from(count).expect("a few million")) / took.as_secs_f64()
 }
 
-/// Prints the median, the smallest and the largest rate, and the processor time for each receipt in the median of the rounds.
+/// Prints the median, the smallest and the largest rate, and the processor time of a whole round for each of its receipts.
 fn rates(name: &str, mut round: impl FnMut() -> (usize, Duration)) {
     let mut rates = Vec::new();
     let mut costs = Vec::new();
@@ -264,7 +264,9 @@ fn rates(name: &str, mut round: impl FnMut() -> (usize, Duration)) {
     costs.sort_by(f64::total_cmp);
     let (least, median, most) = (rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]);
     let cost = costs[ROUNDS / 2];
-    println!("{name}: {median:.0} receipts/s ({least:.0} to {most:.0}), {cost:.1} us of processor time each");
+    println!(
+        "{name}: {median:.0} receipts/s ({least:.0} to {most:.0}), {cost:.1} us of processor time each in all"
+    );
 }
 
 /// What this process has used so far, in steps of 10 ms: `utime` and `stime` in proc(5).

@@ -50,7 +50,7 @@ pub(crate) const STEPS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
 ",
     CREDIT,
-    // One index for both questions which are the oldest: what is taken in has a row in each index.
+    // One index says which of one's own dealings are the oldest, and which of others'.
     "
     DROP INDEX receipt_by_age;
     DROP INDEX receipt_second_hand;

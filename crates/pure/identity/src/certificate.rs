@@ -68,7 +68,15 @@ impl Certificate {
         let encoded = cose::seal(team, DOMAIN, &[], items);
         let team = team.public().clone();
         let digest = Sha256::digest(&encoded).into();
-        Self(Arc::new(Fields { role, team, subject: subject.clone(), not_before, not_after, digest, encoded }))
+        Self(Arc::new(Fields {
+            role,
+            team,
+            subject: subject.clone(),
+            not_before,
+            not_after,
+            digest,
+            encoded,
+        }))
     }
 
     /// Reads a certificate and checks its team's signature.

@@ -108,6 +108,7 @@ fn one_station_that_floods_takes_no_more_than_its_share() {
         println!("somebody else got on {} ms after asking", arrived.elapsed().as_millis());
         assert_eq!(town.download("member", 100_000).unwrap(), 100_000, "who was served is served");
         until("more of it", || flood.sent.load(Ordering::Relaxed) > 200_000);
+        thread::sleep(crate::faults::at_line_rate().unwrap_or_default().saturating_sub(began.elapsed()));
         let mine = session(&town.status(), &town.address_of("member"));
         assert_eq!((&mine["open"], mine["end"].is_null()), (&true.into(), true), "{mine}");
         flood.stop.store(true, Ordering::Relaxed);

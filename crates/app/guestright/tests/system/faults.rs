@@ -26,8 +26,8 @@ const LIFE_MAX: Duration = Duration::from_secs(900);
 /// After so long an access point looks at nothing any more that it has just put back.
 const SETTLED: Duration = Duration::from_millis(1_500);
 
-/// For how long a stranger goes on trying after each fault, at line rate: `GUESTRIGHT_FAULT_SECONDS`, else not at all.
-fn at_line_rate() -> Option<Duration> {
+/// For how long a stranger goes on trying after each fault, or floods, at line rate: `GUESTRIGHT_FAULT_SECONDS`, else not at all.
+pub(crate) fn at_line_rate() -> Option<Duration> {
     std::env::var("GUESTRIGHT_FAULT_SECONDS").ok().map(|text| Duration::from_secs(text.parse().unwrap()))
 }
 

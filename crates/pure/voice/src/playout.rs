@@ -7,8 +7,7 @@
 //! Invariants, whatever arrives:
 //!
 //! - No packet is played twice, and sequence numbers and timestamps of what is played only rise.
-//! - The delay is changed between talkspurts, or where the listener says it is quiet; never within speech, but by a policy that
-//!   [goes on when dry](Policy::goes_on_when_dry).
+//! - The delay is changed between talkspurts, or where the listener says it is quiet; never within speech.
 //! - What is held never spans more than [`Config::delay_max`]: the oldest is dropped, so delay cannot grow.
 //! - Each packet that came is counted once: played, late, duplicate, overflow or skipped. Each that did not come is lost.
 //!

@@ -31,7 +31,9 @@ impl Media {
             frame_bytes: 0,
             frame: packet,
             delay_max: DELAY_MAX,
-            // Whatever runs dry plays silence.
+            // As in PGPfone 2.1 on the Macintosh (`CSoundOutput::FillDoubleBuffer`): when nothing waits there is silence until the
+            // play point is filled again, so that what comes later is played later. PGPfone's silence is counted in quanta,
+            // ours in packets; and after a loss it goes on at once with what it has.
             conceal_max: Micros(0),
         };
         let policy = Playpoint::new(codec.sample_rate(), packet);

@@ -20,11 +20,7 @@ const ADAPT_AFTER: u32 = 10;
 /// The skew is the mean of arrival minus timestamp (gain 1/8), the variance the mean deviation from it (1/16), the jitter
 /// twice that, and the play point that jitter in quanta, rounded up, from 2 to 20. A talkspurt is played as soon as the play
 /// point is filled: what one packet has in it counts at once. When more than 1/5 s waits, or up to 1 s at a high play point,
-/// all of it is thrown away. When nothing waits it plays silence until the play point is filled again, so what comes later is
-/// played later.
-///
-/// Not as in PGPfone: it plays silence by the quantum where this does by the packet, and after a loss it goes on at once with what
-/// it has.
+/// all of it is thrown away.
 #[derive(Clone, Copy, Debug)]
 pub struct Playpoint {
     sample_rate: u32,
@@ -107,11 +103,6 @@ impl Policy for Playpoint {
             _ => 1,
         };
         Some(Micros(1_000_000 / part_of_a_second))
-    }
-
-    /// As in PGPfone 2.1's `CSoundOutput::FillDoubleBuffer`, on the Macintosh.
-    fn goes_on_when_dry(&self) -> bool {
-        true
     }
 
     fn restart(&mut self) {

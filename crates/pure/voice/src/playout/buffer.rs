@@ -373,8 +373,7 @@ impl Playout {
 
     fn missing(&mut self, position: u64, next: Option<Vec<u8>>) -> Output {
         let duration = self.config.packet;
-        let gives_up = self.policy.goes_on_when_dry() || self.concealed >= self.config.conceal_max;
-        if self.held.is_empty() && gives_up {
+        if self.held.is_empty() && self.concealed >= self.config.conceal_max {
             self.position = None;
             return self.noise();
         }

@@ -63,12 +63,6 @@ pub trait Policy: Send {
         None
     }
 
-    /// Whether a talkspurt that has run dry goes on with whatever comes next, as if that were its first packet. Else what comes
-    /// after its turn is dropped as late.
-    fn goes_on_when_dry(&self) -> bool {
-        false
-    }
-
     /// An exchange of clocks was completed. Most policies need none.
     fn handshake(&mut self, exchange: &Handshake) {
         let _ = exchange;

@@ -6,7 +6,9 @@
 //! - the tunnel's own datagrams: marked, and to the home's address and port;
 //! - the protocol with the access point: to its address and port;
 //! - DHCP, without which there is no network;
-//! - errors of ICMP about these.
+//! - errors of ICMP about these;
+//! - where [`Surroundings::portal`] says so, marked TCP connections and questions for names: only a privileged program
+//!   can mark what it sends, and ours does so to lead a person through somebody else's portal.
 //!
 //! All else is dropped and counted by kind, IPv6 whole. That is done behind routing and translation, for what
 //! programs here send and for what is forwarded (containers, virtual machines), whatever interface a socket
@@ -55,6 +57,9 @@ pub struct Surroundings {
     pub access_point: Ipv4Addr,
     /// The access point's port of the protocol, UDP and TCP.
     pub port: u16,
+    /// Whether what this computer's own program has marked may leave by the interface beside the tunnel: TCP, and
+    /// questions for names. Nothing else has that mark.
+    pub portal: bool,
 }
 
 /// The tunnel that everything goes through.
@@ -72,13 +77,27 @@ pub struct Passage {
     pub table: u32,
     /// The home's resolver; without one, names are asked for wherever the computer is told to, through the tunnel.
     pub resolver: Option<Ipv4Addr>,
+    /// Which interfaces are closed.
+    pub guard: Guard,
+}
+
+/// Which interfaces a switch closes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Guard {
+    /// Those that led to an access point since the switch was closed.
+    #[default]
+    Met,
+    /// Every one, also those that come later, but this computer's own, the tunnel's, and these: networks inside this
+    /// computer, such as those of virtual machines. A name may end in `*` and stands for all that begin so.
+    AllBut(Vec<String>),
 }
 
 /// A closed switch. Opened when dropped, if not before; closed still when the program is killed.
 #[derive(Debug)]
 pub struct KillSwitch {
     passage: Passage,
-    surroundings: Surroundings,
+    /// Nothing as long as there was no network.
+    surroundings: Option<Surroundings>,
     /// Every interface that led to an access point.
     guarded: BTreeSet<String>,
     /// What was held back under earlier rulesets.
@@ -91,18 +110,22 @@ pub struct KillSwitch {
 
 impl KillSwitch {
     /// Closes the switch: from here on nothing leaves by the interface but what is said above, and nothing at all
-    /// reaches the Internet before [`KillSwitch::open_tunnel`]. What a killed run left closed is taken over.
+    /// reaches the Internet before [`KillSwitch::open_tunnel`]. What a killed run left closed is taken over. Without
+    /// surroundings, before there is a network, routing alone holds everything back, whatever interface comes.
     ///
     /// # Errors
     /// Settings that cannot be, no such interface, a table of our name that is not ours, another process of ours
     /// running, or the system refuses; then nothing is changed, but that a switch left closed stays closed.
     pub fn close(
         passage: Passage,
-        surroundings: Surroundings,
+        surroundings: impl Into<Option<Surroundings>>,
         state_file: &Path,
     ) -> Result<Self, FirewallError> {
-        check(&passage, &surroundings)?;
-        require_interface(&surroundings.interface)?;
+        let surroundings = surroundings.into();
+        check(&passage, surroundings.as_ref())?;
+        if let Some(surroundings) = &surroundings {
+            require_interface(&surroundings.interface)?;
+        }
         let earlier = left_behind(state_file)?;
         let inherits = elements::table_exists(TABLE)?;
         if inherits && earlier.is_none() {
@@ -113,8 +136,8 @@ impl KillSwitch {
             routing = routing.inherited(earlier);
         }
         State::new(TABLE, &[], Vec::new())?.with_routing(routing.clone()).write(state_file)?;
-        let guarded = BTreeSet::from([surroundings.interface.clone()]);
-        let ruleset = render(&passage, &surroundings, &guarded);
+        let guarded: BTreeSet<_> = surroundings.iter().map(|it| it.interface.clone()).collect();
+        let ruleset = render(&passage, surroundings.as_ref(), &guarded);
         if let Err(error) = tool::nft(&replacing(&ruleset, inherits)) {
             if !inherits {
                 crate::state::remove(state_file)?;
@@ -144,21 +167,35 @@ impl KillSwitch {
         self.routing.add_tunnel(&self.passage.interface)
     }
 
-    /// Goes along to another access point. Interfaces that led to earlier ones stay closed.
+    /// Goes along to another access point, or lets something else pass at this one. Interfaces that led to earlier ones
+    /// stay closed.
     ///
     /// # Errors
     /// Surroundings that cannot be, or the system refuses; then everything is as it was.
     pub fn move_to(&mut self, surroundings: Surroundings) -> Result<(), FirewallError> {
-        if surroundings == self.surroundings {
+        self.change(self.passage.clone(), Some(surroundings))
+    }
+
+    /// Follows the home to another address. Its old one is closed.
+    ///
+    /// # Errors
+    /// As [`KillSwitch::move_to`].
+    pub fn follow_home(&mut self, home: SocketAddrV4) -> Result<(), FirewallError> {
+        self.change(Passage { home, ..self.passage.clone() }, self.surroundings.clone())
+    }
+
+    fn change(&mut self, passage: Passage, surroundings: Option<Surroundings>) -> Result<(), FirewallError> {
+        if (&passage, &surroundings) == (&self.passage, &self.surroundings) {
             return Ok(());
         }
-        check(&self.passage, &surroundings)?;
+        check(&passage, surroundings.as_ref())?;
         let before = self.held_back()?;
         let mut guarded = self.guarded.clone();
-        guarded.insert(surroundings.interface.clone());
-        tool::nft(&replacing(&render(&self.passage, &surroundings, &guarded), true))?;
+        guarded.extend(surroundings.iter().map(|it| it.interface.clone()));
+        tool::nft(&replacing(&render(&passage, surroundings.as_ref(), &guarded), true))?;
         self.before = before;
         self.guarded = guarded;
+        self.passage = passage;
         self.surroundings = surroundings;
         Ok(())
     }
@@ -181,10 +218,10 @@ impl KillSwitch {
         self.took_over
     }
 
-    /// Where the visitor is.
+    /// Where the visitor is; nothing before there was a network.
     #[must_use]
-    pub fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
+    pub fn surroundings(&self) -> Option<&Surroundings> {
+        self.surroundings.as_ref()
     }
 
     #[must_use]
@@ -220,12 +257,23 @@ impl Drop for KillSwitch {
     }
 }
 
-fn check(passage: &Passage, surroundings: &Surroundings) -> Result<(), FirewallError> {
-    check_interface("interface", &surroundings.interface)?;
+fn check(passage: &Passage, surroundings: Option<&Surroundings>) -> Result<(), FirewallError> {
     check_interface("tunnel interface", &passage.interface)?;
-    if passage.interface == surroundings.interface {
-        let want = "another interface than that to the access point";
-        return Err(wrong("tunnel interface", &passage.interface, want));
+    if let Some(surroundings) = surroundings {
+        check_interface("interface", &surroundings.interface)?;
+        if passage.interface == surroundings.interface {
+            let want = "another interface than that to the access point";
+            return Err(wrong("tunnel interface", &passage.interface, want));
+        }
+    }
+    if let Guard::AllBut(names) = &passage.guard {
+        for name in names {
+            let what = "an interface that stays open";
+            check_interface(what, name.strip_suffix('*').unwrap_or(name))?;
+            if surroundings.is_some_and(|it| is_named(name, &it.interface)) {
+                return Err(wrong(what, name, "another one than that to the access point's network"));
+            }
+        }
     }
     if passage.mark == 0 {
         return Err(wrong("mark", 0, "any other number"));
@@ -233,10 +281,15 @@ fn check(passage: &Passage, surroundings: &Surroundings) -> Result<(), FirewallE
     if matches!(passage.table, 0 | 253..=255) {
         return Err(wrong("table", passage.table, "a number that is not one of the kernel's own"));
     }
-    if surroundings.port == 0 || passage.home.port() == 0 {
+    if surroundings.is_some_and(|it| it.port == 0) || passage.home.port() == 0 {
         return Err(wrong("port", 0, "1 to 65535"));
     }
     Ok(())
+}
+
+/// Whether a name, which may end in `*`, stands for this interface.
+fn is_named(name: &str, interface: &str) -> bool {
+    name.strip_suffix('*').map_or(name == interface, |begin| interface.starts_with(begin))
 }
 
 /// One transaction that puts a ruleset into force, in the place of ours where there is one.
@@ -245,15 +298,26 @@ fn replacing(ruleset: &str, is_there: bool) -> String {
 }
 
 /// The ruleset as text. Every value in it went through [`check`] or is an address or a number.
-fn render(passage: &Passage, surroundings: &Surroundings, guarded: &BTreeSet<String>) -> String {
+fn render(passage: &Passage, surroundings: Option<&Surroundings>, guarded: &BTreeSet<String>) -> String {
     let Passage { interface: tunnel, address, home, mark, .. } = passage;
-    let Surroundings { interface, access_point, port } = surroundings;
     let (home, home_port) = (home.ip(), home.port());
     let mut counters = String::new();
     for (name, what) in KINDS {
         writeln!(counters, "\tcounter {name} {{ comment \"{what}\"; }}").expect("a String takes everything");
     }
     let list = guarded.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let on = |word: &str, chain: &str| match &passage.guard {
+        // A set of no interfaces is no text that nft reads.
+        Guard::Met if guarded.is_empty() => String::new(),
+        Guard::Met => format!("{word} {{ {list} }} goto {chain}"),
+        Guard::AllBut(names) => {
+            let open = ["lo", tunnel].into_iter().chain(names.iter().map(String::as_str));
+            open.fold(String::new(), |text, name| text + &format!("{word} \"{name}\" accept\n\t\t"))
+                + &format!("goto {chain}")
+        }
+    };
+    let (leaving, arriving) = (on("oifname", "guarded"), on("iifname", "answers"));
+    let [to_here, from_here] = surroundings.map_or_else(Default::default, |it| here(it, *mark));
     let names = passage.resolver.map(|resolver| names(tunnel, *mark, resolver)).unwrap_or_default();
     format!(
         "create table inet {TABLE}
@@ -262,15 +326,14 @@ table inet {TABLE} {{
 	# Behind routing and translation: what is about to leave, and is not for this computer itself.
 	chain leaving {{
 		type filter hook postrouting priority 250; policy accept;
-		oifname {{ {list} }} goto guarded
+		{leaving}
 	}}
 
 	chain guarded {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		# Only what began here: a program of the visitor's answers nobody who comes from these ports.
 		meta mark {mark} ip daddr {home} udp dport {home_port} ct direction original accept
-		oifname \"{interface}\" ip daddr {access_point} meta l4proto {{ tcp, udp }} th dport {port} ct direction original accept
-		udp sport 68 udp dport 67 accept
+{to_here}		udp sport 68 udp dport 67 accept
 		meta l4proto {{ tcp, udp }} th dport 53 counter name \"dns\" drop
 		meta l4proto udp counter name \"datagrams\" drop
 		meta l4proto tcp counter name \"connections\" drop
@@ -282,15 +345,14 @@ table inet {TABLE} {{
 	# strict reverse path filter.
 	chain arriving {{
 		type filter hook prerouting priority mangle + 10; policy accept;
-		iifname {{ {list} }} goto answers
+		{arriving}
 	}}
 
 	chain answers {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		# Only answers, to what began here.
 		ip saddr {home} udp sport {home_port} ct direction reply meta mark set {mark} accept
-		iifname \"{interface}\" ip saddr {access_point} meta l4proto {{ tcp, udp }} th sport {port} ct direction reply accept
-		udp sport 67 udp dport 68 accept
+{from_here}		udp sport 67 udp dport 68 accept
 		ct state related icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} accept
 		counter name \"incoming\" drop
 	}}
@@ -303,6 +365,35 @@ table inet {TABLE} {{
 }}
 "
     )
+}
+
+/// What passes at this access point, there and back.
+fn here(surroundings: &Surroundings, mark: u32) -> [String; 2] {
+    let Surroundings { interface, access_point, port, portal } = surroundings;
+    let mut there = format!(
+        "\t\toifname \"{interface}\" ip daddr {access_point} meta l4proto {{ tcp, udp }} th dport {port} ct direction \
+         original accept\n"
+    );
+    let mut back = format!(
+        "\t\tiifname \"{interface}\" ip saddr {access_point} meta l4proto {{ tcp, udp }} th sport {port} ct direction \
+         reply accept\n"
+    );
+    if *portal {
+        for what in ["meta l4proto tcp", "udp dport 53"] {
+            writeln!(
+                there,
+                "\t\toifname \"{interface}\" meta mark {mark} {what} ct direction original ct mark set {mark} accept"
+            )
+            .expect("a String takes everything");
+        }
+        writeln!(
+            back,
+            "\t\tiifname \"{interface}\" meta l4proto {{ tcp, udp }} ct mark {mark} ct direction reply meta mark set \
+             {mark} accept"
+        )
+        .expect("a String takes everything");
+    }
+    [there, back]
 }
 
 /// The chains that send questions to the home's resolver.
@@ -340,36 +431,41 @@ mod tests {
             mark: 26_482,
             table: 26_482,
             resolver: None,
+            guard: Guard::Met,
         }
     }
 
     fn surroundings() -> Surroundings {
         let access_point = Ipv4Addr::new(10, 77, 0, 1);
-        Surroundings { interface: "wlan0".to_owned(), access_point, port: 7_273 }
+        Surroundings { interface: "wlan0".to_owned(), access_point, port: 7_273, portal: false }
     }
 
     #[test]
     fn settings_that_would_open_the_switch_are_refused() {
-        assert_eq!(check(&passage(), &surroundings()), Ok(()));
+        assert_eq!(check(&passage(), Some(&surroundings())), Ok(()));
+        assert_eq!(check(&passage(), None), Ok(()));
         let wrong = [
             (Passage { mark: 0, ..passage() }, surroundings()),
             (Passage { table: 254, ..passage() }, surroundings()),
             (Passage { interface: "wlan0".to_owned(), ..passage() }, surroundings()),
             (Passage { interface: "a\" accept".to_owned(), ..passage() }, surroundings()),
+            (Passage { guard: Guard::AllBut(vec!["*".to_owned()]), ..passage() }, surroundings()),
+            (Passage { guard: Guard::AllBut(vec!["a\" x".to_owned()]), ..passage() }, surroundings()),
+            (Passage { guard: Guard::AllBut(vec!["wl*".to_owned()]), ..passage() }, surroundings()),
             (passage(), Surroundings { port: 0, ..surroundings() }),
             (passage(), Surroundings { interface: "lo".to_owned(), ..surroundings() }),
         ];
         for (passage, surroundings) in wrong {
-            assert!(check(&passage, &surroundings).is_err(), "{passage:?} {surroundings:?}");
+            assert!(check(&passage, Some(&surroundings)).is_err(), "{passage:?} {surroundings:?}");
         }
     }
 
     #[test]
     fn without_a_resolver_nothing_is_translated_to_one() {
         let guarded = BTreeSet::from(["wlan0".to_owned()]);
-        assert!(!render(&passage(), &surroundings(), &guarded).contains("dnat"));
+        assert!(!render(&passage(), Some(&surroundings()), &guarded).contains("dnat"));
         let resolver = Some(Ipv4Addr::new(10, 99, 0, 1));
-        let text = render(&Passage { resolver, ..passage() }, &surroundings(), &guarded);
+        let text = render(&Passage { resolver, ..passage() }, Some(&surroundings()), &guarded);
         assert!(text.contains("dnat ip to 10.99.0.1:53"), "{text}");
     }
 }

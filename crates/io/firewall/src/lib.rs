@@ -64,7 +64,7 @@ pub use connections::{Flow, check_connections, translated_ports};
 pub use error::FirewallError;
 pub use firewall::{Comparison, Firewall, Gate, Layers, Traffic, check};
 pub use gateway::{GatewayFirewall, GatewaySettings, VoicePorts, render_gateway};
-pub use killswitch::{KillSwitch, Passage, Surroundings};
+pub use killswitch::{Guard, KillSwitch, Passage, Surroundings};
 pub use lookup::{interface_address, neighbour, neighbours};
 pub use mac::MacAddress;
 pub use meter::VisitorMeter;

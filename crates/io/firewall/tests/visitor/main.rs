@@ -9,16 +9,17 @@
 
 mod testbed;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use guestright_firewall::{
-    Changes, FirewallError, KillSwitch, Passage, Surroundings, VisitorMeter, clean_up,
+    Changes, FirewallError, Guard, KillSwitch, Passage, Surroundings, VisitorMeter, clean_up,
 };
 
+use guestright_netns::LinkOptions;
 use guestright_netns::testing::until;
 use socket2::{Domain, Socket, Type};
 use testbed::{MARK, Testbed, V, passage, surroundings};
@@ -241,6 +242,89 @@ fn opening_puts_everything_back_as_it_was() {
     let refused = testbed.on("w", || KillSwitch::close(passage(), nowhere, &testbed.state_file()));
     assert_eq!(refused.unwrap_err(), FirewallError::NoInterface { name: "wlan9".to_owned() });
     assert_eq!(testbed.condition(), theirs);
+}
+
+#[test]
+fn a_switch_is_closed_before_there_is_a_network_and_for_interfaces_that_come_later() {
+    let test = "a_switch_is_closed_before_there_is_a_network_and_for_interfaces_that_come_later";
+    let Some(testbed) = Testbed::inside(test) else { return };
+    let condition = testbed.condition();
+    let inner = vec!["virbr*".to_owned()];
+    let passage = Passage { guard: Guard::AllBut(inner), ..passage() };
+    let mut switch = testbed.on("w", || KillSwitch::close(passage, None, &testbed.state_file())).unwrap();
+    testbed.listen_at_the_access_point();
+    // Nobody has said a word of this interface, or of the one that comes now.
+    for (to, mark) in [("10.77.0.1:9999", None), ("10.77.0.255:9", None), ("10.77.0.1:7273", None)] {
+        assert!(testbed.send("w", to, true, mark).is_err(), "{to}");
+    }
+    testbed.world.link(("w", "usb0"), ("v", "usb-end"), &LinkOptions::default()).unwrap();
+    testbed.world.address("w", "usb0", "10.78.0.2/24").unwrap();
+    assert!(testbed.send("w", "10.78.0.1:9", false, None).is_err());
+    // A network of this computer's own is none of anybody else's.
+    testbed.world.link(("w", "virbr0"), ("h", "guest"), &LinkOptions::default()).unwrap();
+    testbed.world.address("w", "virbr0", "10.79.0.1/24").unwrap();
+    testbed.world.address("h", "guest", "10.79.0.2/24").unwrap();
+    testbed.exchange(("w", None), ("h", "10.79.0.2:9"), "10.79.0.1");
+    assert_eq!(testbed.received_packets(), 0, "{}", testbed.judge());
+    // And the home's own door opens with the network.
+    testbed.on("w", || switch.move_to(surroundings())).unwrap();
+    testbed.exchange(("w", Some(MARK)), ("net", "203.0.113.5:51820"), "10.77.0.2");
+    testbed.on("w", || switch.open()).unwrap();
+    for (host, interface) in [("w", "usb0"), ("w", "virbr0")] {
+        testbed.world.run(host, "ip", &["link", "delete", interface]).unwrap();
+    }
+    assert_eq!(testbed.condition(), condition, "everything is as it was before");
+}
+
+#[test]
+fn marked_connections_reach_a_portal_while_it_is_open_and_nothing_else_does() {
+    let test = "marked_connections_reach_a_portal_while_it_is_open_and_nothing_else_does";
+    let Some(testbed) = Testbed::inside(test) else { return };
+    let mut switch = testbed.close();
+    let portal = testbed.on("v", || TcpListener::bind("10.77.0.1:80")).unwrap();
+    let connect = |mark: Option<u32>| {
+        testbed.on("w", || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            if let Some(mark) = mark {
+                socket.set_mark(mark).unwrap();
+            }
+            let address: SocketAddr = "10.77.0.1:80".parse().unwrap();
+            socket.connect_timeout(&address.into(), Duration::from_millis(500)).map(|()| socket)
+        })
+    };
+    assert!(connect(Some(MARK)).is_err(), "it is closed until it is opened");
+    testbed.on("w", || switch.move_to(Surroundings { portal: true, ..surroundings() })).unwrap();
+    let mut ours = connect(Some(MARK)).unwrap();
+    let (mut theirs, _) = portal.accept().unwrap();
+    theirs.write_all(b"welcome").unwrap();
+    ours.read_exact(&mut [0; 7]).unwrap();
+    testbed.exchange(("w", Some(MARK)), ("v", "10.77.0.1:53"), "10.77.0.2");
+    // Everybody else's are held back, and so is whatever else is marked, or comes from there by itself.
+    assert!(connect(None).is_err());
+    for (to, mark) in [("10.77.0.1:53", None), ("10.77.0.1:54", Some(MARK)), ("192.0.2.1:443", Some(MARK))] {
+        assert!(testbed.send("w", to, true, mark).is_err(), "{to} {mark:?}");
+    }
+    let before = testbed.held(&switch, "incoming");
+    testbed.send("v", "10.77.0.2:9", false, None).unwrap();
+    testbed.until_held(&switch, "incoming", before + 1);
+    testbed.on("w", || switch.move_to(surroundings())).unwrap();
+    assert!(connect(Some(MARK)).is_err(), "it is closed again");
+    theirs.write_all(b"more").unwrap();
+    ours.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(ours.read(&mut [0; 7]).is_err(), "also for a connection that there was");
+}
+
+#[test]
+fn the_switch_follows_its_home() {
+    let Some(testbed) = Testbed::inside("the_switch_follows_its_home") else { return };
+    let mut switch = testbed.close();
+    testbed.world.address("net", "eth0", "203.0.113.6/24").unwrap();
+    let [old, new] = ["203.0.113.5:51820", "203.0.113.6:51820"];
+    assert!(testbed.send("w", new, false, Some(MARK)).is_err());
+    let SocketAddr::V4(address) = new.parse().unwrap() else { unreachable!() };
+    testbed.on("w", || switch.follow_home(address)).unwrap();
+    testbed.exchange(("w", Some(MARK)), ("net", new), "10.77.0.2");
+    assert!(testbed.send("w", old, false, Some(MARK)).is_err(), "the old address is closed");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::path::PathBuf;
 
-use guestright_firewall::{KillSwitch, Passage, Surroundings};
+use guestright_firewall::{Guard, KillSwitch, Passage, Surroundings};
 use guestright_netns::testing::{self, PATIENCE};
 use guestright_netns::{LinkOptions, World};
 use socket2::{Domain, Socket, Type};
@@ -21,11 +21,12 @@ pub(crate) fn passage() -> Passage {
         mark: MARK,
         table: MARK,
         resolver: Some(Ipv4Addr::new(10, 99, 0, 1)),
+        guard: Guard::Met,
     }
 }
 
 pub(crate) fn surroundings() -> Surroundings {
-    Surroundings { interface: "wlan0".to_owned(), access_point: V, port: 7_273 }
+    Surroundings { interface: "wlan0".to_owned(), access_point: V, port: 7_273, portal: false }
 }
 
 /// A visitor, an access point, an Internet, and a home at the other end of a cable that stands for a tunnel.

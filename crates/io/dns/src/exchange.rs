@@ -15,6 +15,25 @@ pub(crate) const UDP_MAX: u16 = 1_232;
 /// So many datagrams that are no answer are passed over before we give up.
 const STRAYS_MAX: usize = 32;
 
+/// Which way a question takes, where it must not take the usual one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aside<'a> {
+    /// What its packets are marked with (`SO_MARK`, socket(7)); needs an administrator's rights.
+    pub mark: Option<u32>,
+    /// The interface that it leaves by.
+    pub interface: Option<&'a str>,
+}
+
+/// Asks over UDP alone. An answer that did not fit is given as far as it came.
+pub(crate) async fn ask_aside(
+    server: SocketAddr,
+    question: &Message,
+    aside: Aside<'_>,
+    limit: Duration,
+) -> Result<Message, DnsError> {
+    within(server, limit, async { over_udp(server, question, &encode(server, question)?, aside).await }).await
+}
+
 /// Asks over UDP, and over TCP where the answer did not fit.
 pub(crate) async fn ask(
     server: SocketAddr,
@@ -23,7 +42,7 @@ pub(crate) async fn ask(
 ) -> Result<Message, DnsError> {
     within(server, limit, async {
         let bytes = encode(server, question)?;
-        let answer = over_udp(server, question, &bytes).await?;
+        let answer = over_udp(server, question, &bytes, Aside::default()).await?;
         if !answer.truncation {
             return Ok(answer);
         }
@@ -62,7 +81,12 @@ fn encode(server: SocketAddr, question: &Message) -> Result<Vec<u8>, DnsError> {
         .map_err(|error| DnsError::Answer { server, problem: format!("our own question: {error}") })
 }
 
-async fn over_udp(server: SocketAddr, question: &Message, bytes: &[u8]) -> Result<Message, DnsError> {
+async fn over_udp(
+    server: SocketAddr,
+    question: &Message,
+    bytes: &[u8],
+    aside: Aside<'_>,
+) -> Result<Message, DnsError> {
     let failed = |error| DnsError::Io { server, error };
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -70,6 +94,12 @@ async fn over_udp(server: SocketAddr, question: &Message, bytes: &[u8]) -> Resul
     };
     // A socket, hence a port, for each question: one more thing that a forger has to guess (RFC 5452 section 9.2).
     let socket = UdpSocket::bind(any).await.map_err(failed)?;
+    if let Some(mark) = aside.mark {
+        socket2::SockRef::from(&socket).set_mark(mark).map_err(failed)?;
+    }
+    if let Some(interface) = aside.interface {
+        socket.bind_device(Some(interface.as_bytes())).map_err(failed)?;
+    }
     socket.connect(server).await.map_err(failed)?;
     socket.send(bytes).await.map_err(failed)?;
     let mut buffer = vec![0; 65_535];

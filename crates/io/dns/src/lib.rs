@@ -16,6 +16,7 @@
 //! TXT records are looked at; an answer to an update counts only with a valid signature of the key (RFC 8945); no
 //! secret is shown by `Debug`.
 
+mod addresses;
 mod error;
 mod exchange;
 mod finder;
@@ -25,7 +26,9 @@ mod lookup;
 mod settings;
 mod update;
 
+pub use addresses::addresses;
 pub use error::DnsError;
+pub use exchange::Aside;
 pub use finder::DnsFinder;
 pub use lookup::Resolver;
 pub use settings::{TsigKey, UpdateSettings};

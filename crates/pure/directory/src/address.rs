@@ -158,24 +158,32 @@ impl fmt::Display for Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
-
-    /// What [`Address`] prints; without a port it is [`LINK_PORT`].
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl Address {
+    /// What [`Address`] prints; where no port is said it is `port`.
+    ///
+    /// # Errors
+    /// [`AddressError`]: no name, no address of one host, or no port.
+    ///
+    /// ```
+    /// use guestright_directory::Address;
+    ///
+    /// let port = std::num::NonZeroU16::new(7274).unwrap();
+    /// assert_eq!(Address::parse("home.example", port).unwrap().to_string(), "home.example:7274");
+    /// ```
+    pub fn parse(text: &str, port: NonZeroU16) -> Result<Self, AddressError> {
         if let Ok(ip) = text.parse::<Ipv6Addr>() {
-            return Self::new(Host::V6(ip), LINK_PORT);
+            return Self::new(Host::V6(ip), port);
         }
-        let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let (host, said) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((host, "")) => (host, None),
             Some((host, port)) => (host, Some(port.strip_prefix(':').ok_or(AddressError::Port)?)),
             None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
         };
         let is_number = |port: &&str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-        let port = match port {
-            None => LINK_PORT,
-            Some(port) => {
-                let port = Some(port).filter(is_number).and_then(|port| port.parse().ok());
+        let port = match said {
+            None => port,
+            Some(said) => {
+                let port = Some(said).filter(is_number).and_then(|port| port.parse().ok());
                 port.ok_or(AddressError::Port)?
             }
         };
@@ -188,6 +196,15 @@ impl FromStr for Address {
             }
         };
         Self::new(host, port)
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    /// As [`Address::parse`], with [`LINK_PORT`].
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text, LINK_PORT)
     }
 }
 

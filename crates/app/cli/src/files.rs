@@ -18,6 +18,11 @@ pub struct PassphraseArgs {
 }
 
 impl PassphraseArgs {
+    /// A passphrase from this file, if there is to be one.
+    pub fn of_file(passphrase_file: Option<PathBuf>) -> Self {
+        Self { passphrase_file }
+    }
+
     fn read_file(&self) -> Result<Option<String>, Failure> {
         let Some(path) = &self.passphrase_file else { return Ok(None) };
         let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()));

@@ -10,6 +10,7 @@ mod mos;
 mod receipt;
 mod team;
 mod tunnel;
+mod up;
 mod visit;
 
 use clap::CommandFactory as _;
@@ -26,6 +27,10 @@ pub(crate) enum Command {
     Ap(ap::Ap),
     Home(home::Home),
     Visit(visit::Visit),
+    Up(up::Up),
+    Down(up::Down),
+    Status(up::Status),
+    Portal(up::Portal),
     Call(Box<call::Call>),
     Receipt(receipt::Receipt),
     Tunnel(tunnel::Tunnel),
@@ -45,6 +50,10 @@ impl Command {
             Self::Ap(command) => command.run(out),
             Self::Home(command) => command.run(out),
             Self::Visit(command) => command.run(out),
+            Self::Up(command) => command.run(log, out),
+            Self::Down(command) => command.run(out),
+            Self::Status(command) => command.run(out),
+            Self::Portal(command) => command.run(out),
             Self::Call(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
             Self::Tunnel(command) => command.run(log_arguments(log)),

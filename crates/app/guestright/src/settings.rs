@@ -2,18 +2,20 @@
 
 mod ikev2;
 mod links;
+pub(crate) mod visit;
 mod voice;
 
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
+pub(crate) use visit::VisitSettings;
 pub(crate) use voice::VoiceSettings;
 
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::Failure;
 use guestright_firewall::{Shaping, Tunnels};
 use guestright_host::home::gateway;
-use guestright_host::{HOME_PORT, PROTOCOL_PORT};
+use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT};
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::access_point::{self, Window};
 use guestright_roaming::home::{self, CreditConfig};
@@ -36,8 +38,8 @@ pub(crate) struct ApSettings {
     /// Where the program keeps its state.
     #[serde(default = "default_ap_state")]
     pub(crate) state: PathBuf,
-    /// The home.
-    pub(crate) home: SocketAddr,
+    /// The home: a name or an address, and a port unless it is the usual one.
+    pub(crate) home: HomeAddress,
     /// The interface on which visitors arrive; nothing else may be on it.
     pub(crate) visitor_interface: String,
     /// The interface to the Internet.
@@ -334,7 +336,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     };
     read().map_err(|error| {
         Failure::config(error)
-            .hint("give the file with --config; `guestright help ap` and `guestright help home` show one")
+            .hint("give the file with --config; `guestright help ap`, `home` and `up` show one")
     })
 }
 
@@ -343,7 +345,7 @@ impl ApSettings {
     pub(crate) fn for_loop(&self, path: &Path) -> Result<guestright_host::access_point::Settings, Failure> {
         Ok(guestright_host::access_point::Settings {
             state: beside(path, &self.state),
-            home: self.home,
+            home: self.home.clone(),
             port: self.port,
             visitor_interface: self.visitor_interface.clone(),
             uplink_interface: self.uplink_interface.clone(),

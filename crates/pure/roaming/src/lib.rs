@@ -19,6 +19,7 @@ pub mod home;
 pub mod ledger;
 pub mod message;
 mod queue;
+pub mod standing;
 pub mod visitor;
 
 pub use access_point::AccessPoint;

@@ -7,7 +7,7 @@ mod link;
 
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
-use crate::{QUESTIONS_MAX, Stop, private};
+use crate::{HomeAddress, QUESTIONS_MAX, Stop, private};
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
@@ -87,7 +87,7 @@ pub struct Settings {
     /// The directory for what is kept between runs.
     pub state: PathBuf,
     /// The team's home.
-    pub home: SocketAddr,
+    pub home: HomeAddress,
     /// The port of the protocol on the visitors' link.
     pub port: u16,
     /// The interface on which visitors arrive; nothing else may be on it.
@@ -204,7 +204,7 @@ async fn serve(
     let Credentials { key, certificate } = credentials.clone();
     let machine = AccessPoint::new(settings.machine.clone(), key, certificate);
     let (events, from_home) = mpsc::channel(home_channel::EVENTS_MAX);
-    let home = home_channel::keep(settings.home, credentials, events);
+    let home = home_channel::keep(settings.home.clone(), credentials, events);
     let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), questions)?;
     let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;

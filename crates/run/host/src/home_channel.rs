@@ -1,10 +1,10 @@
 //! The channel to the own home, kept up in the background.
 
+use crate::HomeAddress;
 use guestright_channel::{ChannelError, Credentials, Sender, connect};
 use guestright_clock::Clock;
 use guestright_identity::Role;
 use rustix::net::sockopt;
-use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -39,7 +39,7 @@ pub(crate) enum FromHome {
 /// When `events` is full its tasks wait, nothing more is read from the home, and TCP makes the home wait. The loop must
 /// not wait for them meanwhile: it sends with `try_send`, and loses a message rather than wait.
 pub(crate) fn keep(
-    address: SocketAddr,
+    home: HomeAddress,
     credentials: Credentials,
     events: mpsc::Sender<FromHome>,
 ) -> mpsc::Sender<Vec<u8>> {
@@ -47,7 +47,7 @@ pub(crate) fn keep(
     tokio::spawn(async move {
         let mut pause = PAUSE_FIRST;
         loop {
-            let failed = match once(address, &credentials, &events, &mut messages).await {
+            let failed = match once(&home, &credentials, &events, &mut messages).await {
                 Ok(()) => return, // The program has no more to say.
                 Err(error) => error,
             };
@@ -82,7 +82,7 @@ impl std::fmt::Display for Attempt {
 }
 
 async fn once(
-    address: SocketAddr,
+    home: &HomeAddress,
     credentials: &Credentials,
     events: &mpsc::Sender<FromHome>,
     messages: &mut mpsc::Receiver<Vec<u8>>,
@@ -90,8 +90,7 @@ async fn once(
     let now = Clock::start().now().unix_seconds();
     let team = credentials.certificate.team_id();
     let opened = async {
-        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
-        let stream = stream.map_err(|_| ChannelError::Timeout)??;
+        let stream = connect_to(home).await?;
         if let Err(error) = notice_silence(&stream) {
             tracing::debug!(%error, "a home that falls silent will be noticed late");
         }
@@ -99,7 +98,7 @@ async fn once(
     };
     let (channel, peer) = opened.await.map_err(Attempt::NotReached)?;
     if peer.role() != Role::Home {
-        return Err(Attempt::Ended(format!("{address} is a {} of our team, not its home", peer.role())));
+        return Err(Attempt::Ended(format!("{home} is a {} of our team, not its home", peer.role())));
     }
     let (mut sender, mut receiver) = channel.split();
     let _ = events.send(FromHome::Up).await;
@@ -123,6 +122,19 @@ async fn once(
     };
     reading.abort();
     ended
+}
+
+/// A connection to the first of the home's addresses that answers.
+async fn connect_to(home: &HomeAddress) -> Result<TcpStream, ChannelError> {
+    let mut failed = ChannelError::Timeout;
+    for address in home.resolve().await? {
+        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failed = error.into(),
+            Err(_) => failed = ChannelError::Timeout,
+        }
+    }
+    Err(failed)
 }
 
 /// Lets the kernel notice within seconds that the other end is gone without a word, or has forgotten us: a home that was
@@ -154,7 +166,7 @@ mod tests {
         let home = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = home.local_addr().unwrap();
         let (events, mut received) = mpsc::channel(EVENTS_MAX);
-        let _messages = keep(address, credentials(Role::AccessPoint), events);
+        let _messages = keep(address.into(), credentials(Role::AccessPoint), events);
         let (stream, _) = home.accept().await.unwrap();
         let own = credentials(Role::Home);
         let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());

@@ -11,16 +11,20 @@ pub mod access_point;
 pub mod control;
 pub mod gateway_files;
 pub mod home;
+mod home_address;
 mod home_channel;
 pub mod ike_files;
 mod listen;
 mod log_pace;
 mod private;
+mod resolver;
 mod stop;
 #[cfg(test)]
 mod testing;
 pub mod visit;
 
+pub use guestright_command::system_command;
+pub use home_address::HomeAddress;
 pub use stop::{Stop, Stopper, stop};
 
 /// The port of the protocol on the visitors' link, UDP and TCP.

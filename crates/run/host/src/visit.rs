@@ -3,9 +3,11 @@
 mod look;
 mod memory;
 mod meter;
+mod portal;
 mod session;
 mod settings;
 mod status;
+mod stay;
 mod transport;
 mod way;
 
@@ -27,7 +29,9 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use session::Session;
 use settings::AccessNetwork;
-pub use settings::{Settings, Transport};
+pub use settings::{Settings, Stay, Transport};
+use stay::Staying;
+pub use stay::{Ended, stay_on};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -94,7 +98,9 @@ struct Guest<'a, W> {
     way: Option<Way>,
     /// When it is looked whether the network has changed under us, and how the tunnel is.
     look: Look,
-    questions: mpsc::Receiver<Question>,
+    questions: &'a mut mpsc::Receiver<Question>,
+    /// What a visit that stays on keeps in mind.
+    staying: Option<Staying>,
     out: &'a mut W,
 }
 
@@ -113,6 +119,9 @@ struct HomeChannel {
 /// What a person can do whose visit with a tunnel has failed.
 const STAYS_CLOSED: &str = "the kill switch stays closed, and nothing leaves this computer in the clear: visit again, or \
                             open it with `guestright visit off`";
+
+/// What a visit that stays on tells: its journal is for years.
+const STANDING_EVENTS: [&str; 3] = ["standing", "moved", "disputed"];
 
 /// How a session, or the attempt to open one, is over.
 #[derive(Debug, PartialEq, Eq)]
@@ -138,56 +147,22 @@ pub async fn run(
     let network = settings.access_network()?;
     private::make_directory(&settings.state)?;
     let plan = match &settings.tunnel {
-        Some(file) => Some(tokio::select! {
-            plan = Plan::read(file) => plan?,
-            () = stop.requested() => return Ok(()),
-        }),
+        Some(file) => {
+            let mut plan = Plan::read(file)?;
+            tokio::select! {
+                found = plan.look_up() => found?,
+                () = stop.requested() => return Ok(()),
+            }
+            Some(plan)
+        }
         None => None,
     };
     // Before anything is sent to anybody.
-    let way = plan.map(|plan| Way::close(plan, &network, settings)).transpose()?;
-    let (meter, remark) = Meter::start(&network, &settings.state)?;
-    let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
+    let way = plan.map(|plan| Way::close(plan, Some(&network), settings)).transpose()?;
+    let (asked, mut questions) = mpsc::channel(QUESTIONS_MAX);
     let socket = socket(&settings.state);
     control::serve(&socket, asked)?;
-    // The loop never waits for the tasks that send here: they may wait for it.
-    let (events, from) = mpsc::channel(home_channel::EVENTS_MAX);
-    let memory = Memory::new(&settings.state, credentials.certificate.clone());
-    let mut clock = Clock::start();
-    let ledger = memory.ledger(clock.now());
-    let mut guest = Guest {
-        settings,
-        credentials,
-        network,
-        hardware: None,
-        clock,
-        rng: guestright_clock::rng(),
-        memory,
-        ledger,
-        meter,
-        session: None,
-        signed_before: Bytes(0),
-        was_granted: false,
-        provider: None,
-        is_leaving: false,
-        ended: None,
-        home: HomeChannel {
-            sender: None,
-            events: Some(events),
-            from,
-            is_up: false,
-            was_tried: false,
-            reference: 0,
-            update: tokio::time::interval(settings.update_every),
-        },
-        way,
-        look: Look::start(),
-        questions,
-        out,
-    };
-    if let Some(remark) = remark {
-        guest.report("remark", &remark, json!({ "reason": remark.clone() }))?;
-    }
+    let mut guest = Guest::new(settings, credentials, network, way, &mut questions, out)?;
     let outcome = guest.sessions(&mut stop).await;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(&socket);
@@ -203,6 +178,59 @@ pub async fn run(
     left.map_err(|error| error.with_hint("try `guestright visit off`"))
 }
 
+impl<'a, W: Write> Guest<'a, W> {
+    fn new(
+        settings: &'a Settings,
+        credentials: Credentials,
+        network: AccessNetwork,
+        way: Option<Way>,
+        questions: &'a mut mpsc::Receiver<Question>,
+        out: &'a mut W,
+    ) -> Result<Self, RunError> {
+        let (meter, remark) = Meter::start(&network, &settings.state)?;
+        // The loop never waits for the tasks that send here: they may wait for it.
+        let (events, from) = mpsc::channel(home_channel::EVENTS_MAX);
+        let memory = Memory::new(&settings.state, credentials.certificate.clone());
+        let mut clock = Clock::start();
+        let ledger = memory.ledger(clock.now());
+        let mut guest = Self {
+            settings,
+            credentials,
+            network,
+            hardware: None,
+            clock,
+            rng: guestright_clock::rng(),
+            memory,
+            ledger,
+            meter,
+            session: None,
+            signed_before: Bytes(0),
+            was_granted: false,
+            provider: None,
+            is_leaving: false,
+            ended: None,
+            home: HomeChannel {
+                sender: None,
+                events: Some(events),
+                from,
+                is_up: false,
+                was_tried: false,
+                reference: 0,
+                update: tokio::time::interval(settings.update_every),
+            },
+            way,
+            look: Look::start(),
+            questions,
+            staying: settings.stay.as_ref().map(|_| Staying::default()),
+            out,
+        };
+        if let Some(remark) = remark {
+            guest.report("remark", &remark, json!({ "reason": remark.clone() }))?;
+        }
+        Ok(guest)
+    }
+}
+
 impl<W: Write> Guest<'_, W> {
     /// Opens sessions until it is enough.
     async fn sessions(&mut self, stop: &mut Stop) -> Result<(), RunError> {
@@ -211,10 +239,15 @@ impl<W: Write> Guest<'_, W> {
             if self.clock.was_set_back() {
                 self.clock = Clock::start();
             }
-            let over = match self.connect(stop).await? {
-                Some(line) => self.session(line, stop).await?,
-                None if self.is_leaving => return self.left_early(),
-                None => Over::Moved,
+            let over = match self.connect(stop).await {
+                Ok(Some(line)) => self.session(line, stop).await?,
+                Ok(None) if self.is_leaving => return self.left_early(),
+                Ok(None) => Over::Moved,
+                Err(error) if self.staying.is_some() => {
+                    self.ended = Some((Code::NoSession, error.sentence()));
+                    Over::Ended
+                }
+                Err(error) => return Err(error),
             };
             if let Some(session) = &self.session
                 && session.is_open()
@@ -225,7 +258,11 @@ impl<W: Write> Guest<'_, W> {
             if over == Over::Ended && !self.resumes() {
                 return self.finish();
             }
-            if over == Over::Ended {
+            if over == Over::Ended && self.staying.is_some() {
+                if !self.pause_before_asking_again(stop).await? {
+                    return self.left_early();
+                }
+            } else if over == Over::Ended {
                 let (code, reason) = self.ended.take().unwrap_or((Code::NoSession, "ended".to_owned()));
                 let facts = json!({ "code": code.to_string(), "reason": reason });
                 self.report("lost", &format!("the session is over ({reason}); opening another one"), facts)?;
@@ -249,7 +286,7 @@ impl<W: Write> Guest<'_, W> {
     /// Whether a session that is over is opened again: with a tunnel, once there was one (also in a visit that was
     /// killed), until the person leaves. Whatever an access point says, it may be somebody who wants the kill switch open.
     fn resumes(&self) -> bool {
-        self.way.is_some() && self.went_on() && !self.is_leaving
+        self.way.is_some() && (self.went_on() || self.staying.is_some()) && !self.is_leaving
     }
 
     /// Whether there was a session, in this run or in the one before it that was killed.
@@ -267,7 +304,9 @@ impl<W: Write> Guest<'_, W> {
             tokio::select! {
                 line = &mut opening => match line {
                     Ok(line) => return Ok(Some(line)),
-                    Err(error) if !self.was_granted || self.way.is_none() => return Err(error),
+                    Err(error) if !self.was_granted || self.way.is_none() || self.staying.is_some() => {
+                        return Err(error);
+                    }
                     // There may be no network at the moment.
                     Err(_) => {
                         self.pause(PAUSE_MAX, stop).await?;
@@ -278,7 +317,12 @@ impl<W: Write> Guest<'_, W> {
                     return Ok(None);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
-                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                Some((question, reply)) = self.questions.recv() => {
+                    self.answer(&question, reply);
+                    if self.is_leaving {
+                        return Ok(None);
+                    }
+                }
                 () = stop.requested() => {
                     self.leave();
                     return Ok(None);
@@ -297,7 +341,12 @@ impl<W: Write> Guest<'_, W> {
                     return Ok(true);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
-                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                Some((question, reply)) = self.questions.recv() => {
+                    self.answer(&question, reply);
+                    if self.is_leaving {
+                        return Ok(false);
+                    }
+                }
                 () = stop.requested() => {
                     self.leave();
                     return Ok(false);
@@ -333,7 +382,9 @@ impl<W: Write> Guest<'_, W> {
             }
             None => {}
         }
-        self.look_for_another_access_point()
+        let has_moved = self.look_for_another_access_point()?;
+        self.look_as_one_who_stays(has_moved)?;
+        Ok(has_moved)
     }
 
     fn look_for_another_access_point(&mut self) -> Result<bool, RunError> {
@@ -363,8 +414,8 @@ impl<W: Write> Guest<'_, W> {
 
     /// Home can be reached once the access point lets us through, and with a tunnel once that carries.
     fn start_home(&mut self) {
-        if let (Some(address), Some(events)) = (self.settings.home, self.home.events.take()) {
-            self.home.sender = Some(home_channel::keep(address, self.credentials.clone(), events));
+        if let (Some(home), Some(events)) = (self.settings.home.clone(), self.home.events.take()) {
+            self.home.sender = Some(home_channel::keep(home, self.credentials.clone(), events));
         }
     }
 
@@ -393,6 +444,7 @@ impl<W: Write> Guest<'_, W> {
             FromHome::Up => {
                 self.home.was_tried = true;
                 self.home.is_up = true;
+                self.home_is(None);
                 self.report("home", "reached the team's home", json!({ "up": true }))?;
                 self.ask_home();
             }
@@ -400,6 +452,7 @@ impl<W: Write> Guest<'_, W> {
             FromHome::Lost(_) if !self.home.was_tried => self.home.was_tried = true,
             FromHome::Lost(reason) => {
                 self.home.is_up = false;
+                self.home_is(Some(reason.clone()));
                 let sentence = format!("the team's home cannot be reached: {reason}");
                 self.report("home", &sentence, json!({ "up": false, "reason": reason }))?;
             }
@@ -470,6 +523,10 @@ impl<W: Write> Guest<'_, W> {
     }
 
     fn report(&mut self, event: &str, sentence: &str, mut facts: Value) -> Result<(), RunError> {
+        if self.staying.is_some() && !STANDING_EVENTS.contains(&event) {
+            tracing::debug!(event, "{sentence}");
+            return Ok(());
+        }
         let written = if self.settings.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);

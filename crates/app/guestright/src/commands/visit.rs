@@ -1,15 +1,15 @@
 //! `guestright visit`: a member on somebody else's network.
 
-mod status;
+pub(crate) mod status;
 
 use crate::loops;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::MemberArgs;
 use guestright_cli::output::Output;
-use guestright_host::{PROTOCOL_PORT, visit};
+use guestright_host::{HomeAddress, PROTOCOL_PORT, visit};
 use guestright_privileges::Needs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ use std::time::Duration;
 pub(crate) struct Visit {
     #[command(flatten)]
     member: MemberArgs,
-    /// Your team's home: receipts that show what others owe your team come from there, and what you sign goes there
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    home: Option<SocketAddr>,
+    /// Your team's home, by name or address: receipts that show what others owe your team come from there, and what you sign goes there
+    #[arg(long, value_name = "NAME[:PORT]")]
+    home: Option<HomeAddress>,
     /// WireGuard's configuration of the way home; with --home otherwise the file of your key's name that ends in .conf
     #[arg(long, value_name = "FILE", conflicts_with = "no_tunnel")]
     tunnel: Option<PathBuf>,
@@ -99,6 +99,7 @@ impl Visit {
             },
             update_every: Duration::from_secs(self.update_seconds),
             json: self.json,
+            stay: None,
         })
     }
 

@@ -7,6 +7,7 @@
 
 mod abroad;
 mod capture;
+mod day;
 mod hostile_access_point;
 mod moving;
 mod talking;

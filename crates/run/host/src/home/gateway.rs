@@ -12,7 +12,6 @@
 
 mod device;
 mod memory;
-mod resolver;
 
 use super::ikev2;
 use crate::gateway_files::{Delegate, GatewayFiles, Member};
@@ -332,7 +331,7 @@ fn rules(settings: &Settings, files: &GatewayFiles, other: &OtherWays) -> firewa
     let (interface, uplink) = (&settings.interface, &settings.uplink_interface);
     let mut rules = firewall::GatewaySettings::new(interface, uplink, files.address(), files.network.1);
     rules.home_networks.clone_from(&settings.home_networks);
-    rules.resolver = settings.dns_upstream.or_else(resolver::upstream);
+    rules.resolver = settings.dns_upstream.or_else(crate::resolver::upstream);
     if rules.resolver.is_none() {
         let address = files.address();
         tracing::warn!(

@@ -47,6 +47,7 @@ impl<W: Write> Guest<'_, W> {
             tokio::select! {
                 message = line.receive() => match message {
                     Ok(message) => {
+                        self.heard_access_point();
                         let now = self.clock.now();
                         self.with_visitor(|visitor| visitor.handle_input(&message, now));
                     }

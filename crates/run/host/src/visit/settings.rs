@@ -1,8 +1,9 @@
 //! What a visit needs to know, and where its access point is.
 
+use crate::HomeAddress;
 use guestright_error::RunError;
 use guestright_portmap::PortmapError;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ pub struct Settings {
     /// The directory for what is kept between visits, receipts among it.
     pub state: PathBuf,
     /// The team's home: receipts that show what others owe the team come from there, and signed ones go there.
-    pub home: Option<SocketAddr>,
+    pub home: Option<HomeAddress>,
     /// WireGuard's configuration of the way home; without it there is no tunnel.
     pub tunnel: Option<PathBuf>,
     /// The access point; otherwise the default gateway.
@@ -26,6 +27,16 @@ pub struct Settings {
     pub update_every: Duration,
     /// Whether events are written as JSON, one in a line, and not as sentences.
     pub json: bool,
+    /// Stays on, whatever an access point says, until the person switches it off; otherwise the visit ends with what the
+    /// access point says.
+    pub stay: Option<Stay>,
+}
+
+/// What a visit that stays on needs to know besides.
+#[derive(Clone, Debug, Default)]
+pub struct Stay {
+    /// Interfaces of networks inside this computer, which the kill switch leaves alone; a name may end in `*`.
+    pub local_interfaces: Vec<String>,
 }
 
 /// What carries messages to the access point.

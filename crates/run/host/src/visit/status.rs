@@ -10,6 +10,7 @@ impl<W: Write> Guest<'_, W> {
     pub(super) fn answer(&mut self, question: &str, reply: oneshot::Sender<Value>) {
         let answer = match question {
             "status" => self.status(),
+            _ if self.take_order(question) => json!({ "stopping": true }),
             "stop" => {
                 self.leave();
                 json!({ "stopping": true })
@@ -33,6 +34,7 @@ impl<W: Write> Guest<'_, W> {
                 "signed": session.signed.0,
                 "counted": counted.0,
             })),
+            "standing": self.staying_json(),
             "signed": self.signed().0,
             "home_up": self.home.sender.is_some().then_some(self.home.is_up),
             "tunnel": tunnel,

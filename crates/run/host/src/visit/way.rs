@@ -3,7 +3,8 @@
 use super::{AccessNetwork, Settings, switch_file};
 use guestright_command::system_command;
 use guestright_error::{OrFail as _, RunError};
-use guestright_firewall::{KillSwitch, Passage, Surroundings, clean_up};
+use guestright_firewall::{Guard, KillSwitch, Passage, Surroundings, clean_up};
+use guestright_roaming::standing::TunnelState;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::wireguard::{Config, Host, PublicKey};
 use guestright_units::{Bytes, Micros, Time};
@@ -26,12 +27,16 @@ const KEEPALIVE_S: u16 = 25;
 const IMPATIENT: Duration = Duration::from_secs(5);
 /// How often a handshake is begun anew while nothing is agreed and the access point may only just have opened…
 const HANDSHAKE_EVERY: Duration = Duration::from_millis(300);
+/// …and the same where there are keys already, so that what flows is not disturbed for nothing…
+const CONFIRM_EVERY: Duration = Duration::from_secs(1);
 /// …and for how long; after that the tunnel's own patience decides.
 const HANDSHAKES_FOR: Duration = Duration::from_secs(5);
 /// The name of the home is looked up for so long.
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
 /// How many reasons why a tunnel was lost may wait.
 const LOST_MAX: usize = 8;
+/// Nothing is answered for so long: the tunnel does not carry. Longer than a keepalive's answer takes on any way.
+const SILENT: Duration = Duration::from_secs(12);
 /// How long a tunnel that was lost is left alone before it is made again.
 const REOPEN_EVERY: Duration = Duration::from_secs(1);
 
@@ -45,8 +50,9 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Reads a configuration and looks the home's name up, if it is a name.
-    pub(super) async fn read(path: &Path) -> Result<Self, RunError> {
+    /// Reads a configuration. Where the home has a name, its address is unspecified until [`Plan::look_up`] or somebody
+    /// else has found it.
+    pub(super) fn read(path: &Path) -> Result<Self, RunError> {
         let text = guestright_keys::read_to_limit(path, Config::LEN_MAX).map_err(RunError::config)?;
         let text = Zeroizing::new(text);
         let wrong = |what: &str| RunError::config(format!("{}: {what}", path.display()));
@@ -78,12 +84,33 @@ impl Plan {
                     "the home's `Endpoint` is an IPv6 address, and access points carry IPv4 only",
                 ));
             }
-            Host::Name(name) => look_up(name).await?,
+            Host::Name(_) => Ipv4Addr::UNSPECIFIED,
         };
         let home = SocketAddrV4::new(home, endpoint.port);
         let resolver = v4(&config.interface.dns);
         let mark = config.interface.fwmark.unwrap_or(MARK);
         Ok(Self { home, address, resolver, mark, config })
+    }
+
+    /// Looks the home's name up, if it is a name.
+    pub(super) async fn look_up(&mut self) -> Result<(), RunError> {
+        if let Some(name) = self.name() {
+            self.home.set_ip(look_up(name).await?);
+        }
+        Ok(())
+    }
+
+    /// Takes it that the home is there, until something else is found.
+    pub(super) fn set_home(&mut self, home: Ipv4Addr) {
+        self.home.set_ip(home);
+    }
+
+    /// The home's name, if it has one.
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.config.peers[0].endpoint.as_ref()?.host {
+            Host::Name(name) => Some(name),
+            Host::Address(_) => None,
+        }
     }
 }
 
@@ -126,6 +153,53 @@ pub(super) struct Way {
     last: LastReceived,
     agreed: Option<Time>,
     carried: Carried,
+    answers: Answers,
+    /// Which network we are in, once we are in one.
+    surroundings: Option<Surroundings>,
+    stays: bool,
+}
+
+/// Whether the home answers, judged by the bytes that are sent and received.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    sent: Bytes,
+    received: Bytes,
+    /// Since when nothing of what was sent has been answered.
+    unanswered_since: Option<Instant>,
+    /// Whether something has come since we are in this network.
+    is_confirmed: bool,
+    /// The counts are from the network before.
+    is_stale: bool,
+}
+
+impl Answers {
+    /// Takes in both counts. They begin anew with each tunnel, and with each handshake that the kernel is made to begin.
+    fn read(&mut self, sent: Bytes, received: Bytes, now: Instant) {
+        let begins_anew = sent < self.sent || received < self.received;
+        let before = if begins_anew { Self { sent: Bytes(0), received: Bytes(0), ..*self } } else { *self };
+        if std::mem::take(&mut self.is_stale) {
+            // What has come since the last reading may have come in the old network.
+        } else if received > before.received {
+            (self.is_confirmed, self.unanswered_since) = (true, None);
+        } else if sent > before.sent {
+            self.unanswered_since.get_or_insert(now);
+        }
+        (self.sent, self.received) = (sent, received);
+    }
+
+    /// Another network: what came in the old one says nothing of this one.
+    fn forget(&mut self) {
+        (self.is_confirmed, self.unanswered_since, self.is_stale) = (false, None, true);
+    }
+
+    fn state(&self, now: Instant) -> TunnelState {
+        let unanswered = self.unanswered_since.map_or(Duration::ZERO, |since| now - since);
+        match self.is_confirmed {
+            false => TunnelState::Handshaking(unanswered),
+            true if unanswered >= SILENT => TunnelState::Silent(unanswered),
+            true => TunnelState::Up,
+        }
+    }
 }
 
 /// The bytes of a tunnel when something came back last, and when that was.
@@ -160,8 +234,17 @@ pub(super) enum TunnelEvent {
 }
 
 impl Way {
-    /// Closes the switch. Nothing leaves by the access point's network but what is about to be said to the access point.
-    pub(super) fn close(plan: Plan, network: &AccessNetwork, settings: &Settings) -> Result<Self, RunError> {
+    /// Closes the switch. Nothing leaves by the access point's network but what is about to be said to the access point;
+    /// and as long as there is no network, nothing at all.
+    pub(super) fn close(
+        plan: Plan,
+        network: Option<&AccessNetwork>,
+        settings: &Settings,
+    ) -> Result<Self, RunError> {
+        let guard = match &settings.stay {
+            Some(stay) => Guard::AllBut(stay.local_interfaces.clone()),
+            None => Guard::Met,
+        };
         let passage = Passage {
             interface: INTERFACE.to_owned(),
             address: plan.address,
@@ -169,9 +252,11 @@ impl Way {
             mark: plan.mark,
             table: plan.mark,
             resolver: plan.resolver,
+            guard,
         };
         let state_file = switch_file(&settings.state);
-        let switch = KillSwitch::close(passage, surroundings(network, settings.port), &state_file).map_err(|error| {
+        let surroundings = network.map(|network| surroundings(network, settings.port));
+        let switch = KillSwitch::close(passage, surroundings.clone(), &state_file).map_err(|error| {
             RunError::network(error).with_hint(
                 "a tunnel that everything goes through needs an administrator: run as root, or do without: --no-tunnel",
             )
@@ -189,7 +274,46 @@ impl Way {
             last,
             agreed: None,
             carried: Carried::default(),
+            answers: Answers::default(),
+            surroundings,
+            stays: settings.stay.is_some(),
         })
+    }
+
+    /// What the tunnel does.
+    pub(super) fn state(&self) -> TunnelState {
+        if self.carrier.is_none() { TunnelState::Closed } else { self.answers.state(Instant::now()) }
+    }
+
+    /// The mark of what passes beside the tunnel.
+    pub(super) fn mark(&self) -> u32 {
+        self.plan.mark
+    }
+
+    /// Lets this program's own marked connections pass beside the tunnel, or no more.
+    pub(super) fn let_portal(&mut self, portal: bool) -> Result<(), RunError> {
+        let Some(surroundings) = &mut self.surroundings else { return Ok(()) };
+        surroundings.portal = portal;
+        self.switch.move_to(surroundings.clone()).map_err(RunError::network)
+    }
+
+    /// Follows the home to another address.
+    pub(super) fn follow_home(&mut self, home: Ipv4Addr) -> Result<(), RunError> {
+        self.plan.set_home(home);
+        self.switch.follow_home(self.plan.home).map_err(RunError::network)?;
+        if let Some(carrier) = &self.carrier {
+            carrier.tunnel.set_peer(&self.peer()).map_err(RunError::network)?;
+            self.handshaking_since = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// The home as the tunnel is told of it.
+    fn peer(&self) -> Peer {
+        let mut peer = Peer::from(&self.plan.config.peers[0]);
+        peer.address = Some(self.plan.home.into());
+        peer.keepalive_s = peer.keepalive_s.or(Some(KEEPALIVE_S));
+        peer
     }
 
     /// The access point serves: makes the tunnel, unless it is there, and begins handshakes.
@@ -198,7 +322,7 @@ impl Way {
             self.open()?;
         }
         self.handshaking_since = Some(Instant::now());
-        self.handshake_at = None;
+        self.handshake_at = self.agreed.map(|_| Instant::now());
         Ok(())
     }
 
@@ -207,9 +331,7 @@ impl Way {
         self.carried.last = Bytes(0);
         let interface = &self.plan.config.interface;
         let mtu = interface.mtu.unwrap_or(DeviceSettings::WIREGUARD_MTU);
-        let mut peer = Peer::from(&self.plan.config.peers[0]);
-        peer.address = Some(self.plan.home.into());
-        peer.keepalive_s = peer.keepalive_s.or(Some(KEEPALIVE_S));
+        let peer = self.peer();
         let broken =
             |error: &dyn std::fmt::Display| RunError::network(format!("the tunnel cannot be made: {error}"));
         remove_interface();
@@ -255,7 +377,10 @@ impl Way {
 
     /// Goes along to another access point; flows in the tunnel go on.
     pub(super) fn move_to(&mut self, network: &AccessNetwork, port: u16) -> Result<(), RunError> {
-        self.switch.move_to(surroundings(network, port)).map_err(RunError::network)
+        let surroundings = surroundings(network, port);
+        self.answers.forget();
+        self.surroundings = Some(surroundings.clone());
+        self.switch.move_to(surroundings).map_err(RunError::network)
     }
 
     /// What is due by the clock: begins handshakes, makes a lost tunnel again. To be called a few times a second.
@@ -278,6 +403,7 @@ impl Way {
         };
         let (sent, received, agreed) =
             status.map_or((Bytes(0), Bytes(0), None), |peer| (peer.sent, peer.received, peer.agreed));
+        self.answers.read(sent, received, Instant::now());
         let LastReceived { sent: sent_then, received: received_then, at } = self.last;
         // Until something is sent there is nothing to wait for.
         if received != received_then || sent == sent_then {
@@ -290,9 +416,12 @@ impl Way {
             return Some(TunnelEvent::Up);
         }
         let in_userspace = carrier.pump.is_some();
-        let waits =
-            self.handshaking_since.is_some_and(|since| since.elapsed() < HANDSHAKES_FOR && agreed.is_none());
-        let handshake_due = self.handshake_at.is_none_or(|at| at.elapsed() >= HANDSHAKE_EVERY);
+        // Who stays wants to know whether the home is reached from this network, too; the keys of the last one still hold.
+        let confirms = self.stays && !self.answers.is_confirmed;
+        let waits = self.handshaking_since.is_some_and(|since| since.elapsed() < HANDSHAKES_FOR)
+            && (agreed.is_none() || confirms);
+        let every = if agreed.is_none() { HANDSHAKE_EVERY } else { CONFIRM_EVERY };
+        let handshake_due = self.handshake_at.is_none_or(|at| at.elapsed() >= every);
         // This program's own tunnel is impatient by itself.
         let silent = !in_userspace && at.elapsed() >= IMPATIENT;
         if (waits && handshake_due) || silent {
@@ -346,10 +475,7 @@ impl Way {
 
     /// The home's name, if the configuration names it.
     pub(super) fn name(&self) -> Option<&str> {
-        match &self.plan.config.peers[0].endpoint.as_ref()?.host {
-            Host::Name(name) => Some(name),
-            Host::Address(_) => None,
-        }
+        self.plan.name()
     }
 
     /// How it stands, for `visit status`.
@@ -371,8 +497,12 @@ impl Way {
             "received": peer.as_ref().map(|peer| peer.received.0),
             "sent": peer.as_ref().map(|peer| peer.sent.0),
         });
-        let held = self.switch.held_back().map_or(Value::Null, |held| json!(held));
-        (tunnel, held)
+        (tunnel, self.status_held())
+    }
+
+    /// What the switch has held back, by kind.
+    pub(super) fn status_held(&self) -> Value {
+        self.switch.held_back().map_or(Value::Null, |held| json!(held))
     }
 
     /// Takes the tunnel away and leaves the switch closed: nobody has said that it may be opened.
@@ -392,7 +522,7 @@ impl Way {
 
 fn surroundings(network: &AccessNetwork, port: u16) -> Surroundings {
     let AccessNetwork { access_point, interface } = network.clone();
-    Surroundings { interface, access_point, port }
+    Surroundings { interface, access_point, port, portal: false }
 }
 
 /// Undoes what a killed visit left behind; says whether there was anything.
@@ -413,4 +543,40 @@ fn remove_interface() {
     command.args(["link", "delete", "dev", INTERFACE]);
     // Mostly there is none.
     let _ = command.stdin(std::process::Stdio::null()).output();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_answers_nothing_is_noticed_and_one_that_is_asked_nothing_is_not() {
+        let (start, mut answers) = (Instant::now(), Answers::default());
+        let mut read = |seconds, sent, received| {
+            let now = start + Duration::from_secs(seconds);
+            answers.read(Bytes(sent), Bytes(received), now);
+            answers.state(now)
+        };
+        let handshaking = |seconds| TunnelState::Handshaking(Duration::from_secs(seconds));
+        assert_eq!(read(0, 148, 0), handshaking(0));
+        assert_eq!(read(7, 296, 0), handshaking(7));
+        assert_eq!(read(8, 296, 92), TunnelState::Up);
+        assert_eq!(read(500, 296, 92), TunnelState::Up, "nothing was asked");
+        assert_eq!(read(501, 400, 92), TunnelState::Up);
+        assert_eq!(read(515, 500, 92), TunnelState::Silent(Duration::from_secs(14)));
+        // A handshake is begun anew, and the counts with it.
+        assert_eq!(read(516, 148, 0), TunnelState::Silent(Duration::from_secs(15)));
+        assert_eq!(read(517, 148, 92), TunnelState::Up);
+        answers.forget();
+        assert_eq!(answers.state(start + Duration::from_secs(518)), handshaking(0));
+        // The last words of the old network are not the new one's.
+        let mut read = |seconds, sent, received| {
+            let now = start + Duration::from_secs(seconds);
+            answers.read(Bytes(sent), Bytes(received), now);
+            answers.state(now)
+        };
+        assert_eq!(read(519, 148, 900), handshaking(0));
+        assert_eq!(read(520, 296, 900), handshaking(0));
+        assert_eq!(read(522, 296, 992), TunnelState::Up);
+    }
 }

@@ -78,7 +78,8 @@ fn off(state: &Path, out: &mut Output) -> Outcome {
     Ok(())
 }
 
-fn print(status: &Value, out: &mut Output) -> Outcome {
+/// The session, the tunnel, what was held back, and what the access point can see.
+pub(crate) fn print(status: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     writeln!(out, "access point  {} on {}", text(&status["access_point"]), text(&status["interface"]))?;

@@ -1,4 +1,4 @@
-//! Who answers at home when a member asks the gateway for a name.
+//! Who answers questions for names in the network that this computer is in.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -8,9 +8,8 @@ const FILES: [&str; 2] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"
 /// No such file is longer.
 const FILE_MAX: usize = 64 * 1024;
 
-/// The household's resolver; `None` if there is none but one on this computer, which then has to answer at the
-/// gateway's address itself.
-pub(super) fn upstream() -> Option<Ipv4Addr> {
+/// The network's resolver; `None` if there is none but one on this computer.
+pub(crate) fn upstream() -> Option<Ipv4Addr> {
     FILES.iter().find_map(|file| {
         let bytes = guestright_keys::read_to_limit(Path::new(file), FILE_MAX).ok()?;
         first(&String::from_utf8_lossy(&bytes))

@@ -291,7 +291,7 @@ fn written(
 
 #[test]
 fn no_packet_is_lost_for_tshark_and_us_where_a_third_came_in_fragments() {
-    let mtu = |number: u16| if number % 3 == 0 { 100 } else { 1_500 };
+    let mtu = |number: u16| if number.is_multiple_of(3) { 100 } else { 1_500 };
     let (path, report) = written("fragments.pcapng", &["eth0"], (0..400).map(|n| (n, mtu(n), 0)));
     let theirs = rtp_streams(&path);
     assert_eq!(theirs.get(&(7, 4_000)).map(|stream| (stream.0, stream.1)), Some((400, 0)));

@@ -155,11 +155,17 @@ mod tests {
 
     /// The kind of a refusal, or how many items there are.
     fn read(bytes: &[u8]) -> Result<usize, &'static str> {
-        Reader::whole_array(bytes).map(|items| items.len()).map_err(|error| match error {
-            IdentityError::Truncated { got } if got == bytes.len() => "truncated",
-            IdentityError::NotCanonical => "not-canonical",
-            IdentityError::Malformed(_) => "malformed",
-            other => panic!("{other}"),
+        let items = Reader::whole_array(bytes);
+        items.map(|items| items.len()).map_err(|error| {
+            let cut = IdentityError::Truncated { got: bytes.len() };
+            if error == cut {
+                "truncated"
+            } else if error == IdentityError::NotCanonical {
+                "not-canonical"
+            } else {
+                assert!(matches!(error, IdentityError::Malformed(_)), "{error}");
+                "malformed"
+            }
         })
     }
 

@@ -69,8 +69,10 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         #[test]
-        fn remembers_as_much_as_a_set_of_all(start: u16, steps in prop::collection::vec(-200_i32..300, 1..200)) {
+        fn remembers_as_much_as_a_set_of_all(start: u16, steps in prop::collection::vec(-200_i32..300, 1..60)) {
             let (mut numbers, mut all, mut highest) = (Numbers::default(), std::collections::BTreeSet::new(), 0);
             for (index, step) in steps.into_iter().enumerate() {
                 // Counted from the first, without end.

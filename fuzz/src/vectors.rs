@@ -7,9 +7,11 @@ pub(crate) mod holds;
 #[cfg(feature = "legacy-suites")]
 pub mod legacy;
 pub(crate) mod messages;
+mod mutations;
 pub(crate) mod negative;
 pub(crate) mod objects;
 
+pub use mutations::mutations;
 pub use negative::refusal;
 
 use data_encoding::HEXLOWER;

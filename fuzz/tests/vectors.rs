@@ -13,11 +13,26 @@ use guestright_roaming::Message;
 use guestright_roaming::message::Acknowledgement;
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/vectors")
+}
+
+/// What the implementation in Python says; it must have nothing to complain of.
+fn in_python(arguments: &[&Path]) -> String {
+    let script = folder().join("check.py");
+    let output = Command::new("python3").arg(script).args(arguments).output();
+    let output = output.expect("python3 has to be installed: sh scripts/setup.sh test");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
 
 fn committed(name: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/vectors").join(name);
+    let path = folder().join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap()
 }
@@ -210,4 +225,52 @@ fn the_laboratory_still_verifies_what_it_signed_once() {
         let certificate = check_certificate(&vector["certificate"]);
         check_receipt(&vector["receipt"], &certificate);
     }
+}
+
+#[test]
+fn an_implementation_in_python_reads_every_vector() {
+    let text = in_python(&[]);
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(text.contains(&name), "{name}: {text}");
+    }
+    assert!(text.contains("every vector holds"), "{text}");
+}
+
+#[test]
+fn an_implementation_in_python_has_the_same_verdict_on_5000_mutations() {
+    let file = vectors::mutations(5_000, &committed("legacy.json"));
+    let cases = list(&file, "cases");
+    assert_eq!(cases.len(), 5_000);
+    let kinds: BTreeSet<&str> = cases.iter().map(|case| case["verdict"].as_str().unwrap()).collect();
+    let mut wanted = BTreeSet::from([
+        "accepted",
+        "bad-key",
+        "body",
+        "certificate",
+        "expired-certificate",
+        "forged",
+        "future-dated",
+        "malformed",
+        "not-canonical",
+        "not-entitled",
+        "oversized",
+        "self-trade",
+        "terms",
+        "too-many",
+        "too-old",
+        "truncated",
+        "unknown-certificate",
+        "unknown-suite",
+        "wrong-suite",
+    ]);
+    if cfg!(feature = "legacy-suites") {
+        wanted.insert("legacy-suite");
+    }
+    assert_eq!(kinds, wanted, "each kind that there is, and no other");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutations.json");
+    std::fs::write(&path, file.to_string()).unwrap();
+    let text = in_python(&[&path]);
+    assert!(text.contains("5000 cases, 0 with another verdict"), "{text}");
 }

@@ -50,7 +50,12 @@ pub fn refusal(vector: &Value) -> &'static str {
     let certificate = || Certificate::parse(&field(vector, "certificate")).expect("a valid certificate");
     let identity = |error| identity_kind(&error);
     let found = match vector["object"].as_str().unwrap_or_default() {
-        "key" => PublicKey::parse(Suite::EcdsaP256, &bytes).map(drop).map_err(identity),
+        "key" => {
+            // The keys that have to be refused are P-256's, and do not say so.
+            let algorithm = vector["algorithm"].as_i64().unwrap_or(Suite::EcdsaP256.algorithm());
+            let parse = |suite| PublicKey::parse(suite, &bytes);
+            Suite::from_algorithm(algorithm).and_then(parse).map(drop).map_err(identity)
+        }
         "certificate" => Certificate::parse(&bytes).map(drop).map_err(identity),
         "revocation list" => RevocationList::parse(&bytes).map(drop).map_err(identity),
         "delegation" => Delegation::parse(&bytes).map(drop).map_err(identity),
@@ -64,16 +69,19 @@ pub fn refusal(vector: &Value) -> &'static str {
             BundleError::Form(error) => identity_kind(&error),
             BundleError::TooMany { .. } => "too-many",
         }),
+        "terms" => Terms::parse(&bytes).map(drop).map_err(|error| terms_kind(&error)),
         "hold message" => credit::Message::parse(&bytes).map(drop).map_err(|error| match error {
-            credit::MessageError::Form(error) | credit::MessageError::Terms(TermsError::Form(error)) => {
-                identity_kind(&error)
-            }
-            credit::MessageError::Terms(_) => "terms",
+            credit::MessageError::Form(error) => identity_kind(&error),
+            credit::MessageError::Terms(error) => terms_kind(&error),
         }),
         "message" => Message::parse(&bytes).map(drop).map_err(|error| error.kind()),
         other => panic!("there is no object {other:?}"),
     };
     found.err().unwrap_or("accepted")
+}
+
+fn terms_kind(error: &TermsError) -> &'static str {
+    if let TermsError::Form(error) = error { identity_kind(error) } else { "terms" }
 }
 
 pub(crate) fn all() -> Vec<Refused> {
@@ -99,7 +107,13 @@ fn case(object: &'static str, name: &'static str, bytes: Vec<u8>, kind: &'static
 }
 
 /// A COSE_Sign1 of any parts, signed over them as they are.
-fn sign(key: &SecretKey, domain: &str, context: &[u8], protected: &[u8], payload: &[u8]) -> [Vec<u8>; 5] {
+pub(super) fn sign(
+    key: &SecretKey,
+    domain: &str,
+    context: &[u8],
+    protected: &[u8],
+    payload: &[u8],
+) -> [Vec<u8>; 5] {
     let external = [b"guestright/", domain.as_bytes(), b"/1", context].concat();
     let signed = [
         head(4, 4),
@@ -170,6 +184,31 @@ fn forms() -> Vec<Refused> {
         wrong("no algorithm", with(&[], &payload), "malformed"),
         wrong("EdDSA, which does not name the curve", with(&protected(-8), &payload), "unknown-suite"),
         wrong("a payload that is a number", with(&protected(-19), &[1]), "malformed"),
+        wrong(
+            "an algorithm in two bytes that fits in one",
+            with(&[0xa1, 0x01, 0x38, 0x12], &payload),
+            "not-canonical",
+        ),
+        wrong("a header that is no map", with(&[0x32], &payload), "malformed"),
+        wrong("a header that ends in the middle", with(&[0xa1, 0x01], &payload), "not-canonical"),
+        wrong("an open length before a cut", vec![0x84, 0x5f, 0x43], "not-canonical"),
+        wrong("a payload that ends in the middle", with(&protected(-19), &payload[..9]), "truncated"),
+        wrong(
+            "a payload with a map that ends in the middle",
+            with(&protected(-19), &[0x81, 0xa1]),
+            "malformed",
+        ),
+        wrong(
+            "a payload with a text that is not UTF-8",
+            with(&protected(-19), &[0x81, 0x61, 0xff]),
+            "malformed",
+        ),
+        wrong(
+            "a payload of seven arrays",
+            with(&protected(-19), &[0x81, 0x81, 0x81, 0x81, 0x81, 0x81, 0x80]),
+            "malformed",
+        ),
+        wrong("an unknown suite before a payload that is none", with(&protected(-8), &[1]), "unknown-suite"),
     ]
 }
 
@@ -381,6 +420,11 @@ fn bundles() -> Vec<Refused> {
             "malformed",
         ),
         wrong("65 receipts", many(65), "too-many"),
+        wrong(
+            "66 certificates, and receipts that are no list",
+            cose::encode(vec![Cbor::Array(vec![1.into(); 66]), 1.into(), empty()]),
+            "too-many",
+        ),
         wrong("cut in the middle", full_bundle().emit()[..50].to_vec(), "truncated"),
         wrong("one byte more", [full_bundle().emit(), vec![0]].concat(), "not-canonical"),
     ]
@@ -435,6 +479,24 @@ fn texts() -> Vec<Refused> {
         wrong("a certificate that is refused", &forged, "certificate"),
         wrong("a body that is no bundle", "RCPT P2PWNC/3.0\r\nContent-Length: 1\r\n\r\n0", "body"),
         wrong("a decision that is none", "QRSP P2PWNC/3.0\r\nDecision: maybe\r\n\r\n", "malformed"),
+        wrong("a number with two signs", &rreq("Session-Started: ++1\r\nWeight: 2\r\n"), "malformed"),
+        bytes("a byte behind a certificate that is refused", [forged.as_bytes(), b"x"].concat(), "malformed"),
+        wrong(
+            "a certificate that is refused before a number that is none",
+            &forged.replace("Request-Weight: 1", "Request-Weight: one"),
+            "certificate",
+        ),
+        wrong(
+            "a number that is none before a certificate that is refused",
+            &forged.replace("Reference: 1", "Reference: one"),
+            "malformed",
+        ),
+        wrong(
+            "the body's length before the others, and too large",
+            &format!("{start}Content-Length: 65537\r\nWeight: one\r\n\r\n"),
+            "oversized",
+        ),
+        wrong("a port of nothing", "RCPT P2PWNC/3.0\r\nHome: 192.0.2.1:0\r\n\r\n", "malformed"),
         wrong("a code that is none", "ERRO P2PWNC/3.0\r\nCode: oops\r\nReason: x\r\n\r\n", "malformed"),
     ]
 }

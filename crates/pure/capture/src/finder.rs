@@ -2,14 +2,20 @@
 //!
 //! In: datagrams in the order of the file. Out: streams, and the header of every packet of theirs, in the same order.
 //!
-//! A stream is one SSRC from one socket to another, as one interface saw it. Nothing says "RTP" in a datagram, so a
-//! flow is only believed after several headers that fit each other: the same SSRC, the sequence going up by ones, the
-//! timestamp not going back. Headers that came before that are handed out then; none is lost. Protocols that are not
-//! RTP do not keep twelve bytes so in step; a test has a list of them.
+//! A stream is one SSRC from one socket to another. Nothing says "RTP" in a datagram, so a flow is only believed after
+//! several headers that fit each other: the same SSRC, the sequence going up by ones, the timestamp not going back.
+//! Headers that came before that are handed out then; none is lost. Protocols that are not RTP do not keep twelve bytes so
+//! in step; a test has a list of them.
+//!
+//! Two interfaces of a capture may see one stream. If each sees packets that the other does not, because its path was
+//! changed or it takes several at once, they are one stream here too. If both see the same packets, as on the two sides of
+//! a router, they are two: each is a measurement of its own, and none makes up for what is missing in the other.
 
 mod candidate;
+mod numbers;
 mod round_trip;
 mod stream;
+mod unread;
 
 pub use round_trip::RoundTrip;
 pub use stream::{Other, StreamInfo, StreamPacket};
@@ -19,9 +25,14 @@ use crate::rtcp::{Rtcp, is_rtcp};
 use crate::rtp::RtpHeader;
 use crate::sdp::Agreements;
 use candidate::{Candidate, Candidates, Verdict};
+use numbers::Numbers;
 use round_trip::Echoes;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use unread::Unread;
+
+/// Packets of a new interface that a stream must lack before they are part of it: one may have overtaken its copy.
+const LACKING_MIN: usize = 2;
 
 /// How much a [`Finder`] remembers at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +67,7 @@ pub struct Counts {
     pub datagrams: u64,
     /// RTCP in the clear.
     pub rtcp: u64,
-    /// RTCP that only its ends can read, or damaged.
+    /// Datagrams beside a stream that look like RTCP and cannot be read: only its ends can, or they are damaged.
     pub rtcp_ciphered: u64,
     /// Datagrams that might have been RTP but belonged to no stream.
     pub unlike: u64,
@@ -71,10 +82,13 @@ pub struct Counts {
 pub struct Finder {
     limits: Limits,
     streams: Vec<StreamInfo>,
+    /// What has come of each stream.
+    numbers: Vec<Numbers>,
     by_flow: BTreeMap<Flow, usize>,
     candidates: Candidates,
     agreements: Agreements,
     echoes: Echoes,
+    unread: Unread,
     packets: VecDeque<(usize, StreamPacket)>,
     counts: Counts,
 }
@@ -114,7 +128,8 @@ impl Finder {
 
     /// What was counted besides.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let flows = self.streams.iter().map(|stream| &stream.flow);
+        Counts { rtcp_ciphered: self.unread.beside(flows), ..self.counts }
     }
 
     /// What calls agreed on in SIP messages.
@@ -145,6 +160,16 @@ impl Finder {
         computers.next().is_none().then_some(only)
     }
 
+    /// The other streams that are the same one as another interface saw it at that time.
+    pub fn copies(&self, index: usize) -> Vec<usize> {
+        let Some(own) = self.streams.get(index) else { return Vec::new() };
+        let other = |copy: &usize| *copy != index && self.streams[*copy].overlaps(own);
+        let mut copies: Vec<usize> = self.on_all_interfaces(own.flow).filter(other).collect();
+        copies.sort_unstable();
+        copies.dedup();
+        copies
+    }
+
     /// The time from the place of the capture to a stream's receiver and back, as RTCP tells it.
     pub fn round_trip_beyond(&self, index: usize) -> Option<RoundTrip> {
         self.streams.get(index)?.beyond
@@ -171,7 +196,10 @@ impl Finder {
         }
         let agreed = self.agreements.media(from, to).is_some();
         match self.candidates.judge(flow, packet, agreed, self.limits.candidates_max) {
-            Verdict::Open => self.counts.unlike += 1,
+            Verdict::Open => {
+                self.counts.unlike += 1;
+                self.join(flow);
+            }
             Verdict::Stream(candidate) => self.confirm(flow, &candidate),
         }
     }
@@ -179,12 +207,43 @@ impl Finder {
     fn confirm(&mut self, flow: Flow, candidate: &Candidate) {
         let packets = candidate.packets();
         self.counts.unlike -= packets.len() as u64 - 1;
-        let Some(index) = self.moved(flow, packets).or_else(|| self.open(flow)) else {
+        let found = self.moved(flow, packets).or_else(|| self.lacking(flow, packets));
+        let Some(index) = found.or_else(|| self.open(flow)) else {
             self.counts.too_many += packets.len() as u64;
             return;
         };
         self.by_flow.insert(flow, index);
-        for packet in packets {
+        let mut together = packets.to_vec();
+        let mut numbers = self.numbers[index].clone();
+        together.iter().for_each(|packet| numbers.add(packet.sequence));
+        // What waits on other interfaces is the stream's too, if it is what is lacking.
+        for other in self.candidates.with_sockets_of(flow) {
+            let Some(waiting) = self.candidates.take_lacking(other, &numbers, LACKING_MIN) else { continue };
+            self.counts.unlike -= waiting.packets().len() as u64;
+            self.by_flow.insert(other, index);
+            self.streams[index].interfaces.insert(other.interface);
+            waiting.packets().iter().for_each(|packet| numbers.add(packet.sequence));
+            together.extend(waiting.packets());
+        }
+        together.sort_by_key(|packet| packet.at);
+        self.streams[index].interfaces.insert(flow.interface);
+        for packet in together {
+            self.hand_out(index, packet);
+        }
+    }
+
+    /// Gives a flow to the stream that lacks just its packets, if there is one on another interface.
+    fn join(&mut self, flow: Flow) {
+        let known: Vec<usize> = self.on_all_interfaces(flow).collect();
+        let found = known.into_iter().find_map(|index| {
+            let candidate = self.candidates.take_lacking(flow, &self.numbers[index], LACKING_MIN)?;
+            Some((index, candidate))
+        });
+        let Some((index, candidate)) = found else { return };
+        self.counts.unlike -= candidate.packets().len() as u64;
+        self.by_flow.insert(flow, index);
+        self.streams[index].interfaces.insert(flow.interface);
+        for packet in candidate.packets() {
             self.hand_out(index, *packet);
         }
     }
@@ -194,29 +253,40 @@ impl Finder {
             return None;
         }
         self.streams.push(StreamInfo::new(flow));
+        self.numbers.push(Numbers::default());
         Some(self.streams.len() - 1)
     }
 
+    /// The streams of one source between two sockets, on each interface; one may come more than once.
+    fn on_all_interfaces(&self, flow: Flow) -> impl Iterator<Item = usize> {
+        let ends = (Flow { interface: 0, ..flow }, Flow { interface: u32::MAX, ..flow });
+        self.by_flow.range(ends.0..=ends.1).map(|(_, index)| *index)
+    }
+
     /// The stream of the same sockets on another interface, if it fell silent before this one began: then its path
-    /// moved (a radio was changed), and what was lost meanwhile counts. If both run at once it was captured twice,
-    /// once on its way in and once on its way out, and stays two streams.
+    /// moved (a radio was changed), and what was lost meanwhile counts.
     fn moved(&self, flow: Flow, packets: &[StreamPacket]) -> Option<usize> {
         let first = packets.first()?.at;
-        let ends = (Flow { interface: 0, ..flow }, Flow { interface: u32::MAX, ..flow });
-        let same = self.by_flow.range(ends.0..=ends.1).map(|(_, index)| *index);
-        let mut ended = same.filter(|index| self.streams[*index].last < first);
+        let mut ended = self.on_all_interfaces(flow).filter(|index| self.streams[*index].last < first);
         let latest = ended.next()?;
         Some(ended.fold(latest, |a, b| if self.streams[b].last > self.streams[a].last { b } else { a }))
     }
 
+    /// The stream of the same sockets on another interface that has none of these packets, and could have them.
+    fn lacking(&self, flow: Flow, packets: &[StreamPacket]) -> Option<usize> {
+        let lacks = |index: &usize| packets.iter().all(|packet| self.numbers[*index].lack(packet.sequence));
+        self.on_all_interfaces(flow).find(lacks)
+    }
+
     fn hand_out(&mut self, index: usize, packet: StreamPacket) {
         self.streams[index].count(&packet, &self.agreements);
+        self.numbers[index].add(packet.sequence);
         self.packets.push_back((index, packet));
     }
 
     fn rtcp(&mut self, datagram: &Datagram<'_>) {
         let Some(rtcp) = Rtcp::parse(datagram.payload) else {
-            self.counts.rtcp_ciphered += 1;
+            self.unread.add(datagram.from, datagram.to, self.limits.candidates_max);
             return;
         };
         self.counts.rtcp += 1;
@@ -230,7 +300,7 @@ impl Finder {
             for index in self.streams_of(reception.ssrc) {
                 let stream = &mut self.streams[index];
                 // The receiver of the stream says it.
-                if stream.flow.interface == datagram.interface
+                if stream.interfaces.contains(&datagram.interface)
                     && stream.flow.to.ip() == from
                     && stream.flow.from.ip() == to
                 {

@@ -4,7 +4,10 @@ mod wireless;
 
 use crate::reader::{Frame, LinkType};
 use crate::stamp::Stamp;
-use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use etherparse::{
+    IpNumber, Ipv6ExtensionSlice, LaxIpPayloadSlice, LaxNetSlice, LaxSlicedPacket, TransportSlice,
+    UdpHeaderSlice,
+};
 use std::net::{IpAddr, SocketAddr};
 
 /// One UDP datagram, or one segment of TCP.
@@ -28,7 +31,10 @@ pub enum Decoded<'a> {
     Udp(Datagram<'a>),
     /// A segment of TCP.
     Tcp(Datagram<'a>),
-    /// A piece of an IP packet. Pieces are counted, not put together.
+    /// The first fragment of an IP packet that carries a UDP datagram. Fragments are not put together: the ports and the
+    /// beginning of the payload are in this one, and the rest is missing as if it had not been captured.
+    FirstFragment(Datagram<'a>),
+    /// Another fragment of an IP packet.
     Fragment,
     /// A packet of the air that only its receiver can read.
     Ciphered,
@@ -115,20 +121,24 @@ fn by_ether_type(mut kind: u16, mut bytes: &[u8]) -> Inner<'_> {
 
 fn internet<'a>(bytes: &'a [u8], frame: &Frame<'a>, interface: u32) -> Decoded<'a> {
     let Ok(packet) = LaxSlicedPacket::from_ip(bytes) else { return Decoded::Damaged };
-    let (from, to, fragment): (IpAddr, IpAddr, bool) = match &packet.net {
+    let (from, to, fragment): (IpAddr, IpAddr, Option<Fragment<'a>>) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
-            (header.source_addr().into(), header.destination_addr().into(), ip.is_payload_fragmented())
+            let first = header.fragments_offset().value() == 0;
+            let fragment =
+                ip.is_payload_fragmented().then(|| Fragment { first, payload: ip.payload().clone() });
+            (header.source_addr().into(), header.destination_addr().into(), fragment)
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
             let header = ip.header();
-            (header.source_addr().into(), header.destination_addr().into(), ip.is_payload_fragmented())
+            let goes_on = |extension: Ipv6ExtensionSlice<'_>| matches!(extension, Ipv6ExtensionSlice::Fragment(header) if header.fragment_offset().value() > 0);
+            let first = !ip.extensions().clone().into_iter().any(goes_on);
+            let fragment =
+                ip.is_payload_fragmented().then(|| Fragment { first, payload: ip.payload().clone() });
+            (header.source_addr().into(), header.destination_addr().into(), fragment)
         }
         Some(LaxNetSlice::Arp(_)) | None => return Decoded::Damaged,
     };
-    if fragment {
-        return Decoded::Fragment;
-    }
     let datagram = |source, destination, payload, missing| Datagram {
         at: frame.at,
         interface,
@@ -137,6 +147,11 @@ fn internet<'a>(bytes: &'a [u8], frame: &Frame<'a>, interface: u32) -> Decoded<'
         payload,
         missing,
     };
+    if let Some(fragment) = fragment {
+        let Some((udp, payload)) = fragment.udp() else { return Decoded::Fragment };
+        let missing = usize::from(udp.length()).saturating_sub(8 + payload.len());
+        return Decoded::FirstFragment(datagram(udp.source_port(), udp.destination_port(), payload, missing));
+    }
     match &packet.transport {
         Some(TransportSlice::Udp(udp)) => {
             // A length of 0 is a jumbogram's, or that of a datagram still to be cut by the network card.
@@ -153,6 +168,25 @@ fn internet<'a>(bytes: &'a [u8], frame: &Frame<'a>, interface: u32) -> Decoded<'
         }
         None if packet.stop_err.is_some() => Decoded::Damaged,
         None => Decoded::Other,
+    }
+}
+
+/// A fragment of an IP packet.
+struct Fragment<'a> {
+    /// Whether it is the packet's beginning.
+    first: bool,
+    payload: LaxIpPayloadSlice<'a>,
+}
+
+impl<'a> Fragment<'a> {
+    /// The header of UDP and what follows of the payload, if this is where they are.
+    fn udp(&self) -> Option<(UdpHeaderSlice<'a>, &'a [u8])> {
+        let LaxIpPayloadSlice { ip_number, payload, .. } = self.payload;
+        let udp =
+            UdpHeaderSlice::from_slice(payload).ok().filter(|_| self.first && ip_number == IpNumber::UDP)?;
+        // A datagram of IP is as long as UDP says, or longer.
+        let end = payload.len().min(usize::from(udp.length()).max(8));
+        Some((udp, payload.get(8..end)?))
     }
 }
 

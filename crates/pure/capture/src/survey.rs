@@ -118,6 +118,10 @@ impl Survey {
             count(&mut self.counts, frame.at);
             match decode(&frame) {
                 Decoded::Udp(datagram) => self.finder.handle_datagram(&datagram),
+                Decoded::FirstFragment(datagram) => {
+                    self.counts.first_fragments += 1;
+                    self.finder.handle_datagram(&datagram);
+                }
                 Decoded::Tcp(segment) => self.finder.handle_segment(&segment),
                 Decoded::Fragment => self.counts.fragments += 1,
                 Decoded::Ciphered => self.counts.ciphered += 1,

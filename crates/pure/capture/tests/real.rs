@@ -3,7 +3,8 @@
 //! `captures/`: see the README beside them.
 
 use guestright_capture::{
-    DelaySource, Departures, Limits, Report, Sound, Stamp, StreamReport, Survey, SurveyConfig, Writer,
+    DelaySource, Departures, FrameWriter, Limits, LinkType, Report, Sound, Stamp, StreamReport, Survey,
+    SurveyConfig, Writer,
 };
 use guestright_quality::{Codec, Interval};
 use std::collections::BTreeMap;
@@ -16,8 +17,12 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn survey(name: &str, departures: Option<Departures>) -> Report {
+    look(&std::fs::read(file(name)).expect("it is committed"), departures)
+}
+
+fn look(bytes: &[u8], departures: Option<Departures>) -> Report {
     let mut survey = Survey::new(SurveyConfig::default(), departures);
-    for piece in std::fs::read(file(name)).expect("it is committed").chunks(999) {
+    for piece in bytes.chunks(999) {
         survey.feed(piece).expect("it is good");
     }
     survey.end().expect("it is whole");
@@ -236,4 +241,95 @@ fn tshark_reads_what_we_write_and_finds_every_checksum_right() {
     assert_eq!((rows[6][4], rows[6][5]), ("the fourth – späte Zeit", "call"));
     let found = rtp_streams(Path::new(path));
     assert_eq!(found.get(&(7, 4_000)).map(|stream| (stream.0, stream.1)), Some((50, 0)));
+}
+
+/// A datagram of G.711 from 192.0.2.1:4000 to 198.51.100.2:5000, as IPv4 packets of at most `mtu` bytes.
+fn voice(number: u16, mtu: usize) -> Vec<Vec<u8>> {
+    let mut datagram = vec![0x0f, 0xa0, 0x13, 0x88, 0, 180, 0, 0, 0x80, 0];
+    datagram.extend(number.to_be_bytes());
+    datagram.extend((u32::from(number) * 160).to_be_bytes());
+    datagram.extend(7_u32.to_be_bytes());
+    datagram.extend([0xd5; 160]);
+    let piece_len = (mtu - 20) / 8 * 8;
+    let pieces = datagram.chunks(piece_len).enumerate().map(|(index, piece)| {
+        let more = (index + 1) * piece_len < datagram.len();
+        let offset = u16::try_from(index * piece_len / 8).expect("a small datagram") | u16::from(more) << 13;
+        let length = u16::try_from(20 + piece.len()).expect("a small datagram");
+        let mut packet = vec![0x45, 0];
+        for field in [length, number, offset, 64 << 8 | 17, 0] {
+            packet.extend(field.to_be_bytes());
+        }
+        packet.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+        packet.extend(piece);
+        packet
+    });
+    pieces.collect()
+}
+
+/// A capture on `interfaces` of these packets, 20 ms apart: the number of each, the longest packet, the interface.
+fn written(
+    name: &str,
+    interfaces: &[&str],
+    packets: impl Iterator<Item = (u16, usize, u32)>,
+) -> (PathBuf, Report) {
+    let mut out = Vec::new();
+    let mut writer = FrameWriter::new("guestright", &mut out);
+    for interface in interfaces {
+        writer.interface(interface, LinkType::IP, None, &mut out);
+    }
+    for (index, (number, mtu, interface)) in (0_u64..).zip(packets) {
+        let at = Stamp(1_700_000_000_000_000_000 + index * 20_000_000);
+        for piece in voice(number, mtu) {
+            writer.frame(interface, at, &piece, "", &mut out).expect("it is short");
+        }
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, &out).expect("the folder is there");
+    let report = look(&out, None);
+    (path, report)
+}
+
+#[test]
+fn no_packet_is_lost_for_tshark_and_us_where_a_third_came_in_fragments() {
+    let mtu = |number: u16| if number.is_multiple_of(3) { 100 } else { 1_500 };
+    let (path, report) = written("fragments.pcapng", &["eth0"], (0..400).map(|n| (n, mtu(n), 0)));
+    let theirs = rtp_streams(&path);
+    assert_eq!(theirs.get(&(7, 4_000)).map(|stream| (stream.0, stream.1)), Some((400, 0)));
+    assert_eq!(report.streams.len(), 1);
+    let (stream, part) = (&report.streams[0], &report.streams[0].parts[0]);
+    assert_eq!(
+        (stream.info.packets, part.summary.network.expected, part.summary.network.lost),
+        (400, 400, 0)
+    );
+    assert_eq!(stream.info.payload, 400 * 160, "whole payloads, whatever they came in");
+    // Datagrams 0, 3 .. 399 have 180 bytes: 80, 80 and 20.
+    assert_eq!((report.counts.first_fragments, report.counts.fragments), (134, 268));
+    assert_eq!(report.search.datagrams, 400);
+}
+
+#[test]
+fn a_stream_over_two_interfaces_is_one_for_tshark_and_us() {
+    // Three of four over one radio, the others over a second one.
+    let packets = (0..400).map(|n| (n, 1_500, u32::from(n % 4 == 1)));
+    let (path, report) = written("two.pcapng", &["wlan0", "wlan1"], packets);
+    let theirs = rtp_streams(&path);
+    assert_eq!(theirs.get(&(7, 4_000)).map(|stream| (stream.0, stream.1)), Some((400, 0)));
+    assert_eq!(report.streams.len(), 1);
+    let (stream, summary) = (&report.streams[0], &report.streams[0].parts[0].summary);
+    assert_eq!((summary.network.expected, summary.network.lost, summary.counts.reordered), (400, 0, 0));
+    assert_eq!((stream.merged.as_slice(), &stream.copies), (&["wlan0".into(), "wlan1".into()][..], &vec![]));
+    assert_eq!(summary.dejitter_loss, Some(0.0));
+    assert_eq!(report.search.unlike, 0);
+}
+
+#[test]
+fn a_first_packet_that_has_overtaken_others_loses_none_for_tshark_and_us() {
+    let order = [2, 0, 1].into_iter().chain(3..400);
+    let (path, report) = written("overtaken.pcapng", &["eth0"], order.map(|n| (n, 1_500, 0)));
+    let (packets, lost, _) = rtp_streams(&path)[&(7, 4_000)];
+    assert_eq!(packets, 400);
+    assert!(lost <= 0, "tshark counts from the packet that came first: {lost}");
+    let summary = &report.streams[0].parts[0].summary;
+    assert_eq!((summary.network.expected, summary.network.lost), (400, 0));
+    assert_eq!((summary.counts.reordered, summary.counts.stale), (2, 0));
 }

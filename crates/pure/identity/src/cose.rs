@@ -2,17 +2,16 @@
 //!
 //! An object is the untagged array `[protected, {}, payload, signature]`; the protected header holds the algorithm
 //! alone. What is signed is the `Sig_structure` of RFC 9052 §4.4 with the object's domain (and, for a receipt, the
-//! digest of the certificate) as external data. An object that would be other bytes if written again is refused.
+//! digest of the certificate) as external data. An object that would be other bytes if written again is refused: coset
+//! writes, and what is read is read by [`crate::deterministic`].
 
+use crate::deterministic::Reader;
 use crate::{Claim, IdentityError, PublicKey, SecretKey, Signature, Suite};
 use ciborium::Value;
 use coset::{
     CborSerializable, CoseSign1, CoseSign1Builder, HeaderBuilder, RegisteredLabelWithPrivate, iana,
     iana::EnumI64,
 };
-
-/// How deep arrays may be nested in a payload.
-const DEPTH_MAX: usize = 6;
 
 /// A signed object whose form is right; its signature was not checked yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +30,7 @@ pub fn seal(key: &SecretKey, domain: &str, context: &[u8], items: Vec<Value>) ->
     sign1.to_vec().expect("an object of ours can be written")
 }
 
-/// Reads an object of at most `max` bytes.
+/// Reads an object of at most `max` bytes. What is wrong is looked for in the order of design note 0001, section 5.
 ///
 /// # Errors
 /// [`IdentityError::TooLong`], `Truncated`, `NotCanonical`, `Malformed` or `UnknownSuite`.
@@ -39,19 +38,28 @@ pub fn open(bytes: &[u8], max: usize) -> Result<Sealed, IdentityError> {
     if bytes.len() > max {
         return Err(IdentityError::TooLong { got: bytes.len(), max });
     }
-    let sign1 = CoseSign1::from_slice(bytes).map_err(|error| refusal(&error, bytes))?;
-    let algorithm = match &sign1.protected.header.alg {
-        Some(RegisteredLabelWithPrivate::Assigned(algorithm)) => algorithm.to_i64(),
-        Some(RegisteredLabelWithPrivate::PrivateUse(algorithm)) => *algorithm,
-        _ => return Err(IdentityError::Malformed("it names no algorithm")),
+    let mut reader = Reader::new(bytes);
+    reader.array_of(4)?;
+    let protected = reader.bytes()?;
+    reader.empty_map()?;
+    let (payload, signature) = (reader.bytes()?, reader.bytes()?);
+    reader.end()?;
+    let suite = Suite::from_algorithm(algorithm(protected)?)?;
+    Ok(Sealed { suite, items: decode(payload)?, sign1: build(suite, payload.to_vec(), signature.to_vec()) })
+}
+
+/// The algorithm of a protected header that has nothing else.
+fn algorithm(protected: &[u8]) -> Result<i64, IdentityError> {
+    let alone = |number: &[u8]| {
+        let mut reader = Reader::new(number);
+        let algorithm = reader.integer().ok().filter(|_| reader.end().is_ok())?;
+        i64::try_from(algorithm).ok()
     };
-    let suite = Suite::from_algorithm(algorithm)?;
-    let payload = sign1.payload.clone().ok_or(IdentityError::Malformed("it has no payload"))?;
-    let rebuilt = build(suite, payload.clone(), sign1.signature.clone());
-    if rebuilt.to_vec().ok().as_deref() != Some(bytes) {
-        return Err(IdentityError::NotCanonical);
+    if let Some(algorithm) = protected.strip_prefix(&[0xa1, 0x01]).and_then(alone) {
+        return Ok(algorithm);
     }
-    Ok(Sealed { suite, items: decode(&payload)?, sign1 })
+    let is_map = protected.first().is_some_and(|first| first >> 5 == 5);
+    Err(if is_map { IdentityError::NotCanonical } else { IdentityError::Malformed("it names no algorithm") })
 }
 
 impl Sealed {
@@ -84,26 +92,7 @@ pub fn encode(items: Vec<Value>) -> Vec<u8> {
 /// # Errors
 /// [`IdentityError::Truncated`], `NotCanonical` or `Malformed`.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Value>, IdentityError> {
-    let value: Value = ciborium::de::from_reader_with_recursion_limit(bytes, DEPTH_MAX).map_err(|error| {
-        let cut = matches!(error, ciborium::de::Error::Io(_));
-        if cut { truncated(bytes) } else { IdentityError::Malformed("it is not CBOR") }
-    })?;
-    let Value::Array(items) = value else {
-        return Err(IdentityError::Malformed("it is not an array"));
-    };
-    if !items.iter().all(is_plain) {
-        return Err(IdentityError::Malformed("it has items other than numbers, bytes, text and arrays"));
-    }
-    if encode(items.clone()) != bytes {
-        return Err(IdentityError::NotCanonical);
-    }
-    Ok(items)
-}
-
-/// Whether an item is of a kind that some format uses. Maps would need an order, floats a width; nobody has them.
-fn is_plain(value: &Value) -> bool {
-    let single = value.is_integer() || value.is_bytes() || value.is_text();
-    single || value.as_array().is_some_and(|items| items.iter().all(is_plain))
+    Reader::whole_array(bytes)
 }
 
 /// An unsigned number.
@@ -153,22 +142,4 @@ fn build(suite: Suite, payload: Vec<u8>, signature: Vec<u8>) -> CoseSign1 {
 
 fn external(domain: &str, context: &[u8]) -> Vec<u8> {
     [b"guestright/", domain.as_bytes(), b"/1", context].concat()
-}
-
-fn refusal(error: &coset::CoseError, bytes: &[u8]) -> IdentityError {
-    use coset::CoseError as Cose;
-    if matches!(error, Cose::DecodeFailed(ciborium::de::Error::Io(_))) {
-        return truncated(bytes);
-    }
-    if matches!(error, Cose::ExtraneousData) {
-        return IdentityError::NotCanonical;
-    }
-    if matches!(error, Cose::UnregisteredIanaValue | Cose::UnregisteredIanaNonPrivateValue) {
-        return IdentityError::Malformed("its algorithm is not a known one");
-    }
-    IdentityError::Malformed("it is not a COSE_Sign1")
-}
-
-fn truncated(bytes: &[u8]) -> IdentityError {
-    IdentityError::Truncated { got: bytes.len() }
 }

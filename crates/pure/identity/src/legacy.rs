@@ -1,7 +1,7 @@
 //! The suites of paper A's Table 1, on the system's OpenSSL. For measurements only.
 
 use crate::{IdentityError, Suite};
-use openssl::bn::{BigNum, BigNumContext};
+use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::ec::{EcGroup, EcKey, EcPoint, PointConversionForm};
 use openssl::ecdsa::EcdsaSig;
 use openssl::hash::MessageDigest;
@@ -35,6 +35,15 @@ fn curve(suite: Suite) -> Option<(EcGroup, i32)> {
         Suite::Ed25519 | Suite::EcdsaP256 | Suite::Rsa1024 | Suite::Rsa2048 => return None,
     };
     Some((EcGroup::from_curve_name(nid).expect(WORKS), scalar_bytes))
+}
+
+/// Whether these can be RSA's (RFC 8017, section 3.1): both odd, and the exponent from 3 up to the modulus. OpenSSL takes
+/// any, and with an exponent of 1 everybody can sign.
+fn is_rsa(modulus: &BigNumRef, exponent: &BigNumRef) -> bool {
+    modulus.is_bit_set(0)
+        && exponent.is_bit_set(0)
+        && exponent.num_bits() > 1
+        && exponent.ucmp(modulus).is_lt()
 }
 
 fn rsa_bits(suite: Suite) -> u32 {
@@ -101,7 +110,7 @@ impl LegacyPublic {
             }
             None => {
                 let key = Rsa::public_key_from_der_pkcs1(bytes).map_err(|_| refused.clone())?;
-                if key.size() * 8 != rsa_bits(suite) {
+                if key.size() * 8 != rsa_bits(suite) || !is_rsa(key.n(), key.e()) {
                     return Err(refused);
                 }
                 PKey::from_rsa(key)
@@ -150,5 +159,44 @@ impl LegacyPublic {
             }
         };
         if valid.unwrap_or(false) { Ok(()) } else { Err(refused()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PublicKey;
+
+    #[test]
+    fn an_exponent_or_a_modulus_that_is_none_is_refused() {
+        let (_, good) = LegacySecret::generate(Suite::Rsa1024);
+        let rsa = good.key.rsa().unwrap();
+        let key = |modulus: &BigNumRef, exponent: u32| {
+            let exponent = BigNum::from_u32(exponent).unwrap();
+            let key = Rsa::from_public_components(modulus.to_owned().unwrap(), exponent).unwrap();
+            PublicKey::parse(Suite::Rsa1024, &key.public_key_to_der_pkcs1().unwrap())
+        };
+        let refused = IdentityError::BadKey(Suite::Rsa1024);
+        assert!(key(rsa.n(), 65_537).is_ok() && key(rsa.n(), 3).is_ok());
+        for exponent in [0, 1, 2, 65_536] {
+            assert_eq!(key(rsa.n(), exponent), Err(refused.clone()), "{exponent}");
+        }
+        let mut even = rsa.n().to_owned().unwrap();
+        even.clear_bit(0).unwrap();
+        assert_eq!(key(&even, 65_537), Err(refused.clone()));
+        // As many bytes, with eight bits fewer or none.
+        let mut short = rsa.n().to_owned().unwrap();
+        (1_017..1_024).for_each(|bit| short.clear_bit(bit).unwrap());
+        short.set_bit(1_016).unwrap();
+        assert!(key(&short, 65_537).is_ok(), "a modulus of 128 bytes whose first is 1");
+        short.clear_bit(1_016).unwrap();
+        assert_eq!(key(&short, 65_537), Err(refused.clone()));
+        // A sign bit that DER would write out, and an exponent as large as the modulus.
+        let der = good.to_bytes();
+        assert_eq!(PublicKey::parse(Suite::Rsa1024, &[&der[..], &[0]].concat()), Err(refused.clone()));
+        let same =
+            Rsa::from_public_components(rsa.n().to_owned().unwrap(), rsa.n().to_owned().unwrap()).unwrap();
+        let same = PublicKey::parse(Suite::Rsa1024, &same.public_key_to_der_pkcs1().unwrap());
+        assert_eq!(same, Err(refused));
     }
 }

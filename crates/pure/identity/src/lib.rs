@@ -14,6 +14,7 @@ mod batch;
 mod certificate;
 pub mod cose;
 mod delegation;
+mod deterministic;
 mod error;
 mod key;
 mod keyfile;

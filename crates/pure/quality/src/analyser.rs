@@ -126,6 +126,9 @@ pub struct Analyser {
     config: AnalyserConfig,
     sequence: Sequence,
     slots: VecDeque<Slot>, // The last one is the highest number so far.
+    /// Whether the first slot is the beginning of a sequence, of which nothing is settled: what came first may have
+    /// overtaken others.
+    begins: bool,
     clock: Option<Clock>,
     packet_ticks: Option<u32>,
     last_timestamp: u32,
@@ -157,6 +160,7 @@ impl Analyser {
             config,
             sequence: Sequence::before(config.first_sequence),
             slots: VecDeque::new(),
+            begins: false,
             clock: None,
             packet_ticks: None,
             last_timestamp: 0,
@@ -180,16 +184,24 @@ impl Analyser {
         self.counts.packets += 1;
         self.counts.payload_bytes += u64::try_from(packet.payload_bytes).unwrap_or(u64::MAX);
         let taken = match self.sequence.classify(packet.sequence, self.slots.len()) {
-            Position::First => Taken::New(self.handle_next(packet, now, 1)),
+            Position::First => {
+                self.begins = true;
+                Taken::New(self.handle_next(packet, now, 1))
+            }
             Position::Ahead(steps) => Taken::New(self.handle_next(packet, now, steps)),
             Position::Behind(steps) => self.handle_behind(packet, now, steps),
-            Position::Old => self.count_stale(),
+            Position::Old(steps) if self.begins => {
+                self.begin_earlier(steps);
+                self.handle_behind(packet, now, steps)
+            }
+            Position::Old(_) => self.count_stale(),
             Position::Stray => {
                 self.counts.strays += 1;
                 Taken::Stray
             }
             Position::Restart => {
                 self.restart();
+                self.begins = true;
                 Taken::New(self.handle_next(packet, now, 1))
             }
         };
@@ -356,11 +368,23 @@ impl Analyser {
                 let fate = self.receive(packet, now, packet.marker);
                 self.counts.reordered += 1;
                 if let Some(slot) = position.and_then(|index| self.slots.get_mut(index)) {
-                    (slot.arrived, slot.discarded, slot.spurt) = (true, fate != Fate::Played, packet.marker);
+                    (slot.arrived, slot.discarded) = (true, fate != Fate::Played);
+                    slot.spurt |= packet.marker;
                 }
                 Taken::Reordered(fate)
             }
             None => self.count_stale(),
+        }
+    }
+
+    /// Makes slots before the first, so that there are `steps` before the last. When they were due nobody knows; it was
+    /// not after the first. The first of them begins the talkspurt now.
+    fn begin_earlier(&mut self, steps: u16) {
+        while self.slots.len() <= usize::from(steps) {
+            let Some(first) = self.slots.front_mut() else { return };
+            let earlier = Slot { arrived: false, discarded: false, ..*first };
+            first.spurt = false;
+            self.slots.push_front(earlier);
         }
     }
 
@@ -442,6 +466,7 @@ impl Analyser {
                 return;
             }
             self.slots.pop_front();
+            self.begins = false;
             self.settle_slot(slot);
         }
     }

@@ -27,8 +27,10 @@ pub struct Decision {
 pub enum Basis {
     /// The consumer belongs to the provider's team.
     OwnMember,
-    /// Neither credit nor debt connects the two.
+    /// The consumer owes the provider nothing, and what the provider owes it, if anything, is too little for the request.
     Stranger {
+        /// What the provider owes the consumer, as far as it was looked for: less than a thousandth of the request.
+        owed_to_consumer: Bytes,
         /// With what probability strangers are served at present.
         probability: PerMille,
         /// Whether the provider serves all of them, because it needs receipts.

@@ -26,7 +26,8 @@ pub enum GrantRule {
     /// Everyone with a ratio above 0.000 is served, in the class of the ratio.
     #[default]
     ByClass,
-    /// The ratio is the probability of being served, as in the papers; whoever is served gets the ratio's class.
+    /// The ratio is the probability of being served, as in the papers; whoever is served gets the ratio's class. Who owes
+    /// nothing is served with the probability of a stranger at least.
     ByProbability,
 }
 
@@ -84,13 +85,16 @@ pub struct Request {
 struct Weighed {
     basis: Basis,
     ind: Option<Ind>,
+    /// With what probability the consumer is served if the ratio has nothing better: a stranger's, for who owes nothing.
+    chance_min: PerMille,
     owed_to_consumer: Vec<FlowPath>,
     owed_by_consumer: Vec<FlowPath>,
 }
 
 impl Weighed {
-    const fn without_flow(basis: Basis, ind: Option<Ind>) -> Self {
-        Self { basis, ind, owed_to_consumer: Vec::new(), owed_by_consumer: Vec::new() }
+    fn without_flow(basis: Basis, ind: Option<Ind>) -> Self {
+        let (owed_to_consumer, owed_by_consumer) = (Vec::new(), Vec::new());
+        Self { basis, ind, chance_min: PerMille(0), owed_to_consumer, owed_by_consumer }
     }
 }
 
@@ -126,7 +130,10 @@ impl Judge {
 
     /// Whether the provider serves the consumer.
     ///
-    /// `rng` is drawn from once if the consumer is a stranger and the provider has its credit, or if the rule is
+    /// A limit on arcs never helps the consumer: with the same number drawn, the verdict under the limit is the same or
+    /// worse. (Not so for a [`Policy::NetFlow`] that had to be trimmed, whose figure depends on the flow that was found.)
+    ///
+    /// `rng` is drawn from once if the consumer is met as a stranger and the provider has its credit, or if the rule is
     /// [`GrantRule::ByProbability`] and a ratio was reckoned; otherwise not at all.
     pub fn decide(
         &self,
@@ -135,8 +142,8 @@ impl Judge {
         request: Request,
         rng: &mut impl Rng,
     ) -> Decision {
-        let Weighed { basis, ind, .. } = self.weigh(graph, scratch, request, false);
-        Decision { verdict: self.verdict(basis, ind, rng), ind, basis }
+        let weighed = self.weigh(graph, scratch, request, false);
+        self.decision(&weighed, rng)
     }
 
     /// Decides alike and shows the chains of debts behind it.
@@ -148,9 +155,9 @@ impl Judge {
         rng: &mut impl Rng,
     ) -> Explanation {
         let Request { provider, consumer, .. } = request;
-        let Weighed { basis, ind, owed_to_consumer, owed_by_consumer } =
-            self.weigh(graph, scratch, request, true);
-        let decision = Decision { verdict: self.verdict(basis, ind, rng), ind, basis };
+        let weighed = self.weigh(graph, scratch, request, true);
+        let decision = self.decision(&weighed, rng);
+        let Weighed { owed_to_consumer, owed_by_consumer, .. } = weighed;
         Explanation { provider, consumer, decision, owed_to_consumer, owed_by_consumer }
     }
 
@@ -162,7 +169,7 @@ impl Judge {
         }
         let (gave, took) = (graph.in_capacity(consumer), graph.out_capacity(consumer));
         if !graph.knows(consumer) {
-            return Weighed::without_flow(self.stranger(graph, provider), None);
+            return Weighed::without_flow(self.stranger(graph, provider, Bytes(0)), None);
         }
         if let Policy::Quota { bytes } = self.config.policy {
             let basis = Basis::Quota { gave, quota: bytes };
@@ -177,7 +184,7 @@ impl Judge {
             Assessment { graph, scratch, provider, consumer, weight, hops_max, arcs_left, with_paths };
         if gave == Bytes(0) {
             return match assessment.owes_anything() {
-                None => Weighed::without_flow(self.stranger(graph, provider), None),
+                None => Weighed::without_flow(self.stranger(graph, provider, Bytes(0)), None),
                 Some(owed_by_consumer) => Weighed {
                     owed_by_consumer,
                     ..Weighed::without_flow(Basis::GaveNothing { took }, Some(Ind::ZERO))
@@ -185,10 +192,17 @@ impl Judge {
             };
         }
         let Sides { credit, debt } = assessment.run(self.config.policy);
-        if credit.bytes == Bytes(0) && debt.bytes == Bytes(0) {
-            return Weighed::without_flow(self.stranger(graph, provider), None);
+        let (owes_nothing, ind) =
+            (debt.bytes == Bytes(0), Ind::ratio(credit.bytes.0, debt.bytes.0.saturating_add(weight.0)));
+        // Whoever owes nothing is met as a stranger at least: to be owed too little is not worse than to be unknown.
+        if owes_nothing && (credit.bytes == Bytes(0) || ind == Ind::ZERO) {
+            let ratio = (credit.bytes > Bytes(0)).then_some(ind);
+            return Weighed {
+                owed_to_consumer: credit.paths,
+                ..Weighed::without_flow(self.stranger(graph, provider, credit.bytes), ratio)
+            };
         }
-        let ind = Ind::ratio(credit.bytes.0, debt.bytes.0.saturating_add(weight.0));
+        let chance_min = if owes_nothing { self.stranger_chance(graph, provider) } else { PerMille(0) };
         let basis = Basis::Flow {
             owed_to_consumer: credit.bytes,
             owed_by_consumer: debt.bytes,
@@ -197,31 +211,38 @@ impl Judge {
             took,
             exact: credit.exact && debt.exact,
         };
-        Weighed { basis, ind: Some(ind), owed_to_consumer: credit.paths, owed_by_consumer: debt.paths }
+        let (owed_to_consumer, owed_by_consumer) = (credit.paths, debt.paths);
+        Weighed { basis, ind: Some(ind), chance_min, owed_to_consumer, owed_by_consumer }
     }
 
-    fn stranger(&self, graph: &Graph, provider: TeamId) -> Basis {
+    fn stranger(&self, graph: &Graph, provider: TeamId, owed_to_consumer: Bytes) -> Basis {
+        let probability = self.stranger_chance(graph, provider);
         let bootstrap = self.strangers.bootstraps(graph.in_capacity(provider));
-        let probability = if bootstrap { PerMille::WHOLE } else { self.strangers.probability() };
-        Basis::Stranger { probability, bootstrap }
+        Basis::Stranger { owed_to_consumer, probability, bootstrap }
     }
 
-    fn verdict(&self, basis: Basis, ind: Option<Ind>, rng: &mut impl Rng) -> Verdict {
+    fn stranger_chance(&self, graph: &Graph, provider: TeamId) -> PerMille {
+        let bootstrap = self.strangers.bootstraps(graph.in_capacity(provider));
+        if bootstrap { PerMille::WHOLE } else { self.strangers.probability() }
+    }
+
+    fn decision(&self, weighed: &Weighed, rng: &mut impl Rng) -> Decision {
+        let &Weighed { basis, ind, chance_min, .. } = weighed;
         let class = match (basis, ind) {
             (Basis::OwnMember, _) => Some(ServiceClass::Own),
-            (Basis::Stranger { probability, bootstrap }, _) => {
+            (Basis::Stranger { probability, bootstrap, .. }, _) => {
                 (bootstrap || probability.happens(rng)).then_some(ServiceClass::Lowest)
             }
             (Basis::GaveNothing { .. }, _) | (_, None) => None,
             (Basis::Flow { .. } | Basis::Quota { .. }, Some(ind)) => {
                 let served = match self.config.rule {
                     GrantRule::ByClass => true,
-                    GrantRule::ByProbability => ind.per_mille().happens(rng),
+                    GrantRule::ByProbability => ind.per_mille().max(chance_min).happens(rng),
                 };
                 if served { self.config.bounds.class(ind) } else { None }
             }
         };
-        class.map_or(Verdict::Refused, Verdict::Granted)
+        Decision { verdict: class.map_or(Verdict::Refused, Verdict::Granted), ind, basis }
     }
 }
 
@@ -233,6 +254,10 @@ impl Assessment<'_> {
         if self.with_paths {
             let Side { bytes, paths, .. } = self.debt();
             return (bytes > Bytes(0)).then_some(paths);
+        }
+        // Nothing to search for, however little may be spent on it.
+        if self.debt_bound() == Bytes(0) {
+            return None;
         }
         let limits = Limits { hops_max: self.hops_max, arcs_max: self.arcs_left / 2 };
         let query = Query { cutoff: Bytes(1), limits, ..Query::new(self.consumer, self.provider) };

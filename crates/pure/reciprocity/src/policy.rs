@@ -147,11 +147,14 @@ impl Assessment<'_> {
         let query = Query { limits, ..Query::new(self.consumer, self.provider) };
         let mut side = self.side(query);
         if side.1 == Ended::ArcBudget {
-            let (took, gave) =
-                (self.graph.out_capacity(self.consumer), self.graph.in_capacity(self.provider));
-            side.0.bytes = took.min(gave);
+            side.0.bytes = self.debt_bound();
         }
         side.0
+    }
+
+    /// What the consumer can owe the provider at most: all that it took, or all that the provider is owed.
+    pub(crate) fn debt_bound(&self) -> Bytes {
+        self.graph.out_capacity(self.consumer).min(self.graph.in_capacity(self.provider))
     }
 
     fn credit(&mut self, cutoff: Bytes, gain: PerMille) -> Side {

@@ -1,8 +1,8 @@
 //! What answers cost, and what a budget leaves of them.
 
 use guestright_reciprocity::{
-    Basis, Decision, Ended, Flow, Graph, GraphConfig, Judge, JudgeConfig, Limits, PerMille, Policy, Query,
-    Request, Scratch, StrangerConfig, StrangerCounters, Verdict,
+    Basis, Decision, Ended, Flow, GrantRule, Graph, GraphConfig, Judge, JudgeConfig, Limits, PerMille,
+    Policy, Query, Request, RequestWeight, Scratch, ServiceClass, StrangerConfig, StrangerCounters, Verdict,
 };
 use guestright_units::{Bytes, TeamId};
 use proptest::prelude::*;
@@ -132,6 +132,113 @@ fn a_decision_on_a_small_budget_says_at_least_and_at_most() {
         let Basis::Flow { exact, owed_to_consumer, owed_by_consumer, .. } = decision.basis else { continue };
         let right = (owed_to_consumer, owed_by_consumer) == (Bytes(30), Bytes(10));
         assert!(right || !exact, "{decision:?}");
+    }
+}
+
+/// Larger is better for who asks.
+fn rank(decision: &Decision) -> Option<ServiceClass> {
+    match decision.verdict {
+        Verdict::Granted(class) => Some(class),
+        Verdict::Refused => None,
+    }
+}
+
+#[test]
+fn a_cut_does_not_make_a_stranger_of_who_is_owed_too_little() {
+    // 1 owes nobody anything; the provider owes it 500 bytes, along a path that a small budget does not find.
+    let graph = graph_of(&[(0, 2, 900), (2, 1, 500), (3, 0, 700)]);
+    let chances = |arcs_max| {
+        let basis = decide(&judge(arcs_max, Policy::Srm), &graph, 0, 1, 1_000_000).basis;
+        let Basis::Stranger { owed_to_consumer, probability, .. } = basis else { panic!("{basis:?}") };
+        (owed_to_consumer, probability)
+    };
+    assert_eq!(chances(u64::MAX), (Bytes(500), PerMille(500)));
+    assert_eq!(chances(1), (Bytes(0), PerMille(500)));
+}
+
+/// Everything about a decision that a test varies besides the graph.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    config: JudgeConfig,
+    request: u64,
+    /// Of the chance in the decision.
+    seed: u64,
+}
+
+impl Question {
+    fn judge(&self, arcs_max: u64) -> Judge {
+        let limits = Limits { arcs_max, ..self.config.limits };
+        Judge::new(JudgeConfig { limits, ..self.config }, StrangerCounters::default())
+    }
+
+    /// The decision on `consumer`'s request to 0, and whether the explanation is another one.
+    fn decide(&self, graph: &Graph, consumer: u16, arcs_max: u64) -> (Decision, bool) {
+        let (judge, mut scratch) = (self.judge(arcs_max), Scratch::new());
+        let chance = || ChaCha8Rng::seed_from_u64(self.seed);
+        let request = Request { provider: team(0), consumer: team(consumer), bytes: Bytes(self.request) };
+        let decision = judge.decide(graph, &mut scratch, request, &mut chance());
+        let explained = judge.explain(graph, &mut scratch, request, &mut chance()).decision;
+        (decision, decision != explained)
+    }
+}
+
+fn questions() -> impl Strategy<Value = Question> {
+    let net_flow = Policy::NetFlow { sigma: PerMille(750), kappa: Bytes(20) };
+    let policies = vec![Policy::Srm, Policy::Gmf { gain: PerMille(700) }, net_flow];
+    let requests = vec![0, 1, 100, 100_000, 1_000_000, u64::MAX];
+    let choices =
+        (any::<bool>(), any::<bool>(), any::<bool>(), prop::sample::select(vec![1, 2, 3, u32::MAX]));
+    (prop::sample::select(policies), prop::sample::select(requests), choices, any::<u64>()).prop_map(
+        |(policy, request, (by_class, added, bootstraps, hops_max), seed)| {
+            let bootstrap_target = Bytes(if bootstraps { u64::MAX } else { 0 });
+            let config = JudgeConfig {
+                policy,
+                limits: Limits { hops_max, ..Limits::NONE },
+                rule: if by_class { GrantRule::ByClass } else { GrantRule::ByProbability },
+                request_weight: if added { RequestWeight::Added } else { RequestWeight::Ignored },
+                strangers: StrangerConfig { bootstrap_target, ..StrangerConfig::default() },
+                ..JudgeConfig::default()
+            };
+            Question { config, request, seed }
+        },
+    )
+}
+
+/// Who took what from whom: few teams, so that many questions are about nothing, a little and a lot.
+fn trades() -> impl Strategy<Value = Vec<(u16, u16, u64)>> {
+    let bytes = prop_oneof![1u64..1_000, Just(1), 90_000u64..2_000_000];
+    prop::collection::vec((0u16..7, 0u16..7, bytes), 0..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn a_cut_decision_is_never_better_for_who_asks(
+        edges in trades(), question in questions(), arcs_max in 0u64..80,
+    ) {
+        let graph = graph_of(&edges);
+        let (exact, differs) = question.decide(&graph, 1, u64::MAX);
+        prop_assert!(!differs, "{:?}", exact);
+        let (cut, differs) = question.decide(&graph, 1, arcs_max);
+        prop_assert!(!differs, "{:?}", cut);
+        // What a trimmed net flow amounts to depends on which flow was found, so only maxima compare.
+        let is_maximum = matches!(exact.basis, Basis::Flow { exact: true, .. });
+        let comparable = is_maximum || !matches!(question.config.policy, Policy::NetFlow { .. });
+        prop_assert!(!comparable || rank(&cut) <= rank(&exact), "{:?} after all, {:?} when cut", exact, cut);
+    }
+
+    #[test]
+    fn who_owes_nothing_is_never_met_worse_than_who_is_unknown(edges in trades(), question in questions()) {
+        let graph = graph_of(&edges);
+        let limits = question.config.limits;
+        let debt = Query { limits, ..Query::new(team(1), team(0)) }.run(&graph, &mut Scratch::new());
+        if debt.value > Bytes(0) {
+            return Ok(());
+        }
+        let (known, _) = question.decide(&graph, 1, u64::MAX);
+        let (unknown, _) = question.decide(&graph, 99, u64::MAX);
+        prop_assert!(rank(&known) >= rank(&unknown), "{:?} known, {:?} unknown", known, unknown);
     }
 }
 

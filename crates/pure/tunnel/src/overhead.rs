@@ -1,7 +1,7 @@
 //! What a tunnel adds to each packet, part by part.
 //!
-//! Everything here is computed from the suite's lengths; `tests/overhead.rs` compares it with packets that were
-//! sealed.
+//! Everything here is computed from the suite's lengths; `tests/esp/overhead.rs` compares it with packets that were
+//! sealed, and `tests/overhead.rs` of `guestright-wireguard` does so for WireGuard.
 
 use crate::encapsulation::Encapsulation;
 use crate::esp::{HEADER_LEN, Suite, TRAILER_LEN};
@@ -102,10 +102,37 @@ pub fn paper_d_layers(packet_len: usize) -> Vec<Layer> {
     layers.into_iter().filter(|layer| layer.len > 0).collect()
 }
 
+/// Whether a WireGuard end pads what it seals. Both ends may differ: the receiver takes the length from the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Padding {
+    /// To a multiple of 16 bytes: WireGuard's paper, section 5.4.6, and Linux.
+    Sixteen,
+    /// Not at all: the library of `guestright-wireguard`, with which the program seals where the kernel does not.
+    Nothing,
+}
+
+impl Padding {
+    /// How the table names a WireGuard end of this kind.
+    #[must_use]
+    pub fn suite_name(self) -> &'static str {
+        match self {
+            Self::Sixteen => "wireguard (its paper)",
+            Self::Nothing => "wireguard (our own end)",
+        }
+    }
+
+    fn padding_len(self, packet_len: usize) -> usize {
+        match self {
+            Self::Sixteen => packet_len.next_multiple_of(16) - packet_len,
+            Self::Nothing => 0,
+        }
+    }
+}
+
 /// The parts of the IPv4 packet that leaves, when a packet of `packet_len` bytes goes through WireGuard (section 5.4.6
-/// of its paper): padded to a multiple of 16, 16 bytes of header, 16 of tag.
+/// of its paper): 16 bytes of header, the packet, its padding, 16 bytes of tag.
 #[must_use]
-pub fn wireguard_layers(packet_len: usize) -> Vec<Layer> {
+pub fn wireguard_layers(packet_len: usize, padding: Padding) -> Vec<Layer> {
     let layers = [
         Layer { name: "IP", len: ip::IPV4_HEADER_LEN },
         Layer { name: "UDP", len: udp::HEADER_LEN },
@@ -113,7 +140,7 @@ pub fn wireguard_layers(packet_len: usize) -> Vec<Layer> {
         Layer { name: "WireGuard receiver", len: 4 },
         Layer { name: "WireGuard counter", len: 8 },
         Layer { name: "packet", len: packet_len },
-        Layer { name: "WireGuard padding", len: packet_len.next_multiple_of(16) - packet_len },
+        Layer { name: "WireGuard padding", len: padding.padding_len(packet_len) },
         Layer { name: "WireGuard tag", len: 16 },
     ];
     layers.into_iter().filter(|layer| layer.len > 0).collect()
@@ -128,7 +155,7 @@ pub fn total(layers: &[Layer]) -> usize {
 /// One line of the table: a way to carry packets, and how long they leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The suite's name, or "wireguard".
+    /// The suite's name, or [`Padding::suite_name`].
     pub suite: &'static str,
     /// The mode's name, or nothing.
     pub mode: &'static str,
@@ -138,7 +165,7 @@ pub struct Row {
     pub wire_lens: Vec<usize>,
 }
 
-/// What packets of these lengths become, for every suite, mode and encapsulation, and WireGuard at the end.
+/// What packets of these lengths become, for every suite, mode and encapsulation, and both kinds of WireGuard at the end.
 #[must_use]
 pub fn table(packet_lens: &[usize]) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -155,9 +182,11 @@ pub fn table(packet_lens: &[usize]) -> Vec<Row> {
             }
         }
     }
-    let wire_len = |len: &usize| total(&wireguard_layers(*len));
-    let wire_lens = packet_lens.iter().map(wire_len).collect();
-    rows.push(Row { suite: "wireguard", mode: "tunnel", encapsulation: "udp", wire_lens });
+    for padding in [Padding::Sixteen, Padding::Nothing] {
+        let wire_len = |len: &usize| total(&wireguard_layers(*len, padding));
+        let wire_lens = packet_lens.iter().map(wire_len).collect();
+        rows.push(Row { suite: padding.suite_name(), mode: "tunnel", encapsulation: "udp", wire_lens });
+    }
     rows
 }
 

@@ -84,7 +84,7 @@ fn sources(file: &[u8]) -> Result<Sources, CaptureError> {
     reader.finish();
     let mut count = 0;
     while let Some(frame) = reader.next()? {
-        let Decoded::Udp(datagram) = decode(&frame) else { continue };
+        let (Decoded::Udp(datagram) | Decoded::FirstFragment(datagram)) = decode(&frame) else { continue };
         if is_rtcp(datagram.payload) || count == PACKETS_MAX {
             continue;
         }

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 /// Say how long packets are when they leave a tunnel, and how papers A and B count it
 ///
 /// The lengths are those of IPv4 packets, computed from the suites' own lengths (RFC 4303, 3948, 2661, and section 5.4.6
-/// of WireGuard's paper). The tests compare them with packets that were sealed.
+/// of WireGuard's paper). The tests compare them with packets that were sealed. WireGuard has two lines: its paper and
+/// Linux pad packets to multiples of 16 bytes; the end inside this program, used where the kernel has no WireGuard, does
+/// not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright-lab overhead
@@ -55,6 +57,10 @@ impl Overhead {
             let lengths: String = row.wire_lens.iter().map(|length| format!("{length:>7}")).collect();
             writeln!(out, "  {:<25} {:<10} {:<5}{lengths}", row.suite, row.mode, row.encapsulation)?;
         }
+        writeln!(
+            out,
+            "  WireGuard's paper and Linux pad packets to multiples of 16 bytes; our own end sends them as they are."
+        )?;
         writeln!(out, "\nThe papers' packets, part by part:")?;
         for example in examples() {
             let Example { paper, says, packet, paper_has, .. } = example;

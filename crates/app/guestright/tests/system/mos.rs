@@ -1,7 +1,7 @@
 //! `guestright mos`: with captures of real calls, with none, and with what is no capture.
 
 use crate::town::guestright;
-use guestright_capture::{Stamp, Writer};
+use guestright_capture::{FrameWriter, LinkType, Stamp, Writer};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,81 @@ fn recovering(seconds: u32) -> Vec<u8> {
         writer.packet(at, from, to, &packet, &mut out).unwrap();
     }
     out
+}
+
+/// An IPv4 packet with a part of packet `number` of a stream of G.711: all of the datagram, or a fragment of it.
+fn internet(number: u16, part: std::ops::Range<usize>) -> Vec<u8> {
+    let mut datagram = vec![0x0f, 0xa0, 0x13, 0x88, 0, 180, 0, 0, 0x80, 0];
+    datagram.extend(number.to_be_bytes());
+    datagram.extend((u32::from(number) * 160).to_be_bytes());
+    datagram.extend([0, 0, 0, 7]);
+    datagram.extend([0xd5; 160]);
+    let more = u16::from(part.end < datagram.len()) << 13;
+    let offset = u16::try_from(part.start / 8).unwrap() | more;
+    let mut packet = vec![0x45, 0];
+    for field in [u16::try_from(20 + part.len()).unwrap(), number, offset, 64 << 8 | 17, 0] {
+        packet.extend(field.to_be_bytes());
+    }
+    packet.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+    packet.extend(&datagram[part]);
+    packet
+}
+
+/// A capture on two interfaces, of what is on each: packets 20 ms apart.
+fn on_two_interfaces(packets: impl Fn(u16) -> Vec<(u32, Vec<u8>)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = FrameWriter::new("test", &mut out);
+    ["wlan0", "wlan1"].iter().for_each(|name| drop(writer.interface(name, LinkType::IP, None, &mut out)));
+    for number in 0..200 {
+        let at = Stamp(1_700_000_000_000_000_000 + u64::from(number) * 20_000_000);
+        for (interface, packet) in packets(number) {
+            writer.frame(interface, at, &packet, "", &mut out).unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn what_is_counted_once_or_in_part_is_said() {
+    let desk = tempfile::tempdir().unwrap();
+    let written = |name: &str, bytes: Vec<u8>| {
+        std::fs::write(desk.path().join(name), bytes).unwrap();
+        desk.path().join(name).to_str().unwrap().to_owned()
+    };
+    // Every other datagram in two fragments, all on the first interface.
+    let cut = |number: u16| match number % 2 {
+        0 => vec![(0, internet(number, 0..180))],
+        _ => vec![(0, internet(number, 0..96)), (0, internet(number, 96..180))],
+    };
+    let file = written("fragments.pcapng", on_two_interfaces(cut));
+    let (text, found) = (good(&[&file]), json(&[&file]));
+    assert!(text.contains("100 datagrams came in IP fragments: each is counted by its first one"), "{text}");
+    assert!(text.contains("100 IP fragments besides the first are left out"), "{text}");
+    assert!(text.contains("0.00 %") && !text.contains("several interfaces"), "{text}");
+    assert_eq!(number(&found, "/streams/0/parts/0/network/lost"), 0.0);
+    assert_eq!(
+        (number(&found, "/fragments"), number(&found, "/datagrams_by_first_fragment")),
+        (100.0, 100.0)
+    );
+    assert_eq!(number(&found, "/ciphered_rtcp_datagrams"), 0.0);
+    // Over both interfaces by turns.
+    let by_turns = |number: u16| vec![(u32::from(number % 2), internet(number, 0..180))];
+    let file = written("turns.pcapng", on_two_interfaces(by_turns));
+    let (text, found) = (good(&[&file]), json(&[&file]));
+    assert!(
+        text.contains("over several interfaces of the capture (wlan0, wlan1), and are counted together"),
+        "{text}"
+    );
+    assert_eq!(
+        (found["streams"].as_array().unwrap().len(), number(&found, "/streams/0/packets")),
+        (1, 200.0)
+    );
+    // All of it on both.
+    let twice = |number: u16| [0, 1].map(|interface| (interface, internet(number, 0..180))).into();
+    let file = written("twice.pcapng", on_two_interfaces(twice));
+    let (text, found) = (good(&[&file]), json(&[&file]));
+    assert!(text.contains("stream 2 is this one as another interface of the capture saw it"), "{text}");
+    assert_eq!((number(&found, "/streams/0/copies/0"), number(&found, "/streams/1/copies/0")), (2.0, 1.0));
 }
 
 #[test]

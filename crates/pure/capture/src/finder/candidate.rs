@@ -1,5 +1,6 @@
 //! Flows that may turn out to be streams.
 
+use super::numbers::Numbers;
 use super::{Flow, StreamPacket};
 use std::collections::BTreeMap;
 
@@ -88,6 +89,25 @@ impl Candidates {
         }
         self.younger.insert(flow, candidate);
         Verdict::Open
+    }
+
+    /// The flows of the same source between the same sockets that wait, on other interfaces.
+    pub(super) fn with_sockets_of(&self, flow: Flow) -> Vec<Flow> {
+        let ends = (Flow { interface: 0, ..flow }, Flow { interface: u32::MAX, ..flow });
+        let within = |candidates: &BTreeMap<Flow, Candidate>| -> Vec<Flow> {
+            candidates.range(ends.0..=ends.1).map(|(flow, _)| *flow).filter(|other| *other != flow).collect()
+        };
+        [within(&self.younger), within(&self.older)].concat()
+    }
+
+    /// Takes out a flow if it has at least `least` packets and all of them are lacking among `numbers`.
+    pub(super) fn take_lacking(&mut self, flow: Flow, numbers: &Numbers, least: usize) -> Option<Candidate> {
+        let lacking = |candidate: &Candidate| {
+            let packets = candidate.packets();
+            packets.len() >= least && packets.iter().all(|packet| numbers.lack(packet.sequence))
+        };
+        let candidates = if self.younger.contains_key(&flow) { &mut self.younger } else { &mut self.older };
+        candidates.get(&flow).is_some_and(lacking).then(|| candidates.remove(&flow))?
     }
 }
 

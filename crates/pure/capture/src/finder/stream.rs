@@ -7,7 +7,7 @@ use crate::sdp::{Agreements, Mapping};
 use crate::stamp::Stamp;
 use guestright_units::Micros;
 use guestright_wire::rtp::Header;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One packet of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,10 @@ pub struct Other {
 /// What is known of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamInfo {
-    /// What makes it one stream.
+    /// What makes it one stream. If more than one interface saw parts of it, the one that saw it first.
     pub flow: Flow,
+    /// The interfaces whose packets are counted.
+    pub interfaces: BTreeSet<u32>,
     /// When its first packet was captured.
     pub first: Stamp,
     /// When its last packet was captured.
@@ -81,6 +83,7 @@ impl StreamInfo {
     pub(super) fn new(flow: Flow) -> Self {
         Self {
             flow,
+            interfaces: BTreeSet::from([flow.interface]),
             first: Stamp(u64::MAX),
             last: Stamp(0),
             packets: 0,

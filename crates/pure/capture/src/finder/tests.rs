@@ -88,6 +88,79 @@ fn one_source_in_two_places_is_two_streams() {
     }
     let counts: Vec<u64> = finder.streams().iter().map(|stream| stream.packets).collect();
     assert_eq!(counts, [20, 20, 20, 20]);
+    assert_eq!([0, 1, 2, 3].map(|index| finder.copies(index)), [vec![], vec![], vec![3], vec![2]]);
+}
+
+/// One stream of 20 ms packets with these sequence numbers, each on its interface.
+fn talk_on(finder: &mut Finder, packets: impl IntoIterator<Item = (u16, u32)>) {
+    for (index, (sequence, interface)) in packets.into_iter().enumerate() {
+        let packet = rtp(0, sequence, u32::from(sequence) * 160, 8);
+        let ms = index as u64 * 20;
+        finder.handle_datagram(&Datagram { interface, ..datagram(ms, ALICE, BOB, &packet) });
+    }
+}
+
+#[test]
+fn interfaces_that_see_parts_of_a_stream_see_one() {
+    type Choose = fn(u16) -> u32;
+    #[rustfmt::skip]
+    let cases: [(&str, Choose, &[u32]); 4] = [
+        ("by turns",               |n| u32::from(n % 2),       &[0, 1]),
+        ("three of them",          |n| u32::from(n % 3),       &[0, 1, 2]),
+        ("one in five on another", |n| u32::from(n % 5 == 3),  &[0, 1]),
+        ("another from the middle", |n| u32::from(n > 50 && n % 2 == 0), &[0, 1]),
+    ];
+    for (name, interface, want) in cases {
+        let mut finder = Finder::new(Limits::default());
+        talk_on(&mut finder, (0..100).map(|n| (n, interface(n))));
+        let packets = drain(&mut finder);
+        assert_eq!(finder.streams().len(), 1, "{name}");
+        let stream = &finder.streams()[0];
+        assert_eq!((stream.packets, finder.counts().unlike), (100, 0), "{name}");
+        assert!(stream.interfaces.iter().eq(want), "{name}: {:?}", stream.interfaces);
+        assert!(finder.copies(0).is_empty());
+        // In the order in which they came, but for the one that waits to see whether it is a copy.
+        let back = packets.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+        assert!(back <= 1, "{name}: {packets:?}");
+    }
+}
+
+#[test]
+fn a_copy_that_is_written_before_the_first_is_a_copy_still() {
+    // The outer side of a router is looked at later, and its first packet comes into the file before the inner side's.
+    let both = (30..90).flat_map(|n| [(n, 0), (n, 1)]);
+    let mut packets: Vec<(u16, u32)> = (0..30).map(|n| (n, 0)).chain(both).collect();
+    packets.swap(30, 31);
+    let mut finder = Finder::new(Limits::default());
+    talk_on(&mut finder, packets);
+    let counts: Vec<u64> = finder.streams().iter().map(|stream| stream.packets).collect();
+    assert_eq!(counts, [90, 60]);
+}
+
+#[test]
+fn chance_is_not_taken_for_ciphered_rtcp() {
+    let mut finder = Finder::new(Limits::default());
+    talk(&mut finder, ALICE, BOB, 7, 0..20);
+    let unreadable = [0x80, 200, 0, 99, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    // Something else on other ports, of the same computers and of others.
+    let elsewhere =
+        [("192.0.2.1:443", "198.51.100.2:51820"), ("192.0.2.9:4000", BOB), (ALICE, "198.51.100.2:5002")];
+    for (from, to) in elsewhere {
+        finder.handle_datagram(&datagram(500, from, to, &unreadable));
+    }
+    assert_eq!(finder.counts().rtcp_ciphered, 0);
+    // Beside the stream: on its own ports, one higher, on one side only, and back.
+    let beside =
+        [(ALICE, BOB), ("192.0.2.1:4001", "198.51.100.2:5001"), (BOB, "192.0.2.1:4001"), (BOB, ALICE)];
+    for (from, to) in beside {
+        finder.handle_datagram(&datagram(500, from, to, &unreadable));
+    }
+    assert_eq!((finder.counts().rtcp_ciphered, finder.counts().rtcp), (4, 0));
+    // The stream may become known later.
+    finder.handle_datagram(&datagram(600, "203.0.113.3:6001", "203.0.113.4:7001", &unreadable));
+    assert_eq!(finder.counts().rtcp_ciphered, 4);
+    talk(&mut finder, "203.0.113.3:6000", "203.0.113.4:7000", 9, 0..20);
+    assert_eq!(finder.counts().rtcp_ciphered, 5);
 }
 
 #[test]

@@ -83,9 +83,35 @@ fn a_packet_that_was_cut_still_gives_its_headers() {
 }
 
 #[test]
+fn the_first_fragment_of_a_datagram_has_its_ports_and_says_what_is_missing() {
+    // The datagram has 40 bytes, of which this fragment has the first four.
+    let mut first = packet();
+    (first[6], first[25]) = (0x20, 48);
+    let Decoded::FirstFragment(got) = decode(&frame(101, &first)) else {
+        panic!("{:?}", decode(&frame(101, &first)))
+    };
+    assert_eq!((got.from.port(), got.to.port()), (4_000, 5_000));
+    assert_eq!((got.payload, got.missing), (&[1, 2, 3, 4][..], 36));
+    // Over IPv6 a header of its own says so; with an offset it is another one.
+    let mut bytes = packet_v6();
+    (bytes[5], bytes[48]) = (36, 44);
+    bytes.splice(56..56, [17, 0, 0, 1, 0, 0, 0, 9]);
+    let Decoded::FirstFragment(got) = decode(&frame(101, &bytes)) else {
+        panic!("{:?}", decode(&frame(101, &bytes)))
+    };
+    assert_eq!((got.to, got.payload), ("[2001:db8::2]:5000".parse().unwrap(), &[1, 2, 3, 4][..]));
+    bytes[59] = 9;
+    assert_eq!(decode(&frame(101, &bytes)), Decoded::Fragment);
+    // Too short for UDP's header.
+    assert_eq!(decode(&frame(101, &first[..27])), Decoded::Fragment);
+}
+
+#[test]
 fn names_what_is_none_of_ours() {
     let mut fragment = packet();
-    fragment[6] = 0x20;
+    fragment[7] = 3;
+    let mut of_tcp = packet();
+    (of_tcp[6], of_tcp[9]) = (0x20, 6);
     let mut arp = vec![0; 42];
     arp[12..14].copy_from_slice(&[8, 6]);
     let mut ciphered = vec![0x08, 0x41];
@@ -93,6 +119,7 @@ fn names_what_is_none_of_ours() {
     #[rustfmt::skip]
     let cases = [
         ("fragment",   101, fragment,       Decoded::Fragment),
+        ("a first one", 101, of_tcp,        Decoded::Fragment),
         ("ARP",        1,   arp,            Decoded::Other),
         ("WPA",        105, ciphered,       Decoded::Ciphered),
         ("beacon",     105, vec![0x80; 40], Decoded::Other),
@@ -119,7 +146,7 @@ proptest! {
         let mut bytes = packet();
         bytes[at] = to;
         bytes.truncate(cut);
-        if let Decoded::Udp(got) = decode(&frame(101, &bytes)) {
+        if let Decoded::Udp(got) | Decoded::FirstFragment(got) = decode(&frame(101, &bytes)) {
             prop_assert!(got.payload.len() + 28 <= bytes.len());
         }
     }

@@ -95,7 +95,9 @@ impl Departures {
     fn read(&mut self) -> Result<(), DeparturesError> {
         while let Some(frame) = self.reader.next()? {
             match decode(&frame) {
-                Decoded::Udp(datagram) => self.finder.handle_datagram(&datagram),
+                Decoded::Udp(datagram) | Decoded::FirstFragment(datagram) => {
+                    self.finder.handle_datagram(&datagram);
+                }
                 Decoded::Tcp(segment) => self.finder.handle_segment(&segment),
                 Decoded::Fragment
                 | Decoded::Ciphered

@@ -15,7 +15,9 @@ pub struct FileCounts {
     pub first: Option<Stamp>,
     /// The last time in it.
     pub last: Option<Stamp>,
-    /// Pieces of IP packets, which are not put together.
+    /// Datagrams of which the first fragment was taken for the whole: IP fragments are not put together.
+    pub first_fragments: u64,
+    /// The other IP fragments.
     pub fragments: u64,
     /// Frames of the air that only their receiver can read.
     pub ciphered: u64,
@@ -47,8 +49,12 @@ pub struct Report {
 pub struct StreamReport {
     /// What is known besides.
     pub info: StreamInfo,
-    /// The name of its interface, if the file says it.
+    /// The name of its interface, if the file says it. If packets of several are counted, of the first.
     pub interface: Option<String>,
+    /// The interfaces whose packets are counted, if they are several: their names, or their numbers.
+    pub merged: Vec<String>,
+    /// The streams that are the same one as other interfaces saw it. Each is judged by itself.
+    pub copies: Vec<usize>,
     /// The stream in the opposite direction.
     pub opposite: Option<usize>,
     /// The round trip between both ends, if RTCP tells it.
@@ -198,8 +204,11 @@ pub(super) fn finish(survey: Survey) -> Report {
             (None, None) => DelaySource::Unknown,
         };
         let interface = reader.interface_name(info.flow.interface).map(str::to_owned);
-        let opposite = finder.opposite(index);
-        streams.push(StreamReport { info, interface, opposite, round_trip, delay, parts });
+        let name = |number: &u32| reader.interface_name(*number).map_or(number.to_string(), str::to_owned);
+        let merged =
+            if info.interfaces.len() > 1 { info.interfaces.iter().map(name).collect() } else { Vec::new() };
+        let (opposite, copies) = (finder.opposite(index), finder.copies(index));
+        streams.push(StreamReport { info, interface, merged, copies, opposite, round_trip, delay, parts });
         seemings.push(seeming);
     }
     let clocks = correct(&mut streams, &seemings, config.clock_error_ms);

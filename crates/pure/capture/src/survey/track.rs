@@ -145,10 +145,13 @@ impl Track {
         let Some(first) = self.waiting.first().map(|packed| packed.0) else { return };
         let payload_type = main_type(&self.waiting, info, config).unwrap_or(first.payload_type);
         let highest = self.parts.last().and_then(|part| part.highest);
-        let missing_before =
-            highest.map_or(0, |highest| first.sequence.wrapping_sub(highest).wrapping_sub(1));
+        // The first to come may have overtaken others.
+        let behind = |highest: u16| {
+            let steps = self.waiting.iter().map(|packed| packed.0.sequence.wrapping_sub(highest));
+            steps.filter(|steps| (1..1 << 15).contains(steps)).min()
+        };
         let mut part = OpenPart::new(payload_type, first.at, &self.waiting, info, config);
-        part.missing_before = if missing_before < 1 << 15 { missing_before } else { 0 };
+        part.missing_before = highest.and_then(behind).map_or(0, |steps| steps - 1);
         for (packet, sent) in self.waiting.drain(..) {
             part.handle(&packet, sent, info, config);
         }

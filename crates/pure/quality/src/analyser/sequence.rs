@@ -19,8 +19,8 @@ pub(super) enum Position {
     Ahead(u16),
     /// So many before the highest, 0 for the highest itself.
     Behind(u16),
-    /// Before everything that is remembered.
-    Old,
+    /// So many before the highest, and before everything that is remembered.
+    Old(u16),
     /// Far from everything.
     Stray,
     /// The second of a new sequence.
@@ -54,7 +54,8 @@ impl Sequence {
             return Position::Ahead(ahead);
         }
         if usize::from(behind) <= BEHIND_MAX {
-            return if usize::from(behind) < remembered { Position::Behind(behind) } else { Position::Old };
+            let known = usize::from(behind) < remembered;
+            return if known { Position::Behind(behind) } else { Position::Old(behind) };
         }
         if self.suspect == Some(sequence) {
             self.highest = Some(sequence);
@@ -76,7 +77,7 @@ mod tests {
         #[rustfmt::skip]
         let steps = [
             (65_534, Position::First), (65_535, Position::Ahead(1)), (1, Position::Ahead(2)), (0, Position::Behind(1)),
-            (1, Position::Behind(0)), (65_500, Position::Old), (3_001, Position::Ahead(3_000)), (6_002, Position::Stray),
+            (1, Position::Behind(0)), (65_500, Position::Old(37)), (3_001, Position::Ahead(3_000)), (6_002, Position::Stray),
             (9_000, Position::Stray), (6_003, Position::Stray), (6_004, Position::Restart), (6_005, Position::Ahead(1)),
         ];
         for (number, want) in steps {

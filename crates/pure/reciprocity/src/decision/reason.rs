@@ -32,13 +32,17 @@ impl Decision {
     fn because(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.basis {
             Basis::OwnMember => f.write_str(" first of all, as a member of this household"),
-            Basis::Stranger { bootstrap: true, .. } => f.write_str(
-                ": nothing connects the two teams yet, and this household still needs credit of its own",
-            ),
-            Basis::Stranger { probability, bootstrap: false } => write!(
-                f,
-                ": nothing connects the two teams yet, and strangers are served here with probability {probability}"
-            ),
+            Basis::Stranger { owed_to_consumer, bootstrap, probability } => {
+                match owed_to_consumer {
+                    Bytes(0) => f.write_str(": nothing connects the two teams yet")?,
+                    little => write!(f, ": no more than {little} is owed to this team here yet")?,
+                }
+                if bootstrap {
+                    f.write_str(", and this household still needs credit of its own")
+                } else {
+                    write!(f, ", and strangers are served here with probability {probability}")
+                }
+            }
             Basis::GaveNothing { took } => {
                 write!(
                     f,

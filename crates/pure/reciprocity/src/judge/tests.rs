@@ -99,7 +99,9 @@ fn a_newcomer_serves_everyone_until_it_has_credit() {
     let judge = judge(Policy::Srm);
     let decision = decide(&judge, &Graph::new(), 7, 10);
     assert_eq!(decision.verdict, Verdict::Granted(ServiceClass::Lowest));
-    assert_eq!(decision.basis, Basis::Stranger { probability: PerMille::WHOLE, bootstrap: true });
+    let unknown =
+        Basis::Stranger { owed_to_consumer: Bytes(0), probability: PerMille::WHOLE, bootstrap: true };
+    assert_eq!(decision.basis, unknown);
     // A known consumer is a stranger to a host that nobody knows.
     let elsewhere = graph_of(&[(3, 4, 50), (4, 5, 9)]);
     assert!(matches!(decide(&judge, &elsewhere, 3, 10).basis, Basis::Stranger { bootstrap: true, .. }));
@@ -178,6 +180,69 @@ fn in_paper_mode_the_ratio_is_a_probability() {
     let mut ask = || judge.decide(&graph, &mut scratch, from_host(2, Bytes(0)), &mut rng).verdict;
     let granted = (0..3_000).filter(|_| ask() == Verdict::Granted(ServiceClass::Low)).count();
     assert!((900..1_100).contains(&granted), "{granted} of 3000 at a ratio of one third");
+}
+
+#[test]
+fn who_is_owed_too_little_is_met_as_a_stranger() {
+    // The host owes 7 five hundred bytes, and 7 owes nobody anything. It asks for a megabyte: a ratio below 0.001.
+    let mut graph = village();
+    graph.add(team(HOST), team(7), Bytes(500));
+    let judge = judge(Policy::Srm);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut ask =
+        |consumer| judge.decide(&graph, &mut Scratch::new(), from_host(consumer, Bytes(MB)), &mut rng);
+    let decisions: Vec<Decision> = (0..400).map(|_| ask(7)).collect();
+    let served =
+        decisions.iter().filter(|decision| decision.verdict == Verdict::Granted(ServiceClass::Lowest));
+    assert!((150..250).contains(&served.count()), "as often as one in two strangers");
+    let stranger =
+        Basis::Stranger { owed_to_consumer: Bytes(500), probability: PerMille(500), bootstrap: false };
+    assert!(decisions.iter().all(|decision| (decision.basis, decision.ind) == (stranger, Some(Ind::ZERO))));
+    let refused = decisions.iter().find(|decision| decision.verdict == Verdict::Refused).unwrap();
+    assert_eq!(
+        refused.reason(),
+        "Refused: no more than 500 B is owed to this team here yet, and strangers are served here with probability \
+         0.500 (ratio 0.000); try again later, or show receipts for service that the team gave."
+    );
+    // With a debt of one byte it is no stranger, and with a thousandth of what it asks for it has a class.
+    graph.add(team(7), team(HOST), Bytes(1));
+    assert_eq!(decide(&judge, &graph, 7, 1).verdict, Verdict::Refused);
+    let mut graph = village();
+    graph.add(team(HOST), team(7), Bytes(1_000));
+    assert_eq!(decide(&judge, &graph, 7, 1).ind, Some(Ind::ratio(1, 1_000)));
+    assert_eq!(decide(&judge, &graph, 7, 1).verdict, Verdict::Granted(ServiceClass::Lowest));
+}
+
+/// The cascade of design note 0002, step by step, for each policy.
+#[test]
+fn each_policy_takes_the_steps_of_the_cascade_that_are_its_own() {
+    // 8 took from 4 and owes the host through it, 9 took from 5, which nobody owes anything; neither gave a byte. 2 and 1
+    // are weighed.
+    let mut graph = village();
+    graph.add(team(8), team(4), Bytes(5 * MB));
+    graph.add(team(9), team(5), Bytes(5 * MB));
+    let by_flow = [Policy::Srm, net_flow(), Policy::Gmf { gain: PerMille(800) }];
+    for policy in by_flow.into_iter().chain([Policy::Quota { bytes: Bytes(40 * MB) }]) {
+        let basis = |consumer| decide(&judge(policy), &graph, consumer, 1).basis;
+        let quota = matches!(policy, Policy::Quota { .. });
+        assert_eq!(basis(HOST), Basis::OwnMember, "{policy}: 1. the own team");
+        assert!(matches!(basis(99), Basis::Stranger { .. }), "{policy}: 2. nobody knows it");
+        if quota {
+            for consumer in [1, 2, 8, 9] {
+                assert!(matches!(basis(consumer), Basis::Quota { .. }), "{policy}: all who are known");
+            }
+            assert_eq!(decide(&judge(policy), &graph, 9, 1).verdict, Verdict::Refused);
+            continue;
+        }
+        assert_eq!(
+            basis(8),
+            Basis::GaveNothing { took: Bytes(5 * MB) },
+            "{policy}: 3. gave nothing, owes us"
+        );
+        assert!(matches!(basis(9), Basis::Stranger { .. }), "{policy}: 3. gave nothing, owes us nothing");
+        assert!(matches!(basis(5), Basis::Stranger { .. }), "{policy}: 4. nothing connects us");
+        assert!(matches!(basis(1), Basis::Flow { .. }), "{policy}: 5. the ratio");
+    }
 }
 
 #[test]

@@ -48,9 +48,6 @@ pub enum MessageError {
     /// The certificate in it is refused.
     #[error("the certificate is refused: {0}")]
     Certificate(IdentityError),
-    /// The acknowledgement in it is refused.
-    #[error("the acknowledgement is refused: {0}")]
-    Acknowledgement(IdentityError),
     /// The receipts in it are refused.
     #[error("the body is refused: {0}")]
     Body(#[from] BundleError),
@@ -63,7 +60,6 @@ impl MessageError {
             Self::Truncated { .. } => "truncated",
             Self::TooLong { .. } => "oversized",
             Self::Certificate(_) => "certificate",
-            Self::Acknowledgement(_) => "acknowledgement",
             Self::Body(_) => "body",
             Self::StartLine
             | Self::HeaderLine { .. }

@@ -3,7 +3,7 @@
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::overhead::{
-    Mode, PAPER_A_VOICE, PAPER_B_AS_COMPUTED, PAPER_B_BY_RFC, layers, paper_b_layers, table, total,
+    Mode, PAPER_A_VOICE, PAPER_B_AS_COMPUTED, PAPER_B_BY_RFC, Padding, layers, paper_b_layers, table, total,
     wireguard_layers,
 };
 
@@ -62,8 +62,9 @@ fn paper_b_is_one_vector_short_of_the_rfc() {
 }
 
 #[test]
-fn a_voice_packet_in_wireguard_is_124_bytes() {
-    assert_eq!(total(&wireguard_layers(60)), 124);
+fn a_voice_packet_in_wireguard_is_124_bytes_padded_and_120_unpadded() {
+    assert_eq!(total(&wireguard_layers(60, Padding::Sixteen)), 124);
+    assert_eq!(total(&wireguard_layers(60, Padding::Nothing)), 120);
 }
 
 #[test]

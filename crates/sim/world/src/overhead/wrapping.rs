@@ -2,7 +2,7 @@ use guestright_experiment::{SettingError, settings};
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::l2tp::HEADER_LEN_SHORT;
-use guestright_tunnel::overhead::{self, Layer, Mode, total};
+use guestright_tunnel::overhead::{self, Layer, Mode, Padding, total};
 
 /// What packets are put into on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Wrapping {
     EspAsComputed,
     /// ESP as paper D must have counted it: blocks of 32 bytes, a header of 10.
     EspOfPaperD,
-    /// WireGuard.
+    /// WireGuard, padded as its paper and Linux have it.
     WireGuard,
 }
 
@@ -117,7 +117,7 @@ impl Wrapping {
     pub(crate) fn layers(self, packet_len: usize) -> Vec<Layer> {
         match self {
             Self::None => vec![Layer { name: "packet", len: packet_len }],
-            Self::WireGuard => overhead::wireguard_layers(packet_len),
+            Self::WireGuard => overhead::wireguard_layers(packet_len, Padding::Sixteen),
             Self::EspAsComputed => overhead::paper_b_layers(packet_len),
             Self::EspOfPaperD => overhead::paper_d_layers(packet_len),
             Self::Esp { suite, mode, encapsulation, l2tp_length } => {

@@ -77,12 +77,16 @@ pub(super) fn codec_name(part: &Part) -> String {
 
 /// What to know of a stream and one of its parts.
 pub(super) fn part_notes(stream: &StreamReport, part: &Part, judgement: &Judgement) -> Vec<String> {
-    let mut notes = vec![delay_note(stream, part)];
+    let mut notes = interface_notes(stream);
     match &part.sound {
-        Sound::Speech { .. } => {}
-        Sound::NoVoice { name } => return vec![format!("{name} is no voice: not rated")],
+        Sound::Speech { .. } => notes.insert(0, delay_note(stream, part)),
+        Sound::NoVoice { name } => {
+            notes.insert(0, format!("{name} is no voice: not rated"));
+            return notes;
+        }
         Sound::ComfortNoise | Sound::Tones => {
-            return vec![format!("{} alone are no speech: not rated", codec_name(part))];
+            notes.insert(0, format!("{} alone are no speech: not rated", codec_name(part)));
+            return notes;
         }
     }
     match rated(stream, judgement) {
@@ -148,6 +152,29 @@ pub(super) fn part_notes(stream: &StreamReport, part: &Part, judgement: &Judgeme
     notes
 }
 
+/// What is made of a stream that more than one interface saw.
+fn interface_notes(stream: &StreamReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !stream.merged.is_empty() {
+        notes.push(format!(
+            "its packets came over several interfaces of the capture ({}), and are counted together",
+            stream.merged.join(", ")
+        ));
+    }
+    let copies: Vec<String> = stream.copies.iter().map(|copy| (copy + 1).to_string()).collect();
+    match copies.as_slice() {
+        [] => {}
+        [copy] => notes.push(format!(
+            "stream {copy} is this one as another interface of the capture saw it; each is rated by itself"
+        )),
+        copies => notes.push(format!(
+            "streams {} are this one as other interfaces of the capture saw it; each is rated by itself",
+            copies.join(", ")
+        )),
+    }
+    notes
+}
+
 fn delay_note(stream: &StreamReport, part: &Part) -> String {
     match stream.delay {
         DelaySource::Unknown => {
@@ -198,7 +225,11 @@ pub(super) fn file_notes(report: &Report, two: bool) -> Vec<String> {
     }
     let (counts, search) = (report.counts, report.search);
     for (count, what) in [
-        (counts.fragments, "pieces of IP packets were not put together"),
+        (
+            counts.first_fragments,
+            "datagrams came in IP fragments: each is counted by its first one, and whether the others came is not looked at",
+        ),
+        (counts.fragments, "IP fragments besides the first are left out"),
         (counts.ciphered, "frames of the air are ciphered"),
         (counts.damaged, "packets are cut or damaged before their ports"),
         (search.untimed, "packets of RTP carry no time (pcapng's simple packets)"),

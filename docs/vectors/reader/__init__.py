@@ -1,0 +1,14 @@
+"""Design note 0001 once more, without a line of the project's own code and without any library but Python's own."""
+
+
+class Refused(Exception):
+    """What is wrong, in the note's word for it."""
+
+    def __init__(self, kind):
+        super().__init__(kind)
+        self.kind = kind
+
+
+def need(holds, kind="malformed"):
+    if not holds:
+        raise Refused(kind)

@@ -109,7 +109,7 @@ fn measured(claim: &Verdict) -> String {
     let Some(first) = parts.first() else { return "–".to_owned() };
     if parts.len() > SHOWN_MAX {
         let open = parts.iter().filter(|part| is_open(part.judged)).count();
-        let open = if open > 0 { format!(", {open} of them do not fit") } else { String::new() };
+        let open = if open > 0 { format!(", {open} outside") } else { String::new() };
         return format!("{} numbers{open}", parts.len());
     }
     let unit = if parts.iter().all(|part| part.unit == first.unit) { first.unit.as_str() } else { "" };

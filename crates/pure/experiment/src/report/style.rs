@@ -22,7 +22,7 @@ td.published{color:var(--soft);font-style:italic}td small,li small,summary small
 .reproduces{color:var(--good);background:var(--good-ground)}.does-not-reproduce{color:var(--bad);background:var(--bad-ground)}
 .cannot-be-computed{color:var(--open);background:var(--open-ground)}.prediction{color:var(--said);background:var(--said-ground)}
 .claims h2{margin-top:1.2rem}.claims td,.claims th{padding:.16rem .6rem;white-space:nowrap}.claims .of th{background:var(--panel);border-bottom-width:1px;white-space:normal}
-.claims td{font-variant-numeric:tabular-nums}.what>div{width:clamp(12rem,33vw,30rem);overflow:hidden;text-overflow:ellipsis}
+.claims td{font-variant-numeric:tabular-nums}.claims td:nth-child(2),.claims td:nth-child(3){max-width:11.5rem;overflow:hidden;text-overflow:ellipsis}.what>div{width:clamp(12rem,28vw,30rem);overflow:hidden;text-overflow:ellipsis}
 .filter{border:0;padding:0;margin:.6rem 0;display:flex;flex-wrap:wrap;gap:.4rem;align-items:center}.filter legend{float:left;padding:0;margin-right:.2rem}
 .filter input{position:absolute;opacity:0}.filter label{border:1px solid var(--line);border-radius:1rem;padding:.15rem .75rem;cursor:pointer;font-size:.92rem}
 .filter input:checked+label{background:var(--text);color:var(--ground);border-color:var(--text)}.filter input:focus-visible+label{outline:2px solid var(--link);outline-offset:2px}

@@ -362,7 +362,7 @@ fn every_claim_has_a_line_at_the_top_that_leads_to_its_card() {
     assert_eq!(line("one")[..3], ["5", "5", "5 … 5"]);
     assert_eq!(line("band")[..3], ["at least 9", "5", "5 … 5"]);
     assert_eq!(line("three")[..3], ["increasing", "1; 2; 5", "1 … 1; 2 … 2; 5 … 5"]);
-    assert_eq!(line("many")[..3], ["at most 6", "6 numbers, 2 of them do not fit", ""]);
+    assert_eq!(line("many")[..3], ["at most 6", "6 numbers, 2 outside", ""]);
     assert_eq!(line("guess")[..2], ["–", "5"]);
     assert!(line("band")[3].contains("✗ does not reproduce"), "{:?}", line("band"));
     assert_eq!(table.matches("<tr class=\"is-").count(), 6);

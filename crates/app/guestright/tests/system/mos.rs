@@ -1,6 +1,7 @@
 //! `guestright mos`: with captures of real calls, with none, and with what is no capture.
 
 use crate::town::guestright;
+use base64::Engine as _;
 use guestright_capture::{Stamp, Writer};
 use serde_json::Value;
 use std::io::Write;
@@ -173,9 +174,16 @@ fn seconds_are_rated_by_their_own_losses_in_table_and_page() {
     assert!(rows.iter().all(|row| row.len() == head.len() && row[column("why")].is_empty()));
     let page = std::fs::read_to_string(html).unwrap();
     assert!(
-        page.matches("<svg xmlns").count() == 3 && page.matches("</figure>").count() == 3,
-        "MOS, loss, jitter"
+        page.matches("<svg xmlns").count() == 2 && page.matches("</figure>").count() == 2,
+        "MOS and loss"
     );
+    assert!(page.contains("Jitter: 0 ms in every second; no figure."), "nothing is to be seen in it");
+    let head: Vec<&str> =
+        page.split("<th scope=").skip(1).filter_map(|cell| cell.split(['>', '<']).nth(1)).collect();
+    assert_eq!(head[..4], ["#", "R", "MOS", "lost"], "what a telephone shows without scrolling");
+    let link = page.split("href=\"data:text/csv;charset=utf-8;base64,").nth(1).unwrap();
+    let inside = base64::engine::general_purpose::STANDARD.decode(link.split('"').next().unwrap()).unwrap();
+    assert_eq!(String::from_utf8(inside).unwrap(), table, "the page keeps the table");
     for wanted in [
         "<title>",
         "lang=\"en\"",

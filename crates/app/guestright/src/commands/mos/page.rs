@@ -34,7 +34,7 @@ const STYLE: &str = "<style>\
 @media (prefers-color-scheme:dark){:root{--ink:#e8eaed;--ground:#15181c;--soft:#a4abb3;--line:#343a42;--card:#1d2126}}\
 body{margin:0 auto;padding:1.5rem;max-width:76rem;color:var(--ink);background:var(--ground);\
 font:15px/1.5 system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\
-h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2.2rem 0 .3rem}p,ul{margin:.3rem 0}\
+h1{font-size:1.5rem;margin:0 0 .25rem;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2.2rem 0 .3rem}p,ul{margin:.3rem 0}\
 .soft{color:var(--soft)}.wide{overflow-x:auto}\
 table{border-collapse:collapse;width:100%;margin:.8rem 0;font-variant-numeric:tabular-nums}\
 th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\

@@ -51,8 +51,9 @@ fn name_commit() {
 
 /// What Git says, if it is there and has no complaint.
 fn git(arguments: &[&str]) -> Option<String> {
-    let said = Command::new("git").args(arguments).output().ok().filter(|said| said.status.success())?;
-    Some(String::from_utf8(said.stdout).ok()?.trim().to_owned())
+    let output =
+        Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }
 
 /// Every plan in a folder and in those within it.

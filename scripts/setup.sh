@@ -81,13 +81,14 @@ find_missing_packages() {
         return
     fi
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
+    [ "$group" = demo ] ||
+        has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
     [ "$group" = lab ] && return
     has wireguard-go || lacks wireguard-go "wireguard-go (the reference WireGuard, a stock client)"
     [ "$group" = demo ] && return
     has wg-quick || lacks wireguard-tools "wg-quick (stock clients)"
     has_library libgsm.so.1 || lacks libgsm1 "libgsm (calls in GSM 06.10)"
     has_library libspandsp.so.2 || lacks libspandsp2 "spandsp (calls in LPC-10; an outside judge of our codecs)"
-    has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
     has tshark || lacks tshark "tshark (an outside judge of our packets)"
     has rsvg-convert || lacks librsvg2-bin "rsvg-convert (an outside judge of our figures)"
     has miniupnpd || lacks miniupnpd-nftables "miniupnpd (a household's router that maps ports)"

@@ -6,6 +6,10 @@ use guestright_error::{Fault, RunError};
 use std::fmt;
 use std::process::ExitCode;
 
+/// What a shell says of a command that Ctrl-C ended: 128, and 2 for SIGINT. A command that hears the signal and ends in
+/// order says the same.
+pub const INTERRUPTED: u8 = 130;
+
 /// An error with its kind and, when one is known, what to do about it.
 #[derive(Debug)]
 pub struct Failure {
@@ -13,13 +17,14 @@ pub struct Failure {
     error: anyhow::Error,
     hint: Option<String>,
     is_broken_pipe: bool,
+    is_interrupted: bool,
 }
 
 impl Failure {
     fn new(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
         let error = error.into();
         let is_broken_pipe = error.downcast_ref::<RunError>().is_some_and(Fault::is_broken_pipe);
-        Self { kind, error, hint: None, is_broken_pipe }
+        Self { kind, error, hint: None, is_broken_pipe, is_interrupted: false }
     }
 
     pub fn user(error: impl Into<anyhow::Error>) -> Self {
@@ -39,6 +44,11 @@ impl Failure {
         Self::new(Kind::Bug, error)
     }
 
+    /// A person, or whoever runs this program, ended what was asked for before it was done.
+    pub fn interrupted(error: impl Into<anyhow::Error>) -> Self {
+        Self { is_interrupted: true, ..Self::user(error) }
+    }
+
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
@@ -55,6 +65,7 @@ impl Failure {
     /// Of sysexits.h where it has one for the kind: `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_CONFIG`.
     fn code(&self) -> u8 {
         match self.kind {
+            Kind::User if self.is_interrupted => INTERRUPTED,
             Kind::User => 1,
             Kind::Network => 69,
             Kind::Bug => 70,
@@ -88,7 +99,7 @@ impl Failure {
 impl<E: Fault> From<E> for Failure {
     fn from(error: E) -> Self {
         let (kind, hint, is_broken_pipe) = (error.kind(), error.hint(), error.is_broken_pipe());
-        Self { kind, error: anyhow::Error::new(error), hint, is_broken_pipe }
+        Self { kind, error: anyhow::Error::new(error), hint, is_broken_pipe, is_interrupted: false }
     }
 }
 
@@ -116,6 +127,7 @@ mod tests {
     fn each_kind_has_its_exit_code() {
         let error = || anyhow::anyhow!("x");
         assert_eq!(Failure::user(error()).code(), 1);
+        assert_eq!(Failure::interrupted(error()).hint("go on").within("a run").code(), 130);
         assert_eq!(Failure::network(error()).code(), 69);
         assert_eq!(Failure::bug(error()).code(), 70);
         assert_eq!(Failure::config(error()).code(), 78);

@@ -12,6 +12,7 @@ mod list;
 mod netns_worker;
 mod overhead;
 mod plans;
+mod receipts;
 mod record;
 mod report;
 mod run;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     #[command(hide = true, name = "netns-worker")]
     NetnsWorker(netns_worker::Worker),
     Overhead(overhead::Overhead),
+    Receipts(receipts::Receipts),
     Traffic(traffic::Traffic),
     Tunnel(tunnel::Tunnel),
     Call(Box<call::Call>),
@@ -54,6 +56,7 @@ impl Command {
             Self::Advise(command) => command.run(out),
             Self::NetnsWorker(command) => command.run(out),
             Self::Overhead(command) => command.run(out),
+            Self::Receipts(command) => command.run(out),
             Self::Traffic(command) => command.run(out),
             Self::Tunnel(command) => command.run(out),
             Self::Call(command) => command.run(out),

@@ -7,7 +7,7 @@ mod commands;
 
 use clap::Parser;
 use guestright_cli::output::Output;
-use guestright_cli::program;
+use guestright_cli::{arguments, program};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
 
@@ -33,12 +33,13 @@ const EXAMPLES: &str = "Examples:
   guestright-lab run paper-a paper-b --quick
   guestright-lab advise 192.0.2.7
   guestright-lab overhead
+  guestright-lab receipts
   guestright-lab traffic send 192.0.2.7 --calls 7
   guestright-lab tunnel wireguard --config home.conf --interface wg0
   guestright-lab call 192.0.2.7 --profile pgpfone --insecure-for-study";
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = arguments::parse();
     program::start_log(cli.log);
     program::exit_code(NAME, cli.command.run(&mut Output::new(&mut std::io::stdout())))
 }

@@ -8,6 +8,7 @@ mod moved;
 mod sample;
 mod settings;
 mod table;
+mod tally;
 
 use crate::plan::{Coordinates, Piece, Plan, Platform, Quantity};
 use crate::results::{Results, ResultsError};
@@ -24,6 +25,7 @@ pub use judge::{Judged, Part, Verdict};
 pub use map::{Held, MapCell, MapNumbers, MapPanel, WhereHeld};
 pub use settings::{SettingLine, Standing};
 pub use table::{Cell, TableNumbers};
+pub use tally::Tally;
 
 /// Everything that the rows of a plan say. A report is made from it alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct Evaluation {
     pub question: String,
     /// Where the published figures are from.
     pub source: String,
+    /// The paper whose figures are tried; nothing for a question of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperText>,
     pub testbed: String,
     /// What the testbed is.
     pub about: String,
@@ -74,6 +79,18 @@ pub struct Evaluation {
     pub fits: Vec<FitText>,
     /// What is said in words.
     pub notes: Vec<NoteText>,
+}
+
+/// A paper as a heading names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaperText {
+    /// Its short name: `Paper B`.
+    pub name: String,
+    pub title: String,
+    /// Empty if they are not known.
+    pub authors: String,
+    /// Where and when; empty if that is not known.
+    pub published: String,
 }
 
 /// A case in words.
@@ -163,6 +180,7 @@ pub fn evaluate(plan: &Plan, results: &Results, platform: Platform) -> Evaluatio
         title: plan.title.clone(),
         question: plan.question.clone(),
         source: plan.source.clone(),
+        paper: plan.paper.as_ref().map(paper),
         testbed: plan.testbed.name().to_owned(),
         about: plan.testbed.describe().to_owned(),
         platform,
@@ -184,6 +202,15 @@ pub fn evaluate(plan: &Plan, results: &Results, platform: Platform) -> Evaluatio
         assumptions: plan.assumptions.iter().map(|one| assumption::numbers(&curves, one)).collect(),
         fits: plan.fits.iter().map(|fit| settings::fit(plan, fit)).collect(),
         notes: plan.notes.iter().map(|note| fill_in(&curves, note)).collect(),
+    }
+}
+
+fn paper(paper: &crate::plan::Paper) -> PaperText {
+    PaperText {
+        name: paper.name.clone(),
+        title: paper.title.clone(),
+        authors: paper.authors.clone(),
+        published: paper.published.clone(),
     }
 }
 

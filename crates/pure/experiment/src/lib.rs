@@ -17,7 +17,7 @@
 //! let evaluation = evaluate(&plan, &results, Platform::Sim);   // .json(), Evaluation::from_json()
 //! let text = evaluation.text();                         // For the terminal.
 //! let svg = evaluation.figures[0].svg()?;               // A file for each figure.
-//! let html = report_html(&[evaluation], &Provenance { title, facts, rows });  // One file, no network, no script.
+//! let html = report_html(&[evaluation], &Provenance { head, facts, files, title });  // One file, no network, no script.
 //! let comparison = compare(&before, &after);            // .text(), .json()
 //! let well = evaluation.is_complete();                  // Every verdict could be computed.
 //! ```
@@ -43,11 +43,11 @@ pub use beside::beside;
 pub use compare::{ClaimChange, Comparison, NumberChange, compare};
 pub use evaluate::{
     AssumptionNumbers, CaseText, Cell, Effect, Evaluation, FigureNumbers, FigurePoint, FigureSeries, FitText,
-    Held, Judged, MapCell, MapNumbers, MapPanel, MeasureNumbers, NoteText, Part, PlacedNumber,
-    PublishedSeries, SettingLine, Standing, TableNumbers, Verdict, WhereHeld, evaluate,
+    Held, Judged, MapCell, MapNumbers, MapPanel, MeasureNumbers, NoteText, PaperText, Part, PlacedNumber,
+    PublishedSeries, SettingLine, Standing, TableNumbers, Tally, Verdict, WhereHeld, evaluate,
 };
 pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
-pub use report::{Provenance, report_html};
+pub use report::{Files, Provenance, report_html};
 pub use results::{Adopted, Results, ResultsError, Row};
 #[doc(hidden)]
 pub use settings::declared;

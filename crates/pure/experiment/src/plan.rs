@@ -8,6 +8,7 @@ mod grid;
 mod map;
 mod measure;
 mod note;
+mod paper;
 mod read;
 mod runs;
 mod scope;
@@ -23,6 +24,7 @@ pub(crate) use grid::{Axis, Case, Grid};
 pub(crate) use map::{Map, Mapped};
 pub(crate) use measure::{Condition, Curve, Measure, MeasureKind, Pick, Relation};
 pub(crate) use note::{Fit, Note, Piece};
+pub(crate) use paper::Paper;
 pub(crate) use scope::{Coordinates, Quantity};
 pub(crate) use table::{Column, Dimension, Show, TableLayout, What};
 
@@ -65,6 +67,7 @@ pub struct Plan {
     pub(crate) title: String,
     pub(crate) question: String,
     pub(crate) source: String,
+    pub(crate) paper: Option<Paper>,
     pub(crate) testbed: &'static dyn Testbed,
     pub(crate) on: Vec<Platform>,
     pub(crate) chance: u64,
@@ -135,6 +138,7 @@ impl Plan {
         let title = head.want_text("title", 200);
         let question = head.want_text("question", 4_000);
         let source = head.text("source", 1_000);
+        let paper = paper::read(head);
         let chance = head.whole("chance", (0, i64::from(u32::MAX)));
         let on = read_on(head);
         let testbed = head.want_text("testbed", 100);
@@ -176,6 +180,7 @@ impl Plan {
             title: title?.value,
             question: question?.value.trim().to_owned(),
             source: source.map(|source| source.value).unwrap_or_default(),
+            paper,
             testbed,
             on,
             chance: chance.map_or(0, |chance| chance.value.unsigned_abs()),

@@ -1,5 +1,6 @@
 //! The text of a picture.
 
+mod coincide;
 mod heat;
 mod legend;
 mod marks;
@@ -59,28 +60,44 @@ pub(crate) fn chart(chart: &Chart, at: (f64, f64), out: &mut String) -> Result<(
         }
     }
     let (width, height) = chart.size();
-    let labels = legend::lay_out(chart, width);
-    let frame = Frame {
-        left: 64.0,
-        right: width - 16.0,
-        top: if chart.title.is_empty() { 12.0 } else { 30.0 } + legend::height(&labels),
-        bottom: height - if chart.x.label.is_empty() { 28.0 } else { 46.0 },
-    };
+    let alone = vec![None; chart.series.len()];
+    let mut labels = legend::lay_out(chart, &alone, width);
+    let mut frame = frame(chart, &labels, (width, height));
     let numbers = chart.series.iter().flat_map(|series| &series.points).map(|point| point.x);
     let numbers = numbers.chain(areas(chart).map(|point| point.0));
     let x = Scaled::fit(&chart.x, numbers, frame.left, frame.right)
         .map_err(|error| no_scale(chart, "x", &error))?;
-    let y = Scaled::fit(&chart.y, heights(chart), frame.bottom, frame.top)
-        .map_err(|error| no_scale(chart, "y", &error))?;
+    let fit_y = |frame: Frame| {
+        Scaled::fit(&chart.y, heights(chart), frame.bottom, frame.top)
+            .map_err(|error| no_scale(chart, "y", &error))
+    };
+    let mut y = fit_y(frame)?;
+    let below = coincide::coincident(chart, &x, &y);
+    if below.iter().any(Option::is_some) {
+        // The legend has more words now, and may need more lines.
+        labels = legend::lay_out(chart, &below, width);
+        frame = self::frame(chart, &labels, (width, height));
+        y = fit_y(frame)?;
+    }
     let _ = writeln!(out, "<g transform=\"translate({} {})\">", pixels(at.0), pixels(at.1));
     if !chart.title.is_empty() {
         let _ = writeln!(out, "<text class=\"gf-title\" x=\"14\" y=\"20\">{}</text>", escape(&chart.title));
     }
     axes(chart, &x, &y, frame, out);
     legend::draw(&labels, out);
-    marks::draw(chart, &x, &y, frame, out);
+    marks::draw(chart, &below, &x, &y, frame, out);
     out.push_str("</g>\n");
     Ok(())
+}
+
+/// Where the plot is, below its legend.
+fn frame(chart: &Chart, labels: &[legend::Label], (width, height): (f64, f64)) -> Frame {
+    Frame {
+        left: 64.0,
+        right: width - 16.0,
+        top: if chart.title.is_empty() { 12.0 } else { 30.0 } + legend::height(labels),
+        bottom: height - if chart.x.label.is_empty() { 28.0 } else { 46.0 },
+    }
 }
 
 /// The points of every area.

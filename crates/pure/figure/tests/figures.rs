@@ -408,3 +408,65 @@ fn a_map_of_many_cells_stays_readable_and_words_stay_inside() {
     assert!(map.svg().unwrap_err().to_string().contains("at most 10000"));
     assert!(HeatMap::default().svg().is_err());
 }
+
+/// Three curves of the same numbers, one that leaves them in its second half, and one of its own.
+fn coinciding(marks: Marks) -> Chart {
+    let series = |name: &str, y: fn(i32) -> f64| Series {
+        name: name.into(),
+        marks,
+        points: (0..8).map(|n| Point::new(f64::from(n), y(n))).collect(),
+        ..Series::default()
+    };
+    Chart {
+        title: "Calls".into(),
+        series: vec![
+            series("first", |n| f64::from(n)),
+            series("second", |n| f64::from(n)),
+            series("alone", |n| 9.0 - f64::from(n) / 2.0),
+            series("third", |n| f64::from(n) + 1e-6),
+            series("half", |n| if n < 4 { f64::from(n) } else { 0.0 }),
+        ],
+        ..Chart::default()
+    }
+}
+
+#[test]
+fn curves_that_coincide_are_told_apart() {
+    let text = coinciding(Marks::LineAndPoints).svg().unwrap();
+    for name in [
+        ">second (coincides with first)<",
+        ">third (coincides with first)<",
+        ">half (coincides in part with first)<",
+    ] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    assert!(text.contains(">first<") && text.contains(">alone<"), "{text}");
+    // The key and the line: half of the first is seen through the second, and the third shows parts of both.
+    for (class, dashes) in [(1, "8 8"), (3, "4 12"), (4, "2 14")] {
+        let line = format!("class=\"gf-{class} gf-line\" stroke-dasharray=\"{dashes}\" d=");
+        assert_eq!(text.matches(&line).count(), 2, "{line}: {text}");
+    }
+    assert_eq!(text.matches("stroke-dasharray=\"").count(), 6, "the others are drawn whole");
+    // Each point has the mark of another series on top.
+    let marks = |name: &str| -> Vec<usize> {
+        let has = |n: &usize| text.contains(&format!("<title>{name}: {n}, {n}</title>"));
+        (0..8).filter(has).collect()
+    };
+    assert_eq!(
+        (marks("first"), marks("second"), marks("third")),
+        ((0..8).collect(), vec![1, 4, 7], vec![2, 5])
+    );
+}
+
+#[test]
+fn bars_and_published_numbers_hide_nothing() {
+    let bars = coinciding(Marks::Bars).svg().unwrap();
+    assert!(!bars.contains("coincides"), "{bars}");
+    let mut chart = coinciding(Marks::LineAndPoints);
+    chart.series[1].work = Work::Published;
+    chart.series.truncate(2);
+    assert!(!chart.svg().unwrap().contains("coincides"), "hollow on top of ours");
+    let one = Series { points: vec![Point::new(1.0, 1.0)], ..chart.series[0].clone() };
+    let chart = Chart { series: vec![one.clone(), one], ..chart };
+    assert!(!chart.svg().unwrap().contains("coincides"), "one point says too little");
+}

@@ -5,7 +5,7 @@
 
 mod codecs;
 mod protection;
-mod stopwatch;
+pub(crate) mod stopwatch;
 
 use crate::error::BenchError;
 use guestright_experiment::{

@@ -5,6 +5,7 @@
 //!
 //! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
+//! - [`receipts`]: what signing and verifying a receipt costs this computer.
 //! - [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
 //!
 //! Nothing here reads arguments or prints.
@@ -19,6 +20,7 @@ mod fake;
 pub mod kept;
 pub mod netns;
 pub mod pool;
+pub mod receipts;
 mod virtual_time;
 mod voice;
 pub mod wire;

@@ -46,6 +46,12 @@ pub struct CodecChoice {
 }
 
 impl CodecChoice {
+    /// What a person calls it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     pub(crate) fn settings(&self) -> Settings {
         Settings::default()
     }

@@ -6,6 +6,7 @@ use guestright_bench::advise::{
 };
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_cli::signals::Signals;
 use guestright_emulator::tcp;
 use guestright_error::OrFail as _;
 use guestright_quality::{Advice, DirectionStats, Trial, advise};
@@ -36,7 +37,7 @@ pub(crate) struct Advise {
     /// Who listens: a name or an address, with a port if it is not 7277
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "listen", conflicts_with = "listen")]
     peer: Option<String>,
-    /// Let others measure the way to this computer
+    /// Let others measure the way to this computer, until Ctrl-C
     #[arg(long)]
     listen: bool,
     /// With --listen: the address, TCP and UDP
@@ -92,6 +93,7 @@ impl Advise {
     }
 
     fn listen(&self, out: &mut Output) -> Outcome {
+        end_at_a_signal()?;
         let from = self.from.map(|address| address.to_canonical());
         let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
         let out: &mut dyn Write = out;
@@ -137,6 +139,19 @@ impl Advise {
         };
         self.transport.iter().map(named).collect()
     }
+}
+
+/// Whoever listens is done when somebody says so: there is nothing to undo, and nothing that was not measured.
+fn end_at_a_signal() -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::network)?;
+    let mut signals = runtime.block_on(async { Signals::register() }).map_err(Failure::network)?;
+    let wait = move || {
+        runtime.block_on(signals.recv());
+        std::process::exit(0);
+    };
+    let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+    started.map(drop).map_err(Failure::network)
 }
 
 /// A transport that was tried there and back.

@@ -5,7 +5,9 @@ use super::table::{results, table};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_experiment::{Evaluation, Judged, Plan, Platform, Provenance, Results, beside, report_html};
+use guestright_experiment::{
+    Evaluation, Files, Judged, Plan, Platform, Provenance, Results, Tally, beside, report_html,
+};
 use guestright_figure::short;
 use guestright_results::{file, parquet, picture};
 use serde_json::json;
@@ -22,8 +24,12 @@ pub(super) const CSV: &str = "rows.csv";
 pub(super) const EVALUATION: &str = "evaluation.json";
 /// What was found, for people.
 pub(super) const REPORT: &str = "report.html";
+/// The folder of a plan's pictures.
+const FIGURES: &str = "figures";
 /// The most numbers of a claim that are printed, unless they are its answer.
 const PARTS_MAX: usize = 8;
+/// The most rows of a table that are printed.
+const ROWS_MAX: usize = 48;
 /// The most bytes of rows.
 const BYTES_MAX: u64 = 4 << 30;
 /// How many points of a picture there are for each of its pixels.
@@ -35,6 +41,8 @@ pub(super) struct Finished {
     pub(super) record: Record,
     /// Where its rows are.
     pub(super) folder: PathBuf,
+    /// Its rows, as its CSV file has them.
+    pub(super) rows: String,
 }
 
 /// The name of the folder of a plan's results on a platform.
@@ -60,25 +68,27 @@ fn besides(finished: &[Finished]) -> Vec<Evaluation> {
     found
 }
 
-/// Writes the rows of a plan into its folder.
-pub(super) fn write_rows(folder: &Path, plan: &Plan, results: &Results) -> Result<Digests, Failure> {
+/// Writes the rows of a plan into its folder: also as the text that it gives back.
+pub(super) fn write_rows(
+    folder: &Path,
+    plan: &Plan,
+    results: &Results,
+) -> Result<(Digests, String), Failure> {
     let (binary, text) = (parquet::emit(&table(plan, results)).map_err(Failure::bug)?, results.csv(plan));
     file::write(&folder.join(PARQUET), &binary).map_err(Failure::config)?;
     file::write(&folder.join(CSV), text.as_bytes()).map_err(Failure::config)?;
-    Ok(Digests { rows_parquet: sha256(&binary), rows_csv: sha256(text.as_bytes()) })
+    Ok((Digests { rows_parquet: sha256(&binary), rows_csv: sha256(text.as_bytes()) }, text))
 }
 
 /// Writes the figures of each plan into its folder, and one report of all.
 pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Outcome {
     file::make_folder(out).map_err(Failure::config)?;
-    for Finished { evaluation, folder, .. } in finished {
-        // A report into a plan's own folder belongs to that plan.
-        let own = if is_same(out, folder) { out.to_owned() } else { out.join(name_of(evaluation)) };
-        write_figures(&own.join("figures"), evaluation)?;
+    for one in finished {
+        write_figures(&figures_of(out, one), &one.evaluation)?;
     }
     let besides = besides(finished);
     for evaluation in &besides {
-        write_figures(&out.join(&evaluation.name).join("figures"), evaluation)?;
+        write_figures(&out.join(&evaluation.name).join(FIGURES), evaluation)?;
     }
     let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).chain(&besides).collect();
     let text = serde_json::to_string_pretty(&evaluations).map_err(Failure::bug)? + "\n";
@@ -86,12 +96,29 @@ pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Outcome {
     file::write(&out.join(REPORT), page(out, finished, besides).as_bytes()).map_err(Failure::config)
 }
 
-/// The report, with links to the rows.
+/// Where the figures of a plan go.
+fn figures_of(out: &Path, Finished { evaluation, folder, .. }: &Finished) -> PathBuf {
+    // A report into a plan's own folder belongs to that plan.
+    let own = if is_same(out, folder) { out.to_owned() } else { out.join(name_of(evaluation)) };
+    own.join(FIGURES)
+}
+
+/// The report, with links to what is beside it.
 fn page(out: &Path, finished: &[Finished], besides: Vec<Evaluation>) -> String {
     let mut evaluations: Vec<Evaluation> = finished.iter().map(|one| one.evaluation.clone()).collect();
+    let own = finished.iter().map(|one| Files {
+        csv: link(out, &one.folder.join(CSV)),
+        parquet: link(out, &one.folder.join(PARQUET)),
+        figures: link(out, &figures_of(out, one)),
+        rows: one.rows.clone(),
+    });
+    let pictures = besides
+        .iter()
+        .map(|one| Files { figures: link(out, &out.join(&one.name).join(FIGURES)), ..Files::default() });
+    let files = own.chain(pictures).collect();
     evaluations.extend(besides);
-    let rows = finished.iter().map(|one| link(out, &one.folder.join(CSV))).collect();
-    report_html(&evaluations, &Provenance { title: String::new(), facts: facts(finished), rows })
+    let (head, facts) = (head(finished), facts(finished));
+    report_html(&evaluations, &Provenance { title: String::new(), head, facts, files })
 }
 
 /// Whether two paths lead to one folder.
@@ -122,23 +149,47 @@ fn way(folder: &Path, file: &Path) -> PathBuf {
     up.chain(file.components().skip(common)).collect()
 }
 
+/// Names with values, each value once.
+#[derive(Default)]
+struct Facts(Vec<(String, String)>);
+
+impl Facts {
+    fn add(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
+        let texts: BTreeSet<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        if !texts.is_empty() {
+            self.0.push((name.to_owned(), texts.into_iter().collect::<Vec<_>>().join("; ")));
+        }
+    }
+}
+
+/// What a reader wants to know first. All of it is from the records, so that a report made again is the same.
+fn head(finished: &[Finished]) -> Vec<(String, String)> {
+    let mut head = Facts::default();
+    let each = |what: fn(&Record) -> String| finished.iter().map(move |one| what(&one.record));
+    head.add("Command", each(|record| record.command.clone()));
+    head.add(
+        "Program",
+        each(|record| {
+            let commit = record.program.commit.as_ref().map(|commit| format!(", commit {commit}"));
+            format!("guestright-lab {}{}", record.program.version, commit.unwrap_or_default())
+        }),
+    );
+    let (first, last) =
+        (each(|record| record.started.clone()).min(), each(|record| record.ended.clone()).max());
+    head.add("Date", first.zip(last).map(|(first, last)| format!("{first} to {last}")));
+    head.0
+}
+
 /// Who made the rows, where, and in what time.
 fn facts(finished: &[Finished]) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
-    let mut fact = |name: &str, texts: Vec<String>| {
-        let texts: BTreeSet<String> = texts.into_iter().collect();
-        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-        if !texts.is_empty() {
-            facts.push((name.to_owned(), texts.join("; ")));
-        }
-    };
+    let mut facts = Facts::default();
+    let mut fact = |name: &str, texts: Vec<String>| facts.add(name, texts);
     let each = |what: fn(&Record) -> String| finished.iter().map(|one| what(&one.record)).collect::<Vec<_>>();
     fact(
         "program",
         each(|record| {
-            let commit = record.program.commit.as_ref().map(|commit| format!(", commit {commit}"));
             let sha256 = record.program.sha256.get(..16).unwrap_or_default();
-            format!("guestright {}{}, SHA-256 {sha256}…", record.program.version, commit.unwrap_or_default())
+            format!("guestright-lab {}, SHA-256 {sha256}…", record.program.version)
         }),
     );
     fact(
@@ -154,9 +205,7 @@ fn facts(finished: &[Finished]) -> Vec<(String, String)> {
     fact("runs", vec![finished.iter().map(|one| one.record.runs).sum::<usize>().to_string()]);
     let seconds: f64 = finished.iter().map(|one| one.record.seconds).sum();
     fact("time", vec![format!("{seconds:.0} s")]);
-    fact("began", each(|record| record.started.clone()).into_iter().min().into_iter().collect());
-    fact("ended", each(|record| record.ended.clone()).into_iter().max().into_iter().collect());
-    facts
+    facts.0
 }
 
 /// Writes pictures, and takes away those of figures that are no more.
@@ -184,7 +233,7 @@ fn write_figures(folder: &Path, evaluation: &Evaluation) -> Outcome {
     Ok(())
 }
 
-/// How much is printed of what was found.
+/// How much is printed of what was found, and with which exit code the program says it.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Printing {
     /// Print what was found as JSON
@@ -193,6 +242,43 @@ pub(super) struct Printing {
     /// Print settings, tables and every number too, as they stand in the report
     #[arg(long)]
     details: bool,
+    /// Which verdicts make the exit code 1
+    #[arg(long, value_enum, value_name = "VERDICTS", default_value_t = FailOn::Unjudged)]
+    fail_on: FailOn,
+}
+
+/// Which verdicts are a failure of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// None: the exit code says only whether there is a report
+    Never,
+    /// Those that could not be computed, as when runs are missing
+    Unjudged,
+    /// \"does not reproduce\"
+    Contradicted,
+    /// Both
+    Any,
+}
+
+impl FailOn {
+    /// What is wrong with these results, if anything is.
+    fn complaint(self, finished: &[Finished]) -> Option<Failure> {
+        let names = |fits: &dyn Fn(&Evaluation) -> bool| {
+            let evaluations = finished.iter().map(|one| &one.evaluation).filter(|one| fits(one));
+            let names: Vec<String> = evaluations.map(name_of).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let unjudged =
+            names(&|one| !one.is_complete()).filter(|_| matches!(self, Self::Unjudged | Self::Any));
+        if let Some(names) = unjudged {
+            let error = anyhow!("not every verdict could be computed: {names}");
+            return Some(Failure::user(error).hint("the report says of each claim what is missing"));
+        }
+        let contradicted = names(&|one| one.count(Judged::DoesNotReproduce) > 0);
+        let names = contradicted.filter(|_| matches!(self, Self::Contradicted | Self::Any))?;
+        let error = anyhow!("claims that do not reproduce: {names}");
+        Some(Failure::user(error).hint("the report says of each what was measured and what was expected"))
+    }
 }
 
 impl Printing {
@@ -202,30 +288,23 @@ impl Printing {
     }
 }
 
-/// Prints what was found, and says where it is. Fails if a verdict could not be computed.
+/// Prints what was found, and says where it is. Fails on the verdicts that were named.
 pub(super) fn show(folder: &Path, finished: &[Finished], printing: Printing, out: &mut Output) -> Outcome {
     let report = folder.join(REPORT);
     if printing.json {
         let evaluations: Vec<&Evaluation> = finished.iter().map(|one| &one.evaluation).collect();
-        writeln!(out, "{}", json!({ "report": report, "evaluations": evaluations }))?;
+        let tally = Tally::of(evaluations.iter().copied());
+        writeln!(out, "{}", json!({ "report": report, "tally": tally, "evaluations": evaluations }))?;
     } else {
         for Finished { evaluation, .. } in finished {
             let text = if printing.details { evaluation.text() } else { verdicts(evaluation) };
             writeln!(out, "\n{}", text.trim_end())?;
         }
-        writeln!(out, "\nreport: {}", report.display())?;
+        let tally = Tally::of(finished.iter().map(|one| &one.evaluation));
+        writeln!(out, "\n{}\nreport: {}", tally.words(), report.display())?;
     }
     out.flush()?;
-    let incomplete: Vec<&str> = finished
-        .iter()
-        .filter(|one| !one.evaluation.is_complete())
-        .map(|one| one.evaluation.name.as_str())
-        .collect();
-    if incomplete.is_empty() {
-        return Ok(());
-    }
-    let error = anyhow!("not every verdict could be computed: {}", incomplete.join(", "));
-    Err(Failure::user(error).hint("the report says of each claim what is missing"))
+    printing.fail_on.complaint(finished).map_or(Ok(()), Err)
 }
 
 /// A line for each claim, and one for each of its numbers if they are few or, as in a prediction, the answer.
@@ -258,6 +337,10 @@ fn verdicts(evaluation: &Evaluation) -> String {
                 let _ = writeln!(text, "  {:<27}   {line}", "");
             }
         }
+    }
+    // Where no paper has an answer, the tables are it.
+    if evaluation.paper.is_none() {
+        text.push_str(&evaluation.tables_text(ROWS_MAX));
     }
     text
 }

@@ -9,6 +9,7 @@ use guestright_experiment::{Plan, Platform};
 use guestright_results::{Host, file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -36,6 +37,9 @@ pub(super) struct Record {
     pub(super) runs_kept: usize,
     pub(super) packets: u64,
     pub(super) events: u64,
+    /// What was typed. Empty in records of earlier versions.
+    #[serde(default)]
+    pub(super) command: String,
     pub(super) program: Program,
     pub(super) host: HostRecord,
     pub(super) threads: usize,
@@ -69,7 +73,7 @@ pub(super) struct PlanRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Program {
     pub(super) version: String,
-    /// The commit that it was built from, if whoever built it said so in `GUESTRIGHT_COMMIT`.
+    /// The commit that it was built from: `GUESTRIGHT_COMMIT`, or what Git said (`build.rs`).
     pub(super) commit: Option<String>,
     /// Of the program's file.
     pub(super) sha256: String,
@@ -157,7 +161,35 @@ impl Record {
     }
 }
 
+/// A command line of this program as one would type it into a shell.
+pub(super) fn command_line(words: impl Iterator<Item = OsString>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+%".contains(c);
+    let word = |word: OsString| {
+        let word = word.to_string_lossy().into_owned();
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    let words: Vec<String> = [crate::NAME.to_owned()].into_iter().chain(words.map(word)).collect();
+    words.join(" ")
+}
+
 /// SHA-256 in hexadecimal digits.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let line = |words: &[&str]| command_line(words.iter().map(OsString::from));
+        assert_eq!(line(&["run", "paper-b", "--quick"]), "guestright-lab run paper-b --quick");
+        assert_eq!(line(&["run", "my plan.toml", ""]), "guestright-lab run 'my plan.toml' ''");
+        assert_eq!(line(&["run", "it's;rm"]), "guestright-lab run 'it'\\''s;rm'");
+    }
 }

@@ -109,5 +109,6 @@ fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {
     let plan = plan.map_err(Failure::config)?;
     let results = files::read_rows(folder, &plan, &record.digests)?;
     let evaluation = evaluate(&plan, &results, record.platform);
-    Ok(Finished { evaluation, record, folder: folder.to_owned() })
+    let rows = results.csv(&plan);
+    Ok(Finished { evaluation, record, folder: folder.to_owned(), rows })
 }

@@ -6,7 +6,7 @@ use super::counted;
 use super::files::{self, Finished, Printing};
 use super::netns_worker;
 use super::plans::{self, Source};
-use super::record::{HostRecord, PlanRecord, Program, Record};
+use super::record::{self, HostRecord, PlanRecord, Program, Record};
 use super::report::plan_folders;
 use super::table::hexadecimal;
 use anyhow::anyhow;
@@ -14,7 +14,7 @@ use guestright_bench::kept::{KeptRows, Looked, ProgramId};
 use guestright_bench::netns::{self, Sockets};
 use guestright_bench::pool::{self, Done};
 use guestright_bench::{BenchError, cost};
-use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::failure::{Failure, INTERRUPTED, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_clock::Clock;
@@ -43,12 +43,14 @@ const JOURNAL: &str = "partial.csv";
 /// links in real time, one after the other. With --on sim --on netns, the report has both, side by side. Plans that
 /// measure this computer itself (what codecs and ciphers cost) are for --on real; other computers give other rows.
 ///
-/// It ends with 0 if every verdict could be computed, also if one is "does not reproduce".
+/// It ends with 0 if every verdict could be computed, also if one is "does not reproduce"; --fail-on says it otherwise.
+/// Ctrl-C ends it with 130.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright-lab run paper-a paper-b --quick
   guestright-lab run my-plan.toml --seeds 40 --out results --threads 4
   guestright-lab run today/netns --on sim --on netns --quick
+  guestright-lab run paper-b --fail-on contradicted
   guestright-lab run operator --json")]
 pub(crate) struct Run {
     /// Files, folders, or names of built-in plans (`guestright-lab list`)
@@ -126,6 +128,7 @@ struct Task {
 /// What is the same for all plans.
 struct Session<'a> {
     options: &'a Run,
+    command: String,
     program: Program,
     host: HostRecord,
     threads: usize,
@@ -195,7 +198,8 @@ impl Run {
         file::make_folder(&self.out).map_err(Failure::config)?;
         let (program, host) = (Program::this()?, HostRecord::this());
         let threads = self.threads.map_or(host.cores, usize::from);
-        let session = Session { options: self, program, host, threads, sender, receiver };
+        let command = record::command_line(std::env::args_os().skip(1));
+        let session = Session { options: self, command, program, host, threads, sender, receiver };
         let plans: Vec<(Source, Plan, Platform)> = plans
             .into_iter()
             .flat_map(|(source, plan)| {
@@ -278,7 +282,7 @@ impl Session<'_> {
         match self.receiver.try_recv() {
             Ok(Message::Stop) => {
                 let error = anyhow!("stopped {}", when());
-                Err(Failure::user(error).hint("the same command goes on from there"))
+                Err(Failure::interrupted(error).hint("the same command goes on from there"))
             }
             Ok(Message::Done(..)) | Err(_) => Ok(()),
         }
@@ -324,7 +328,7 @@ impl Session<'_> {
         let seconds = progress.seconds();
         progress.clear();
         made?;
-        let digests = files::write_rows(&folder, &plan, &results)?;
+        let (digests, rows) = files::write_rows(&folder, &plan, &results)?;
         let record = Record {
             plan: PlanRecord::new(&source, &plan),
             platform,
@@ -334,6 +338,7 @@ impl Session<'_> {
             runs_kept: all - missing,
             packets: results.packets(),
             events: results.events(),
+            command: self.command.clone(),
             program: self.program.clone(),
             host: self.host.clone(),
             threads: if platform == Platform::Sim { self.threads } else { 1 },
@@ -353,7 +358,7 @@ impl Session<'_> {
             out.flush()?;
         }
         let evaluation = evaluate(&plan, &results, platform);
-        Ok((Finished { evaluation, record, folder }, kept))
+        Ok((Finished { evaluation, record, folder, rows }, kept))
     }
 
     /// Says what there is to do, and what is there.
@@ -441,7 +446,7 @@ impl Session<'_> {
                     let (all, missing) = (plan.run_count(), results.missing());
                     let error =
                         anyhow!("stopped: {} of {all} runs of {} are kept", all - missing, plan.name());
-                    return Err(Failure::user(error).hint("the same command goes on from there"));
+                    return Err(Failure::interrupted(error).hint("the same command goes on from there"));
                 }
             }
         }
@@ -483,7 +488,7 @@ fn stop_at_signals(sender: Sender<Message>) -> Outcome {
             runtime.block_on(signals.recv());
         }
         // Files are written whole or not at all, so this leaves nothing behind that is wrong.
-        std::process::exit(1);
+        std::process::exit(INTERRUPTED.into());
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(Failure::network)?;
     Ok(())

@@ -261,7 +261,7 @@ impl Send {
                 }
             }
             let Some(next) = caller.poll_timeout() else {
-                return Err(Failure::user(anyhow!("stopped before the other end had agreed")));
+                return Err(Failure::interrupted(anyhow!("stopped before the other end had agreed")));
             };
             for input in wire.wait(Some(next), IDLE) {
                 match input {
@@ -292,10 +292,12 @@ fn stop_at_signals(stop: Stop) -> Outcome {
     started.map(drop).map_err(Failure::network)
 }
 
-/// A run that fell silent is a failure of the network; one that somebody stopped is none.
+/// A run that fell silent is a failure of the network, and one that was stopped here is not what was asked for. If the other
+/// end stopped it, what was measured until then is.
 fn judge(ended: Ended) -> Outcome {
     match ended {
-        Ended::AsPlanned | Ended::Stopped | Ended::OtherStopped => Ok(()),
+        Ended::AsPlanned | Ended::OtherStopped => Ok(()),
+        Ended::Stopped => Err(Failure::interrupted(anyhow!("stopped before the planned end"))),
         Ended::Silence => Err(Failure::network(anyhow!("the run was cut short: {ended}"))),
     }
 }

@@ -296,6 +296,106 @@ fn a_verdict_that_is_bad_is_a_verdict_and_one_that_is_missing_is_a_failure() {
     desk.write("wrong.toml", &PLAN.replace("published = 124", "published = 60"));
     let stdout = desk.run("run wrong.toml");
     assert!(stdout.contains("does not reproduce"), "{stdout}");
+    let end: Vec<&str> = stdout.lines().rev().take(2).collect();
+    assert_eq!(
+        end,
+        ["report: lab-results/report.html", "1 claim: 0 reproduce, 1 does not, 0 cannot be judged"]
+    );
+    assert_eq!(
+        desk.json("report lab-results --json")["tally"],
+        serde_json::json!({ "reproduce": 0, "do_not": 1, "cannot_be_judged": 0, "predictions": 0 })
+    );
+
+    // Which verdicts are a failure can be said; the report is the same.
+    desk.write("right.toml", PLAN);
+    desk.run("run right.toml --out right --fail-on any");
+    // A sweep that ends before the packet is so long: the number is not known.
+    let open = PLAN
+        .replace("of = \"wire_bytes\"\ncase", "of = \"long\"\ncase")
+        .replace("at = { packet_bytes = 60 }\npublished = 124", "published = 1000")
+        + "[[measure]]\nid = \"long\"\nkind = \"largest\"\nof = \"wire_bytes\"\nat_most = 9000\n";
+    desk.write("open.toml", &open);
+    desk.fail("run open.toml --out open");
+    let cases = [
+        ("right", ["never 0", "unjudged 0", "contradicted 0", "any 0"]),
+        ("lab-results", ["never 0", "unjudged 0", "contradicted 1", "any 1"]),
+        ("open", ["never 0", "unjudged 1", "contradicted 0", "any 1"]),
+    ];
+    for (folder, expected) in cases {
+        for words in expected {
+            let (fail_on, code) = words.split_once(' ').unwrap();
+            let output = desk.try_run(&format!("report {folder} --fail-on {fail_on}"));
+            assert_eq!(output.status.code().unwrap().to_string(), code, "{folder} {words}");
+            let stdout = String::from_utf8(output.stdout).unwrap();
+            assert!(stdout.ends_with(&format!("report: {folder}/report.html\n")), "{stdout}");
+        }
+    }
+    let (_, stderr) = desk.fail("report lab-results --fail-on contradicted");
+    assert!(stderr.contains("claims that do not reproduce: tunnels"), "{stderr}");
+    let (code, stderr) = desk.fail("report lab-results --fail-on sometimes");
+    assert!(code == 2 && stderr.contains("never, unjudged, contradicted, any"), "{stderr}");
+}
+
+/// A page that is mailed has its rows in it, and says how it came about.
+#[test]
+fn a_report_names_its_command_and_keeps_its_rows() {
+    let desk = Desk::new();
+    desk.write("plan.toml", PLAN);
+    desk.run("run plan.toml --seeds 3 --out out");
+    let page = String::from_utf8(desk.read("out/report.html")).unwrap();
+    assert!(
+        page.contains("<dt>Command</dt><dd>guestright-lab run plan.toml --seeds 3 --out out</dd>"),
+        "{page}"
+    );
+    let record: Value = serde_json::from_slice(&desk.read("out/tunnels/run.json")).unwrap();
+    let (began, ended) = (record["started"].as_str().unwrap(), record["ended"].as_str().unwrap());
+    assert!(page.contains(&format!("<dt>Date</dt><dd>{began} to {ended}</dd>")), "{page}");
+    assert!(page.contains("<dt>Program</dt><dd>guestright-lab "), "{page}");
+    for link in [
+        "tunnels/rows.csv",
+        "tunnels/rows.parquet",
+        "tunnels/figures/length.svg",
+        "tunnels/figures/length.png",
+    ] {
+        assert!(
+            page.contains(&format!("href=\"{link}\"")) && desk.path("out").join(link).is_file(),
+            "{link}"
+        );
+    }
+    assert!(
+        page.contains("<a download=\"tunnels-rows.csv\" href=\"data:text/csv;charset=utf-8;base64,"),
+        "{page}"
+    );
+}
+
+#[test]
+fn receipts_have_the_papers_table_beside_them() {
+    let desk = Desk::new();
+    let text = desk.run("receipts --samples 1");
+    assert!(text.starts_with("Receipts (paper A, Table 1)") && text.contains("\n  ed25519"), "{text}");
+    let json = desk.json("receipts --samples 1 --json");
+    assert!(json["suites"].as_array().unwrap().iter().any(|one| one["suite"] == "ed25519"), "{json}");
+    assert_eq!(json["ratios"].as_array().unwrap().len(), 4);
+    let (code, stderr) = desk.fail("receipts --samples -5");
+    assert!(code == 2 && stderr.contains("-5 is not in 1..=10000"), "{stderr}");
+}
+
+#[test]
+fn what_there_is_to_choose_from_is_in_the_help() {
+    let desk = Desk::new();
+    for (command, wanted) in [
+        ("tunnel esp-keys --help", ["[possible values: ", "3des-cbc+hmac-sha1-96"]),
+        ("traffic send --help", ["[possible values: g729, g711]", "[possible values: random, even]"]),
+        ("call --help", ["- speak-freely: blowfish, idea, des, none", "- boat: opus16, opus8"]),
+        ("run --help", ["- never: ", "- contradicted: "]),
+    ] {
+        let help = desk.run(command);
+        assert!(wanted.iter().all(|words| help.contains(words)), "{command}: {help}");
+    }
+    let (code, stderr) = desk.fail("tunnel esp-keys --suite aes-129-gcm one two");
+    assert!(code == 2 && stderr.contains("aes-128-gcm"), "{stderr}");
+    let (code, stderr) = desk.fail("run");
+    assert!(code == 2 && stderr.contains("PLAN"), "{stderr}");
 }
 
 #[test]
@@ -327,7 +427,7 @@ fn a_signal_ends_a_run_in_order() {
     program.hear_line("to begin", |line| line.contains(" runs to make, 1 at a time"));
     program.signal(Signal::INT);
     let status = program.wait();
-    assert_eq!(status.code(), Some(1), "{}", program.log());
+    assert_eq!(status.code(), Some(130), "{}", program.log());
     assert!(
         program.log().contains("stopped: ") && program.log().contains("goes on from there"),
         "{}",

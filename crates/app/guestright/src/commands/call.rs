@@ -113,8 +113,8 @@ struct SipArgs {
     /// Who may be able to hear the call
     #[arg(long, value_enum, default_value = "end-to-end")]
     protection: Protection,
-    /// Codecs, the best first [default: pcmu,pcma]
-    #[arg(long, value_delimiter = ',')]
+    // All of them, also those that this computer lacks: which it has, `guestright doctor` says.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help = codecs_help())]
     codec: Vec<String>,
     #[command(flatten)]
     line: LineArgs,
@@ -131,6 +131,11 @@ struct SipArgs {
     /// Take commands from standard input even if it is no terminal: hold, resume, codec NAME, quit
     #[arg(long)]
     control: bool,
+}
+
+fn codecs_help() -> String {
+    let names = guestright_codec::Kind::ALL.map(|kind| kind.format().name).join(", ");
+    format!("Codecs, the best first [default: pcmu,pcma] [possible values: {names}]")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

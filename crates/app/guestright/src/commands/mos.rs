@@ -10,6 +10,7 @@ mod table;
 mod words;
 
 use anyhow::anyhow;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guestright_capture::{Report, SurveyConfig};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
@@ -51,7 +52,7 @@ pub(crate) struct Mos {
     #[arg(long, value_name = "N[..M]", value_parser = delay)]
     delay_ms: Option<Interval>,
     /// The codec: for all speech in the capture, whatever its payload type says
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = codec())]
     codec: Option<Codec>,
     /// How much sound the receiver's dejitter buffer holds; it plays at half of that
     #[arg(long, value_name = "MS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(2..=10_000))]
@@ -154,6 +155,12 @@ fn found_something(name: &str, report: &Report, notes: &[String]) -> Outcome {
 fn save(path: &std::path::Path, text: &str) -> Outcome {
     std::fs::write(path, text).or_user(|| format!("write {}", path.display()))?;
     Ok(())
+}
+
+/// A codec by its name, all of which the help lists.
+fn codec() -> impl TypedValueParser<Value = Codec> {
+    PossibleValuesParser::new(Codec::ALL.map(|codec| codec.facts().name))
+        .try_map(|name| name.parse::<Codec>())
 }
 
 fn number(text: &str) -> Result<f64, String> {

@@ -352,15 +352,16 @@ fn hold_against(part: &mut Part, band: Band, by: By) {
     };
     part.judged = if far.is_some() { Judged::DoesNotReproduce } else { Judged::Reproduces };
     if let Some(far) = far {
-        let side = if far < 0.0 { "below" } else { "above" };
+        let side = if far < 0.0 { "too low" } else { "too high" };
+        let expected = format!("expected {}", band_words(band));
         let by_how_much = match far.abs() {
-            far if far < 1e-6 => format!("on the edge of {}", band_words(band)),
-            far => format!("{} {side} what is wanted, {}", short(far), band_words(band)),
+            far if far < 1e-6 => "on the edge".to_owned(),
+            far => format!("{} {side}", short(far)),
         };
         part.reason = if part.reason.is_empty() {
-            format!("{} is {by_how_much}", short(ours))
+            format!("measured {}, {expected}: {by_how_much}", short(ours))
         } else {
-            format!("{}, the farthest {by_how_much}", part.reason)
+            format!("{}, {expected}: the farthest is {by_how_much}", part.reason)
         };
     }
     // Who asks for every seed has the spread in the verdict already.
@@ -372,7 +373,7 @@ fn hold_against(part: &mut Part, band: Band, by: By) {
         part.unclear = inside(low) != inside(high) || inside(low) != far.is_none();
         if part.unclear {
             let words = format!(
-                "the 95 % interval {} … {} reaches across the edge of {}",
+                "the 95 % interval, {} to {}, reaches across the edge of {}",
                 short(low),
                 short(high),
                 band_words(band)
@@ -412,7 +413,7 @@ fn check_order(
         let names = format!("{} and {}", point_of(a), point_of(b));
         if !well {
             reasons.push(format!(
-                "{names}: {} and {} are not {}",
+                "{names}: measured {}, then {}; expected {}",
                 short(ours),
                 short(next),
                 order_words(order)
@@ -426,7 +427,7 @@ fn check_order(
         {
             let (low, high) = if rises { (low, high) } else { (-high, -low) };
             let words = "the 95 % interval of the paired difference";
-            reasons.push(format!("{names}: {words} {} … {} allows both orders", short(low), short(high)));
+            reasons.push(format!("{names}: {words}, {} to {}, allows both orders", short(low), short(high)));
             parts[*second].unclear = true;
         }
     }
@@ -455,7 +456,7 @@ fn band_words(band: Band) -> String {
     };
     match (band.low, band.high) {
         (Some(End { value: low, is_open: false }), Some(End { value: high, is_open: false })) => {
-            format!("{} … {}", short(low), short(high))
+            format!("{} to {}", short(low), short(high))
         }
         (low, high) => {
             let low = low.map(|low| words("at least", "above", low));

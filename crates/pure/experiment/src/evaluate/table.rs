@@ -165,7 +165,8 @@ fn cells_of(
     match &column.what {
         What::Setting(name) => {
             let case = row.case.or(column.case).or(only);
-            cells.push(setting(curves, name, case, row));
+            let cell = setting(curves, name, case, row);
+            cells.push(if is_meant(curves, column, case, row) { cell } else { nothing() });
         }
         What::Of(of) => {
             for header in by {
@@ -196,20 +197,38 @@ fn row_key(curves: &Curves<'_>, table: &TableLayout, row: &Header) -> String {
     table.rows.iter().zip(&row.labels).map(part).collect::<Vec<_>>().join(" / ")
 }
 
+/// What a cell says where its column means nothing.
+fn nothing() -> Cell {
+    Cell { text: "–".to_owned(), ..Cell::default() }
+}
+
+/// Whether the settings that the column depends on have the values that it asks for.
+fn is_meant(curves: &Curves<'_>, column: &Column, case: Option<usize>, row: &Header) -> bool {
+    column.when.iter().all(|(name, wanted)| {
+        let value = value_of(curves, name, case, row);
+        value.is_none_or(|value| wanted.contains(&value))
+    })
+}
+
 fn setting(curves: &Curves<'_>, name: &str, case: Option<usize>, row: &Header) -> Cell {
+    let value = value_of(curves, name, case, row);
+    let number = value.as_ref().and_then(Value::number);
+    Cell { text: value.map(|value| value.to_string()).unwrap_or_default(), number, ..Cell::default() }
+}
+
+/// A setting's value in a row, if it has one there.
+fn value_of(curves: &Curves<'_>, name: &str, case: Option<usize>, row: &Header) -> Option<Value> {
     let plan = curves.plan;
     let axis = plan.axes.iter().position(|axis| axis.info.name == name);
     let swept = axis.and_then(|axis| row.at[axis].clone());
     let set = case.and_then(|case| plan.grid.cases[case].settings.get(name).cloned());
     let usual = || plan.testbed.settings().iter().find(|info| info.name == name).map(|info| info.default());
-    let value = swept.or(set).or_else(|| usual().filter(|_| case.is_some() && axis.is_none()));
-    let number = value.as_ref().and_then(Value::number);
-    Cell { text: value.map(|value| value.to_string()).unwrap_or_default(), number, ..Cell::default() }
+    swept.or(set).or_else(|| usual().filter(|_| case.is_some() && axis.is_none()))
 }
 
 fn number(curves: &Curves<'_>, column: &Column, of: Quantity, case: usize, mut at: Coordinates) -> Cell {
     if !curves.has_case(of, case) {
-        return Cell { text: "–".to_owned(), ..Cell::default() };
+        return nothing();
     }
     for (value, has) in at.iter_mut().zip(curves.dimensions(of)) {
         if !has {

@@ -2,6 +2,7 @@
 
 use super::error::Problem;
 use super::figure::with_unit;
+use super::grid::flatten;
 use super::read::{At, Table};
 use super::scope::{Coordinates, Quantity, Scope};
 use crate::value::Value;
@@ -58,6 +59,8 @@ pub(crate) struct Column {
     pub(crate) decimals: Option<usize>,
     pub(crate) at: Coordinates,
     pub(crate) case: Option<usize>,
+    /// Settings with the values that they need to have for the column to mean something in a row.
+    pub(crate) when: Vec<(String, Vec<Value>)>,
     /// By the names of the rows.
     pub(crate) published: BTreeMap<String, f64>,
 }
@@ -140,9 +143,17 @@ fn read_column(table: &mut Table<'_>, layout: &TableLayout, scope: &Scope<'_>) -
     let at = scope.read_at(table).unwrap_or_else(|| layout.at.clone());
     let case = table.text("case", 100);
     let case = case.and_then(|name| scope.case(&name));
+    let when = read_when(table, scope);
     let published = read_published(table, layout, scope);
     let (what, usual) = match (of, setting) {
         (Some(name), None) => {
+            if !when.is_empty() {
+                scope.reader.unfit(
+                    name.at,
+                    "`when` goes with `setting`; a number says itself where it does not exist",
+                );
+                return None;
+            }
             let of = scope.quantity(&name)?;
             let fixed = |axis: usize| {
                 let by = Dimension::Axis(axis);
@@ -180,8 +191,39 @@ fn read_column(table: &mut Table<'_>, layout: &TableLayout, scope: &Scope<'_>) -
         decimals: decimals.and_then(|decimals| usize::try_from(decimals.value).ok()),
         at,
         case,
+        when,
         published,
     })
+}
+
+/// Settings with the values that they need to have: one, or a list.
+fn read_when(table: &mut Table<'_>, scope: &Scope<'_>) -> Vec<(String, Vec<Value>)> {
+    let Some(below) = table.table("when") else { return Vec::new() };
+    let mut leaves = Vec::new();
+    flatten(&below, "", &mut leaves);
+    let mut when = Vec::new();
+    for (name, node) in leaves {
+        let infos = scope.testbed.settings();
+        let Some(index) = scope.reader.find("setting", &name, infos.iter().map(|info| info.name)) else {
+            continue;
+        };
+        let values = if matches!(node.get_ref(), DeValue::Array(_)) {
+            let most = super::Plan::VALUES_MAX;
+            scope.reader.list("when", node, ("values", most), |node| scope.reader.value("when", node))
+        } else {
+            scope.reader.value("when", node).map(|value| vec![value])
+        };
+        let accept = |value: At<Value>| match infos[index].accept(&value.value) {
+            Ok(accepted) => Some(accepted),
+            Err(error) => {
+                scope.reader.mistake(value.at, Problem::Setting(error));
+                None
+            }
+        };
+        let values = values.unwrap_or_default().into_iter().filter_map(accept).collect();
+        when.push((name.value, values));
+    }
+    when
 }
 
 /// A table from names of rows to numbers, or a list of pairs.

@@ -12,12 +12,6 @@ pub(super) fn html(evaluation: &Evaluation, id: &str) -> Markup {
     html! {
         @if !evaluation.assumptions.is_empty() {
             h3 id={ (id) "-assumptions" } { "What was assumed, and how much it matters" }
-            ul {
-                @for one in &evaluation.assumptions {
-                    "\n" li { (one.text) small { (outcome(one)) } }
-                }
-            }
-            "\n"
             @for one in &evaluation.assumptions { (assumption(one, id)) "\n" }
         }
     }
@@ -27,11 +21,10 @@ fn assumption(one: &AssumptionNumbers, id: &str) -> Markup {
     let settings: Vec<String> =
         one.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     html! {
-        div.claim {
-            p { strong { (one.text) } } "\n"
+        details.claim {
+            summary { (one.text) small { (outcome(one)) } } "\n"
             @if !settings.is_empty() { p.soft { (settings.join("; ")) "." } "\n" }
             (paragraphs(&one.why))
-            p { (outcome(one)) } "\n"
             @if !one.effects.is_empty() { (effects(one, id)) }
             @if !one.untouched.is_empty() && !one.varied.is_empty() {
                 p.soft { "Does not bear on, or is said by: " (one.untouched.join(", ")) "." }

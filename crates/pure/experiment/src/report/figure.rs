@@ -1,24 +1,23 @@
 //! Figures in a report.
 
+use super::Files;
+use super::files::part_links;
 use super::html::table;
 use super::numbers::{figure_row, or_dash};
 use crate::evaluate::FigureNumbers;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use guestright_figure::FigureError;
 use maud::{Markup, PreEscaped, html};
 
-/// The most bytes of rows that are put into the page for one figure; larger ones are in their file only.
-const ROWS_MAX: usize = 1 << 19;
-
-pub(super) fn html(figure: &FigureNumbers, id: &str, rows: &str) -> Markup {
+pub(super) fn html(figure: &FigureNumbers, id: &str, files: &Files) -> Markup {
+    let svg = figure.svg();
+    let drawn = svg.is_ok().then_some(figure.id.as_str());
     html! {
         figure id={ (id) "-figure-" (figure.id) } {
-            (picture(figure.svg()))
+            (picture(svg))
             figcaption { (caption(figure)) } "\n"
             details.rows {
                 summary { "The rows behind this figure" }
-                p { (row_links(&figure.csv(), &figure.id, "Every seed of this figure", rows)) } "\n"
+                p { (part_links(&figure.csv(), &figure.id, "Every seed of this figure", drawn, files)) } "\n"
                 (points(figure))
             }
         }
@@ -48,7 +47,7 @@ fn points(figure: &FigureNumbers) -> Markup {
         th { "Series" }
         th.number { @if figure.x_label.is_empty() { "x" } @else { (figure.x_label) } }
         th.number { (figure.y_label) }
-        th { "95 % interval" } th { "Spread" } th { "Seeds" }
+        th { "95 % interval" } th { "By seed" } th { "Seeds" }
     };
     let rows = html! {
         @for series in &figure.series {
@@ -76,23 +75,6 @@ fn points(figure: &FigureNumbers) -> Markup {
         }
     };
     table("wide", &head, &rows)
-}
-
-/// A link to rows within the page, and to all rows beside it.
-pub(super) fn row_links(csv: &str, name: &str, words: &str, rows: &str) -> Markup {
-    html! {
-        @if csv.len() <= ROWS_MAX {
-            a download={ (name) ".csv" } href={ "data:text/csv;charset=utf-8;base64," (STANDARD.encode(csv)) } {
-                (words)
-            }
-            " (CSV, in this page)"
-        } @else {
-            (words) ": " (csv.len()) " bytes, too many for this page"
-        }
-        @if !rows.is_empty() {
-            "; " a href=(rows) { "all rows of the experiment" } " (CSV, beside this page)"
-        }
-    }
 }
 
 /// The plan's note, and what the marks mean that are there.

@@ -1,12 +1,14 @@
 //! The page.
 
-use super::Provenance;
+use super::claims::is_open;
+use super::files::{all_rows, part_links};
 use super::numbers::{cases, count, from_curve, interval, or_dash, spread};
 use super::style::STYLE;
 use super::verdict::{badge, claim};
-use super::{assumption, figure, map};
+use super::{Files, Provenance};
+use super::{assumption, claims, figure, map};
 use crate::evaluate::{
-    Cell, Evaluation, Judged, MeasureNumbers, SettingLine, Standing, TableNumbers, Verdict,
+    Cell, Evaluation, Judged, MeasureNumbers, PaperText, SettingLine, Standing, TableNumbers, Verdict,
 };
 use crate::plan::Platform;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -17,8 +19,15 @@ const ALL: [Judged; 4] =
 /// How many numbers made from curves a page prints; more are in the JSON beside it only.
 const MEASURES_MAX: usize = 2_000;
 
+/// With more rows than this, a table scrolls within its frame.
+const ROWS_OPEN: usize = 40;
+
+/// With more lines than this, the list of what does not fit is folded.
+const UNFIT_OPEN: usize = 12;
+
 pub(super) fn page(evaluations: &[Evaluation], provenance: &Provenance) -> String {
-    let title = if provenance.title.is_empty() { "Laboratory report" } else { &provenance.title };
+    let title = title(evaluations, provenance);
+    let none = Files::default();
     // Beside the text where there is room, above it and folded away where there is none.
     let list = contents(evaluations);
     let page = html! {
@@ -36,14 +45,15 @@ pub(super) fn page(evaluations: &[Evaluation], provenance: &Provenance) -> Strin
                 nav.top { details { summary { "Contents" } (list) } }
                 main {
                     "\n" h1 #top { (title) } "\n"
+                    (of_papers(evaluations, &title))
+                    (facts(&provenance.head))
+                    (claims::table(evaluations))
                     (summary(evaluations))
                     @for (index, evaluation) in evaluations.iter().enumerate() {
-                        (plan(evaluation, &prefix(index), provenance.rows.get(index).map_or("", String::as_str)))
+                        (plan(evaluation, &prefix(index), provenance.files.get(index).unwrap_or(&none)))
                     }
                     h2 #provenance { "How this report came about" }
-                    dl {
-                        @for (name, value) in &provenance.facts { "\n" dt { (name) } dd { (value) } }
-                    }
+                    (facts(&provenance.facts))
                 }
             }
         }
@@ -52,15 +62,68 @@ pub(super) fn page(evaluations: &[Evaluation], provenance: &Provenance) -> Strin
     page.into_string()
 }
 
+/// The papers that the experiments are of, each once.
+fn papers(evaluations: &[Evaluation]) -> Vec<&PaperText> {
+    let mut papers: Vec<&PaperText> = Vec::new();
+    for paper in evaluations.iter().filter_map(|one| one.paper.as_ref()) {
+        if !papers.contains(&paper) {
+            papers.push(paper);
+        }
+    }
+    papers
+}
+
+/// What is above everything.
+fn title(evaluations: &[Evaluation], provenance: &Provenance) -> String {
+    if !provenance.title.is_empty() {
+        return provenance.title.clone();
+    }
+    match (evaluations, papers(evaluations).as_slice()) {
+        (all, [paper]) if all.iter().all(|one| one.paper.is_some()) => {
+            format!("{}: {}", paper.name, paper.title)
+        }
+        ([one], _) => heading(one),
+        _ => "Laboratory report".to_owned(),
+    }
+}
+
+/// Who wrote the papers, and what the title does not say of them.
+fn of_papers(evaluations: &[Evaluation], title: &str) -> Markup {
+    let words = |paper: &PaperText| {
+        let name = format!("{}: {}", paper.name, paper.title);
+        let name = if name == title { String::new() } else { name };
+        let words = [name.as_str(), paper.authors.as_str(), paper.published.as_str()]
+            .map(|word| word.trim_end_matches('.'));
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(". ")
+    };
+    html! {
+        @for paper in papers(evaluations) {
+            @let words = words(paper);
+            @if !words.is_empty() { p.lead { (words) "." } "\n" }
+        }
+    }
+}
+
+fn facts(facts: &[(String, String)]) -> Markup {
+    html! {
+        @if !facts.is_empty() {
+            dl { @for (name, value) in facts { "\n" dt { (name) } dd { (value) } } }
+            "\n"
+        }
+    }
+}
+
 /// What the ids of a plan begin with; the same plan may be there twice.
-fn prefix(index: usize) -> String {
+pub(super) fn prefix(index: usize) -> String {
     format!("p{}", index + 1)
 }
 
 fn contents(evaluations: &[Evaluation]) -> Markup {
     html! {
         ol {
-            "\n" li { a href="#top" { "Verdicts" } }
+            "\n" li { a href="#top" { "Top" } }
+            @if evaluations.iter().any(|one| !one.claims.is_empty()) { "\n" li { a href="#claims" { "Claims" } } }
             @for (index, evaluation) in evaluations.iter().enumerate() {
                 "\n" li { (contents_of(evaluation, &prefix(index))) }
             }
@@ -78,7 +141,7 @@ fn contents_of(evaluation: &Evaluation, id: &str) -> Markup {
         a href={ "#" (id) } { (heading(evaluation)) }
         ol {
             @if !evaluation.claims.is_empty() {
-                "\n" li { a href={ "#" (id) "-claims" } { "Claims" } }
+                "\n" li { a href={ "#" (id) "-claims" } { "Claims one by one" } }
             }
             @if !evaluation.assumptions.is_empty() {
                 "\n" li { a href={ "#" (id) "-assumptions" } { "Assumptions" } }
@@ -90,7 +153,7 @@ fn contents_of(evaluation: &Evaluation, id: &str) -> Markup {
     }
 }
 
-fn heading(evaluation: &Evaluation) -> String {
+pub(super) fn heading(evaluation: &Evaluation) -> String {
     let platform = evaluation.platform;
     let platform = if platform == Platform::Sim { String::new() } else { format!(" ({})", platform.name()) };
     format!("{}{platform}", evaluation.title)
@@ -115,17 +178,21 @@ fn summary(evaluations: &[Evaluation]) -> Markup {
         }
     };
     html! {
-        (table("scroll", &head, &rows)) "\n"
+        @if evaluations.len() > 1 || evaluations.iter().any(|one| one.quick || one.missing > 0) {
+            (table("scroll", &head, &rows)) "\n"
+        }
         @if !open.is_empty() {
-            h3 { "What does not fit" }
-            ul { @for line in &open { "\n" (line) } }
+            details.fold open[open.len() <= UNFIT_OPEN] {
+                summary { "What does not fit (" (open.len()) ")" }
+                ul { @for line in &open { "\n" (line) } }
+            }
             "\n"
         }
         (assumption::summary(evaluations))
         p.soft {
-            "A claim reproduces if our number is within the band that the plan states; the band was written down with \
-             the claim. Intervals are Student's, at 95 %, over the seeds. What was used to fit a setting confirms only \
-             the fit."
+            "A claim reproduces if what was measured is within the band that the plan states; the band was written down \
+             with the claim. Intervals are Student's, at 95 %, over the seeds; \u{201c}by seed\u{201d} is what single seeds \
+             gave. What was used to fit a setting confirms only the fit."
         }
         "\n"
     }
@@ -133,7 +200,6 @@ fn summary(evaluations: &[Evaluation]) -> Markup {
 
 /// The claims that do not reproduce or cannot be computed, a line of a list for each.
 fn unfit(evaluation: &Evaluation, id: &str) -> Vec<Markup> {
-    let is_open = |judged| matches!(judged, Judged::DoesNotReproduce | Judged::CannotBeComputed);
     let line = |claim: &Verdict| {
         let failing = claim.parts.iter().filter(|part| is_open(part.judged)).count();
         html! {
@@ -150,30 +216,37 @@ fn unfit(evaluation: &Evaluation, id: &str) -> Vec<Markup> {
     evaluation.claims.iter().filter(|claim| is_open(claim.judged)).map(line).collect()
 }
 
-fn plan(evaluation: &Evaluation, id: &str, rows: &str) -> Markup {
+fn plan(evaluation: &Evaluation, id: &str, files: &Files) -> Markup {
     html! {
         section {
             "\n" h2 id=(id) { (heading(evaluation)) } "\n"
             (paragraphs(&evaluation.question))
             p.soft { (what_ran(evaluation)) "." } "\n"
-            @if !rows.is_empty() {
-                p { a href=(rows) { "All rows" } " (CSV)" } "\n"
-            }
+            (all_rows(files, &evaluation.name))
             @if !evaluation.claims.is_empty() {
-                h3 id={ (id) "-claims" } { "Claims" } "\n"
-                @for one in &evaluation.claims { (claim(one, &format!("{id}-claim-{}", one.id))) }
+                details.fold {
+                    summary { "Claims one by one (" (evaluation.claims.len()) ")" }
+                    div id={ (id) "-claims" } {
+                        @for one in &evaluation.claims { "\n" (claim(one, &format!("{id}-claim-{}", one.id))) }
+                    }
+                }
+                "\n"
             }
-            @for one in &evaluation.maps { (map::html(one, id, rows)) }
+            @for one in &evaluation.maps { (map::html(one, id, files)) }
             (assumption::html(evaluation, id))
             @for note in &evaluation.notes {
                 h3 { (note.title) } "\n"
                 (paragraphs(&note.text))
             }
-            @for one in &evaluation.figures { (figure::html(one, id, rows)) }
+            @if !evaluation.figures.is_empty() {
+                div.figures { @for one in &evaluation.figures { "\n" (figure::html(one, id, files)) } }
+                "\n"
+            }
             @for one in &evaluation.tables {
                 h3 id={ (id) "-table-" (one.id) } { (one.title) } "\n"
                 (grid(one))
                 (paragraphs(&one.note))
+                p.soft { (part_links(&one.csv(), &one.id, "This table", None, files)) } "\n"
             }
             (measures(&evaluation.measures, evaluation))
             (fits(evaluation))
@@ -234,7 +307,8 @@ fn grid(numbers: &TableNumbers) -> Markup {
             }
         }
     };
-    html! { (table("scroll", &head, &rows)) "\n" }
+    let frame = if numbers.rows.len() > ROWS_OPEN { "wide" } else { "scroll" };
+    html! { (table(frame, &head, &rows)) "\n" }
 }
 
 fn measures(measures: &[MeasureNumbers], evaluation: &Evaluation) -> Markup {
@@ -253,7 +327,7 @@ fn measures(measures: &[MeasureNumbers], evaluation: &Evaluation) -> Markup {
     };
     let head = html! {
         th { "Number" } th { "Case" } th { "Point" } th.number { "Mean of the seeds" } th { "95 % interval" }
-        th { "Spread" } th.number { "From the mean curve" }
+        th { "By seed" } th.number { "From the mean curve" }
     };
     let rows = html! {
         @for (measure, number) in measures.iter().flat_map(|one| one.numbers.iter().map(move |number| (one, number))) {
@@ -317,17 +391,20 @@ fn settings(evaluation: &Evaluation) -> Markup {
         evaluation.settings.iter().partition(|line| line.standing == Standing::Default);
     let given: Vec<&SettingLine> = given.into_iter().filter(|line| line.by_case.is_empty()).collect();
     html! {
-        h3 { "Settings" } "\n"
-        (paragraphs(&evaluation.about))
-        @if let Some(cases) = cases(evaluation) { (grid(&cases)) }
-        (setting_table(&given))
-        @if !usual.is_empty() {
-            details.rows {
-                summary { (usual.len()) " settings at the testbed's defaults" }
-                (setting_table(&usual))
+        details.fold {
+            summary { "Settings (" (evaluation.settings.len()) ")" } "\n"
+            (paragraphs(&evaluation.about))
+            @if let Some(cases) = cases(evaluation) { (grid(&cases)) }
+            (setting_table(&given))
+            @if !usual.is_empty() {
+                details.rows {
+                    summary { (usual.len()) " settings at the testbed's defaults" }
+                    (setting_table(&usual))
+                }
+                "\n"
             }
-            "\n"
         }
+        "\n"
     }
 }
 

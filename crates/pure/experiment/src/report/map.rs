@@ -1,21 +1,25 @@
 //! Maps in a report.
 
-use super::figure::{picture, row_links};
+use super::Files;
+use super::figure::picture;
+use super::files::part_links;
 use super::html::{paragraphs, table};
 use crate::evaluate::{Evaluation, Held, MapNumbers, WhereHeld};
 use maud::{Markup, html};
 use std::fmt::Write;
 
-pub(super) fn html(map: &MapNumbers, id: &str, rows: &str) -> Markup {
+pub(super) fn html(map: &MapNumbers, id: &str, files: &Files) -> Markup {
+    let svg = map.svg();
+    let drawn = svg.is_ok().then_some(map.id.as_str());
     let words = if map.claim.is_some() { "Every cell of this map" } else { "Every seed of this map" };
     html! {
         figure id={ (id) "-map-" (map.id) } {
-            (picture(map.svg()))
+            (picture(svg))
             figcaption {
                 @if let (Some(claim), Some(held)) = (&map.claim, &map.where_held) {
                     p {
                         "Claim " a href={ "#" (id) "-claim-" (claim) } { (claim) }
-                        ": " (map.what) "; wanted: " (map.wanted) ". In each cell is the number that decides."
+                        ": " (map.what) "; expected: " (map.wanted) ". In each cell is the number that decides."
                     }
                     p { strong { (held.words()) } }
                 }
@@ -24,7 +28,7 @@ pub(super) fn html(map: &MapNumbers, id: &str, rows: &str) -> Markup {
             "\n"
             details.rows {
                 summary { "The rows behind this map" }
-                p { (row_links(&map.csv(), &map.id, words, rows)) } "\n"
+                p { (part_links(&map.csv(), &map.id, words, drawn, files)) } "\n"
                 @if let Some(held) = &map.where_held { (by_axis(held)) }
             }
         }

@@ -38,11 +38,13 @@ pub(super) fn interval(estimate: &Estimate) -> String {
     estimate.interval.map(|(low, high)| format!("{} … {}", short(low), short(high))).unwrap_or_default()
 }
 
-/// `6 … 7, mostly 7`, or nothing if there is but one value.
+/// What the seeds say one by one: `6 … 7, mostly 7`, or `7 in every seed`; nothing if only one has a number.
 pub(super) fn spread(estimate: &Estimate) -> String {
     let Some((least, most)) = estimate.range.filter(|_| estimate.count() > 1) else { return String::new() };
     if least.to_bits() == most.to_bits() {
-        return format!("all {}", short(least));
+        let (count, all) = (estimate.count(), estimate.values.len());
+        let seeds = if count == all { "every seed".to_owned() } else { format!("{count} of {all} seeds") };
+        return format!("{} in {seeds}", short(least));
     }
     let mode = estimate.mode.map(|mode| format!(", mostly {}", short(mode))).unwrap_or_default();
     format!("{} … {}{mode}", short(least), short(most))
@@ -135,7 +137,7 @@ mod tests {
         let cases: [(&[f64], &str); 6] = [
             (&[],                 ""),
             (&[2.0],              ""),
-            (&[2.0, 2.0],         "all 2"),
+            (&[2.0, 2.0],         "2 in every seed"),
             (&[1.0, 2.0],         "1 … 2"),
             (&[3.0, 1.0, 3.0],    "1 … 3, mostly 3"),
             (&[-1.5, 0.25, 0.25], "-1.5 … 0.25, mostly 0.25"),
@@ -143,6 +145,8 @@ mod tests {
         for (values, want) in cases {
             assert_eq!(spread(&estimate(values)), want, "{values:?}");
         }
+        let gap = Estimate::of(vec![Some(2.0), None, Some(2.0)]);
+        assert_eq!(spread(&gap), "2 in 2 of 3 seeds");
         assert_eq!(interval(&estimate(&[2.0])), "");
         // Twice 0.5 beside 1.5: a standard error of 0.5, times 12.706.
         assert_eq!(interval(&estimate(&[1.0, 2.0])), "-4.85 … 7.85");

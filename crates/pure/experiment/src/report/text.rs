@@ -63,13 +63,58 @@ pub(super) fn evaluation(evaluation: &Evaluation) -> String {
     format!("{}\n", lines.join("\n"))
 }
 
+/// The tables alone, each of them short.
+pub(super) fn tables(evaluation: &Evaluation, rows_max: usize) -> String {
+    let mut out = String::new();
+    for table in &evaluation.tables {
+        let (short, same) = without_repetition(table, rows_max);
+        let _ = writeln!(out, "\n{}\n{}", table.title, grid(&short));
+        if !same.is_empty() {
+            let _ = writeln!(out, "  in every row: {}", same.join(", "));
+        }
+        if table.rows.len() > rows_max {
+            let _ = writeln!(out, "  {} more rows", table.rows.len() - rows_max);
+        }
+    }
+    let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
+
+/// A table without the columns that say the same in every row, and what they say; without its note, which is for paper.
+fn without_repetition(table: &TableNumbers, rows_max: usize) -> (TableNumbers, Vec<String>) {
+    let is_same = |column: usize| {
+        let mut cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| &cell.text);
+        let first = cells.next();
+        table.rows.len() > 1 && cells.all(|other| Some(other) == first)
+    };
+    let (same, different): (Vec<usize>, Vec<usize>) =
+        (0..table.head.len()).partition(|column| is_same(*column));
+    let words = |column: &usize| {
+        let cell = table.rows.first().and_then(|row| row.get(*column));
+        let text = cell.map(|cell| cell.text.as_str()).filter(|text| !text.is_empty() && *text != "–")?;
+        Some(format!("{} {text}", table.head[*column]))
+    };
+    let chosen = |row: &Vec<Cell>| different.iter().filter_map(|column| row.get(*column).cloned()).collect();
+    let short = TableNumbers {
+        head: different.iter().map(|column| table.head[*column].clone()).collect(),
+        rows: table.rows.iter().take(rows_max).map(chosen).collect(),
+        note: String::new(),
+        ..table.clone()
+    };
+    (short, same.iter().filter_map(words).collect())
+}
+
 fn verdict(claim: &Verdict, out: &mut String) {
     let fitted = if claim.fitted { ", fitted" } else { "" };
     let unclear = if claim.unclear { ", not sure at 95 %" } else { "" };
     let words = claim.judged.words();
     let _ = writeln!(out, "  {} {words}{fitted}{unclear}: {} [{}]", sign(claim.judged), claim.text, claim.id);
-    let wanted = if claim.judged == Judged::Prediction { "ours" } else { claim.wanted.as_str() };
-    let _ = writeln!(out, "      {wanted}; {}", claim.by);
+    let expected = if claim.judged == Judged::Prediction {
+        String::new()
+    } else {
+        format!("expected: {}; ", claim.wanted)
+    };
+    let _ = writeln!(out, "      {expected}measured: {}", claim.by);
     // A long curve is in the report; here is what does not fit of it.
     let long = claim.parts.len() > PARTS_MAX;
     let shown = claim.parts.iter().filter(|part| !long || part.judged != Judged::Reproduces);
@@ -81,7 +126,8 @@ fn verdict(claim: &Verdict, out: &mut String) {
         let interval = Some(interval(&part.estimate)).filter(|text| !text.is_empty());
         let interval = interval.map(|text| format!(", 95 % {text}"));
         let spread = Some(spread(&part.estimate)).filter(|text| !text.is_empty());
-        let spread = spread.map(|text| format!(", seeds {text}"));
+        let varies = part.estimate.range.is_some_and(|(least, most)| least.to_bits() != most.to_bits());
+        let spread = spread.map(|text| format!(", {}{text}", if varies { "seeds " } else { "" }));
         let more: String = [published, interval, spread].into_iter().flatten().collect();
         let ours = format!("{} {}", ours(part), part.unit);
         let _ = writeln!(out, "      {}: {}{more}", point_of(part), ours.trim_end());

@@ -5,8 +5,8 @@ use super::numbers::{interval, or_dash, ours, sign, spread};
 use crate::evaluate::{Judged, Part, Verdict};
 use maud::{Markup, html};
 
-/// With more numbers than this, they are folded away.
-const OPEN_MAX: usize = 8;
+/// With more numbers than this, their table scrolls within its frame.
+const LONG: usize = 8;
 
 /// The verdict's word with its colour and sign.
 pub(super) fn badge(judged: Judged) -> Markup {
@@ -16,20 +16,19 @@ pub(super) fn badge(judged: Judged) -> Markup {
 
 pub(super) fn claim(claim: &Verdict, id: &str) -> Markup {
     html! {
-        div.claim id=(id) {
-            p {
+        details.claim {
+            summary {
                 (badge(claim.judged))
                 @if claim.fitted { " " span.tag { "used to fit" } }
                 @if claim.unclear { " " span.tag { "not sure at 95 %" } }
+                " " (claim.text)
             }
-            "\n" p { strong { (claim.text) } }
-            "\n" p.soft { (about(claim)) "." } "\n"
-            @if claim.parts.len() > OPEN_MAX {
-                details.rows { summary { (claim.parts.len()) " numbers" } (parts(&claim.parts)) }
-            } @else if !claim.parts.is_empty() {
-                (parts(&claim.parts))
+            // A browser opens what is folded around the place that a link leads to.
+            div id=(id) {
+                "\n" p.soft { (about(claim)) "." } "\n"
+                @if !claim.parts.is_empty() { (parts(&claim.parts)) }
+                @for line in claim.reason.lines() { "\n" p { (line) } }
             }
-            @for line in claim.reason.lines() { "\n" p { (line) } }
         }
         "\n"
     }
@@ -42,13 +41,13 @@ fn about(claim: &Verdict) -> String {
         words.push(claim.source.clone());
     }
     if claim.judged != Judged::Prediction {
-        words.push(format!("wanted: {}", claim.wanted));
+        words.push(format!("expected: {}", claim.wanted));
     }
     match claim.parts.first() {
         Some(first) if claim.parts.iter().all(|part| part.quantity == first.quantity) => {
-            words.push(format!("ours: {}, {}", quantity(first), claim.by));
+            words.push(format!("measured: {}, {}", quantity(first), claim.by));
         }
-        _ => words.push(format!("ours: {}", claim.by)),
+        _ => words.push(format!("measured: {}", claim.by)),
     }
     words.join("; ").trim_end_matches('.').to_owned()
 }
@@ -68,7 +67,7 @@ fn parts(parts: &[Part]) -> Markup {
         th { "Case" }
         @if point { th { "Point" } }
         @if published { th.number { "Published" } }
-        th.number { "Ours" } th { "95 % interval" } th { "Seeds" }
+        th.number { "Measured" } th { "95 % interval" } th { "By seed" }
         @if several { th { "Verdict" } }
     };
     let rows = html! {
@@ -86,5 +85,5 @@ fn parts(parts: &[Part]) -> Markup {
             }
         }
     };
-    table("scroll", &head, &rows)
+    table(if parts.len() > LONG { "wide" } else { "scroll" }, &head, &rows)
 }

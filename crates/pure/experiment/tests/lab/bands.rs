@@ -17,30 +17,30 @@ fn judge(test: &str, seeds: [f64; 4]) -> Verdict {
 
 #[test]
 fn an_end_is_inside_if_it_is_closed_and_outside_if_it_is_open() {
-    let edge = |word: &str| format!("on the edge of {word}");
+    let edge = |number: u8, word: &str| format!("measured {number}, expected {word}: on the edge");
     #[rustfmt::skip]
     let cases: [(&str, f64, Judged, String); 21] = [
         ("at_least = 2",            2.0,  Yes, String::new()),
-        ("at_least = 2",            1.75, No,  "1.75 is 0.25 below what is wanted, at least 2".into()),
-        ("above = 2",               2.0,  No,  format!("2 is {}", edge("above 2"))),
+        ("at_least = 2",            1.75, No,  "measured 1.75, expected at least 2: 0.25 too low".into()),
+        ("above = 2",               2.0,  No,  edge(2, "above 2")),
         ("above = 2",               2.25, Yes, String::new()),
         ("at_most = 2",             2.0,  Yes, String::new()),
-        ("at_most = 2",             2.25, No,  "2.25 is 0.25 above what is wanted, at most 2".into()),
-        ("below = 2",               2.0,  No,  format!("2 is {}", edge("below 2"))),
+        ("at_most = 2",             2.25, No,  "measured 2.25, expected at most 2: 0.25 too high".into()),
+        ("below = 2",               2.0,  No,  edge(2, "below 2")),
         ("below = 2",               1.75, Yes, String::new()),
         ("between = [1, 3]",        1.0,  Yes, String::new()),
         ("between = [1, 3]",        3.0,  Yes, String::new()),
-        ("between = [1, 3]",        0.5,  No,  "0.5 is 0.5 below what is wanted, 1 … 3".into()),
-        ("between = [1, 3]",        3.5,  No,  "3.5 is 0.5 above what is wanted, 1 … 3".into()),
+        ("between = [1, 3]",        0.5,  No,  "measured 0.5, expected 1 to 3: 0.5 too low".into()),
+        ("between = [1, 3]",        3.5,  No,  "measured 3.5, expected 1 to 3: 0.5 too high".into()),
         ("between = [2, 2]",        2.0,  Yes, String::new()),
-        ("above = 1\nat_most = 3",  1.0,  No,  format!("1 is {}", edge("above 1 and at most 3"))),
+        ("above = 1\nat_most = 3",  1.0,  No,  edge(1, "above 1 and at most 3")),
         ("above = 1\nat_most = 3",  3.0,  Yes, String::new()),
         ("at_least = 1\nbelow = 3", 1.0,  Yes, String::new()),
-        ("at_least = 1\nbelow = 3", 3.0,  No,  format!("3 is {}", edge("at least 1 and below 3"))),
-        ("above = 2",               -4.0, No,  "-4 is 6 below what is wanted, above 2".into()),
+        ("at_least = 1\nbelow = 3", 3.0,  No,  edge(3, "at least 1 and below 3")),
+        ("above = 2",               -4.0, No,  "measured -4, expected above 2: 6 too low".into()),
         ("published = -4\nwithin_percent = 50", -6.0, Yes, String::new()),
         ("published = -4\nwithin_percent = 50", -2.0, Yes, String::new()),
-        ("published = -4\nwithin_percent = 50", -6.5, No, "-6.5 is 0.5 below what is wanted, -6 … -2".into()),
+        ("published = -4\nwithin_percent = 50", -6.5, No, "measured -6.5, expected -6 to -2: 0.5 too low".into()),
     ];
     for (test, load, judged, reason) in cases {
         let verdict = judge(test, [load; 4]);
@@ -80,7 +80,7 @@ fn each_way_to_choose_our_number_gives_its_own() {
     // Every seed is asked, and the farthest is said: 10 is 5 above, 1 is 2 below.
     let verdict = judge("between = [3, 5]\nby = \"every\"", seeds);
     assert_eq!(verdict.judged, No);
-    assert_eq!(verdict.reason, "3 of 4 seeds are outside, the farthest 5 above what is wanted, 3 … 5");
+    assert_eq!(verdict.reason, "3 of 4 seeds are outside, expected 3 to 5: the farthest is 5 too high");
     let verdict = judge("between = [1, 10]\nby = \"every\"", seeds);
     assert_eq!((verdict.judged, verdict.unclear, verdict.reason.as_str()), (Yes, false, ""));
 }
@@ -119,8 +119,8 @@ fn the_bands_words_are_those_of_the_plan() {
         ("above = 1",                            "above 1"),
         ("at_most = 1",                          "at most 1"),
         ("below = 1",                            "below 1"),
-        ("between = [1, 2]",                     "1 … 2"),
-        ("at_least = 1\nat_most = 2",            "1 … 2"),
+        ("between = [1, 2]",                     "1 to 2"),
+        ("at_least = 1\nat_most = 2",            "1 to 2"),
         ("above = 1\nbelow = 2",                 "above 1 and below 2"),
         ("above = 1\nat_most = 2",               "above 1 and at most 2"),
         ("prediction = true",                    "nothing is published"),
@@ -162,7 +162,10 @@ fn an_order_holds_up_to_its_slack() {
     }
     let verdict = along("order = \"increasing\"\nslack = 0.25", dip);
     assert_eq!(verdict.wanted, "increasing, give or take 0.25");
-    assert_eq!(verdict.reason, "ours, calls = 2 and ours, calls = 5: 2 and 1.5 are not increasing");
+    assert_eq!(
+        verdict.reason,
+        "ours, calls = 2 and ours, calls = 5: measured 2, then 1.5; expected increasing"
+    );
     let judged: Vec<Judged> = verdict.parts.iter().map(|part| part.judged).collect();
     assert_eq!(judged, [Yes, Yes, No, Yes, Yes, Yes], "the second of a pair is the one that fails");
 }
@@ -185,7 +188,7 @@ fn along_takes_the_points_between_its_ends_with_the_ends() {
     assert_eq!(verdict.judged, No);
     assert_eq!(
         verdict.reason,
-        "ours, calls = 7: 5 is 1 above what is wanted, at most 4\nours, calls = 8: 6 is 2 above what is wanted, at most 4"
+        "ours, calls = 7: measured 5, expected at most 4: 1 too high\nours, calls = 8: measured 6, expected at most 4: 2 too high"
     );
 }
 
@@ -204,15 +207,15 @@ fn an_order_of_every_seed_asks_every_pair() {
     assert_eq!((mean.judged, mean.unclear), (Yes, true));
     assert_eq!(
         mean.reason,
-        "ours, calls = 5 and ours, calls = 6: the 95 % interval of the paired difference -2.18 … 4.18 allows both orders"
+        "ours, calls = 5 and ours, calls = 6: the 95 % interval of the paired difference, -2.18 to 4.18, allows both orders"
     );
     let every = of("every");
     assert_eq!((every.judged, every.unclear), (No, false));
-    assert_eq!(every.reason, "ours, calls = 5 and ours, calls = 6: 1 and 2 are not increasing");
+    assert_eq!(every.reason, "ours, calls = 5 and ours, calls = 6: measured 1, then 2; expected increasing");
     // Falling, the interval is said in the same sense: second less first.
     let falling = with_loads(&claim("mean").replace("increasing", "decreasing"), load).claims.remove(0);
     assert_eq!((falling.judged, falling.unclear), (No, true));
-    assert!(falling.reason.ends_with("difference -2.18 … 4.18 allows both orders"), "{}", falling.reason);
+    assert!(falling.reason.ends_with("difference, -2.18 to 4.18, allows both orders"), "{}", falling.reason);
 }
 
 #[test]

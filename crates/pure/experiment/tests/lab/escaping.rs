@@ -1,7 +1,7 @@
 //! Whatever a plan writes where it may choose its words stays text in the page.
 
 use crate::testbed::{plan, run, small};
-use guestright_experiment::{Evaluation, Platform, Provenance, Value, evaluate, report_html};
+use guestright_experiment::{Evaluation, Files, Platform, Provenance, Value, evaluate, report_html};
 
 /// Breaks out of an element, of an attribute in either kind of quotes and of an entity; short enough for a unit.
 fn hostile(number: usize) -> String {
@@ -120,9 +120,15 @@ text = "@32 {load}\n\n@33"
 settings = ["remark"]
 how = "@34"
 on = ["c"]
+
+[paper]
+name = "@35"
+title = "@36"
+authors = "@37"
+published = "@38"
 "#;
 
-const COUNT: usize = 34;
+const COUNT: usize = 38;
 
 fn evaluation(word: impl Fn(usize) -> String) -> Evaluation {
     let head = small("").replace("seeds = 4", "seeds = 2").replace("[1, 2, 5, 6, 7, 8]", "[1, 5, 8]");
@@ -140,7 +146,12 @@ fn evaluation(word: impl Fn(usize) -> String) -> Evaluation {
 
 fn provenance() -> Provenance {
     let plain = |number| hostile(number).replace("\\\"", "\"");
-    Provenance { title: plain(50), facts: vec![(plain(51), plain(52))], rows: vec![plain(53)] }
+    Provenance {
+        title: plain(50),
+        head: vec![(plain(54), plain(55))],
+        facts: vec![(plain(51), plain(52))],
+        files: vec![Files { csv: plain(53), parquet: plain(56), figures: plain(57), rows: plain(58) }],
+    }
 }
 
 /// The tags of a page as a browser reads them: an attribute's text may hold `<` and `>`.
@@ -187,7 +198,17 @@ fn a_hostile_plan_makes_the_same_elements_as_a_tame_one() {
     };
     let tame = report_html(
         &[evaluation(|number| format!("word {number}"))],
-        &Provenance { title: "t".into(), facts: vec![("a".into(), "b".into())], rows: vec!["c".into()] },
+        &Provenance {
+            title: "t".into(),
+            head: vec![("a".into(), "b".into())],
+            facts: vec![("a".into(), "b".into())],
+            files: vec![Files {
+                csv: "c".into(),
+                parquet: "d".into(),
+                figures: "e".into(),
+                rows: "f".into(),
+            }],
+        },
     );
     let wild = report_html(&[evaluation(hostile)], &provenance());
     assert_eq!(shape(&wild), shape(&tame));
@@ -215,7 +236,7 @@ fn every_word_of_a_plan_is_in_its_page() {
     // An apostrophe ends nothing within double quotation marks; pictures write it as an entity, the page does not.
     let page = report_html(&[evaluation(hostile)], &provenance()).replace("&#39;", "'");
     // What a measure and a case are about is said in the JSON and in the table of cases only.
-    for number in (1..=COUNT).chain(40..=42).chain(50..=53).filter(|number| *number != 8) {
+    for number in (1..=COUNT).chain(40..=42).chain(50..=57).filter(|number| *number != 8) {
         let want = format!("&lt;b x=&quot;'&gt;&amp;{number};&lt;/td&gt;&lt;/svg&gt;");
         assert!(page.contains(&want), "{number}");
     }

@@ -1,7 +1,9 @@
 //! The parts of the page, one by one.
 
 use crate::testbed::{plan, run, small, with_loads};
-use guestright_experiment::{Evaluation, Judged, Platform, Provenance, evaluate, report_html};
+use guestright_experiment::{
+    Evaluation, Files, Judged, PaperText, Platform, Provenance, evaluate, report_html,
+};
 
 fn page(evaluation: &Evaluation) -> String {
     report_html(std::slice::from_ref(evaluation), &Provenance::default())
@@ -32,7 +34,7 @@ fn the_head_names_the_page_and_each_experiment_has_its_place_in_the_list() {
     assert!(titled.contains("<title>A &amp; B</title>") && titled.contains("<h1 id=\"top\">A &amp; B</h1>"));
     let list = between(&titled, "<nav class=\"side\">", "</nav>");
     assert!(list.contains("<a href=\"#p1\">Small</a>") && list.contains("<a href=\"#p2\">Small (real)</a>"));
-    assert!(list.contains("<a href=\"#p1-claims\">Claims</a>") && !list.contains("Assumptions"));
+    assert!(list.contains("<a href=\"#p1-claims\">Claims one by one</a>") && !list.contains("Assumptions"));
     let top = between(&titled, "<nav class=\"top\">", "</nav>");
     assert_eq!(list.matches("<li>").count(), top.matches("<li>").count(), "the same list twice");
     let table = between(&titled, "<th>Experiment</th>", "</table>");
@@ -40,21 +42,48 @@ fn the_head_names_the_page_and_each_experiment_has_its_place_in_the_list() {
     assert!(table.contains("24<small>3 missing</small></td>") && table.contains("24</td>"), "{table}");
     let second = between(&titled, "<h2 id=\"p2\">", "<h3");
     assert!(second.contains("; the quick version; 3 runs are missing.</p>"), "{second}");
-    assert!(!between(&titled, "<h2 id=\"p1\">", "<h3").contains("quick"));
+    assert!(!between(&titled, "<h2 id=\"p1\">", "<h2").contains("quick"));
 }
 
 #[test]
 fn links_to_rows_are_there_for_who_has_rows() {
     let text = "[[figure]]\nid = \"f\"\ntitle = \"F\"\nx = \"calls\"\ny = \"load\"\n";
     let two = [with_loads(text, plain), with_loads(text, plain), with_loads(text, plain)];
-    let rows = vec!["a/rows.csv?x=\"1\"&y".to_owned(), String::new()];
+    let all = Files {
+        csv: "a/rows.csv?x=\"1\"&y".to_owned(),
+        parquet: "a/rows.parquet".to_owned(),
+        figures: "a/figures".to_owned(),
+        rows: "run,case\n".to_owned(),
+    };
+    let files = vec![all.clone(), Files::default()];
     let facts = vec![("host".to_owned(), "<b>".to_owned()), ("commit".to_owned(), "abc".to_owned())];
-    let page = report_html(&two, &Provenance { title: String::new(), facts, rows });
-    let link = "href=\"a/rows.csv?x=&quot;1&quot;&amp;y\"";
-    assert_eq!(page.matches(link).count(), 2, "of the experiment and beside its figure");
-    assert_eq!(page.matches(">All rows</a>").count(), 1);
-    assert_eq!(page.matches("all rows of the experiment").count(), 1);
+    let head = vec![("Command".to_owned(), "run <x>".to_owned())];
+    let page = report_html(&two, &Provenance { title: String::new(), head, facts, files });
+    let rows = between(&page, "base64,cnVuLGNhc2UK\">", "</p>");
+    assert_eq!(
+        rows,
+        "base64,cnVuLGNhc2UK\">All rows</a> (CSV, in this page); <a href=\"a/rows.csv?x=&quot;1&quot;&amp;y\">CSV</a> \
+         and <a href=\"a/rows.parquet\">Parquet</a> beside this page"
+    );
+    assert_eq!(page.matches("All rows").count(), 1);
+    let pictures = "; the picture as <a href=\"a/figures/f.svg\">SVG</a> and <a href=\"a/figures/f.png\">PNG</a> (beside this page)";
+    assert_eq!(page.matches(pictures).count(), 1);
     assert_eq!(page.matches("Every seed of this figure</a> (CSV, in this page)").count(), 3);
+    let below = between(&page, "<h1", "<h2");
+    assert!(below.contains("<dt>Command</dt><dd>run &lt;x&gt;</dd>"), "{below}");
+    // What is too long for the page is only beside it.
+    let long = Files { rows: "x".repeat((1 << 20) + 1), ..all };
+    let page = report_html(&two[..1], &Provenance { files: vec![long], ..Provenance::default() });
+    assert!(page.contains("All rows: 1048577 bytes, too many for this page; <a href=\"a/rows.csv"), "{page}");
+    let page = report_html(&two[..1], &Provenance::default());
+    assert!(!page.contains("All rows") && !page.contains("beside this page"));
+    let page = report_html(
+        &two,
+        &Provenance {
+            facts: vec![("host".into(), "<b>".into()), ("commit".into(), "abc".into())],
+            ..Provenance::default()
+        },
+    );
     let last = between(&page, "<h2 id=\"provenance\">", "</html>");
     assert!(
         last.contains("<dt>host</dt><dd>&lt;b&gt;</dd>") && last.contains("<dt>commit</dt><dd>abc</dd>"),
@@ -83,12 +112,12 @@ fn rows_that_are_too_many_for_the_page_are_counted_instead() {
 fn a_claim_says_what_it_is_and_folds_many_numbers_away() {
     let claim = |rest: &str| {
         let page = page(&with_loads(&format!("{CLAIM}{rest}\n"), plain));
-        between(&page, "<div class=\"claim\" id=\"p1-claim-c\">", "<h3>").to_owned()
+        between(&page, "<details class=\"claim\">", "</details>").to_owned()
     };
     let one = claim("source = \"p. 4.\"\nat = { calls = 5 }\npublished = 6\nwithin = 0.5\nfitted = true");
     assert!(one.contains("<span class=\"verdict does-not-reproduce\">✗ does not reproduce</span> <span class=\"tag\">used to fit"));
     assert!(one.contains(
-        "Claim c; p. 4.; wanted: within ±0.5 of what is published; ours: load, the mean of the seeds.</p>"
+        "Claim c; p. 4.; expected: within ±0.5 of what is published; measured: load, the mean of the seeds.</p>"
     ));
     let head = between(&one, "<thead>", "</thead>");
     assert!(
@@ -98,12 +127,15 @@ fn a_claim_says_what_it_is_and_folds_many_numbers_away() {
             && !head.contains("Verdict")
     );
     assert!(one.contains(
-        "<td class=\"number published\">6</td><td class=\"number\">5</td><td>5 … 5</td><td>all 5</td>"
+        "<td class=\"number published\">6</td><td class=\"number\">5</td><td>5 … 5</td><td>5 in every seed</td>"
     ));
-    assert!(one.contains("<p>5 is 0.5 below what is wanted, 5.5 … 6.5</p>"), "{one}");
-    assert!(!one.contains("not sure at 95 %") && !one.contains("<details"));
+    assert!(one.contains("<p>measured 5, expected 5.5 to 6.5: 0.5 too low</p>"), "{one}");
+    assert!(!one.contains("not sure at 95 %") && !one[1..].contains("<details"));
     let prediction = claim("at = { calls = 5 }\nprediction = true");
-    assert!(prediction.contains("→ prediction</span></p>") && !prediction.contains("wanted"), "{prediction}");
+    assert!(
+        prediction.contains("→ prediction</span> It is so</summary>") && !prediction.contains("expected"),
+        "{prediction}"
+    );
     // With several verdicts each number has its own.
     let several = claim("along = \"calls\"\nat_most = 6");
     assert!(
@@ -113,7 +145,8 @@ fn a_claim_says_what_it_is_and_folds_many_numbers_away() {
         let term = |calls: &usize| format!("[[claim.terms]]\nof = \"load\"\nat = {{ calls = {calls} }}\n");
         let terms: String = [1, 2, 5, 6, 7, 8, 1, 2, 5].iter().take(count).map(term).collect();
         let text = format!("[[claim]]\nid = \"c\"\ntext = \"t\"\nat_least = 0\n{terms}");
-        page(&with_loads(&text, plain)).contains(&format!("<summary>{count} numbers</summary>"))
+        page(&with_loads(&text, plain))
+            .contains("<div class=\"wide\"><table><thead><tr><th>Case</th><th>Point</th>")
     };
     assert_eq!([terms(8), terms(9)], [false, true]);
 }
@@ -124,14 +157,14 @@ fn a_claim_of_several_quantities_has_a_column_for_them() {
         [[measure]]\nid = \"n\"\nof = \"load\"\nkind = \"min\"\n";
     let claim = "[[claim]]\nid = \"c\"\ntext = \"t\"\norder = \"increasing\"\n[[claim.terms]]\nof = \"n\"\n[[claim.terms]]\nof = \"m\"\n";
     let page = page(&with_loads(&format!("{measures}{claim}"), plain));
-    let claim = between(&page, "id=\"p1-claim-c\"", "<details");
+    let claim = between(&page, "id=\"p1-claim-c\"", "</details>");
     assert!(
         claim.contains("<th>Number</th>")
             && !claim.contains("<th>Point</th>")
             && !claim.contains("Published")
     );
     assert!(claim.contains("<td>The &lt;most&gt; (s)</td>") && claim.contains("<td>n</td>"), "{claim}");
-    assert!(claim.contains("; ours: the mean of the seeds.</p>"), "no one quantity is named: {claim}");
+    assert!(claim.contains("; measured: the mean of the seeds.</p>"), "no one quantity is named: {claim}");
     let rows = between(&page, "Every number made from the curves", "</details>");
     assert!(
         rows.contains("<td>The &lt;most&gt; (s)</td><td>ours</td><td></td><td class=\"number\">8</td>"),
@@ -163,12 +196,12 @@ fn what_does_not_fit_is_listed_above_with_its_first_reason() {
     );
     let one = with_loads(&claims, plain);
     let page_of = page(&one);
-    let list = between(&page_of, "<h3>What does not fit</h3>", "</ul>");
+    let list = between(&page_of, "<summary>What does not fit (2)</summary>", "</ul>");
     assert_eq!(list.matches("<li>").count(), 2);
-    assert!(list.contains("</span> Small: <a href=\"#p1-claim-c\">It is so</a><small>2 of 6 numbers; ours, calls = 7: 7 is 1 above"));
+    assert!(list.contains("</span> Small: <a href=\"#p1-claim-c\">It is so</a><small>2 of 6 numbers; ours, calls = 7: measured 7, expected at most 6: 1 too high</small>"));
     assert!(
         list.contains(
-            "<a href=\"#p1-claim-d\">It is so</a><small>5 is 4 below what is wanted, at least 9</small>"
+            "<a href=\"#p1-claim-d\">It is so</a><small>measured 5, expected at least 9: 4 too low</small>"
         ),
         "{list}"
     );
@@ -243,7 +276,7 @@ fn a_captions_words_are_those_of_the_marks_that_are_there() {
         )
     };
     assert!(rows.contains(&row("1", "2", "")) && rows.contains(&row("5", "3", "2.5 … 4")), "{rows}");
-    assert!(rows.contains("<td>ours</td><td class=\"number\">5</td><td class=\"number\">5</td><td>5 … 5</td><td>all 5</td><td>4 of 4</td>"));
+    assert!(rows.contains("<td>ours</td><td class=\"number\">5</td><td class=\"number\">5</td><td>5 … 5</td><td>5 in every seed</td><td>4 of 4</td>"));
 }
 
 #[test]
@@ -280,7 +313,7 @@ fn an_assumption_has_the_assumed_number_in_bold_and_tells_what_stays() {
     let one = evaluate(&plan, &run(&plan), Platform::Sim);
     assert_eq!(one.claims[0].judged, Judged::Reproduces);
     let page = page(&one);
-    let part = between(&page, "<h3 id=\"p1-assumptions\">", "<h3>");
+    let part = between(&page, "<h3 id=\"p1-assumptions\">", "<summary>Settings");
     assert!(part.contains("<th class=\"number\">100</th><th class=\"number\">900</th>"), "{part}");
     assert!(part.contains("<a href=\"#p1-claim-c\">c</a><small>It fits</small>"), "{part}");
     assert_eq!(part.matches("\"><strong>").count(), 1, "the assumed number alone: {part}");
@@ -293,4 +326,131 @@ fn an_assumption_has_the_assumed_number_in_bold_and_tells_what_stays() {
         summary.contains(&format!("<td class=\"number\">{stays}</td><td class=\"number\">{changes}</td>")),
         "{summary}"
     );
+}
+
+/// Claims of every kind.
+fn of_all_kinds() -> String {
+    let claim = |id: &str, rest: &str| CLAIM.replace("\"c\"", &format!("\"{id}\"")) + rest + "\n";
+    [
+        claim("one", "at = { calls = 5 }\npublished = 5\nwithin = 1"),
+        claim("band", "at = { calls = 5 }\nat_least = 9"),
+        claim("three", "at = { calls = [1, 2, 5] }\norder = \"increasing\""),
+        claim("many", "along = \"calls\"\nat_most = 6"),
+        claim("missing", "at = { calls = 8 }\nat_least = 0\nby = \"every\""),
+        claim("guess", "at = { calls = 5 }\nprediction = true"),
+    ]
+    .concat()
+}
+
+#[test]
+fn every_claim_has_a_line_at_the_top_that_leads_to_its_card() {
+    // One of the seeds has no number with 8 calls.
+    let one = with_loads(&of_all_kinds(), |calls, seed| Some(calls as f64).filter(|_| calls < 8 || seed > 0));
+    let whole = page(&one);
+    let table = between(&whole, "<section class=\"claims\">", "</section>");
+    assert!(whole.find("<section class=\"claims\">") < whole.find("<h2 id=\"p1\">"), "above everything else");
+    assert!(
+        table.contains("<p>5 claims: 2 reproduce, 2 do not, 1 cannot be judged; 1 prediction.</p>"),
+        "{table}"
+    );
+    let line = |id: &str| -> Vec<String> {
+        let from = format!("<a href=\"#p1-claim-{id}\">It is so</a></div></td>");
+        assert!(whole.contains(&format!("<div id=\"p1-claim-{id}\">")), "its card");
+        let cells = between(table, &from, "</tr>").strip_prefix(&from).unwrap().split("</td>");
+        cells.map(|cell| cell.trim_start_matches("<td>").to_owned()).collect()
+    };
+    assert_eq!(line("one")[..3], ["5", "5", "5 … 5"]);
+    assert_eq!(line("band")[..3], ["at least 9", "5", "5 … 5"]);
+    assert_eq!(line("three")[..3], ["increasing", "1; 2; 5", "1 … 1; 2 … 2; 5 … 5"]);
+    assert_eq!(line("many")[..3], ["at most 6", "6 numbers, 2 outside", ""]);
+    assert_eq!(line("guess")[..2], ["–", "5"]);
+    assert!(line("band")[3].contains("✗ does not reproduce"), "{:?}", line("band"));
+    assert_eq!(table.matches("<tr class=\"is-").count(), 6);
+}
+
+/// The style sheet finds the buttons by their ids and the lines by their classes: the names have to be the same.
+#[test]
+fn a_reader_chooses_among_the_verdicts_that_there_are_without_a_script() {
+    let one = with_loads(&of_all_kinds(), plain);
+    let whole = page(&one);
+    let style = between(&whole, "<style>", "</style>");
+    let filter = between(&whole, "<fieldset", "</fieldset>");
+    assert!(filter.contains("<input id=\"show-all\" type=\"radio\" name=\"show\" checked>"), "{filter}");
+    for (verdict, words) in [
+        ("reproduces", "✓ 3 reproduced"),
+        ("does-not-reproduce", "✗ 2 not reproduced"),
+        ("prediction", "→ 1 predicted"),
+    ] {
+        assert!(filter.contains(&format!("<label for=\"show-{verdict}\">{words}</label>")), "{filter}");
+        let rule = format!(
+            ".claims:has(#show-{verdict}:checked) :is(tr[class^='is-']:not(.is-{verdict}),tbody:not(:has(.is-{verdict})))"
+        );
+        assert!(style.contains(&rule), "{verdict}");
+        assert!(whole.contains(&format!("<tr class=\"is-{verdict}\">")), "{verdict}");
+    }
+    assert!(!filter.contains("cannot be computed"), "there is none: {filter}");
+    let alone = page(&with_loads(&format!("{CLAIM}at = {{ calls = 5 }}\nat_least = 0\n"), plain));
+    assert!(!alone.contains("<fieldset"), "there is nothing to choose");
+    assert!(!page(&with_loads("", plain)).contains("<section class=\"claims\">"), "nothing is claimed");
+    let two = report_html(&[one.clone(), one], &Provenance::default());
+    assert_eq!(two.matches("<tr class=\"of\">").count(), 2, "each experiment has its part");
+}
+
+#[test]
+fn a_paper_is_the_heading_with_its_authors() {
+    let text = "[paper]\nname = \"Paper Z\"\ntitle = \"On <things>\"\nauthors = \"A. B., C. D.\"\npublished = \"Proc. Things, 2007\"\n";
+    let one = with_loads(text, plain);
+    let paper = PaperText {
+        name: "Paper Z".into(),
+        title: "On <things>".into(),
+        authors: "A. B., C. D.".into(),
+        published: "Proc. Things, 2007".into(),
+    };
+    assert_eq!(one.paper, Some(paper.clone()));
+    let whole = report_html(&[one.clone(), one.clone()], &Provenance::default());
+    assert!(whole.contains("<h1 id=\"top\">Paper Z: On &lt;things&gt;</h1>"));
+    assert_eq!(whole.matches("<p class=\"lead\">A. B., C. D. Proc. Things, 2007.</p>").count(), 1);
+    // With another paper beside it neither is the heading, and both are named.
+    let other = Evaluation { paper: Some(PaperText { name: "Paper Y".into(), ..paper }), ..one.clone() };
+    let whole = report_html(&[one.clone(), other], &Provenance::default());
+    assert!(whole.contains("<h1 id=\"top\">Laboratory report</h1>"));
+    assert!(
+        whole.contains("<p class=\"lead\">Paper Y: On &lt;things&gt;. A. B., C. D. Proc. Things, 2007.</p>")
+    );
+    let none = Evaluation { paper: None, ..one };
+    assert!(page(&none).contains("<h1 id=\"top\">Small</h1>"), "a question of our own is its own heading");
+}
+
+#[test]
+fn a_setting_that_means_nothing_in_a_row_is_a_dash() {
+    let rest = "[[case]]\nname = \"a\"\nsettings = { receipts.suite = \"rsa-1024\", remark = \"x\" }\n[[case]]\nname = \"b\"\n\
+        [[table]]\nid = \"t\"\ntitle = \"T\"\nrows = \"case\"\n[[table.column]]\nsetting = \"remark\"\n\
+        when = { receipts.suite = [\"rsa-1024\", \"ecdsa-160\"] }\n[[table.column]]\nsetting = \"duration_s\"\nwhen = { duration_s = 90 }\n";
+    let cells = |text: &str| -> Vec<Vec<String>> {
+        let rows = with_loads(text, plain).tables.remove(0).rows;
+        rows.into_iter().map(|row| row.into_iter().map(|cell| cell.text).collect()).collect()
+    };
+    assert_eq!(cells(rest), [["a", "x", "90"], ["b", "–", "90"]]);
+    let other = rest.replace("when = { duration_s = 90 }", "when = { duration_s = 91 }");
+    assert_eq!(cells(&other)[0], ["a", "x", "–"]);
+    let wrong = |from: &str, to: &str| {
+        let text = small(&rest.replace(from, to));
+        guestright_experiment::Plan::parse(&text, crate::testbed::TESTBEDS).unwrap_err().to_string()
+    };
+    assert!(wrong("ecdsa-160", "ecdsa-161").contains("ecdsa-161"));
+    assert!(wrong("when = { duration_s", "when = { duration_").contains("duration_s"), "the nearest name");
+    let of = wrong("setting = \"duration_s\"", "of = \"load\"\nat = { calls = 5 }");
+    assert!(of.contains("`when` goes with `setting`"), "{of}");
+}
+
+#[test]
+fn tables_for_the_terminal_say_once_what_is_the_same_in_every_row() {
+    let rest = "[[table]]\nid = \"t\"\ntitle = \"T\"\nrows = \"calls\"\n[[table.column]]\nof = \"load\"\ntitle = \"Load\"\n\
+        [[table.column]]\nsetting = \"duration_s\"\ntitle = \"Call, s\"\n";
+    let one = with_loads(rest, plain);
+    assert_eq!(
+        one.tables_text(2),
+        "\nT\n  calls  Load\n  -----  ----\n  1      1\n  2      2\n  in every row: Call, s 90\n  4 more rows"
+    );
+    assert!(!one.tables_text(6).contains("more rows"));
 }

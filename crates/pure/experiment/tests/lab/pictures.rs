@@ -180,7 +180,7 @@ fn a_cell_of_a_claims_map_has_the_colour_of_its_verdict() {
     assert_eq!(about(0), "cpu.nat_us = 1, cpu.spread = 0; reproduces; 0.5");
     assert_eq!(about(3), "cpu.nat_us = 1, cpu.spread = 0.1; cannot be computed; it was not measured");
     assert!(
-        about(1).ends_with("does not reproduce; 2; 2 is 1 above what is wanted, at most 1"),
+        about(1).ends_with("does not reproduce; 2; measured 2, expected at most 1: 1 too high"),
         "{}",
         about(1)
     );
@@ -190,7 +190,7 @@ fn a_cell_of_a_claims_map_has_the_colour_of_its_verdict() {
     let lines: Vec<&str> = csv.lines().skip(1).collect();
     assert_eq!(lines[0], "\"cpu.nat_us = 1, cpu.spread = 0\",reproduces,0.5,true,");
     assert!(
-        lines[2].starts_with("\"cpu.nat_us = 3, cpu.spread = 0\",reproduces,0.9,false,the 95 %"),
+        lines[2].starts_with("\"cpu.nat_us = 3, cpu.spread = 0\",reproduces,0.9,false,\"the 95 %"),
         "{}",
         lines[2]
     );

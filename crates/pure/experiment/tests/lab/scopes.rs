@@ -51,7 +51,7 @@ fn a_claim_about_cases_has_a_number_of_each_in_their_order() {
     assert_eq!(published, [Some(25.0), Some(6.0)]);
     let each: Vec<Judged> = verdict.parts.iter().map(|part| part.judged).collect();
     assert_eq!((verdict.judged, each), (No, vec![Yes, No]), "the worst decides");
-    assert_eq!(verdict.reason, "A, calls = 5: 5 is 0.5 below what is wanted, 5.5 … 6.5");
+    assert_eq!(verdict.reason, "A, calls = 5: measured 5, expected 5.5 to 6.5: 0.5 too low");
     // Without `cases` it is about all.
     let verdict = judged("of = \"load\"\nat = { calls = 6 }\nat_least = 6");
     assert_eq!(verdict.parts.len(), 3);
@@ -81,7 +81,7 @@ fn an_order_goes_from_term_to_term_as_they_are_written() {
     assert_eq!((up.judged, up.parts.len(), up.reason.as_str()), (Yes, 3, ""));
     let down = order(&[term("b", 5), term("a", 8), term("c", 1)]);
     assert_eq!(down.judged, No);
-    assert_eq!(down.reason, "B, calls = 5 and A, calls = 8: 15 and 8 are not increasing");
+    assert_eq!(down.reason, "B, calls = 5 and A, calls = 8: measured 15, then 8; expected increasing");
     let each: Vec<Judged> = down.parts.iter().map(|part| part.judged).collect();
     assert_eq!(each, [Yes, No, Yes]);
     // Equal numbers are in order only if it is not strict.
@@ -101,7 +101,7 @@ fn along_an_axis_each_case_has_its_own_points_and_its_own_order() {
     );
     let verdict = of(&text, falls).claims.remove(0);
     assert_eq!(verdict.parts.len(), 6);
-    assert_eq!(verdict.reason, "B, calls = 5 and B, calls = 6: 5 and 4 are not increasing");
+    assert_eq!(verdict.reason, "B, calls = 5 and B, calls = 6: measured 5, then 4; expected increasing");
     let failing = verdict.parts.iter().position(|part| part.judged == No);
     assert_eq!((verdict.judged, failing), (No, Some(3)));
 }
@@ -171,7 +171,8 @@ fn what_is_missing_in_one_case_opens_the_claim_and_hides_no_other_number() {
     let verdict = of(&claim("of = \"load\"\nat = { calls = 5 }\nat_most = 20"), gone).claims.remove(0);
     let each: Vec<Judged> = verdict.parts.iter().map(|part| part.judged).collect();
     assert_eq!((verdict.judged, each), (Open, vec![Yes, Open, No]));
-    let want = "B, calls = 5: it was not measured\nC, calls = 5: 25 is 5 above what is wanted, at most 20";
+    let want =
+        "B, calls = 5: it was not measured\nC, calls = 5: measured 25, expected at most 20: 5 too high";
     assert_eq!(verdict.reason, want);
 }
 

@@ -25,18 +25,18 @@ fn a_claim_is_held_against_its_band() {
     #[rustfmt::skip]
     let cases = [
         ("published = 0.5\nwithin = 0.01",              Judged::Reproduces, false, ""),
-        ("published = 0.6\nwithin = 0.01",              Judged::DoesNotReproduce, false, "0.502 is 0.0885 below what is wanted, 0.59 … 0.61"),
-        ("published = 0.4\nwithin_percent = 10",        Judged::DoesNotReproduce, false, "0.502 is 0.0615 above what is wanted, 0.36 … 0.44"),
-        ("published = 0.5\nwithin = 0.003",             Judged::Reproduces, true, "the 95 % interval 0.499 … 0.504 reaches across the edge of 0.497 … 0.503"),
-        ("published = 0.5\nwithin = 0.001",             Judged::DoesNotReproduce, true, "0.502 is 0.0005 above what is wanted, 0.499 … 0.501; the 95 % interval 0.499 … 0.504 reaches across the edge of 0.499 … 0.501"),
+        ("published = 0.6\nwithin = 0.01",              Judged::DoesNotReproduce, false, "measured 0.502, expected 0.59 to 0.61: 0.0885 too low"),
+        ("published = 0.4\nwithin_percent = 10",        Judged::DoesNotReproduce, false, "measured 0.502, expected 0.36 to 0.44: 0.0615 too high"),
+        ("published = 0.5\nwithin = 0.003",             Judged::Reproduces, true, "the 95 % interval, 0.499 to 0.504, reaches across the edge of 0.497 to 0.503"),
+        ("published = 0.5\nwithin = 0.001",             Judged::DoesNotReproduce, true, "measured 0.502, expected 0.499 to 0.501: 0.0005 too high; the 95 % interval, 0.499 to 0.504, reaches across the edge of 0.499 to 0.501"),
         ("at_least = 0.4",                              Judged::Reproduces, false, ""),
-        ("at_most = 0.4",                               Judged::DoesNotReproduce, false, "0.502 is 0.102 above what is wanted, at most 0.4"),
+        ("at_most = 0.4",                               Judged::DoesNotReproduce, false, "measured 0.502, expected at most 0.4: 0.102 too high"),
         ("above = 0.4\nbelow = 0.6",                    Judged::Reproduces, false, ""),
-        ("between = [0.5, 0.6]",                        Judged::Reproduces, true, "the 95 % interval 0.499 … 0.504 reaches across the edge of 0.5 … 0.6"),
+        ("between = [0.5, 0.6]",                        Judged::Reproduces, true, "the 95 % interval, 0.499 to 0.504, reaches across the edge of 0.5 to 0.6"),
         ("between = [0.5, 0.6]\nby = \"every\"",        Judged::Reproduces, false, ""),
-        ("above = 0.5\nby = \"every\"",                 Judged::DoesNotReproduce, false, "1 of 4 seeds are outside, the farthest on the edge of above 0.5"),
+        ("above = 0.5\nby = \"every\"",                 Judged::DoesNotReproduce, false, "1 of 4 seeds are outside, expected above 0.5: the farthest is on the edge"),
         ("between = [0.5, 0.6]\nby = \"mode\"",         Judged::CannotBeComputed, false, "no value is more frequent than the others"),
-        ("published = 0.5015\nwithin = 0\nby = \"median\"", Judged::Reproduces, true, "the 95 % interval 0.499 … 0.504 reaches across the edge of 0.501 … 0.502"),
+        ("published = 0.5015\nwithin = 0\nby = \"median\"", Judged::Reproduces, true, "the 95 % interval, 0.499 to 0.504, reaches across the edge of 0.501 to 0.502"),
         ("prediction = true",                           Judged::Prediction, false, ""),
     ];
     for (test, judged, unclear, reason) in cases {
@@ -157,7 +157,10 @@ fn an_order_is_checked_pair_by_pair() {
     assert_eq!(one(&order("increasing"), |_, _| Some(1.0)).judged, Judged::DoesNotReproduce);
     let dip = |calls: usize, seed: usize| plain(if calls == 6 { 1 } else { calls }, seed);
     let verdict = one(&order("non-decreasing"), dip);
-    assert_eq!(verdict.reason, "ours, calls = 5 and ours, calls = 6: 0.502 and 0.102 are not non-decreasing");
+    assert_eq!(
+        verdict.reason,
+        "ours, calls = 5 and ours, calls = 6: measured 0.502, then 0.102; expected non-decreasing"
+    );
     // Paired: what a seed adds to both does not blur the order.
     let shared = |calls: usize, seed: usize| Some(calls as f64 / 1_000.0 + seed as f64);
     let verdict = one(&order("increasing"), shared);

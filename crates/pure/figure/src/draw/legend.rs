@@ -1,5 +1,6 @@
 //! Which mark is which series.
 
+use super::coincide::Below;
 use super::marks::{colour, shape};
 use super::width_of;
 use crate::chart::{Chart, Marks, Work};
@@ -17,25 +18,27 @@ pub(super) struct Label {
 }
 
 enum Key {
-    Series(usize, Marks, Work),
+    Series(usize, Marks, Work, Option<Below>),
     Band(usize),
 }
 
-pub(super) fn lay_out(chart: &Chart, width: f64) -> Vec<Label> {
-    let series = chart.series.iter().enumerate();
-    let series = series.map(|(index, series)| {
-        (series.name.as_str(), Key::Series(colour(index, series), series.marks, series.work))
+pub(super) fn lay_out(chart: &Chart, below: &[Option<Below>], width: f64) -> Vec<Label> {
+    let series =
+        chart.series.iter().zip(below).enumerate().filter(|(_, (series, _))| !series.name.is_empty());
+    let series = series.map(|(index, (series, below))| {
+        let name = format!("{}{}", series.name, below.map(|below| below.words(chart)).unwrap_or_default());
+        (name, Key::Series(colour(index, series), series.marks, series.work, *below))
     });
-    let bands = chart.bands.iter().enumerate().map(|(index, band)| (band.name.as_str(), Key::Band(index)));
+    let bands = chart.bands.iter().enumerate().map(|(index, band)| (band.name.clone(), Key::Band(index)));
     let named = series.chain(bands).filter(|(name, _)| !name.is_empty());
     let (mut x, mut y) = (14.0, if chart.title.is_empty() { 18.0 } else { 38.0 });
     let mut labels = Vec::new();
     for (name, key) in named {
-        let wide = 30.0 + width_of(name) + 16.0;
+        let wide = 30.0 + width_of(&name) + 16.0;
         if x > 14.0 && x + wide > width - 8.0 {
             (x, y) = (14.0, y + LINE);
         }
-        labels.push(Label { x, y, text: escape(name), key });
+        labels.push(Label { x, y, text: escape(&name), key });
         x += wide;
     }
     labels
@@ -60,7 +63,7 @@ pub(super) fn draw(labels: &[Label], out: &mut String) {
                     index % Chart::SERIES_MAX
                 );
             }
-            Key::Series(index, Marks::Bars, work) => {
+            Key::Series(index, Marks::Bars, work, _) => {
                 let (at, top) = (pixels(x + 4.0), pixels(middle - 6.0));
                 let class = if *work == Work::Ours { "gf-dot" } else { "gf-hollow" };
                 let _ = writeln!(
@@ -68,12 +71,15 @@ pub(super) fn draw(labels: &[Label], out: &mut String) {
                     "<rect class=\"gf-{index} {class}\" x=\"{at}\" y=\"{top}\" width=\"12\" height=\"12\"/>"
                 );
             }
-            Key::Series(index, marks, work) => {
+            Key::Series(index, marks, work, below) => {
                 if *marks != Marks::Points {
                     let dashed = if *work == Work::Ours { "" } else { " gf-hollow-line" };
+                    let dashes = below.map(Below::dashes).unwrap_or_default();
                     let (at, middle) = (pixels(*x), pixels(middle));
-                    let _ =
-                        writeln!(out, "<path class=\"gf-{index} gf-line{dashed}\" d=\"M{at} {middle}h22\"/>");
+                    let _ = writeln!(
+                        out,
+                        "<path class=\"gf-{index} gf-line{dashed}\"{dashes} d=\"M{at} {middle}h22\"/>"
+                    );
                 }
                 if matches!(marks, Marks::Points | Marks::LineAndPoints) {
                     out.push_str(&shape(*index, *work, (x + 11.0, middle)));

@@ -1,6 +1,7 @@
 //! Lines, points, bars, bands and errors.
 
 use super::Frame;
+use super::coincide::Below;
 use crate::chart::{Chart, Marks, Series, Threshold, Work};
 use crate::number::{escape, pixels, short};
 use crate::scale::Scaled;
@@ -12,7 +13,28 @@ const WORDS_MAX: usize = 200;
 /// How far names must be from each other, in pixels.
 const LABEL: f64 = 12.0;
 
-pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mut String) {
+/// What of a series is not drawn, so that the one below it is seen.
+#[derive(Clone, Copy, Debug)]
+struct Gaps<'a> {
+    /// An attribute of the line, or nothing.
+    dashes: &'a str,
+    /// Which marks are drawn: those of every so many points, from which on.
+    every: usize,
+    first: usize,
+}
+
+impl Gaps<'_> {
+    const NONE: Self = Self { dashes: "", every: 1, first: 0 };
+}
+
+pub(super) fn draw(
+    chart: &Chart,
+    below: &[Option<Below>],
+    x: &Scaled,
+    y: &Scaled,
+    frame: Frame,
+    out: &mut String,
+) {
     let Frame { left, right, .. } = frame;
     let wide = right - left;
     let mut areas = String::new();
@@ -31,19 +53,29 @@ pub(super) fn draw(chart: &Chart, x: &Scaled, y: &Scaled, frame: Frame, out: &mu
     clip(frame, 5.0, out);
     let bars = chart.series.iter().filter(|series| series.marks == Marks::Bars).count();
     let mut bar = 0;
-    for (index, series) in chart.series.iter().enumerate() {
+    let above = |base: usize| below.iter().flatten().filter(|one| one.index == base && one.whole).count();
+    for ((index, series), below) in chart.series.iter().enumerate().zip(below) {
         let index = colour(index, series);
+        let dashes = below.map(Below::dashes).unwrap_or_default();
+        let gaps = match below {
+            Some(one) if one.whole => {
+                let every = above(one.index) + 1;
+                Gaps { dashes: &dashes, every, first: one.rank % every }
+            }
+            Some(_) => Gaps { dashes: &dashes, ..Gaps::NONE },
+            None => Gaps::NONE,
+        };
         match series.marks {
             Marks::Bars => {
                 draw_bars(index, series, (bar, bars), x, y, out);
                 bar += 1;
             }
-            Marks::Line => line(index, series, false, x, y, wide, out),
-            Marks::Step => line(index, series, true, x, y, wide, out),
-            Marks::Points => points(index, series, x, y, out),
+            Marks::Line => line(index, series, gaps, (x, y), wide, out),
+            Marks::Step => line(index, series, gaps, (x, y), wide, out),
+            Marks::Points => points(index, series, gaps, (x, y), out),
             Marks::LineAndPoints => {
-                line(index, series, false, x, y, wide, out);
-                points(index, series, x, y, out);
+                line(index, series, gaps, (x, y), wide, out);
+                points(index, series, gaps, (x, y), out);
             }
         }
         errors(index, series, x, y, out);
@@ -103,7 +135,15 @@ fn dashed(work: Work) -> &'static str {
     }
 }
 
-fn line(index: usize, series: &Series, step: bool, x: &Scaled, y: &Scaled, wide: f64, out: &mut String) {
+fn line(
+    index: usize,
+    series: &Series,
+    gaps: Gaps<'_>,
+    (x, y): (&Scaled, &Scaled),
+    wide: f64,
+    out: &mut String,
+) {
+    let step = series.marks == Marks::Step;
     let at = |point: &crate::Point| Some((x.position(point.x)?, y.position(point.y)?));
     let mut path = String::new();
     let mut before: Option<(f64, f64)> = None;
@@ -128,13 +168,14 @@ fn line(index: usize, series: &Series, step: bool, x: &Scaled, y: &Scaled, wide:
         path.push_str("h0");
     }
     if !path.is_empty() {
-        let _ = writeln!(out, "<path class=\"gf-{index} gf-line{}\" d=\"{path}\"/>", dashed(series.work));
+        let (dashed, dashes) = (dashed(series.work), gaps.dashes);
+        let _ = writeln!(out, "<path class=\"gf-{index} gf-line{dashed}\"{dashes} d=\"{path}\"/>");
     }
 }
 
-fn points(index: usize, series: &Series, x: &Scaled, y: &Scaled, out: &mut String) {
+fn points(index: usize, series: &Series, gaps: Gaps<'_>, (x, y): (&Scaled, &Scaled), out: &mut String) {
     if series.points.len() <= WORDS_MAX {
-        for point in &series.points {
+        for point in series.points.iter().skip(gaps.first).step_by(gaps.every) {
             let (Some(at_x), Some(at_y)) = (x.position(point.x), y.position(point.y)) else { continue };
             let words = format!("{}: {}, {}", series.name, short(point.x), short(point.y));
             let _ = writeln!(

@@ -38,7 +38,7 @@ pub(super) struct StraightArgs {
     #[arg(long, value_name = "FILE")]
     pass_phrase_file: Option<PathBuf>,
     /// One of the tool's ciphers; otherwise its first
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", long_help = choices("ciphers", |profile| profile.ciphers().to_vec()))]
     cipher: Option<String>,
     /// Where the contact that is called is at present
     #[arg(long, value_name = "HOST[:PORT]")]
@@ -58,13 +58,26 @@ pub(super) struct StraightArgs {
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// One of the tool's codecs; otherwise its first
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', long_help = choices("codecs", codecs))]
     codec: Vec<String>,
     #[command(flatten)]
     line: LineArgs,
     /// Take commands from standard input even if it is no terminal: quit
     #[arg(long)]
     control: bool,
+}
+
+/// What each tool has, for the help.
+fn choices(what: &str, of: impl Fn(Profile) -> Vec<&'static str>) -> String {
+    let line = |profile: &Profile| format!("\n- {}: {}", profile.text(), of(*profile).join(", "));
+    format!(
+        "One of the tool's {what}; otherwise its first:{}",
+        Profile::ALL.iter().map(line).collect::<String>()
+    )
+}
+
+fn codecs(profile: Profile) -> Vec<&'static str> {
+    profile.codecs().into_iter().map(|codec| codec.name()).collect()
 }
 
 impl StraightArgs {

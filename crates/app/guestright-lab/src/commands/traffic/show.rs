@@ -40,7 +40,7 @@ impl Show {
         let csv = match options.csv {
             None => None,
             Some(path) => {
-                let file = File::create(path).or_user(|| format!("write {}", path.display()))?;
+                let file = File::create(path).or_config(|| format!("write {}", path.display()))?;
                 let mut file = BufWriter::new(file);
                 writeln!(file, "{}", csv_header()).or_user(|| format!("write {}", path.display()))?;
                 Some(file)

@@ -4,6 +4,7 @@ use super::esp::reservation;
 use super::esp::settings::{EndFile, sequence_file_of};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_tun::DeviceSettings;
@@ -31,7 +32,7 @@ use zeroize::Zeroizing;
   guestright-lab tunnel esp-keys --suite aes-128-gcm --one 192.0.2.1:4500 --two 198.51.100.2:4500 one.toml two.toml")]
 pub(crate) struct EspKeys {
     /// Encryption and authentication
-    #[arg(long, default_value = "aes-128-gcm")]
+    #[arg(long, value_name = "NAME", default_value = "aes-128-gcm", value_parser = suite())]
     suite: Suite,
     /// Allow the papers' suites, which are no longer safe
     #[arg(long)]
@@ -80,6 +81,11 @@ enum EncapsulationName {
     Udp,
     /// Right behind the IP header
     Raw,
+}
+
+/// A suite by its name, all of which the help lists.
+fn suite() -> impl TypedValueParser<Value = Suite> {
+    PossibleValuesParser::new(Suite::ALL.map(Suite::name)).try_map(|name| name.parse::<Suite>())
 }
 
 impl EspKeys {

@@ -18,6 +18,14 @@ pub(super) fn of(stream: &StreamReport, part: &Part) -> Vec<Chart> {
     charts
 }
 
+/// Whether all that is known of it is 0, so that there is nothing to see.
+pub(super) fn is_zero(chart: &Chart) -> bool {
+    let points = || chart.series.iter().flat_map(|series| &series.points).filter(|point| point.y.is_finite());
+    let bands = chart.bands.iter().flat_map(|band| &band.points);
+    let mut ends = bands.flat_map(|(_, low, high)| [*low, *high]).filter(|end| end.is_finite());
+    points().next().is_some() && points().all(|point| point.y == 0.0) && ends.all(|end| end == 0.0)
+}
+
 fn time() -> Axis {
     Axis { label: "seconds since the first packet".into(), range: Range::Zero, ..Axis::default() }
 }

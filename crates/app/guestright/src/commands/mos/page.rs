@@ -1,7 +1,9 @@
 //! A page with figures: one file, without scripts, light or dark as the reader likes.
 
 use super::words::{codec_name, part_notes, rated, round};
-use super::{figures, table};
+use super::{csv, figures, table};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use guestright_capture::{Part, Report, StreamReport};
 use guestright_cli::failure::Failure;
 use guestright_figure::escape;
@@ -9,21 +11,39 @@ use std::fmt::Write;
 
 /// More streams are in the table only; the table says so.
 const FIGURES_MAX: usize = 40;
+/// The most bytes of the table of seconds that are put into the page.
+const CSV_MAX: usize = 4 << 20;
+/// The columns of the table, by their places in that of the terminal: what a call was worth comes first, so that a
+/// telephone shows it too.
+const COLUMNS: [(usize, &str); 11] = [
+    (0, "#"),
+    (9, "R"),
+    (10, "MOS"),
+    (5, "lost"),
+    (2, "codec"),
+    (1, "from → to"),
+    (3, "time"),
+    (4, "packets"),
+    (6, "buffer"),
+    (7, "burst"),
+    (8, "jitter"),
+];
 
 const STYLE: &str = "<style>\
 :root{color-scheme:light dark;--ink:#1b1f24;--ground:#fff;--soft:#5b636d;--line:#d9dde2;--card:#f6f7f9}\
 @media (prefers-color-scheme:dark){:root{--ink:#e8eaed;--ground:#15181c;--soft:#a4abb3;--line:#343a42;--card:#1d2126}}\
 body{margin:0 auto;padding:1.5rem;max-width:76rem;color:var(--ink);background:var(--ground);\
 font:15px/1.5 system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\
-h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2.2rem 0 .3rem}p,ul{margin:.3rem 0}\
+h1{font-size:1.5rem;margin:0 0 .25rem;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2.2rem 0 .3rem}p,ul{margin:.3rem 0}\
 .soft{color:var(--soft)}.wide{overflow-x:auto}\
 table{border-collapse:collapse;width:100%;margin:.8rem 0;font-variant-numeric:tabular-nums}\
 th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\
-th{font-weight:600}th:nth-child(-n+3),td:nth-child(-n+3){text-align:left}\
+th{font-weight:600}.words{text-align:left}\
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));gap:1rem;margin:.8rem 0}\
 figure{margin:0;padding:.4rem;background:var(--card);border:1px solid var(--line);border-radius:.5rem}\
 figure svg{display:block;width:100%;height:auto}\
 dt{font-weight:600;margin-top:.5rem}dd{margin:0}code{font-size:.92em}\
+@media (max-width:40rem){body{padding:.8rem}th,td{padding:.35rem .4rem}}\
 @media print{body{max-width:none}figure{break-inside:avoid}}\
 </style>";
 
@@ -85,10 +105,9 @@ fn list(notes: &[String], out: &mut String) {
 
 fn summary(report: &Report, out: &mut String) {
     out.push_str("<div class=\"wide\"><table>\n<thead><tr>");
-    for name in
-        ["#", "from → to", "codec", "time", "packets", "lost", "buffer", "burst", "jitter", "R", "MOS"]
-    {
-        let _ = write!(out, "<th scope=\"col\">{name}</th>");
+    let class = |column: usize| if column <= 2 { " class=\"words\"" } else { "" };
+    for (column, name) in COLUMNS {
+        let _ = write!(out, "<th scope=\"col\"{}>{name}</th>", class(column));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for (index, stream) in report.streams.iter().enumerate() {
@@ -96,21 +115,36 @@ fn summary(report: &Report, out: &mut String) {
             let label = table::label(index, number, stream.parts.len());
             let row = table::row(&label, stream, part, &stream.judgement(part));
             out.push_str("<tr>");
-            for (column, text) in row.iter().enumerate() {
-                let text = escape(&text.replace("->", "→"));
-                match column {
-                    0 => {
-                        let _ = write!(out, "<td><a href=\"#s{text}\">{text}</a></td>");
-                    }
-                    _ => {
-                        let _ = write!(out, "<td>{text}</td>");
-                    }
-                }
+            for (column, _) in COLUMNS {
+                let text = escape(&row[column].replace("->", "→"));
+                let text = if column == 0 { format!("<a href=\"#s{text}\">{text}</a>") } else { text };
+                let _ = write!(out, "<td{}>{text}</td>", class(column));
             }
             out.push_str("</tr>\n");
         }
     }
     out.push_str("</tbody></table></div>\n");
+    seconds(report, out);
+}
+
+/// The table of all seconds, within the page: whoever is sent the page has it.
+fn seconds(report: &Report, out: &mut String) {
+    let text = csv::table(report);
+    if text.len() > CSV_MAX {
+        let _ = writeln!(
+            out,
+            "<p class=\"soft\">A line for each second would be {} bytes, too many for this page: \
+             <code>guestright mos --csv FILE</code>.</p>",
+            text.len()
+        );
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "<p><a download=\"voice-quality.csv\" href=\"data:text/csv;charset=utf-8;base64,{}\">A line for each second</a> \
+         (CSV, in this page)</p>",
+        STANDARD.encode(text)
+    );
 }
 
 fn section(label: &str, stream: &StreamReport, part: &Part, out: &mut String) -> Result<(), Failure> {
@@ -140,11 +174,17 @@ fn section(label: &str, stream: &StreamReport, part: &Part, out: &mut String) ->
     if part.rows.is_empty() {
         out.push_str("<p class=\"soft\">No figures: its seconds were too many to be kept.</p>\n");
     } else {
+        let (flat, curves): (Vec<_>, Vec<_>) =
+            figures::of(stream, part).into_iter().partition(figures::is_zero);
         out.push_str("<div class=\"figures\">\n");
-        for chart in figures::of(stream, part) {
+        for chart in &curves {
             let _ = writeln!(out, "<figure>\n{}</figure>", chart.svg().map_err(Failure::bug)?);
         }
         out.push_str("</div>\n");
+        for chart in &flat {
+            let (title, unit) = (escape(&chart.title), escape(&chart.y.label));
+            let _ = writeln!(out, "<p class=\"soft\">{title}: 0 {unit} in every second; no figure.</p>");
+        }
     }
     out.push_str("</section>\n");
     Ok(())

@@ -7,7 +7,7 @@ use guestright_setup::Service;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -97,11 +97,11 @@ fn end(pid: Pid) {
     }
 }
 
-/// The processes with this command line, in our network and our view of files. Nothing else is ever ended.
+/// The processes with this command line, in our network and with our files. Nothing else is ever ended.
 fn processes(command: &[String]) -> Vec<Pid> {
     let (program, arguments) = split(command);
     let program = Path::new(program).file_name();
-    let own = namespaces("self");
+    let own = surroundings("self");
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
@@ -111,16 +111,18 @@ fn processes(command: &[String]) -> Vec<Pid> {
         let words: Vec<_> = line.trim_end_matches('\0').split('\0').collect();
         let is_same = Path::new(words[0]).file_name() == program
             && words[1..].iter().copied().eq(arguments.iter().map(String::as_str));
-        if is_same && namespaces(&name) == own && !is_zombie(&name) {
+        if is_same && own.is_some() && surroundings(&name) == own && !is_zombie(&name) {
             found.push(pid);
         }
     }
     found
 }
 
-fn namespaces(process: &str) -> Option<(PathBuf, PathBuf)> {
-    let link = |which: &str| fs::read_link(format!("/proc/{process}/ns/{which}")).ok();
-    Some((link("net")?, link("mnt")?))
+/// A process's network and root directory: a container that shares the network has another root.
+fn surroundings(process: &str) -> Option<(PathBuf, u64, u64)> {
+    let network = fs::read_link(format!("/proc/{process}/ns/net")).ok()?;
+    let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
+    Some((network, root.dev(), root.ino()))
 }
 
 /// One that has ended and whose parent has not asked for it (proc(5), the third field of `stat`).

@@ -31,6 +31,37 @@ pub struct Answers {
     pub allowance_bytes_per_day: Option<u64>,
 }
 
+impl Answers {
+    /// The interfaces that are there only because these answers were carried out. They have to leave nothing open.
+    #[must_use]
+    pub fn own_interfaces(&self) -> Vec<String> {
+        let wires = self.ports.as_ref().map_or(0, Vec::len);
+        let vlans = self.vlan.into_iter().flat_map(|id| (0..wires).map(move |place| vlan_name(id, place)));
+        let wifi = match &self.wifi {
+            WifiAnswer::On { interface: Some(name), .. } => Some(owe_name(name)),
+            WifiAnswer::On { interface: None, .. } | WifiAnswer::Off | WifiAnswer::IfPossible => None,
+        };
+        self.bridge.iter().cloned().chain([GATEWAY.to_owned()]).chain(vlans).chain(wifi).collect()
+    }
+}
+
+/// The device of a home's gateway, unless its settings name another.
+const GATEWAY: &str = "gr-home";
+/// The longest name of an interface (IFNAMSIZ of Linux, without the end).
+pub(crate) const INTERFACE_NAME_MAX: usize = 15;
+
+/// What arrives at the wire of this place with the tag `id`.
+pub(crate) fn vlan_name(id: u16, place: usize) -> String {
+    if place == 0 { format!("guest{id}") } else { format!("guest{id}-{place}") }
+}
+
+/// The second network of a radio, for those who can encrypt.
+pub(crate) fn owe_name(interface: &str) -> String {
+    let longest = INTERFACE_NAME_MAX - "-owe".len();
+    let short: String = interface.chars().take(longest).collect();
+    format!("{short}-owe")
+}
+
 /// The guests' Wi-Fi.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WifiAnswer {

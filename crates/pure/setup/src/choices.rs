@@ -1,5 +1,6 @@
 //! From facts and answers to choices: nothing is left open.
 
+use crate::answers::{INTERFACE_NAME_MAX, owe_name, vlan_name};
 use crate::{
     Answers, Facts, HomeAnswer, Init, Kind, Manager, PlanError, Radio, Subnet, TeamAnswer, WifiAnswer,
 };
@@ -13,8 +14,6 @@ const TUNNEL_PORT: u16 = 51_820;
 /// Where members' networks lie (design note 0003): 10.64.0.0/10. Guests' begin at 10.73.0.0/24.
 const GUESTS_FIRST: Ipv4Addr = Ipv4Addr::new(10, 73, 0, 0);
 const MEMBERS_FIRST: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
-/// The longest name of an interface (IFNAMSIZ of Linux, without the end).
-const INTERFACE_NAME_MAX: usize = 15;
 const SSID_MAX: usize = 32; // IEEE 802.11-2020, 9.4.2.2.
 
 /// Every choice that was made.
@@ -181,32 +180,17 @@ impl Choices {
             Some(id) => (0..self.ports.len()).map(|place| vlan_name(id, place)).collect(),
         }
     }
-
-    /// The interfaces that exist only because of these choices.
-    #[must_use]
-    pub fn own_interfaces(&self) -> Vec<String> {
-        let vlans = if self.vlan.is_some() { self.guest_links() } else { Vec::new() };
-        let gateway = "gr-home".to_owned();
-        let wifi = self.wifi.as_ref().map(Wifi::owe_interface);
-        [self.bridge.clone(), gateway].into_iter().chain(vlans).chain(wifi).collect()
-    }
 }
 
 impl Wifi {
     /// The second network of the same radio, for those who can encrypt.
     #[must_use]
     pub fn owe_interface(&self) -> String {
-        let longest = INTERFACE_NAME_MAX - "-owe".len();
-        let short: String = self.interface.chars().take(longest).collect();
-        format!("{short}-owe")
+        owe_name(&self.interface)
     }
 }
 
-fn vlan_name(id: u16, place: usize) -> String {
-    if place == 0 { format!("guest{id}") } else { format!("guest{id}-{place}") }
-}
-
-/// Eleven bits and more, spread over 10.64.0.0/10 in steps of 256 addresses.
+/// One of the networks of 256 addresses in 10.64.0.0/10, by its place.
 fn seeded(seed: u64) -> u32 {
     u32::try_from(seed % (1 << 14)).unwrap_or_default()
 }

@@ -77,7 +77,7 @@ impl PlanError {
             Self::NoFreeNetwork => "name one: network = \"172.20.5.0/24\"".to_owned(),
             Self::NetworkUnfit { .. } => "for example network = \"10.73.0.0/24\"".to_owned(),
             Self::NoRadio | Self::RadioUnfit { .. } => {
-                "`iw list` shows what each can do (AP); or say wifi = \"off\", and put an access point on a guests' wire"
+                "`iw list` shows what each can do (AP); or say `enabled = false` in [wifi], and put an access point on a guests' wire"
                     .to_owned()
             }
             Self::Channel { .. } => "`iw list` shows the channels; without `channel` setup chooses".to_owned(),

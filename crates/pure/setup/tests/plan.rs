@@ -308,13 +308,13 @@ proptest! {
         // As the computer is afterwards.
         let mut after = facts.clone();
         after.seed = seed.wrapping_add(1);
-        for name in choices.own_interfaces() {
+        for name in choices.answers().own_interfaces() {
             after.interfaces.push(interface(&name, Kind::Bridge, &["10.99.0.0/24"]));
             after.networks.push((name, choices.network));
         }
         after.interfaces[2].bridge = Some(choices.bridge.clone());
         after.taken_ports.insert(53);
-        let after = after.without(&choices.own_interfaces());
+        let after = after.without(&choices.answers().own_interfaces());
         let again = choose(&after, &choices.answers()).unwrap();
         prop_assert_eq!(&again, &choices);
         let again = Plan::new(&Facts { seed, ..after }, &again);

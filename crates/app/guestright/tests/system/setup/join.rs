@@ -1,0 +1,70 @@
+//! A router joins a team by a code: its keys never leave it, and the code works once.
+
+use super::Place;
+use crate::town::services::{AccessLog, serve_tcp};
+use crate::town::{Program, WEB, inside, succeeded, until};
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+
+/// The founder's computer waits; it has printed this code.
+fn invite(place: &Place, more: &str) -> (Program, String) {
+    let line = format!("team invite --name cabin --dir family --address 198.51.100.1 --json {more}");
+    let invite = Program::start(&mut place.guestright("net", &line), &place.path("invite.log"));
+    let waiting = invite.hear("to print a code", |event| event["event"] == "waiting");
+    (invite, waiting["code"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_router_joins_by_a_code_that_works_once_and_serves_the_teams_members() {
+    if !inside("setup::join::a_router_joins_by_a_code_that_works_once_and_serves_the_teams_members") {
+        return;
+    }
+    let place = Place::build();
+    serve_tcp(&place.world, "net", WEB, &AccessLog::default());
+    succeeded(&place.run("net", "team init --dir family"));
+    succeeded(&place.run("net", "team member add bea --dir family"));
+    let before = place.condition();
+    let (mut invite, code) = invite(&place, "");
+
+    // Whoever does not know the secret gets nothing, and keeps nobody out.
+    let scan = || TcpStream::connect("198.51.100.1:7279").unwrap();
+    let silent = place.world.within("router", scan).unwrap();
+    let mut rubbish = place.world.within("router", scan).unwrap();
+    rubbish.write_all(&[0, 48].repeat(100)).unwrap();
+    let wrong = code.replace(&code[code.len() - 4..], "aaaa");
+    let refused = place.run("router", &format!("setup --join {wrong} --no-wifi --yes --json"));
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && words.contains("still waiting"), "{words}");
+    succeeded(&place.run("router", "setup --undo --yes"));
+    super::assert_same(&place.condition(), &before, "after the wrong code");
+
+    succeeded(&place.run("router", &format!("setup --join {code} --no-wifi --yes --json")));
+    let certified = invite.rest();
+    assert_eq!(certified.len(), 2, "an access point and a home: {certified:?}");
+    assert!(invite.wait().success(), "{}", invite.log());
+    drop(silent);
+    assert!(!fs::exists("/etc/guestright/team/team.key").unwrap(), "the team's key stays where it is");
+    let keys =
+        ["home.key", "router.key"].map(|name| fs::read(format!("/etc/guestright/team/{name}")).unwrap());
+    for entry in fs::read_dir(place.path("family")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!keys.contains(&bytes), "a router's key is on the founder's computer");
+    }
+
+    place.lease();
+    let visit = place.visit("family/bea");
+    until("a member of the team to be served", || place.can_fetch());
+    drop(visit);
+
+    // The founder sees the two, and the name is taken; the code is void.
+    let list = succeeded(&place.run("net", "team member list --dir family"));
+    assert!(list.contains("cabin-ap") && list.contains("cabin-home"), "{list}");
+    let again = place.run("net", "team invite --name cabin --dir family --address 198.51.100.1");
+    assert_eq!(again.status.code(), Some(78));
+    succeeded(&place.run("router", "setup --undo --yes"));
+    let void = place.run("router", &format!("setup --join {code} --no-wifi --yes"));
+    assert!(!void.status.success());
+    succeeded(&place.run("router", "setup --undo --yes"));
+    super::assert_same(&place.condition(), &before, "after undo");
+}

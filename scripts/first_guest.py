@@ -220,14 +220,17 @@ def main():
         measure(arguments.only, arguments)
         return
     sandbox = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-    for which in [arguments.only] if arguments.only else ["guestright", "opennds"]:
-        results = []
-        for _ in range(arguments.runs):
+    systems = [arguments.only] if arguments.only else ["guestright", "opennds"]
+    results = {which: [] for which in systems}
+    # One after the other, so that what else the computer does falls on both.
+    for _ in range(arguments.runs):
+        for which in systems:
             command = [*sandbox, sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--only", which]
             output = subprocess.run(command, env={**os.environ, MARK: "1"}, check=True, capture_output=True, text=True)
-            results.append(json.loads(output.stdout.splitlines()[-1]))
+            results[which].append(json.loads(output.stdout.splitlines()[-1]))
+    for which in systems:
         for part in ("household", "guest", "together"):
-            values = sorted(result[part] for result in results)
+            values = sorted(result[part] for result in results[which])
             print(f"{which:<10} {part:<10} median {statistics.median(values):6.2f} s, {values[0]:.2f} to {values[-1]:.2f}")
 
 

@@ -161,14 +161,16 @@ impl Executor {
         let mut outcome = Outcome { steps: Vec::new() };
         let mut is_stale = false; // Something was written that a program has not read.
         for Step { change, .. } in steps {
-            let done = match change {
-                Change::Reload(what) if is_stale => {
+            let done = if let Change::Reload(what) = change {
+                if is_stale {
                     is_stale = false;
                     self.reload(*what, stop)?;
                     Done::Changed
+                } else {
+                    Done::AlreadySo
                 }
-                Change::Reload(_) => Done::AlreadySo,
-                other => self.step(other, was_finished, maker, stop)?,
+            } else {
+                self.step(change, was_finished, maker, stop)?
             };
             is_stale |=
                 done == Done::Changed && matches!(change, Change::File { .. } | Change::Symlink { .. });

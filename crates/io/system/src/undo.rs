@@ -15,11 +15,10 @@ pub(crate) fn run(executor: Executor, stop: Stop<'_>) -> Result<Vec<String>, Sys
     let mut reloads = BTreeSet::new();
     for record in journal.records().iter().rev() {
         go_on(stop)?;
-        match record {
-            // Only when all files are back.
-            Record::Reload { what } => drop(reloads.insert(what.clone())),
-            other => says.extend(take_back(&root, other)?),
+        if let Record::Reload { what } = record {
+            reloads.insert(what.clone()); // Only when all files are back.
         }
+        says.extend(take_back(&root, record)?);
     }
     for what in &reloads {
         go_on(stop)?;

@@ -32,6 +32,29 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// These answers, with what they leave open answered as it was `earlier`.
+    #[must_use]
+    pub fn or_earlier(self, earlier: &Self) -> Self {
+        let earlier = earlier.clone();
+        let list = |own: Vec<Subnet>, earlier| if own.is_empty() { earlier } else { own };
+        Self {
+            uplink: self.uplink.or(earlier.uplink),
+            ports: self.ports.or(earlier.ports),
+            vlan: self.vlan.or(earlier.vlan),
+            bridge: self.bridge.or(earlier.bridge),
+            network: self.network.or(earlier.network),
+            members_network: self.members_network.or(earlier.members_network),
+            wifi: self.wifi.or_earlier(earlier.wifi),
+            team: if self.team == TeamAnswer::default() { earlier.team } else { self.team },
+            home: self.home.or_earlier(earlier.home),
+            home_networks: list(self.home_networks, earlier.home_networks),
+            household_networks: list(self.household_networks, earlier.household_networks),
+            down_bits_per_second: self.down_bits_per_second.or(earlier.down_bits_per_second),
+            up_bits_per_second: self.up_bits_per_second.or(earlier.up_bits_per_second),
+            allowance_bytes_per_day: self.allowance_bytes_per_day.or(earlier.allowance_bytes_per_day),
+        }
+    }
+
     /// The interfaces that are there only because these answers were carried out. They have to leave nothing open.
     #[must_use]
     pub fn own_interfaces(&self) -> Vec<String> {
@@ -80,6 +103,29 @@ pub enum WifiAnswer {
     },
 }
 
+impl WifiAnswer {
+    fn or_earlier(self, earlier: Self) -> Self {
+        match (self, earlier) {
+            (Self::IfPossible, earlier) => earlier,
+            (
+                Self::On { interface, ssid, country, channel },
+                Self::On {
+                    interface: interface_then,
+                    ssid: ssid_then,
+                    country: country_then,
+                    channel: channel_then,
+                },
+            ) => Self::On {
+                interface: interface.or(interface_then),
+                ssid: ssid.or(ssid_then),
+                country: country.or(country_then),
+                channel: channel.or(channel_then),
+            },
+            (own, Self::On { .. } | Self::Off | Self::IfPossible) => own,
+        }
+    }
+}
+
 /// The team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TeamAnswer {
@@ -112,6 +158,18 @@ pub enum HomeAnswer {
     },
     /// At this address, on another computer.
     At(String),
+}
+
+impl HomeAnswer {
+    fn or_earlier(self, earlier: Self) -> Self {
+        match (self, earlier) {
+            (Self::Here { endpoint: None, port_mapping: true }, earlier) => earlier,
+            (Self::Here { endpoint: None, port_mapping }, Self::Here { endpoint, .. }) => {
+                Self::Here { endpoint, port_mapping }
+            }
+            (own, Self::Here { .. } | Self::At(_)) => own,
+        }
+    }
 }
 
 impl Default for HomeAnswer {

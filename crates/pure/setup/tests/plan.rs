@@ -55,11 +55,11 @@ fn choose(facts: &Facts, answers: &Answers) -> Result<Choices, PlanError> {
 }
 
 fn text_of(plan: &Plan, wanted: &str) -> String {
-    let texts = plan.steps.iter().filter_map(|step| match &step.change {
-        Change::File { path, text, .. } if path.to_string_lossy() == wanted => Some(text.clone()),
-        _ => None,
+    let mut texts = plan.steps.iter().filter_map(|step| {
+        let Change::File { path, text, .. } = &step.change else { return None };
+        (path.to_string_lossy() == wanted).then(|| text.clone())
     });
-    texts.last().unwrap_or_else(|| panic!("{wanted} is not in the plan"))
+    texts.next_back().unwrap_or_else(|| panic!("{wanted} is not in the plan"))
 }
 
 #[test]
@@ -122,9 +122,9 @@ fn a_container_has_no_units_and_says_what_does_not_survive() {
     let facts = Facts { init: Init::Unknown, manager: Manager::Unknown, radios: vec![], ..debian() };
     let plan = Plan::new(&facts, &choose(&facts, &Answers::default()).unwrap());
     assert!(plan.files().all(|path| !path.starts_with("/etc/systemd")), "{plan:?}");
-    let owners = plan.steps.iter().filter_map(|step| match step.change {
-        Change::File { owner, .. } | Change::Directory { owner, .. } => Some(owner),
-        _ => None,
+    let owners = plan.steps.iter().filter_map(|step| {
+        let (Change::File { owner, .. } | Change::Directory { owner, .. }) = step.change else { return None };
+        Some(owner)
     });
     assert!(owners.into_iter().all(|owner| owner == Owner::Root));
     assert!(plan.notes.iter().any(|note| note.contains("do not survive a restart")));
@@ -164,8 +164,9 @@ fn says_what_stands_in_the_way() {
         facts.interfaces.truncate(2);
         facts.radios.clear();
     };
+    type Case = (fn(&mut Facts), Answers, PlanError);
     #[rustfmt::skip]
-    let cases: Vec<(fn(&mut Facts), Answers, PlanError)> = vec![
+    let cases: Vec<Case> = vec![
         (no_uplink, answers(), PlanError::NoUplink),
         (taken, answers(), PlanError::PortTaken { port: 53 }),
         (alone, answers(), PlanError::NowhereToArrive),
@@ -197,14 +198,11 @@ fn a_guest_vlan_may_be_on_the_uplinks_own_wire() {
     let choices = choose(&facts, &answers).unwrap();
     assert_eq!(choices.guest_links(), ["guest73"]);
     let plan = Plan::new(&facts, &choices);
-    let touched: Vec<_> = plan
-        .steps
-        .iter()
-        .filter_map(|step| match &step.change {
-            Change::Port(port) => Some(port.interface.as_str()),
-            _ => None,
-        })
-        .collect();
+    let touched = plan.steps.iter().filter_map(|step| {
+        let Change::Port(port) = &step.change else { return None };
+        Some(port.interface.as_str())
+    });
+    let touched: Vec<_> = touched.collect();
     assert_eq!(touched, ["guest73"], "the household's own traffic on that wire stays what it is");
     assert!(text_of(&plan, "/etc/systemd/system/guestright-links.service").contains("type vlan id 73"));
 }
@@ -317,6 +315,11 @@ proptest! {
         let after = after.without(&choices.answers().own_interfaces());
         let again = choose(&after, &choices.answers()).unwrap();
         prop_assert_eq!(&again, &choices);
+        // And so do the answers that were given, with what they left open as it was chosen then.
+        let given = answers.or_earlier(&choices.answers());
+        prop_assert_eq!(&choose(&after, &given).unwrap(), &choices);
+        let other = Answers { bridge: Some("br-other".to_owned()), ..Answers::default() };
+        prop_assert_ne!(&other.or_earlier(&choices.answers()), &choices.answers());
         let again = Plan::new(&Facts { seed, ..after }, &again);
         prop_assert_eq!(again, plan);
     }

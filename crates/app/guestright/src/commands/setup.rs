@@ -171,6 +171,7 @@ impl Setup {
             return show::plan(&plan, &choices, self.json, out);
         }
         require_root()?;
+        keys::check(&choices.team)?;
         if !self.json {
             show::plan(&plan, &choices, false, out)?;
         }
@@ -196,9 +197,11 @@ impl Setup {
         let facts = facts.without(&recorded.own_interfaces());
         let choices = Choices::choose(&facts, recorded).map_err(plan_error)?;
         if self.wanted.is_given() {
-            let wanted = self.wanted.answers(recorded.clone())?;
+            let wanted = self.wanted.answers(Answers::default())?.or_earlier(recorded);
             if Choices::choose(&facts, &wanted).as_ref() != Ok(&choices) {
-                return Err(Failure::user(anyhow!("this computer was set up with other answers")).hint(
+                let is_finished = executor.as_ref().is_some_and(Executor::is_finished);
+                let what = if is_finished { "this computer was set up" } else { "a setup was begun here" };
+                return Err(Failure::user(anyhow!("{what} with other answers")).hint(
                     "change the files in /etc/guestright; or begin anew after `guestright setup --undo`, which also \
                      removes the team's keys",
                 ));

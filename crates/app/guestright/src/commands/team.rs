@@ -392,7 +392,7 @@ impl RoleName {
     }
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
     !name.is_empty() && name.len() <= 40 && name != "team" && name != "gateway" && name.chars().all(fits)
 }

@@ -1,12 +1,14 @@
 //! Keys and certificates of the team, by the program's own commands.
 
 use crate::commands::team::invite::{self, Code};
+use crate::commands::team::is_name;
 use crate::gateway_files;
+use anyhow::anyhow;
 use clap::Parser as _;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_identity::Role;
-use guestright_setup::{GatewayWork, TeamWork};
+use guestright_setup::{GatewayWork, TeamChoice, TeamWork};
 use guestright_system::{Maker, Owners};
 use std::path::Path;
 use tracing::level_filters::LevelFilter;
@@ -29,6 +31,24 @@ impl Maker for KeyMaker {
     }
 }
 
+/// Refuses what cannot become keys, before anything is begun.
+pub(super) fn check(team: &TeamChoice) -> Outcome {
+    match team {
+        TeamChoice::Join { code } => read(code).map(drop),
+        TeamChoice::New { members, .. } => members.iter().try_for_each(|name| {
+            if is_name(name) {
+                return Ok(());
+            }
+            Err(Failure::config(anyhow!("{name:?} cannot be a member's name"))
+                .hint("letters, digits and dashes, at most 40, and neither \"team\" nor \"gateway\""))
+        }),
+    }
+}
+
+fn read(code: &str) -> Result<Code, Failure> {
+    code.parse().map_err(|want| Failure::user(anyhow!("{code:?} is no code; it should be {want}")))
+}
+
 /// A command line of this program, in this process.
 pub(super) fn command(words: &[&str], out: &mut Output) -> Outcome {
     let words = ["guestright"].iter().chain(words);
@@ -39,7 +59,7 @@ pub(super) fn command(words: &[&str], out: &mut Output) -> Outcome {
 fn found(directory: &Path, members: &[String], has_home: bool, gateway: Option<&GatewayWork>) -> Outcome {
     let mut nobody = std::io::sink();
     let out = &mut Output::new(&mut nobody);
-    let dir = directory.to_str().ok_or_else(|| Failure::bug(anyhow::anyhow!("our own path is text")))?;
+    let dir = directory.to_str().ok_or_else(|| Failure::bug(anyhow!("our own path is text")))?;
     command(&["team", "init", "--dir", dir], out)?;
     command(&["team", "member", "add", "router", "--role", "access-point", "--dir", dir], out)?;
     if has_home {
@@ -62,7 +82,7 @@ fn found(directory: &Path, members: &[String], has_home: bool, gateway: Option<&
 }
 
 fn join(directory: &Path, code: &str, has_home: bool) -> Outcome {
-    let code: Code = code.parse().map_err(|want| Failure::user(anyhow::anyhow!("it should be {want}")))?;
+    let code = read(code)?;
     let roles = if has_home { &[Role::AccessPoint, Role::Home][..] } else { &[Role::AccessPoint] };
     let membership = invite::join(&code, roles)?;
     let mut rng = guestright_clock::rng();

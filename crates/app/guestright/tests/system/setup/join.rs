@@ -32,7 +32,9 @@ fn a_router_joins_by_a_code_that_works_once_and_serves_the_teams_members() {
     let silent = place.world.within("router", scan).unwrap();
     let mut rubbish = place.world.within("router", scan).unwrap();
     rubbish.write_all(&[0, 48].repeat(100)).unwrap();
-    let wrong = code.replace(&code[code.len() - 4..], "aaaa");
+    let (address, secret) = code.split_once('/').unwrap();
+    let other = if secret.starts_with('a') { "b" } else { "a" };
+    let wrong = format!("{address}/{other}{}", &secret[1..]);
     let refused = place.run("router", &format!("setup --join {wrong} --no-wifi --yes --json"));
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("still waiting"), "{words}");
@@ -63,6 +65,9 @@ fn a_router_joins_by_a_code_that_works_once_and_serves_the_teams_members() {
     let again = place.run("net", "team invite --name cabin --dir family --address 198.51.100.1");
     assert_eq!(again.status.code(), Some(78));
     succeeded(&place.run("router", "setup --undo --yes"));
+    let whole = place.run("router", &format!("setup --join {} --no-wifi --yes", &code[..code.len() - 3]));
+    assert!(String::from_utf8_lossy(&whole.stderr).contains("is no code"), "{whole:?}");
+    super::assert_same(&place.condition(), &before, "after what is no code");
     let void = place.run("router", &format!("setup --join {code} --no-wifi --yes"));
     assert!(!void.status.success());
     succeeded(&place.run("router", "setup --undo --yes"));

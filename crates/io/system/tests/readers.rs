@@ -75,7 +75,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-fn said(program: &str, arguments: &[&str]) -> (bool, String) {
+fn output_of(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = system_command(program).args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
@@ -88,21 +88,24 @@ fn dnsmasq_and_hostapd_understand_their_files() {
     if has("dnsmasq") {
         let file = of(&files, paths::DHCP);
         let check = format!("--conf-file={}", file.display());
-        let (is_good, text) = said("dnsmasq", &["--test", &check]);
+        let (is_good, text) = output_of("dnsmasq", &["--test", &check]);
         assert!(is_good, "{text}");
         let broken = std::fs::read_to_string(&file).unwrap().replace("domain-needed", "domain-neded");
         std::fs::write(&file, broken).unwrap();
-        assert!(!said("dnsmasq", &["--test", &check]).0, "it would say so");
+        assert!(!output_of("dnsmasq", &["--test", &check]).0, "it would say so");
     }
     if has("hostapd") {
         let file = of(&files, paths::WIFI);
         // There is no such radio here; but first it reads the file, and says in which line it is wrong.
-        let (_, text) = said("hostapd", &[file.to_str().unwrap()]);
+        let (_, text) = output_of("hostapd", &[file.to_str().unwrap()]);
         assert!(!text.contains("Line ") && !text.contains("errors found"), "{text}");
         assert!(text.contains("wlan0"), "it came as far as the radio: {text}");
         let broken = std::fs::read_to_string(&file).unwrap().replace("wpa_key_mgmt=OWE", "wpa_key_mgmt=OVE");
         std::fs::write(&file, broken).unwrap();
-        assert!(said("hostapd", &[file.to_str().unwrap()]).1.contains("errors found"), "it would say so");
+        assert!(
+            output_of("hostapd", &[file.to_str().unwrap()]).1.contains("errors found"),
+            "it would say so"
+        );
     }
 }
 
@@ -121,7 +124,7 @@ fn systemd_understands_its_units_and_the_networks() {
             .into_iter()
             .chain(units.iter().map(String::as_str))
             .collect();
-        let (is_good, text) = said("systemd-analyze", &arguments);
+        let (is_good, text) = output_of("systemd-analyze", &arguments);
         let about_ours: Vec<_> = text.lines().filter(|line| line.contains("guestright")).collect();
         assert!(is_good && about_ours.is_empty(), "{text}");
     }

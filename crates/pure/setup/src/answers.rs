@@ -59,7 +59,7 @@ impl Answers {
     #[must_use]
     pub fn own_interfaces(&self) -> Vec<String> {
         let wires = self.ports.as_ref().map_or(0, Vec::len);
-        let vlans = self.vlan.into_iter().flat_map(|id| (0..wires).map(move |place| vlan_name(id, place)));
+        let vlans = self.vlan.into_iter().flat_map(|id| (0..wires).map(move |index| vlan_name(id, index)));
         let wifi = match &self.wifi {
             WifiAnswer::On { interface: Some(name), .. } => Some(owe_name(name)),
             WifiAnswer::On { interface: None, .. } | WifiAnswer::Off | WifiAnswer::IfPossible => None,
@@ -73,9 +73,9 @@ const GATEWAY: &str = "gr-home";
 /// The longest name of an interface (IFNAMSIZ of Linux, without the end).
 pub(crate) const INTERFACE_NAME_MAX: usize = 15;
 
-/// What arrives at the wire of this place with the tag `id`.
-pub(crate) fn vlan_name(id: u16, place: usize) -> String {
-    if place == 0 { format!("guest{id}") } else { format!("guest{id}-{place}") }
+/// What arrives at the wire of this index with the tag `id`.
+pub(crate) fn vlan_name(id: u16, index: usize) -> String {
+    if index == 0 { format!("guest{id}") } else { format!("guest{id}-{index}") }
 }
 
 /// The second network of a radio, for those who can encrypt.

@@ -177,7 +177,7 @@ impl Choices {
     pub fn guest_links(&self) -> Vec<String> {
         match self.vlan {
             None => self.ports.clone(),
-            Some(id) => (0..self.ports.len()).map(|place| vlan_name(id, place)).collect(),
+            Some(id) => (0..self.ports.len()).map(|index| vlan_name(id, index)).collect(),
         }
     }
 }
@@ -190,7 +190,7 @@ impl Wifi {
     }
 }
 
-/// One of the networks of 256 addresses in 10.64.0.0/10, by its place.
+/// One of the networks of 256 addresses in 10.64.0.0/10, by its index.
 fn seeded(seed: u64) -> u32 {
     u32::try_from(seed % (1 << 14)).unwrap_or_default()
 }
@@ -244,7 +244,7 @@ fn check_vlan(facts: &Facts, vlan: Option<u16>, ports: &[String]) -> Result<(), 
         return Err(PlanError::Vlan { got: id });
     }
     let taken =
-        (0..ports.len()).map(|place| vlan_name(id, place)).find(|name| facts.interface(name).is_some());
+        (0..ports.len()).map(|index| vlan_name(id, index)).find(|name| facts.interface(name).is_some());
     taken.map_or(Ok(()), |name| Err(PlanError::NameIsTaken { name }))
 }
 
@@ -342,11 +342,11 @@ fn choose_team(answer: &TeamAnswer) -> Result<TeamChoice, PlanError> {
         TeamAnswer::Join { code } => Ok(TeamChoice::Join { code }),
         TeamAnswer::New { members, keep_key } => {
             const RESERVED: [&str; 4] = ["home", "router", "team", "gateway"];
-            let twice = (1..members.len()).find(|place| members[..*place].contains(&members[*place]));
+            let twice = (1..members.len()).find(|index| members[..*index].contains(&members[*index]));
             let reserved = members.iter().position(|name| RESERVED.contains(&name.as_str()));
-            if let Some(place) = twice.or(reserved) {
+            if let Some(index) = twice.or(reserved) {
                 let want = "names of people, each once, and none of home, router, team, gateway";
-                return Err(PlanError::Wrong { what: "members", got: members[place].clone(), want });
+                return Err(PlanError::Wrong { what: "members", got: members[index].clone(), want });
             }
             Ok(TeamChoice::New { members, keep_key })
         }

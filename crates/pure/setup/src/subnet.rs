@@ -28,10 +28,10 @@ impl Subnet {
         self.prefix
     }
 
-    /// The address at this place in the network; the last one if there are not so many.
+    /// The address at this index in the network; the last one if there are not so many.
     #[must_use]
-    pub fn at(self, place: u32) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.first.to_bits() | (place & !mask(self.prefix)))
+    pub fn at(self, index: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.first.to_bits() | (index & !mask(self.prefix)))
     }
 
     /// How many addresses it has, as far as that can be counted.

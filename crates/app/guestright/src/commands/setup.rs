@@ -248,8 +248,8 @@ impl Setup {
             )?;
         }
         self.agree("take everything back?", out)?;
-        let said = executor.undo(&mut || false).map_err(system)?;
-        show::undone(&said, self.json, out)
+        let undone = executor.undo(&mut || false).map_err(system)?;
+        show::undone(&undone, self.json, out)
     }
 
     /// Whether there is somebody to ask.

@@ -22,13 +22,13 @@ const ANSWERS: &str = "[team]\nmembers = [\"alice\"]\n[wifi]\nenabled = false\n\
                        [home]\nendpoint = \"198.51.100.2\"\nport_mapping = false\n";
 
 /// The computer that is set up, a guest's, and the Internet.
-struct Place {
+struct Site {
     world: World,
     directory: PathBuf,
     _names: guestright_netns::Process,
 }
 
-impl Place {
+impl Site {
     fn build() -> Self {
         let mut world = World::new("set-").unwrap();
         for host in ["net", "router", "phone"] {
@@ -54,7 +54,7 @@ impl Place {
         // The way out asks for names where every household does.
         let _ = fs::remove_file("/etc/resolv.conf");
         fs::write("/etc/resolv.conf", "nameserver 192.0.2.1\n").unwrap();
-        let directory = PathBuf::from("/run/place");
+        let directory = PathBuf::from("/run/site");
         fs::create_dir(&directory).unwrap();
         let names = [
             "--keep-in-foreground",
@@ -110,7 +110,7 @@ impl Place {
         let text = "#!/bin/sh\ncase $1 in\nbound | renew)\n\
                     ip address replace \"$ip/$mask\" dev \"$interface\"\n\
                     ip route replace default via \"$router\" dev \"$interface\"\n\
-                    echo \"$dns\" >/run/place/phone.dns\n;;\nesac\n";
+                    echo \"$dns\" >/run/site/phone.dns\n;;\nesac\n";
         fs::write(&script, text).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(&script, mode).unwrap();
@@ -202,67 +202,67 @@ fn a_computer_is_set_up_by_a_file_serves_a_phone_and_is_as_it_was_after_undo() {
     if !inside("setup::a_computer_is_set_up_by_a_file_serves_a_phone_and_is_as_it_was_after_undo") {
         return;
     }
-    let place = Place::build();
-    serve_tcp(&place.world, "net", WEB, &AccessLog::default());
-    let before = place.condition();
+    let site = Site::build();
+    serve_tcp(&site.world, "net", WEB, &AccessLog::default());
+    let before = site.condition();
 
     // Nothing is done unless somebody agrees, or when it is only shown.
-    let shown = succeeded(&place.run("router", "setup --answers answers.toml --dry-run"));
+    let shown = succeeded(&site.run("router", "setup --answers answers.toml --dry-run"));
     assert!(
         shown.contains("give br-guest the address 10.73.0.1/24") && shown.contains("--undo: "),
         "{shown}"
     );
-    let refused = place.run("router", "setup --answers answers.toml");
+    let refused = site.run("router", "setup --answers answers.toml");
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(1) && words.contains("--yes"), "{words}");
-    assert_same(&place.condition(), &before, "after it was only shown");
+    assert_same(&site.condition(), &before, "after it was only shown");
 
-    let done = place.set_up();
+    let done = site.set_up();
     assert_eq!((done["state"].as_str(), done["choices"]["ports"][0].as_str()), (Some("done"), Some("eth1")));
-    assert!(place.lease().starts_with("10.73.0."));
-    let dns = fs::read_to_string(place.path("phone.dns")).unwrap();
-    assert_eq!(place.name(dns.trim(), "example.org"), "192.0.2.1");
-    assert!(!place.can_fetch(), "nobody is served before it signs");
-    let visit = place.visit("/etc/guestright/team/alice");
-    until("the phone to be served", || place.can_fetch());
+    assert!(site.lease().starts_with("10.73.0."));
+    let dns = fs::read_to_string(site.path("phone.dns")).unwrap();
+    assert_eq!(site.name(dns.trim(), "example.org"), "192.0.2.1");
+    assert!(!site.can_fetch(), "nobody is served before it signs");
+    let visit = site.visit("/etc/guestright/team/alice");
+    until("the phone to be served", || site.can_fetch());
 
     // Again, with the same answers and without: nothing changes, and the guest stays.
     let mut settings = Vec::new();
     list(Path::new("/etc"), &mut settings);
-    assert_eq!(place.set_up()["state"], "unchanged");
-    let again = succeeded(&place.run("router", "setup --yes"));
+    assert_eq!(site.set_up()["state"], "unchanged");
+    let again = succeeded(&site.run("router", "setup --yes"));
     assert!(again.contains("nothing to do: everything is set up"), "{again}");
-    let other = place.run("router", "setup --network 10.99.0.0/24 --yes");
+    let other = site.run("router", "setup --network 10.99.0.0/24 --yes");
     assert!(String::from_utf8_lossy(&other.stderr).contains("other answers"));
     let mut settings_again = Vec::new();
     list(Path::new("/etc"), &mut settings_again);
     assert_eq!(settings_again, settings);
-    assert!(place.can_fetch());
+    assert!(site.can_fetch());
 
     // What does not survive a restart is started again, and what a person changed stays.
     let mut file = fs::read_to_string("/etc/guestright/ap.toml").unwrap();
     file.push_str("# mine\n");
     fs::write("/etc/guestright/ap.toml", &file).unwrap();
     drop(visit);
-    succeeded(&place.run("router", "ap off --config /etc/guestright/ap.toml"));
-    place.world.run("router", "ip", &["link", "delete", "br-guest"]).unwrap();
-    let started = succeeded(&place.run("router", "setup --start"));
+    succeeded(&site.run("router", "ap off --config /etc/guestright/ap.toml"));
+    site.world.run("router", "ip", &["link", "delete", "br-guest"]).unwrap();
+    let started = succeeded(&site.run("router", "setup --start"));
     assert!(
         started.contains("done: make the bridge br-guest") && started.contains("left as you changed it"),
         "{started}"
     );
     assert_eq!(fs::read_to_string("/etc/guestright/ap.toml").unwrap(), file);
-    place.lease();
-    let visit = place.visit("/etc/guestright/team/alice");
-    until("the phone to be served again", || place.can_fetch());
+    site.lease();
+    let visit = site.visit("/etc/guestright/team/alice");
+    until("the phone to be served again", || site.can_fetch());
     drop(visit);
 
-    let refused = place.run("router", "setup --undo");
+    let refused = site.run("router", "setup --undo");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--yes"), "keys are not removed unasked");
-    let undone = succeeded(&place.run("router", "setup --undo --yes"));
+    let undone = succeeded(&site.run("router", "setup --undo --yes"));
     assert!(undone.contains("as it was before setup"), "{undone}");
-    assert_same(&place.condition(), &before, "after undo");
-    assert!(succeeded(&place.run("router", "setup --undo --yes")).contains("nothing to do"));
+    assert_same(&site.condition(), &before, "after undo");
+    assert!(succeeded(&site.run("router", "setup --undo --yes")).contains("nothing to do"));
 }
 
 #[test]
@@ -270,10 +270,10 @@ fn a_setup_that_was_killed_is_gone_on_with_or_taken_back() {
     if !inside("setup::a_setup_that_was_killed_is_gone_on_with_or_taken_back") {
         return;
     }
-    let place = Place::build();
-    let before = place.condition();
+    let site = Site::build();
+    let before = site.condition();
     for lines in [1, 3, 6, 8, 11, 14, 16] {
-        let mut setup = place.guestright("router", "setup --answers answers.toml --yes");
+        let mut setup = site.guestright("router", "setup --answers answers.toml --yes");
         let mut setup = setup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Killed as soon as it has noted so much: whatever it is doing then.
         until("the journal to grow", || {
@@ -283,14 +283,14 @@ fn a_setup_that_was_killed_is_gone_on_with_or_taken_back() {
         let _ = setup.kill();
         setup.wait().unwrap();
         if lines % 2 == 0 {
-            let went_on = succeeded(&place.run("router", "setup --yes"));
+            let went_on = succeeded(&site.run("router", "setup --yes"));
             assert!(
                 went_on.contains("this computer serves guests") || went_on.contains("everything is set up"),
                 "{went_on}"
             );
-            assert_eq!(place.set_up()["state"], "unchanged");
+            assert_eq!(site.set_up()["state"], "unchanged");
         }
-        succeeded(&place.run("router", "setup --undo --yes"));
-        assert_same(&place.condition(), &before, &format!("killed after {lines} lines"));
+        succeeded(&site.run("router", "setup --undo --yes"));
+        assert_same(&site.condition(), &before, &format!("killed after {lines} lines"));
     }
 }

@@ -61,11 +61,11 @@ fn network_manager(choices: &Choices) -> Vec<Written> {
         network.prefix()
     );
     let mut files = vec![(path(bridge), 0o600, own)];
-    for (place, port) in choices.guest_links().into_iter().enumerate() {
+    for (index, port) in choices.guest_links().into_iter().enumerate() {
         let (kind, more) = match choices.vlan {
             None => ("ethernet", String::new()),
             Some(id) => {
-                let parent = &choices.ports[place];
+                let parent = &choices.ports[index];
                 ("vlan", format!("\n[vlan]\nid={id}\nparent={parent}\n"))
             }
         };

@@ -23,11 +23,11 @@ pub(super) fn ask(
     if answers.ports.is_none() {
         let free: Vec<_> = facts.candidates(&uplink).into_iter().map(|it| it.name.clone()).collect();
         let all = free.join(" ");
-        let said = person.ask(
+        let ports = person.ask(
             "Wires that guests arrive at, and nobody else",
             Some(&all).filter(|all| !all.is_empty()).map(String::as_str),
         )?;
-        answers.ports = Some(words(said.as_deref().unwrap_or_default()));
+        answers.ports = Some(words(ports.as_deref().unwrap_or_default()));
     }
     if answers.wifi == WifiAnswer::IfPossible
         && !facts.free_radios(&uplink).is_empty()
@@ -124,14 +124,14 @@ mod tests {
 
     fn typed(text: &str) -> (Answers, String) {
         let mut answers = Answers::default();
-        let mut said = Vec::new();
-        ask(&facts(), &mut answers, &mut text.as_bytes(), &mut Output::new(&mut said)).unwrap();
-        (answers, String::from_utf8(said).unwrap())
+        let mut shown = Vec::new();
+        ask(&facts(), &mut answers, &mut text.as_bytes(), &mut Output::new(&mut shown)).unwrap();
+        (answers, String::from_utf8(shown).unwrap())
     }
 
     #[test]
     fn what_is_not_answered_is_what_stands_in_brackets() {
-        let (answers, said) = typed("\n\n\nDE\n\nalice, bea\nhome.example.org\n");
+        let (answers, shown) = typed("\n\n\nDE\n\nalice, bea\nhome.example.org\n");
         assert_eq!((answers.uplink.as_deref(), answers.ports), (Some("eth0"), Some(vec!["eth1".to_owned()])));
         let (ssid, country) = (Some("guestright".to_owned()), Some("DE".to_owned()));
         assert_eq!(answers.wifi, WifiAnswer::On { interface: None, ssid, country, channel: None });
@@ -139,17 +139,17 @@ mod tests {
         assert_eq!(answers.team, TeamAnswer::New { members, keep_key: false });
         let endpoint = Some("home.example.org".to_owned());
         assert_eq!(answers.home, HomeAnswer::Here { endpoint, port_mapping: true });
-        assert!(said.contains("[eth0]") && said.contains("[eth1]"), "{said}");
+        assert!(shown.contains("[eth0]") && shown.contains("[eth1]"), "{shown}");
     }
 
     #[test]
     fn a_code_needs_no_further_answers_and_the_end_of_input_ends_the_questions() {
-        let (answers, said) = typed("eth0\neth1\n-\n192.0.2.1:7279/abcd\n");
+        let (answers, shown) = typed("eth0\neth1\n-\n192.0.2.1:7279/abcd\n");
         assert_eq!(
             (answers.wifi, answers.team),
             (WifiAnswer::Off, TeamAnswer::Join { code: "192.0.2.1:7279/abcd".to_owned() })
         );
-        assert!(!said.contains("under which this household"), "{said}");
+        assert!(!shown.contains("under which this household"), "{shown}");
         let (answers, _) = typed("");
         assert_eq!(answers.uplink.as_deref(), Some("eth0"));
     }

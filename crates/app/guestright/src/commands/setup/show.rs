@@ -79,11 +79,11 @@ fn notes(plan: &Plan, out: &mut Output) -> Outcome {
     Ok(())
 }
 
-pub(super) fn undone(said: &[String], json: bool, out: &mut Output) -> Outcome {
+pub(super) fn undone(lines: &[String], json: bool, out: &mut Output) -> Outcome {
     if json {
-        return Ok(writeln!(out, "{}", json!({ "state": "undone", "steps": said }))?);
+        return Ok(writeln!(out, "{}", json!({ "state": "undone", "steps": lines }))?);
     }
-    for line in said {
+    for line in lines {
         writeln!(out, "{line}")?;
     }
     Ok(writeln!(out, "this computer is as it was before setup")?)

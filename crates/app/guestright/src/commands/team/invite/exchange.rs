@@ -126,7 +126,7 @@ fn certify(
     nonce: &[u8],
 ) -> Result<Vec<Certificate>, Failure> {
     let roles: Vec<_> = request.keys.iter().map(|key| key.role).collect();
-    let is_twice = (1..roles.len()).any(|place| roles[..place].contains(&roles[place]));
+    let is_twice = (1..roles.len()).any(|index| roles[..index].contains(&roles[index]));
     if roles.is_empty() || is_twice {
         return Err(wrong("a request without a key, or with two of a role"));
     }

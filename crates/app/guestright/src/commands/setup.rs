@@ -368,12 +368,11 @@ fn plan_error(error: PlanError) -> Failure {
 
 fn system(error: SystemError) -> Failure {
     let hint = error.hint();
-    let failure = match error {
-        SystemError::InTheWay { .. } | SystemError::LinkInTheWay { .. } | SystemError::Journal { .. } => {
-            Failure::config(error)
-        }
-        other => Failure::network(other),
-    };
+    let is_config = matches!(
+        error,
+        SystemError::InTheWay { .. } | SystemError::LinkInTheWay { .. } | SystemError::Journal { .. }
+    );
+    let failure = if is_config { Failure::config(error) } else { Failure::network(error) };
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

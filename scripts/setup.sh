@@ -105,6 +105,10 @@ find_missing_packages() {
     has sipp || lacks sip-tester "sipp (many calls at once)"
     has gst-launch-1.0 ||
         lacks "gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad" "GStreamer (an outside judge of our SRTP)"
+    has dnsmasq || lacks dnsmasq-base "dnsmasq (guests' addresses and names)"
+    has hostapd || lacks hostapd "hostapd (reads the guests' Wi-Fi that setup writes)"
+    { has busybox && busybox --list 2>/dev/null | grep -qx udhcpc; } ||
+        lacks busybox-static "busybox with udhcpc (a stock DHCP client)"
     has named || lacks bind9 "BIND (a DNS server that takes updates)"
     has dig || lacks bind9-dnsutils "dig (an outside judge of what is in the DNS)"
     find_missing_strongswan
@@ -333,6 +337,7 @@ wish_for_peers() {
     has openssl || wish openssl "openssl (OpenVPN's certificates, the speed of ciphers)"
     has_libipsec ||
         wish "strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-standard-plugins" "strongSwan with libipsec"
+    has opennds || wish opennds "openNDS (a captive portal)"
     has go || printf 'absent: go (1.21 or newer builds the current wireguard-go; https://go.dev/dl)\n'
 }
 

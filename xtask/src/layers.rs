@@ -16,10 +16,11 @@ use crate::workspace::{Package, Room};
 use crate::{steps, workspace};
 
 /// Arrows from one `io` crate to another: each is a reason why two things outside are one. Design note first.
-const IO_TO_IO: [(&str, &str); 5] = [
+const IO_TO_IO: [(&str, &str); 6] = [
     ("guestright-firewall", "guestright-command"),
     ("guestright-netns", "guestright-command"),
     ("guestright-strongswan", "guestright-command"),
+    ("guestright-system", "guestright-command"),
     ("guestright-tun", "guestright-command"),
     ("guestright-wireguard", "guestright-command"),
 ];

@@ -8,6 +8,7 @@ mod home;
 mod lab;
 mod mos;
 mod receipt;
+mod setup;
 mod team;
 mod tunnel;
 mod up;
@@ -23,6 +24,7 @@ use tracing::level_filters::LevelFilter;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Demo),
+    Setup(Box<setup::Setup>),
     Team(team::Team),
     Ap(ap::Ap),
     Home(home::Home),
@@ -46,6 +48,7 @@ impl Command {
     pub(crate) fn run(self, log: LevelFilter, out: &mut Output) -> Outcome {
         match self {
             Self::Demo(command) => command.run(out),
+            Self::Setup(command) => command.run(out),
             Self::Team(command) => command.run(out),
             Self::Ap(command) => command.run(out),
             Self::Home(command) => command.run(out),

@@ -150,7 +150,9 @@ async fn respond(mut stream: TcpStream, credentials: &Credentials, want: Want, n
     Ok((Channel::new(stream, noise.into_transport_mode()?), peer))
 }
 
-async fn in_time<T>(handshake: impl Future<Output = Result<T, ChannelError>>) -> Result<T, ChannelError> {
+pub(crate) async fn in_time<T>(
+    handshake: impl Future<Output = Result<T, ChannelError>>,
+) -> Result<T, ChannelError> {
     tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.unwrap_or(Err(ChannelError::Timeout))
 }
 
@@ -193,7 +195,7 @@ fn check(
     Ok(certificate)
 }
 
-async fn write(
+pub(crate) async fn write(
     stream: &mut TcpStream,
     noise: &mut HandshakeState,
     payload: &[u8],
@@ -205,7 +207,10 @@ async fn write(
     Ok(())
 }
 
-async fn read(stream: &mut TcpStream, noise: &mut HandshakeState) -> Result<Vec<u8>, ChannelError> {
+pub(crate) async fn read(
+    stream: &mut TcpStream,
+    noise: &mut HandshakeState,
+) -> Result<Vec<u8>, ChannelError> {
     let length = usize::from(stream.read_u16().await?);
     if length > HANDSHAKE_MAX {
         return Err(ChannelError::TooLong { max: HANDSHAKE_MAX });

@@ -7,18 +7,23 @@
 //! A link ([`connect_home`], [`connect_home_of`], [`accept_home`]) is the same between homes of any two teams: each shows
 //! that it is a home, and the one that calls may say which, or of which team.
 //!
+//! [`connect_invited`] and [`accept_invited`] are for two who have no certificates of each other yet: both know a secret
+//! that one of them told the other.
+//!
 //! [`MessageReader`] cuts messages out of a plain stream, for visitors that speak TCP on the access point's link.
 //!
 //! Invariants: nothing is read without a limit; a handshake that takes too long is ended; a peer that sends rubbish
 //! gets an error and costs a connection, never the program.
 
 mod handshake;
+mod invited;
 mod plain;
 mod sealed;
 
 pub use handshake::{
     Credentials, HANDSHAKE_TIMEOUT, Secured, accept, accept_home, connect, connect_home, connect_home_of,
 };
+pub use invited::{InvitationSecret, accept_invited, connect_invited};
 pub use plain::MessageReader;
 pub use sealed::{Channel, Receiver, Sender};
 

@@ -1,7 +1,8 @@
 //! Two programs of a team speak, and nobody else does.
 
 use guestright_channel::{
-    ChannelError, Credentials, accept, accept_home, connect, connect_home, connect_home_of,
+    ChannelError, Credentials, InvitationSecret, accept, accept_home, accept_invited, connect, connect_home,
+    connect_home_of, connect_invited,
 };
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_units::{TeamId, UnixSeconds};
@@ -149,4 +150,28 @@ async fn a_home_of_another_team_is_not_shown_who_calls() {
     let (client, server) = streams().await;
     let (a, _) = tokio::join!(connect_home_of(client, &home, team, NOW), accept_home(server, &member, NOW));
     assert!(matches!(a.unwrap_err(), ChannelError::Identity(_)), "an access point is no home");
+}
+
+#[tokio::test]
+async fn only_who_has_the_secret_of_an_invitation_gets_in_and_nothing_can_be_changed_on_the_way() {
+    let secret = |byte| InvitationSecret::new([byte; 16]);
+    let (client, server) = streams().await;
+    let (ours, theirs) = (secret(1), secret(1));
+    let (a, b) = tokio::join!(connect_invited(client, &ours), accept_invited(server, &theirs));
+    let ((mut send, _keep), (_keep_too, mut receive)) = (a.unwrap().split(), b.unwrap().split());
+    send.send(b"keys").await.unwrap();
+    assert_eq!(receive.receive().await.unwrap().unwrap(), b"keys");
+
+    // With another secret nobody gets an answer.
+    let (client, server) = streams().await;
+    let (ours, theirs) = (secret(1), secret(2));
+    let (a, b) = tokio::join!(connect_invited(client, &ours), accept_invited(server, &theirs));
+    assert!(matches!(b, Err(ChannelError::Noise(_))) && a.is_err());
+
+    // Nor with a certificate in its place.
+    let (client, server) = streams().await;
+    let (member, team) = credentials(1, Role::Member, 2_000);
+    let theirs = secret(1);
+    let (a, b) = tokio::join!(connect(client, &member, team, NOW), accept_invited(server, &theirs));
+    assert!(a.is_err() && b.is_err());
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -288,6 +288,21 @@ impl GatewayFiles {
     pub fn create_peer(&self, name: &str, peer: &PeerFile) -> Result<(), RunError> {
         let text = Zeroizing::new(to_toml(peer)?);
         create_private(&self.peer_path(name), text.as_bytes())
+    }
+
+    /// What root has made here belongs to whoever the directory belongs to: the home reads it, and may be no root.
+    pub fn hand_over(&self) -> Result<(), RunError> {
+        let give = || {
+            let owner = fs::metadata(&self.path)?;
+            for entry in fs::read_dir(&self.path)? {
+                let entry = entry?;
+                if entry.metadata()?.uid() != owner.uid() {
+                    chown(entry.path(), Some(owner.uid()), Some(owner.gid()))?;
+                }
+            }
+            Ok::<_, std::io::Error>(())
+        };
+        give().or_config(|| format!("give the files in {} to their directory's owner", self.path.display()))
     }
 
     /// Where a member's word on where its home is lies: what others find it by.

@@ -1,6 +1,7 @@
 mod enrol;
 mod gateway;
 mod ikev2;
+pub(crate) mod invite;
 mod record;
 
 use crate::gateway_files::{self, GatewayFiles};
@@ -36,6 +37,7 @@ enum TeamCommand {
     Init(Init),
     Member(Member),
     Gateway(gateway::Gateway),
+    Invite(invite::Invite),
     Backup(Backup),
     Restore(Restore),
 }
@@ -205,6 +207,7 @@ impl Team {
             TeamCommand::Member(Member { command: MemberCommand::Show(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Revoke(command) }) => command.run(out),
             TeamCommand::Gateway(command) => command.run(out),
+            TeamCommand::Invite(command) => command.run(out),
             TeamCommand::Backup(command) => command.run(out),
             TeamCommand::Restore(command) => command.run(out),
         }
@@ -389,7 +392,7 @@ impl RoleName {
     }
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
     !name.is_empty() && name.len() <= 40 && name != "team" && name != "gateway" && name.chars().all(fits)
 }

@@ -25,6 +25,7 @@ mod ingest;
 mod mos;
 mod privileges;
 mod profiles;
+mod setup;
 mod soak;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;

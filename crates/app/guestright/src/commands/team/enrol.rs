@@ -147,6 +147,7 @@ impl TunnelArgs {
         if let Some(home) = &home {
             record::write(&files, home, &[], member.name, member.key, member.certificate)?;
         }
+        files.hand_over()?;
         drop(lock);
         Ok(Tunnel { config, path, address, delegates: !self.no_delegation, is_found: home.is_some() })
     }
@@ -291,6 +292,7 @@ pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, Failur
     let Some(mut peer) = files.peer_file(name)? else { return Ok(false) };
     peer.revoked.get_or_insert_with(|| since.to_owned());
     files.write_peer(name, &peer)?;
+    files.hand_over()?;
     Ok(true)
 }
 

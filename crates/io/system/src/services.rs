@@ -1,0 +1,136 @@
+//! Programs that run from now on: started by systemd where it runs, and otherwise by us.
+
+use crate::SystemError;
+use crate::tool::{run, succeeds};
+use guestright_command::system_command;
+use guestright_setup::Service;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may take until it is ready, and until it has ended.
+const READY_MAX: Duration = Duration::from_secs(30);
+const END_MAX: Timespec = Timespec { tv_sec: 15, tv_nsec: 0 };
+/// How often a program that starts is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+pub(crate) fn is_running(service: &Service) -> bool {
+    if service.by_systemd {
+        succeeds("systemctl", &["--quiet", "is-active", &service.unit])
+    } else {
+        !processes(&service.command).is_empty()
+    }
+}
+
+/// Starts it, and waits until it is ready. What it says goes to a file in `logs`, where systemd does not keep it.
+pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
+    if service.by_systemd {
+        return run("systemctl", &["start", &service.unit]).map(drop);
+    }
+    let (program, arguments) = split(&service.command);
+    if !service.says_when_ready {
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        return run(program, &arguments).map(drop);
+    }
+    let path = logs.join(format!("{}.log", service.unit));
+    let log = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path);
+    let log = log.map_err(|error| SystemError::file("write", &path, &error))?;
+    let failed = |error: std::io::Error| SystemError::Service {
+        unit: service.unit.clone(),
+        reason: error.to_string(),
+    };
+    // In a session of its own, so that it outlives this terminal. `setsid` becomes the program: the child is it.
+    let mut command = system_command("setsid");
+    command.arg(program).args(arguments).current_dir("/").stdin(Stdio::null());
+    command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+    let child = command.spawn().map_err(failed)?;
+    await_first_word(service, child, &path)
+}
+
+fn await_first_word(service: &Service, mut child: Child, log: &Path) -> Result<(), SystemError> {
+    let deadline = Instant::now() + READY_MAX;
+    loop {
+        let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
+        let text = fs::read_to_string(log).unwrap_or_default();
+        if has_ended || Instant::now() > deadline {
+            let last = text.lines().last().unwrap_or("it said nothing").to_owned();
+            return Err(SystemError::Service { unit: service.unit.clone(), reason: last });
+        }
+        if text.contains('\n') {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Ends it, however it was started, and puts back what it has changed.
+pub(crate) fn stop(
+    unit: &str,
+    by_systemd: bool,
+    command: &[String],
+    clean_up: Option<&[String]>,
+) -> Result<(), SystemError> {
+    if by_systemd && succeeds("systemctl", &["cat", unit]) {
+        run("systemctl", &["stop", unit])?;
+    }
+    for pid in processes(command) {
+        end(pid);
+    }
+    let Some(clean_up) = clean_up else { return Ok(()) };
+    let (program, arguments) = split(clean_up);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    run(program, &arguments).map(drop)
+}
+
+/// Asks a process to end, waits, and does not ask any more.
+fn end(pid: Pid) {
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    let _ = kill_process(pid, Signal::TERM);
+    let mut events = [PollFd::new(&process, PollFlags::IN)];
+    if poll(&mut events, Some(&END_MAX)) == Ok(0) {
+        let _ = kill_process(pid, Signal::KILL);
+        let _ = poll(&mut events, Some(&END_MAX));
+    }
+}
+
+/// The processes with this command line, in our network and with our files. Nothing else is ever ended.
+fn processes(command: &[String]) -> Vec<Pid> {
+    let (program, arguments) = split(command);
+    let program = Path::new(program).file_name();
+    let own = surroundings("self");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+        let Some(pid) = name.parse().ok().and_then(Pid::from_raw) else { continue };
+        let Ok(line) = fs::read(entry.path().join("cmdline")) else { continue };
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let words: Vec<_> = line.trim_end_matches('\0').split('\0').collect();
+        let is_same = Path::new(words[0]).file_name() == program
+            && words[1..].iter().copied().eq(arguments.iter().map(String::as_str));
+        if is_same && own.is_some() && surroundings(&name) == own && !is_zombie(&name) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// A process's network and root directory: a container that shares the network has another root.
+fn surroundings(process: &str) -> Option<(PathBuf, u64, u64)> {
+    let network = fs::read_link(format!("/proc/{process}/ns/net")).ok()?;
+    let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
+    Some((network, root.dev(), root.ino()))
+}
+
+/// One that has ended and whose parent has not asked for it (proc(5), the third field of `stat`).
+fn is_zombie(process: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+fn split(command: &[String]) -> (&str, &[String]) {
+    command.split_first().map_or(("", &[][..]), |(program, arguments)| (program.as_str(), arguments))
+}

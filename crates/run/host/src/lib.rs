@@ -9,19 +9,30 @@
 
 pub mod access_point;
 pub mod control;
+pub mod export;
 pub mod gateway_files;
 pub mod home;
 mod home_channel;
 pub mod ike_files;
+mod interface;
 mod listen;
 mod log_pace;
 mod private;
+mod reload;
 mod stop;
 #[cfg(test)]
 mod testing;
 pub mod visit;
 
+pub use reload::{Fresh, Reload, Reloader, Reread, reload};
 pub use stop::{Stop, Stopper, stop};
+
+/// What people ask of a program that runs for long.
+#[derive(Debug)]
+pub struct Requests<S> {
+    pub stop: Stop,
+    pub reload: Reload<S>,
+}
 
 /// The port of the protocol on the visitors' link, UDP and TCP.
 pub const PROTOCOL_PORT: u16 = 7273;

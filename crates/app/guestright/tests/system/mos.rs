@@ -225,11 +225,11 @@ fn what_is_no_call_says_why_and_what_to_do() {
     let call = capture("sipp.pcap").to_str().unwrap().to_owned();
     #[rustfmt::skip]
     let cases: [(&[&str], i32, &[&str]); 14] = [
-        (&[&missing],                         1, &["missing.pcap", "No such file", "what to do"]),
-        (&[&folder],                          1, &["directory", "what to do"]),
-        (&[&empty],                           1, &["empty", "what to do"]),
-        (&[&text],                            1, &["no pcap or pcapng", "what to do"]),
-        (&[&packed],                          1, &["gzip", "gunzip", "what to do"]),
+        (&[&missing],                        78, &["missing.pcap", "No such file", "what to do"]),
+        (&[&folder],                         78, &["directory", "what to do"]),
+        (&[&empty],                          78, &["empty", "what to do"]),
+        (&[&text],                           78, &["no pcap or pcapng", "what to do"]),
+        (&[&packed],                         78, &["gzip", "gunzip", "what to do"]),
         (&[&empty_capture],                   1, &["no stream of RTP", "nothing was captured", "what to do"]),
         (&[&names],                           1, &["no stream of RTP", "1 datagrams", "what to do"]),
         (&[&call, "--other-end", &names],     1, &["no stream of RTP in", "names.pcapng", "what to do"]),

@@ -357,6 +357,7 @@ impl Household {
                 | home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Begun { .. }
+                | home::Event::Finished { .. }
                 | home::Event::Revoked(_)
                 | home::Event::Decided { .. }
                 | home::Event::Refused { .. } => {}

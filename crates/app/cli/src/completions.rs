@@ -43,7 +43,7 @@ impl Manual {
     /// # Errors
     /// If the directory is not there, or a page cannot be written.
     pub fn run(self, program: clap::Command, out: &mut Output) -> Outcome {
-        clap_mangen::generate_to(program, &self.directory).or_user(|| {
+        clap_mangen::generate_to(program, &self.directory).or_config(|| {
             format!(
                 "write manual pages to {}, which must be a directory that is there",
                 self.directory.display()

@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// Of sysexits.h where it has one for the kind: `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_CONFIG`.
-    fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self.kind {
             Kind::User if self.is_interrupted => INTERRUPTED,
             Kind::User => 1,
@@ -84,6 +84,11 @@ impl Failure {
         format!("{:#}", self.error)
     }
 
+    /// What to do about it, if that is known.
+    pub fn what_to_do(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// For whoever asked over a control socket.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({ "error": format!("{:#}", self.error), "hint": self.hint })
@@ -92,6 +97,23 @@ impl Failure {
     /// Whether the reader of our output has gone, as in `guestright … | head`.
     pub fn is_broken_pipe(&self) -> bool {
         self.is_broken_pipe
+    }
+}
+
+/// For a loop that has something of a person's read again.
+impl From<Failure> for RunError {
+    fn from(failure: Failure) -> Self {
+        let what = failure.what();
+        let error = match failure.kind {
+            Kind::User => Self::user(what),
+            Kind::Config => Self::config(what),
+            Kind::Network => Self::network(what),
+            Kind::Bug => Self::bug(what),
+        };
+        match failure.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
     }
 }
 

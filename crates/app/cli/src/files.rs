@@ -67,17 +67,28 @@ impl PassphraseArgs {
         guestright_keys::read_secret(path, ask).map_err(Failure::config)
     }
 
+    /// The same as [`PassphraseArgs::credentials`] where nobody is there to be asked for a passphrase.
+    pub fn credentials_without_asking(&self, key: &Path, certificate: &Path) -> Result<Credentials, Failure> {
+        let given = self.read_file()?.map(Zeroizing::new);
+        let secret = guestright_keys::read_secret(key, || given).map_err(Failure::config)?;
+        belonging(secret, key, certificate)
+    }
+
     /// Reads a key and the certificate that belongs to it.
     pub fn credentials(&self, key: &Path, certificate: &Path) -> Result<Credentials, Failure> {
-        let secret = self.read_secret(key)?;
-        let certified = guestright_keys::read_certificate(certificate).map_err(Failure::config)?;
-        if certified.subject() != secret.public() {
-            let (key, certificate) = (key.display(), certificate.display());
-            return Err(Failure::config(anyhow!("{certificate} is not the certificate of {key}"))
-                .hint("a key and its certificate are made together by `guestright team member add`"));
-        }
-        Ok(Credentials { key: secret, certificate: certified })
+        belonging(self.read_secret(key)?, key, certificate)
     }
+}
+
+/// A key with the certificate that belongs to it.
+fn belonging(secret: SecretKey, key: &Path, certificate: &Path) -> Result<Credentials, Failure> {
+    let certified = guestright_keys::read_certificate(certificate).map_err(Failure::config)?;
+    if certified.subject() != secret.public() {
+        let (key, certificate) = (key.display(), certificate.display());
+        return Err(Failure::config(anyhow!("{certificate} is not the certificate of {key}"))
+            .hint("a key and its certificate are made together by `guestright team member add`"));
+    }
+    Ok(Credentials { key: secret, certificate: certified })
 }
 
 /// The files that show whose member somebody is.
@@ -96,6 +107,10 @@ pub struct MemberArgs {
 impl MemberArgs {
     pub fn key(&self) -> &Path {
         &self.key
+    }
+
+    pub fn certificate(&self) -> &Path {
+        &self.certificate
     }
 
     /// # Errors

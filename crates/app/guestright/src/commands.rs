@@ -44,6 +44,14 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// How much is logged unless somebody says so: a program that serves others tells its operator whom, and the others speak
+    /// when something is wrong.
+    pub(crate) fn usual_log(&self) -> LevelFilter {
+        let is_access_point = matches!(self, Self::Ap(command) if command.serves());
+        let is_home = matches!(self, Self::Home(command) if command.serves());
+        if is_access_point || is_home { LevelFilter::INFO } else { LevelFilter::WARN }
+    }
+
     /// `log` is how much this program logs.
     pub(crate) fn run(self, log: LevelFilter, out: &mut Output) -> Outcome {
         match self {

@@ -5,10 +5,11 @@
 mod commands;
 mod loops;
 mod qr;
+mod reloaded;
 mod settings;
 mod study_program;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use guestright_cli::output::Output;
 use guestright_cli::program;
 use guestright_host::{control, gateway_files, ike_files};
@@ -23,9 +24,10 @@ use tracing::level_filters::LevelFilter;
 #[derive(Debug, Parser)]
 #[command(name = "guestright", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
-    /// How much to log on standard error: off, error, warn, info, debug, trace
-    #[arg(long, global = true, default_value = "warn", value_name = "LEVEL")]
-    log: LevelFilter,
+    /// How much to log on standard error, or in systemd's journal: off, error, warn, info, debug, trace [default: info for ap
+    /// and home, warn for everything else]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<LevelFilter>,
 
     #[command(subcommand)]
     command: commands::Command,
@@ -41,15 +43,38 @@ fn main() -> ExitCode {
     if study_program::is_profile_call(&arguments) {
         return program::exit_code("guestright", Err(study_program::hand_over(arguments)));
     }
-    let cli = Cli::parse();
-    program::start_log(cli.log);
-    program::exit_code("guestright", cli.command.run(cli.log, &mut Output::new(&mut std::io::stdout())))
+    let command = program::with_negative_numbers(Cli::command());
+    let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return program::usage("guestright", &error),
+    };
+    let log = cli.log.unwrap_or_else(|| cli.command.usual_log());
+    program::start_log(log);
+    program::exit_code("guestright", cli.command.run(log, &mut Output::new(&mut std::io::stdout())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
+
+    /// Commands below this one that ask or do something, by their names.
+    fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, bool)>) {
+        let has_json = command.get_arguments().any(|argument| argument.get_id() == "json");
+        let mut subcommands = command.get_subcommands().peekable();
+        if subcommands.peek().is_none() {
+            found.push((path.to_owned(), has_json));
+        }
+        subcommands.for_each(|below| leaves(below, format!("{path} {}", below.get_name()).trim(), found));
+    }
+
+    #[test]
+    fn every_command_has_json() {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "", &mut found);
+        let without: Vec<_> = found.iter().filter(|(_, has)| !has).map(|(path, _)| path.as_str()).collect();
+        // Two make files of other kinds, and two are another program's.
+        assert_eq!(without, ["tunnel", "lab", "completions", "manual"], "among {}", found.len());
+    }
 
     #[test]
     fn the_command_line_is_consistent_and_shows_examples() {

@@ -2,17 +2,20 @@
 
 mod ikev2;
 mod links;
+mod reread;
 pub(crate) mod visit;
 mod voice;
 
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
+pub(crate) use reread::SettingsFile;
 pub(crate) use visit::VisitSettings;
 pub(crate) use voice::VoiceSettings;
 
 use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::output::Output;
 use guestright_firewall::{Shaping, Tunnels};
 use guestright_host::home::gateway;
 use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT};
@@ -330,19 +333,39 @@ fn default_away() -> String {
 
 /// Reads a settings file and makes its paths absolute.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
-    let read = || {
-        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("understand {}", path.display()))
-    };
-    read().map_err(|error| {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()));
+    let text = text.map_err(|error| {
         Failure::config(error)
             .hint("give the file with --config; `guestright help ap`, `home` and `up` show one")
+    })?;
+    let settings = toml::from_str(&text).with_context(|| format!("understand {}", path.display()));
+    settings.map_err(|error| {
+        Failure::config(error).hint(format!(
+            "correct {}; `guestright help ap`, `home` and `up` show all settings",
+            path.display()
+        ))
     })
+}
+
+/// Prints settings with all defaults: as a file that can be read again, or as JSON.
+pub(crate) fn show(settings: &impl Serialize, json: bool, out: &mut Output) -> Outcome {
+    if json {
+        let settings = serde_json::to_value(settings).map_err(Failure::bug)?;
+        return Ok(writeln!(out, "{settings}")?);
+    }
+    Ok(write!(out, "{}", toml::to_string(settings).map_err(Failure::bug)?)?)
 }
 
 impl ApSettings {
     /// What the loop is told; `path` is the settings file's.
     pub(crate) fn for_loop(&self, path: &Path) -> Result<guestright_host::access_point::Settings, Failure> {
+        let shaping = self.shaping.map(|shaping| Shaping {
+            down_bits_per_second: shaping.down_bits_per_second,
+            up_bits_per_second: shaping.up_bits_per_second,
+        });
+        if let Some(shaping) = shaping {
+            shaping.check().map_err(Failure::config)?;
+        }
         Ok(guestright_host::access_point::Settings {
             state: beside(path, &self.state),
             home: self.home.clone(),
@@ -351,10 +374,7 @@ impl ApSettings {
             uplink_interface: self.uplink_interface.clone(),
             household: self.household()?,
             tunnels: self.tunnels.rules(),
-            shaping: self.shaping.map(|shaping| Shaping {
-                down_bits_per_second: shaping.down_bits_per_second,
-                up_bits_per_second: shaping.up_bits_per_second,
-            }),
+            shaping,
             machine: self.config()?,
         })
     }

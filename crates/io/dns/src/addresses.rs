@@ -27,15 +27,17 @@ pub async fn addresses(
     question.metadata.recursion_desired = true;
     question.metadata.id = rand::random();
     let answer = ask_aside(server, &question, aside, limit).await?;
-    match answer.response_code {
-        ResponseCode::NXDomain => return Ok(vec![]),
-        ResponseCode::NoError => {}
-        code => return Err(DnsError::Refused { server, code: code.to_string(), hint: "" }),
+    let code = answer.response_code;
+    if code == ResponseCode::NXDomain {
+        return Ok(vec![]);
     }
-    let found = answer.answers.iter().filter_map(|record| match &record.data {
-        RData::A(address) => Some(address.0),
-        _ => None,
-    });
+    if code != ResponseCode::NoError {
+        return Err(DnsError::Refused { server, code: code.to_string(), hint: "" });
+    }
+    let found = answer
+        .answers
+        .iter()
+        .filter_map(|record| if let RData::A(address) = &record.data { Some(address.0) } else { None });
     Ok(found.take(ADDRESSES_MAX).collect())
 }
 

@@ -70,7 +70,7 @@ pub enum FirewallError {
         path: String,
     },
     /// No such interface.
-    #[error("there is no interface {name:?} on this computer; `ip link` lists what there is")]
+    #[error("there is no interface {name:?} on this computer")]
     NoInterface { name: String },
     /// The access point's address is not on the visitors' interface.
     #[error(

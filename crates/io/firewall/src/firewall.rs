@@ -15,7 +15,7 @@ use crate::ruleset::{self, ALLOWANCE_USED};
 use crate::shaping::{self, Leaf, SLOTS_MAX, Trees, class_handle};
 use crate::state::{State, clean_up};
 use crate::traffic_control::TrafficControl;
-use crate::{Class, FirewallError, MacAddress, Settings, Warning, elements, offloading, tool};
+use crate::{Class, FirewallError, MacAddress, Settings, Shaping, Warning, elements, offloading, tool};
 use layers::Rules;
 use tunnels::Tunnel;
 
@@ -223,6 +223,51 @@ impl Firewall {
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// From now on grants last so long, and visitors have this share of the line. Nobody loses a grant, a count or a packet that
+    /// waits; queues keep their lengths.
+    ///
+    /// # Errors
+    /// Settings that cannot be; shaping where there was none or none where there was, which the rules would have to be made
+    /// anew for; or the system refuses. Then all is as it was.
+    pub fn reconfigure(&mut self, lease_ms: u64, shaping: Option<Shaping>) -> Result<(), FirewallError> {
+        let mut settings = self.settings.clone();
+        (settings.lease_ms, settings.shaping) = (lease_ms, shaping);
+        settings.check()?;
+        let rates = match (self.settings.shaping, shaping) {
+            (Some(_), Some(rates)) => rates,
+            (None, None) => {
+                self.settings = settings;
+                return Ok(());
+            }
+            (before, _) => {
+                let got = if before.is_some() { "nothing" } else { "rates" }.to_owned();
+                let want = "rates before and after, or none before and after";
+                return Err(FirewallError::Setting { name: "shaping", got, want });
+            }
+        };
+        let before = self.trees.rates();
+        let result = self.set_rates([rates.down_bits_per_second, rates.up_bits_per_second]);
+        match result {
+            Ok(()) => self.settings = settings,
+            Err(_) => {
+                if let Err(error) = self.set_rates(before) {
+                    tracing::warn!(%error, "visitors' queues could not be put back to their rates");
+                }
+            }
+        }
+        result
+    }
+
+    fn set_rates(&mut self, [down, up]: [u64; 2]) -> Result<(), FirewallError> {
+        self.trees.set_rates([down, up]);
+        let leaves: Vec<Leaf> = self.leaves().collect();
+        for tree in self.trees.iter() {
+            tree.change_rate()?;
+            leaves.iter().try_for_each(|leaf| tree.change(&mut self.control, *leaf))?;
+        }
+        Ok(())
     }
 
     /// The settings in force.

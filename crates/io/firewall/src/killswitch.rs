@@ -159,6 +159,14 @@ impl KillSwitch {
         Ok(switch)
     }
 
+    /// Whether a switch is closed in this network, by whatever program.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn is_closed() -> Result<bool, FirewallError> {
+        elements::table_exists(TABLE)
+    }
+
     /// Lets everything into the tunnel, whose interface is there and up.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub fn neighbours(interface: &str) -> Result<BTreeMap<Ipv4Addr, MacAddress>, Fir
     Ok(read_neighbours(&table, interface).collect())
 }
 
+/// A directory for each interface, and `all` and `default` (Linux, networking/ip-sysctl).
+const INTERFACES: &str = "/proc/sys/net/ipv4/conf";
 const ARP_TABLE: &str = "/proc/thread-self/net/arp";
 /// The entry is complete (`ATF_COM`, linux/if_arp.h).
 const COMPLETE: u32 = 2;
@@ -101,12 +103,24 @@ pub(crate) fn route_interface(address: Ipv4Addr) -> Result<Option<String>, Firew
     Ok(interface.map(str::to_owned))
 }
 
-/// Whether this thread's network has such an interface. (`/sys` may show another network's; this does not.)
-pub(crate) fn interface_exists(name: &str) -> bool {
-    Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
+/// The interfaces of this thread's network but loopback's, in order.
+#[must_use]
+pub fn interfaces() -> Vec<String> {
+    let found = std::fs::read_dir(INTERFACES).into_iter().flatten().flatten();
+    let names = found.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: BTreeSet<_> =
+        names.filter(|name| !["all", "default", "lo"].contains(&name.as_str())).collect();
+    names.into_iter().collect()
 }
 
-pub(crate) fn require_interface(name: &str) -> Result<(), FirewallError> {
+/// Whether this thread's network has such an interface. (`/sys` may show another network's; this does not.)
+pub(crate) fn interface_exists(name: &str) -> bool {
+    Path::new(INTERFACES).join(name).exists()
+}
+
+/// # Errors
+/// A bad name, or no such interface.
+pub fn require_interface(name: &str) -> Result<(), FirewallError> {
     check_interface("interface", name)?;
     if interface_exists(name) { Ok(()) } else { Err(FirewallError::NoInterface { name: name.to_owned() }) }
 }

@@ -139,6 +139,21 @@ impl Default for Limits {
     }
 }
 
+impl Shaping {
+    /// # Errors
+    /// [`FirewallError::Setting`]: a rate that no line has.
+    pub fn check(&self) -> Result<(), FirewallError> {
+        let rates = [
+            ("shaping.down_bits_per_second", self.down_bits_per_second),
+            ("shaping.up_bits_per_second", self.up_bits_per_second),
+        ];
+        match rates.into_iter().find(|(_, rate)| !(64_000..=100_000_000_000).contains(rate)) {
+            Some((name, rate)) => Err(wrong(name, rate, "from 64,000 to 100,000,000,000 bits per second")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Settings {
     /// Settings with our table's usual name, the usual limits, no extra household networks and no shaping.
     #[must_use]
@@ -282,17 +297,7 @@ impl Settings {
     }
 
     fn check_rates(&self) -> Result<(), FirewallError> {
-        if let Some(shaping) = self.shaping {
-            let rates = [
-                ("shaping.down_bits_per_second", shaping.down_bits_per_second),
-                ("shaping.up_bits_per_second", shaping.up_bits_per_second),
-            ];
-            for (name, rate) in rates {
-                if !(64_000..=100_000_000_000).contains(&rate) {
-                    return Err(wrong(name, rate, "from 64,000 to 100,000,000,000 bits per second"));
-                }
-            }
-        }
+        self.shaping.iter().try_for_each(Shaping::check)?;
         let limits = self.limits;
         let bounded = [
             ("limits.packets_per_second_max", limits.packets_per_second_max),

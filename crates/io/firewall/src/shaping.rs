@@ -116,6 +116,20 @@ impl Trees {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Tree> {
         [&self.down, &self.up].into_iter().flatten()
     }
+
+    /// Bits per second, down and up; nothing where there is no tree.
+    pub(crate) fn rates(&self) -> [u64; 2] {
+        [&self.down, &self.up].map(|tree| tree.as_ref().map_or(0, |tree| tree.bits_per_second))
+    }
+
+    /// What [`Tree::change_rate`] tells the kernel, where there is a tree.
+    pub(crate) fn set_rates(&mut self, rates: [u64; 2]) {
+        for (tree, rate) in [&mut self.down, &mut self.up].into_iter().zip(rates) {
+            if let Some(tree) = tree {
+                tree.bits_per_second = rate;
+            }
+        }
+    }
 }
 
 /// The trees to build, and what stands in the way of the others.
@@ -141,17 +155,27 @@ pub(crate) fn plan(settings: &Settings) -> Result<(Trees, Vec<Warning>), Firewal
 impl Tree {
     /// Builds the tree without leaves.
     pub(crate) fn up(&self) -> Result<(), FirewallError> {
+        let queue = format!("qdisc add dev {} root handle {HANDLE} htb default 0\n", self.interface);
+        tool::tc(&(queue + &self.parents("add")))
+    }
+
+    /// Tells the kernel the tree's rate anew. Its leaves have to be changed after it.
+    pub(crate) fn change_rate(&self) -> Result<(), FirewallError> {
+        tool::tc(&self.parents("change"))
+    }
+
+    /// Orders to `add` or to `change` what the leaves are below.
+    fn parents(&self, order: &str) -> String {
         let Self { interface, bits_per_second: rate } = self;
         let burst = burst_bytes(*rate);
         let share = self.share(Class::Lowest).max(8);
         let ceiling = self.ceiling(Class::Lowest).max(share);
         let (share_burst, ceiling_burst) = (burst_bytes(share), burst_bytes(ceiling));
-        tool::tc(&format!(
-            "qdisc add dev {interface} root handle {HANDLE} htb default 0
-class add dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit burst {burst} cburst {burst} quantum 60000
-class add dev {interface} parent {PARENT} classid {LOWEST} htb rate {share}bit ceil {ceiling}bit burst {share_burst} cburst {ceiling_burst} quantum {FRAME_BYTES}
+        format!(
+            "class {order} dev {interface} parent {HANDLE} classid {PARENT} htb rate {rate}bit burst {burst} cburst {burst} quantum 60000
+class {order} dev {interface} parent {PARENT} classid {LOWEST} htb rate {share}bit ceil {ceiling}bit burst {share_burst} cburst {ceiling_burst} quantum {FRAME_BYTES}
 "
-        ))
+        )
     }
 
     /// Whether the tree is there.

@@ -375,6 +375,13 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).take(SHOWN_MAX).collect()
 }
 
+/// What a status code means in words, without the number that stands before them.
+fn phrase(code: &StatusCode) -> String {
+    let text = code.to_string();
+    let words = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim();
+    if words.is_empty() { text } else { words.to_owned() }
+}
+
 fn allowed_methods() -> Vec<Method> {
     vec![Method::Invite, Method::Ack, Method::Cancel, Method::Bye, Method::Options, Method::Update]
 }
@@ -400,7 +407,7 @@ fn refusal(outcome: &rsipstack::Result<rsipstack::sip::Response>) -> AgentEvent 
     match outcome {
         Ok(response) => AgentEvent::NotRegistered {
             code: Some(response.status_code.code()),
-            reason: printable(&response.status_code.to_string()),
+            reason: printable(&phrase(&response.status_code)),
         },
         Err(error) => AgentEvent::NotRegistered { code: None, reason: printable(&error.to_string()) },
     }

@@ -218,6 +218,38 @@ impl Store {
         walk().map_err(self.fail("walk through the receipts"))
     }
 
+    /// At most `max` receipts in the order of [`Store::for_each_receipt`], those after the session `after` or the first ones, each
+    /// with its session. To walk through a store that is in use: what comes in meanwhile may be missed, nothing is shown twice.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn receipts_after(
+        &self,
+        after: Option<SessionKey>,
+        max: usize,
+    ) -> Result<Vec<(SessionKey, Encoded)>, StoreError> {
+        let find = || -> rusqlite::Result<Vec<_>> {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT r.provider, r.started, r.member, r.raw, c.raw
+                 FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+                 WHERE (r.provider, r.started, r.member) > (?, ?, ?) ORDER BY r.provider, r.started, r.member LIMIT ?",
+            )?;
+            // Before all others: no team's id is shorter.
+            let (provider, started, member) = after.map_or((Vec::new(), i64::MIN, Vec::new()), |key| {
+                (key.provider.0.to_vec(), key.started.0.cast_signed(), key.member.0.to_vec())
+            });
+            let max = i64::try_from(max).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![provider, started, member, max], |row| {
+                let started = UnixSeconds(row.get::<_, i64>(1)?.cast_unsigned());
+                let session =
+                    SessionKey { provider: TeamId(row.get(0)?), member: MemberId(row.get(2)?), started };
+                Ok((session, (row.get(3)?, row.get(4)?)))
+            })?;
+            rows.collect()
+        };
+        find().map_err(self.fail("read receipts in their order"))
+    }
+
     /// A number that was kept under a name.
     ///
     /// # Errors

@@ -108,6 +108,11 @@ impl Accounts {
         accounts
     }
 
+    /// From now on so much is lent. What is lent beyond it already is waited for.
+    pub(crate) fn set_overdraft(&mut self, overdraft: Overdraft) {
+        self.overdraft = overdraft;
+    }
+
     /// The account of a team; an empty one if there is none.
     pub fn get(&self, team: TeamId) -> Account {
         self.by_team.get(&team).copied().unwrap_or_default()

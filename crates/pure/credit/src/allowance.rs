@@ -57,6 +57,16 @@ impl Allowance {
         allowance
     }
 
+    /// From now on so much is given away in a day. What was given today stays given: if it is less than before, as much less
+    /// is left; if it is more, that comes by refilling. The founding bytes are given once, at the founding.
+    pub fn reconfigure(&mut self, config: AllowanceConfig) {
+        let less = self.config.per_day.saturating_sub(config.per_day).0;
+        let ahead = self.ahead.min(less);
+        self.ahead -= ahead;
+        self.state.left = self.state.left.saturating_sub(Bytes(less - ahead));
+        self.config = config;
+    }
+
     /// How much is left.
     pub fn left(&mut self, now: Time) -> Bytes {
         self.refill(now);

@@ -228,6 +228,12 @@ impl Holds {
         }
     }
 
+    /// From now on so much is lent, and others' requests are taken or not. Holds that there are stay.
+    pub fn reconfigure(&mut self, overdraft: Overdraft, takes_part: bool) {
+        (self.config.overdraft, self.config.takes_part) = (overdraft, takes_part);
+        self.accounts.set_overdraft(overdraft);
+    }
+
     /// Who owes whom.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts

@@ -159,7 +159,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// What [`Address`] prints; where no port is said it is `port`.
+    /// What [`Address`] prints; where no port is given it is `port`.
     ///
     /// # Errors
     /// [`AddressError`]: no name, no address of one host, or no port.
@@ -174,16 +174,16 @@ impl Address {
         if let Ok(ip) = text.parse::<Ipv6Addr>() {
             return Self::new(Host::V6(ip), port);
         }
-        let (host, said) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let (host, given) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((host, "")) => (host, None),
             Some((host, port)) => (host, Some(port.strip_prefix(':').ok_or(AddressError::Port)?)),
             None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
         };
         let is_number = |port: &&str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-        let port = match said {
+        let port = match given {
             None => port,
-            Some(said) => {
-                let port = Some(said).filter(is_number).and_then(|port| port.parse().ok());
+            Some(given) => {
+                let port = Some(given).filter(is_number).and_then(|port| port.parse().ok());
                 port.ok_or(AddressError::Port)?
             }
         };

@@ -420,8 +420,8 @@ fn coinciding(marks: Marks) -> Chart {
     Chart {
         title: "Calls".into(),
         series: vec![
-            series("first", |n| f64::from(n)),
-            series("second", |n| f64::from(n)),
+            series("first", f64::from),
+            series("second", f64::from),
             series("alone", |n| 9.0 - f64::from(n) / 2.0),
             series("third", |n| f64::from(n) + 1e-6),
             series("half", |n| if n < 4 { f64::from(n) } else { 0.0 }),

@@ -3,7 +3,7 @@
 //! An object is the untagged array `[protected, {}, payload, signature]`; the protected header holds the algorithm
 //! alone. What is signed is the `Sig_structure` of RFC 9052 §4.4 with the object's domain (and, for a receipt, the
 //! digest of the certificate) as external data. An object that would be other bytes if written again is refused: coset
-//! writes, and what is read is read by [`crate::deterministic`].
+//! writes, and what is read is read by `deterministic.rs`.
 
 use crate::deterministic::Reader;
 use crate::{Claim, IdentityError, PublicKey, SecretKey, Signature, Suite};

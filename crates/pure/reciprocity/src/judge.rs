@@ -104,6 +104,11 @@ impl Judge {
         Self { config, strangers: Strangers::new(config.strangers, counters) }
     }
 
+    /// Decides by `config` from now on, with the same memory of strangers.
+    pub const fn reconfigure(&mut self, config: JudgeConfig) {
+        *self = Self::new(config, self.strangers.counters());
+    }
+
     pub const fn config(&self) -> &JudgeConfig {
         &self.config
     }

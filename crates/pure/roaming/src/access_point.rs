@@ -13,6 +13,7 @@ mod home_contacts;
 mod outbox;
 mod output;
 mod questions;
+mod revocations;
 mod session;
 mod sessions;
 mod starts;
@@ -21,7 +22,7 @@ use crate::message::{Acknowledgement, Code, InSession, Message, Nonce, Reference
 use away::{Away, Denied};
 use budget::{Budget, OnHolds};
 use debtors::Debtors;
-use guestright_identity::{Certificate, KeyId, Role, SecretKey};
+use guestright_identity::{Certificate, KeyId, RevocationList, Role, SecretKey};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, Time};
@@ -29,6 +30,7 @@ use home_contacts::{Due, HomeContacts, Reached};
 use outbox::Outbox;
 use output::{Output, Refusal};
 use questions::{Question, Questions};
+use revocations::Revocations;
 use session::{Session, Stage};
 use sessions::Sessions;
 use starts::Starts;
@@ -127,6 +129,9 @@ pub enum Event {
     Received(Receipt, Box<Certificate>),
     /// The team server has made these durable.
     Delivered(Vec<(SessionKey, Bytes)>),
+    /// A revocation list to be kept: it holds while the team server is away, and after a restart
+    /// ([`AccessPoint::restore_revocations`]).
+    Revoked(Box<RevocationList>),
     /// A message was refused. Counted in [`AccessPoint::refusals`].
     Refused {
         /// Who sent it.
@@ -140,6 +145,8 @@ pub enum Event {
 
 /// What has passed within this time may go on.
 const A_MOMENT: Micros = Micros::from_millis(300);
+/// Why somebody's session is over.
+const REVOKED: &str = "your team has revoked your certificate";
 /// For how many seconds a decision holds that was made without the team server.
 const DECIDED_ALONE_SECONDS: u32 = 60;
 
@@ -216,6 +223,7 @@ pub struct AccessPoint {
     /// Whether what somebody may pass has grown since the program last asked.
     limits_rose: bool,
     home_contacts: HomeContacts,
+    revocations: Revocations,
     is_stopping: bool,
     /// Where the team's home awaits other homes, as it said.
     home_address: Option<guestright_directory::Address>,
@@ -239,6 +247,7 @@ impl AccessPoint {
             debtors: Debtors::default(),
             limits_rose: false,
             home_contacts: HomeContacts::default(),
+            revocations: Revocations::default(),
             is_stopping: false,
             home_address: None,
         }
@@ -248,6 +257,33 @@ impl AccessPoint {
     pub fn restore(&mut self, receipts: Vec<(Receipt, Certificate)>, now: Time) {
         for (receipt, certificate) in receipts {
             self.outbox.push(receipt, certificate, now);
+        }
+    }
+
+    /// Takes up revocation lists that were kept when the program stopped.
+    pub fn restore_revocations(&mut self, lists: impl IntoIterator<Item = RevocationList>) {
+        let own = self.certificate.team_id();
+        for list in lists {
+            self.revocations.insert(list, own);
+        }
+    }
+
+    /// From now on these limits hold, also for those who have a session: each is told the new terms, and signs by them from
+    /// then on. Nobody is closed for it, and queues keep their lengths.
+    pub fn reconfigure(&mut self, config: Config, now: Time) {
+        let before = std::mem::replace(&mut self.config, config);
+        self.away.set_per_day(self.config.away_per_day);
+        self.limits_rose = true;
+        let terms = |config: &Config| (config.interval, config.volume);
+        if terms(&before) == terms(&self.config) {
+            return;
+        }
+        let latest = now + self.config.interval;
+        for address in self.sessions.addresses() {
+            let Some(session) = self.sessions.get_mut(address) else { continue };
+            session.request_at = session.request_at.min(latest);
+            let path = session.path;
+            self.acknowledge(address, path);
         }
     }
 
@@ -300,11 +336,39 @@ impl AccessPoint {
                 }
                 self.flush(now);
             }
+            Ok(Message::Rcpt { reference: None, bundle, .. }) if bundle.receipts.is_empty() => {
+                self.handle_revocations(&bundle, now);
+            }
             Ok(Message::Erro { reference: Some(reference), .. }) => {
                 self.output.count("home");
                 self.decide_alone(reference, now);
             }
             Ok(_) | Err(_) => self.output.count("home"),
+        }
+    }
+
+    /// The team server hands on whom teams have revoked. Whoever is among them is served no longer.
+    fn handle_revocations(&mut self, bundle: &Bundle, now: Time) {
+        let own = self.certificate.team_id();
+        for bytes in &bundle.revocations {
+            match RevocationList::parse(bytes) {
+                Ok(list) if self.revocations.insert(list.clone(), own) => {
+                    self.output.event(Event::Revoked(Box::new(list)));
+                }
+                Ok(_) => {} // Known already.
+                Err(_) => self.output.count("home"),
+            }
+        }
+        for address in self.sessions.addresses() {
+            let certificate = self.sessions.get(address).map(|session| &session.certificate);
+            let is_revoked = |it: &Certificate| self.revocations.check(it, now.unix_seconds()).is_err();
+            if certificate.is_some_and(is_revoked)
+                && let Some(session) = self.sessions.get_mut(address)
+            {
+                (session.decided_alone, session.more.reason) = (false, Some(REVOKED.to_owned()));
+                self.output.count("revoked");
+                self.close(address, Code::Refused, now);
+            }
         }
     }
 
@@ -588,6 +652,9 @@ impl AccessPoint {
         certificate
             .check(Role::Member, now.unix_seconds())
             .map_err(|error| refusal("certificate", error.to_string()))?;
+        self.revocations
+            .check(certificate, now.unix_seconds())
+            .map_err(|error| refusal("revoked", error.to_string()))?;
         let legacy = certificate.subject().suite().is_legacy() || certificate.team().suite().is_legacy();
         if legacy && !self.config.rules.legacy_suites {
             let reason = "its suite is for measurements and not accepted here".to_owned();

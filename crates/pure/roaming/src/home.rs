@@ -20,7 +20,9 @@ use guestright_credit::{Proof, Signed, Write};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
 use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
-use guestright_reciprocity::{Decision, Edge, Explanation, Graph, Judge, Request, Scratch, StrangerCounters};
+use guestright_reciprocity::{
+    Decision, Edge, Explanation, Graph, Judge, Request, Scratch, ServiceClass, StrangerCounters,
+};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,6 +35,9 @@ pub type Peer = u64;
 
 /// What the lists of a full bundle and the lengths of their items take at most.
 const BUNDLE_FRAME_MAX: usize = 1_024;
+
+/// How many revocation lists an access point is handed when it connects, the own team's first.
+const HANDED_ON_MAX: usize = 64;
 
 /// A question to the store, to be repeated in the answer.
 pub type Token = u64;
@@ -112,6 +117,16 @@ pub enum Event {
     },
     /// Keep this revocation list.
     Revoked(Box<RevocationList>),
+    /// An access point says that a session is over.
+    Finished {
+        consumer: TeamId,
+        started: UnixSeconds,
+        /// How it was served at last; nothing if that is forgotten.
+        class: Option<ServiceClass>,
+        signed: Bytes,
+        /// What was carried and not signed for.
+        unpaid: Bytes,
+    },
     /// A visitor may begin by what is given away and reserved, or not, and why.
     Begun { consumer: TeamId, is_let_in: bool, reason: String },
     /// A visitor's case was decided.
@@ -283,7 +298,15 @@ impl TeamServer {
         }
         certificate.check(certificate.role(), now).map_err(|error| error.to_string())?;
         self.check_revoked(&certificate, now).map_err(|error| error.to_string())?;
+        let is_access_point = certificate.role() == Role::AccessPoint;
         self.peers.insert(peer, certificate);
+        if is_access_point {
+            let own = self.revocations.get(&self.team).into_iter();
+            let others =
+                self.revocations.iter().filter(|(team, _)| **team != self.team).map(|(_, list)| list);
+            let lists: Vec<_> = own.chain(others).take(HANDED_ON_MAX).map(handed_on).collect();
+            lists.iter().for_each(|list| self.send(peer, list));
+        }
         Ok(())
     }
 
@@ -418,7 +441,7 @@ impl TeamServer {
         self.send(peer, &Message::Rcpt { reference: Some(reference), bundle, home: None });
     }
 
-    /// Takes a revocation list in, from the team itself or from a bundle.
+    /// Takes a revocation list in, from the team itself or from a bundle, and hands it on to the access points.
     pub fn handle_revocations(&mut self, list: RevocationList) {
         let team = list.team_id();
         let known = self.revocations.contains_key(&team);
@@ -430,7 +453,26 @@ impl TeamServer {
         let relevant = team == self.team || self.graph.knows(team);
         if newer && relevant {
             self.revocations.insert(team, list.clone());
+            let message = handed_on(&list);
+            let access_points = self.peers.iter().filter(|(_, it)| it.role() == Role::AccessPoint);
+            let access_points: Vec<_> = access_points.map(|(&peer, _)| peer).collect();
+            access_points.into_iter().for_each(|peer| self.send(peer, &message));
             self.push_event(Event::Revoked(Box::new(list)));
+        }
+    }
+
+    /// From now on it decides by these: how visitors are judged, what is lent and what is given away. Reservations, accounts
+    /// and what was given away today stay. Whether there is credit at all ([`Config::credit`]) does not change, nor do
+    /// the lengths of queues and memories.
+    pub fn reconfigure(&mut self, config: &Config) {
+        if self.credit.is_some() != config.credit.is_some() {
+            return;
+        }
+        self.judge.reconfigure(config.judge);
+        self.config.judge = config.judge;
+        if let (Some(credit), Some(new)) = (&mut self.credit, config.credit) {
+            credit.reconfigure(new);
+            self.config.credit = Some(new);
         }
     }
 
@@ -513,11 +555,17 @@ impl TeamServer {
                     .remove_if(|other| matches!(other, Event::Revoked(older) if older.team_id() == team));
                 Worth::Durable
             }
-            Event::Begun { .. } | Event::Decided { .. } => Worth::Session,
+            Event::Begun { .. } | Event::Decided { .. } | Event::Finished { .. } => Worth::Session,
             Event::Refused { .. } => Worth::Reply,
         };
         if self.events.push(worth, event) {
             *self.refusals.entry("queue-full").or_default() += 1;
         }
     }
+}
+
+/// A revocation list for an access point: a RCPT that answers nothing and has no receipts.
+fn handed_on(list: &RevocationList) -> Message {
+    let bundle = Bundle { revocations: vec![list.as_bytes().to_vec()], ..Bundle::default() };
+    Message::Rcpt { reference: None, bundle, home: None }
 }

@@ -147,14 +147,18 @@ impl Facts {
                 Code::Unpaid => Standing::NotPaid { reason, again_seconds },
                 Code::Busy => Standing::Busy { reason, again_seconds },
                 Code::Certificate => Standing::Certificate { reason, again_seconds },
-                _ => Standing::Refused { reason, again_seconds },
+                Code::Refused | Code::Malformed | Code::Receipt | Code::NoSession | Code::Closed => {
+                    Standing::Refused { reason, again_seconds }
+                }
             };
         }
         match self.tunnel {
             TunnelState::Handshaking(since) | TunnelState::Silent(since) if since >= HANDSHAKE_USUAL => {
                 Standing::NoHandshake { endpoint: self.endpoint.clone(), seconds: since.as_secs() }
             }
-            _ => Standing::Asking,
+            TunnelState::Closed | TunnelState::Handshaking(_) | TunnelState::Silent(_) | TunnelState::Up => {
+                Standing::Asking
+            }
         }
     }
 }
@@ -314,8 +318,9 @@ mod tests {
             let standing = facts.standing();
             assert_eq!(standing.word(), want, "{facts:?}");
             let sentence = standing.to_string();
-            let is_said = sentence.starts_with("offline") || sentence.starts_with("asking") || want == "off";
-            assert_eq!(is_said, !standing.is_online(), "{sentence}");
+            let is_offline =
+                sentence.starts_with("offline") || sentence.starts_with("asking") || want == "off";
+            assert_eq!(is_offline, !standing.is_online(), "{sentence}");
         }
     }
 

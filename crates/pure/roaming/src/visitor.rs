@@ -499,9 +499,11 @@ impl Visitor {
         if certificate.subject().suite().is_legacy() || certificate.team().suite().is_legacy() {
             return Err("its suite is for measurements and not accepted here".into());
         }
-        // The class of a session may rise without a question: the answer to the last one is then given anew.
+        // The class of a session may rise, and its interval change, without a question: the answer to the last one is then
+        // given anew.
         let is_anew = |session: &Session| {
-            (session.nonce, session.started) == (terms.nonce, terms.started) && session.class != terms.class
+            (session.nonce, session.started) == (terms.nonce, terms.started)
+                && (session.class, session.interval) != (terms.class, terms.interval)
         };
         let is_asked = self.asking.as_ref().is_some_and(|asking| asking.nonce == terms.nonce);
         if !is_asked && !self.session.as_ref().is_some_and(is_anew) {

@@ -95,7 +95,7 @@ impl Names {
     #[must_use]
     pub fn resolve(&self, uri: &Uri) -> Target {
         let Some(user) = uri.user.as_deref().filter(|_| self.serves(uri)) else { return Target::Unknown };
-        let lower = user.to_ascii_lowercase();
+        let lower = user.to_lowercase();
         for name in [user, &lower] {
             if self.members.contains_key(name) {
                 return Target::Local(name.to_owned());
@@ -104,6 +104,10 @@ impl Names {
                 // A contact may have moved in.
                 return self.local(*key).unwrap_or(Target::Elsewhere(*key));
             }
+        }
+        // Nobody has to know how a name is capitalised.
+        if let Some(name) = self.members.keys().find(|name| name.to_lowercase() == lower) {
+            return Target::Local(name.clone());
         }
         match parse_key(&lower) {
             Some(key) => self.local(key).unwrap_or(Target::Elsewhere(key)),
@@ -177,6 +181,19 @@ mod tests {
         ];
         for (uri, want) in cases {
             assert_eq!(names.resolve(&Uri::parse(uri).unwrap()), want, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_any_script_goes_through_a_uri_and_back() {
+        let mut names = names();
+        let address = "10.73.5.3".parse().unwrap();
+        names.set_members(vec![Member { name: "Ελένη".to_owned(), key: ALICE, address }]);
+        let written = Uri { user: Some("Ελένη".to_owned()), ..Uri::parse("sip:x@home").unwrap() }.to_string();
+        assert_eq!(written, "sip:%CE%95%CE%BB%CE%AD%CE%BD%CE%B7@home");
+        for uri in [written.as_str(), "sip:ελένη@home", "sip:ΕΛΈΝΗ@10.73.5.1"] {
+            let target = names.resolve(&Uri::parse(uri).unwrap());
+            assert_eq!(target, Target::Local("Ελένη".to_owned()), "{uri}");
         }
     }
 

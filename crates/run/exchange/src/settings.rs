@@ -119,6 +119,10 @@ impl MemberNames {
         let filled_in = || self.template.as_ref().map(|name| name.replace(Self::MEMBER, member));
         let Some(name) = self.own.get(member).cloned().or_else(filled_in) else { return Ok(None) };
         let read = HostName::new(&name).or_config(|| format!("take {name} for {member} in [voice.dns]"));
-        read.map(Some)
+        read.map(Some).map_err(|error| {
+            error.with_hint(format!(
+                "names in the DNS have letters of ASCII: give {member} one of its own in `names`"
+            ))
+        })
     }
 }

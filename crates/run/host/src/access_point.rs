@@ -4,16 +4,18 @@ mod guard;
 mod home_contact;
 mod inbox;
 mod link;
+mod reloading;
 
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
-use crate::{HomeAddress, QUESTIONS_MAX, Stop, private};
+use crate::log_pace::LogPace;
+use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, Stop, export, interface, private};
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::Credentials;
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::{self as firewall, Firewall, Shaping, Tunnels};
-use guestright_identity::{Certificate, Role};
+use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{self, Address, Event, SessionStatus, Transmit};
@@ -22,6 +24,7 @@ use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::Bytes;
 use inbox::Inbox;
 use link::{FromLink, Link};
+use reloading::Reloading;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
@@ -79,6 +82,10 @@ struct Loop {
     condition: Condition,
     /// What the firewall refused last, which is said once.
     refused: Option<String>,
+    settings: Settings,
+    reloading: Reloading,
+    /// Guests come and go as they like: the log has so many lines a minute about them.
+    session_lines: LogPace,
 }
 
 /// What an access point needs to know.
@@ -108,15 +115,16 @@ impl Settings {
     /// What the firewall is told, with the access point's address read from the visitors' interface.
     ///
     /// # Errors
-    /// The interface is not there or has no IPv4 address.
+    /// An interface is not there, the visitors' has no IPv4 address, or a setting is wrong.
     pub fn rules(&self) -> Result<firewall::Settings, RunError> {
         let interface = &self.visitor_interface;
         let (address, length) =
-            firewall::interface_address(interface).map_err(RunError::network)?.ok_or_else(|| {
+            firewall::interface_address(interface).map_err(interface::refused)?.ok_or_else(|| {
                 RunError::config(format!("{interface} has no IPv4 address")).with_hint(format!(
                     "give it one, for example: ip address add 10.73.0.1/24 dev {interface}"
                 ))
             })?;
+        firewall::require_interface(&self.uplink_interface).map_err(interface::refused)?;
         let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
         let network = (Ipv4Addr::from_bits(address.to_bits() & mask), length);
         let mut rules =
@@ -124,8 +132,14 @@ impl Settings {
         rules.household.clone_from(&self.household);
         rules.tunnels.clone_from(&self.tunnels);
         rules.shaping = self.shaping;
-        rules.lease_ms = (self.machine.interval.0 / 1_000).max(LEASE_MS_MIN);
+        rules.lease_ms = self.lease_ms();
+        rules.check().map_err(RunError::config)?;
         Ok(rules)
+    }
+
+    /// How long a grant lasts unless it is renewed.
+    fn lease_ms(&self) -> u64 {
+        (self.machine.interval.0 / 1_000).max(LEASE_MS_MIN)
     }
 
     /// How often the firewall's counters are read at least: ten times in an interval, within bounds. More often where
@@ -152,6 +166,7 @@ struct Inputs<'a> {
     home: mpsc::Receiver<FromHome>,
     questions: mpsc::Receiver<Question>,
     stop: &'a mut Stop,
+    reload: &'a mut Reload<Settings>,
 }
 
 /// Runs an access point until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
@@ -162,10 +177,11 @@ struct Inputs<'a> {
 pub async fn run(
     settings: &Settings,
     credentials: Credentials,
-    mut stop: Stop,
+    mut requests: Requests<Settings>,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
-    while serve(settings, credentials.clone(), &mut stop, out).await? == Ended::ClockSetBack {
+    let mut settings = settings.clone();
+    while serve(&mut settings, credentials.clone(), &mut requests, out).await? == Ended::ClockSetBack {
         tracing::warn!(
             "this computer's clock was set back: all sessions were closed, and the access point begins anew"
         );
@@ -182,18 +198,17 @@ enum Ended {
 }
 
 async fn serve(
-    settings: &Settings,
+    settings: &mut Settings,
     credentials: Credentials,
-    stop: &mut Stop,
+    requests: &mut Requests<Settings>,
     out: &mut impl Write,
 ) -> Result<Ended, RunError> {
-    let state = &settings.state;
-    private::prepare(state, &credentials, Role::AccessPoint)?;
-    let limits = Limits { receipts_max: RECEIPTS_MAX, own_team: None };
-    let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
-    store.check_rows().map_err(RunError::network)?;
-    let undelivered = undelivered(&store)?;
+    let state = &settings.state.clone();
+    private::check(&credentials, Role::AccessPoint)?;
+    // Before anything is opened or changed.
     let rules = settings.rules()?;
+    private::make_directory(state)?;
+    let Kept { store, undelivered, revocations } = Kept::open(state)?;
     let address = SocketAddr::from((rules.access_point, settings.port));
     let firewall = Firewall::up(rules, &firewall_state(state)).map_err(RunError::network)?;
     let condition = Condition { layers: firewall.layers(), ..Condition::default() };
@@ -231,15 +246,19 @@ async fn serve(
         is_asked_to_stop: false,
         condition,
         refused: None,
+        settings: settings.clone(),
+        reloading: Reloading::default(),
+        session_lines: LogPace::default(),
     };
     let now = this.clock.now();
     this.machine.restore(undelivered, now);
-    let interface = &settings.visitor_interface;
-    writeln!(out, "access point of team {team} at {address}, for visitors on {interface}")
-        .and_then(|()| out.flush())
-        .map_err(RunError::Output)?;
-    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop };
+    this.machine.restore_revocations(revocations);
+    announce(&team, address, &settings.visitor_interface, out)?;
+    let Requests { stop, reload } = requests;
+    let inputs =
+        Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop, reload };
     this.run(inputs).await;
+    settings.clone_from(&this.settings);
     this.link.finish().await;
     this.orders.send(Order::Stop);
     let restored = thread.join().map_err(|_| RunError::broken_thread("the firewall's thread"))?;
@@ -268,12 +287,19 @@ impl Loop {
             tokio::select! {
                 input = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
                 (stream, from) = self.link.accept() => self.link.admit(stream, from),
-                Some(answer) = inputs.guard.recv() => self.handle_guard(answer),
+                Some(answer) = inputs.guard.recv() => self.handle_guard(answer, inputs.reload),
                 Some(event) = inputs.home.recv() => self.handle_home(event),
                 Some((question, reply)) = inputs.questions.recv() => {
                     stop = question == "stop";
-                    let _ = reply.send(self.answer(&question));
+                    if question == "reload" {
+                        self.begin_reload(inputs.reload, Some(reply));
+                    } else if let Some(after) = question.strip_prefix(export::QUESTION) {
+                        export::answer(&self.store, after.trim(), reply);
+                    } else {
+                        let _ = reply.send(self.answer(&question));
+                    }
                 }
+                () = inputs.reload.requested() => self.begin_reload(inputs.reload, None),
                 () = tokio::time::sleep_until(self.next_reading) => self.read(),
                 () = tokio::time::sleep(due) => {}
                 () = inputs.stop.requested() => stop = true,
@@ -344,7 +370,7 @@ impl Loop {
         found.map(firewall::MacAddress::bytes)
     }
 
-    fn handle_guard(&mut self, answer: Done) {
+    fn handle_guard(&mut self, answer: Done, reload: &mut Reload<Settings>) {
         let now = self.clock.now();
         match answer {
             Done::Read(reading) => {
@@ -363,6 +389,7 @@ impl Loop {
                 self.handle_tunnels(&reading.tunnels);
             }
             Done::Opened(address) => drop(self.passing.insert(address)),
+            Done::Reconfigured(result) => self.end_reload(reload, result),
             Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
             Done::Failed(error) => {
                 self.reading = false;
@@ -455,7 +482,7 @@ impl Loop {
             }
             Event::Disconnect(path) => self.link.end(path),
             Event::Opened { address, class, member } => {
-                tracing::info!(%class, %member, "opened a session");
+                tracing::debug!(%class, %member, %address, "opened a session");
                 let gate = self.machine.open().find(|gate| gate.address == address);
                 if let Some(gate) = gate {
                     self.order(Order::Open(address, class, gate.most));
@@ -481,6 +508,15 @@ impl Loop {
             Event::Delivered(sessions) => {
                 let _ = self.store.run(move |store| drop(store.mark_flushed(&sessions)));
             }
+            Event::Revoked(list) => {
+                tracing::info!(team = %list.team_id().short(), "the home has handed on a revocation list");
+                let keep = move |store: &mut Store| {
+                    if let Err(error) = store.put_revocation(&list) {
+                        tracing::error!(%error, "a revocation list could not be kept here");
+                    }
+                };
+                let _ = self.store.run(keep);
+            }
             Event::Refused { address, kind, reason } => tracing::debug!(%address, kind, %reason, "refused"),
         }
     }
@@ -500,7 +536,7 @@ impl Loop {
     }
 
     fn closed(&mut self, session: &SessionStatus, code: Code) {
-        tracing::info!(%code, counted = %session.counted, signed = %session.signed, "closed a session");
+        self.log_session(session, code);
         let mut ended = session_json(session);
         ended["end"] = json!(code.to_string());
         if self.ended.len() == ENDED_MAX {
@@ -537,7 +573,25 @@ impl Loop {
                 "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),
-            _ => json!({ "error": "the questions are: status, stop" }),
+            _ => json!({ "error": "the questions are: status, export, reload, stop" }),
+        }
+    }
+
+    /// One line for each session, within a pace. Who it was and where is for those who look for a fault.
+    fn log_session(&mut self, session: &SessionStatus, code: Code) {
+        let SessionStatus { address, member, team, class, started, counted, signed, .. } = session;
+        tracing::debug!(%address, %member, "the session that is over was of this visitor");
+        let now = self.clock.now();
+        let (team, class, ended) = (team.short(), class.name(), now.unix_seconds());
+        let (bytes, signed_bytes) = (counted.0, signed.0);
+        match self.session_lines.next(now) {
+            Some(unsaid) => {
+                let unsaid = (unsaid > 0).then_some(unsaid);
+                tracing::info!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, unsaid, "session");
+            }
+            None => {
+                tracing::debug!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, "session");
+            }
         }
     }
 }
@@ -555,6 +609,31 @@ fn session_json(session: &SessionStatus) -> Value {
         "signed": session.signed.0,
         "open": session.open,
     })
+}
+
+/// Says that it serves.
+fn announce(team: &str, address: SocketAddr, interface: &str, out: &mut impl Write) -> Result<(), RunError> {
+    writeln!(out, "access point of team {team} at {address}, for visitors on {interface}")
+        .and_then(|()| out.flush())
+        .map_err(RunError::Output)
+}
+
+/// What was kept between runs.
+struct Kept {
+    store: Store,
+    undelivered: Vec<(Receipt, Certificate)>,
+    revocations: Vec<RevocationList>,
+}
+
+impl Kept {
+    fn open(state: &Path) -> Result<Self, RunError> {
+        let limits = Limits { receipts_max: RECEIPTS_MAX, own_team: None };
+        let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+        store.check_rows().map_err(RunError::network)?;
+        let undelivered = undelivered(&store)?;
+        let revocations = store.revocations().map_err(RunError::network)?;
+        Ok(Self { store, undelivered, revocations })
+    }
 }
 
 /// The receipts that were kept and not delivered when the program stopped.

@@ -4,7 +4,7 @@
 
 use guestright_error::{OrFail as _, RunError};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -69,9 +69,21 @@ pub fn wait_until_gone(path: &Path, most: Duration) -> bool {
 /// Asks the program behind `path`. Nothing if none runs there, null if it ended without an answer.
 ///
 /// # Errors
-/// It runs and does not answer.
+/// It runs and does not answer, or is another user's.
 pub fn ask(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
-    let Ok(mut stream) = UnixStream::connect(path) else { return Ok(None) };
+    let mut stream = match UnixStream::connect(path) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let sentence = format!("{} is not for this user to look into", path.display());
+            return Err(
+                RunError::network(sentence).with_hint("ask as root, or as the user that the program runs as")
+            );
+        }
+        Err(error) => return Err(error).or_network(|| format!("ask the program behind {}", path.display())),
+    };
     let answer = (|| {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.write_all(format!("{question}\n").as_bytes())?;

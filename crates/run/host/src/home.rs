@@ -12,17 +12,18 @@ mod open;
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
-use crate::{QUESTIONS_MAX, Stop, private};
+use crate::reload::{self, Fresh, Reload};
+use crate::{QUESTIONS_MAX, Requests, Stop, export, private};
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
 use guestright_channel::{Credentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
-use guestright_error::{Fault as _, OrFail as _, RunError};
+use guestright_error::{OrFail as _, RunError};
 use guestright_exchange::Exchange;
 use guestright_identity::{Certificate, Role};
 use guestright_links::{Links, NeighbourEvent, Neighbours};
-use guestright_reciprocity::StrangerCounters;
+use guestright_reciprocity::{ServiceClass, StrangerCounters};
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
@@ -97,7 +98,6 @@ struct Loop {
     peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
     next_peer: Peer,
     counters: StrangerCounters,
-    revocations: Option<PathBuf>,
     gateway: Option<Gateway>,
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
@@ -111,6 +111,8 @@ struct Loop {
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
     decision_lines: LogPace,
+    /// And so many about sessions that are over.
+    session_lines: LogPace,
 }
 
 /// What the loop listens to.
@@ -123,6 +125,7 @@ struct Inputs {
     news: Option<mpsc::Receiver<News>>,
     questions: mpsc::Receiver<Question>,
     stop: Stop,
+    reload: Reload<Settings>,
 }
 
 /// What a home needs to know.
@@ -170,11 +173,12 @@ pub fn clean_up(state: &Path, gateway: Option<&gateway::Settings>) -> Result<boo
 pub async fn run(
     settings: &Settings,
     credentials: Credentials,
-    stop: Stop,
+    requests: Requests<Settings>,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
     let state = &settings.state;
-    private::prepare(state, &credentials, Role::Home)?;
+    private::check(&credentials, Role::Home)?;
+    private::make_directory(state)?;
     let team = credentials.certificate.team_id();
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();
@@ -201,7 +205,6 @@ pub async fn run(
         peers: BTreeMap::new(),
         next_peer: 0,
         counters,
-        revocations: settings.revocations.clone(),
         gateway,
         ikev2,
         mapping,
@@ -212,6 +215,7 @@ pub async fn run(
         keeper: Keeper::default(),
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
+        session_lines: LogPace::default(),
     };
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
@@ -221,7 +225,9 @@ pub async fn run(
         .map_err(RunError::Output)?;
     let from_neighbours = shares.events;
     let news = delegates.as_mut().and_then(Delegates::take_news);
-    let inputs = Inputs { listener, from_peers, from_store, from_neighbours, news, questions: asked, stop };
+    let Requests { stop, reload } = requests;
+    let inputs =
+        Inputs { listener, from_peers, from_store, from_neighbours, news, questions: asked, stop, reload };
     this.run(inputs, Arc::new(credentials), &mut delegates).await;
     let delegates_stopped = match delegates {
         Some(delegates) => delegates.stop(|lookup| this.look_up(lookup)).await,
@@ -257,11 +263,12 @@ impl Loop {
                     let is_last = question == "stop";
                     let reply =
                         if question == "status" { self.join(delegates.as_ref(), reply) } else { reply };
-                    self.answer(&question, reply);
+                    self.answer(&question, reply, &mut inputs.reload);
                     if is_last {
                         return;
                     }
                 }
+                () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
                 () = sleep_until(due) => self.pass_time(),
                 () = inputs.stop.requested() => return,
@@ -425,6 +432,21 @@ impl Loop {
                 let (consumer, homes) = (consumer.short(), between.len());
                 tracing::info!(%consumer, %amount, homes, "credit was reserved for a visitor");
             }
+            Event::Finished { consumer, started, class, signed, unpaid } => {
+                let now = self.clock.now();
+                let (team, ended) = (consumer.short(), now.unix_seconds());
+                let (class, bytes, unpaid) = (class.map(ServiceClass::name), signed.0, unpaid.0);
+                let reason = if unpaid == 0 { "paid" } else { "left unpaid" };
+                match self.session_lines.next(now) {
+                    Some(unsaid) => {
+                        let unsaid = (unsaid > 0).then_some(unsaid);
+                        tracing::info!(%started, %ended, %team, class, bytes, unpaid, reason, unsaid, "session");
+                    }
+                    None => {
+                        tracing::debug!(%started, %ended, %team, class, bytes, unpaid, reason, "session");
+                    }
+                }
+            }
             Event::Begun { consumer, is_let_in, reason } => {
                 self.decided(consumer, &if is_let_in { "let in" } else { "refused" }, &reason);
             }
@@ -435,7 +457,7 @@ impl Loop {
         }
     }
 
-    fn answer(&mut self, question: &str, reply: oneshot::Sender<Value>) {
+    fn answer(&mut self, question: &str, reply: oneshot::Sender<Value>, reload: &mut Reload<Settings>) {
         match question.split_once(' ') {
             None if question == "status" => {
                 let mut status = self.status();
@@ -448,18 +470,15 @@ impl Loop {
                     tracing::warn!(%error, "the store is too busy to be asked");
                 }
             }
+            Some((export::QUESTION, after)) => export::answer(&self.store, after, reply),
+            None if question == export::QUESTION => export::answer(&self.store, "", reply),
             Some(("why", team)) => drop(reply.send(self.why(team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
-            None if question == "reload" => {
-                let answer = self
-                    .reload()
-                    .unwrap_or_else(|error| json!({ "error": error.sentence(), "hint": error.hint() }));
-                let _ = reply.send(answer);
-            }
+            None if question == "reload" => drop(reply.send(self.reload(reload))),
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, export, reload, stop" })),
             ),
         }
     }
@@ -483,9 +502,23 @@ impl Loop {
         }
     }
 
-    /// Reads the revocation list and the gateway's directory again.
-    fn reload(&mut self) -> Result<Value, RunError> {
-        let revoked = read_revocations(self.revocations.as_deref())?;
+    /// Reads the settings, the revocation list and the gateway's directory again. If one of them is wrong, nothing changes.
+    fn reload(&mut self, reload: &mut Reload<Settings>) -> Value {
+        let mut gateway = Value::Null;
+        let result = reload.read().and_then(|fresh| {
+            gateway = self.take_over(&fresh)?;
+            reload.accepted();
+            Ok(fresh)
+        });
+        let mut answer = reload::answer(&result);
+        if result.is_ok() {
+            answer["gateway"] = gateway;
+        }
+        answer
+    }
+
+    fn take_over(&mut self, fresh: &Fresh<Settings>) -> Result<Value, RunError> {
+        let revoked = read_revocations(fresh.settings.revocations.as_deref())?;
         let gateway = self.gateway.as_mut().map(|gateway| gateway.reload(revoked.as_ref())).transpose()?;
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked.as_ref())?;
@@ -496,9 +529,10 @@ impl Loop {
         if let Some(list) = revoked {
             self.server.handle_revocations(list);
         }
-        Ok(json!({ "gateway": gateway.map(|changed| json!({
-            "members": changed.members, "added": changed.added, "removed": changed.removed,
-        })) }))
+        self.server.reconfigure(&fresh.settings.machine);
+        Ok(gateway.map_or(Value::Null, |changed| {
+            json!({ "members": changed.members, "added": changed.added, "removed": changed.removed })
+        }))
     }
 
     fn why(&mut self, beginning: &str) -> Value {

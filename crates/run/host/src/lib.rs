@@ -9,14 +9,17 @@
 
 pub mod access_point;
 pub mod control;
+pub mod export;
 pub mod gateway_files;
 pub mod home;
 mod home_address;
 mod home_channel;
 pub mod ike_files;
+mod interface;
 mod listen;
 mod log_pace;
 mod private;
+mod reload;
 mod resolver;
 mod stop;
 #[cfg(test)]
@@ -25,7 +28,15 @@ pub mod visit;
 
 pub use guestright_command::system_command;
 pub use home_address::HomeAddress;
+pub use reload::{Fresh, Reload, Reloader, Reread, reload};
 pub use stop::{Stop, Stopper, stop};
+
+/// What people ask of a program that runs for long.
+#[derive(Debug)]
+pub struct Requests<S> {
+    pub stop: Stop,
+    pub reload: Reload<S>,
+}
 
 /// The port of the protocol on the visitors' link, UDP and TCP.
 pub const PROTOCOL_PORT: u16 = 7273;

@@ -14,14 +14,14 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), RunError> {
     made.or_config(|| format!("make {}", path.display()))
 }
 
-/// Makes the directory for what a program of this role keeps, unless its certificate is for another one.
-pub(crate) fn prepare(state: &Path, credentials: &Credentials, role: Role) -> Result<(), RunError> {
+/// Whether the certificate is for a program of this role.
+pub(crate) fn check(credentials: &Credentials, role: Role) -> Result<(), RunError> {
     let got = credentials.certificate.role();
     if got != role {
         let (got, want) = (with_article(got), with_article(role));
         return Err(RunError::config(format!("the certificate is for {got}, not for {want}")));
     }
-    make_directory(state)
+    Ok(())
 }
 
 fn with_article(role: Role) -> String {

@@ -4,6 +4,7 @@ mod look;
 mod memory;
 mod meter;
 mod portal;
+mod record;
 mod session;
 mod settings;
 mod status;
@@ -26,6 +27,8 @@ use look::Look;
 use memory::Memory;
 use meter::Meter;
 use rand::rngs::StdRng;
+use record::Record;
+pub use record::{is_guarded, running};
 use serde_json::{Value, json};
 use session::Session;
 use settings::AccessNetwork;
@@ -72,7 +75,9 @@ pub fn clean_up(state: &Path) -> Result<CleanedUp, RunError> {
     let meter = meter::file(state);
     let counters = meter.exists();
     guestright_firewall::clean_up(&meter).map_err(RunError::network)?;
-    Ok(CleanedUp { switch: way::undo(state)?, counters })
+    let switch = way::undo(state)?;
+    Record::forget(state);
+    Ok(CleanedUp { switch, counters })
 }
 
 /// A visit, whatever sessions it is made of.
@@ -93,6 +98,8 @@ struct Guest<'a, W> {
     was_granted: bool,
     provider: Option<TeamId>,
     is_leaving: bool,
+    /// Why nobody reads any more what is reported: the terminal was closed, for example. Then we leave.
+    output_lost: Option<std::io::Error>,
     ended: Option<(Code, String)>,
     home: HomeChannel,
     way: Option<Way>,
@@ -162,18 +169,36 @@ pub async fn run(
     let (asked, mut questions) = mpsc::channel(QUESTIONS_MAX);
     let socket = socket(&settings.state);
     control::serve(&socket, asked)?;
+    let record = Record::write(&settings.state);
     let mut guest = Guest::new(settings, credentials, network, way, &mut questions, out)?;
     let outcome = guest.sessions(&mut stop).await;
     // It is only a door; the next start replaces it.
     let _ = std::fs::remove_file(&socket);
-    let (went_on, is_leaving) = (guest.went_on(), guest.is_leaving);
-    let Some(way) = guest.way.take() else { return outcome };
-    if let (Err(error), true, false) = (&outcome, went_on, is_leaving) {
+    let goes_on = guest.went_on() && !guest.is_leaving;
+    let outcome = outcome.and(guest.output_lost.take().map_or(Ok(()), |error| Err(RunError::Output(error))));
+    end(guest.way.take(), record, goes_on, outcome)
+}
+
+/// Opens the switch, if there is one: not after a failure of a visit that had a session and that nobody has ended (`goes_on`).
+fn end(
+    way: Option<Way>,
+    record: Record,
+    goes_on: bool,
+    outcome: Result<(), RunError>,
+) -> Result<(), RunError> {
+    let Some(way) = way else {
+        record.remove();
+        return outcome;
+    };
+    if let (Err(error), true) = (&outcome, goes_on) {
         tracing::debug!(%error, "the kill switch stays closed");
         way.stay_closed();
         return outcome.map_err(|error| error.with_hint(STAYS_CLOSED));
     }
     let left = way.leave();
+    if left.is_ok() {
+        record.remove();
+    }
     outcome?;
     left.map_err(|error| error.with_hint("try `guestright visit off`"))
 }
@@ -208,6 +233,7 @@ impl<'a, W: Write> Guest<'a, W> {
             was_granted: false,
             provider: None,
             is_leaving: false,
+            output_lost: None,
             ended: None,
             home: HomeChannel {
                 sender: None,
@@ -317,16 +343,11 @@ impl<W: Write> Guest<'_, W> {
                     return Ok(None);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
-                Some((question, reply)) = self.questions.recv() => {
-                    self.answer(&question, reply);
-                    if self.is_leaving {
-                        return Ok(None);
-                    }
-                }
-                () = stop.requested() => {
-                    self.leave();
-                    return Ok(None);
-                }
+                Some((question, reply)) = self.questions.recv() => status::answer(self, &question, reply),
+                () = stop.requested() => self.leave(),
+            }
+            if self.is_leaving {
+                return Ok(None);
             }
         }
     }
@@ -341,16 +362,11 @@ impl<W: Write> Guest<'_, W> {
                     return Ok(true);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
-                Some((question, reply)) = self.questions.recv() => {
-                    self.answer(&question, reply);
-                    if self.is_leaving {
-                        return Ok(false);
-                    }
-                }
-                () = stop.requested() => {
-                    self.leave();
-                    return Ok(false);
-                }
+                Some((question, reply)) = self.questions.recv() => status::answer(self, &question, reply),
+                () = stop.requested() => self.leave(),
+            }
+            if self.is_leaving {
+                return Ok(false);
             }
         }
     }
@@ -375,6 +391,16 @@ impl<W: Write> Guest<'_, W> {
                 self.start_home();
                 let sentence = format!("everything goes home through the tunnel to {home}");
                 self.report("tunnel", &sentence, json!({ "up": true, "endpoint": home }))?;
+            }
+            Some(TunnelEvent::NoAnswer) => {
+                let home = way.home();
+                let sentence = format!(
+                    "your home does not answer at {home}, so nothing leaves this computer: the home has to run with \
+                     [gateway], and its router has to let UDP port {} through; trying on",
+                    home.port()
+                );
+                let facts = json!({ "up": false, "endpoint": home.to_string(), "reason": "no handshake" });
+                self.report("tunnel", &sentence, facts)?;
             }
             Some(TunnelEvent::Lost(reason)) => {
                 let sentence = format!("the tunnel is lost and made again: {reason}");
@@ -510,23 +536,44 @@ impl<W: Write> Guest<'_, W> {
         }
         let hint = match code {
             Code::Refused => {
-                "let your team's access point serve others first, then --home fetches receipts to show"
+                "ask again later, or elsewhere; whoever serves others at home is served on what is owed, if --home can \
+                 fetch the receipts"
             }
             Code::Busy => "try again in a minute",
-            Code::Certificate => "ask your team for a new certificate: guestright team member add",
+            Code::Certificate => {
+                "look whether this computer's clock is right; if it is, whoever keeps your team's key has to certify this \
+                 device anew"
+            }
             Code::Unpaid => "the access point did not get your receipt in time; visit again",
-            Code::Malformed | Code::Receipt | Code::NoSession | Code::Closed => {
+            Code::Malformed | Code::Receipt => {
+                "the access point does not understand this program: are both of one version?"
+            }
+            Code::NoSession | Code::Closed => {
                 "check that this network has a guestright access point: --access-point names one"
             }
         };
         Err(RunError::network(sentence).with_hint(hint))
     }
 
-    fn report(&mut self, event: &str, sentence: &str, mut facts: Value) -> Result<(), RunError> {
+    /// What is reported when nobody reads it any more makes us leave, and no more than that: an orderly end opens the kill
+    /// switch.
+    fn report(&mut self, event: &str, sentence: &str, facts: Value) -> Result<(), RunError> {
         if self.staying.is_some() && !STANDING_EVENTS.contains(&event) {
             tracing::debug!(event, "{sentence}");
             return Ok(());
         }
+        if self.output_lost.is_none()
+            && let Err(error) = self.write(event, sentence, facts)
+        {
+            self.output_lost = Some(error);
+            if !self.is_leaving {
+                self.leave();
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, event: &str, sentence: &str, mut facts: Value) -> std::io::Result<()> {
         let written = if self.settings.json {
             facts["event"] = json!(event);
             facts["time_us"] = json!(self.clock.now().0);
@@ -534,6 +581,6 @@ impl<W: Write> Guest<'_, W> {
         } else {
             writeln!(self.out, "{sentence}")
         };
-        written.and_then(|()| self.out.flush()).map_err(RunError::Output)
+        written.and_then(|()| self.out.flush())
     }
 }

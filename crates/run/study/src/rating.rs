@@ -74,6 +74,7 @@ impl Ear<'_> {
         let counts = self.counts;
         let missing = counts.lost + counts.late + counts.overflow;
         json!({
+            "r": judgement.conversation.as_ref().ok().map(|opinion| opinion.r.middle()),
             "mos": mos.as_ref().ok(),
             "mos_listening": listening.as_ref().ok(),
             "mos_unknown": mos.err().map(ToString::to_string),
@@ -91,7 +92,7 @@ impl Ear<'_> {
         let ms = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{value:.0} ms"));
         let counts = self.counts;
         let rating = match &judgement.conversation {
-            Ok(opinion) => format!("MOS {} by the E-model", opinion.mos),
+            Ok(opinion) => format!("R {:.1}, MOS {} by the E-model", opinion.r, opinion.mos),
             Err(unknown) => format!("no MOS: {unknown}"),
         };
         vec![

@@ -129,9 +129,15 @@ impl Fault for TelephoneError {
             | Self::Contacts { .. }
             | Self::NoSettingsFolder
             | Self::Unwritable { .. }
-            | Self::SoundSource(_)
-            | Self::SoundSink(_)
             | Self::OwnCertificate(_) => Kind::Config,
+            // A card that is not there is the system's, a file that is not a person's.
+            Self::SoundSource(error) | Self::SoundSink(error) => {
+                if matches!(error, AudioError::Device { .. } | AudioError::NoDevice { .. }) {
+                    Kind::Network
+                } else {
+                    Kind::Config
+                }
+            }
             Self::NoWay { .. }
             | Self::NotStarted(_)
             | Self::NotDialled { .. }

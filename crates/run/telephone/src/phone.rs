@@ -4,6 +4,7 @@ use crate::contacts::{self, Callee};
 use crate::line::{Conversation, Over, Part};
 use crate::offer::{Refusal, protection_of};
 use crate::report::Report;
+use crate::sound::Sound;
 use crate::{Answer, Controls, Protection, Task, TelephoneError, TelephoneSettings, Waiting};
 use guestright_sip::agent::{
     Agent, AgentError, AgentEvent, AgentSettings, Call, CallEvent, Description, Direction, Ending,
@@ -64,6 +65,9 @@ impl<W: Write> Phone<'_, W> {
     }
 
     async fn listen(&mut self, mut agent: Agent, waiting: &Waiting) -> Result<(), TelephoneError> {
+        // Whoever calls must not be the first to find out that there is no sound card.
+        let rate_hz = self.settings.kinds.first().map_or(8_000, |kind| kind.format().sample_rate_hz);
+        Sound::check(&self.settings.line.sound, rate_hz)?;
         let at = agent.address().to_string();
         let facts = serde_json::json!({ "address": at, "user": self.settings.account.user });
         self.report.print("listening", &format!("listening for calls on {at}"), facts)?;

@@ -40,6 +40,22 @@ impl Sound {
         Ok(Self { source, sink, again, rate_hz, codec_hz: rate_hz, captured: 0, played: 0 })
     }
 
+    /// Whether both ends are there: a microphone and a loudspeaker, or what takes their place. Nothing is written.
+    ///
+    /// # Errors
+    /// One is not.
+    pub(crate) fn check(settings: &SoundSettings, rate_hz: u32) -> Result<(), TelephoneError> {
+        match &settings.play {
+            Some(path) => drop(WavSource::open(path, rate_hz).map_err(TelephoneError::SoundSource)?),
+            None if settings.no_card => {}
+            None => drop(microphone(rate_hz).map_err(TelephoneError::SoundSource)?),
+        }
+        if settings.record.is_none() && !settings.no_card {
+            drop(loudspeaker(rate_hz).map_err(TelephoneError::SoundSink)?);
+        }
+        Ok(())
+    }
+
     /// Another codec, of another rate.
     pub(crate) fn set_codec_rate(&mut self, codec_hz: u32) {
         self.codec_hz = codec_hz;

@@ -93,7 +93,7 @@ fn text(costs: &[ReceiptCost]) -> String {
     let mut line = |cells: [&str; 9]| {
         let [suite, numbers @ ..] = cells;
         let numbers: String = numbers.iter().map(|cell| format!(" {cell:>11}")).collect();
-        out.push_str(&format!("  {suite:<16}{numbers}").trim_end().to_owned());
+        out.push_str(format!("  {suite:<16}{numbers}").trim_end());
         out.push('\n');
     };
     line(["", "paper", "paper", "here", "here", "public key", "signature", "receipt", "certificate"]);

@@ -1,7 +1,8 @@
 //! `guestright ap`: the access point.
 
-use crate::settings::{self, ApSettings};
-use crate::{control, loops};
+use crate::loops::ServingLine;
+use crate::settings::{self, ApSettings, SettingsFile};
+use crate::{control, loops, reloaded};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
@@ -26,6 +27,9 @@ pub(crate) struct Ap {
     /// Print the firewall's rules, change nothing and stop
     #[arg(long)]
     dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
     #[command(subcommand)]
@@ -35,6 +39,7 @@ pub(crate) struct Ap {
 #[derive(Debug, clap::Subcommand)]
 enum ApCommand {
     Status(Status),
+    Reload(Reload),
     Off(Off),
 }
 
@@ -48,15 +53,33 @@ struct Status {
     json: bool,
 }
 
+/// Take changed settings; nobody who is served is cut off
+///
+/// Intervals, volumes, limits and rates count at once. What counts from the next start on is named. Settings that are wrong
+/// change nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright ap reload --config ap.toml")]
+struct Reload {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Stop the access point and put the firewall back as it was, also after a crash
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright ap off --config ap.toml")]
-struct Off {}
+struct Off {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 const EXAMPLE: &str = "Example:
   guestright ap --config ap.toml
   guestright ap status --config ap.toml --json
+  guestright ap reload --config ap.toml
   guestright ap off --config ap.toml";
 
 const SETTINGS: &str = r#"A settings file:
@@ -89,60 +112,88 @@ A home whose tunnel answers a visitor is asked for receipts at TCP port 7273: at
 "#;
 
 impl Ap {
+    /// Whether this is the access point itself.
+    pub(crate) fn serves(&self) -> bool {
+        self.command.is_none() && !self.show_config && !self.dry_run
+    }
+
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let settings: ApSettings = settings::read(&self.config)?;
         if self.show_config {
-            write!(out, "{}", toml::to_string(&settings).map_err(Failure::bug)?)?;
-            return Ok(());
+            return settings::show(&settings, self.json, out);
         }
         if self.dry_run {
             let rules =
                 firewall::render(&settings.for_loop(&self.config)?.rules()?).map_err(Failure::config)?;
-            write!(out, "{rules}")?;
-            return Ok(());
+            if self.json {
+                return Ok(writeln!(out, "{}", serde_json::json!({ "ruleset": rules }))?);
+            }
+            return Ok(write!(out, "{rules}")?);
         }
         let state = settings::beside(&self.config, &settings.state);
         match self.command {
-            None => run(&settings, &self.config, &self.passphrase, out),
-            Some(ApCommand::Off(Off {})) => off(&state, out),
+            None => run(&settings, &self.config, &self.passphrase, &mut ServingLine::new(self.json, out)),
+            Some(ApCommand::Off(Off { json })) => off(&state, json, out),
             Some(ApCommand::Status(Status { json })) => {
-                let nobody =
-                    || Failure::network(anyhow!("no access point runs with {}", self.config.display()));
-                let status = control::ask(&socket(&state), "status")?.ok_or_else(nobody)?;
+                let status = ask(&self.config, &state, "status")?;
                 if json { Ok(writeln!(out, "{status}")?) } else { print_status(&status, out) }
+            }
+            Some(ApCommand::Reload(Reload { json })) => {
+                let answer = ask(&self.config, &state, "reload")?;
+                if json && answer["error"].is_null() {
+                    return Ok(writeln!(out, "{answer}")?);
+                }
+                reloaded::print(&answer, out)
             }
         }
     }
 }
 
+fn ask(config: &Path, state: &Path, question: &str) -> Result<serde_json::Value, Failure> {
+    let nobody = || Failure::network(anyhow!("no access point runs with {}", config.display()));
+    control::ask(&socket(state), question)?.ok_or_else(nobody)
+}
+
 /// How long an access point may take to stop: its visitors sign for the last bytes first.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-fn run(settings: &ApSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut Output) -> Outcome {
+fn run(
+    settings: &ApSettings,
+    path: &Path,
+    passphrase: &PassphraseArgs,
+    out: &mut ServingLine<'_, '_>,
+) -> Outcome {
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
+    let reread = SettingsFile::new(path, settings)?;
     let settings = settings.for_loop(path)?;
     let low_ports = settings.port < loops::FIRST_FREE_PORT;
-    let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[&settings.state]);
-    loops::run(needs, async |stop| access_point::run(&settings, credentials, stop, out).await)
+    let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[path, &settings.state]);
+    loops::run_daemon(needs, reread, async |requests| {
+        access_point::run(&settings, credentials, requests, out).await
+    })
 }
 
-fn off(state: &Path, out: &mut Output) -> Outcome {
+fn off(state: &Path, json: bool, out: &mut Output) -> Outcome {
     if control::ask(&socket(state), "stop")?.is_some() {
         if !control::wait_until_gone(&socket(state), STOP_MAX) {
             return Err(Failure::network(anyhow!("the access point was asked to stop and still runs")));
         }
-        writeln!(out, "the access point has stopped, and the firewall is as it was before")?;
-        return Ok(());
+        return reloaded::done(
+            json,
+            "stopped",
+            "the access point has stopped, and the firewall is as it was before",
+            out,
+        );
     }
     let file = firewall_state(state);
     if file.exists() {
         firewall::clean_up(&file).map_err(Failure::network)?;
-        writeln!(out, "the firewall is as it was before")?;
+        reloaded::done(json, "cleaned up", "the firewall is as it was before", out)
     } else {
-        writeln!(out, "nothing to do: the access point is not running and has left nothing behind")?;
+        let sentence = "nothing to do: the access point is not running and has left nothing behind";
+        reloaded::done(json, "nothing", sentence, out)
     }
-    Ok(())
 }
 
 fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {

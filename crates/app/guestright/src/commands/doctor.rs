@@ -1,23 +1,38 @@
 //! `guestright doctor`: what this computer can and cannot do.
 
 mod layers;
+mod page;
+mod role;
 
-use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::files::MemberArgs;
 use guestright_cli::output::Output;
 use guestright_codec::{CodecError, Kind};
 use guestright_firewall::check_connections;
 use guestright_netns::{Mode, Sandbox};
 use guestright_portmap::Reach;
-use serde_json::json;
+use page::{Finding, Page};
+use role::Role;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Say what this computer can and cannot do, and what to install
+///
+/// With --for it looks at everything that one role needs, its settings, keys and certificates among it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright doctor
-  guestright doctor --json")]
+  guestright doctor --for ap --config /etc/guestright/ap.toml
+  guestright doctor --for visit --key alice.key --certificate alice.cert --json")]
 pub(crate) struct Doctor {
+    /// What this computer is to be
+    #[arg(long = "for", value_enum, value_name = "ROLE")]
+    role: Option<Role>,
+    /// With --for ap or home: its settings file [default: ap.toml or home.toml, here or in /etc/guestright]
+    #[arg(long, value_name = "FILE", requires = "role")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    member: MemberArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -26,59 +41,68 @@ pub(crate) struct Doctor {
     try_layers: bool,
 }
 
-struct Finding {
-    what: &'static str,
-    good: bool,
-    /// Whether its lack counts.
-    needed: bool,
-    says: String,
-    to_do: &'static str,
-}
-
 impl Doctor {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         if self.try_layers {
             return layers::run_inside(out);
         }
-        let findings = examine();
-        if self.json {
-            let one = |finding: &Finding| {
-                json!({ "what": finding.what, "good": finding.good, "needed": finding.needed, "says": finding.says,
-                    "to_do": if finding.good { None } else { Some(finding.to_do) } })
-            };
-            writeln!(out, "{}", serde_json::Value::Array(findings.iter().map(one).collect()))?;
-            return Ok(());
+        let mut page = Page::new(self.json, out);
+        match self.role {
+            None => examine(&mut page)?,
+            Some(role) => role.examine(self.config.as_deref(), &self.member, &mut page)?,
         }
-        for finding in &findings {
-            let mark = match (finding.good, finding.needed) {
-                (true, _) => "yes",
-                (false, true) => "NO ",
-                (false, false) => "no ",
-            };
-            writeln!(out, "{mark}  {:<28} {}", finding.what, finding.says)?;
-            if !finding.good {
-                writeln!(out, "     {:<28} {}", "", finding.to_do)?;
-            }
-        }
-        let missing = findings.iter().filter(|finding| finding.needed && !finding.good).count();
-        let verdict = if missing == 0 { "this computer can do everything" } else { "something is missing" };
-        writeln!(out, "\n{verdict}")?;
-        if missing == 0 { Ok(()) } else { Err(Failure::user(anyhow!("{missing} of these are missing"))) }
+        page.end(self.role.map(Role::in_words))
     }
 }
 
-fn examine() -> Vec<Finding> {
-    let tool = |what, program: &str, argument: &str, to_do| {
-        let output = Command::new(program).arg(argument).stdin(Stdio::null()).output();
-        let says = output.as_ref().map_or_else(ToString::to_string, |output| {
-            let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-            String::from_utf8_lossy(&text).lines().next().unwrap_or_default().chars().take(40).collect()
-        });
-        Finding { what, good: output.is_ok(), needed: true, says, to_do }
-    };
+fn examine(page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    access_point_tools(page)?;
+    demo(page)?;
+    page.add(codecs())?;
+    page.add(sound())?;
+    router(page)
+}
+
+/// A program of others, and what it says of itself.
+fn tool(what: &'static str, program: &str, argument: &str, to_do: &'static str) -> Finding {
+    let output = Command::new(program).arg(argument).stdin(Stdio::null()).output();
+    let says = output.as_ref().map_or_else(ToString::to_string, |output| {
+        let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+        String::from_utf8_lossy(&text).lines().next().unwrap_or_default().chars().take(40).collect()
+    });
+    Finding { what, good: output.is_ok(), needed: true, says, to_do: to_do.into() }
+}
+
+fn nftables() -> Finding {
+    tool("nftables", "nft", "--version", "install the package nftables")
+}
+
+fn iproute() -> Finding {
+    tool("tc and ip", "tc", "-V", "install the package iproute2")
+}
+
+/// What an access point is made of.
+fn access_point_tools(page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    page.add(nftables())?;
+    page.add(iproute())?;
+    let connections = check_connections();
+    page.add(Finding {
+        what: "guests with stock apps",
+        good: connections.is_ok(),
+        needed: false,
+        says: connections
+            .map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
+        to_do: "run as root, with the kernel's nf_conntrack; without /proc/net/nf_conntrack install the package conntrack"
+            .into(),
+    })?;
+    page.trying("the layers of the firewall, in a sandbox")?;
     let sandbox = Sandbox::probe();
-    let layers = layers::findings(sandbox.as_ref().ok().copied());
-    let demo = Finding {
+    layers::findings(sandbox.ok()).into_iter().try_for_each(|finding| page.add(finding))
+}
+
+fn demo(page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    let sandbox = Sandbox::probe();
+    page.add(Finding {
         what: "the demo (namespaces)",
         good: sandbox.is_ok(),
         needed: true,
@@ -89,32 +113,10 @@ fn examine() -> Vec<Finding> {
                 Mode::UserNamespace => "they work, without root".to_owned(),
             },
         ),
-        to_do: "run as root, or allow user namespaces as the message says",
-    };
-    let connections = check_connections();
-    let connections = Finding {
-        what: "access point: stock apps",
-        good: connections.is_ok(),
-        needed: false,
-        says: connections
-            .map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
-        to_do: "run as root, with the kernel's nf_conntrack; without /proc/net/nf_conntrack install the package conntrack",
-    };
-    let mut findings = vec![
-        tool("access point: nftables", "nft", "--version", "install the package nftables"),
-        tool("access point: tc and ip", "tc", "-V", "install the package iproute2"),
-        connections,
-    ];
-    findings.extend(layers);
-    findings.extend([
-        demo,
-        tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"),
-        tool("the demo: curl", "curl", "--version", "install the package curl"),
-        codecs(),
-        sound(),
-        router(),
-    ]);
-    findings
+        to_do: "run as root, or allow user namespaces as the message says".into(),
+    })?;
+    page.add(tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"))?;
+    page.add(tool("the demo: curl", "curl", "--version", "install the package curl"))
 }
 
 /// Which codecs a call can have. G.711, G.722 and ADPCM are always there.
@@ -126,7 +128,7 @@ fn codecs() -> Finding {
     // What was left out on purpose is no lack.
     let absent: Vec<_> = absent.filter(|error| !matches!(error, CodecError::NotBuilt { .. })).collect();
     let says = absent.iter().fold(names, |says, error| format!("{says}; {error}"));
-    let to_do = "install what is named, or do without these codecs";
+    let to_do = "install what is named, or do without these codecs".into();
     Finding { what: "calls: codecs", good: absent.is_empty(), needed: false, says, to_do }
 }
 
@@ -144,7 +146,7 @@ fn sound() -> Finding {
         Ok(names) => format!("{} devices, first {}", names.len(), names[0]),
         Err(error) => error.to_string(),
     };
-    let to_do = "calls from and to WAV files work without one";
+    let to_do = "calls from and to WAV files work without one".into();
     Finding { what: "calls: sound card", good, needed: false, says, to_do }
 }
 
@@ -155,18 +157,24 @@ fn sound() -> Finding {
         good: false,
         needed: false,
         says: "this program was built without".to_owned(),
-        to_do: "calls from and to WAV files work; build with --features sound-card for more",
+        to_do: "calls from and to WAV files work; build with --features sound-card for more".into(),
     }
 }
 
-/// Whether a home on this computer could be reached through the household's router. Takes some seconds where no router
-/// answers.
-fn router() -> Finding {
+/// Whether a home on this computer could be reached through the household's router.
+fn router(page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    page.trying(
+        "the household's router for port mappings; a router that does not answer takes some seconds",
+    )?;
+    page.add(port_mapping())
+}
+
+fn port_mapping() -> Finding {
     let what = "home: the household's router";
     let examined = match guestright_portmap::examine() {
         Ok(examined) => examined,
         Err(error) => {
-            let to_do = "a home needs a connection to the Internet; everything else works without";
+            let to_do = "a home needs a connection to the Internet; everything else works without".into();
             return Finding { what, good: false, needed: false, says: error.to_string(), to_do };
         }
     };
@@ -182,5 +190,5 @@ fn router() -> Finding {
         answers.collect::<Vec<_>>().join("; ")
     };
     let advice = examined.advice();
-    Finding { what, good: advice.is_none(), needed: false, says, to_do: advice.unwrap_or_default() }
+    Finding { what, good: advice.is_none(), needed: false, says, to_do: advice.unwrap_or_default().into() }
 }

@@ -1,8 +1,9 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
 use crate::gateway_files::GatewayFiles;
-use crate::settings::{self, HomeSettings};
-use crate::{control, loops};
+use crate::loops::ServingLine;
+use crate::settings::{self, HomeSettings, SettingsFile};
+use crate::{control, loops, reloaded};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
@@ -24,6 +25,9 @@ pub(crate) struct Home {
     /// Print the settings with all defaults and stop
     #[arg(long)]
     show_config: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
     #[command(subcommand)]
@@ -40,7 +44,10 @@ enum HomeCommand {
     Off(Off),
 }
 
-/// Read the gateway's directory and the revocation list again: members that were added come in, revoked ones do not
+/// Read settings, revocation list and the gateway's directory again; nobody who is served is cut off
+///
+/// Members that were added come in, revoked ones do not, here and at the team's access points. Settings of `[credit]` and
+/// `[policy]` count at once. What counts from the next start on is named. If anything is wrong, nothing changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright home reload --config home.toml")]
@@ -54,7 +61,11 @@ struct Reload {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright home off --config home.toml")]
-struct Off {}
+struct Off {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// How long a home may take to stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
@@ -172,11 +183,15 @@ Members reach the gateway at the UDP port in gateway.toml: let it through on the
 "#;
 
 impl Home {
+    /// Whether this is the home itself.
+    pub(crate) fn serves(&self) -> bool {
+        self.command.is_none() && !self.show_config
+    }
+
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let settings: HomeSettings = settings::read(&self.config)?;
         if self.show_config {
-            write!(out, "{}", toml::to_string(&settings.filled_in()?).map_err(Failure::bug)?)?;
-            return Ok(());
+            return settings::show(&settings.filled_in()?, self.json, out);
         }
         let state = settings::beside(&self.config, &settings.state);
         let ask = |question: &str| {
@@ -184,7 +199,7 @@ impl Home {
             control::ask(&socket(&state), question)?.ok_or_else(nobody)
         };
         match self.command {
-            None => run(&settings, &self.config, &self.passphrase, out),
+            None => run(&settings, &self.config, &self.passphrase, &mut ServingLine::new(self.json, out)),
             Some(HomeCommand::Status(Status { json: true })) => Ok(writeln!(out, "{}", ask("status")?)?),
             Some(HomeCommand::Status(Status { json: false })) => print_status(&ask("status")?, out),
             Some(HomeCommand::Why(Why { team, json })) => {
@@ -206,16 +221,27 @@ impl Home {
                 print_sponsored(&answer, json, out)
             }
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
-            Some(HomeCommand::Off(Off {})) => off(&settings, &self.config, &state, out),
+            Some(HomeCommand::Off(Off { json })) => {
+                let (what, sentence) = off(&settings, &self.config, &state)?;
+                reloaded::done(json, what, sentence, out)
+            }
         }
     }
 }
 
-fn run(settings: &HomeSettings, path: &Path, passphrase: &PassphraseArgs, out: &mut Output) -> Outcome {
+fn run(
+    settings: &HomeSettings,
+    path: &Path,
+    passphrase: &PassphraseArgs,
+    out: &mut ServingLine<'_, '_>,
+) -> Outcome {
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
+    let reread = SettingsFile::new(path, settings)?;
     let settings = settings.for_loop(path)?;
-    loops::run(needs(&settings, path), async |stop| home::run(&settings, credentials, stop, out).await)
+    loops::run_daemon(needs(&settings, path), reread, async |requests| {
+        home::run(&settings, credentials, requests, out).await
+    })
 }
 
 /// What a home with these settings has to be able to do; `path` is the settings file's. Without a gateway: nothing that
@@ -242,19 +268,13 @@ fn needs(settings: &home::Settings, path: &Path) -> Needs {
 }
 
 fn print_reload(answer: &Value, json: bool, out: &mut Output) -> Outcome {
-    if let Some(error) = answer["error"].as_str() {
-        let failure = Failure::config(anyhow!("nothing was changed: {error}"));
-        return Err(match answer["hint"].as_str() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        });
-    }
-    if json {
+    if json && answer["error"].is_null() {
         return Ok(writeln!(out, "{answer}")?);
     }
+    reloaded::print(answer, out)?;
     let gateway = &answer["gateway"];
     if gateway.is_null() {
-        writeln!(out, "read again; this home has no gateway")?;
+        writeln!(out, "this home has no gateway")?;
     } else {
         let (members, added, removed) = (&gateway["members"], &gateway["added"], &gateway["removed"]);
         writeln!(out, "read again: {members} members, {added} new, {removed} gone")?;
@@ -262,21 +282,24 @@ fn print_reload(answer: &Value, json: bool, out: &mut Output) -> Outcome {
     Ok(())
 }
 
-fn off(settings: &HomeSettings, config: &Path, state: &Path, out: &mut Output) -> Outcome {
+/// What was done, in a word and in a sentence.
+fn off(
+    settings: &HomeSettings,
+    config: &Path,
+    state: &Path,
+) -> Result<(&'static str, &'static str), Failure> {
     let door = socket(state);
     if control::ask(&door, "stop")?.is_some() {
         if !control::wait_until_gone(&door, STOP_MAX) {
             return Err(Failure::network(anyhow!("the home was asked to stop and still runs")));
         }
-        writeln!(out, "the home has stopped, and the network is as it was before")?;
-        return Ok(());
+        return Ok(("stopped", "the home has stopped, and the network is as it was before"));
     }
     if home::clean_up(state, settings.gateway_for_loop(config)?.as_ref())? {
-        writeln!(out, "the network is as it was before")?;
+        Ok(("cleaned up", "the network is as it was before"))
     } else {
-        writeln!(out, "nothing to do: the home is not running and has left nothing behind")?;
+        Ok(("nothing", "nothing to do: the home is not running and has left nothing behind"))
     }
-    Ok(())
 }
 
 fn print_status(status: &Value, out: &mut Output) -> Outcome {

@@ -153,7 +153,7 @@ fn found_something(name: &str, report: &Report, notes: &[String]) -> Outcome {
 }
 
 fn save(path: &std::path::Path, text: &str) -> Outcome {
-    std::fs::write(path, text).or_user(|| format!("write {}", path.display()))?;
+    std::fs::write(path, text).or_config(|| format!("write {}", path.display()))?;
     Ok(())
 }
 

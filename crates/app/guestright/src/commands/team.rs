@@ -2,10 +2,11 @@ mod enrol;
 mod gateway;
 mod ikev2;
 pub(crate) mod invite;
+mod name;
 mod record;
 
 use crate::gateway_files::{self, GatewayFiles};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::{self, PassphraseArgs};
 use guestright_cli::output::Output;
@@ -98,7 +99,7 @@ enum RoleName {
   guestright team member add alice --dir family --days 90
   guestright team member add bob --dir family --qr --qr-png bob.png --bytes-per-day 500000000")]
 struct Add {
-    /// A name for the files: letters, digits and dashes
+    /// A name for the files: letters of one script, digits and dashes
     name: String,
     /// What the key is for
     #[arg(long, value_enum, default_value = "member")]
@@ -139,9 +140,13 @@ struct List {
   guestright team member revoke alice --dir family")]
 struct Revoke {
     /// The name under which it was added
+    #[arg(value_parser = name::normal)]
     name: String,
     #[command(flatten)]
     team: TeamArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Write the team's key to a file, encrypted with a passphrase
@@ -155,6 +160,9 @@ struct Backup {
     file: PathBuf,
     #[command(flatten)]
     team: TeamArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Make a team's directory from a backup of its key
@@ -174,6 +182,9 @@ struct Restore {
     encrypt: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// A team's directory, with its key in it.
@@ -241,13 +252,8 @@ impl Init {
 }
 
 impl Add {
-    fn run(self, out: &mut Output) -> Outcome {
-        if !is_name(&self.name) {
-            let name = &self.name;
-            return Err(Failure::user(anyhow!(
-                "{name:?} will not do: letters, digits and dashes, and neither \"team\" nor \"gateway\""
-            )));
-        }
+    fn run(mut self, out: &mut Output) -> Outcome {
+        self.name = name::check(&self.name)?;
         let team = self.team.key()?;
         let reservation = self.tunnel.reserve(&self.team.dir, &self.name, self.role.role())?;
         let ike = self.ike.find_gateway(&self.team.dir, &self.name, self.role.role())?;
@@ -344,10 +350,21 @@ impl Revoke {
         let list = RevocationList::issue(&team, sequence, now, revoked).map_err(Failure::user)?;
         let path = self.team.dir.join("revocations");
         guestright_keys::write_revocations(&path, &list).map_err(Failure::config)?;
-        writeln!(out, "revoked {}: what it signs from {now} on does not count", self.name)?;
-        writeln!(out, "the list is {}; the team's home reads it when it starts", path.display())?;
         let by_ike = ikev2::revoke(&self.team.dir, &self.name, &now.to_string())?;
-        if enrol::revoke(&self.team.dir, &self.name, &now.to_string())? || by_ike {
+        let has_tunnel = enrol::revoke(&self.team.dir, &self.name, &now.to_string())? || by_ike;
+        if self.json {
+            let id = certificate.subject_id().to_string();
+            let answer = json!({ "name": self.name, "id": id, "since": now.to_string(), "list": path,
+                "sequence": sequence, "tunnel": has_tunnel });
+            return Ok(writeln!(out, "{answer}")?);
+        }
+        writeln!(out, "revoked {}: what it signs from {now} on does not count", self.name)?;
+        writeln!(
+            out,
+            "the list is {}; give it to the team's home and say `guestright home reload`",
+            path.display()
+        )?;
+        if has_tunnel {
             writeln!(
                 out,
                 "its tunnel is shut after `guestright home reload`, where the home has this gateway/"
@@ -364,7 +381,11 @@ impl Backup {
         let mut rng = guestright_clock::rng();
         guestright_keys::write_secret(&self.file, &team, Some(&passphrase), &mut rng)
             .map_err(Failure::config)?;
-        writeln!(out, "wrote {}: with its passphrase it is the whole team", self.file.display())?;
+        if self.json {
+            writeln!(out, "{}", json!({ "file": self.file, "team": team.public().team_id().to_string() }))?;
+        } else {
+            writeln!(out, "wrote {}: with its passphrase it is the whole team", self.file.display())?;
+        }
         Ok(())
     }
 }
@@ -377,7 +398,12 @@ impl Restore {
         let passphrase = self.encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
         guestright_keys::write_secret(&team_key(&self.dir), &team, passphrase.as_deref(), &mut rng)
             .map_err(Failure::config)?;
-        writeln!(out, "restored team {} in {}", team.public().team_id(), self.dir.display())?;
+        let id = team.public().team_id();
+        if self.json {
+            writeln!(out, "{}", json!({ "team": id.to_string(), "directory": self.dir }))?;
+        } else {
+            writeln!(out, "restored team {id} in {}", self.dir.display())?;
+        }
         Ok(())
     }
 }
@@ -390,11 +416,6 @@ impl RoleName {
             Self::Home => Role::Home,
         }
     }
-}
-
-pub(super) fn is_name(name: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    !name.is_empty() && name.len() <= 40 && name != "team" && name != "gateway" && name.chars().all(fits)
 }
 
 fn team_key(dir: &Path) -> PathBuf {
@@ -437,4 +458,9 @@ fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Failure> {
 
 fn no_team(failure: Failure) -> Failure {
     failure.hint("is this a team's directory? --dir names it, and `guestright team init` makes one")
+}
+
+/// Whether a new member may have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    name::check(name).is_ok()
 }

@@ -67,6 +67,9 @@ pub(crate) struct Up {
 pub(crate) struct Down {
     #[command(flatten)]
     config: ConfigArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Say how the visitor stands: online or not, why, and what the network can see
@@ -200,7 +203,7 @@ impl Down {
                     Some(_) => std::thread::sleep(LOOK_EVERY),
                 }
             }
-            return Ok(writeln!(out, "switched off: the tunnel is gone, and the kill switch is open")?);
+            return self.print_off("switched off: the tunnel is gone, and the kill switch is open", out);
         }
         // Killed, or not begun: what it has left behind is in its state directory.
         let settings: VisitSettings = read(&self.config.config)?;
@@ -212,7 +215,14 @@ impl Down {
         } else {
             "nothing to do: the visitor's program is not running, and has left nothing behind"
         };
-        Ok(writeln!(out, "{word}")?)
+        self.print_off(word, out)
+    }
+
+    fn print_off(&self, sentence: &str, out: &mut Output) -> Outcome {
+        if self.json {
+            return Ok(writeln!(out, "{}", serde_json::json!({ "state": "off", "sentence": sentence }))?);
+        }
+        Ok(writeln!(out, "{sentence}")?)
     }
 }
 
@@ -236,7 +246,7 @@ impl Status {
         if !self.follow {
             return self.show(&status, out);
         }
-        let mut told = String::new();
+        let mut shown = String::new();
         loop {
             let sentence = match self.config.ask("status")? {
                 Some(status) => status["standing"]["sentence"].as_str().unwrap_or_default().to_owned(),
@@ -244,7 +254,7 @@ impl Status {
             };
             // Numbers in it grow by themselves.
             let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
-            if words(&sentence) != words(&told) {
+            if words(&sentence) != words(&shown) {
                 if self.json {
                     writeln!(out, "{}", serde_json::json!({ "event": "standing", "sentence": sentence }))?;
                 } else {
@@ -254,7 +264,7 @@ impl Status {
                 if self.notify {
                     notify(&sentence);
                 }
-                told = sentence;
+                shown = sentence;
             }
             std::thread::sleep(LOOK_EVERY);
         }

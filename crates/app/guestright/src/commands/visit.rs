@@ -13,6 +13,9 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Where a visit keeps what it keeps, unless it is told otherwise.
+const STATE: &str = "visit-state";
+
 /// Be a guest: ask the access point of this network for service, and sign for what you use
 ///
 /// The access point is the default gateway unless you name one. You sign no more than your own meter counted plus a
@@ -50,9 +53,9 @@ pub(crate) struct Visit {
     /// Speak to the access point over this
     #[arg(long, value_enum, default_value = "tcp")]
     transport: Transport,
-    /// Where receipts are kept between visits
-    #[arg(long, default_value = "visit-state", global = true)]
-    state: PathBuf,
+    /// Where receipts are kept between visits [default: visit-state; for status and off the visit that runs]
+    #[arg(long, global = true)]
+    state: Option<PathBuf>,
     /// How often the home is asked for new receipts, in seconds
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     update_seconds: u64,
@@ -74,7 +77,7 @@ enum Transport {
 impl Visit {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         if let Some(command) = &self.command {
-            return command.run(&self.state, out);
+            return command.run(self.state, out);
         }
         let credentials = self.member.credentials()?;
         let settings = self.settings()?;
@@ -88,7 +91,7 @@ impl Visit {
     fn settings(self) -> Result<visit::Settings, Failure> {
         Ok(visit::Settings {
             tunnel: self.tunnel_file()?,
-            state: self.state,
+            state: self.state.unwrap_or_else(|| STATE.into()),
             home: self.home,
             access_point: self.access_point,
             port: self.port,

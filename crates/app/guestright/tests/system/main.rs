@@ -16,6 +16,8 @@ mod call;
 mod cli;
 mod credit;
 mod demo;
+mod doctor;
+mod errors;
 mod fast_line;
 mod faults;
 mod gateway;
@@ -25,6 +27,7 @@ mod ingest;
 mod mos;
 mod privileges;
 mod profiles;
+mod reload;
 mod setup;
 mod soak;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]

@@ -183,3 +183,36 @@ fn mistakes_are_named_and_leave_nothing_behind() {
         desk.run("team member list --dir family") + &desk.run("team member list --dir family --json");
     assert!(!listed.contains(secret.to_base64().as_str()));
 }
+
+#[test]
+fn a_name_may_be_in_any_script() {
+    let desk = founded("--network 10.73.5.0/24");
+    // The same letters from two keyboards: one composes, the other does not.
+    for (typed, name) in
+        [("Ελένη", "Ελένη"), ("Zoe\u{308}", "Zo\u{eb}"), ("Ольга", "Ольга"), ("李明", "李明")]
+    {
+        let added = desk.json(&format!("team member add {typed} --dir family --qr --json"));
+        assert_eq!(added["name"], name);
+        assert_eq!(added["tunnel"]["path"], format!("family/{name}.conf"));
+        assert!(known(&desk, name)["address"].is_str());
+        let shown = desk.json(&format!("team member show {typed} --dir family --json"));
+        assert_eq!(shown["address"], added["tunnel"]["address"]);
+        let card = desk.run(&format!("call card --certificate family/{name}.cert"));
+        let contact = guestright_directory::Contact::parse(card.lines().next().unwrap()).unwrap();
+        assert_eq!(contact.name, name);
+    }
+    let names: Vec<_> = desk
+        .json("team member list --dir family --json")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    desk.run("team member revoke Zoe\u{308} --dir family");
+    assert!(known(&desk, "Zo\u{eb}").contains_key("revoked"));
+    let (code, words) = desk.fail("team member add p\u{430}ul --dir family");
+    assert!(code == 1 && words.contains("several scripts"), "a Cyrillic letter among Latin ones: {words}");
+    let (code, words) = desk.fail("team member add Νίκος --dir family --ikev2");
+    assert!(code == 1 && words.contains("letters of ASCII"), "{words}");
+}

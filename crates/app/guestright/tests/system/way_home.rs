@@ -180,6 +180,82 @@ fn a_killed_visit_leaves_the_switch_closed_until_the_next_or_off() {
 }
 
 #[test]
+fn a_visit_is_found_from_any_directory_and_ends_in_order_with_its_terminal() {
+    if !inside("way_home::a_visit_is_found_from_any_directory_and_ends_in_order_with_its_terminal") {
+        return;
+    }
+    let abroad = Abroad::build("info");
+    let (_house, _ap) = abroad.town.open();
+    let _home = abroad.start_home();
+    let before = abroad.condition();
+    let from_root = |arguments: &[&str]| {
+        let mut command = abroad.town.world.command("member", env!("CARGO_BIN_EXE_guestright")).unwrap();
+        command.args(arguments).current_dir("/").output().unwrap()
+    };
+    // Before: nobody is there to be found.
+    let nothing = succeeded(&from_root(&["visit", "off"]));
+    assert!(nothing.contains("nothing to do"), "{nothing}");
+
+    let mut visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let found: Value = serde_json::from_str(&succeeded(&from_root(&["visit", "status", "--json"]))).unwrap();
+    assert_eq!(found["access_point"], "10.11.0.1", "{found}");
+    // A second one is told of the first, and what to do about it.
+    let key = ["--key", "/run/town/guests/walker.key", "--certificate", "/run/town/guests/walker.cert"];
+    let home = format!("{HOME_ADDRESS}:7274");
+    for (state, wanted) in [
+        ("/run/town/walker-state", "a visit runs already (process"),
+        ("/run/town/other-state", "closed already"),
+    ] {
+        let second = from_root(&[&["visit", "--state", state, "--home", &home], &key[..]].concat());
+        let words = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert_eq!(second.status.code(), Some(69), "{words}");
+        assert!(words.contains(wanted) && words.contains("`guestright visit off` ends it"), "{words}");
+        assert!(!words.contains("run as root"), "{words}");
+    }
+    // Another user may not look, and is told so.
+    let mut nobody = abroad.town.world.command("member", "setpriv").unwrap();
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_guestright")]);
+    let output = nobody.args(["visit", "status"]).current_dir("/").output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    // Where a sandbox has no second user, there is none to be told.
+    if !words.contains("setpriv") {
+        assert!(words.contains("ask as root"), "{words}");
+    }
+
+    // The terminal is closed: goodbye, and the switch opens.
+    visit.signal(Signal::HUP);
+    visit.hear("to leave", |event| event["event"] == "ended");
+    assert!(visit.wait().success(), "{}", visit.log());
+    assert_eq!(abroad.condition(), before, "the switch is open");
+
+    // Killed: the switch is closed, and is found and opened from anywhere.
+    let mut visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    visit.kill();
+    let dead = from_root(&["visit", "status"]);
+    let words = String::from_utf8_lossy(&dead.stderr).into_owned();
+    assert!(dead.status.code() == Some(69) && words.contains("its kill switch is closed"), "{words}");
+    let opened = succeeded(&from_root(&["visit", "off"]));
+    assert!(opened.contains("the kill switch is open"), "{opened}");
+    assert_eq!(abroad.condition(), before);
+}
+
+#[test]
+fn a_home_that_does_not_answer_is_said_not_to() {
+    if !inside("way_home::a_home_that_does_not_answer_is_said_not_to") {
+        return;
+    }
+    let abroad = Abroad::build("info");
+    let (_house, _ap) = abroad.town.open();
+    // Nobody runs the home.
+    let visit = abroad.visit(&[]);
+    let silence = visit.hear("to say that it is offline", |event| event["reason"] == "no handshake");
+    assert_eq!(silence["endpoint"], format!("{HOME_ADDRESS}:{}", abroad::TUNNEL_PORT), "{silence}");
+    drop(visit);
+}
+
+#[test]
 fn whoever_is_killed_the_visit_goes_on() {
     if !inside("way_home::whoever_is_killed_the_visit_goes_on") {
         return;

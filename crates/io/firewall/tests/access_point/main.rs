@@ -428,10 +428,7 @@ fn a_bad_start_changes_nothing_and_says_why() {
         testbed.on("ap", || Firewall::up(settings, &testbed.state_file())).unwrap_err().to_string()
     };
     let no_interface = Settings { uplink_interface: "wan9".to_owned(), ..testbed.settings() };
-    assert_eq!(
-        up(no_interface),
-        "there is no interface \"wan9\" on this computer; `ip link` lists what there is"
-    );
+    assert_eq!(up(no_interface), "there is no interface \"wan9\" on this computer");
     let no_address = Settings { access_point: Ipv4Addr::new(10, 77, 0, 9), ..testbed.settings() };
     assert!(up(no_address).contains("ip address add 10.77.0.9/24 dev visitors"));
     let no_folder = testbed.on("ap", || Firewall::up(testbed.settings(), Path::new("/nowhere/state.json")));

@@ -1,6 +1,6 @@
 //! One call: from ringing to the end.
 
-use super::printable;
+use super::{phrase, printable};
 use rsipstack::dialog::dialog::{DialogState, DialogStateReceiver, TerminatedReason, TransactionHandle};
 use rsipstack::dialog::dialog_layer::DialogLayer;
 use rsipstack::dialog::invitation::InviteAsyncResult;
@@ -287,7 +287,7 @@ impl Call {
             self.is_confirmed = true;
             return Some(CallEvent::Answered { answer: text(&response.body) });
         }
-        let mut reason = response.status_code.to_string();
+        let mut reason = phrase(&response.status_code);
         for header in response.headers.iter() {
             if let Header::Warning(words) = header {
                 reason = words.value().to_owned();
@@ -358,7 +358,7 @@ impl Call {
             TerminatedReason::ProxyError(code)
             | TerminatedReason::UacOther(code)
             | TerminatedReason::UasOther(code) => {
-                Ending::Refused { code: code.code(), reason: printable(&code.to_string()) }
+                Ending::Refused { code: code.code(), reason: printable(&phrase(code)) }
             }
         })
     }

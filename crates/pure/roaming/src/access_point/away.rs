@@ -61,6 +61,12 @@ impl Away {
         Self { per_day, left: per_day, filled: None, members: BTreeMap::new(), teams: BTreeMap::new() }
     }
 
+    /// From now on so much may be carried in a day; what was used today stays used.
+    pub(super) fn set_per_day(&mut self, per_day: Bytes) {
+        let used = self.per_day.saturating_sub(self.left);
+        (self.per_day, self.left) = (per_day, per_day.saturating_sub(used));
+    }
+
     /// The team server has answered about this member.
     pub(super) fn answered(&mut self, certificate: &Certificate, grant: Option<ServiceClass>, now: Time) {
         let answer = Answer { grant, at: now };

@@ -170,6 +170,15 @@ impl Credit {
         self.holds.keep_sponsored(team, left);
     }
 
+    /// From now on so much is lent and given away.
+    pub(super) fn reconfigure(&mut self, config: CreditConfig) {
+        self.holds.reconfigure(config.holds.overdraft, config.holds.takes_part);
+        self.allowance.reconfigure(config.allowance);
+        self.config.holds.overdraft = config.holds.overdraft;
+        self.config.holds.takes_part = config.holds.takes_part;
+        self.config.allowance = config.allowance;
+    }
+
     pub(super) fn config(&self) -> &CreditConfig {
         &self.config
     }
@@ -233,6 +242,11 @@ impl Credit {
             }
             self.drain(now);
         }
+    }
+
+    /// How a session is served; nothing if it is not remembered.
+    pub(super) fn class_of(&self, session: SessionKey) -> Option<ServiceClass> {
+        self.visits.get(&session).map(|visit| visit.class)
     }
 
     /// The session is over: what was not used is free again.

@@ -214,7 +214,11 @@ impl TeamServer {
     pub(super) fn ask_credit(&mut self, question: SessionQuestion, rng: &mut impl CryptoRng, now: Time) {
         let Some(credit) = &mut self.credit else { return };
         if question.is_over {
-            credit.finish(question.signed.session, question.unpaid, now);
+            let Signed { session, consumer, weight: signed, .. } = question.signed;
+            let class = credit.class_of(session);
+            credit.finish(session, question.unpaid, now);
+            let (started, unpaid) = (session.started, question.unpaid);
+            self.push_event(Event::Finished { consumer, started, class, signed, unpaid });
         } else {
             credit.ask(question, &self.graph, rng, now);
         }

@@ -69,7 +69,7 @@ fn every_bad_message_has_its_own_kind_is_counted_and_changes_nothing() {
         ("a forged receipt",          rcpt(vec![forged]),                                  "forged"),
         ("a receipt cut off",         rcpt(vec![cut]),                                     "truncated"),
         ("a receipt too long",        rcpt(vec![vec![0x84; 600]]),                         "oversized"),
-        ("rubbish for a receipt",     rcpt(vec![vec![0x60; 60]]),                          "not-canonical"),
+        ("rubbish for a receipt",     rcpt(vec![vec![0x60; 60]]),                          "malformed"),
         ("a certificate for a receipt", rcpt(vec![certificate.as_bytes().to_vec()]),       "malformed"),
         ("a message cut off",         whole[..whole.len() - 1].to_vec(),                   "truncated"),
         ("a message too long",        oversized.into_bytes(),                              "oversized"),

@@ -15,6 +15,7 @@ mod home;
 mod homes;
 mod overcharging;
 mod random;
+mod reload;
 mod sequences;
 mod tunnels;
 mod visitor;

@@ -469,6 +469,7 @@ impl World {
                 home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Begun { .. }
+                | home::Event::Finished { .. }
                 | home::Event::Revoked(_)
                 | home::Event::Decided { .. }
                 | home::Event::Refused { .. } => {}

@@ -118,7 +118,8 @@ impl Proxy {
 
     fn register(&mut self, member: &str, request: &Request, now: Time) {
         let Request { key, basics, message, .. } = request;
-        let own = basics.to.uri.user.as_deref().is_some_and(|user| user.eq_ignore_ascii_case(member));
+        let own =
+            basics.to.uri.user.as_deref().is_some_and(|user| user.to_lowercase() == member.to_lowercase());
         if !own || !self.names.serves(&basics.to.uri) || !self.names.serves(&basics.uri) {
             self.refuse("registers as somebody else");
             let warning = format!("399 home \"the tunnel is {member}'s: register as {member}\"");

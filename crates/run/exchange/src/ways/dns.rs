@@ -4,7 +4,7 @@ use super::Way;
 use crate::{DnsSettings, DnsZone, MemberNames};
 use guestright_directory::{Contact, Finder, Finding, HostName, Record, Source};
 use guestright_dns::{DnsFinder, Resolver, TsigKey, UpdateSettings, Updater};
-use guestright_error::{OrFail as _, RunError};
+use guestright_error::{Fault as _, OrFail as _, RunError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -119,7 +119,10 @@ impl Way for Dns {
             match publishing.names.name_of(member) {
                 Ok(Some(name)) => drop(wanted.insert(name, record.clone())),
                 Ok(None) => {}
-                Err(error) => tracing::warn!(error = error.sentence(), "a member has no name in the DNS"),
+                Err(error) => {
+                    let (error, what_to_do) = (error.sentence(), error.hint());
+                    tracing::warn!(error, what_to_do, "a member has no name in the DNS");
+                }
             }
         }
         publishing.wanted.send_replace(wanted);

@@ -2,7 +2,7 @@
 
 use guestright_error::RunError;
 use guestright_firewall::{
-    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Traffic, translated_ports,
+    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Shaping, Traffic, translated_ports,
 };
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, Gate};
@@ -39,6 +39,11 @@ pub(super) enum Order {
     Close(Address),
     /// Read what was counted, and keep these gates open for another lease.
     Read(Vec<Gate>),
+    /// From now on grants last so long, and visitors have this share of the line.
+    Reconfigure {
+        lease_ms: u64,
+        shaping: Option<Shaping>,
+    },
     /// Something was changed that may be part of a layer.
     Compare,
     Stop,
@@ -52,6 +57,8 @@ pub(super) enum Done {
     Opened(Address),
     /// A visitor is closed; this is what it had used.
     Closed(Address, Bytes),
+    /// It was reconfigured, or was not, for this reason; then all is as it was.
+    Reconfigured(Result<(), String>),
     /// An order failed, and what may follow from that. One that has to be carried out is tried again.
     Failed(String),
     /// What the layers are like, after they were compared with what they should be.
@@ -339,6 +346,10 @@ impl Grants {
                 let gates: Vec<_> = open.iter().map(gate).collect();
                 firewall.renew(&gates)?;
                 Ok(Some(Done::Read(Box::new(reading))))
+            }
+            Order::Reconfigure { lease_ms, shaping } => {
+                let result = firewall.reconfigure(*lease_ms, *shaping);
+                Ok(Some(Done::Reconfigured(result.map_err(|error| error.to_string()))))
             }
             Order::Compare | Order::Stop => Ok(None),
         }

@@ -1,7 +1,7 @@
 //! One session with one access point, from the first question to the last receipt.
 
 use super::transport::Line;
-use super::{Guest, Over};
+use super::{Guest, Over, status};
 use crate::Stop;
 use guestright_channel::Credentials;
 use guestright_error::RunError;
@@ -47,7 +47,7 @@ impl<W: Write> Guest<'_, W> {
             tokio::select! {
                 message = line.receive() => match message {
                     Ok(message) => {
-                        self.heard_access_point();
+                        self.access_point_answered();
                         let now = self.clock.now();
                         self.with_visitor(|visitor| visitor.handle_input(&message, now));
                     }
@@ -58,7 +58,7 @@ impl<W: Write> Guest<'_, W> {
                 () = self.look.tick() => if self.look_around()? {
                     return Ok(Over::Moved);
                 },
-                Some((question, reply)) = self.questions.recv() => self.answer(&question, reply),
+                Some((question, reply)) = self.questions.recv() => status::answer(self, &question, reply),
                 () = tokio::time::sleep(due) => {
                     let now = self.clock.now();
                     self.with_visitor(|visitor| visitor.handle_timeout(now));

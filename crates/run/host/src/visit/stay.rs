@@ -3,7 +3,7 @@
 //! What differs from a visit to one network: the kill switch is closed before there is any network, and for every
 //! interface; a network without an access point of ours is used like any other, through the tunnel; whatever an access
 //! point says, it is asked again after the time that this takes; other people's portals are found, and shown; and how it
-//! stands is one of a few sentences ([`Standing`]), which is told when it changes.
+//! stands is one of a few sentences ([`Standing`]), which is shown when it changes.
 
 use super::portal::{Outside, Proxy};
 use super::settings::AccessNetwork;
@@ -51,7 +51,7 @@ pub(super) struct Staying {
     /// Since when we are in this network.
     arrived: Instant,
     /// Whether an access point of ours has answered here.
-    was_heard: bool,
+    has_answered: bool,
     /// Whether one has served us here.
     was_served: bool,
     /// How often in a row it was asked in vain.
@@ -64,8 +64,8 @@ pub(super) struct Staying {
     search: Search,
     portal: Option<String>,
     proxy: Option<Proxy>,
-    /// What was told last, and since when that holds.
-    told: Option<(Standing, Instant)>,
+    /// What was shown last, and since when that holds.
+    shown: Option<(Standing, Instant)>,
     ordered: Option<Ended>,
 }
 
@@ -91,7 +91,7 @@ impl Default for Staying {
     fn default() -> Self {
         Self {
             arrived: Instant::now(),
-            was_heard: false,
+            has_answered: false,
             was_served: false,
             attempts: 0,
             refusal: None,
@@ -100,7 +100,7 @@ impl Default for Staying {
             search: Search { found: mpsc::channel(1), begun: None, is_running: false, network: 0 },
             portal: None,
             proxy: None,
-            told: None,
+            shown: None,
             ordered: None,
         }
     }
@@ -111,8 +111,8 @@ impl Staying {
     fn arrive(&mut self) {
         let network = self.search.network + 1;
         let search = Search { found: mpsc::channel(1), begun: None, is_running: false, network };
-        let (told, ordered, lost_home) = (self.told.take(), self.ordered, self.lost_home.take());
-        *self = Self { search, told, ordered, lost_home, ..Self::default() };
+        let (shown, ordered, lost_home) = (self.shown.take(), self.ordered, self.lost_home.take());
+        *self = Self { search, shown, ordered, lost_home, ..Self::default() };
     }
 
     fn access_point(&self, serves: Option<AccessPointState>) -> AccessPointState {
@@ -120,12 +120,12 @@ impl Staying {
             return serves;
         }
         match &self.refusal {
-            Some((code, reason, until)) if self.was_heard => AccessPointState::Refuses {
+            Some((code, reason, until)) if self.has_answered => AccessPointState::Refuses {
                 code: *code,
                 reason: reason.clone(),
                 again_seconds: (*until - Instant::now()).as_secs(),
             },
-            _ if !self.was_heard && self.begun.is_some() => AccessPointState::Nobody,
+            _ if !self.has_answered && self.begun.is_some() => AccessPointState::Nobody,
             _ => AccessPointState::Asking,
         }
     }
@@ -163,7 +163,7 @@ pub async fn stay_on(
     let network = settings.access_network().ok();
     let way = Way::close(plan, network.as_ref(), settings)?;
     let (network, way) = match wait_for_network(settings, network, way, questions, stop, out).await? {
-        Waited::Network(network, way) => (network, way),
+        Waited::Network(network, way) => (network, *way),
         Waited::Ended(ended) => return Ok(ended),
     };
     let mut guest = Guest::new(settings, credentials, network, Some(way), questions, out)?;
@@ -186,7 +186,7 @@ fn end(way: Way, ended: Ended) -> Result<Ended, RunError> {
 }
 
 enum Waited {
-    Network(AccessNetwork, Way),
+    Network(AccessNetwork, Box<Way>),
     Ended(Ended),
 }
 
@@ -200,7 +200,7 @@ async fn wait_for_network(
     out: &mut impl Write,
 ) -> Result<Waited, RunError> {
     if let Some(network) = network {
-        return Ok(Waited::Network(network, way));
+        return Ok(Waited::Network(network, Box::new(way)));
     }
     let mut look = super::look::Look::start();
     let standing = Standing::NoNetwork;
@@ -210,7 +210,7 @@ async fn wait_for_network(
         tokio::select! {
             () = look.tick() => if let Ok(network) = settings.access_network() {
                 way.move_to(&network, settings.port)?;
-                return Ok(Waited::Network(network, way));
+                return Ok(Waited::Network(network, Box::new(way)));
             },
             Some((question, reply)) = questions.recv() => {
                 let ordered = order(&question);
@@ -245,7 +245,7 @@ pub(super) fn standing_json(standing: &Standing, since: Instant) -> Value {
 }
 
 fn tell(standing: &Standing, as_json: bool, out: &mut impl Write) -> Result<(), RunError> {
-    let told = if as_json {
+    let shown = if as_json {
         writeln!(
             out,
             "{}",
@@ -254,14 +254,14 @@ fn tell(standing: &Standing, as_json: bool, out: &mut impl Write) -> Result<(), 
     } else {
         writeln!(out, "{standing}")
     };
-    told.and_then(|()| out.flush()).map_err(RunError::Output)
+    shown.and_then(|()| out.flush()).map_err(RunError::Output)
 }
 
 impl<W: Write> Guest<'_, W> {
     /// An access point of ours has said something.
-    pub(super) fn heard_access_point(&mut self) {
+    pub(super) fn access_point_answered(&mut self) {
         if let Some(staying) = &mut self.staying {
-            staying.was_heard = true;
+            staying.has_answered = true;
         }
     }
 
@@ -306,7 +306,8 @@ impl<W: Write> Guest<'_, W> {
         }
         let is_up = way.state() == TunnelState::Up;
         // An access point of ours lets the tunnel through when it serves; in other networks there is nobody to ask.
-        let is_let = serves.is_some() || !staying.was_heard && staying.arrived.elapsed() >= ACCESS_POINT_MAX;
+        let is_let =
+            serves.is_some() || !staying.has_answered && staying.arrived.elapsed() >= ACCESS_POINT_MAX;
         let is_known = !way.home().ip().is_unspecified();
         if !is_up && is_let && is_known && staying.begun.is_none_or(|begun| begun.elapsed() >= BEGIN_EVERY) {
             staying.begun = Some(Instant::now());
@@ -364,18 +365,20 @@ impl<W: Write> Guest<'_, W> {
             endpoint: way.name().map_or_else(|| way.home().to_string(), str::to_owned),
         };
         let standing = facts.standing();
-        let (is_news, since) = match &staying.told {
-            Some((told, since)) if told.word() == standing.word() => (standing.is_news_after(told), *since),
+        let (is_news, since) = match &staying.shown {
+            Some((shown, since)) if shown.word() == standing.word() => {
+                (standing.is_news_after(shown), *since)
+            }
             Some(_) | None => (true, Instant::now()),
         };
-        staying.told = Some((standing.clone(), since));
+        staying.shown = Some((standing.clone(), since));
         if is_news { tell(&standing, self.settings.json, self.out) } else { Ok(()) }
     }
 
     /// What `status` says besides, of a visit that stays on.
     pub(super) fn staying_json(&self) -> Value {
         let Some(staying) = &self.staying else { return Value::Null };
-        let Some((standing, since)) = &staying.told else { return Value::Null };
+        let Some((standing, since)) = &staying.shown else { return Value::Null };
         let mut json = standing_json(standing, *since);
         json["portal"] = staying.portal.as_ref().map_or(Value::Null, |url| {
             json!({ "url": url, "proxy": staying.proxy.as_ref().map(|proxy| proxy.address.to_string()) })

@@ -1,9 +1,10 @@
 //! The way home: the kill switch, and the tunnel behind it.
 
 use super::{AccessNetwork, Settings, switch_file};
+use crate::interface;
 use guestright_command::system_command;
 use guestright_error::{OrFail as _, RunError};
-use guestright_firewall::{Guard, KillSwitch, Passage, Surroundings, clean_up};
+use guestright_firewall::{FirewallError, Guard, KillSwitch, Passage, Surroundings, clean_up};
 use guestright_roaming::standing::TunnelState;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::wireguard::{Config, Host, PublicKey};
@@ -31,6 +32,10 @@ const HANDSHAKE_EVERY: Duration = Duration::from_millis(300);
 const CONFIRM_EVERY: Duration = Duration::from_secs(1);
 /// …and for how long; after that the tunnel's own patience decides.
 const HANDSHAKES_FOR: Duration = Duration::from_secs(5);
+/// A home that has not answered a handshake for so long is said not to answer…
+const NO_ANSWER_AFTER: Duration = Duration::from_secs(10);
+/// …and again after so long.
+const NO_ANSWER_AGAIN: Duration = Duration::from_secs(60);
 /// The name of the home is looked up for so long.
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
 /// How many reasons why a tunnel was lost may wait.
@@ -149,6 +154,8 @@ pub(super) struct Way {
     /// Since when handshakes are begun again and again.
     handshaking_since: Option<Instant>,
     handshake_at: Option<Instant>,
+    /// When it is said next that the home does not answer.
+    no_answer_at: Option<Instant>,
     opened: Option<Instant>,
     last: LastReceived,
     agreed: Option<Time>,
@@ -229,6 +236,8 @@ impl Carried {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
     Up,
+    /// The home has not answered for a while.
+    NoAnswer,
     /// It is gone, for this reason, and is made again.
     Lost(String),
 }
@@ -256,11 +265,7 @@ impl Way {
         };
         let state_file = switch_file(&settings.state);
         let surroundings = network.map(|network| surroundings(network, settings.port));
-        let switch = KillSwitch::close(passage, surroundings.clone(), &state_file).map_err(|error| {
-            RunError::network(error).with_hint(
-                "a tunnel that everything goes through needs an administrator: run as root, or do without: --no-tunnel",
-            )
-        })?;
+        let switch = KillSwitch::close(passage, surroundings.clone(), &state_file).map_err(not_closed)?;
         let last = LastReceived { sent: Bytes(0), received: Bytes(0), at: Instant::now() };
         Ok(Self {
             plan,
@@ -270,6 +275,7 @@ impl Way {
             lost: mpsc::channel(LOST_MAX),
             handshaking_since: None,
             handshake_at: None,
+            no_answer_at: None,
             opened: None,
             last,
             agreed: None,
@@ -323,6 +329,7 @@ impl Way {
         }
         self.handshaking_since = Some(Instant::now());
         self.handshake_at = self.agreed.map(|_| Instant::now());
+        self.no_answer_at.get_or_insert(Instant::now() + NO_ANSWER_AFTER);
         Ok(())
     }
 
@@ -413,7 +420,12 @@ impl Way {
         self.agreed = agreed.or(self.agreed);
         if came_up {
             self.handshaking_since = None;
+            self.no_answer_at = None;
             return Some(TunnelEvent::Up);
+        }
+        if let Some(at) = self.no_answer_at.filter(|at| *at <= Instant::now()) {
+            self.no_answer_at = Some(at + NO_ANSWER_AGAIN);
+            return Some(TunnelEvent::NoAnswer);
         }
         let in_userspace = carrier.pump.is_some();
         // Who stays wants to know whether the home is reached from this network, too; the keys of the last one still hold.
@@ -518,6 +530,30 @@ impl Way {
         let Self { switch, .. } = self;
         switch.open().or_network(|| format!("undo what {} tells of", state_file.display()))
     }
+}
+
+/// Why the switch could not be closed, and what to do about that.
+fn not_closed(error: FirewallError) -> RunError {
+    if let FirewallError::Busy { pid, .. } = error {
+        return RunError::network(format!("a visit runs already (process {pid})"))
+            .with_hint("`guestright visit status` shows it, and `guestright visit off` ends it");
+    }
+    if matches!(error, FirewallError::TableTaken { .. }) {
+        return RunError::network(
+            "a kill switch is closed already, by a visit that keeps its state elsewhere",
+        )
+        .with_hint("`guestright visit off` ends it, from any directory");
+    }
+    if matches!(error, FirewallError::NoInterface { .. }) {
+        return interface::refused(error);
+    }
+    let failed = RunError::network(error);
+    if rustix::process::geteuid().is_root() {
+        return failed;
+    }
+    failed.with_hint(
+        "a tunnel that everything goes through needs an administrator: run as root, or do without: --no-tunnel",
+    )
 }
 
 fn surroundings(network: &AccessNetwork, port: u16) -> Surroundings {

@@ -335,6 +335,7 @@ impl Household {
             | access_point::Event::Disconnect(_)
             | access_point::Event::Reclassified { .. }
             | access_point::Event::Delivered(_)
+            | access_point::Event::Revoked(_)
             | access_point::Event::Refused { .. } => {}
         }
     }
@@ -357,6 +358,7 @@ impl Household {
                 | home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Begun { .. }
+                | home::Event::Finished { .. }
                 | home::Event::Revoked(_)
                 | home::Event::Decided { .. }
                 | home::Event::Refused { .. } => {}

@@ -31,6 +31,9 @@ pub(super) struct Card {
     /// Show it as a QR code too
     #[arg(long)]
     qr: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Keep the list of those whom you call
@@ -59,6 +62,9 @@ pub(super) struct Add {
     /// The file of your contacts
     #[arg(long, value_name = "FILE")]
     contacts: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// List them
@@ -84,6 +90,9 @@ pub(super) struct Remove {
     /// The file of your contacts
     #[arg(long, value_name = "FILE")]
     contacts: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Card {
@@ -101,6 +110,10 @@ impl Card {
         }
         contact.homes = addresses.into_iter().map(|address| HomeHint { address, key: None }).collect();
         let card = contact.card().map_err(Failure::user)?;
+        if self.json {
+            let answer = serde_json::json!({ "card": card, "says_where_home_is": !contact.homes.is_empty() });
+            return Ok(writeln!(out, "{answer}")?);
+        }
         writeln!(out, "{card}")?;
         if contact.homes.is_empty() {
             writeln!(out, "It does not say where your home is; --home or --tunnel does.")?;
@@ -159,10 +172,13 @@ impl Add {
             return Err(Failure::user(anyhow!("{} is among your contacts already", there.name))
                 .hint("give another name with --name, or --replace the contact"));
         }
-        let message = format!("{} is {}", contact.name, contact.member);
+        let (name, member) = (contact.name.clone(), contact.member.to_string());
         list.insert(contact);
         contacts::write(&path, &list)?;
-        Ok(writeln!(out, "{message}")?)
+        if self.json {
+            return Ok(writeln!(out, "{}", serde_json::json!({ "name": name, "id": member }))?);
+        }
+        Ok(writeln!(out, "{name} is {member}")?)
     }
 }
 
@@ -194,6 +210,9 @@ impl Remove {
                 .hint("see `guestright call contact list`")
         })?;
         contacts::write(&path, &list)?;
+        if self.json {
+            return Ok(writeln!(out, "{}", serde_json::json!({ "removed": gone.name }))?);
+        }
         Ok(writeln!(out, "{} is no contact any more", gone.name)?)
     }
 }

@@ -48,10 +48,12 @@ pub(super) async fn run(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Out
     let w1_began_in = String::new();
     let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, w1_began_in, out };
     let result = tokio::select! {
-        result = story.run() => result,
-        () = signals.recv() => Err(anyhow!("interrupted; the town is gone, and nothing is left of it")),
+        result = story.run() => result.map_err(Failure::network),
+        () = signals.recv() => {
+            Err(Failure::user(anyhow!("interrupted; the town is gone, and nothing is left of it")))
+        }
     };
-    result.map_err(Failure::network)?;
+    result?;
     let Story { cast, mut report, out, .. } = story;
     report.seconds = began.elapsed().as_secs_f64();
     if demo.json {

@@ -72,13 +72,13 @@ pub(super) fn findings(mode: Option<Mode>) -> Vec<Finding> {
     let Some(mode) = mode else {
         // Nobody knows, so nothing is missing.
         let says = "it was not tried: there is no sandbox to try it in";
-        let to_do = "run as root, or see to what is said of the demo";
+        let to_do = "run as root, or let this computer make user namespaces";
         let untried = |Layer { what, .. }: Layer| Finding {
             what,
             good: false,
             needed: false,
             says: says.to_owned(),
-            to_do,
+            to_do: to_do.into(),
         };
         return LAYERS.into_iter().map(untried).collect();
     };
@@ -108,7 +108,7 @@ impl Layer {
             Err(error) => Some(error.to_string()),
         };
         let good = why_not.is_none();
-        Finding { what, good, needed, says: why_not.unwrap_or_else(|| says.to_owned()), to_do }
+        Finding { what, good, needed, says: why_not.unwrap_or_else(|| says.to_owned()), to_do: to_do.into() }
     }
 }
 

@@ -65,7 +65,7 @@ fn unreadable(path: &Path, error: impl Into<anyhow::Error>) -> Failure {
         Some(error) if is_empty(error) => "the file is empty: was anything captured?",
         _ => "give a pcap or pcapng file, as tcpdump, tshark and Wireshark write them",
     };
-    Failure::user(error.context(format!("read {}", path.display()))).hint(hint)
+    Failure::config(error.context(format!("read {}", path.display()))).hint(hint)
 }
 
 /// Hands a file over piece by piece, until somebody has had enough.
@@ -85,7 +85,7 @@ fn each_piece<E>(
             Ok((file, about.len()))
         };
         let (file, length) = open().with_context(|| format!("read {}", path.display())).map_err(|error| {
-            Failure::user(error).hint("give a pcap or pcapng file, or \"-\" to read standard input")
+            Failure::config(error).hint("give a pcap or pcapng file, or \"-\" to read standard input")
         })?;
         (Box::new(file), length)
     };
@@ -96,7 +96,7 @@ fn each_piece<E>(
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::user(error).hint("the file could not be read to its end")),
+            Err(error) => return Err(Failure::config(error).hint("the file could not be read to its end")),
         };
         if let Err(error) = consume(&piece[..count]) {
             bar.finish_and_clear();

@@ -134,22 +134,24 @@ pub(super) fn part_notes(stream: &StreamReport, part: &Part, judgement: &Judgeme
             part.buffer_restarts
         ));
     }
+    notes.extend(count_notes(part));
+    if let Some(voice) = stream.info.voice.filter(|voice| voice.r != 127) {
+        notes.push(format!("its receiver rates it R {} itself (RTCP XR)", voice.r));
+    }
+    notes
+}
+
+/// How many packets came otherwise than in order and once.
+fn count_notes(part: &Part) -> impl Iterator<Item = String> {
     let counts = part.summary.counts;
-    for (count, what) in [
+    let all = [
         (counts.duplicates, "packets came twice"),
         (counts.reordered, "packets were overtaken on their way"),
         (counts.stale, "packets came after their loss had been counted"),
         (counts.strays, "packets had a number that belongs to no sequence"),
         (counts.restarts, "times the sender began a new sequence"),
-    ] {
-        if count > 0 {
-            notes.push(format!("{count} {what}"));
-        }
-    }
-    if let Some(voice) = stream.info.voice.filter(|voice| voice.r != 127) {
-        notes.push(format!("its receiver rates it R {} itself (RTCP XR)", voice.r));
-    }
-    notes
+    ];
+    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
 }
 
 /// What is made of a stream that more than one interface saw.

@@ -53,6 +53,7 @@ pub(super) struct Images {
   guestright team member show alice --dir family --qr-png alice.png")]
 pub(super) struct Show {
     /// The name under which it was added
+    #[arg(value_parser = super::name::normal)]
     name: String,
     /// The team's directory
     #[arg(long, default_value = "team")]

@@ -54,6 +54,13 @@ impl IkeArgs {
             let error = anyhow!("only a member roams; {name} is to be a {role}");
             return Err(Failure::user(error).hint("leave out --ikev2"));
         }
+        if !name.is_ascii() {
+            let error =
+                anyhow!("IKEv2 clients identify themselves in letters of ASCII, and {name:?} has others");
+            return Err(
+                Failure::user(error).hint("add this device under a name in a to z, or leave out --ikev2")
+            );
+        }
         let files = GatewayFiles::open(&dir.join(gateway_files::DIRECTORY))?;
         let path = ike_files::path(&files, name);
         if path.exists() {

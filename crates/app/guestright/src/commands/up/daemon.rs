@@ -26,13 +26,13 @@ const SOCKET_MODE: u32 = 0o660;
 const DIRECTORY_MODE: u32 = 0o2755;
 
 /// What is read from the settings file, and again at a reload.
-struct Read {
+struct Loaded {
     settings: visit::Settings,
     credentials: Credentials,
 }
 
-impl Read {
-    fn read(config: &Path, json: bool) -> Result<Self, Failure> {
+impl Loaded {
+    fn from_file(config: &Path, json: bool) -> Result<Self, Failure> {
         let file: VisitSettings = read(config)?;
         let settings = file.for_loop(config, json)?;
         let passphrase = PassphraseArgs::of_file(file.passphrase_file.as_ref().map(|it| beside(config, it)));
@@ -47,7 +47,7 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
     let config = std::path::absolute(config).map_err(Failure::network)?;
     let file: VisitSettings = read(&config)?;
     let control = beside(&config, &file.control);
-    let first = Read::read(&config, json)?;
+    let first = Loaded::from_file(&config, json)?;
     make_door(&control, &file.group)?;
     guestright_cli::files::state_directory(&first.settings.state)?;
     let tunnel = first.settings.tunnel.clone();
@@ -55,7 +55,7 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
         [Some(&first.settings.state), tunnel.as_ref(), Some(&control)].map(|it| it.map(PathBuf::as_path));
     let files: Vec<_> = files.into_iter().flatten().collect();
     let needs = Needs { network: true, ..Needs::default() }.with_files(&files);
-    loops::run(needs, async |stop| {
+    loops::run_in_background(needs, async |stop| {
         let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
         control::serve(&control, asked.clone())?;
         let _ = std::fs::set_permissions(&control, std::fs::Permissions::from_mode(SOCKET_MODE));
@@ -126,7 +126,7 @@ struct Daemon {
     config: PathBuf,
     until_down: bool,
     json: bool,
-    read: Read,
+    read: Loaded,
     questions: mpsc::Receiver<Question>,
     stop: Stop,
 }
@@ -144,7 +144,7 @@ impl Daemon {
                 }
                 continue;
             }
-            let Self { read: Read { settings, credentials }, questions, stop, .. } = self;
+            let Self { read: Loaded { settings, credentials }, questions, stop, .. } = self;
             let ended = visit::stay_on(settings, credentials.clone(), questions, stop, out).await?;
             match ended {
                 visit::Ended::Stopped => return Ok(()),
@@ -160,7 +160,7 @@ impl Daemon {
 
     /// Takes in the settings; what is wrong with them is said, and the old ones hold.
     fn reload(&mut self) {
-        match Read::read(&self.config, self.json) {
+        match Loaded::from_file(&self.config, self.json) {
             Ok(read) => self.read = read,
             Err(failure) => tracing::error!("the settings are as before: {}", failure.what()),
         }

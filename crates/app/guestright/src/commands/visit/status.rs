@@ -1,13 +1,13 @@
 //! `guestright visit status` and `guestright visit off`.
 
-use crate::control;
+use crate::{control, reloaded};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_host::visit::{CleanedUp, clean_up, socket, switch_file};
+use guestright_host::visit::{CleanedUp, clean_up, is_guarded, running, socket, switch_file};
 use guestright_units::Bytes;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a visit may take to stop: the last bytes are signed for first.
@@ -22,7 +22,7 @@ pub(super) enum VisitCommand {
 /// Show the session, the tunnel, what was held back, and what the access point can see
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright visit status --state visit-state --json")]
+  guestright visit status --json")]
 pub(super) struct Status {
     /// Print JSON
     #[arg(long)]
@@ -32,17 +32,25 @@ pub(super) struct Status {
 /// End the visit and open its kill switch, also after a crash
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright visit off --state visit-state")]
-pub(super) struct Off {}
+  guestright visit off")]
+pub(super) struct Off {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 impl VisitCommand {
-    pub(super) fn run(&self, state: &Path, out: &mut Output) -> Outcome {
+    /// `state` as it was given; otherwise it is that of the visit in this network, wherever this is called from.
+    pub(super) fn run(&self, state: Option<PathBuf>, out: &mut Output) -> Outcome {
+        let state = state.or_else(running).unwrap_or_else(|| super::STATE.into());
         match self {
             Self::Status(Status { json }) => {
-                let Some(status) = control::ask(&socket(state), "status")? else { return Err(nobody(state)) };
+                let Some(status) = control::ask(&socket(&state), "status")? else {
+                    return Err(nobody(&state));
+                };
                 if *json { Ok(writeln!(out, "{status}")?) } else { print(&status, out) }
             }
-            Self::Off(Off {}) => off(state, out),
+            Self::Off(Off { json }) => off(&state, *json, out),
         }
     }
 }
@@ -54,28 +62,42 @@ fn nobody(state: &Path) -> Failure {
         failure.hint(
             "a visit was killed and its kill switch is closed: visit again, or open it with `guestright visit off`",
         )
+    } else if is_guarded() {
+        failure.hint(UNKNOWN)
     } else {
-        failure.hint("name its directory with --state")
+        failure
+            .hint("begin one with `guestright visit`; if its directory is another one, name it with --state")
     }
 }
 
-fn off(state: &Path, out: &mut Output) -> Outcome {
+/// What to do where a switch is closed and nobody says by which visit.
+const UNKNOWN: &str = "a kill switch is closed here all the same, by a visit that kept its state elsewhere: name its \
+                       directory with --state";
+
+fn off(state: &Path, json: bool, out: &mut Output) -> Outcome {
     if control::ask(&socket(state), "stop")?.is_some() {
         if !control::wait_until_gone(&socket(state), STOP_MAX) {
             return Err(Failure::network(anyhow!("the visit was asked to stop and still runs")));
         }
-        writeln!(out, "the visit has ended, and the kill switch is open")?;
-        return Ok(());
+        return reloaded::done(json, "ended", "the visit has ended, and the kill switch is open", out);
     }
     let CleanedUp { switch, counters } = clean_up(state)?;
     if switch {
-        writeln!(out, "the kill switch is open, and the tunnel of a killed visit is gone")?;
-    } else if counters {
-        writeln!(out, "the counters of a killed visit are gone")?;
-    } else {
-        writeln!(out, "nothing to do: no visit is running, and none has left anything behind")?;
+        return reloaded::done(
+            json,
+            "opened",
+            "the kill switch is open, and the tunnel of a killed visit is gone",
+            out,
+        );
     }
-    Ok(())
+    if is_guarded() {
+        return Err(Failure::network(anyhow!("no visit runs with {}", state.display())).hint(UNKNOWN));
+    }
+    if counters {
+        return reloaded::done(json, "cleaned up", "the counters of a killed visit are gone", out);
+    }
+    let sentence = "nothing to do: no visit is running, and none has left anything behind";
+    reloaded::done(json, "nothing", sentence, out)
 }
 
 /// The session, the tunnel, what was held back, and what the access point can see.

@@ -299,20 +299,8 @@ fn may_leave(frame: &Frame) -> bool {
     }
 }
 
-#[test]
-fn a_laptop_goes_through_its_day() {
-    if !inside("way_home::day::a_laptop_goes_through_its_day") {
-        return;
-    }
-    let mut day = Day::build();
-    day.set_clock("+0");
-    let (_house, mut first_ap) = day.abroad.town.open();
-    let (_second_home, _second_ap) = day.abroad.open_second();
-    let mut home = day.abroad.start_home();
-    let before = day.abroad.condition();
-    let chatter = Chatter::begin(&day);
-
-    // The morning: no network yet. The member's files are given once.
+/// The morning: no network yet. The member's files are given once.
+fn before_there_is_a_network(day: &Day) {
     let files = ["guests/walker.key", "guests/walker.cert", "guests/walker.conf"]
         .map(|file| day.abroad.town.path(file));
     let [key, certificate, tunnel] = files.each_ref().map(|file| file.to_str().unwrap());
@@ -320,24 +308,11 @@ fn a_laptop_goes_through_its_day() {
     assert!(succeeded(&up).contains("there is no network"), "{up:?}");
     let no = succeeded(&day.command(&["status"]));
     assert!(no.starts_with("offline: there is no network"), "{no}");
-    let capture = day.capture();
+}
 
-    day.join(FIRST);
-    day.until_online(true);
-    // The terminal is closed: that is a hangup for whoever is left.
-    kill_process(day.daemon(), Signal::HUP).unwrap();
-    day.until_online(true);
-
-    day.join(CAFE);
-    day.until_online(false);
-    let words = succeeded(&day.command(&["status"]));
-    assert!(words.contains("no guestright access point"), "{words}");
-
-    day.join(SECOND);
-    day.until_online(true);
-
-    // A portal: nothing passes but the person's own browser, and only to see the page.
-    let portal = HotelPortal::open(&day);
+/// A portal: nothing passes but the person's own browser, and only to see the page.
+fn past_a_portal(day: &mut Day) {
+    let portal = HotelPortal::open(day);
     day.join(HOTEL);
     let status = day.until_it_is("portal");
     assert_eq!(status["standing"]["portal"]["url"], format!("http://{PORTAL}/"));
@@ -362,6 +337,55 @@ fn a_laptop_goes_through_its_day() {
         !none.status.success() && String::from_utf8_lossy(&none.stderr).contains("no portal"),
         "{none:?}"
     );
+}
+
+/// The computer is switched off at the wall, and on again: nothing is left in the kernel, and the files say on.
+fn restart_the_computer(day: &mut Day) -> Program {
+    kill_process(day.daemon(), Signal::KILL).unwrap();
+    let reboot = "nft delete table inet guestright_guard; ip link delete gr-visit; ip rule del preference 7272; \
+                  ip rule del preference 7273; ip -6 rule del preference 7272; ip -6 rule del preference 7273; \
+                  ip route flush table 26482; ip -6 route flush table 26482; nft delete table inet guestright_meter; true";
+    day.leave_network();
+    day.abroad.town.world.run("member", "sh", &["-c", reboot]).unwrap();
+    let config = day.abroad.town.path("laptop/visit.toml");
+    let mut unit = day.abroad.town.world.command("member", env!("CARGO_BIN_EXE_guestright")).unwrap();
+    unit.args(["up", "--foreground", "--config"]).arg(&config);
+    let unit = Program::start(&mut unit, &day.abroad.town.path("unit.log"));
+    unit.hear_line("to say that there is no network", |line| line.contains("there is no network"));
+    unit
+}
+
+#[test]
+fn a_laptop_goes_through_its_day() {
+    if !inside("way_home::day::a_laptop_goes_through_its_day") {
+        return;
+    }
+    let mut day = Day::build();
+    day.set_clock("+0");
+    let (_house, mut first_ap) = day.abroad.town.open();
+    let (_second_home, _second_ap) = day.abroad.open_second();
+    let mut home = day.abroad.start_home();
+    let before = day.abroad.condition();
+    let chatter = Chatter::begin(&day);
+
+    before_there_is_a_network(&day);
+    let capture = day.capture();
+
+    day.join(FIRST);
+    day.until_online(true);
+    // The terminal is closed: that is a hangup for whoever is left.
+    kill_process(day.daemon(), Signal::HUP).unwrap();
+    day.until_online(true);
+
+    day.join(CAFE);
+    day.until_online(false);
+    let words = succeeded(&day.command(&["status"]));
+    assert!(words.contains("no guestright access point"), "{words}");
+
+    day.join(SECOND);
+    day.until_online(true);
+
+    past_a_portal(&mut day);
 
     // The home is gone for a while; then it is back.
     day.join(FIRST);
@@ -390,19 +414,8 @@ fn a_laptop_goes_through_its_day() {
     day.join(CAFE);
     day.until_online(false);
 
-    // The computer is switched off at the wall, and on again: nothing is left in the kernel, and the files say on.
     let mut frames = capture.stop();
-    kill_process(day.daemon(), Signal::KILL).unwrap();
-    let reboot = "nft delete table inet guestright_guard; ip link delete gr-visit; ip rule del preference 7272; \
-                  ip rule del preference 7273; ip -6 rule del preference 7272; ip -6 rule del preference 7273; \
-                  ip route flush table 26482; ip -6 route flush table 26482; nft delete table inet guestright_meter; true";
-    day.leave_network();
-    day.abroad.town.world.run("member", "sh", &["-c", reboot]).unwrap();
-    let config = day.abroad.town.path("laptop/visit.toml");
-    let mut unit = day.abroad.town.world.command("member", env!("CARGO_BIN_EXE_guestright")).unwrap();
-    unit.args(["up", "--foreground", "--config"]).arg(&config);
-    let mut unit = Program::start(&mut unit, &day.abroad.town.path("unit.log"));
-    unit.hear_line("to say that there is no network", |line| line.contains("there is no network"));
+    let mut unit = restart_the_computer(&mut day);
     let capture = day.capture();
     day.join(FIRST);
     day.until_online(true);

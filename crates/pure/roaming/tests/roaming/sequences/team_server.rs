@@ -310,6 +310,7 @@ impl Run<'_> {
             | Event::HomeLearned(..)
             | Event::Reserved { .. }
             | Event::Begun { .. }
+            | Event::Finished { .. }
             | Event::Decided { .. }
             | Event::Refused { .. } => {}
         }

@@ -1,0 +1,405 @@
+//! What each role needs: its files, its rights, its ports, what other programs have to do for it.
+
+use super::page::{Finding, Page};
+use super::{access_point_tools, codecs, iproute, nftables, router, sound};
+use crate::control;
+use crate::gateway_files::GatewayFiles;
+use crate::settings::{self, ApSettings, HomeSettings, beside};
+use guestright_channel::Credentials;
+use guestright_cli::failure::Failure;
+use guestright_cli::files::{MemberArgs, PassphraseArgs};
+use guestright_clock::Clock;
+use guestright_error::{Fault as _, RunError};
+use guestright_firewall as firewall;
+use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT, access_point, home};
+use guestright_identity::Role as Certified;
+use guestright_strongswan::Installation;
+use guestright_tunnel::wireguard::Config;
+use guestright_units::UnixSeconds;
+use guestright_wireguard::{Kernel, Support};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The bit of `CAP_NET_ADMIN` (capabilities(7)).
+const NET_ADMIN: u32 = 12;
+/// A certificate that ends within so many seconds is worth a word.
+const SOON: u64 = 30 * 86_400;
+/// Where settings are, besides here.
+const ELSEWHERE: &str = "/etc/guestright";
+/// Whoever is asked something on a network nearby has so long to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a computer can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Role {
+    /// An access point: `guestright ap`
+    Ap,
+    /// A team's home: `guestright home`
+    Home,
+    /// A guest: `guestright visit`
+    Visit,
+    /// A telephone: `guestright call`
+    Call,
+}
+
+/// What is there, or what is wrong and what to do about it.
+type Look = Result<String, (String, String)>;
+
+impl Role {
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::Ap => "an access point",
+            Self::Home => "a team's home",
+            Self::Visit => "a guest",
+            Self::Call => "a telephone",
+        }
+    }
+
+    /// Looks at everything.
+    pub(super) fn examine(
+        self,
+        config: Option<&Path>,
+        member: &MemberArgs,
+        page: &mut Page<'_, '_>,
+    ) -> Result<(), Failure> {
+        page.add(Finding::of("clock", true, clock()))?;
+        match self {
+            Self::Ap => access_point(&settings_file(config, "ap.toml"), page),
+            Self::Home => team_home(&settings_file(config, "home.toml"), page),
+            Self::Visit => guest(member, page),
+            Self::Call => telephone(member, page),
+        }
+    }
+}
+
+fn settings_file(given: Option<&Path>, name: &str) -> PathBuf {
+    let here = PathBuf::from(name);
+    let elsewhere = Path::new(ELSEWHERE).join(name);
+    given.map_or_else(|| if !here.exists() && elsewhere.exists() { elsewhere } else { here }, Path::to_owned)
+}
+
+// An access point.
+
+fn access_point(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    page.add(Finding::of("rights", true, rights()))?;
+    access_point_tools(page)?;
+    let read = settings::read::<ApSettings>(path);
+    let read = read.and_then(|settings| settings.for_loop(path).map(|for_loop| (settings, for_loop)));
+    let (settings, for_loop) = match read {
+        Ok(read) => read,
+        Err(failure) => return page.add(Finding::of("settings", true, Err(in_words(&failure)))),
+    };
+    page.add(Finding::of("settings", true, Ok(path.display().to_string())))?;
+    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
+    certificate_of(&key, &certificate, Certified::AccessPoint, page)?;
+    let runs = control::ask(&access_point::socket(&for_loop.state), "status");
+    let runs = matches!(runs, Ok(Some(_)));
+    let rules = for_loop.rules().map_err(|error| fault(&error));
+    let address = rules.as_ref().ok().map(|rules| rules.access_point);
+    let checked =
+        rules.map(|rules| format!("guests on {} at {}", rules.visitor_interface, rules.access_point));
+    page.add(Finding::of("interfaces", true, checked))?;
+    if let Some(address) = address {
+        let ports = [Port::tcp(address.into(), settings.port), Port::udp(address.into(), settings.port)];
+        page.add(Finding::of("ports", true, ports_are_free(&ports, runs)))?;
+        page.add(Finding::of("DHCP for guests", true, dhcp(&for_loop.visitor_interface)))?;
+        page.add(Finding::of("DNS for guests", true, dns(address)))?;
+    }
+    page.trying("the team's home")?;
+    page.add(Finding::of("the team's home", false, reachable(&settings.home)))
+}
+
+/// A DHCP server listens at UDP port 67. Which interfaces it serves only its own settings say.
+fn dhcp(interface: &str) -> Look {
+    if is_listening("udp", 67) {
+        return Ok("a server listens at UDP port 67".to_owned());
+    }
+    let to_do = format!(
+        "guests need addresses: for example `dnsmasq --interface={interface} --bind-interfaces \
+         --dhcp-range=10.73.0.10,10.73.0.200,1h`"
+    );
+    Err(("nobody listens at UDP port 67".to_owned(), to_do))
+}
+
+/// Asks the resolver that guests are given, for the root: whatever it answers, it answers.
+fn dns(address: Ipv4Addr) -> Look {
+    // RFC 1035, section 4.1: a header with one question, for the root's name servers.
+    const QUESTION: [u8; 17] = [0x67, 0x72, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
+    let ask = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.connect((address, 53))?;
+        socket.send(&QUESTION)?;
+        socket.recv(&mut [0; 512])
+    };
+    match ask() {
+        Ok(_) => Ok(format!("a resolver answers at {address}")),
+        Err(error) => Err((
+            format!("no resolver answers at {address}: {error}"),
+            "guests ask the router for names: let dnsmasq or another resolver listen there".to_owned(),
+        )),
+    }
+}
+
+// A home.
+
+fn team_home(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    let read = settings::read::<HomeSettings>(path);
+    let read = read.and_then(|settings| settings.for_loop(path).map(|for_loop| (settings, for_loop)));
+    let (settings, for_loop) = match read {
+        Ok(read) => read,
+        Err(failure) => return page.add(Finding::of("settings", true, Err(in_words(&failure)))),
+    };
+    page.add(Finding::of("settings", true, Ok(path.display().to_string())))?;
+    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
+    certificate_of(&key, &certificate, Certified::Home, page)?;
+    if let Some(list) = &for_loop.revocations {
+        let look = guestright_keys::read_revocations(list);
+        let look = look.map(|list| format!("{} keys are revoked", list.revoked().len()));
+        let to_do = "copy the list that `guestright team member revoke` writes, or leave `revocations` out"
+            .to_owned();
+        page.add(Finding::of("revocation list", true, look.map_err(|error| (error.to_string(), to_do))))?;
+    }
+    let runs = matches!(control::ask(&home::socket(&for_loop.state), "status"), Ok(Some(_)));
+    let mut ports = vec![Port { address: for_loop.listen, is_tcp: true }];
+    ports.extend(for_loop.links.as_ref().map(|links| Port { address: links.listen, is_tcp: true }));
+    if let Some(gateway) = &for_loop.gateway {
+        ports.push(Port { address: for_loop.protocol_listen, is_tcp: true });
+        let files = GatewayFiles::open(&gateway.directory);
+        ports.extend(files.as_ref().ok().map(|files| Port::udp([0, 0, 0, 0].into(), files.file.port)));
+        let look = files.and_then(|files| Ok((files.members()?.len(), files.endpoint.to_string())));
+        let look = look.map(|(count, endpoint)| format!("{count} members come in at {endpoint}"));
+        page.add(Finding::of("gateway", true, look.map_err(|error| fault(&error))))?;
+        page.add(Finding::of("uplink", true, uplink(&gateway.uplink_interface)))?;
+        tunnels(page)?;
+        if gateway.ikev2.is_some() {
+            let look = Installation::find().map(|found| found.charon.display().to_string());
+            let to_do = "install strongSwan as README.md says, or leave [gateway.ikev2] out".to_owned();
+            page.add(Finding::of("strongSwan", true, look.map_err(|error| (error.to_string(), to_do))))?;
+        }
+    }
+    page.add(Finding::of("ports", true, ports_are_free(&ports, runs)))?;
+    router(page)
+}
+
+fn uplink(interface: &str) -> Look {
+    firewall::require_interface(interface).map(|()| interface.to_owned()).map_err(|error| {
+        let known = firewall::interfaces().join(", ");
+        (error.to_string(), format!("name one of those that this computer has: {known}"))
+    })
+}
+
+// A guest, and a telephone.
+
+fn guest(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    certificate_of(member.key(), member.certificate(), Certified::Member, page)?;
+    page.add(Finding::of("way home", false, way_home(member.key())))?;
+    tunnels(page)?;
+    let route = guestright_portmap::default_route();
+    let to_do = "join the network first, or name the access point to `guestright visit`".to_owned();
+    let look = route.as_ref().map(|route| format!("{} on {}", route.gateway, route.interface));
+    page.add(Finding::of("network", true, look.map_err(|error| (error.to_string(), to_do))))?;
+    if let Ok(route) = route {
+        page.trying("the access point of this network")?;
+        let address = SocketAddr::from((route.gateway, PROTOCOL_PORT));
+        let look = TcpStream::connect_timeout(&address, PATIENCE).map(|_| format!("{address} answers"));
+        let to_do = "this network has no access point of guestright, or it is busy".to_owned();
+        let look = look.map_err(|error| (format!("{address} does not answer: {error}"), to_do));
+        page.add(Finding::of("access point here", false, look))?;
+    }
+    Ok(())
+}
+
+fn telephone(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    certificate_of(member.key(), member.certificate(), Certified::Member, page)?;
+    page.add(Finding::of("way home", true, way_home(member.key())))?;
+    page.add(codecs())?;
+    page.add(sound())
+}
+
+/// The configuration beside the key.
+fn way_home(key: &Path) -> Look {
+    let path = key.with_extension("conf");
+    let to_do = || "`guestright team member add NAME --qr` makes it, if the team has a gateway".to_owned();
+    let read = guestright_keys::read_to_limit(&path, Config::LEN_MAX).map_err(|error| error.to_string());
+    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
+    let config = text.and_then(|text| Config::parse(&text).map_err(|error| error.to_string()));
+    let config = config.map_err(|error| (format!("{}: {error}", path.display()), to_do()))?;
+    let endpoint = config.peers.first().and_then(|peer| peer.endpoint.as_ref());
+    let none = || (format!("{} names no home", path.display()), to_do());
+    endpoint.map(|endpoint| format!("{}, to {endpoint}", path.display())).ok_or_else(none)
+}
+
+/// What both ends of a tunnel need.
+fn tunnels(page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    page.add(Finding::of("rights", true, rights()))?;
+    page.add(nftables())?;
+    page.add(iproute())?;
+    let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let kernel = match Kernel::probe() {
+        Support::Yes => Ok("the kernel has it, and `wg` is there".to_owned()),
+        Support::No(reason) => {
+            let to_do = "this program carries the tunnel itself then, which is slower: install wireguard-tools, for a kernel \
+                         that has WireGuard";
+            Err((reason, to_do.to_owned()))
+        }
+    };
+    let has_kernel = kernel.is_ok();
+    page.add(Finding::of("WireGuard of the kernel", false, kernel))?;
+    let look = device.map(|_| "it can be opened".to_owned()).map_err(|error| {
+        let to_do = "load the module: modprobe tun; in a container, let it have the device".to_owned();
+        (format!("/dev/net/tun: {error}"), to_do)
+    });
+    page.add(Finding::of("TUN device", !has_kernel, look))
+}
+
+// What several of them need.
+
+/// A computer that thinks that it is earlier than this program was built has lost its time: certificates seem to be of the
+/// future to it.
+fn clock() -> Look {
+    let now = Clock::start().now().unix_seconds();
+    let built = std::env::current_exe().and_then(|program| program.metadata()?.modified());
+    let built = built.ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    let built = UnixSeconds(built.map_or(0, |built| built.as_secs()));
+    let to_do = "set it, best by a time service: timedatectl set-ntp true".to_owned();
+    if now >= built {
+        Ok(format!("it is {now}"))
+    } else {
+        Err((format!("it is {now}, before {built}"), to_do))
+    }
+}
+
+/// Whether this process may change the network.
+fn rights() -> Look {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    if effective >> NET_ADMIN & 1 == 1 {
+        return Ok("the network may be changed".to_owned());
+    }
+    let to_do = "run as root, or with CAP_NET_ADMIN, as the units in docs/systemd do".to_owned();
+    Err(("this user may not change the network".to_owned(), to_do))
+}
+
+/// Whether key and certificate belong together and are for this role, and for how long.
+fn certificate_of(
+    key: &Path,
+    certificate: &Path,
+    role: Certified,
+    page: &mut Page<'_, '_>,
+) -> Result<(), Failure> {
+    let what = "key and certificate";
+    // A key with a passphrase is asked for it by the program itself; nobody is asked here.
+    let read = PassphraseArgs::default().credentials_without_asking(key, certificate);
+    let Credentials { certificate, .. } = match read {
+        Ok(credentials) => credentials,
+        Err(failure) => return page.add(Finding::of(what, true, Err(in_words(&failure)))),
+    };
+    let now = Clock::start().now().unix_seconds();
+    let to_do = "ask whoever keeps the team's key for a certificate for this role".to_owned();
+    let look =
+        certificate.check(role, now).map(|()| format!("a {role} of team {}", certificate.team_id().short()));
+    let is_valid = look.is_ok();
+    page.add(Finding::of(what, true, look.map_err(|error| (error.to_string(), to_do))))?;
+    if !is_valid {
+        return Ok(());
+    }
+    let ends = certificate.not_after();
+    let days = ends.0.saturating_sub(now.0) / 86_400;
+    let look = if ends.0.saturating_sub(now.0) >= SOON {
+        Ok(format!("until {ends}, {days} days more"))
+    } else {
+        let to_do = "have this device certified anew before that".to_owned();
+        Err((format!("it ends on {ends}, in {days} days"), to_do))
+    };
+    page.add(Finding::of("its last day", false, look))
+}
+
+/// A port that a program wants to have.
+struct Port {
+    address: SocketAddr,
+    is_tcp: bool,
+}
+
+impl Port {
+    fn tcp(ip: std::net::IpAddr, port: u16) -> Self {
+        Self { address: SocketAddr::new(ip, port), is_tcp: true }
+    }
+
+    fn udp(ip: std::net::IpAddr, port: u16) -> Self {
+        Self { address: SocketAddr::new(ip, port), is_tcp: false }
+    }
+
+    fn try_out(&self) -> std::io::Result<()> {
+        if self.is_tcp {
+            TcpListener::bind(self.address).map(drop)
+        } else {
+            UdpSocket::bind(self.address).map(drop)
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", if self.is_tcp { "TCP" } else { "UDP" }, self.address)
+    }
+}
+
+/// Whether nobody else has them; a program of ours that runs has them itself.
+fn ports_are_free(ports: &[Port], runs: bool) -> Look {
+    let names: Vec<_> = ports.iter().map(Port::name).collect();
+    let names = names.join(", ");
+    if runs {
+        return Ok(format!("{names}: the program runs and has them"));
+    }
+    match ports.iter().find_map(|port| Some((port, port.try_out().err()?))) {
+        None => Ok(format!("{names} are free")),
+        Some((port, error)) => {
+            let to_do = "end what listens there (`ss -lnp` names it), or set another port".to_owned();
+            Err((format!("{}: {error}", port.name()), to_do))
+        }
+    }
+}
+
+fn reachable(home: &HomeAddress) -> Look {
+    let to_do =
+        "start it: guestright home; until then guests are served as `when_home_is_away` says".to_owned();
+    let address = guestright_cli::address::resolve(&home.to_string(), HOME_PORT)
+        .map_err(|failure| (failure.what(), to_do.clone()))?;
+    let look = TcpStream::connect_timeout(&address, PATIENCE).map(|_| format!("{home} answers"));
+    look.map_err(|error| (format!("{home} does not answer: {error}"), to_do))
+}
+
+/// Whether anything in this network listens at a port, by the kernel's own table (proc(5), `/proc/net`).
+fn is_listening(protocol: &str, port: u16) -> bool {
+    let tables = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
+    tables.iter().any(|table| has_port(&std::fs::read_to_string(table).unwrap_or_default(), port))
+}
+
+fn has_port(table: &str, port: u16) -> bool {
+    let local = table.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)?.rsplit_once(':'));
+    local.map(|(_, port)| port).any(|found| u16::from_str_radix(found, 16) == Ok(port))
+}
+
+fn in_words(failure: &Failure) -> (String, String) {
+    let to_do = failure.what_to_do().unwrap_or("correct what is named").to_owned();
+    (failure.what(), to_do)
+}
+
+fn fault(error: &RunError) -> (String, String) {
+    (error.sentence(), error.hint().unwrap_or_else(|| "correct the setting".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_found_in_the_kernels_table() {
+        let table = "  sl  local_address rem_address   st tx_queue\n\
+                     100: 00000000:0043 00000000:0000 07 00000000\n\
+                     101: 0100007F:0035 00000000:0000 07 00000000\n";
+        assert!(has_port(table, 67) && has_port(table, 53) && !has_port(table, 68));
+        assert!(!has_port("", 67));
+    }
+}

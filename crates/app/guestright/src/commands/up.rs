@@ -10,7 +10,6 @@ use crate::settings::{VisitSettings, beside, read, visit::FILE};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_host::HomeAddress;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -317,19 +316,4 @@ impl Portal {
 
 fn sentence(status: &Value) -> String {
     status["standing"]["sentence"].as_str().unwrap_or("it is just starting").to_owned()
-}
-
-/// What [`begin::Files`] needs to know of the home, if it is not said: where the tunnel ends.
-fn home_of(tunnel: &Path) -> Result<HomeAddress, Failure> {
-    let text = std::fs::read_to_string(tunnel)
-        .map_err(|error| Failure::config(anyhow!("read {}: {error}", tunnel.display())))?;
-    let endpoint = text.lines().find_map(|line| {
-        let (name, value) = line.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("endpoint").then(|| value.trim().to_owned())
-    });
-    let host = endpoint.as_deref().and_then(|endpoint| endpoint.rsplit_once(':')).map(|(host, _)| host);
-    host.and_then(|host| host.parse().ok()).ok_or_else(|| {
-        Failure::config(anyhow!("{} does not say where your home is", tunnel.display()))
-            .hint("say it with --home NAME")
-    })
 }

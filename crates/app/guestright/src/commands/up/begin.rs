@@ -1,18 +1,19 @@
 //! The first `up`: files are put where they stay, and the program is started, by systemd where that runs.
 
-use super::home_of;
 use crate::settings::{VisitSettings, beside, read};
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::{HomeAddress, system_command};
+use guestright_tunnel::wireguard::{Config, Host};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tracing::level_filters::LevelFilter;
+use zeroize::Zeroizing;
 
 /// The unit, as it is put where systemd finds it.
 const UNIT: &str = include_str!("../../../../../../docs/systemd/guestright-visit.service");
@@ -88,6 +89,24 @@ impl Files {
     }
 }
 
+/// The home, if it is not named: where the tunnel ends.
+fn home_of(tunnel: &Path) -> Result<HomeAddress, Failure> {
+    let text = guestright_keys::read_to_limit(tunnel, Config::LEN_MAX)
+        .map(Zeroizing::new)
+        .map_err(Failure::config)?;
+    let config = Config::parse(&String::from_utf8_lossy(&text))
+        .with_context(|| format!("read {}", tunnel.display()))
+        .map_err(Failure::config)?;
+    let host = config.peers.first().and_then(|peer| match &peer.endpoint.as_ref()?.host {
+        Host::Address(address) => Some(address.to_string()),
+        Host::Name(name) => Some(name.clone()),
+    });
+    host.and_then(|host| host.parse().ok()).ok_or_else(|| {
+        Failure::config(anyhow!("{} does not say where your home is", tunnel.display()))
+            .hint("say it with --home NAME")
+    })
+}
+
 /// No file of a member is longer.
 const FILE_MAX: usize = 64 * 1024;
 
@@ -113,11 +132,12 @@ pub(super) fn start(config: &Path, log: LevelFilter, out: &mut Output) -> Outcom
         return Err(Failure::user(anyhow!("only root can start the visitor's program"))
             .hint("sudo guestright up; afterwards members of the group guestright need no sudo"));
     }
-    super::daemon::want(&beside(config, &settings.state), true)?;
+    let state = beside(config, &settings.state);
+    super::daemon::want(&state, true)?;
     if Path::new(BOOTED).is_dir() && config == Path::new(crate::settings::visit::FILE) {
         return start_unit(out);
     }
-    start_here(config, log)
+    start_here(config, &state, log)
 }
 
 fn start_unit(out: &mut Output) -> Outcome {
@@ -142,11 +162,8 @@ fn start_unit(out: &mut Output) -> Outcome {
 }
 
 /// Without systemd: a process of its own, which no terminal ends.
-fn start_here(config: &Path, log: LevelFilter) -> Outcome {
-    let settings: VisitSettings = read(config)?;
-    let state = beside(config, &settings.state);
-    guestright_cli::files::state_directory(&state)?;
-    let path = log_file(&state);
+fn start_here(config: &Path, state: &Path, log: LevelFilter) -> Outcome {
+    let path = log_file(state);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("open {}", path.display())).map_err(Failure::config)?;
     let errors = file.try_clone().map_err(Failure::network)?;

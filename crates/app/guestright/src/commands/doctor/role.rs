@@ -17,6 +17,7 @@ use guestright_strongswan::Installation;
 use guestright_tunnel::wireguard::Config;
 use guestright_units::UnixSeconds;
 use guestright_wireguard::{Kernel, Support};
+use serde::de::DeserializeOwned;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -79,18 +80,25 @@ fn settings_file(given: Option<&Path>, name: &str) -> PathBuf {
     given.map_or_else(|| if !here.exists() && elsewhere.exists() { elsewhere } else { here }, Path::to_owned)
 }
 
+/// The settings, as in the file and as a loop is told; nothing if something is wrong with them, which is on the page then.
+fn settings_of<S: DeserializeOwned, L>(
+    path: &Path,
+    for_loop: impl FnOnce(&S, &Path) -> Result<L, Failure>,
+    page: &mut Page<'_, '_>,
+) -> Result<Option<(S, L)>, Failure> {
+    let read = settings::read::<S>(path);
+    let read = read.and_then(|settings| Ok((for_loop(&settings, path)?, settings)));
+    let look = read.as_ref().map(|_| path.display().to_string()).map_err(in_words);
+    page.add(Finding::of("settings", true, look))?;
+    Ok(read.ok().map(|(for_loop, settings)| (settings, for_loop)))
+}
+
 // An access point.
 
 fn access_point(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
     page.add(Finding::of("rights", true, rights()))?;
     access_point_tools(page)?;
-    let read = settings::read::<ApSettings>(path);
-    let read = read.and_then(|settings| settings.for_loop(path).map(|for_loop| (settings, for_loop)));
-    let (settings, for_loop) = match read {
-        Ok(read) => read,
-        Err(failure) => return page.add(Finding::of("settings", true, Err(in_words(&failure)))),
-    };
-    page.add(Finding::of("settings", true, Ok(path.display().to_string())))?;
+    let Some((settings, for_loop)) = settings_of(path, ApSettings::for_loop, page)? else { return Ok(()) };
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
     certificate_of(&key, &certificate, Certified::AccessPoint, page)?;
     let runs = control::ask(&access_point::socket(&for_loop.state), "status");
@@ -145,13 +153,7 @@ fn dns(address: Ipv4Addr) -> Look {
 // A home.
 
 fn team_home(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
-    let read = settings::read::<HomeSettings>(path);
-    let read = read.and_then(|settings| settings.for_loop(path).map(|for_loop| (settings, for_loop)));
-    let (settings, for_loop) = match read {
-        Ok(read) => read,
-        Err(failure) => return page.add(Finding::of("settings", true, Err(in_words(&failure)))),
-    };
-    page.add(Finding::of("settings", true, Ok(path.display().to_string())))?;
+    let Some((settings, for_loop)) = settings_of(path, HomeSettings::for_loop, page)? else { return Ok(()) };
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
     certificate_of(&key, &certificate, Certified::Home, page)?;
     if let Some(list) = &for_loop.revocations {

@@ -302,25 +302,18 @@ impl Abroad {
 
     /// Captures what the walker sends and receives at the router's end of its link.
     pub(super) fn capture(&self, interface: &str) -> Capture {
+        self.capture_on("router", interface)
+    }
+
+    /// The same at an interface of any host.
+    pub(super) fn capture_on(&self, host: &str, interface: &str) -> Capture {
         let file = self.town.path("capture.pcap");
         let log = self.town.path("tcpdump.log");
         let walker = format!("ether src {WALKER_MAC}");
-        let arguments = [
-            "-Z",
-            "root",
-            "-i",
-            interface,
-            "-U",
-            "-n",
-            "-s",
-            "100",
-            "-B",
-            "16384",
-            "-w",
-            file.to_str().unwrap(),
-            &walker,
-        ];
-        Capture::new(self.town.world.spawn("router", "tcpdump", arguments, &log).unwrap(), file)
+        let file_name = file.to_str().unwrap();
+        let arguments =
+            ["-Z", "root", "-i", interface, "-U", "-n", "-s", "100", "-B", "16384", "-w", file_name, &walker];
+        Capture::new(self.town.world.spawn(host, "tcpdump", arguments, &log).unwrap(), file)
     }
 
     /// The walker leaves the first access point's network and joins the second's.

@@ -6,7 +6,7 @@
 //!             all ── net ── away (home of the team guests, gateway); servers at 192.0.2.1
 //! ```
 
-use super::abroad::{Abroad, HOME_ADDRESS, TUNNEL_PORT, WALKER_MAC};
+use super::abroad::{Abroad, HOME_ADDRESS, TUNNEL_PORT};
 use super::capture::{Capture, Frame};
 use crate::town::services::AccessLog;
 use crate::town::{PATIENCE, Program, inside, succeeded, until};
@@ -176,25 +176,7 @@ impl Day {
 
     /// Everything that the laptop puts on the air.
     fn capture(&self) -> Capture {
-        let file = self.abroad.town.path("laptop.pcap");
-        let source = format!("ether src {WALKER_MAC}");
-        let arguments = [
-            "-Z",
-            "root",
-            "-i",
-            "wlan0",
-            "-U",
-            "-n",
-            "-s",
-            "100",
-            "-B",
-            "16384",
-            "-w",
-            file.to_str().unwrap(),
-            &source,
-        ];
-        let log = self.abroad.town.path("laptop-tcpdump.log");
-        Capture::new(self.abroad.town.world.spawn("member", "tcpdump", arguments, &log).unwrap(), file)
+        self.abroad.capture_on("member", "wlan0")
     }
 }
 

@@ -4,7 +4,7 @@
     python3 docs/vectors/check.py            every vector here: read it, write it again, or refuse it for its reason
     python3 docs/vectors/check.py FILE       other cases, with the verdicts of another program: say where ours differ
 
-What `reader/` holds was written from design notes 0001 and 0010 alone, with nothing but Python's own library: the curves
+What `reader/` holds was written from design notes 0001, 0010 and 0012 alone, with nothing but Python's own library: the curves
 are computed here, Ed25519 as ZIP 215 has it. `cargo test -p guestright-fuzz` runs this file in both ways; the cases are
 5,000 mutations of the vectors, with what the Rust code says of each.
 """
@@ -74,6 +74,23 @@ def check_certificate(vector):
     role = next(number for number, name in ROLES.items() if name == vector["role"])
     items = [role, read["team"][1], *read["subject"], vector["not_before"], vector["not_after"]]
     check_sign1(vector, read["team"][0], "certificate", b"", items)
+
+
+def check_renewal(vector):
+    """A renewed certificate, and the two objects in it."""
+    encoded = bytes.fromhex(vector["encoded"])
+    read = PROGRAM.read_certificate(encoded)
+    word = read["warrant"]
+    same((read["role"], read["digest"].hex()), (vector["role"], vector["digest"]))
+    same((read["not_before"], read["not_after"]), (vector["not_before"], vector["not_after"]))
+    for whose, (_, public) in (("team", read["team"]), ("subject", read["subject"]), ("renewing", word["renewing"])):
+        same(public.hex(), vector[whose])
+    same(key_id(*word["renewing"]).hex(), vector["renewing_id"])
+    same(word["life_max"], vector["life_max"])
+    algorithm, _, _, signature = open_sign1(encoded, len(encoded), PROGRAM.suites)
+    items = [bytes.fromhex(vector["original"]), bytes.fromhex(vector["warrant"]), vector["not_before"],
+             vector["not_after"]]
+    same(sign1(algorithm, encode(items), signature).hex(), vector["encoded"])
 
 
 def check_receipt(vector, now, legacy=False):
@@ -208,6 +225,9 @@ def check_vectors():
     jobs = [
         ("keys.json", files["keys.json"]["keys"], check_key),
         ("certificates.json", files["certificates.json"]["certificates"], check_certificate),
+        ("renewals.json", files["renewals.json"]["renewals"], check_renewal),
+        ("renewals.json, refused", files["renewals.json"]["refused"],
+         lambda vector: check_refusal(vector | {"object": "certificate"}, negative["now"])),
         ("revocations.json", files["revocations.json"]["revocations"], check_revocations),
         ("delegations.json", files["delegations.json"]["delegations"], check_delegation),
         ("receipts.json", receipts["receipts"], lambda vector: check_receipt(vector, receipts["now"])),

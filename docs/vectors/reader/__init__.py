@@ -1,4 +1,4 @@
-"""Design note 0001 once more, without a line of the project's own code and without any library but Python's own."""
+"""Design notes 0001, 0010 and 0012 once more, without a line of the project's own code and without any library but Python's own."""
 
 
 class Refused(Exception):

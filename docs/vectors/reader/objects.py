@@ -1,4 +1,4 @@
-"""Signed objects, bundles and what makes a receipt count: sections 5 and 6 of note 0001. Holds: note 0010."""
+"""Signed objects, bundles and what makes a receipt count: sections 5 and 6 of note 0001. Holds: note 0010. Renewal: note 0012."""
 
 import functools
 import hashlib
@@ -9,6 +9,7 @@ from .keys import LIVE, SUITES, key_id, member_id, read_key, verify
 
 ROLES = {1: "member", 2: "access point", 3: "home"}
 CLASSES = ("lowest", "low", "middle", "high", "own")
+CERTIFICATE_MAX, WARRANT_MAX = 1024, 256
 SKEW, AGE_MAX = 600, 400 * 86400
 HOLD_MIN, HOLD_MAX, BETWEEN_MAX = 64 * 1024, 64_000_000, 3
 HOLD_MESSAGES = {1: "HOLD", 2: "GOOD", 3: "REFUSED", 4: "COMMIT", 5: "DONE"}
@@ -33,16 +34,58 @@ class Program:
 
     @functools.lru_cache(maxsize=None)
     def read_certificate(self, encoded):
-        algorithm, items, payload, signature = open_sign1(encoded, 1024, self.suites)
+        opened = open_sign1(encoded, CERTIFICATE_MAX, self.suites)
+        if len(opened[1]) == 4:
+            return self.read_renewed(encoded, *opened)
+        certificate, claim = self.read_original(encoded, *opened)
+        verify(*claim)
+        return certificate
+
+    def read_original(self, encoded, algorithm, items, payload, signature):
+        """What the team itself has signed, and what there is to verify."""
         need(len(items) == 6)
         role, team, suite, subject, not_before, not_after = items
         need(is_number(role) and role in ROLES and is_bytes(team))
         read_key(algorithm, team)
         self.read_certified(suite, subject)
         need(is_number(not_before) and is_number(not_after) and not_before <= not_after)
-        verify(algorithm, team, signed_bytes(algorithm, "certificate", b"", payload), signature)
-        return {"role": ROLES[role], "team": (algorithm, team), "subject": (suite, subject),
+        read = {"role": ROLES[role], "team": (algorithm, team), "subject": (suite, subject),
                 "not_before": not_before, "not_after": not_after, "digest": hashlib.sha256(encoded).digest()}
+        return read, (algorithm, team, signed_bytes(algorithm, "certificate", b"", payload), signature)
+
+    def read_renewed(self, encoded, algorithm, items, payload, signature):
+        """Note 0012, section 4, in its order: form and limits before any signature."""
+        original, warrant, not_before, not_after = items
+        need(is_bytes(original) and is_bytes(warrant))
+        need(is_number(not_before) and is_number(not_after) and not_before <= not_after)
+        read, claim = self.read_original(original, *open_sign1(original, CERTIFICATE_MAX, self.suites))
+        word, word_claim = self.read_warrant(warrant)
+        need(word["team"] == read["team"])
+        life = not_after - not_before
+        need(life <= read["not_after"] - read["not_before"] and not_before >= read["not_before"], "exceeded")
+        need(life <= word["life_max"], "exceeded")
+        need(word["not_before"] <= not_before and not_after <= word["not_after"], "exceeded")
+        verify(*word_claim)
+        verify(*claim)
+        suite, renewing = word["renewing"]
+        need(algorithm == suite, "wrong-suite")
+        verify(suite, renewing, signed_bytes(algorithm, "renewal", b"", payload), signature)
+        return read | {"not_before": not_before, "not_after": not_after, "warrant": word,
+                       "digest": hashlib.sha256(encoded).digest()}
+
+    def read_warrant(self, encoded):
+        """A team's word for a renewing key, and what there is to verify."""
+        algorithm, items, payload, signature = open_sign1(encoded, WARRANT_MAX, self.suites)
+        need(len(items) == 6)
+        team, suite, renewing, not_before, not_after, life_max = items
+        need(is_bytes(team))
+        read_key(algorithm, team)
+        self.read_certified(suite, renewing)
+        need(is_number(not_before) and is_number(not_after) and is_number(life_max) and not_before <= not_after)
+        need((algorithm, team) != (suite, renewing))
+        word = {"team": (algorithm, team), "renewing": (suite, renewing), "not_before": not_before,
+                "not_after": not_after, "life_max": life_max}
+        return word, (algorithm, team, signed_bytes(algorithm, "warrant", b"", payload), signature)
 
     def read_revocations(self, encoded):
         algorithm, items, payload, signature = open_sign1(encoded, 48 * 1024, self.suites)

@@ -1,7 +1,7 @@
 //! A team's word for a key of one of its own.
 
 use crate::cose::{self, Sealed};
-use crate::{IdentityError, KeyId, MemberId, PublicKey, SecretKey, Suite};
+use crate::{IdentityError, KeyId, MemberId, PublicKey, SecretKey, Suite, Warrant};
 use ciborium::Value;
 use data_encoding::HEXLOWER;
 use guestright_units::{TeamId, UnixSeconds};
@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 const DOMAIN: &str = "certificate";
+/// What a renewing key signs.
+const RENEWAL: &str = "renewal";
 
 /// What a certified key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,10 +45,29 @@ struct Fields {
     not_after: UnixSeconds,
     digest: [u8; 32],
     encoded: Vec<u8>,
+    renewed: Option<Renewed>,
+}
+
+/// What a renewed certificate stands on (`docs/design/0012-renewal.md`).
+#[derive(PartialEq, Eq)]
+struct Renewed {
+    /// The certificate that the team itself signed.
+    original: Certificate,
+    /// The team's word for the key that signed this one.
+    warrant: Warrant,
+}
+
+/// What was read of a certificate, and the signatures that have not been checked.
+struct Unchecked {
+    certificate: Certificate,
+    sealed: Sealed,
+    /// Of a renewed one: the original's and the warrant's.
+    below: Option<(Sealed, Sealed)>,
 }
 
 impl Certificate {
-    /// No certificate has more bytes: two RSA-2048 keys, one signature and their frame.
+    /// No certificate has more bytes: two RSA-2048 keys, one signature and their frame. A renewed one of a live suite has
+    /// less than half of it.
     pub const LEN_MAX: usize = 1_024;
 
     /// Certifies `subject` for `role`, from the first second to the last.
@@ -67,25 +88,48 @@ impl Certificate {
         ];
         let encoded = cose::seal(team, DOMAIN, &[], items);
         let team = team.public().clone();
-        let digest = Sha256::digest(&encoded).into();
-        Self(Arc::new(Fields {
-            role,
-            team,
-            subject: subject.clone(),
-            not_before,
-            not_after,
-            digest,
-            encoded,
-        }))
+        Self(Arc::new(Fields::new(role, team, subject.clone(), (not_before, not_after), &encoded)))
     }
 
-    /// Reads a certificate and checks its team's signature.
+    /// Gives the key of this certificate another life, with a renewing key and the team's warrant for it. What is renewed is
+    /// the certificate that the team signed, also where this one is a renewal itself.
     ///
     /// # Errors
-    /// What is wrong with its form, its keys or its signature.
+    /// [`IdentityError::Malformed`], `WarrantExceeded` or `WrongSuite`: everybody would refuse it.
+    pub fn renew(
+        &self,
+        renewing: &SecretKey,
+        warrant: &Warrant,
+        not_before: UnixSeconds,
+        not_after: UnixSeconds,
+    ) -> Result<Self, IdentityError> {
+        if renewing.public() != warrant.renewing() {
+            return Err(IdentityError::Malformed("the warrant is for another renewing key"));
+        }
+        let items = vec![
+            Value::Bytes(self.original().as_bytes().to_vec()),
+            Value::Bytes(warrant.as_bytes().to_vec()),
+            Value::from(not_before.0),
+            Value::from(not_after.0),
+        ];
+        Self::parse(&cose::seal(renewing, RENEWAL, &[], items))
+    }
+
+    /// Reads a certificate and checks its team's signature. Of a renewed one it checks three: the team's below the original
+    /// and below the warrant, and the renewing key's.
+    ///
+    /// # Errors
+    /// What is wrong with its form, its keys, its limits or a signature.
     pub fn parse(encoded: &[u8]) -> Result<Self, IdentityError> {
-        let (certificate, sealed) = Self::read(encoded)?;
-        sealed.claim(certificate.team(), DOMAIN, &[])?.verify()?;
+        let Unchecked { certificate, sealed, below } = Self::read(encoded)?;
+        match (&certificate.0.renewed, below) {
+            (Some(Renewed { warrant, .. }), Some((original, warranted))) => {
+                warrant.claim(&warranted)?.verify()?;
+                original.claim(certificate.team(), DOMAIN, &[])?.verify()?;
+                sealed.claim(warrant.renewing(), RENEWAL, &[])?.verify()?;
+            }
+            _ => sealed.claim(certificate.team(), DOMAIN, &[])?.verify()?,
+        }
         Ok(certificate)
     }
 
@@ -94,26 +138,36 @@ impl Certificate {
     /// # Errors
     /// What is wrong with its form or its keys.
     pub fn parse_kept(encoded: &[u8]) -> Result<Self, IdentityError> {
-        Ok(Self::read(encoded)?.0)
+        Ok(Self::read(encoded)?.certificate)
     }
 
-    fn read(encoded: &[u8]) -> Result<(Self, Sealed), IdentityError> {
+    fn read(encoded: &[u8]) -> Result<Unchecked, IdentityError> {
         let sealed = cose::open(encoded, Self::LEN_MAX)?;
+        let [original, warrant, not_before, not_after] = sealed.items.as_slice() else {
+            return Self::read_original(encoded, sealed);
+        };
+        let original = cose::bytes(original, "the original is not bytes")?;
+        let warrant = cose::bytes(warrant, "the warrant is not bytes")?;
+        let life = read_life(not_before, not_after)?;
+        let (renewed, below) = read_renewed(original, warrant, life)?;
+        let Fields { role, team, subject, .. } = &*renewed.original.0;
+        let fields = Fields::new(*role, team.clone(), subject.clone(), life, encoded);
+        let certificate = Self(Arc::new(Fields { renewed: Some(renewed), ..fields }));
+        Ok(Unchecked { certificate, sealed, below: Some(below) })
+    }
+
+    /// Reads what the team itself has signed.
+    fn read_original(encoded: &[u8], sealed: Sealed) -> Result<Unchecked, IdentityError> {
         let [role, team, subject_suite, subject, not_before, not_after] = sealed.items.as_slice() else {
-            return Err(IdentityError::Malformed("a certificate has six fields"));
+            return Err(IdentityError::Malformed("a certificate has six fields, a renewed one has four"));
         };
         let role = Role::from_number(cose::number(role, "role is not a number")?)?;
         let team = PublicKey::parse(sealed.suite, cose::bytes(team, "team key is not bytes")?)?;
         let suite = Suite::from_algorithm(cose::integer(subject_suite, "suite is not a number")?)?;
         let subject = PublicKey::parse(suite, cose::bytes(subject, "subject key is not bytes")?)?;
-        let not_before = UnixSeconds(cose::number(not_before, "not-before is not a number")?);
-        let not_after = UnixSeconds(cose::number(not_after, "not-after is not a number")?);
-        if not_after < not_before {
-            return Err(IdentityError::Malformed("it expires before it begins"));
-        }
-        let digest = Sha256::digest(encoded).into();
-        let encoded = encoded.to_vec();
-        Ok((Self(Arc::new(Fields { role, team, subject, not_before, not_after, digest, encoded })), sealed))
+        let life = read_life(not_before, not_after)?;
+        let certificate = Self(Arc::new(Fields::new(role, team, subject, life, encoded)));
+        Ok(Unchecked { certificate, sealed, below: None })
     }
 
     /// Whether this certificate speaks for `role` at `now`.
@@ -173,6 +227,21 @@ impl Certificate {
         self.0.not_after
     }
 
+    /// The certificate that the team itself signed: this one, or the one that it renews.
+    pub fn original(&self) -> &Self {
+        self.0.renewed.as_ref().map_or(self, |renewed| &renewed.original)
+    }
+
+    /// What the key that renewed it may do; none if the team signed it itself.
+    pub fn warrant(&self) -> Option<&Warrant> {
+        self.0.renewed.as_ref().map(|renewed| &renewed.warrant)
+    }
+
+    /// How long it holds, in seconds.
+    pub fn life(&self) -> u64 {
+        self.0.not_after.0 - self.0.not_before.0
+    }
+
     /// SHA-256 of the certificate.
     pub fn digest(&self) -> &[u8; 32] {
         &self.0.digest
@@ -189,6 +258,56 @@ impl Certificate {
     pub fn as_bytes(&self) -> &[u8] {
         &self.0.encoded
     }
+}
+
+impl Fields {
+    fn new(
+        role: Role,
+        team: PublicKey,
+        subject: PublicKey,
+        (not_before, not_after): (UnixSeconds, UnixSeconds),
+        encoded: &[u8],
+    ) -> Self {
+        let digest = Sha256::digest(encoded).into();
+        Self { role, team, subject, not_before, not_after, digest, encoded: encoded.to_vec(), renewed: None }
+    }
+}
+
+fn read_life(not_before: &Value, not_after: &Value) -> Result<(UnixSeconds, UnixSeconds), IdentityError> {
+    let not_before = UnixSeconds(cose::number(not_before, "not-before is not a number")?);
+    let not_after = UnixSeconds(cose::number(not_after, "not-after is not a number")?);
+    if not_after < not_before {
+        return Err(IdentityError::Malformed("it expires before it begins"));
+    }
+    Ok((not_before, not_after))
+}
+
+/// One step and no more: what is renewed is the team's own word, by a key that the same team has given a warrant, within that
+/// warrant, and for no longer than the team had certified the key at a time.
+fn read_renewed(
+    original: &[u8],
+    warrant: &[u8],
+    (not_before, not_after): (UnixSeconds, UnixSeconds),
+) -> Result<(Renewed, (Sealed, Sealed)), IdentityError> {
+    let opened = cose::open(original, Certificate::LEN_MAX)?;
+    let Unchecked { certificate: original, sealed, .. } = Certificate::read_original(original, opened)?;
+    let (warrant, warranted) = Warrant::read(warrant)?;
+    if warrant.team() != original.team() {
+        return Err(IdentityError::Malformed("the warrant is another team's"));
+    }
+    let life = not_after.0 - not_before.0;
+    if life > original.life() || not_before < original.not_before() {
+        return Err(IdentityError::WarrantExceeded(
+            "it is longer than the team's own certificate, or begins before it",
+        ));
+    }
+    if life > warrant.life_max() {
+        return Err(IdentityError::WarrantExceeded("it is longer than the warrant allows"));
+    }
+    if not_before < warrant.not_before() || not_after > warrant.not_after() {
+        return Err(IdentityError::WarrantExceeded("it is not within the warrant's own life"));
+    }
+    Ok((Renewed { original, warrant }, (sealed, warranted)))
 }
 
 impl Role {

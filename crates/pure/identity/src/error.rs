@@ -71,4 +71,26 @@ pub enum IdentityError {
     /// Its own team has revoked it.
     #[error("the team revoked this key at {since}")]
     Revoked { since: UnixSeconds },
+    /// A renewed certificate is beyond what its renewing key may do.
+    #[error("the renewing key may not do that: {0}")]
+    WarrantExceeded(&'static str),
+    /// The team does not let the key renew yet.
+    #[error("the warrant of the renewing key is valid from {not_before}, and it is {now}")]
+    WarrantNotYetValid {
+        /// First second of its life.
+        not_before: UnixSeconds,
+        /// The second at which it was checked.
+        now: UnixSeconds,
+    },
+    /// The team lets the key renew no longer.
+    #[error("the warrant of the renewing key expired at {not_after}, and it is {now}")]
+    WarrantExpired {
+        /// Last second of its life.
+        not_after: UnixSeconds,
+        /// The second at which it was checked.
+        now: UnixSeconds,
+    },
+    /// The team has revoked the key by which a certificate was renewed.
+    #[error("the team revoked the renewing key behind this certificate at {since}")]
+    RenewingKeyRevoked { since: UnixSeconds },
 }

@@ -18,8 +18,8 @@ use zeroize::Zeroizing;
 const BEGIN: &str = "-----BEGIN GUESTRIGHT SECRET KEY-----";
 const END: &str = "-----END GUESTRIGHT SECRET KEY-----";
 /// RFC 9106 §4, second recommended option: 64 MiB, three passes.
-const MEMORY_KIB: u32 = 64 * 1_024;
-const PASSES: u32 = 3;
+pub(crate) const MEMORY_KIB: u32 = 64 * 1_024;
+pub(crate) const PASSES: u32 = 3;
 /// What a file may ask of the reader's memory and time.
 const MEMORY_KIB_MAX: u64 = 256 * 1_024;
 const PASSES_MAX: u64 = 16;
@@ -136,13 +136,7 @@ fn decrypt(
     sealed: &Value,
 ) -> Result<Zeroizing<Vec<u8>>, KeyFileError> {
     let malformed = |why: String| KeyFileError::Malformed(why);
-    let bounded = |value: &Value, max: u64, what: &'static str| {
-        let number = cose::number(value, what).ok().filter(|number| (1..=max).contains(number));
-        let number = number.and_then(|number| u32::try_from(number).ok());
-        number.ok_or_else(|| malformed(format!("its {what} is not between 1 and {max}")))
-    };
-    let memory = bounded(memory, MEMORY_KIB_MAX, "memory cost in KiB")?;
-    let passes = bounded(passes, PASSES_MAX, "number of passes")?;
+    let (memory, passes) = read_cost(memory, passes)?;
     let text = |error: crate::IdentityError| malformed(error.to_string());
     let salt: [u8; 16] = cose::array(salt, "salt has not 16 bytes").map_err(text)?;
     let sealed = cose::bytes(sealed, "ciphertext is not bytes").map_err(text)?;
@@ -151,7 +145,18 @@ fn decrypt(
     Ok(Zeroizing::new(plain))
 }
 
-fn cipher(
+/// What the derivation of a key costs, within what a file may ask for.
+pub(crate) fn read_cost(memory: &Value, passes: &Value) -> Result<(u32, u32), KeyFileError> {
+    let bounded = |value: &Value, max: u64, what: &'static str| {
+        let number = cose::number(value, what).ok().filter(|number| (1..=max).contains(number));
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| KeyFileError::Malformed(format!("its {what} is not between 1 and {max}")))
+    };
+    let memory = bounded(memory, MEMORY_KIB_MAX, "memory cost in KiB")?;
+    Ok((memory, bounded(passes, PASSES_MAX, "number of passes")?))
+}
+
+pub(crate) fn cipher(
     passphrase: &str,
     salt: &[u8; 16],
     memory_kib: u32,

@@ -1,8 +1,8 @@
 //! Who is who, without a central authority.
 //!
 //! In: chance, the current second, bytes from peers. Out: key pairs, [`Certificate`]s by which a team vouches for
-//! a member, an access point or a home, [`RevocationList`]s by which it takes that back, and [`Delegation`]s by which
-//! a member lets its home sign.
+//! a member, an access point or a home, [`RevocationList`]s by which it takes that back, [`Warrant`]s by which it
+//! lets a home renew them, and [`Delegation`]s by which a member lets its home sign.
 //!
 //! Invariants: every signed object is a COSE_Sign1 (RFC 9052) over deterministic CBOR (RFC 8949 §4.2) and is
 //! refused if a byte of it could have been written differently; a [`Certificate`] in memory has a valid signature;
@@ -22,6 +22,8 @@ mod keyfile;
 mod legacy;
 mod revocation;
 mod suite;
+mod vault;
+mod warrant;
 
 pub use batch::{Batch, Claim};
 pub use certificate::{Certificate, CertificateRef, Role};
@@ -31,3 +33,5 @@ pub use key::{KeyId, MemberId, PublicKey, SecretKey, Signature};
 pub use keyfile::{KeyFile, KeyFileError};
 pub use revocation::RevocationList;
 pub use suite::Suite;
+pub use vault::{Opener, Sealer, VaultError};
+pub use warrant::Warrant;

@@ -1,6 +1,6 @@
 //! A team takes its word back.
 
-use crate::{IdentityError, KeyId, PublicKey, SecretKey, cose};
+use crate::{Certificate, IdentityError, KeyId, PublicKey, SecretKey, cose};
 use ciborium::Value;
 use guestright_units::{TeamId, UnixSeconds};
 use std::collections::BTreeMap;
@@ -87,6 +87,23 @@ impl RevocationList {
     pub fn check(&self, key: KeyId, when: UnixSeconds) -> Result<(), IdentityError> {
         match self.revoked.get(&key) {
             Some(&since) if when >= since => Err(IdentityError::Revoked { since }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what was signed at `when` under a certificate of the list's team still counts: neither the key that it is for
+    /// nor the one that renewed it is revoked.
+    ///
+    /// # Errors
+    /// [`IdentityError::Revoked`] or `RenewingKeyRevoked`.
+    pub fn check_certificate(
+        &self,
+        certificate: &Certificate,
+        when: UnixSeconds,
+    ) -> Result<(), IdentityError> {
+        self.check(certificate.subject_id(), when)?;
+        match certificate.warrant().and_then(|warrant| self.revoked.get(&warrant.renewing().id())) {
+            Some(&since) if when >= since => Err(IdentityError::RenewingKeyRevoked { since }),
             _ => Ok(()),
         }
     }

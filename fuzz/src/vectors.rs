@@ -66,6 +66,7 @@ pub fn identity_kind(error: &IdentityError) -> &'static str {
         IdentityError::WrongSuite { .. } => "wrong-suite",
         IdentityError::BadSignature => "forged",
         IdentityError::BadKey(_) => "bad-key",
+        IdentityError::WarrantExceeded(_) => "exceeded",
         IdentityError::NotYetValid { .. }
         | IdentityError::Expired { .. }
         | IdentityError::WrongRole { .. }

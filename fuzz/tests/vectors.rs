@@ -249,6 +249,7 @@ fn an_implementation_in_python_has_the_same_verdict_on_5000_mutations() {
         "bad-key",
         "body",
         "certificate",
+        "exceeded",
         "expired-certificate",
         "forged",
         "future-dated",

@@ -1,4 +1,4 @@
-"""The text of the protocol: sections 7 and 8 of note 0001."""
+"""The text of the protocol: sections 7 and 8 of note 0001, and RNEW of note 0012."""
 
 import base64
 import ipaddress
@@ -212,6 +212,12 @@ def read_updt(message):
     message.read("Max", lambda text: number(text, 16))
 
 
+def read_rnew(message):
+    message.read("Reference", number)
+    if "Certificate" in message.headers:
+        message.certificate("Certificate")
+
+
 def read_erro(message):
     message.maybe("Reference", number)
     message.choice("Code", CODES)
@@ -219,7 +225,7 @@ def read_erro(message):
 
 
 METHODS = {"CONN": read_conn, "CACK": read_cack, "RREQ": read_rreq, "RCPT": read_rcpt, "QUER": read_quer,
-           "QRSP": read_qrsp, "UPDT": read_updt, "ERRO": read_erro}
+           "QRSP": read_qrsp, "UPDT": read_updt, "ERRO": read_erro, "RNEW": read_rnew}
 ORDER = {
     "CONN": ("Member-Certificate", "Nonce", "Holds"),
     "CACK": ("Provider-Certificate", "Acknowledgement", "Home"),
@@ -229,8 +235,9 @@ ORDER = {
     "QRSP": ("Reference", "Decision", "Qos-Class", "Volume", "Holds", "Home", "Ind-Permille", "Valid-For", "Reason"),
     "UPDT": ("Reference", "Since", "Max", "Stored", "Refused"),
     "ERRO": ("Reference", "Code", "Reason"),
+    "RNEW": ("Reference", "Certificate"),
 }
-BASE64 = ("Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
+BASE64 = ("Certificate", "Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 
 
 def read_message(program, data):

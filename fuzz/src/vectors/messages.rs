@@ -1,7 +1,7 @@
 //! Vectors of messages: every method, with and without what is optional.
 
 use super::hex;
-use super::objects::{consumed, full_bundle, terms};
+use super::objects::{consumed, full_bundle, renewed, terms};
 use crate::actors::{CONSUMER, PROVIDER, STARTED};
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
@@ -70,6 +70,11 @@ pub(crate) fn all() -> Vec<(&'static str, Message)> {
         (
             "RREQ to a tunnel's home, again",
             Message::RreqTunnel { port: NonZeroU16::MIN, started: Some(STARTED) },
+        ),
+        ("RNEW that asks", Message::Rnew { reference: 1 << 63 | 1, certificate: None }),
+        (
+            "RNEW that answers",
+            Message::Rnew { reference: 1 << 63 | 1, certificate: renewed().pop().map(Box::new) },
         ),
     ]
     .into_iter()
@@ -181,6 +186,9 @@ fn fields(message: &Message) -> Value {
             "Reference": reference, "Since": since.0, "Max": max }),
         Message::Updt { reference, what: Update::Taken { stored, refused } } => json!({
             "Reference": reference, "Stored": stored, "Refused": refused }),
+        Message::Rnew { reference, certificate } => json!({
+            "Reference": reference,
+            "Certificate": certificate.as_ref().map(|certificate| hex(certificate.as_bytes())) }),
         Message::Erro { reference, code, reason } => json!({
             "Reference": reference, "Code": code.to_string(), "Reason": reason }),
     }

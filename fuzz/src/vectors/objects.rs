@@ -4,6 +4,7 @@ use super::{certificate, hex, key, parts, receipt, with};
 use crate::actors::{CONSUMER, Household, NOW, PROVIDER, STARTED};
 use guestright_identity::{
     AccessPoints, Certificate, Delegation, DelegationTerms, KeyId, RevocationList, Role, SecretKey, Suite,
+    Warrant,
 };
 use guestright_receipt::{Bundle, HoldId, HoldUse, Receipt, Registers, Service};
 use guestright_reciprocity::ServiceClass;
@@ -52,6 +53,22 @@ pub(super) fn certificates() -> Value {
 pub(crate) fn mixed() -> Certificate {
     let member = PROVIDER.member.0.public();
     Certificate::issue(&CONSUMER.team, member, Role::Member, NOW.minus(86_400), NOW.plus(86_400))
+}
+
+/// Certificates that their teams' homes have renewed: for as long as they may, by keys of either suite.
+pub(crate) fn renewed() -> Vec<Certificate> {
+    let renew = |household: &Household, renewing: &SecretKey| {
+        let original = &household.member.1;
+        let (from, to) = (NOW.minus(60), NOW.minus(60).plus(original.life()));
+        let warrant = Warrant::issue(&household.team, renewing.public(), from, to, original.life());
+        let warrant = warrant.expect("a warrant of ours");
+        original.renew(renewing, &warrant, from, to).expect("within the warrant")
+    };
+    vec![
+        renew(&CONSUMER, &CONSUMER.home.0),
+        renew(&PROVIDER, &PROVIDER.home.0),
+        renew(&CONSUMER, &PROVIDER.home.0),
+    ]
 }
 
 fn forever() -> Certificate {

@@ -318,6 +318,11 @@ impl AccessPoint {
         }
     }
 
+    /// Takes in that the certificate was renewed: what is acknowledged from now on is under the new one. Sessions go on.
+    pub fn renew(&mut self, certificate: Certificate) {
+        self.certificate = certificate;
+    }
+
     /// Takes a message of the team server in.
     pub fn handle_home(&mut self, bytes: &[u8], now: Time) {
         match Message::parse(bytes) {
@@ -360,7 +365,7 @@ impl AccessPoint {
             }
         }
         for address in self.sessions.addresses() {
-            let certificate = self.sessions.get(address).map(|session| &session.certificate);
+            let certificate = self.sessions.get(address).map(|session| &session.shown);
             let is_revoked = |it: &Certificate| self.revocations.check(it, now.unix_seconds()).is_err();
             if certificate.is_some_and(is_revoked)
                 && let Some(session) = self.sessions.get_mut(address)
@@ -790,6 +795,9 @@ impl AccessPoint {
         };
         session.decided_until = until;
         session.nonce = question.nonce.unwrap_or(session.nonce);
+        if question.certificate.not_after() > session.shown.not_after() {
+            session.shown = question.certificate.clone();
+        }
         if session.class != class {
             session.class = class;
             if session.stage == Stage::Open {
@@ -1006,7 +1014,7 @@ impl AccessPoint {
             (None, Stage::Open) if now >= session.request_at => self.request(address, now),
             (None, Stage::Open) if now >= session.decided_until && session.budget.is_none() => {
                 session.decided_until = now + self.config.decision_timeout + self.config.decision_timeout;
-                let (path, certificate) = (session.path, session.certificate.clone());
+                let (path, certificate) = (session.path, session.shown.clone());
                 let until = now + self.config.decision_timeout;
                 let question =
                     Question { address, path, certificate, nonce: None, holds: session.holds, until };

@@ -13,6 +13,7 @@ mod session;
 
 use crate::message::{Code, Message, Reference, Update};
 use crate::queue::{Queue, Worth};
+use crate::renewal::{NotRenewed, Renewer};
 use admission::Admission;
 use credit::{Credit, SessionQuestion};
 use decision::Question;
@@ -127,6 +128,8 @@ pub enum Event {
         /// What was carried and not signed for.
         unpaid: Bytes,
     },
+    /// A program of the team has got a certificate with another life.
+    Renewed { role: Role, key: KeyId, not_after: UnixSeconds },
     /// A visitor may begin by what is given away and reserved, or not, and why.
     Begun { consumer: TeamId, is_let_in: bool, reason: String },
     /// A visitor's case was decided.
@@ -241,6 +244,8 @@ pub struct TeamServer {
     /// What visitors have shown who did not prove their keys yet.
     shown: BTreeMap<(Peer, CertificateRef), Bundle>,
     held_back: VecDeque<HeldBack>,
+    /// What certificates are renewed with, if they are.
+    renewer: Option<Renewer>,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -273,6 +278,7 @@ impl TeamServer {
             credit: config.credit.map(|credit| Credit::new(credit, team, KeptCredit::default(), now)),
             shown: BTreeMap::new(),
             held_back: VecDeque::new(),
+            renewer: None,
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
@@ -357,11 +363,55 @@ impl TeamServer {
                 let max = usize::from(max).min(Bundle::RECEIPTS_MAX);
                 self.fetch(Waiting::Fetch { peer, reference }, since, max, rng, now);
             }
+            (Ok(Message::Rnew { reference, certificate: None }), _) => {
+                self.handle_renewal(peer, reference, now);
+            }
             (Ok(other), _) => {
                 let reason = format!("a {} of a {role} is not for a team server", other.method());
                 self.refuse(peer, None, "unexpected", Code::Malformed, reason);
             }
             (Err(error), _) => self.refuse(peer, None, error.kind(), Code::Malformed, error.to_string()),
+        }
+    }
+
+    /// Renews the team's certificates with this from now on, or no more.
+    pub fn set_renewer(&mut self, renewer: Option<Renewer>) {
+        self.renewer = renewer;
+    }
+
+    /// What certificates are renewed with.
+    pub fn renewer(&self) -> Option<&Renewer> {
+        self.renewer.as_ref()
+    }
+
+    /// Renews a certificate whose key is in this home: its own, or a delegate's.
+    ///
+    /// # Errors
+    /// [`NotRenewed`].
+    pub fn renew_own(&mut self, certificate: &Certificate, now: Time) -> Result<Certificate, NotRenewed> {
+        let renewer = self.renewer.as_mut().ok_or(NotRenewed::NoKey)?;
+        renewer.renew_own(certificate, self.revocations.get(&self.team), now)
+    }
+
+    /// The channel has proved the peer's key, and its certificate was checked with this message as with any other.
+    fn handle_renewal(&mut self, peer: Peer, reference: Reference, now: Time) {
+        let Some(certificate) = self.peers.get(&peer) else { return };
+        let revocations = self.revocations.get(&self.team);
+        let renewed = match &mut self.renewer {
+            Some(renewer) => renewer.renew(certificate, revocations, now),
+            None => Err(NotRenewed::NoKey),
+        };
+        match renewed {
+            Ok(certificate) => {
+                let (role, key) = (certificate.role(), certificate.subject_id());
+                self.push_event(Event::Renewed { role, key, not_after: certificate.not_after() });
+                // The channel outlives the certificate with which it began.
+                self.peers.insert(peer, certificate.clone());
+                self.send(peer, &Message::Rnew { reference, certificate: Some(Box::new(certificate)) });
+            }
+            Err(reason) => {
+                self.refuse(peer, Some(reference), "renewal", Code::Certificate, reason.to_string());
+            }
         }
     }
 
@@ -555,7 +605,9 @@ impl TeamServer {
                     .remove_if(|other| matches!(other, Event::Revoked(older) if older.team_id() == team));
                 Worth::Durable
             }
-            Event::Begun { .. } | Event::Decided { .. } | Event::Finished { .. } => Worth::Session,
+            Event::Begun { .. } | Event::Decided { .. } | Event::Finished { .. } | Event::Renewed { .. } => {
+                Worth::Session
+            }
             Event::Refused { .. } => Worth::Reply,
         };
         if self.events.push(worth, event) {

@@ -1,8 +1,8 @@
-//! The P2PWNC protocol: eight messages and the four machines that speak them.
+//! The P2PWNC protocol: nine messages and the four machines that speak them.
 //!
 //! A [`Visitor`] asks an [`AccessPoint`] for service, the access point asks its [`TeamServer`] whether and how well to
 //! serve, and while it serves it asks the visitor for signed receipts, which it hands to the team server. For a visitor
-//! that has nothing but a tunnel, its home's [`Delegate`] signs.
+//! that has nothing but a tunnel, its home's [`Delegate`] signs. In each program a [`Renewal`] keeps the certificate alive.
 //!
 //! In: bytes from peers, counters of the firewall, the current time, chance. Out: bytes to send, events, the next
 //! timeout. None of the machines waits, reads or opens anything; a simulator and a network drive the same code.
@@ -19,6 +19,7 @@ pub mod home;
 pub mod ledger;
 pub mod message;
 mod queue;
+pub mod renewal;
 pub mod standing;
 pub mod visitor;
 
@@ -27,4 +28,5 @@ pub use delegate::Delegate;
 pub use home::TeamServer;
 pub use ledger::Ledger;
 pub use message::{Message, MessageError};
+pub use renewal::Renewal;
 pub use visitor::Visitor;

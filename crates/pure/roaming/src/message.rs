@@ -1,7 +1,7 @@
 //! The messages of the protocol: text around the signed bytes.
 //!
 //! Names and roles of the seven methods are the authors' (remembered, see the design note); the header profile,
-//! `P2PWNC/3.0` and ERRO are ours.
+//! `P2PWNC/3.0`, ERRO and RNEW are ours.
 
 mod acknowledgement;
 mod error;
@@ -115,6 +115,14 @@ pub enum Message {
         reference: Reference,
         /// What is asked or answered.
         what: Update,
+    },
+    /// To the own team server: renew my certificate, the one that the channel has proved. And its answer. Who is refused gets
+    /// an ERRO with the reference.
+    Rnew {
+        /// To be repeated in the answer.
+        reference: Reference,
+        /// The renewed certificate, in the answer.
+        certificate: Option<Box<Certificate>>,
     },
     /// Something was refused, or the session is over.
     Erro {
@@ -310,6 +318,13 @@ impl Message {
             }),
             "QRSP" => Self::parse_qrsp(&mut frame),
             "UPDT" => Self::parse_updt(&mut frame),
+            "RNEW" => Ok(Self::Rnew {
+                reference: frame.value("Reference")?,
+                certificate: frame
+                    .has("Certificate")
+                    .then(|| frame.certificate("Certificate"))
+                    .transpose()?,
+            }),
             "ERRO" => Ok(Self::Erro {
                 reference: frame.optional("Reference")?,
                 code: frame.value("Code")?,
@@ -403,6 +418,10 @@ impl Message {
                 out.header("Reference", reference);
                 what.write(&mut out);
             }
+            Self::Rnew { reference, certificate } => {
+                out.header("Reference", reference);
+                certificate.iter().for_each(|certificate| out.certificate("Certificate", certificate));
+            }
             Self::Erro { reference, code, reason } => {
                 out.optional("Reference", reference.as_ref());
                 out.header("Code", code);
@@ -422,6 +441,7 @@ impl Message {
             Self::Quer { .. } => "QUER",
             Self::Qrsp { .. } => "QRSP",
             Self::Updt { .. } => "UPDT",
+            Self::Rnew { .. } => "RNEW",
             Self::Erro { .. } => "ERRO",
         }
     }

@@ -97,6 +97,8 @@ pub enum Event {
 
 #[derive(Clone, Debug)]
 struct Session {
+    /// Under which it was opened. Its receipts name this one, also after a renewal.
+    certificate: Certificate,
     access_point: KeyId,
     provider: TeamId,
     started: UnixSeconds,
@@ -199,6 +201,8 @@ pub struct Visitor {
     session: Option<Session>,
     leaving: Option<Leaving>,
     busy_reason: Option<String>, // Why the access point could not answer, when it last said so.
+    expired_reason: Option<String>, // Why its certificate did not hold, when it answered under one that did not.
+    renewed: Option<(Certificate, Nonce)>, // Waits until no question under the one before is open.
     ended: bool,
     limit: Bytes,
     last_started: Option<(TeamId, UnixSeconds)>,
@@ -229,6 +233,8 @@ impl Visitor {
             session: None,
             leaving: None,
             busy_reason: None,
+            expired_reason: None,
+            renewed: None,
             ended: false,
             limit: Bytes(u64::MAX),
             last_started,
@@ -245,6 +251,15 @@ impl Visitor {
             self.bundle = bundle;
             self.ask(rng, now);
         }
+    }
+
+    /// Takes in that the certificate was renewed. An open session goes on: its receipts stay under the certificate with which
+    /// it began, and the access point is shown the new one for what it asks its home from now on.
+    pub fn renew(&mut self, certificate: Certificate, rng: &mut impl CryptoRng, now: Time) {
+        let mut nonce = Nonce::default();
+        rng.fill_bytes(&mut nonce);
+        self.renewed = Some((certificate, nonce));
+        self.show_renewed(now);
     }
 
     /// Says goodbye; the access point asks for the last receipt and closes.
@@ -353,11 +368,13 @@ impl Visitor {
         }
         if asking.attempts == self.config.attempts_max {
             self.asking = None;
+            self.show_renewed(now);
             if self.session.is_none() {
                 let nobody = "no access point answered: is this a guestright network?";
-                match self.busy_reason.take() {
-                    Some(reason) => self.end(Code::Busy, reason),
-                    None => self.end(Code::NoSession, nobody),
+                match (self.expired_reason.take(), self.busy_reason.take()) {
+                    (Some(reason), _) => self.end(Code::NoSession, reason),
+                    (None, Some(reason)) => self.end(Code::Busy, reason),
+                    (None, None) => self.end(Code::NoSession, nobody),
                 }
             }
             return;
@@ -440,6 +457,10 @@ impl Visitor {
     fn ask(&mut self, rng: &mut impl CryptoRng, now: Time) {
         let mut nonce = Nonce::default();
         rng.fill_bytes(&mut nonce);
+        self.ask_with(nonce, now);
+    }
+
+    fn ask_with(&mut self, nonce: Nonce, now: Time) {
         self.asking = Some(Asking { nonce, attempts: 1, retry_at: now + self.config.retry_after });
         self.send_conn(nonce);
     }
@@ -457,6 +478,12 @@ impl Visitor {
         now: Time,
     ) {
         if let Err(reason) = self.check_terms(certificate, terms, now) {
+            let is_asked = self.asking.as_ref().is_some_and(|asking| asking.nonce == terms.nonce);
+            if let (true, Err(error)) = (is_asked, certificate.check(certificate.role(), now.unix_seconds()))
+            {
+                let whose = "its household has to renew it, unless this computer's clock is wrong";
+                self.expired_reason = Some(format!("this access point may not serve: {error}; {whose}"));
+            }
             return self.drop_input("acknowledgement", reason);
         }
         self.asking.take_if(|asking| asking.nonce == terms.nonce);
@@ -464,6 +491,7 @@ impl Visitor {
         if !known {
             self.last_started = Some((terms.provider, terms.started));
             self.session = Some(Session {
+                certificate: self.certificate.clone(),
                 access_point: certificate.subject_id(),
                 provider: terms.provider,
                 started: terms.started,
@@ -486,6 +514,19 @@ impl Visitor {
         session.interval = terms.interval;
         let (provider, class, started) = (session.provider, session.class, session.started);
         self.events.push_back(Event::Granted { provider, class, started, interval: terms.interval, home });
+        self.show_renewed(now);
+    }
+
+    /// The answer to an open question opens a session under the certificate of that question, so that has to come first.
+    fn show_renewed(&mut self, now: Time) {
+        if self.asking.is_some() {
+            return;
+        }
+        let Some((certificate, nonce)) = self.renewed.take() else { return };
+        self.certificate = certificate;
+        if self.session.is_some() && !self.ended && self.leaving.is_none() {
+            self.ask_with(nonce, now);
+        }
     }
 
     fn check_terms(
@@ -592,7 +633,7 @@ impl Visitor {
         }
         let Session { provider, started, .. } = *session;
         let service = Service { provider, started, weight, hold, on_holds: session.on_holds() };
-        let receipt = Receipt::sign_service(&self.key, &self.certificate, service);
+        let receipt = Receipt::sign_service(&self.key, &session.certificate, service);
         let receipts = vec![receipt.as_bytes().to_vec()];
         let bundle = Bundle { receipts, ..Bundle::default() };
         self.send(&Message::Rcpt { reference: None, bundle, home: None });

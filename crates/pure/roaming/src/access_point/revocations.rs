@@ -29,7 +29,7 @@ impl Revocations {
     /// The certificate's team has revoked it.
     pub(super) fn check(&self, certificate: &Certificate, now: UnixSeconds) -> Result<(), IdentityError> {
         let list = self.by_team.get(&certificate.team_id());
-        list.map_or(Ok(()), |list| list.check(certificate.subject_id(), now))
+        list.map_or(Ok(()), |list| list.check_certificate(certificate, now))
     }
 }
 

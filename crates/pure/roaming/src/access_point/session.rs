@@ -35,7 +35,10 @@ pub(super) struct Session {
     pub(super) path: Path,
     /// Where somebody last said to be this visitor; it is asked there too, and the receipt shows whether it is true.
     pub(super) path_claimed: Path,
+    /// Under which it began and its receipts are signed.
     pub(super) certificate: Certificate,
+    /// What its visitor showed last: the same, or a renewed one. The team server is asked with it.
+    pub(super) shown: Certificate,
     pub(super) started: UnixSeconds,
     pub(super) class: ServiceClass,
     pub(super) nonce: Nonce,
@@ -119,6 +122,7 @@ impl Session {
         Self {
             path,
             path_claimed: path,
+            shown: certificate.clone(),
             certificate,
             started,
             class,

@@ -57,7 +57,7 @@ impl TeamServer {
         now: UnixSeconds,
     ) -> Result<(), IdentityError> {
         let list = self.revocations.get(&certificate.team_id());
-        list.map_or(Ok(()), |list| list.check(certificate.subject_id(), now))
+        list.map_or(Ok(()), |list| list.check_certificate(certificate, now))
     }
 
     /// Checks a bundle. Receipts that a visitor shows must concern this team and stay within its sponsor's quota.
@@ -76,9 +76,8 @@ impl TeamServer {
         let certificates = &verified.certificates;
         verified.receipts.retain(|receipt| {
             let list = revocations.get(&receipt.consumer()).zip(certificates.get(&receipt.certificate()));
-            let holds = list.map_or(Ok(()), |(list, certificate)| {
-                list.check(certificate.subject_id(), receipt.started())
-            });
+            let holds = list
+                .map_or(Ok(()), |(list, certificate)| list.check_certificate(certificate, receipt.started()));
             holds.map_err(|error| refused.push(ReceiptError::NotEntitled(error))).is_ok()
         });
         for error in &verified.refused {

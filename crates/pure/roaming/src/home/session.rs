@@ -299,7 +299,7 @@ impl TeamServer {
         let receipt = self.config.rules.verify(receipt, &certificate, seconds).ok()?;
         let revoked = self.revocations.get(&certificate.team_id());
         let holds =
-            revoked.is_none_or(|list| list.check(certificate.subject_id(), receipt.started()).is_ok());
+            revoked.is_none_or(|list| list.check_certificate(&certificate, receipt.started()).is_ok());
         holds.then(|| Signed::of(&receipt))
     }
 

@@ -89,6 +89,10 @@ fn any_message() -> impl Strategy<Value = Message> {
             reference,
             what: Update::Taken { stored, refused }
         }),
+        (any::<u64>(), any::<bool>()).prop_map(move |(reference, is_answer)| Message::Rnew {
+            reference,
+            certificate: is_answer.then(certificate),
+        }),
         (any::<Option<u64>>(), reason).prop_map(|(reference, reason)| Message::Erro {
             reference,
             code: Code::Unpaid,

@@ -46,6 +46,7 @@ fn every_bad_message_has_its_own_kind_is_counted_and_changes_nothing() {
     let mut forged = sign(own, begun, signed + 1);
     *forged.last_mut().unwrap() ^= 1;
     let cut = sign(own, begun, signed + 1)[..60].to_vec();
+    let longer = [sign(own, begun, signed + 1), vec![0]].concat();
     let whole = rcpt(vec![sign(own, begun, signed + 1)]);
     let mut bad_certificate = certificate.as_bytes().to_vec();
     *bad_certificate.last_mut().unwrap() ^= 1;
@@ -70,6 +71,7 @@ fn every_bad_message_has_its_own_kind_is_counted_and_changes_nothing() {
         ("a receipt cut off",         rcpt(vec![cut]),                                     "truncated"),
         ("a receipt too long",        rcpt(vec![vec![0x84; 600]]),                         "oversized"),
         ("rubbish for a receipt",     rcpt(vec![vec![0x60; 60]]),                          "malformed"),
+        ("a receipt and a byte more", rcpt(vec![longer]),                                  "not-canonical"),
         ("a certificate for a receipt", rcpt(vec![certificate.as_bytes().to_vec()]),       "malformed"),
         ("a message cut off",         whole[..whole.len() - 1].to_vec(),                   "truncated"),
         ("a message too long",        oversized.into_bytes(),                              "oversized"),

@@ -16,6 +16,7 @@ mod homes;
 mod overcharging;
 mod random;
 mod reload;
+mod renewal;
 mod sequences;
 mod tunnels;
 mod visitor;

@@ -468,6 +468,7 @@ impl World {
                 }
                 home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
+                | home::Event::Renewed { .. }
                 | home::Event::Begun { .. }
                 | home::Event::Finished { .. }
                 | home::Event::Revoked(_)

@@ -357,6 +357,7 @@ impl Household {
                 | home::Event::SendHome(..)
                 | home::Event::HomeLearned(..)
                 | home::Event::Reserved { .. }
+                | home::Event::Renewed { .. }
                 | home::Event::Begun { .. }
                 | home::Event::Finished { .. }
                 | home::Event::Revoked(_)

@@ -314,6 +314,7 @@ impl Run<'_> {
                 | Message::RreqTunnel { .. }
                 | Message::Quer { .. }
                 | Message::Qrsp { .. }
+                | Message::Rnew { .. }
                 | Message::Updt { .. }) => panic!("no delegate says {other:?}"),
             }
         }

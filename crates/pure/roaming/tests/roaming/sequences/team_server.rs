@@ -309,6 +309,7 @@ impl Run<'_> {
             | Event::SendHome(..)
             | Event::HomeLearned(..)
             | Event::Reserved { .. }
+            | Event::Renewed { .. }
             | Event::Begun { .. }
             | Event::Finished { .. }
             | Event::Decided { .. }

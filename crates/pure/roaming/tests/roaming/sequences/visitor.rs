@@ -350,6 +350,7 @@ impl Run<'_> {
                 | Message::RreqTunnel { .. }
                 | Message::Quer { .. }
                 | Message::Qrsp { .. }
+                | Message::Rnew { .. }
                 | Message::Updt { .. }) => panic!("no visitor says {other:?}"),
             }
         }

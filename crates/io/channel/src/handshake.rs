@@ -1,7 +1,7 @@
 //! Noise XX in which both sides prove a certificate: of their common team, or of a home of any.
 
-use crate::{Channel, ChannelError};
-use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey, Signature};
+use crate::{Channel, ChannelError, Credentials};
+use guestright_identity::{Certificate, IdentityError, KeyId, Role, Signature};
 use guestright_units::{TeamId, UnixSeconds};
 use snow::{Builder, HandshakeState};
 use std::time::Duration;
@@ -19,14 +19,6 @@ const TEAM: &[u8] = b"guestright/channel/1";
 const HOMES: &[u8] = b"guestright/link/1";
 /// No handshake message is longer: a certificate, a signature and three keys.
 const HANDSHAKE_MAX: usize = 2_048;
-
-/// What proves who we are: a certified key.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    pub key: SecretKey,
-    /// The certificate that its team made for it.
-    pub certificate: Certificate,
-}
 
 /// The peer that is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -189,9 +181,14 @@ fn check(
     let (certificate, signature) = rest.split_at_checked(length).ok_or_else(malformed)?;
     let certificate = Certificate::parse(certificate)?;
     want.check(&certificate)?;
-    certificate.check(certificate.role(), now)?;
     let noise_key = noise.get_remote_static().ok_or_else(malformed)?;
     certificate.subject().verify(&signed(want.prologue(), noise_key), &Signature(signature.to_vec()))?;
+    // Last, so that it is said of nobody but the peer itself.
+    certificate.check(certificate.role(), now).map_err(|reason| ChannelError::NotNow {
+        role: certificate.role(),
+        key: certificate.subject_id().to_string().chars().take(8).collect(),
+        reason,
+    })?;
     Ok(certificate)
 }
 

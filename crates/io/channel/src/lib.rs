@@ -15,19 +15,21 @@
 //! Invariants: nothing is read without a limit; a handshake that takes too long is ended; a peer that sends rubbish
 //! gets an error and costs a connection, never the program.
 
+mod credentials;
 mod handshake;
 mod invited;
 mod plain;
 mod sealed;
 
+pub use credentials::{Credentials, CurrentCredentials};
 pub use handshake::{
-    Credentials, HANDSHAKE_TIMEOUT, Secured, accept, accept_home, connect, connect_home, connect_home_of,
+    HANDSHAKE_TIMEOUT, Secured, accept, accept_home, connect, connect_home, connect_home_of,
 };
 pub use invited::{InvitationSecret, accept_invited, connect_invited};
 pub use plain::MessageReader;
 pub use sealed::{Channel, Receiver, Sender};
 
-use guestright_identity::IdentityError;
+use guestright_identity::{IdentityError, Role};
 use thiserror::Error;
 
 /// Why a channel ended or never began.
@@ -45,6 +47,16 @@ pub enum ChannelError {
     /// The peer's certificate or its signature is refused.
     #[error("the peer's certificate is refused: {0}")]
     Identity(#[from] IdentityError),
+    /// The peer has proved its key, and its certificate does not hold at this time.
+    #[error(
+        "the {role} with the key {key} cannot be let in: {reason}; its certificate has to be renewed, unless a clock is wrong"
+    )]
+    NotNow {
+        role: Role,
+        /// The beginning of its name.
+        key: String,
+        reason: IdentityError,
+    },
     /// The peer belongs to another team.
     #[error("the peer belongs to team {got}, not to {want}")]
     OtherTeam {

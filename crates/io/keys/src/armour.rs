@@ -10,6 +10,8 @@ pub enum Label {
     Certificate,
     /// A revocation list.
     Revocations,
+    /// The team's word for a renewing key.
+    Warrant,
 }
 
 /// Why a text is not the armour that was expected.
@@ -38,6 +40,7 @@ impl Label {
         match self {
             Self::Certificate => "CERTIFICATE",
             Self::Revocations => "REVOCATION LIST",
+            Self::Warrant => "RENEWAL WARRANT",
         }
     }
 

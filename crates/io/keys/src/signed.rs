@@ -1,7 +1,7 @@
 //! Files of what a team signed: anybody may read them, and they prove themselves.
 
 use crate::{KeysError, Label, file};
-use guestright_identity::{Certificate, IdentityError, RevocationList};
+use guestright_identity::{Certificate, IdentityError, RevocationList, Warrant};
 use std::path::Path;
 
 /// Writes a certificate file, in place of the one that is there.
@@ -35,6 +35,22 @@ pub fn write_revocations(path: &Path, list: &RevocationList) -> Result<(), KeysE
 /// [`KeysError::Armour`] or `Refused`, or why it cannot be read.
 pub fn read_revocations(path: &Path) -> Result<RevocationList, KeysError> {
     read(path, Label::Revocations, "revocation list", RevocationList::LEN_MAX, RevocationList::parse)
+}
+
+/// Writes the warrant of a renewing key, in place of the one that is there.
+///
+/// # Errors
+/// [`KeysError::System`]; the old file is then as it was.
+pub fn write_warrant(path: &Path, warrant: &Warrant) -> Result<(), KeysError> {
+    write(path, Label::Warrant, warrant.as_bytes())
+}
+
+/// Reads the warrant of a renewing key and checks its team's signature.
+///
+/// # Errors
+/// [`KeysError::Armour`] or `Refused`, or why it cannot be read.
+pub fn read_warrant(path: &Path) -> Result<Warrant, KeysError> {
+    read(path, Label::Warrant, "warrant", Warrant::LEN_MAX, Warrant::parse)
 }
 
 fn write(path: &Path, label: Label, bytes: &[u8]) -> Result<(), KeysError> {

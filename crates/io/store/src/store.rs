@@ -114,6 +114,36 @@ impl Store {
         Ok(merged.reports)
     }
 
+    /// Writes a copy of all that is in the store into a new file, as of one moment. It is the same store, under its marker.
+    ///
+    /// Nobody else can read the file while we have it (`locking_mode` is exclusive), so the copy is made by whoever has it open:
+    /// `VACUUM INTO` (<https://www.sqlite.org/lang_vacuum.html>), which reads within a transaction and writes nothing here.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the other file may be there in part.
+    pub fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
+        let fail = self.fail("copy the store");
+        // SQLite takes an empty file; so it is its owner's alone from the beginning.
+        make_private(to)?;
+        let name = to.to_string_lossy();
+        self.connection.execute("VACUUM INTO ?1", [name.as_ref()]).map_err(fail).map(drop)
+    }
+
+    /// The same for a store that no program has open.
+    ///
+    /// # Errors
+    /// [`StoreError`], `InUse` among them.
+    pub fn copy_closed(path: &Path, to: &Path) -> Result<(), StoreError> {
+        marker::refuse_emptied(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "open the file", &error);
+        let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+        make_private(to)?;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "copy the store", &error);
+        let name = to.to_string_lossy();
+        connection.execute("VACUUM INTO ?1", [name.as_ref()]).map_err(fail).map(drop)
+    }
+
     /// Where the store is.
     pub fn path(&self) -> &Path {
         &self.path

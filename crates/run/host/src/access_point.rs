@@ -9,21 +9,23 @@ mod reloading;
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
 use crate::log_pace::LogPace;
+use crate::renewal::{self, OwnCertificate};
 use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, Stop, export, interface, private};
 use guard::{Condition, Done, Order, Orders};
-use guestright_channel::Credentials;
+use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
-use guestright_firewall::{self as firewall, Firewall, Shaping, Tunnels};
+use guestright_firewall::{self as firewall, Firewall, FirewallError, Shaping, Tunnels};
 use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_receipt::Receipt;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{self, Address, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
-use guestright_units::Bytes;
+use guestright_units::{Bytes, Time};
 use inbox::Inbox;
 use link::{FromLink, Link};
+use rand::rngs::StdRng;
 use reloading::Reloading;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,6 +33,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -62,7 +65,18 @@ struct Loop {
     link: Link,
     orders: Orders,
     home: mpsc::Sender<Vec<u8>>,
+    home_address: HomeAddress,
+    /// What another channel to it would say.
+    home_events: mpsc::Sender<FromHome>,
     home_state: HomeState,
+    /// Why it cannot be reached.
+    home_reason: Option<String>,
+    credentials: CurrentCredentials,
+    own: OwnCertificate,
+    rng: StdRng,
+    /// Anybody can show a certificate that does not hold: the log says so many a minute.
+    certificate_lines: LogPace,
+    last_certificate_refusal: Option<String>,
     store: WriterHandle,
     interface: String,
     team: String,
@@ -93,6 +107,8 @@ struct Loop {
 pub struct Settings {
     /// The directory for what is kept between runs.
     pub state: PathBuf,
+    /// The file of its own certificate, written anew when that is renewed.
+    pub certificate: PathBuf,
     /// The team's home.
     pub home: HomeAddress,
     /// The port of the protocol on the visitors' link.
@@ -205,6 +221,7 @@ async fn serve(
 ) -> Result<Ended, RunError> {
     let state = &settings.state.clone();
     private::check(&credentials, Role::AccessPoint)?;
+    let credentials = renewal::latest(credentials, state);
     // Before anything is opened or changed.
     let rules = settings.rules()?;
     private::make_directory(state)?;
@@ -219,17 +236,28 @@ async fn serve(
     let Credentials { key, certificate } = credentials.clone();
     let machine = AccessPoint::new(settings.machine.clone(), key, certificate);
     let (events, from_home) = mpsc::channel(home_channel::EVENTS_MAX);
-    let home = home_channel::keep(settings.home.clone(), credentials, events);
+    let credentials = CurrentCredentials::from(credentials);
+    let home = home_channel::keep(settings.home.clone(), credentials.clone(), events.clone());
+    let (mut clock, mut rng) = (Clock::start(), guestright_clock::rng());
+    let own = OwnCertificate::new(&credentials, &settings.certificate, state, &mut rng, clock.now());
     let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), questions)?;
     let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;
     let mut this = Loop {
         machine,
-        clock: Clock::start(),
+        clock,
         link,
         orders,
         home,
+        home_address: settings.home.clone(),
+        home_events: events,
         home_state: HomeState::Sought,
+        home_reason: None,
+        credentials,
+        own,
+        rng,
+        certificate_lines: LogPace::default(),
+        last_certificate_refusal: None,
         store: writer.handle(),
         interface: settings.visitor_interface.clone(),
         team: team.clone(),
@@ -259,6 +287,16 @@ async fn serve(
         Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop, reload };
     this.run(inputs).await;
     settings.clone_from(&this.settings);
+    finish(this, thread, writer, state).await
+}
+
+/// Stops what belongs to the loop, in the order in which one needs the other, and says why it has ended.
+async fn finish(
+    mut this: Loop,
+    thread: JoinHandle<Result<(), FirewallError>>,
+    writer: Writer,
+    state: &Path,
+) -> Result<Ended, RunError> {
     this.link.finish().await;
     this.orders.send(Order::Stop);
     let restored = thread.join().map_err(|_| RunError::broken_thread("the firewall's thread"))?;
@@ -281,8 +319,9 @@ impl Loop {
         let farewell = tokio::time::sleep(Duration::MAX);
         tokio::pin!(farewell);
         loop {
-            let due =
-                self.machine.poll_timeout().map_or(self.pace, |due| self.clock.until(due).min(self.pace));
+            let now = self.clock.now();
+            let due = [self.machine.poll_timeout(), self.own.due(now)].into_iter().flatten().min();
+            let due = due.map_or(self.pace, |due| self.clock.until(due).min(self.pace));
             let mut stop = false;
             tokio::select! {
                 input = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
@@ -321,6 +360,7 @@ impl Loop {
                 }
             }
             self.machine.handle_timeout(now);
+            self.keep_certificate(now);
             if self.machine.limits_rose() {
                 self.read();
             }
@@ -430,16 +470,43 @@ impl Loop {
         match event {
             FromHome::Up => {
                 self.home_state = HomeState::Up;
+                self.home_reason = None;
+                self.own.handle_home(true, &mut self.rng, now);
                 self.machine.handle_home_found(now);
             }
-            FromHome::Message(bytes) => self.machine.handle_home(&bytes, now),
+            FromHome::Message(bytes) => {
+                if !self.own.handle_input(&bytes, &mut self.rng, now) {
+                    self.machine.handle_home(&bytes, now);
+                }
+            }
             FromHome::Lost(reason) => {
+                self.own.handle_home(false, &mut self.rng, now);
                 if self.home_state == HomeState::Up {
                     tracing::warn!(%reason, "the home is lost; trying again");
+                } else if self.home_reason.as_ref() != Some(&reason) {
+                    tracing::warn!(%reason, "the home cannot be reached; trying again");
                 }
+                self.home_reason = Some(reason);
                 self.home_state = HomeState::Lost;
                 self.machine.handle_home_lost(now);
             }
+        }
+    }
+
+    /// Has the own certificate renewed in time, and uses the new one. Sessions go on.
+    fn keep_certificate(&mut self, now: Time) {
+        let to_do = self.own.pass_time(&mut self.rng, now);
+        for message in to_do.messages {
+            // If it does not fit it is asked again.
+            let _ = self.home.try_send(message);
+        }
+        if let Some(certificate) = to_do.renewed {
+            self.machine.renew(certificate);
+        }
+        if to_do.by_hand {
+            // The old channel ends when nobody can send on it any more.
+            let (home, events) = (self.home_address.clone(), self.home_events.clone());
+            self.home = home_channel::keep(home, self.credentials.clone(), events);
         }
     }
 
@@ -517,6 +584,14 @@ impl Loop {
                 };
                 let _ = self.store.run(keep);
             }
+            Event::Refused { kind: "certificate" | "revoked", reason, .. } => {
+                // The visitor is told the same. It is said here because it may be this computer's clock that is wrong.
+                match self.certificate_lines.next(self.clock.now()) {
+                    Some(unsaid) => tracing::warn!(%reason, unsaid, "refused a visitor for its certificate"),
+                    None => tracing::debug!(%reason, "refused a visitor for its certificate"),
+                }
+                self.last_certificate_refusal = Some(reason);
+            }
             Event::Refused { address, kind, reason } => tracing::debug!(%address, kind, %reason, "refused"),
         }
     }
@@ -555,7 +630,10 @@ impl Loop {
         match question {
             "status" => json!({
                 "team": self.team,
+                "certificate": self.own.status(self.clock.now()),
                 "home_up": self.home_state == HomeState::Up,
+                "home_reason": self.home_reason,
+                "certificate_refused": self.last_certificate_refusal,
                 "sessions": self.sessions(),
                 "closed": self.ended,
                 "undelivered": self.machine.undelivered(),

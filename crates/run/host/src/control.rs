@@ -14,6 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How long no question is taken after that has failed.
 const PAUSE: Duration = Duration::from_millis(100);
+/// An answer usually takes no longer.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// A question has at most so many bytes.
 const QUESTION_MAX: u64 = 4_096;
 
@@ -71,6 +73,14 @@ pub fn wait_until_gone(path: &Path, most: Duration) -> bool {
 /// # Errors
 /// It runs and does not answer, or is another user's.
 pub fn ask(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
+    ask_within(path, question, ANSWER_MAX)
+}
+
+/// The same for what may take longer.
+///
+/// # Errors
+/// It runs and does not answer in that time, or is another user's.
+pub fn ask_within(path: &Path, question: &str, most: Duration) -> Result<Option<Value>, RunError> {
     let mut stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
@@ -85,7 +95,7 @@ pub fn ask(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
         Err(error) => return Err(error).or_network(|| format!("ask the program behind {}", path.display())),
     };
     let answer = (|| {
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_read_timeout(Some(most))?;
         stream.write_all(format!("{question}\n").as_bytes())?;
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line)?;

@@ -396,6 +396,19 @@ impl GatewayFiles {
 }
 
 impl PeerFile {
+    /// The member's word, if it has given any.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn delegation(&self) -> Result<Option<Delegation>, RunError> {
+        let read = |text: &String| -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
+            let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+            Ok(Delegation::parse(&bytes)?)
+        };
+        let read = self.delegation.as_ref().map(read).transpose();
+        read.or_config(|| "read a member's delegation".to_owned())
+    }
+
     /// Notes the member's word.
     pub fn set_delegation(&mut self, delegation: &Delegation) {
         self.delegation = Some(STANDARD.encode(delegation.as_bytes()));

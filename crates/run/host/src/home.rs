@@ -8,20 +8,21 @@ pub mod links;
 mod mapping;
 mod members;
 mod open;
+mod renewing;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
 use crate::reload::{self, Fresh, Reload};
-use crate::{QUESTIONS_MAX, Requests, Stop, export, private};
+use crate::{QUESTIONS_MAX, Requests, Stop, export, private, renewal};
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
-use guestright_channel::{Credentials, Receiver, Sender, accept};
+use guestright_channel::{ChannelError, Credentials, CurrentCredentials, Receiver, Sender, accept};
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_exchange::Exchange;
-use guestright_identity::{Certificate, Role};
+use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_links::{Links, NeighbourEvent, Neighbours};
 use guestright_reciprocity::{ServiceClass, StrangerCounters};
 use guestright_roaming::TeamServer;
@@ -34,12 +35,12 @@ use ikev2::Ikev2;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
 use rand::rngs::StdRng;
+use renewing::Renewing;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -58,6 +59,8 @@ const STORE_INPUTS_MAX: usize = 64;
 
 /// What programs of the team do.
 enum FromPeer {
+    /// It has proved its key, and its certificate does not hold now.
+    NotNow(String),
     Connected(Box<Connected>),
     Message(Peer, Vec<u8>),
     Gone(Peer),
@@ -98,6 +101,9 @@ struct Loop {
     peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
     next_peer: Peer,
     counters: StrangerCounters,
+    /// The team's revocation list, if there is one.
+    revocations: Option<PathBuf>,
+    renewing: Renewing,
     gateway: Option<Gateway>,
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
@@ -113,6 +119,9 @@ struct Loop {
     decision_lines: LogPace,
     /// And so many about sessions that are over.
     session_lines: LogPace,
+    /// Whose certificates did not hold; whoever has one can cause a line as often as it connects.
+    certificate_lines: LogPace,
+    last_certificate_refusal: Option<String>,
 }
 
 /// What the loop listens to.
@@ -128,6 +137,19 @@ struct Inputs {
     reload: Reload<Settings>,
 }
 
+/// The receipts, in the state directory.
+pub const STORE: &str = "receipts.sqlite";
+
+/// Where a copy of that store lies until it is in a backup.
+pub fn store_copy(store: &Path) -> PathBuf {
+    store.with_extension("copy")
+}
+
+/// The names of the files in the directory with the renewing key.
+pub mod renewing_files {
+    pub use super::renewing::{KEY, WARRANT};
+}
+
 /// What a home needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -135,8 +157,12 @@ pub struct Settings {
     pub state: PathBuf,
     /// Where it awaits the programs of its team.
     pub listen: SocketAddr,
+    /// The file of its own certificate, written anew when that is renewed.
+    pub certificate: PathBuf,
     /// The team's revocation list, if there is one.
     pub revocations: Option<PathBuf>,
+    /// The directory with the renewing key and its warrant, if this home renews certificates.
+    pub renewal: Option<PathBuf>,
     /// How many receipts are kept; the oldest go first.
     pub receipts_max: u64,
     /// What the machine is told.
@@ -178,17 +204,23 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
+    let credentials = renewal::latest(credentials, state);
     private::make_directory(state)?;
     let team = credentials.certificate.team_id();
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();
-    let (server, counters) = open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
+    let credentials = CurrentCredentials::from(credentials);
+    let (mut server, counters) =
+        open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
+    server.set_renewer(renewing::read(settings.renewal.as_deref(), team)?);
+    let mut rng = guestright_clock::rng();
+    let renewing = Renewing::new(&credentials, settings, &mut rng, clock.now());
     let receipts = store.count();
     let listener = TcpListener::bind(settings.listen).await;
     let listener = Acceptor::new(listener.or_network(|| format!("listen at {}", settings.listen))?);
     let shares = links::start(settings.links.as_ref(), &credentials, state).await?;
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
-    let exchange = open::exchange(settings, &credentials, gateway.as_ref(), shares.exchange).await?;
+    let exchange = open::exchange(settings, &credentials.get(), gateway.as_ref(), shares.exchange).await?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
@@ -198,13 +230,15 @@ pub async fn run(
         server,
         team,
         clock,
-        rng: guestright_clock::rng(),
+        rng,
         store: writer.handle(),
         peer_inputs,
         store_inputs,
         peers: BTreeMap::new(),
         next_peer: 0,
         counters,
+        revocations: settings.revocations.clone(),
+        renewing,
         gateway,
         ikev2,
         mapping,
@@ -216,6 +250,8 @@ pub async fn run(
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
         session_lines: LogPace::default(),
+        certificate_lines: LogPace::default(),
+        last_certificate_refusal: None,
     };
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
@@ -228,7 +264,17 @@ pub async fn run(
     let Requests { stop, reload } = requests;
     let inputs =
         Inputs { listener, from_peers, from_store, from_neighbours, news, questions: asked, stop, reload };
-    this.run(inputs, Arc::new(credentials), &mut delegates).await;
+    this.run(inputs, &credentials, &mut delegates).await;
+    finish(this, delegates, writer, state).await
+}
+
+/// Stops what belongs to the loop, in the order in which one needs the other.
+async fn finish(
+    mut this: Loop,
+    delegates: Option<Delegates>,
+    writer: Writer,
+    state: &Path,
+) -> Result<(), RunError> {
     let delegates_stopped = match delegates {
         Some(delegates) => delegates.stop(|lookup| this.look_up(lookup)).await,
         None => Ok(()),
@@ -246,15 +292,17 @@ impl Loop {
     async fn run(
         &mut self,
         mut inputs: Inputs,
-        credentials: Arc<Credentials>,
+        credentials: &CurrentCredentials,
         delegates: &mut Option<Delegates>,
     ) {
         self.introduce_neighbours();
+        self.keep_certificates();
         self.drain();
         loop {
-            let due = self.credit_due().map(|due| self.clock.until(due));
+            let due = [self.credit_due(), self.renewing_due()].into_iter().flatten().min();
+            let due = due.map(|due| self.clock.until(due));
             tokio::select! {
-                (stream, from) = inputs.listener.accept() => self.admit(stream, from.ip(), &credentials),
+                (stream, from) = inputs.listener.accept() => self.admit(stream, from.ip(), credentials),
                 Some(input) = inputs.from_peers.recv() => self.handle_peer(input),
                 Some(input) = inputs.from_store.recv() => self.handle_store(input),
                 Some(event) = inputs.from_neighbours.recv() => self.handle_neighbour(event),
@@ -273,10 +321,12 @@ impl Loop {
                 () = sleep_until(due) => self.pass_time(),
                 () = inputs.stop.requested() => return,
             }
+            self.keep_certificates();
             self.drain();
             if self.clock.was_set_back() {
-                // Nothing here waits for a time; what is counted by the day goes on from the new one.
+                // What is counted by the day goes on from the new one.
                 self.clock = Clock::start();
+                self.renewing.clock_was_set(&mut self.rng, self.clock.now());
             }
         }
     }
@@ -306,7 +356,7 @@ impl Loop {
 
     /// Begins a handshake, unless its address has enough of them. When there are as many as may be, the oldest gives way:
     /// honest ones take a moment.
-    fn admit(&mut self, stream: TcpStream, from: IpAddr, credentials: &Arc<Credentials>) {
+    fn admit(&mut self, stream: TcpStream, from: IpAddr, credentials: &CurrentCredentials) {
         self.handshakes.retain(|handshake| !handshake.task.is_finished());
         let from = from.to_canonical();
         if self.handshakes.iter().filter(|handshake| handshake.from == from).count() >= HANDSHAKES_EACH_MAX {
@@ -317,7 +367,7 @@ impl Loop {
         {
             oldest.task.abort();
         }
-        let (credentials, inputs) = (Arc::clone(credentials), self.peer_inputs.clone());
+        let (credentials, inputs) = (credentials.get(), self.peer_inputs.clone());
         let (team, now) = (self.team, self.clock.now().unix_seconds());
         let task = tokio::spawn(async move {
             match accept(stream, &credentials, team, now).await {
@@ -325,6 +375,9 @@ impl Loop {
                     let (sender, receiver) = channel.split();
                     let connected = Connected { sender, receiver, certificate };
                     let _ = inputs.send(FromPeer::Connected(Box::new(connected))).await;
+                }
+                Err(error @ ChannelError::NotNow { .. }) => {
+                    let _ = inputs.send(FromPeer::NotNow(error.to_string())).await;
                 }
                 Err(error) => tracing::debug!(%error, "refused a channel"),
             }
@@ -336,6 +389,7 @@ impl Loop {
         let now = self.clock.now();
         match input {
             FromPeer::Connected(connected) => self.connected(*connected),
+            FromPeer::NotNow(reason) => self.say_certificate(reason),
             FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
             FromPeer::Gone(peer) => {
                 self.peers.remove(&peer);
@@ -453,6 +507,10 @@ impl Loop {
             Event::Decided { consumer, decision, reason } => {
                 self.decided(consumer, &decision.verdict, &reason);
             }
+            Event::Renewed { role, key, not_after } => {
+                tracing::info!(%role, %key, until = %not_after, "renewed a certificate");
+            }
+            Event::Refused { kind: "certificate", reason } => self.say_certificate(reason),
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
         }
     }
@@ -475,12 +533,41 @@ impl Loop {
             Some(("why", team)) => drop(reply.send(self.why(team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             None if question == "reload" => drop(reply.send(self.reload(reload))),
+            None if question == "backup" => self.copy_store(reply),
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, export, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, backup, export, reload, stop" })),
             ),
         }
+    }
+
+    /// Copies the store while it is in use: its own thread does, and receipts wait for it meanwhile.
+    fn copy_store(&mut self, reply: oneshot::Sender<Value>) {
+        let job = move |store: &mut Store| {
+            let copy = store_copy(store.path());
+            let _ = std::fs::remove_file(&copy); // Of a backup that was killed.
+            let answer = match store.copy_to(&copy) {
+                Ok(()) => json!({ "copy": copy }),
+                Err(error) => {
+                    let _ = std::fs::remove_file(&copy);
+                    json!({ "error": error.to_string() })
+                }
+            };
+            let _ = reply.send(answer);
+        };
+        if let Err(error) = self.store.run(job) {
+            tracing::warn!(%error, "the store is too busy to be copied");
+        }
+    }
+
+    /// The certificate of a program of the team did not hold.
+    fn say_certificate(&mut self, reason: String) {
+        match self.certificate_lines.next(self.clock.now()) {
+            Some(unsaid) => tracing::warn!(%reason, unsaid, "a program of the team was refused"),
+            None => tracing::debug!(%reason, "a program of the team was refused"),
+        }
+        self.last_certificate_refusal = Some(reason);
     }
 
     /// Says so in the log, where many are said by their number.
@@ -502,7 +589,8 @@ impl Loop {
         }
     }
 
-    /// Reads the settings, the revocation list and the gateway's directory again. If one of them is wrong, nothing changes.
+    /// Reads the settings, the revocation list, the renewing key, the own certificate and the gateway's directory again. If
+    /// one of them is wrong, nothing changes.
     fn reload(&mut self, reload: &mut Reload<Settings>) -> Value {
         let mut gateway = Value::Null;
         let result = reload.read().and_then(|fresh| {
@@ -519,18 +607,29 @@ impl Loop {
 
     fn take_over(&mut self, fresh: &Fresh<Settings>) -> Result<Value, RunError> {
         let revoked = read_revocations(fresh.settings.revocations.as_deref())?;
-        let gateway = self.gateway.as_mut().map(|gateway| gateway.reload(revoked.as_ref())).transpose()?;
+        let renewer = renewing::read(fresh.settings.renewal.as_deref(), self.team)?;
+        let changed = self.read_members(revoked.as_ref())?;
+        self.revocations.clone_from(&fresh.settings.revocations);
+        if let Some(list) = revoked {
+            self.server.handle_revocations(list);
+        }
+        self.server.set_renewer(renewer);
+        let now = self.clock.now();
+        self.renewing.reconfigure(fresh.settings.renewal.as_deref(), &mut self.rng, now);
+        self.server.reconfigure(&fresh.settings.machine);
+        Ok(changed)
+    }
+
+    /// Reads the gateway's directory again, and says what has changed.
+    fn read_members(&mut self, revoked: Option<&RevocationList>) -> Result<Value, RunError> {
+        let changed = self.gateway.as_mut().map(|gateway| gateway.reload(revoked)).transpose()?;
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
-            ikev2.reload(gateway.files(), revoked.as_ref())?;
+            ikev2.reload(gateway.files(), revoked)?;
         }
         if let (Some(gateway), Some(exchange)) = (&self.gateway, &self.exchange) {
             exchange.set_members(members::read(gateway)?)?;
         }
-        if let Some(list) = revoked {
-            self.server.handle_revocations(list);
-        }
-        self.server.reconfigure(&fresh.settings.machine);
-        Ok(gateway.map_or(Value::Null, |changed| {
+        Ok(changed.map_or(Value::Null, |changed| {
             json!({ "members": changed.members, "added": changed.added, "removed": changed.removed })
         }))
     }
@@ -562,10 +661,15 @@ impl Loop {
 
     fn status(&mut self) -> Value {
         let credit = self.credit_status();
+        let (certificate, renewing_key) =
+            (self.renewing.status(self.clock.now()), self.renewing_key_status());
         let graph = self.server.graph();
         let peers: Vec<_> = self.server.peers().map(|(_, role, key)| format!("{role} {key}")).collect();
         json!({
             "team": self.team.to_string(),
+            "certificate": certificate,
+            "renewing_key": renewing_key,
+            "certificate_refused": self.last_certificate_refusal,
             "teams": graph.team_count(),
             "edges": graph.edge_count(),
             "owed_to_us": graph.in_capacity(self.team).0,

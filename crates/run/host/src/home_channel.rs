@@ -1,7 +1,7 @@
 //! The channel to the own home, kept up in the background.
 
 use crate::HomeAddress;
-use guestright_channel::{ChannelError, Credentials, Sender, connect};
+use guestright_channel::{ChannelError, Credentials, CurrentCredentials, Sender, connect};
 use guestright_clock::Clock;
 use guestright_identity::Role;
 use rustix::net::sockopt;
@@ -40,14 +40,14 @@ pub(crate) enum FromHome {
 /// not wait for them meanwhile: it sends with `try_send`, and loses a message rather than wait.
 pub(crate) fn keep(
     home: HomeAddress,
-    credentials: Credentials,
+    credentials: CurrentCredentials,
     events: mpsc::Sender<FromHome>,
 ) -> mpsc::Sender<Vec<u8>> {
     let (send, mut messages) = mpsc::channel(QUEUE_MAX);
     tokio::spawn(async move {
         let mut pause = PAUSE_FIRST;
         loop {
-            let failed = match once(&home, &credentials, &events, &mut messages).await {
+            let failed = match once(&home, &credentials.get(), &events, &mut messages).await {
                 Ok(()) => return, // The program has no more to say.
                 Err(error) => error,
             };
@@ -166,7 +166,7 @@ mod tests {
         let home = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = home.local_addr().unwrap();
         let (events, mut received) = mpsc::channel(EVENTS_MAX);
-        let _messages = keep(address.into(), credentials(Role::AccessPoint), events);
+        let _messages = keep(address.into(), credentials(Role::AccessPoint).into(), events);
         let (stream, _) = home.accept().await.unwrap();
         let own = credentials(Role::Home);
         let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());

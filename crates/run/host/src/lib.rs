@@ -8,6 +8,7 @@
 //! limits, and whoever sends too fast waits itself; a loop never waits for a task that may be waiting for it.
 
 pub mod access_point;
+pub mod archive;
 pub mod control;
 pub mod export;
 pub mod gateway_files;
@@ -20,6 +21,7 @@ mod listen;
 mod log_pace;
 mod private;
 mod reload;
+pub mod renewal;
 mod resolver;
 mod stop;
 #[cfg(test)]

@@ -14,14 +14,16 @@ mod way;
 
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
+use crate::renewal::{self, OwnCertificate};
 use crate::{QUESTIONS_MAX, Stop, private};
-use guestright_channel::Credentials;
+use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_firewall::{MacAddress, neighbour};
 use guestright_receipt::Bundle;
 use guestright_roaming::Ledger;
 use guestright_roaming::message::{Code, Message, Update};
+use guestright_roaming::renewal::{Notice, Validity};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use look::Look;
 use memory::Memory;
@@ -83,7 +85,8 @@ pub fn clean_up(state: &Path) -> Result<CleanedUp, RunError> {
 /// A visit, whatever sessions it is made of.
 struct Guest<'a, W> {
     settings: &'a Settings,
-    credentials: Credentials,
+    credentials: CurrentCredentials,
+    own: OwnCertificate,
     network: AccessNetwork,
     /// The access point's hardware address, as soon as it is known: another one is another access point.
     hardware: Option<MacAddress>,
@@ -114,14 +117,17 @@ struct Guest<'a, W> {
 /// The channel to the team's home.
 struct HomeChannel {
     sender: Option<mpsc::Sender<Vec<u8>>>,
-    /// Where what happens on it is sent, until it is opened.
-    events: Option<mpsc::Sender<FromHome>>,
+    /// Where what happens on it is sent.
+    events: mpsc::Sender<FromHome>,
     from: mpsc::Receiver<FromHome>,
     is_up: bool,
     was_tried: bool,
     reference: u64,
     update: Interval,
 }
+
+/// A certificate that wants nothing is looked at so often.
+const CERTIFICATE_IDLE: Duration = Duration::from_secs(3_600);
 
 /// What a person can do whose visit with a tunnel has failed.
 const STAYS_CLOSED: &str = "the kill switch stays closed, and nothing leaves this computer in the clear: visit again, or \
@@ -151,6 +157,8 @@ pub async fn run(
     mut stop: Stop,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
+    let credentials = renewal::latest(credentials, &settings.state);
+    check_certificate(&credentials)?;
     let network = settings.access_network()?;
     private::make_directory(&settings.state)?;
     let plan = match &settings.tunnel {
@@ -218,13 +226,18 @@ impl<'a, W: Write> Guest<'a, W> {
         let memory = Memory::new(&settings.state, credentials.certificate.clone());
         let mut clock = Clock::start();
         let ledger = memory.ledger(clock.now());
+        let credentials = CurrentCredentials::from(credentials);
+        let mut rng = guestright_clock::rng();
+        let own =
+            OwnCertificate::new(&credentials, &settings.certificate, &settings.state, &mut rng, clock.now());
         let mut guest = Self {
             settings,
             credentials,
+            own,
             network,
             hardware: None,
             clock,
-            rng: guestright_clock::rng(),
+            rng,
             memory,
             ledger,
             meter,
@@ -237,7 +250,7 @@ impl<'a, W: Write> Guest<'a, W> {
             ended: None,
             home: HomeChannel {
                 sender: None,
-                events: Some(events),
+                events,
                 from,
                 is_up: false,
                 was_tried: false,
@@ -257,6 +270,16 @@ impl<'a, W: Write> Guest<'a, W> {
     }
 }
 
+/// Nobody serves a member whose certificate has ended: better said before anything is closed or sent.
+fn check_certificate(credentials: &Credentials) -> Result<(), RunError> {
+    let now = Clock::start().now().unix_seconds();
+    let notice = Notice::of(&credentials.certificate, now);
+    match notice.validity() {
+        Validity::Expired | Validity::NotYetValid => Err(RunError::config(notice.to_string())),
+        Validity::Good | Validity::EndsSoon => Ok(()),
+    }
+}
+
 impl<W: Write> Guest<'_, W> {
     /// Opens sessions until it is enough.
     async fn sessions(&mut self, stop: &mut Stop) -> Result<(), RunError> {
@@ -264,6 +287,7 @@ impl<W: Write> Guest<'_, W> {
         loop {
             if self.clock.was_set_back() {
                 self.clock = Clock::start();
+                self.own.clock_was_set(&mut self.rng, self.clock.now());
             }
             let over = match self.connect(stop).await {
                 Ok(Some(line)) => self.session(line, stop).await?,
@@ -327,6 +351,8 @@ impl<W: Write> Guest<'_, W> {
         let opening = Line::open(access_point, &interface, self.settings.transport);
         tokio::pin!(opening);
         loop {
+            self.keep_certificate()?;
+            let certificate_due = self.certificate_due();
             tokio::select! {
                 line = &mut opening => match line {
                     Ok(line) => return Ok(Some(line)),
@@ -343,6 +369,7 @@ impl<W: Write> Guest<'_, W> {
                     return Ok(None);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
+                () = tokio::time::sleep(certificate_due) => {}
                 Some((question, reply)) = self.questions.recv() => status::answer(self, &question, reply),
                 () = stop.requested() => self.leave(),
             }
@@ -356,12 +383,15 @@ impl<W: Write> Guest<'_, W> {
     async fn pause(&mut self, pause: Duration, stop: &mut Stop) -> Result<bool, RunError> {
         let until = tokio::time::Instant::now() + pause;
         loop {
+            self.keep_certificate()?;
+            let certificate_due = self.certificate_due();
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return Ok(true),
                 () = self.look.tick() => if self.look_around()? {
                     return Ok(true);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
+                () = tokio::time::sleep(certificate_due) => {}
                 Some((question, reply)) = self.questions.recv() => status::answer(self, &question, reply),
                 () = stop.requested() => self.leave(),
             }
@@ -440,9 +470,44 @@ impl<W: Write> Guest<'_, W> {
 
     /// Home can be reached once the access point lets us through, and with a tunnel once that carries.
     fn start_home(&mut self) {
-        if let (Some(home), Some(events)) = (self.settings.home.clone(), self.home.events.take()) {
+        if self.home.sender.is_none() {
+            self.open_home();
+        }
+    }
+
+    /// Opens the channel to the home, in place of one that there was.
+    fn open_home(&mut self) {
+        if let Some(home) = self.settings.home.clone() {
+            let events = self.home.events.clone();
             self.home.sender = Some(home_channel::keep(home, self.credentials.clone(), events));
         }
+    }
+
+    /// Has the own certificate renewed in time, and uses the new one. An open session goes on.
+    fn keep_certificate(&mut self) -> Result<(), RunError> {
+        let now = self.clock.now();
+        let to_do = self.own.pass_time(&mut self.rng, now);
+        for message in to_do.messages {
+            // If it does not fit it is asked again.
+            self.home.sender.as_ref().map(|home| home.try_send(message));
+        }
+        if to_do.by_hand && self.home.sender.is_some() {
+            self.open_home();
+        }
+        let Some(certificate) = to_do.renewed else { return Ok(()) };
+        let until = certificate.not_after();
+        self.memory.renewed(certificate.clone());
+        if let Some(session) = &mut self.session {
+            session.visitor.renew(certificate, &mut self.rng, now);
+        }
+        let sentence = format!("our certificate was renewed and holds until {until}");
+        self.report("renewed", &sentence, json!({ "not_after": until.to_string() }))
+    }
+
+    /// When the certificate wants to be looked after.
+    fn certificate_due(&mut self) -> Duration {
+        let now = self.clock.now();
+        self.own.due(now).map_or(CERTIFICATE_IDLE, |due| self.clock.until(due))
     }
 
     /// Hands in what we signed, and asks for what others owe us.
@@ -471,6 +536,8 @@ impl<W: Write> Guest<'_, W> {
                 self.home.was_tried = true;
                 self.home.is_up = true;
                 self.home_is(None);
+                let now = self.clock.now();
+                self.own.handle_home(true, &mut self.rng, now);
                 self.report("home", "reached the team's home", json!({ "up": true }))?;
                 self.ask_home();
             }
@@ -479,9 +546,12 @@ impl<W: Write> Guest<'_, W> {
             FromHome::Lost(reason) => {
                 self.home.is_up = false;
                 self.home_is(Some(reason.clone()));
+                let now = self.clock.now();
+                self.own.handle_home(false, &mut self.rng, now);
                 let sentence = format!("the team's home cannot be reached: {reason}");
                 self.report("home", &sentence, json!({ "up": false, "reason": reason }))?;
             }
+            FromHome::Message(bytes) if self.is_of_certificate(&bytes) => {}
             FromHome::Message(bytes) => match Message::parse(&bytes) {
                 Ok(Message::Rcpt { bundle, .. }) => self.show(bundle)?,
                 Ok(Message::Updt { what: Update::Taken { stored, refused }, .. }) => {
@@ -493,6 +563,11 @@ impl<W: Write> Guest<'_, W> {
             },
         }
         Ok(())
+    }
+
+    fn is_of_certificate(&mut self, bytes: &[u8]) -> bool {
+        let now = self.clock.now();
+        self.own.handle_input(bytes, &mut self.rng, now)
     }
 
     fn show(&mut self, bundle: Bundle) -> Result<(), RunError> {
@@ -542,7 +617,7 @@ impl<W: Write> Guest<'_, W> {
             Code::Busy => "try again in a minute",
             Code::Certificate => {
                 "look whether this computer's clock is right; if it is, whoever keeps your team's key has to certify this \
-                 device anew"
+                 device anew: guestright team member renew NAME"
             }
             Code::Unpaid => "the access point did not get your receipt in time; visit again",
             Code::Malformed | Code::Receipt => {

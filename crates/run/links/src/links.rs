@@ -6,7 +6,7 @@ use crate::dials::Round;
 use crate::table::{Output, Table};
 use crate::transport::{self, NoNeighbour, Up, accept_all, may_connect};
 use crate::{ExchangeLinks, LinksError, Neighbours};
-use guestright_channel::Credentials;
+use guestright_channel::CurrentCredentials;
 use guestright_directory::{Address, HomeHint, LinkId};
 use guestright_identity::KeyId;
 use guestright_units::{TeamId, Time};
@@ -102,7 +102,7 @@ pub struct Started {
 
 /// What the task and the shares have in common. The lock is held for moments, and never across an `await`.
 pub(crate) struct Shared {
-    credentials: Arc<Credentials>,
+    credentials: CurrentCredentials,
     may_call_loopback: bool,
     table: Mutex<Table>,
     /// Where links, handshakes and attempts report. The task holds the receiver.
@@ -125,20 +125,20 @@ impl Links {
     /// Awaits other homes from now on. `addresses` is what [`Neighbours::addresses`] gave before. Needs a tokio runtime.
     pub fn start(
         listener: TcpListener,
-        credentials: Credentials,
+        credentials: impl Into<CurrentCredentials>,
         config: &Config,
         addresses: Vec<KnownAddress>,
     ) -> Started {
         let (inputs, received) = mpsc::channel(INPUTS_MAX);
         let (to_exchange, from_links) = mpsc::channel(EXCHANGE_EVENTS_MAX);
         let (to_loop, events) = mpsc::channel(NEIGHBOUR_EVENTS_MAX);
-        let credentials = Arc::new(credentials);
-        let mut table = Table::new(credentials.certificate.team_id(), config);
+        let credentials = credentials.into();
+        let mut table = Table::new(credentials.get().certificate.team_id(), config);
         for KnownAddress { team, address, is_proven } in addresses {
             table.restore(team, address, is_proven);
         }
         let shared = Arc::new(Shared {
-            credentials: Arc::clone(&credentials),
+            credentials: credentials.clone(),
             may_call_loopback: config.may_call_loopback,
             table: Mutex::new(table),
             inputs: inputs.clone(),

@@ -4,7 +4,7 @@ use crate::book::KnownAddress;
 use crate::dials::Round;
 use crate::links::{Input, Shared};
 use guestright_channel::{
-    ChannelError, Credentials, Receiver, Secured, Sender, accept_home, connect_home, connect_home_of,
+    ChannelError, CurrentCredentials, Receiver, Secured, Sender, accept_home, connect_home, connect_home_of,
 };
 use guestright_clock::Clock;
 use guestright_directory::{Address, HomeHint, Host, LinkId};
@@ -41,7 +41,7 @@ pub(crate) struct Up {
 /// Lets other homes in, so often from one address and no oftener.
 pub(crate) async fn accept_all(
     listener: TcpListener,
-    credentials: Arc<Credentials>,
+    credentials: CurrentCredentials,
     inputs: mpsc::Sender<Input>,
 ) {
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
@@ -65,7 +65,7 @@ pub(crate) async fn accept_all(
             continue;
         }
         let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
-        let (credentials, inputs) = (Arc::clone(&credentials), inputs.clone());
+        let (credentials, inputs) = (credentials.get(), inputs.clone());
         tokio::spawn(async move {
             let Ok(local) = stream.local_addr() else { return };
             match accept_home(stream, &credentials, unix_seconds()).await {
@@ -85,7 +85,8 @@ pub(crate) async fn accept_all(
 pub(crate) type NoLink = Box<dyn std::error::Error + Send + Sync>;
 
 /// Connects to the home that a hint is of.
-pub(crate) async fn connect(hint: &HomeHint, credentials: &Credentials) -> Result<Up, NoLink> {
+pub(crate) async fn connect(hint: &HomeHint, credentials: &CurrentCredentials) -> Result<Up, NoLink> {
+    let credentials = &credentials.get();
     let mut failed = NoLink::from("the name has no address");
     for address in resolve(&hint.address).await?.into_iter().filter(|address| may_connect(address.ip())) {
         let handshake = |stream| connect_home(stream, credentials, hint.key, unix_seconds());
@@ -107,9 +108,10 @@ pub(crate) struct NoNeighbour {
 /// nothing to do with it, so each attempt is counted.
 pub(crate) async fn dial(
     round: &Round,
-    credentials: &Credentials,
+    credentials: &CurrentCredentials,
     shared: &Shared,
 ) -> Result<Up, NoNeighbour> {
+    let credentials = &credentials.get();
     let mut was_tried = false;
     for known in &round.addresses {
         let KnownAddress { team, address, is_proven } = known;

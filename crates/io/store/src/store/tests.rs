@@ -178,3 +178,28 @@ fn a_bit_that_fell_over_in_a_row_is_found() {
     }
     assert_eq!(store.check_rows(), Ok(()));
 }
+
+#[test]
+fn a_copy_is_the_same_store_and_is_made_while_it_is_open() {
+    let (directory, mut store) = store(1_000);
+    let items: Vec<_> = (0..200).map(|number| Member::new(1).item(9, NOW.plus(number), 1)).collect();
+    store.put(&items, NOW).unwrap();
+    let (path, copy) = (store.path().to_owned(), directory.path().join("copy.db"));
+    assert!(matches!(Store::copy_closed(&path, &copy), Err(StoreError::InUse { .. })), "it is open");
+    fs::remove_file(&copy).unwrap();
+    store.copy_to(&copy).unwrap();
+    assert_eq!(mode(&copy), 0o600);
+    let edges = store.edges().unwrap();
+    store.put(&[Member::new(2).item(9, NOW, 1)], NOW).unwrap();
+    drop(store);
+    let again = directory.path().join("again.db");
+    Store::copy_closed(&path, &again).unwrap();
+    // Under the marker of the store, as it comes back.
+    fs::rename(&copy, &path).unwrap();
+    let restored = Store::open(&path, LIMITS).unwrap();
+    restored.integrity_check().unwrap();
+    assert_eq!((restored.count(), restored.edges().unwrap()), (200, edges));
+    drop(restored);
+    fs::rename(&again, &path).unwrap();
+    assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 201);
+}

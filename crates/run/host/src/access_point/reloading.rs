@@ -24,7 +24,8 @@ struct Pending {
 }
 
 impl Loop {
-    /// Reads the settings again, and has the firewall take its part first: it alone may still refuse.
+    /// Reads the settings and its own certificate again, and has the firewall take its part first: it alone may still
+    /// refuse.
     pub(super) fn begin_reload(
         &mut self,
         reload: &mut Reload<Settings>,
@@ -64,6 +65,7 @@ impl Loop {
                 self.machine.reconfigure(next.machine.clone(), now);
                 self.pace = next.pace();
                 self.settings = next;
+                self.own.look_again();
                 reload.accepted();
                 let answer = reload::answer(&Ok(fresh));
                 // Whoever asked may have gone.

@@ -18,7 +18,7 @@ use crate::gateway_files::{Delegate, GatewayFiles, Member};
 use device::Device;
 use guestright_error::RunError;
 use guestright_firewall::{self as firewall, GatewayFirewall};
-use guestright_identity::{KeyId, RevocationList};
+use guestright_identity::{Certificate, KeyId, RevocationList};
 use guestright_tunnel::wireguard::PublicKey;
 use guestright_units::{Bytes, Time};
 use guestright_wireguard::Status;
@@ -234,6 +234,15 @@ impl Gateway {
     /// Who is let in: name, address in the network, and the name of the member's key.
     pub(super) fn members(&self) -> impl Iterator<Item = (&str, Ipv4Addr, &str)> {
         self.members.iter().map(|member| (member.name.as_str(), member.address, member.key_id.as_str()))
+    }
+
+    /// Where each delegate's certificate is, and what it is now.
+    pub(super) fn delegates(&self) -> impl Iterator<Item = (PathBuf, Certificate)> {
+        let with_delegate = |member: &Member| {
+            let certificate = member.delegate.as_ref()?.certificate.clone();
+            Some((self.files.delegate_paths(&member.name).1, certificate))
+        };
+        self.members.iter().filter_map(with_delegate)
     }
 
     /// Where it is read from, and what is in it.

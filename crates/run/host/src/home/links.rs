@@ -1,6 +1,6 @@
 //! The home's links to other homes.
 
-use guestright_channel::Credentials;
+use guestright_channel::CurrentCredentials;
 use guestright_directory::Address;
 use guestright_error::{OrFail as _, RunError};
 use guestright_links::{
@@ -37,7 +37,7 @@ pub(super) struct Shares {
 /// Awaits other homes, if that is wanted.
 pub(super) async fn start(
     settings: Option<&Settings>,
-    credentials: &Credentials,
+    credentials: &CurrentCredentials,
     state: &Path,
 ) -> Result<Shares, RunError> {
     let Some(settings) = settings else {

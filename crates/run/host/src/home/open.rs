@@ -27,8 +27,7 @@ pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationL
 pub(super) fn store(settings: &Settings, team: TeamId) -> Result<Store, RunError> {
     let own_team = settings.machine.credit.map(|_| team);
     let limits = Limits { receipts_max: settings.receipts_max, own_team };
-    let mut store =
-        Store::open(&settings.state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
+    let mut store = Store::open(&settings.state.join(super::STORE), limits).map_err(RunError::network)?;
     store.check_rows().map_err(RunError::network)?;
     if let Some(list) = read_revocations(settings.revocations.as_deref())? {
         store.put_revocation(&list).map_err(RunError::network)?;

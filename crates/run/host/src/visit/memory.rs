@@ -4,15 +4,18 @@
 use crate::private;
 use guestright_directory::Address;
 use guestright_error::{OrFail as _, RunError};
-use guestright_identity::Certificate;
+use guestright_identity::{Certificate, CertificateRef};
 use guestright_receipt::{Bundle, Receipt, SessionKey};
 use guestright_roaming::Ledger;
 use guestright_units::{TeamId, Time, UnixSeconds};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A line for each provider of the receipts that are kept: a team and an address, which has 260 bytes at most.
 const HOMES_LEN_MAX: usize = 512 * Bundle::RECEIPTS_MAX;
+
+/// So many certificates are remembered even if no receipt needs them: an open session may be under an old one.
+const CERTIFICATES_MAX: usize = 16;
 
 /// The files in the visitor's state directory.
 #[derive(Debug)]
@@ -26,20 +29,40 @@ pub(super) struct Memory {
     own: BTreeMap<SessionKey, Receipt>,
     /// Where the homes of providers await other homes, as their access points said.
     homes: BTreeMap<TeamId, Address>,
-    certificate: Certificate,
+    /// Under which receipts that are kept were signed: the one in use, and those that it has renewed.
+    certificates: BTreeMap<CertificateRef, Certificate>,
 }
 
 impl Memory {
-    /// What is in `state`; receipts under another certificate are left alone.
+    /// What is in `state`; receipts under another key's certificate are left alone.
     pub(super) fn new(state: &Path, certificate: Certificate) -> Self {
         let [shown, signed, session, homes_file, ledger_file] =
             ["shown.bundle", "signed.bundle", "last-session", "provider-homes", "ledger"]
                 .map(|name| state.join(name));
-        let kept = read(&signed).receipts.into_iter();
-        let kept = kept.filter_map(|bytes| Receipt::from_kept(&bytes, &certificate).ok());
-        let own = kept.map(|receipt| (receipt.session(), receipt)).collect();
+        let Bundle { certificates: before, receipts, .. } = read(&signed);
+        let before = before.iter().filter_map(|bytes| Certificate::parse(bytes).ok());
+        let own = certificate.member_id();
+        let before = before.filter(|before| before.member_id() == own);
+        let certificates = before.chain([certificate]).map(|each| (each.reference(), each));
+        let certificates: BTreeMap<_, _> = certificates.collect();
+        let read = |bytes: &Vec<u8>| certificates.values().find_map(|it| Receipt::from_kept(bytes, it).ok());
+        let own = receipts.iter().filter_map(read).map(|receipt| (receipt.session(), receipt)).collect();
         let homes = read_homes(&homes_file);
-        Self { shown, signed, session, homes_file, ledger_file, own, homes, certificate }
+        Self { shown, signed, session, homes_file, ledger_file, own, homes, certificates }
+    }
+
+    /// Receipts are signed under this certificate, too, from now on.
+    pub(super) fn renewed(&mut self, certificate: Certificate) {
+        self.certificates.insert(certificate.reference(), certificate);
+        while self.certificates.len() > CERTIFICATES_MAX {
+            let is_needed =
+                |it: &Certificate| self.own.values().any(|own| own.certificate() == it.reference());
+            let unneeded = self.certificates.values().filter(|it| !is_needed(it));
+            let Some(oldest) = unneeded.min_by_key(|it| it.not_after()).map(Certificate::reference) else {
+                return;
+            };
+            self.certificates.remove(&oldest);
+        }
     }
 
     /// What was counted and signed for today. If nobody knows that, nothing is signed for ahead of the count until tomorrow.
@@ -101,8 +124,11 @@ impl Memory {
     }
 
     fn bundle<'a>(&self, receipts: impl IntoIterator<Item = &'a Receipt>) -> Bundle {
+        let receipts: Vec<_> = receipts.into_iter().collect();
+        let used: BTreeSet<_> = receipts.iter().map(|receipt| receipt.certificate()).collect();
+        let certificates = used.iter().filter_map(|reference| self.certificates.get(reference));
         Bundle {
-            certificates: vec![self.certificate.as_bytes().to_vec()],
+            certificates: certificates.map(|certificate| certificate.as_bytes().to_vec()).collect(),
             receipts: receipts.into_iter().map(|receipt| receipt.as_bytes().to_vec()).collect(),
             revocations: Vec::new(),
         }
@@ -162,7 +188,7 @@ mod tests {
     fn receipts_are_handed_in_by_provider_and_with_its_home() {
         let directory = tempfile::tempdir().unwrap();
         let (mut memory, key) = memory(directory.path());
-        let certificate = memory.certificate.clone();
+        let certificate = memory.certificates.values().next().unwrap().clone();
         let home = |name: &str| Some(name.parse::<Address>().unwrap());
         for number in 1..=4 {
             let provider = TeamId([number; 24]);
@@ -189,10 +215,34 @@ mod tests {
     }
 
     #[test]
+    fn receipts_are_handed_in_under_the_certificate_of_their_session_whatever_was_renewed_since() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut memory, key) = memory(directory.path());
+        let team = SecretKey::from_bytes(Suite::Ed25519, &[1; 32]).unwrap();
+        let issue = |end| Certificate::issue(&team, key.public(), Role::Member, NOW, NOW.plus(end));
+        for number in 0..40 {
+            let certificate = issue(10 + number);
+            memory.renewed(certificate.clone());
+            if number % 8 == 0 {
+                let provider = TeamId([1; 24]);
+                memory
+                    .signed(Receipt::sign(&key, &certificate, provider, NOW.plus(number), Bytes(9)))
+                    .unwrap();
+            }
+        }
+        assert!(memory.certificates.len() <= CERTIFICATES_MAX);
+        let renewed = Memory::new(directory.path(), issue(99));
+        for memory in [&memory, &renewed] {
+            let bundle = memory.to_hand_in().remove(0).1;
+            assert_eq!((bundle.receipts.len(), bundle.certificates.len()), (5, 5));
+        }
+    }
+
+    #[test]
     fn the_last_receipt_of_a_session_is_kept_whatever_hold_it_names() {
         let directory = tempfile::tempdir().unwrap();
         let (mut memory, key) = memory(directory.path());
-        let certificate = memory.certificate.clone();
+        let certificate = memory.certificates.values().next().unwrap().clone();
         let provider = TeamId([1; 24]);
         for (weight, hold, on_holds) in [(1, None, 0), (5, Some((7, 4)), 4), (6, Some((8, 1)), 5)] {
             let hold = hold.map(|(id, on)| HoldUse { id: HoldId([id; 24]), weight: Bytes(on) });

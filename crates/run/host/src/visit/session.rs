@@ -43,7 +43,7 @@ impl<W: Write> Guest<'_, W> {
         self.drain(&mut line).await?;
         while self.ended.is_none() {
             let due = self.session.as_ref().and_then(|session| session.visitor.poll_timeout());
-            let due = due.map_or(IDLE, |due| self.clock.until(due));
+            let due = due.map_or(IDLE, |due| self.clock.until(due)).min(self.certificate_due());
             tokio::select! {
                 message = line.receive() => match message {
                     Ok(message) => {
@@ -65,6 +65,7 @@ impl<W: Write> Guest<'_, W> {
                 }
                 () = stop.requested() => self.leave(),
             }
+            self.keep_certificate()?;
             self.drain(&mut line).await?;
         }
         Ok(Over::Ended)
@@ -79,7 +80,7 @@ impl<W: Write> Guest<'_, W> {
         if self.way.is_some() && self.was_granted {
             config.attempts_max = ATTEMPTS_MAX;
         }
-        let Credentials { key, certificate } = self.credentials.clone();
+        let Credentials { key, certificate } = (*self.credentials.get()).clone();
         let (bundle, last) = (self.memory.to_show(), self.memory.last_session());
         let now = self.clock.now();
         let visitor = Visitor::new(config, key, certificate, bundle, last, &mut self.rng, now);

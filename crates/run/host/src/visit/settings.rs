@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct Settings {
     /// The directory for what is kept between visits, receipts among it.
     pub state: PathBuf,
+    /// The file of the own certificate, written anew when that is renewed.
+    pub certificate: PathBuf,
     /// The team's home: receipts that show what others owe the team come from there, and signed ones go there.
     pub home: Option<HomeAddress>,
     /// WireGuard's configuration of the way home; without it there is no tunnel.

@@ -26,6 +26,7 @@ fn status<W: Write>(guest: &mut Guest<'_, W>) -> Value {
     let counted = guest.counted().unwrap_or_default();
     let open = guest.session.as_ref().filter(|session| session.is_open());
     json!({
+        "certificate": guest.own.status(now),
         "access_point": guest.network.access_point.to_string(),
         "interface": guest.network.interface,
         "session": open.map(|session| json!({

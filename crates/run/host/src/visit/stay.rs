@@ -10,7 +10,7 @@ use super::settings::AccessNetwork;
 use super::way::{Plan, Way};
 use super::{Guest, Settings};
 use crate::control::Question;
-use crate::{Stop, private};
+use crate::{Stop, private, renewal};
 use guestright_channel::Credentials;
 use guestright_error::RunError;
 use guestright_roaming::message::Code;
@@ -149,6 +149,8 @@ pub async fn stay_on(
     stop: &mut Stop,
     out: &mut impl Write,
 ) -> Result<Ended, RunError> {
+    // One that has expired says so in the log: the tunnel leads home all the same, in networks that ask for none.
+    let credentials = renewal::latest(credentials, &settings.state);
     private::make_directory(&settings.state)?;
     let file = settings.tunnel.as_ref().ok_or_else(|| {
         RunError::config("who stays on needs a tunnel home: every network is one that is not trusted")

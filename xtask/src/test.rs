@@ -13,10 +13,15 @@ use crate::steps::{Done, Steps, cargo, line};
 
 /// What takes minutes: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test nightly` runs
 /// them, in a release build.
-const NIGHTLY: [[&str; 3]; 5] = [
+const NIGHTLY: [[&str; 3]; 6] = [
     ["guestright-legacy", "schedules", "ten_thousand_schedules_do"],
     ["guestright-firewall", "access_point", "what_orders_and_queues_cost"],
     ["guestright", "system", "fast_line::a_guest_on_a_fast_line"],
+    [
+        "guestright",
+        "system",
+        "renewal::ten_renewals_pass_unattended_and_each_end_has_its_sentence_on_both_sides",
+    ],
     ["guestright", "system", "soak::hours_of_visits_leave_memory_and_descriptors_as_they_were"],
     [
         "guestright",

@@ -57,6 +57,19 @@ impl PassphraseArgs {
         Ok(first)
     }
 
+    /// What gives the passphrase of a file when it is needed: the file with it, or the person at the terminal.
+    ///
+    /// # Errors
+    /// The file with it cannot be read.
+    pub fn asker(&self, path: &Path) -> Result<impl Fn() -> Option<Zeroizing<String>>, Failure> {
+        let given = self.read_file()?.map(Zeroizing::new);
+        let prompt = format!("Passphrase of {}: ", path.display());
+        Ok(move || {
+            let ask = || rpassword::prompt_password(&prompt).ok().map(Zeroizing::new);
+            given.clone().or_else(|| std::io::stdin().is_terminal().then(ask).flatten())
+        })
+    }
+
     /// Reads a key file, asking for its passphrase if it needs one.
     pub fn read_secret(&self, path: &Path) -> Result<SecretKey, Failure> {
         let given = self.read_file()?.map(Zeroizing::new);

@@ -12,6 +12,7 @@ mod setup;
 mod team;
 mod tunnel;
 mod up;
+mod validity;
 mod visit;
 
 use clap::CommandFactory as _;

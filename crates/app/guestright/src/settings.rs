@@ -135,6 +135,8 @@ pub(crate) struct HomeSettings {
     pub(crate) listen: SocketAddr,
     /// The team's revocation list, if there is one.
     pub(crate) revocations: Option<PathBuf>,
+    /// The directory that `team renewal init` has made, if this home renews the team's certificates.
+    pub(crate) renewal: Option<PathBuf>,
     /// How many receipts are kept; the oldest go first.
     #[serde(default = "default_receipts")]
     pub(crate) receipts_max: u64,
@@ -368,6 +370,7 @@ impl ApSettings {
         }
         Ok(guestright_host::access_point::Settings {
             state: beside(path, &self.state),
+            certificate: beside(path, &self.certificate),
             home: self.home.clone(),
             port: self.port,
             visitor_interface: self.visitor_interface.clone(),
@@ -428,6 +431,8 @@ impl HomeSettings {
         let links = self.links.for_loop(self.voice.as_ref())?;
         Ok(guestright_host::home::Settings {
             state: beside(path, &self.state),
+            certificate: beside(path, &self.certificate),
+            renewal: self.renewal.as_ref().map(|directory| beside(path, directory)),
             listen: self.listen,
             revocations: self.revocations.as_ref().map(|list| beside(path, list)),
             receipts_max: self.receipts_max,

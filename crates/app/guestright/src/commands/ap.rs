@@ -1,5 +1,6 @@
 //! `guestright ap`: the access point.
 
+use crate::commands::validity;
 use crate::loops::ServingLine;
 use crate::settings::{self, ApSettings, SettingsFile};
 use crate::{control, loops, reloaded};
@@ -55,7 +56,7 @@ struct Status {
 
 /// Take changed settings; nobody who is served is cut off
 ///
-/// Intervals, volumes, limits and rates count at once. What counts from the next start on is named. Settings that are wrong
+/// Intervals, volumes, limits and rates count at once, and so does another certificate in the place of the old one. What counts from the next start on is named. Settings that are wrong
 /// change nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
@@ -168,7 +169,11 @@ fn run(
     let reread = SettingsFile::new(path, settings)?;
     let settings = settings.for_loop(path)?;
     let low_ports = settings.port < loops::FIRST_FREE_PORT;
-    let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[path, &settings.state]);
+    let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[
+        path,
+        &settings.state,
+        &settings.certificate,
+    ]);
     loops::run_daemon(needs, reread, async |requests| {
         access_point::run(&settings, credentials, requests, out).await
     })
@@ -200,7 +205,15 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     let bytes = |value: &serde_json::Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     writeln!(out, "team      {}", text(&status["team"]))?;
-    writeln!(out, "home      {}", if status["home_up"] == true { "connected" } else { "not reachable" })?;
+    validity::print(&status["certificate"], "certified", 10, out)?;
+    match (status["home_up"] == true, status["home_reason"].as_str()) {
+        (true, _) => writeln!(out, "home      connected")?,
+        (false, None) => writeln!(out, "home      not reachable")?,
+        (false, Some(reason)) => writeln!(out, "home      not reachable: {reason}")?,
+    }
+    if let Some(reason) = status["certificate_refused"].as_str() {
+        writeln!(out, "refused   last for its certificate: {reason}")?;
+    }
     writeln!(
         out,
         "{:<16} {:<10} {:<8} {:>14} {:>14}  state",

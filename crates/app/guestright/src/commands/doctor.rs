@@ -1,5 +1,6 @@
 //! `guestright doctor`: what this computer can and cannot do.
 
+mod certificates;
 mod layers;
 mod page;
 mod role;
@@ -58,6 +59,7 @@ impl Doctor {
 fn examine(page: &mut Page<'_, '_>) -> Result<(), Failure> {
     access_point_tools(page)?;
     demo(page)?;
+    page.add(certificates::finding())?;
     page.add(codecs())?;
     page.add(sound())?;
     router(page)

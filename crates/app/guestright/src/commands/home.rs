@@ -1,5 +1,6 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
+use crate::commands::validity;
 use crate::gateway_files::GatewayFiles;
 use crate::loops::ServingLine;
 use crate::settings::{self, HomeSettings, SettingsFile};
@@ -47,7 +48,8 @@ enum HomeCommand {
 /// Read settings, revocation list and the gateway's directory again; nobody who is served is cut off
 ///
 /// Members that were added come in, revoked ones do not, here and at the team's access points. Settings of `[credit]` and
-/// `[policy]` count at once. What counts from the next start on is named. If anything is wrong, nothing changes.
+/// `[policy]`, the renewing key, and another certificate in the place of the old one count at once. What counts from the
+/// next start on is named. If anything is wrong, nothing changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright home reload --config home.toml")]
@@ -132,6 +134,7 @@ const SETTINGS: &str = r#"A settings file:
   state = "home-state"         # the receipts are in here
   listen = "0.0.0.0:7274"
   revocations = "revocations"  # optional
+  renewal = "renewal"          # optional: what `guestright team renewal init` has made; certificates renew themselves
   receipts_max = 1000000
   protocol_listen = "0.0.0.0:7273"  # with a gateway: where access points ask for receipts of members
                                # that have nothing but a stock WireGuard app
@@ -255,7 +258,8 @@ fn needs(settings: &home::Settings, path: &Path) -> Needs {
     let tunnel = gateway.and_then(|it| GatewayFiles::open(&it.directory).ok()).map(|files| files.file.port);
     let ports = [settings.listen.port(), settings.protocol_listen.port()];
     let mut ports = ports.into_iter().chain(links).chain(voice.into_iter().flatten()).chain(tunnel);
-    let mut files = vec![path, settings.state.as_path()];
+    let mut files = vec![path, settings.state.as_path(), settings.certificate.as_path()];
+    files.extend(settings.renewal.as_deref());
     files.extend(gateway.map(|gateway| gateway.directory.as_path()));
     let needs = Needs {
         network: gateway.is_some(),
@@ -304,6 +308,11 @@ fn off(
 
 fn print_status(status: &Value, out: &mut Output) -> Outcome {
     writeln!(out, "team         {}", status["team"].as_str().unwrap_or_default())?;
+    validity::print(&status["certificate"], "certificate", 13, out)?;
+    validity::print(&status["renewing_key"], "renewing key", 13, out)?;
+    if let Some(reason) = status["certificate_refused"].as_str() {
+        writeln!(out, "refused last {reason}")?;
+    }
     for (name, key) in [("receipts", "receipts"), ("teams", "teams"), ("debts", "edges")] {
         writeln!(out, "{name:<12} {}", status[key])?;
     }

@@ -2,16 +2,20 @@ mod enrol;
 mod gateway;
 mod ikev2;
 pub(crate) mod invite;
+mod life;
 mod name;
 mod record;
+mod renew;
+mod renewal;
+mod whole;
 
 use crate::gateway_files::{self, GatewayFiles};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::{self, PassphraseArgs};
 use guestright_cli::output::Output;
 use guestright_clock::Clock;
-use guestright_identity::{Certificate, IdentityError, RevocationList, Role, SecretKey, Suite};
+use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, Role, SecretKey, Suite};
 use guestright_units::UnixSeconds;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -27,7 +31,9 @@ use std::path::{Path, PathBuf};
   guestright team member add alice --dir family
   guestright team member add router --role access-point --dir family
   guestright team gateway init --endpoint home.example.org:51820 --dir family
-  guestright team member add bob --qr --dir family")]
+  guestright team member add bob --qr --dir family
+  guestright team renewal init --dir family
+  guestright team backup family.backup --all --dir family --home home.toml")]
 pub(crate) struct Team {
     #[command(subcommand)]
     command: TeamCommand,
@@ -39,6 +45,7 @@ enum TeamCommand {
     Member(Member),
     Gateway(gateway::Gateway),
     Invite(invite::Invite),
+    Renewal(renewal::Renewal),
     Backup(Backup),
     Restore(Restore),
 }
@@ -64,7 +71,7 @@ struct Init {
     passphrase: PassphraseArgs,
 }
 
-/// Add, list or revoke members, access points and homes
+/// Add, list, renew, replace or remove members, access points and homes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team member list --dir family")]
@@ -79,7 +86,10 @@ enum MemberCommand {
     List(List),
     Record(record::Record),
     Show(enrol::Show),
+    Renew(renew::Renew),
+    Replace(renew::Replace),
     Revoke(Revoke),
+    Remove(renew::Remove),
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -93,7 +103,8 @@ enum RoleName {
 ///
 /// With --qr the member gets a way home as well: an address at the team's gateway (`guestright team gateway init`
 /// makes one), NAME.conf for stock WireGuard apps and for `guestright visit --tunnel`, and NAME.toml in gateway/ for
-/// the home. Give gateway/ to the home again and say `guestright home reload`.
+/// the home. Give gateway/ to the home again and say `guestright home reload`. Somebody who was added before keeps key and
+/// certificate, and gets the way home.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team member add alice --dir family --days 90
@@ -104,9 +115,8 @@ struct Add {
     /// What the key is for
     #[arg(long, value_enum, default_value = "member")]
     role: RoleName,
-    /// For how many days the certificate holds; short lives need fewer revocations
-    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=3650))]
-    days: u64,
+    #[command(flatten)]
+    life: life::LifeArgs,
     #[command(flatten)]
     team: TeamArgs,
     #[command(flatten)]
@@ -149,15 +159,30 @@ struct Revoke {
     json: bool,
 }
 
-/// Write the team's key to a file, encrypted with a passphrase
+/// Write the team's key, or with --all everything, to a file, encrypted with a passphrase
 ///
-/// --passphrase-file gives both the passphrase of the backup and, if the team's key is encrypted, that of the key.
+/// --all takes the team's directory: key, certificates, lists, gateway, renewing key. --home takes the home besides: its settings
+/// with all files that they name, its accounts and receipts, also while it runs. --ap takes an access point's settings, key and
+/// certificate. --passphrase-file gives both the passphrase of the backup and, if the team's key is encrypted, that of the key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright team backup family-backup.key --dir family")]
+  guestright team backup family-backup.key --dir family
+  guestright team backup household.backup --all --dir family --home home.toml --ap ap.toml")]
 struct Backup {
     /// The file to make
     file: PathBuf,
+    /// Everything, and not the team's key alone
+    #[arg(long)]
+    all: bool,
+    /// The home's settings file: take the home too
+    #[arg(long, value_name = "FILE", requires = "all")]
+    home: Option<PathBuf>,
+    /// The access point's settings file: take its key and certificate too
+    #[arg(long, value_name = "FILE", requires = "all")]
+    ap: Option<PathBuf>,
+    /// Do not encrypt it: whoever reads the file has the team
+    #[arg(long, requires = "all")]
+    plain: bool,
     #[command(flatten)]
     team: TeamArgs,
     /// Print JSON
@@ -165,18 +190,30 @@ struct Backup {
     json: bool,
 }
 
-/// Make a team's directory from a backup of its key
+/// Make a team's directory from a backup of its key, or put everything back from a backup of everything
 ///
-/// The key in the new directory is not encrypted, unless you say --encrypt.
+/// A backup of a key makes a directory with the key alone, not encrypted unless you say --encrypt. A backup of everything puts each
+/// file back where it was, or below --dir, --home and --ap. Nothing that is there is overwritten unless you say --replace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  guestright team restore family-backup.key --dir family")]
+  guestright team restore family-backup.key --dir family
+  guestright team restore household.backup
+  guestright team restore household.backup --dir family --home home.toml")]
 struct Restore {
     /// The backup
     file: PathBuf,
-    /// The directory to make
-    #[arg(long, default_value = "team")]
-    dir: PathBuf,
+    /// The directory to make; otherwise `team`, or where it was
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Where the home's settings file goes, with what was beside it; otherwise where it was
+    #[arg(long, value_name = "FILE")]
+    home: Option<PathBuf>,
+    /// Where the access point's settings file goes, with what was beside it; otherwise where it was
+    #[arg(long, value_name = "FILE")]
+    ap: Option<PathBuf>,
+    /// Overwrite what is there
+    #[arg(long)]
+    replace: bool,
     /// Encrypt the key in the new directory with a passphrase
     #[arg(long)]
     encrypt: bool,
@@ -217,6 +254,10 @@ impl Team {
             TeamCommand::Member(Member { command: MemberCommand::Record(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Show(command) }) => command.run(out),
             TeamCommand::Member(Member { command: MemberCommand::Revoke(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Renew(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Replace(command) }) => command.run(out),
+            TeamCommand::Member(Member { command: MemberCommand::Remove(command) }) => command.run(out),
+            TeamCommand::Renewal(command) => command.run(out),
             TeamCommand::Gateway(command) => command.run(out),
             TeamCommand::Invite(command) => command.run(out),
             TeamCommand::Backup(command) => command.run(out),
@@ -254,19 +295,27 @@ impl Init {
 impl Add {
     fn run(mut self, out: &mut Output) -> Outcome {
         self.name = name::check(&self.name)?;
+        if self.tunnel.is_wanted() && member_files(&self.team.dir, &self.name).1.exists() {
+            return self.add_tunnel(out);
+        }
         let team = self.team.key()?;
         let reservation = self.tunnel.reserve(&self.team.dir, &self.name, self.role.role())?;
         let ike = self.ike.find_gateway(&self.team.dir, &self.name, self.role.role())?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(team.public().suite(), &mut rng);
         let now = Clock::start().now().unix_seconds();
-        // Other clocks may be a little behind ours.
-        let (from, to) = (now.minus(600), now.plus(self.days * 86_400));
+        let (from, to) = self.life.starting(now);
         let role = self.role.role();
         let certificate = Certificate::issue(&team, key.public(), role, from, to);
         let (key_path, certificate_path) = member_files(&self.team.dir, &self.name);
         guestright_keys::write_secret(&key_path, &key, None, &mut rng)
-            .map_err(|error| Failure::config(error).hint("every name is given once; choose another"))?;
+            .map_err(|error| {
+                let name = &self.name;
+                Failure::config(error).hint(format!(
+                    "somebody has this name: choose another, or `guestright team member renew {name}`, `replace {name}`, \
+                     `remove {name}`; --qr gives {name} a way home"
+                ))
+            })?;
         guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
         let member = enrol::NewMember {
             dir: &self.team.dir,
@@ -300,6 +349,72 @@ impl Add {
     }
 }
 
+impl Add {
+    /// Somebody who was added before gets a way home, or is shown the one that there is.
+    fn add_tunnel(self, out: &mut Output) -> Outcome {
+        let (dir, name) = (&self.team.dir, &self.name);
+        let certificate = renew::certificate_of(dir, name)?;
+        if certificate.role() != Role::Member {
+            let role = certificate.role();
+            return Err(
+                Failure::user(anyhow!("only a member roams; {name} is a {role}")).hint("leave out --qr")
+            );
+        }
+        renew::check_not_revoked(dir, name, certificate.subject_id())?;
+        if enrol::has_tunnel(dir, name)? {
+            let show = enrol::Show::of(name, dir, self.tunnel.into_images(), self.json);
+            return show.run(out);
+        }
+        let reservation = self.tunnel.reserve(dir, name, certificate.role())?;
+        let (key_path, _) = member_files(dir, name);
+        let key = guestright_keys::read_secret(&key_path, || None).map_err(|error| {
+            Failure::config(error).hint(format!(
+                "put {name}'s key back for this: its word to its home is signed with it; or give it a new one: guestright \
+                 team member replace {name}"
+            ))
+        })?;
+        let team = self.team.key()?;
+        let member = enrol::NewMember { dir, name, team: &team, key: &key, certificate: &certificate };
+        let tunnel = reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()?;
+        if self.json {
+            let id = certificate.subject_id().to_string();
+            let mut answer = json!({ "name": name, "role": certificate.role().to_string(), "id": id,
+                "not_after": certificate.not_after().to_string() });
+            if let Some(tunnel) = &tunnel {
+                answer["tunnel"] = tunnel.json();
+            }
+            writeln!(out, "{answer}")?;
+        } else {
+            writeln!(out, "{name} keeps its key and its certificate, and has a way home now")?;
+            tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
+        }
+        tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
+    }
+}
+
+/// What was put on the team's revocation list.
+struct Revoked {
+    since: UnixSeconds,
+    /// The list's number.
+    sequence: u64,
+}
+
+/// Puts keys on the team's revocation list, from now on.
+fn revoke_keys(team: &TeamArgs, keys: impl IntoIterator<Item = KeyId>) -> Result<Revoked, Failure> {
+    let secret = team.key()?;
+    let now = Clock::start().now().unix_seconds();
+    let old = revocations(&team.dir)?;
+    let mut revoked: BTreeMap<_, UnixSeconds> =
+        old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
+    for key in keys {
+        revoked.entry(key).or_insert(now);
+    }
+    let sequence = old.map_or(1, |list| list.sequence() + 1);
+    let list = RevocationList::issue(&secret, sequence, now, revoked).map_err(Failure::user)?;
+    guestright_keys::write_revocations(&team.dir.join("revocations"), &list).map_err(Failure::config)?;
+    Ok(Revoked { since: now, sequence })
+}
+
 impl List {
     fn run(self, out: &mut Output) -> Outcome {
         let revoked = revocations(&self.dir)?;
@@ -307,7 +422,7 @@ impl List {
         let addresses = enrol::addresses(&self.dir)?;
         let mut rows = Vec::new();
         for (name, certificate) in certificates(&self.dir)? {
-            let list = revoked.as_ref().map_or(Ok(()), |list| list.check(certificate.subject_id(), now));
+            let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(&certificate, now));
             let holds = certificate.check(certificate.role(), now).and(list);
             rows.push((name, certificate, holds));
         }
@@ -340,25 +455,17 @@ impl Revoke {
     fn run(self, out: &mut Output) -> Outcome {
         let (_, path) = member_files(&self.team.dir, &self.name);
         let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
-        let team = self.team.key()?;
-        let now = Clock::start().now().unix_seconds();
-        let old = revocations(&self.team.dir)?;
-        let mut revoked: BTreeMap<_, UnixSeconds> =
-            old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
-        revoked.entry(certificate.subject_id()).or_insert(now);
-        let sequence = old.map_or(1, |list| list.sequence() + 1);
-        let list = RevocationList::issue(&team, sequence, now, revoked).map_err(Failure::user)?;
+        let Revoked { since, sequence } = revoke_keys(&self.team, [certificate.subject_id()])?;
         let path = self.team.dir.join("revocations");
-        guestright_keys::write_revocations(&path, &list).map_err(Failure::config)?;
-        let by_ike = ikev2::revoke(&self.team.dir, &self.name, &now.to_string())?;
-        let has_tunnel = enrol::revoke(&self.team.dir, &self.name, &now.to_string())? || by_ike;
+        let by_ike = ikev2::revoke(&self.team.dir, &self.name, &since.to_string())?;
+        let has_tunnel = enrol::revoke(&self.team.dir, &self.name, &since.to_string())? || by_ike;
         if self.json {
             let id = certificate.subject_id().to_string();
-            let answer = json!({ "name": self.name, "id": id, "since": now.to_string(), "list": path,
+            let answer = json!({ "name": self.name, "id": id, "since": since.to_string(), "list": path,
                 "sequence": sequence, "tunnel": has_tunnel });
             return Ok(writeln!(out, "{answer}")?);
         }
-        writeln!(out, "revoked {}: what it signs from {now} on does not count", self.name)?;
+        writeln!(out, "revoked {}: what it signs from {since} on does not count", self.name)?;
         writeln!(
             out,
             "the list is {}; give it to the team's home and say `guestright home reload`",
@@ -376,6 +483,15 @@ impl Revoke {
 
 impl Backup {
     fn run(self, out: &mut Output) -> Outcome {
+        if self.all {
+            let Self { team: TeamArgs { dir, passphrase }, .. } = &self;
+            if !team_key(dir).exists() {
+                return Err(no_team(Failure::config(anyhow!("{} is not there", team_key(dir).display()))));
+            }
+            let passphrase = (!self.plain).then(|| passphrase.new_passphrase()).transpose()?;
+            let wanted = whole::Wanted { team: dir, home: self.home.as_deref(), ap: self.ap.as_deref() };
+            return whole::back_up(&self.file, &wanted, passphrase.as_deref(), self.json, out);
+        }
         let team = self.team.key()?;
         let passphrase = self.team.passphrase.new_passphrase()?;
         let mut rng = guestright_clock::rng();
@@ -392,19 +508,34 @@ impl Backup {
 
 impl Restore {
     fn run(self, out: &mut Output) -> Outcome {
+        if whole::is_whole(&self.file)? {
+            let destinations = whole::Destinations { team: self.dir, home: self.home, ap: self.ap };
+            return whole::restore(&self.file, &destinations, &self.passphrase, self.replace, self.json, out);
+        }
+        let dir = self.dir.unwrap_or_else(|| PathBuf::from("team"));
         let team = self.passphrase.read_secret(&self.file)?;
-        files::state_directory(&self.dir)?;
+        files::state_directory(&dir)?;
         let mut rng = guestright_clock::rng();
         let passphrase = self.encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
-        guestright_keys::write_secret(&team_key(&self.dir), &team, passphrase.as_deref(), &mut rng)
+        guestright_keys::write_secret(&team_key(&dir), &team, passphrase.as_deref(), &mut rng)
             .map_err(Failure::config)?;
         let id = team.public().team_id();
         if self.json {
-            writeln!(out, "{}", json!({ "team": id.to_string(), "directory": self.dir }))?;
+            writeln!(out, "{}", json!({ "team": id.to_string(), "directory": dir }))?;
         } else {
-            writeln!(out, "restored team {id} in {}", self.dir.display())?;
+            writeln!(out, "restored team {id} in {}", dir.display())?;
         }
         Ok(())
+    }
+}
+
+impl From<Role> for RoleName {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Member => Self::Member,
+            Role::AccessPoint => Self::AccessPoint,
+            Role::Home => Self::Home,
+        }
     }
 }
 

@@ -82,7 +82,8 @@ impl Visit {
         let credentials = self.member.credentials()?;
         let settings = self.settings()?;
         // Whoever may not change the network counts by its interface, and goes without a tunnel.
-        let files = [Some(&settings.state), settings.tunnel.as_ref()].map(|file| file.map(PathBuf::as_path));
+        let files = [Some(&settings.state), Some(&settings.certificate), settings.tunnel.as_ref()]
+            .map(|file| file.map(PathBuf::as_path));
         let files: Vec<_> = files.into_iter().flatten().collect();
         let needs = Needs { network: true, ..Needs::default() }.with_files(&files);
         loops::run(needs, async |stop| visit::run(&settings, credentials, stop, out).await)
@@ -91,6 +92,7 @@ impl Visit {
     fn settings(self) -> Result<visit::Settings, Failure> {
         Ok(visit::Settings {
             tunnel: self.tunnel_file()?,
+            certificate: self.member.certificate().to_path_buf(),
             state: self.state.unwrap_or_else(|| STATE.into()),
             home: self.home,
             access_point: self.access_point,

@@ -63,7 +63,11 @@ impl Reloadable for HomeSettings {
             "policy.kind" => is_credit(before) == is_credit(now),
             // Given once, at the first start.
             "credit.founding_bytes" => false,
-            _ => name == "revocations" || name.starts_with("policy.") || name.starts_with("credit."),
+            _ => {
+                ["revocations", "renewal"].contains(&name)
+                    || name.starts_with("policy.")
+                    || name.starts_with("credit.")
+            }
         }
     }
 }
@@ -182,6 +186,7 @@ mod tests {
         let home = |more: &str| format!("{HOME}{more}");
         let cases = [
             (home(""), home("revocations = \"list\"\n"), ["revocations", ""]),
+            (home(""), home("renewal = \"renewal\"\n"), ["renewal", ""]),
             (home("[credit]\nhold = true\n"), home("[credit]\nhold = false\n"), ["credit.hold", ""]),
             (home(""), home("[credit]\nfounding_bytes = 1\n"), ["", "credit.founding_bytes"]),
             (home(""), home("[policy]\nkind = \"srm\"\n"), ["", "policy.kind"]),

@@ -81,6 +81,7 @@ impl VisitSettings {
         }
         Ok(visit::Settings {
             state: beside(path, &self.state),
+            certificate: beside(path, &self.certificate),
             home: Some(self.home.clone()),
             tunnel: Some(beside(path, &self.tunnel)),
             access_point: None,

@@ -12,6 +12,7 @@
 
 mod accesspoint;
 mod attacks;
+mod backup;
 mod call;
 mod cli;
 mod credit;
@@ -28,6 +29,7 @@ mod mos;
 mod privileges;
 mod profiles;
 mod reload;
+mod renewal;
 mod setup;
 mod soak;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]

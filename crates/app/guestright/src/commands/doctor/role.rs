@@ -11,7 +11,7 @@ use guestright_cli::files::{MemberArgs, PassphraseArgs};
 use guestright_clock::Clock;
 use guestright_error::{Fault as _, RunError};
 use guestright_firewall as firewall;
-use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT, access_point, home};
+use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT, access_point, home, renewal};
 use guestright_identity::Role as Certified;
 use guestright_strongswan::Installation;
 use guestright_tunnel::wireguard::Config;
@@ -100,7 +100,8 @@ fn access_point(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
     access_point_tools(page)?;
     let Some((settings, for_loop)) = settings_of(path, ApSettings::for_loop, page)? else { return Ok(()) };
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
-    certificate_of(&key, &certificate, Certified::AccessPoint, page)?;
+    let files = CertifiedKey { key: &key, certificate: &certificate, state: Some(&for_loop.state) };
+    certificate_of(files, Certified::AccessPoint, page)?;
     let runs = control::ask(&access_point::socket(&for_loop.state), "status");
     let runs = matches!(runs, Ok(Some(_)));
     let rules = for_loop.rules().map_err(|error| fault(&error));
@@ -155,7 +156,8 @@ fn dns(address: Ipv4Addr) -> Look {
 fn team_home(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
     let Some((settings, for_loop)) = settings_of(path, HomeSettings::for_loop, page)? else { return Ok(()) };
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
-    certificate_of(&key, &certificate, Certified::Home, page)?;
+    let files = CertifiedKey { key: &key, certificate: &certificate, state: Some(&for_loop.state) };
+    certificate_of(files, Certified::Home, page)?;
     if let Some(list) = &for_loop.revocations {
         let look = guestright_keys::read_revocations(list);
         let look = look.map(|list| format!("{} keys are revoked", list.revoked().len()));
@@ -195,7 +197,7 @@ fn uplink(interface: &str) -> Look {
 // A guest, and a telephone.
 
 fn guest(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
-    certificate_of(member.key(), member.certificate(), Certified::Member, page)?;
+    certificate_of(CertifiedKey::of(member), Certified::Member, page)?;
     page.add(Finding::of("way home", false, way_home(member.key())))?;
     tunnels(page)?;
     let route = guestright_portmap::default_route();
@@ -214,7 +216,7 @@ fn guest(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
 }
 
 fn telephone(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
-    certificate_of(member.key(), member.certificate(), Certified::Member, page)?;
+    certificate_of(CertifiedKey::of(member), Certified::Member, page)?;
     page.add(Finding::of("way home", true, way_home(member.key())))?;
     page.add(codecs())?;
     page.add(sound())
@@ -285,19 +287,33 @@ fn rights() -> Look {
     Err(("this user may not change the network".to_owned(), to_do))
 }
 
+/// The files of a key with its certificate.
+struct CertifiedKey<'a> {
+    key: &'a Path,
+    certificate: &'a Path,
+    /// Where its program keeps a renewed one that it could not put in the certificate's place, if that is known.
+    state: Option<&'a Path>,
+}
+
+impl<'a> CertifiedKey<'a> {
+    fn of(member: &'a MemberArgs) -> Self {
+        Self { key: member.key(), certificate: member.certificate(), state: None }
+    }
+}
+
 /// Whether key and certificate belong together and are for this role, and for how long.
 fn certificate_of(
-    key: &Path,
-    certificate: &Path,
+    CertifiedKey { key, certificate, state }: CertifiedKey<'_>,
     role: Certified,
     page: &mut Page<'_, '_>,
 ) -> Result<(), Failure> {
     let what = "key and certificate";
     // A key with a passphrase is asked for it by the program itself; nobody is asked here.
     let read = PassphraseArgs::default().credentials_without_asking(key, certificate);
-    let Credentials { certificate, .. } = match read {
-        Ok(credentials) => credentials,
-        Err(failure) => return page.add(Finding::of(what, true, Err(in_words(&failure)))),
+    let Credentials { certificate, .. } = match (read, state) {
+        (Ok(credentials), Some(state)) => renewal::latest(credentials, state),
+        (Ok(credentials), None) => credentials,
+        (Err(failure), _) => return page.add(Finding::of(what, true, Err(in_words(&failure)))),
     };
     let now = Clock::start().now().unix_seconds();
     let to_do = "ask whoever keeps the team's key for a certificate for this role".to_owned();
@@ -313,7 +329,9 @@ fn certificate_of(
     let look = if ends.0.saturating_sub(now.0) >= SOON {
         Ok(format!("until {ends}, {days} days more"))
     } else {
-        let to_do = "have this device certified anew before that".to_owned();
+        let to_do = "have it renewed before that: guestright team member renew NAME; or let the home renew it: guestright \
+                     team renewal init"
+            .to_owned();
         Err((format!("it ends on {ends}, in {days} days"), to_do))
     };
     page.add(Finding::of("its last day", false, look))

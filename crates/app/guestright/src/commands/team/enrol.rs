@@ -6,9 +6,11 @@ use crate::qr::Code;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_identity::{AccessPoints, Certificate, Delegation, DelegationTerms, Role, SecretKey};
+use guestright_identity::{
+    AccessPoints, Certificate, Delegation, DelegationTerms, PublicKey, Role, SecretKey,
+};
 use guestright_tunnel::wireguard::{Config, Interface, Network, Peer, PresharedKey, PrivateKey};
-use guestright_units::{Bytes, TeamId};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +18,9 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
+
+/// How long a member's word to its home holds: ten years, in seconds.
+const DELEGATION_LIFE: u64 = 3_650 * 86_400;
 
 /// The tunnel of a new member.
 #[derive(Debug, clap::Args)]
@@ -37,7 +42,7 @@ pub(super) struct TunnelArgs {
 }
 
 /// Files to draw the QR code into.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct Images {
     /// Draw the QR code into a new SVG file as well
     #[arg(long, value_name = "FILE")]
@@ -94,6 +99,31 @@ pub(super) struct NewMember<'a> {
 }
 
 impl TunnelArgs {
+    /// Whether a way home was asked for.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.qr
+    }
+
+    /// For a device that takes the place of another one: with a tunnel if that has one, on the same terms.
+    pub(super) fn again(dir: &Path, name: &str, images: Images) -> Result<Self, Failure> {
+        let none = Self { qr: false, images, bytes_per_day: 0, only_at: Vec::new(), no_delegation: false };
+        let peer = super::gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
+        let Some(peer) = peer else { return Ok(none) };
+        none.images.check()?;
+        let terms = peer.delegation()?.map(|delegation| delegation.terms().clone());
+        let only_at = match terms.as_ref().map(|terms| &terms.access_points) {
+            Some(AccessPoints::Of(teams)) => teams.iter().copied().collect(),
+            Some(AccessPoints::Any) | None => Vec::new(),
+        };
+        let bytes_per_day = terms.as_ref().map_or(0, |terms| terms.bytes_per_day.0);
+        Ok(Self { qr: true, only_at, bytes_per_day, no_delegation: terms.is_none(), ..none })
+    }
+
+    /// What else than a tunnel was asked for.
+    pub(super) fn into_images(self) -> Images {
+        self.images
+    }
+
     /// Finds a place for `name`, if it gets a tunnel; before anything is written.
     pub(super) fn reserve(&self, dir: &Path, name: &str, role: Role) -> Result<Option<Reservation>, Failure> {
         if !self.qr {
@@ -133,7 +163,7 @@ impl TunnelArgs {
             preshared_key: preshared_key.to_base64().to_string(),
             address,
             key_id: key_name(member.certificate.subject_id()),
-            certificate: member.certificate.digest().iter().map(|byte| format!("{byte:02x}")).collect(),
+            certificate: digest_of(member.certificate),
             revoked: None,
             delegation: None,
         };
@@ -165,7 +195,7 @@ impl TunnelArgs {
         };
         let bytes_per_day = Bytes(self.bytes_per_day);
         let terms = DelegationTerms { bytes_per_day, not_before, not_after, access_points };
-        let delegation = Delegation::issue(member.key, key.public(), terms).map_err(Failure::user)?;
+        let delegation = delegate_again(member.key, key.public(), terms, not_before)?;
         let (key_path, certificate_path) = files.delegate_paths(member.name);
         guestright_keys::write_secret(&key_path, &key, None, &mut rng).map_err(Failure::config)?;
         guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
@@ -176,6 +206,28 @@ impl TunnelArgs {
     pub(super) fn images(&self) -> &Images {
         &self.images
     }
+}
+
+/// A member's word, for as long as a delegate's certificate may be renewed: that ends it, and the team can at any time.
+pub(super) fn delegate_again(
+    member: &SecretKey,
+    delegate: &PublicKey,
+    terms: DelegationTerms,
+    not_before: UnixSeconds,
+) -> Result<Delegation, Failure> {
+    let terms = DelegationTerms { not_before, not_after: not_before.plus(DELEGATION_LIFE), ..terms };
+    Delegation::issue(member, delegate, terms).map_err(Failure::user)
+}
+
+/// How a certificate is written in a member's file at the gateway.
+pub(super) fn digest_of(certificate: &Certificate) -> String {
+    certificate.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether somebody has a way home: its configuration is here, and its file at the gateway.
+pub(super) fn has_tunnel(dir: &Path, name: &str) -> Result<bool, Failure> {
+    let peer = super::gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
+    Ok(config_path(dir, name).exists() && peer.is_some())
 }
 
 /// What a stock app is told: everything goes home, IPv6 too, so that nothing goes past the tunnel.
@@ -259,6 +311,10 @@ fn code(config: &str) -> Result<Code, Failure> {
 }
 
 impl Show {
+    pub(super) fn of(name: &str, dir: &Path, images: Images, json: bool) -> Self {
+        Self { name: name.to_owned(), dir: dir.to_path_buf(), images, json }
+    }
+
     pub(super) fn run(self, out: &mut Output) -> Outcome {
         let path = config_path(&self.dir, &self.name);
         if !path.exists() {

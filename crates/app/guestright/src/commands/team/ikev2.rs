@@ -40,6 +40,12 @@ pub(super) struct Access {
 }
 
 impl IkeArgs {
+    /// For a device that takes the place of another one: with access if that has it.
+    pub(super) fn again(dir: &Path, name: &str) -> Result<Self, Failure> {
+        let ikev2 = super::gateway(dir)?.is_some_and(|files| ike_files::path(&files, name).exists());
+        Ok(Self { ikev2 })
+    }
+
     /// Finds the gateway, if the member gets access; before anything is written.
     pub(super) fn find_gateway(
         &self,

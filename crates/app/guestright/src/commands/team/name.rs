@@ -16,7 +16,7 @@ const LEN_MAX: usize = 40;
 /// In bytes: with its ending a file's name has at most 255.
 const BYTES_MAX: usize = 160;
 /// Files of these names are the team's own.
-const TAKEN: [&str; 2] = ["team", "gateway"];
+const TAKEN: [&str; 3] = ["team", "gateway", "renewal"];
 
 /// The same name as it is written here, whatever keyboard it came from.
 pub(super) fn normal(name: &str) -> Result<String, std::convert::Infallible> {
@@ -86,7 +86,7 @@ mod tests {
         #[rustfmt::skip]
         let refused = [
             ("", "1 to 40"), ("../x", "'.'"), ("a/b", "'/'"), ("a b", "' '"), ("a_b", "'_'"), ("-x", "begins"),
-            ("team", "own"), ("gateway", "own"), ("a\u{200b}b", "neither"), ("a\u{202e}b", "neither"),
+            ("team", "own"), ("gateway", "own"), ("renewal", "own"), ("a\u{200b}b", "neither"), ("a\u{202e}b", "neither"),
             ("p\u{0430}ul", "several scripts"), ("\u{0301}a", "begins"), ("x\0", "neither"), ("😀", "neither"),
             ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "1 to 40"),
         ];

@@ -84,11 +84,22 @@ pub(super) fn home(dir: &Path) -> Result<Option<Certificate>, Failure> {
     let now = Clock::start().now().unix_seconds();
     let revoked = super::revocations(dir)?;
     let holds = |certificate: &Certificate| {
-        let list = revoked.as_ref().map_or(Ok(()), |list| list.check(certificate.subject_id(), now));
+        let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(certificate, now));
         certificate.check(Role::Home, now).and(list).is_ok()
     };
     let homes = super::certificates(dir)?.into_iter().map(|(_, certificate)| certificate);
     Ok(homes.filter(holds).max_by_key(Certificate::not_before))
+}
+
+/// Where a member's record says that its home is.
+pub(super) fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, Failure> {
+    let path = files.record_path(name);
+    let bytes = guestright_keys::read_to_limit(&path, guestright_directory::Record::LEN_MAX)
+        .map_err(Failure::config)?;
+    let record = guestright_directory::Record::parse(&bytes)
+        .with_context(|| format!("read {}", path.display()))
+        .map_err(Failure::config)?;
+    Ok(record.statement().addresses.clone())
 }
 
 /// Signs a member's record and writes it into the gateway's directory; returns the second until which it counts.

@@ -52,7 +52,8 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
     guestright_cli::files::state_directory(&first.settings.state)?;
     let tunnel = first.settings.tunnel.clone();
     let files =
-        [Some(&first.settings.state), tunnel.as_ref(), Some(&control)].map(|it| it.map(PathBuf::as_path));
+        [Some(&first.settings.state), Some(&first.settings.certificate), tunnel.as_ref(), Some(&control)]
+            .map(|it| it.map(PathBuf::as_path));
     let files: Vec<_> = files.into_iter().flatten().collect();
     let needs = Needs { network: true, ..Needs::default() }.with_files(&files);
     loops::run_in_background(needs, async |stop| {

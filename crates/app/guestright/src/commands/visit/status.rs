@@ -1,5 +1,6 @@
 //! `guestright visit status` and `guestright visit off`.
 
+use crate::commands::validity;
 use crate::{control, reloaded};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -105,6 +106,7 @@ pub(crate) fn print(status: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default()).to_string();
     writeln!(out, "access point  {} on {}", text(&status["access_point"]), text(&status["interface"]))?;
+    validity::print(&status["certificate"], "certificate", 14, out)?;
     let session = &status["session"];
     if session.is_null() {
         writeln!(out, "session       none at the moment")?;

@@ -463,3 +463,43 @@ fn a_refused_laptop_waits_and_says_so_and_mistakes_are_told() {
     let gone = day.command(&["status"]);
     assert!(gone.status.code() == Some(69), "{gone:?}");
 }
+
+#[test]
+fn a_laptop_that_stays_on_renews_its_certificate() {
+    if !inside("way_home::day::a_laptop_that_stays_on_renews_its_certificate") {
+        return;
+    }
+    let mut day = Day::build();
+    day.set_clock("+0");
+    let town = &day.abroad.town;
+    // It is asked from a third of this life on.
+    succeeded(&town.run(&["team", "member", "renew", "walker", "--life", "50s", "--dir", "guests"]));
+    succeeded(&town.run(&["team", "renewal", "init", "--dir", "guests"]));
+    let settings = std::fs::read_to_string(town.path("guests/home.toml")).unwrap();
+    std::fs::write(town.path("guests/home.toml"), format!("renewal = \"renewal\"\n{settings}")).unwrap();
+    let _home = day.abroad.start_home();
+    day.join(CAFE);
+    let key = day.abroad.town.path("guests/walker.key");
+    let home = format!("{HOME_ADDRESS}");
+    succeeded(&day.command(&["up", "--key", key.to_str().unwrap(), "--home", &home]));
+    day.until_it_is("online");
+    let daemon = day.daemon();
+    let file = day.abroad.town.path("laptop/visit/member.cert");
+    let mut last = guestright_keys::read_certificate(&file).unwrap();
+    assert!(last.warrant().is_none(), "the team itself signed this one");
+    let deadline = Instant::now() + PATIENCE + Duration::from_secs(60);
+    for times in 1..=2 {
+        while day.status()["certificate"]["renewals"].as_u64().unwrap_or_default() < times {
+            assert!(Instant::now() < deadline, "waited in vain: {}", day.status());
+            thread::sleep(Duration::from_millis(200));
+        }
+        let renewed = guestright_keys::read_certificate(&file).unwrap();
+        assert!(renewed.warrant().is_some() && renewed.not_after() > last.not_after());
+        assert_eq!(renewed.subject(), last.subject());
+        last = renewed;
+    }
+    let status = day.until_it_is("online");
+    assert!(status["certificate"]["warning"].is_null(), "{status}");
+    assert_eq!(day.daemon(), daemon, "nothing was restarted");
+    succeeded(&day.command(&["down"]));
+}

@@ -1,11 +1,13 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
+mod dynamic_dns;
 mod ikev2;
 mod links;
 mod reread;
 pub(crate) mod visit;
 mod voice;
 
+pub(crate) use dynamic_dns::DynamicDnsSettings;
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
@@ -150,6 +152,8 @@ pub(crate) struct HomeSettings {
     pub(crate) protocol_listen: SocketAddr,
     /// The way home for roaming members; without it there is none.
     pub(crate) gateway: Option<GatewaySettings>,
+    /// The home's own name in the DNS, if it is to follow the home's address.
+    pub(crate) dynamic_dns: Option<DynamicDnsSettings>,
     /// Links to homes of other teams.
     #[serde(default)]
     pub(crate) links: LinksSettings,
@@ -429,6 +433,7 @@ impl HomeSettings {
         let gateway = self.gateway_for_loop(path)?;
         let exchange = self.voice.as_ref().map(|voice| voice.for_loop(path)).transpose()?;
         let links = self.links.for_loop(self.voice.as_ref())?;
+        let own_name = self.dynamic_dns.as_ref().map(|name| name.for_loop(path)).transpose()?;
         Ok(guestright_host::home::Settings {
             state: beside(path, &self.state),
             certificate: beside(path, &self.certificate),
@@ -445,6 +450,7 @@ impl HomeSettings {
             protocol_listen: self.protocol_listen,
             gateway,
             links,
+            own_name,
             exchange,
         })
     }

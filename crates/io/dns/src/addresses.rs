@@ -34,11 +34,16 @@ pub async fn addresses(
     if code != ResponseCode::NoError {
         return Err(DnsError::Refused { server, code: code.to_string(), hint: "" });
     }
+    Ok(addresses_of(&answer))
+}
+
+/// The IPv4 addresses in an answer, as many as are taken.
+pub(crate) fn addresses_of(answer: &Message) -> Vec<Ipv4Addr> {
     let found = answer
         .answers
         .iter()
         .filter_map(|record| if let RData::A(address) = &record.data { Some(address.0) } else { None });
-    Ok(found.take(ADDRESSES_MAX).collect())
+    found.take(ADDRESSES_MAX).collect()
 }
 
 #[cfg(test)]

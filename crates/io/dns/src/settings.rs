@@ -53,6 +53,31 @@ impl TsigKey {
         Ok(Self { name, secret })
     }
 
+    /// A key file as `tsig-keygen` writes it: `key "NAME" { algorithm hmac-sha256; secret "…"; };`
+    ///
+    /// # Errors
+    /// [`DnsError::Key`], without the secret in it: it is something else, two keys, or of another algorithm.
+    pub fn parse(text: &str) -> Result<Self, DnsError> {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
+        let words: Vec<&str> = lines
+            .flat_map(|line| line.split(|letter: char| letter.is_whitespace() || "{};\"".contains(letter)))
+            .filter(|word| !word.is_empty())
+            .collect();
+        let (name, algorithm, secret) = match words[..] {
+            ["key", name, "algorithm", algorithm, "secret", secret]
+            | ["key", name, "secret", secret, "algorithm", algorithm] => (name, algorithm, secret),
+            _ => {
+                let problem = "it is not one key as `tsig-keygen -a hmac-sha256 NAME` writes it";
+                return Err(DnsError::Key(problem.to_owned()));
+            }
+        };
+        if !algorithm.eq_ignore_ascii_case("hmac-sha256") {
+            let problem = "its algorithm is not hmac-sha256; make one with `tsig-keygen -a hmac-sha256 NAME`";
+            return Err(DnsError::Key(problem.to_owned()));
+        }
+        Self::from_base64(name, secret)
+    }
+
     pub(crate) fn signer(&self) -> Result<TSigner, DnsError> {
         let made = TSigner::new(self.secret.to_vec(), TsigAlgorithm::HmacSha256, self.name.clone(), FUDGE);
         made.map_err(|error| DnsError::Key(error.to_string()))
@@ -62,5 +87,30 @@ impl TsigKey {
 impl fmt::Debug for TsigKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TsigKey({})", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_is_one_key_of_the_one_algorithm() {
+        let secret = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+        let good = format!(
+            "# for updates\nkey \"home\" {{\n\talgorithm hmac-sha256;\n\tsecret \"{secret}\";\n}};\n"
+        );
+        assert_eq!(format!("{:?}", TsigKey::parse(&good).unwrap()), "TsigKey(home.)");
+        let cases = [
+            good.replace("sha256", "md5"),
+            good.repeat(2),
+            good.replace(secret, "short"),
+            secret.to_owned(),
+            String::new(),
+        ];
+        for text in cases {
+            let refused = TsigKey::parse(&text).unwrap_err().to_string();
+            assert!(!refused.contains(secret) && !refused.is_empty(), "{refused}");
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! Putting a record into the DNS (RFC 2136).
+//! Putting a record, or a host's address, into the DNS (RFC 2136).
 
+use crate::addresses::addresses_of;
 use crate::exchange::ask_tcp;
 use crate::lookup::{owner, pack, parse_name, question, texts, unpack};
 use crate::{DnsError, UpdateSettings};
@@ -9,12 +10,13 @@ use hickory_proto::op::update_message::UpdateMessage as _;
 use hickory_proto::op::{Message, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, SRV, TXT};
 use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
+use std::net::Ipv4Addr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How often a change of somebody else may come between.
 const TRIES_MAX: usize = 4;
 
-/// What became of a record that was published.
+/// What became of what was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     /// It is new under this name.
@@ -86,14 +88,32 @@ impl Updater {
         Err(DnsError::Contended(name.to_string()))
     }
 
+    /// Makes `address` the only IPv4 address of the host `name`; its other records stay as they are.
+    ///
+    /// # Errors
+    /// [`DnsError`]; nothing has changed then, except after [`DnsError::Timeout`], when nobody knows.
+    pub async fn publish_address(&self, name: &HostName, address: Ipv4Addr) -> Result<Published, DnsError> {
+        let host = parse_name(name.as_str())?;
+        let mut update = self.for_zone(name, &host)?;
+        let mut question = Message::query();
+        question.add_query(Query::query(host.clone(), RecordType::A));
+        question.metadata.id = rand::random();
+        let server = self.settings.server;
+        let (answer, _) = ask_tcp(server, &question, self.settings.timeout).await?;
+        let known = addresses_of(&answer);
+        if known == [address] {
+            return Ok(Published::Unchanged);
+        }
+        update.add_update(empty(&host, DNSClass::ANY, RecordType::A));
+        update.add_update(self.record(host, RData::A(A(address))));
+        // It has no conditions that could fail.
+        self.send(update).await?;
+        Ok(if known.is_empty() { Published::New } else { Published::Replaced })
+    }
+
     /// All TXT records that are there, by the primary server's word.
     async fn found(&self, name: &HostName) -> Result<Vec<TXT>, DnsError> {
-        if !parse_name(&self.settings.zone)?.zone_of(&owner(name)?) {
-            return Err(DnsError::Name(
-                name.to_string(),
-                format!("it is not in the zone {}", self.settings.zone),
-            ));
-        }
+        self.for_zone(name, &owner(name)?)?;
         let server = self.settings.server;
         let (answer, _) = ask_tcp(server, &question(&owner(name)?), self.settings.timeout).await?;
         match texts(server, name, &answer) {
@@ -105,21 +125,25 @@ impl Updater {
         }
     }
 
-    /// An update that takes everything of ours away, if what was found is still there.
-    fn begin(&self, name: &HostName, found: &[TXT]) -> Result<Message, DnsError> {
+    /// An update without any change, for the zone that `own` has to be in; `name` is what it is called in an error.
+    fn for_zone(&self, name: &HostName, own: &Name) -> Result<Message, DnsError> {
         let mut zone = Query::query(parse_name(&self.settings.zone)?, RecordType::SOA);
         zone.set_query_class(DNSClass::IN);
-        let text = owner(name)?;
-        if !zone.name().zone_of(&text) {
-            return Err(DnsError::Name(
-                name.to_string(),
-                format!("it is not in the zone {}", self.settings.zone),
-            ));
+        if !zone.name().zone_of(own) {
+            let problem = format!("it is not in the zone {}", self.settings.zone);
+            return Err(DnsError::Name(name.to_string(), problem));
         }
         let mut update = Message::query();
         update.metadata.op_code = OpCode::Update;
         update.metadata.recursion_desired = false;
         update.add_zone(zone);
+        Ok(update)
+    }
+
+    /// An update that takes everything of ours away, if what was found is still there.
+    fn begin(&self, name: &HostName, found: &[TXT]) -> Result<Message, DnsError> {
+        let text = owner(name)?;
+        let mut update = self.for_zone(name, &text)?;
         if found.is_empty() {
             // Section 2.4.3: the RRset does not exist.
             update.add_pre_requisite(empty(&text, DNSClass::NONE, RecordType::TXT));

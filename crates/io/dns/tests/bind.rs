@@ -176,6 +176,29 @@ async fn a_record_is_published_replaced_and_withdrawn() {
 }
 
 #[tokio::test]
+async fn a_hosts_address_follows_it_and_its_other_records_stay() {
+    let bind = Bind::start("");
+    let updater = bind.updater("members.example", key());
+    let host = name("home.members.example");
+    let mut publish = vec![];
+    for address in [[192, 0, 2, 7], [192, 0, 2, 7], [198, 51, 100, 9]] {
+        publish.push(updater.publish_address(&host, address.into()).await.unwrap());
+        let [a, b, c, d] = address;
+        assert_eq!(bind.dig(&["home.members.example", "A"]), format!("{a}.{b}.{c}.{d}\n"));
+    }
+    assert_eq!(publish, [Published::New, Published::Unchanged, Published::Replaced]);
+    let other = name("other.members.example");
+    updater.publish_address(&other, [192, 0, 2, 8].into()).await.unwrap();
+    assert_eq!(bind.dig(&["other.members.example", "TXT"]), "\"v=spf1 -all\"\n");
+    let outside = updater.publish_address(&name("home.example"), [192, 0, 2, 7].into()).await.unwrap_err();
+    assert!(outside.to_string().contains("it is not in the zone members.example"), "{outside}");
+    let wrong = TsigKey::from_base64("home", "YW5vdGhlciBzZWNyZXQgYWx0b2dldGhlcg==").unwrap();
+    let refused = bind.updater("members.example", wrong).publish_address(&host, [192, 0, 2, 66].into()).await;
+    assert!(refused.unwrap_err().to_string().contains("is the key's name or secret wrong"));
+    assert_eq!(bind.dig(&["home.members.example", "A"]), "198.51.100.9\n");
+}
+
+#[tokio::test]
 async fn two_who_publish_at_once_leave_the_newer_record() {
     let bind = Bind::start("");
     let (member, alice) = (Member::new(1), name("alice.members.example"));

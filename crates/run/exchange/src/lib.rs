@@ -18,3 +18,5 @@ mod ways;
 
 pub use exchange::{Exchange, Members, OwnHome};
 pub use settings::{DnsSettings, DnsZone, MemberNames, Settings, SmsLine, SmsSettings};
+#[cfg(feature = "dns")]
+pub use ways::update_key;

@@ -8,6 +8,7 @@ pub mod links;
 mod mapping;
 mod members;
 mod open;
+pub mod own_name;
 mod renewing;
 
 use crate::control::{self, Question};
@@ -34,6 +35,7 @@ use guestright_units::{Bytes, TeamId};
 use ikev2::Ikev2;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
+use own_name::OwnName;
 use rand::rngs::StdRng;
 use renewing::Renewing;
 use serde_json::{Value, json};
@@ -107,6 +109,7 @@ struct Loop {
     gateway: Option<Gateway>,
     ikev2: Option<Ikev2>,
     mapping: Option<PortMapping>,
+    own_name: Option<OwnName>,
     exchange: Option<Exchange>,
     links: Option<Links>,
     /// The home's own share of them.
@@ -173,6 +176,8 @@ pub struct Settings {
     pub gateway: Option<gateway::Settings>,
     /// Links to homes of other teams, unless the household declines.
     pub links: Option<links::Settings>,
+    /// The home's own name in the DNS, if it is to follow the home's address.
+    pub own_name: Option<own_name::Settings>,
     /// Calls between members. They need a gateway and links.
     pub exchange: Option<guestright_exchange::Settings>,
 }
@@ -220,6 +225,7 @@ pub async fn run(
     let listener = Acceptor::new(listener.or_network(|| format!("listen at {}", settings.listen))?);
     let shares = links::start(settings.links.as_ref(), &credentials, state).await?;
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
+    let own_name = open::own_name(settings.own_name.as_ref(), mapping.as_ref())?;
     let exchange = open::exchange(settings, &credentials.get(), gateway.as_ref(), shares.exchange).await?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
@@ -242,6 +248,7 @@ pub async fn run(
         gateway,
         ikev2,
         mapping,
+        own_name,
         exchange,
         links: shares.links,
         neighbours: shares.neighbours,
@@ -679,6 +686,7 @@ impl Loop {
             "refused": self.server.refusals(),
             "gateway": self.gateway.as_ref().map(Gateway::status),
             "port_mapping": self.mapping.as_ref().map(PortMapping::status),
+            "own_name": self.own_name.as_ref().map(OwnName::status),
         })
     }
 }

@@ -153,6 +153,12 @@ const SETTINGS: &str = r#"A settings file:
   backend = "auto"             # the kernel's WireGuard if it has one; or "kernel", "userspace"
   dns_upstream = "192.168.1.1" # optional; else the first resolver in /etc/resolv.conf
   port_mapping = true          # ask the household's router to let the home's ports through; default: no
+  [dynamic_dns]                # optional: a name of this home's that follows its address (RFC 2136)
+  name = "home.example.org"
+  server = "198.51.100.53:53"  # the primary server of the zone, by default of example.org
+  key_file = "update.key"      # what `tsig-keygen -a hmac-sha256 home` has written; mode 600
+  ttl_seconds = 60
+  address = "203.0.113.7"      # optional; else this computer's, or its router's with port_mapping
   [links]                      # to homes of other teams, for credit and for calls
   listen = "0.0.0.0:7275"      # where they come in; or enabled = false to do without
   announce = "home.example:7275"  # optional: where they are to find this home
@@ -326,6 +332,7 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused      {count} × {kind}")?;
     }
+    print_own_name(&status["own_name"], out)?;
     print_receipt_requests(&status["receipt_requests"], out)?;
     if status["gateway"].is_object() {
         print_gateway(&status["gateway"], out)?;
@@ -340,6 +347,18 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
 }
 
 /// What is given away, and what is lent.
+fn print_own_name(name: &Value, out: &mut Output) -> Outcome {
+    let Some(own) = name["name"].as_str() else { return Ok(()) };
+    match name["address"].as_str() {
+        Some(address) => writeln!(out, "own name     {own} is at {address}")?,
+        None => writeln!(out, "own name     {own} is not in the DNS")?,
+    }
+    match name["problem"].as_str() {
+        Some(problem) => Ok(writeln!(out, "             {problem}")?),
+        None => Ok(()),
+    }
+}
+
 fn print_credit(credit: &Value, out: &mut Output) -> Outcome {
     let bytes = |value: &Value| Bytes(value.as_u64().unwrap_or_default());
     if credit.is_object() {

@@ -6,6 +6,7 @@ use guestright_directory::{Contact, Finder, Finding, HostName, Record, Source};
 use guestright_dns::{DnsFinder, Resolver, TsigKey, UpdateSettings, Updater};
 use guestright_error::{Fault as _, OrFail as _, RunError};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -56,43 +57,25 @@ impl Dns {
     }
 }
 
-/// Why a file is no key for updates.
-type NoKey = Box<dyn std::error::Error + Send + Sync>;
-
 fn updater(zone: &DnsZone) -> Result<Updater, RunError> {
-    let read = || {
-        let text = guestright_keys::read_secret_text(&zone.key_file, KEY_FILE_MAX)?;
-        key(&text)
-    };
-    let key = read().or_config(|| format!("read the key for updates in {}", zone.key_file.display()))?;
     Ok(Updater::new(UpdateSettings {
         server: zone.server,
         zone: zone.zone.clone(),
-        key,
+        key: update_key(&zone.key_file)?,
         ttl: zone.ttl_seconds,
         for_people: zone.for_people,
         timeout: UPDATE_MAX,
     }))
 }
 
-/// A key as `tsig-keygen` writes it: `key "NAME" { algorithm hmac-sha256; secret "…"; };`
-fn key(text: &str) -> Result<TsigKey, NoKey> {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
-    let words: Vec<&str> = lines
-        .flat_map(|line| line.split(|letter: char| letter.is_whitespace() || "{};\"".contains(letter)))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let (name, algorithm, secret) = match words[..] {
-        ["key", name, "algorithm", algorithm, "secret", secret]
-        | ["key", name, "secret", secret, "algorithm", algorithm] => (name, algorithm, secret),
-        _ => return Err("it is not one key as `tsig-keygen -a hmac-sha256 NAME` writes it".into()),
-    };
-    if !algorithm.eq_ignore_ascii_case("hmac-sha256") {
-        return Err(
-            "its algorithm is not hmac-sha256; make one with `tsig-keygen -a hmac-sha256 NAME`".into()
-        );
-    }
-    Ok(TsigKey::from_base64(name, secret)?)
+/// Reads a key for updates, which has to be the owner's file alone (mode 600), as `tsig-keygen` writes it.
+///
+/// # Errors
+/// The file cannot be read, others can read it, or it is no such key.
+pub fn update_key(file: &Path) -> Result<TsigKey, RunError> {
+    let what = || format!("read the key for updates in {}", file.display());
+    let text = guestright_keys::read_secret_text(file, KEY_FILE_MAX).or_config(what)?;
+    TsigKey::parse(&text).or_config(what)
 }
 
 impl Way for Dns {
@@ -181,29 +164,4 @@ async fn update(updater: &Updater, wanted: &Wanted, there: &mut Vec<HostName>) -
         }
     }
     failed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_file_is_one_key_of_the_one_algorithm() {
-        let secret = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
-        let good = format!(
-            "# for updates\nkey \"home\" {{\n\talgorithm hmac-sha256;\n\tsecret \"{secret}\";\n}};\n"
-        );
-        assert_eq!(format!("{:?}", key(&good).unwrap()), "TsigKey(home.)");
-        let cases = [
-            good.replace("sha256", "md5"),
-            good.repeat(2),
-            good.replace(secret, "short"),
-            secret.to_owned(),
-            String::new(),
-        ];
-        for text in cases {
-            let refused = key(&text).unwrap_err().to_string();
-            assert!(!refused.contains(secret) && !refused.is_empty(), "{refused}");
-        }
-    }
 }

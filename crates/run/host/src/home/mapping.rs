@@ -4,8 +4,10 @@ use guestright_error::RunError;
 use guestright_portmap::{Event, Keeper, Wanted, keep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 /// The router keeps 16 ports for us at most; a home has four others.
 const MAPPED_MEDIA_MAX: usize = 12;
@@ -13,6 +15,7 @@ const MAPPED_MEDIA_MAX: usize = 12;
 /// Keeps the mappings; dropping it takes them away, within seconds.
 pub(super) struct PortMapping {
     status: Arc<Mutex<BTreeMap<Wanted, Value>>>,
+    external: watch::Receiver<Option<Ipv4Addr>>,
     _keeper: Keeper,
 }
 
@@ -22,14 +25,23 @@ impl PortMapping {
         let (keeper, events) = keep(wanted).map_err(RunError::network)?;
         let status = Arc::<Mutex<BTreeMap<Wanted, Value>>>::default();
         let latest = Arc::clone(&status);
+        let (at, external) = watch::channel(None);
         let started = std::thread::Builder::new().name("portmap-log".to_owned()).spawn(move || {
             for event in events {
+                if let Event::Mapped { mapping, .. } = &event {
+                    at.send_replace(Some(*mapping.external.ip()));
+                }
                 let (wanted, value) = describe(&event);
                 latest.lock().unwrap_or_else(PoisonError::into_inner).insert(wanted, value);
             }
         });
         started.map_err(RunError::network)?;
-        Ok(Self { status, _keeper: keeper })
+        Ok(Self { status, external, _keeper: keeper })
+    }
+
+    /// The address that the router last said others see, once it has said one.
+    pub(super) fn external(&self) -> watch::Receiver<Option<Ipv4Addr>> {
+        self.external.clone()
     }
 
     /// How it stands with each port, for `home status`.

@@ -5,6 +5,7 @@ use super::gateway::{Gateway, OtherWays};
 use super::ikev2::{self, Ikev2};
 use super::mapping::{self, PortMapping};
 use super::members;
+use super::own_name::{self, OwnName};
 use guestright_channel::Credentials;
 use guestright_error::RunError;
 use guestright_exchange::{Exchange, OwnHome};
@@ -18,6 +19,7 @@ use guestright_store::{Limits, Store, StoreError};
 use guestright_units::{Bytes, TeamId, Time};
 use std::net::SocketAddr;
 use std::path::Path;
+use tokio::sync::watch;
 
 pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, RunError> {
     path.map(guestright_keys::read_revocations).transpose().map_err(RunError::config)
@@ -86,6 +88,15 @@ fn map_ports(settings: &Settings, tunnel: Option<u16>) -> Result<Option<PortMapp
     let media = media.into_iter().flat_map(mapping::media_ports).map(udp);
     let wanted = [udp(tunnel), tcp(settings.protocol_listen), tcp(settings.listen)];
     PortMapping::start(wanted.into_iter().chain(links).chain(media).collect()).map(Some)
+}
+
+/// Starts to keep the home's own name in the DNS, if it is to be kept.
+pub(super) fn own_name(
+    settings: Option<&own_name::Settings>,
+    mapping: Option<&PortMapping>,
+) -> Result<Option<OwnName>, RunError> {
+    let router = mapping.map_or_else(|| watch::channel(None).1, PortMapping::external);
+    settings.map(|settings| OwnName::start(settings, router)).transpose()
 }
 
 /// Starts the telephone exchange, if one is wanted.

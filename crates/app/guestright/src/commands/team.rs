@@ -192,8 +192,9 @@ struct Backup {
 
 /// Make a team's directory from a backup of its key, or put everything back from a backup of everything
 ///
-/// A backup of a key makes a directory with the key alone, not encrypted unless you say --encrypt. A backup of everything puts each
-/// file back where it was, or below --dir, --home and --ap. Nothing that is there is overwritten unless you say --replace.
+/// A backup of a key makes a directory with the key alone, encrypted with the backup's passphrase unless you say --plain. A backup
+/// of everything puts each file back where it was, or below --dir, --home and --ap. Nothing that is there is overwritten unless you
+/// say --replace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team restore family-backup.key --dir family
@@ -214,9 +215,9 @@ struct Restore {
     /// Overwrite what is there
     #[arg(long)]
     replace: bool,
-    /// Encrypt the key in the new directory with a passphrase
+    /// Do not encrypt the key in the new directory: whoever reads the file has the team
     #[arg(long)]
-    encrypt: bool,
+    plain: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
     /// Print JSON
@@ -513,17 +514,27 @@ impl Restore {
             return whole::restore(&self.file, &destinations, &self.passphrase, self.replace, self.json, out);
         }
         let dir = self.dir.unwrap_or_else(|| PathBuf::from("team"));
-        let team = self.passphrase.read_secret(&self.file)?;
+        let ask = self.passphrase.asker(&self.file)?;
+        let mut passphrase = None;
+        let given = || {
+            passphrase = ask();
+            passphrase.clone()
+        };
+        let team = guestright_keys::read_secret(&self.file, given).map_err(Failure::config)?;
         files::state_directory(&dir)?;
         let mut rng = guestright_clock::rng();
-        let passphrase = self.encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
-        guestright_keys::write_secret(&team_key(&dir), &team, passphrase.as_deref(), &mut rng)
+        let passphrase = passphrase.filter(|_| !self.plain);
+        guestright_keys::write_secret(&team_key(&dir), &team, passphrase.as_deref().map(String::as_str), &mut rng)
             .map_err(Failure::config)?;
         let id = team.public().team_id();
         if self.json {
-            writeln!(out, "{}", json!({ "team": id.to_string(), "directory": dir }))?;
+            let encrypted = passphrase.is_some();
+            writeln!(out, "{}", json!({ "team": id.to_string(), "directory": dir, "encrypted": encrypted }))?;
         } else {
             writeln!(out, "restored team {id} in {}", dir.display())?;
+            if passphrase.is_some() {
+                writeln!(out, "its key has the passphrase of the backup")?;
+            }
         }
         Ok(())
     }

@@ -26,6 +26,22 @@ fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
+/// All that was there is there again, but for what says how the network was on that day.
+fn as_before(town: &Town, listed: &[(PathBuf, Vec<u8>)]) {
+    let is_of_today = |path: &Path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        ["sock", "sqlite", "wal"].iter().any(|end| name.ends_with(end)) || name.ends_with("firewall.json")
+    };
+    let restored = files(&town.path("house"));
+    for (path, content) in listed.iter().filter(|(path, _)| !is_of_today(path)) {
+        if path.starts_with(town.path("house/ap-state")) {
+            continue; // Its receipts are at home.
+        }
+        let again = restored.iter().find(|(other, _)| other == path);
+        assert!(again.is_some_and(|(_, other)| other == content), "{} is not as it was", path.display());
+    }
+}
+
 #[test]
 fn everything_is_deleted_and_restored_and_a_guest_is_served_with_accounts_as_before() {
     if !inside("backup::everything_is_deleted_and_restored_and_a_guest_is_served_with_accounts_as_before") {
@@ -81,18 +97,7 @@ fn everything_is_deleted_and_restored_and_a_guest_is_served_with_accounts_as_bef
     assert!(words.contains("the passphrase does not open it") && words.lines().count() == 1, "{words}");
     assert!(!town.path("house").exists());
     run("team restore household.backup --passphrase-file passphrase");
-    let is_of_today = |path: &Path| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        ["sock", "sqlite", "wal"].iter().any(|end| name.ends_with(end)) || name.ends_with("firewall.json")
-    };
-    let restored = files(&town.path("house"));
-    for (path, content) in listed.iter().filter(|(path, _)| !is_of_today(path)) {
-        if path.starts_with(town.path("house/ap-state")) {
-            continue; // Its receipts are at home.
-        }
-        let again = restored.iter().find(|(other, _)| other == path);
-        assert!(again.is_some_and(|(_, other)| other == content), "{} is not as it was", path.display());
-    }
+    as_before(&town, &listed);
     // Over what is there only if one says so.
     let refused = town.run(&split("team restore household.backup --passphrase-file passphrase"));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--replace"));

@@ -288,10 +288,6 @@ fn a_home_starts_with_the_passphrase_of_its_key() {
     assert!(home.wait().success(), "{}", home.log());
 }
 
-fn secret(path: &Path) -> Vec<u8> {
-    guestright_keys::read_secret(path, || None).unwrap().to_bytes().to_vec()
-}
-
 fn certificate(path: &Path) -> guestright_identity::Certificate {
     guestright_keys::read_certificate(path).unwrap()
 }

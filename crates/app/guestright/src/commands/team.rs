@@ -524,8 +524,13 @@ impl Restore {
         files::state_directory(&dir)?;
         let mut rng = guestright_clock::rng();
         let passphrase = passphrase.filter(|_| !self.plain);
-        guestright_keys::write_secret(&team_key(&dir), &team, passphrase.as_deref().map(String::as_str), &mut rng)
-            .map_err(Failure::config)?;
+        guestright_keys::write_secret(
+            &team_key(&dir),
+            &team,
+            passphrase.as_deref().map(String::as_str),
+            &mut rng,
+        )
+        .map_err(Failure::config)?;
         let id = team.public().team_id();
         if self.json {
             let encrypted = passphrase.is_some();

@@ -119,7 +119,7 @@ impl Pair {
         let of = |event: &Event| match event {
             Event::EndsSoon(notice) => Some(("soon", notice.not_after.0 - notice.now.0)),
             Event::Expired(_) => Some(("expired", 0)),
-            _ => None,
+            Event::Keep(_) | Event::Renewed(_) | Event::Failed(_) => None,
         };
         self.events.iter().filter_map(of).collect()
     }
@@ -171,7 +171,7 @@ fn warnings_come_thirty_seven_and_one_days_before_the_end_each_once_and_then_the
     );
     let mut reasons = pair.events.iter().filter_map(|event| match event {
         Event::EndsSoon(notice) => notice.reason.clone(),
-        _ => None,
+        Event::Keep(_) | Event::Renewed(_) | Event::Expired(_) | Event::Failed(_) => None,
     });
     assert!(reasons.all(|reason| reason.contains("this home has no renewing key")));
     let text = pair.renewal.notice(pair.now).to_string();

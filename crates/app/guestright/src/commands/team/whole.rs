@@ -409,7 +409,7 @@ fn write_beside(archive: &mut ArchiveReader, entry: &Entry, target: &Path) -> Re
                 read => file.write_all(&buffer[..read]).with_context(fail).map_err(Failure::config)?,
             }
         }
-        let mode = fs::Permissions::from_mode(entry.mode);
+        let mode = fs::Permissions::from_mode(entry.mode & 0o777);
         file.set_permissions(mode).and_then(|()| file.sync_all()).with_context(fail).map_err(Failure::config)
     };
     write().inspect_err(|_| drop(fs::remove_file(&beside)))?;

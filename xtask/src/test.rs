@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::steps::{Done, Steps, cargo, line};
 
-/// What takes minutes: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test nightly` runs
+/// What takes minutes, and one that takes an hour: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test nightly` runs
 /// them, in a release build.
-const NIGHTLY: [[&str; 3]; 6] = [
+const NIGHTLY: [[&str; 3]; 7] = [
     ["guestright-legacy", "schedules", "ten_thousand_schedules_do"],
     ["guestright-firewall", "access_point", "what_orders_and_queues_cost"],
     ["guestright", "system", "fast_line::a_guest_on_a_fast_line"],
@@ -22,6 +22,7 @@ const NIGHTLY: [[&str; 3]; 6] = [
         "system",
         "renewal::ten_renewals_pass_unattended_and_each_end_has_its_sentence_on_both_sides",
     ],
+    ["guestright", "system", "way_home::day::a_laptop_goes_through_a_day_whose_home_is_gone_for_an_hour"],
     ["guestright", "system", "soak::hours_of_visits_leave_memory_and_descriptors_as_they_were"],
     [
         "guestright",

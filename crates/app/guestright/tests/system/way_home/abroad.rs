@@ -150,11 +150,16 @@ impl Abroad {
     }
 
     fn start_logging(&self, level: &str, host: &str, command: &str, settings: &str, log: &str) -> Program {
-        let mut full = self.town.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
-        full.args(["--log", level, command, "--config"]).arg(self.town.path(settings));
-        let program = Program::start(&mut full, &self.town.path(log));
+        let program = self.begin(level, host, command, settings, log);
         program.hear_line("to say that it is ready", |_| true);
         program
+    }
+
+    /// The same, without waiting for its first line.
+    pub(super) fn begin(&self, level: &str, host: &str, command: &str, settings: &str, log: &str) -> Program {
+        let mut full = self.town.world.command(host, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        full.args(["--log", level, command, "--config"]).arg(self.town.path(settings));
+        Program::start(&mut full, &self.town.path(log))
     }
 
     pub(super) fn start_home(&self) -> Program {

@@ -76,11 +76,16 @@ impl Capture {
 
     /// All of it.
     pub(super) fn stop(mut self) -> Vec<(u64, Frame)> {
+        self.end();
+        self.frames()
+    }
+
+    /// Captures nothing more. What was captured can still be read, and nothing is missing.
+    pub(super) fn end(&mut self) {
         self.process.terminate().unwrap();
         self.process.wait().unwrap();
         let output = self.process.output();
         assert!(output.contains("0 packets dropped by kernel"), "{output}");
-        self.frames()
     }
 }
 

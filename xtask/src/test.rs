@@ -11,8 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::steps::{Done, Steps, cargo, line};
 
-/// What takes minutes, and one that takes an hour: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test nightly` runs
-/// them, in a release build.
+/// What takes minutes, or an hour: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test
+/// nightly` runs them, in a release build.
 const NIGHTLY: [[&str; 3]; 7] = [
     ["guestright-legacy", "schedules", "ten_thousand_schedules_do"],
     ["guestright-firewall", "access_point", "what_orders_and_queues_cost"],

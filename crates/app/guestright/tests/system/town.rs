@@ -8,6 +8,7 @@
 //! ```
 
 pub(crate) mod baresip;
+pub(crate) mod bind;
 pub(crate) mod client;
 pub(crate) mod services;
 

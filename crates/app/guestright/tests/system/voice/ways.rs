@@ -9,20 +9,17 @@ use super::call;
 use super::exchange::{BOB_HOME, Exchange, HOME};
 use super::softphone::Baresip;
 use super::telephone::{Telephone, Who};
-use crate::town::Program;
+use crate::town::bind::{self, PORT, SECRET};
 use crate::town::{inside, succeeded, until};
 use serde_json::json;
 use smsc::{Behaviour, Smsc};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 
 /// On the Internet, where both homes reach it.
 const SERVER: &str = "198.18.40.1";
-const DNS_PORT: &str = "5353";
 const SMSC: &str = "198.18.40.1:2775";
-const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 /// Each home's directory, its number, and who its member is.
 const HOMES: [(&str, &str, &str); 2] = [("house", "12025550142", "alice"), ("other", "12025550177", "bob")];
 
@@ -67,46 +64,21 @@ fn talk(exchange: &Exchange, calls: usize) {
     }
 }
 
-/// BIND with a zone that a key may change.
-fn bind(exchange: &Exchange) -> Program {
-    let folder = exchange.town.path("bind");
-    std::fs::create_dir(&folder).unwrap();
-    let directory = folder.display();
-    let settings = format!(
-        r#"options {{ directory "{directory}"; pid-file none; session-keyfile none; lock-file none;
-             listen-on port {DNS_PORT} {{ any; }}; listen-on-v6 {{ none; }};
-             recursion no; dnssec-validation no; notify no; }};
-           controls {{ }};
-           key "home" {{ algorithm hmac-sha256; secret "{SECRET}"; }};
-           zone "members.example" {{ type primary; file "zone"; update-policy {{ grant home zonesub ANY; }}; }};"#
-    );
-    let zone = "$TTL 60\n@ SOA ns hostmaster 1 3600 600 86400 60\n@ NS ns\nns A 198.18.40.1\n";
-    std::fs::write(folder.join("named.conf"), settings).unwrap();
-    std::fs::write(folder.join("zone"), zone).unwrap();
-    let mut command = exchange.town.world.command("net", "/usr/sbin/named").unwrap();
-    command.args(["-g", "-4", "-n", "1", "-c"]).arg(folder.join("named.conf"));
-    let program = Program::start(&mut command, &exchange.town.path("named.log"));
-    until("BIND (Debian's bind9) to run", || program.log().contains(" running"));
-    program
-}
-
 /// The TXT records of a member.
 fn texts(exchange: &Exchange, member: &str) -> String {
-    let mut command: Command = exchange.town.world.command("net", "dig").unwrap();
-    command.args([&format!("@{SERVER}"), "-p", DNS_PORT, "+short", "TXT"]);
-    let output = command.arg(format!("_guestright.{member}.members.example")).output();
-    String::from_utf8(output.expect("dig (Debian's bind9-dnsutils)").stdout).unwrap()
+    bind::dig(&exchange.town, "net", SERVER, "TXT", &format!("_guestright.{member}.members.example"))
 }
 
 /// Both homes look for people in the DNS and put their own there; they know of each other by name alone.
 fn in_the_dns(exchange: &Exchange) {
     let settings = format!(
-        "[voice.dns]\nresolver = \"{SERVER}:{DNS_PORT}\"\nserver = \"{SERVER}:{DNS_PORT}\"\nzone = \"members.example\"\n\
+        "[voice.dns]\nresolver = \"{SERVER}:{PORT}\"\nserver = \"{SERVER}:{PORT}\"\nzone = \"members.example\"\n\
          key_file = \"update.key\"\nname = \"{{member}}.members.example\"\n"
     );
     forget(exchange, |_| settings.clone(), |other| format!(", dns = \"{}.members.example\"", HOMES[other].2));
-    let key = format!("key \"home\" {{\n\talgorithm hmac-sha256;\n\tsecret \"{SECRET}\";\n}};\n");
-    secret(exchange, "update.key", &key);
+    for (team, _, _) in HOMES {
+        bind::write_key(&exchange.town.path(team).join("update.key"));
+    }
 }
 
 #[test]
@@ -115,7 +87,7 @@ fn a_home_is_found_in_the_dns_alone() {
         return;
     }
     let exchange = Exchange::build("");
-    let _bind = bind(&exchange);
+    let _bind = bind::start(&exchange.town, "net");
     in_the_dns(&exchange);
     let homes = exchange.open();
     until("both homes to have put their members into the DNS", || {
@@ -216,7 +188,7 @@ fn a_home_that_has_moved_is_found_again() {
         return;
     }
     let exchange = Exchange::build("");
-    let _bind = bind(&exchange);
+    let _bind = bind::start(&exchange.town, "net");
     in_the_dns(&exchange);
     let sign = |more: &[&str]| {
         let record = ["team", "member", "record", "bob", "--dir", "other"];

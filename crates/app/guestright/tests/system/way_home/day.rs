@@ -7,6 +7,7 @@
 //! ```
 
 mod air;
+mod moved_home;
 mod networks;
 
 use super::abroad::{Abroad, HOME_ADDRESS};

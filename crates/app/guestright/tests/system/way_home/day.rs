@@ -136,10 +136,10 @@ impl Day {
             None => "online through your home; this network has no guestright access point".to_owned(),
         };
         self.until_status(&sentence, |status| {
-            let said = status["standing"]["sentence"].as_str();
+            let shown = status["standing"]["sentence"].as_str();
             status["standing"]["state"] == "online"
                 && status["access_point"] == network.gateway().to_string()
-                && said.is_some_and(|said| said.starts_with(&sentence))
+                && shown.is_some_and(|shown| shown.starts_with(&sentence))
                 && status["session"].is_object() == network.team().is_some()
         });
         assert!(self.abroad.town.is_online("member"));

@@ -1,5 +1,7 @@
 //! The vectors of design note 0012: what `docs/vectors/renewals.json` has to say, to the byte.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
 use guestright_identity::{Certificate, IdentityError, Role, SecretKey, Suite, Warrant};
 use guestright_units::UnixSeconds;
 
@@ -16,6 +18,7 @@ fn key(suite: Suite, number: u8) -> SecretKey {
 }
 
 /// As `negative.json` calls it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "no vector is refused for anything else")]
 fn kind(error: &IdentityError) -> &'static str {
     match error {
         IdentityError::Truncated { .. } => "truncated",
@@ -26,7 +29,8 @@ fn kind(error: &IdentityError) -> &'static str {
         IdentityError::BadKey(_) => "bad-key",
         IdentityError::UnknownSuite { .. } => "unknown-suite",
         IdentityError::WarrantExceeded(_) => "exceeded",
-        _ => "malformed",
+        IdentityError::Malformed(_) => "malformed",
+        other => panic!("{other} is no kind of a vector"),
     }
 }
 

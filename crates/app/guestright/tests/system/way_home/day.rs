@@ -20,6 +20,7 @@ use networks::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -33,9 +34,9 @@ use std::time::{Duration, Instant};
 const PORTAL: &str = "10.14.0.1:2050";
 /// The longest day, but for what its home is gone for.
 const DAY_MAX: Duration = Duration::from_secs(300);
-/// After its home was gone for however long, the laptop is online again within this. It waits for no longer than 15 s
-/// before it tries the tunnel again, and 5 s before it tries the home's program; the rest is for a crowded computer.
-const ONLINE_AGAIN_MAX: Duration = PATIENCE;
+/// After its home was gone for however long, the laptop is online again within this: an access point that got no receipt is
+/// asked again after 60 s at most, the tunnel is tried every 15 s, the home's program every 5 s.
+const ONLINE_AGAIN_MAX: Duration = Duration::from_secs(60).saturating_add(PATIENCE);
 
 struct Day {
     abroad: Abroad,
@@ -109,13 +110,13 @@ impl Day {
 
     /// Waits until it stands so, and says what it says then.
     fn until_it_is(&self, state: &str) -> Value {
-        self.until_status(state, |status| status["standing"]["state"] == state)
+        self.until_status(PATIENCE, state, |status| status["standing"]["state"] == state)
     }
 
-    fn until_status(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    fn until_status(&self, patience: Duration, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut status = Value::Null;
         let log = || std::fs::read_to_string(self.abroad.town.path("laptop/state/log")).unwrap_or_default();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         while !wanted(&status) {
             assert!(Instant::now() < deadline, "waited in vain for {what}: {status}\n{}", log());
             status = self.status();
@@ -126,6 +127,10 @@ impl Day {
 
     /// Online as this network lets it be, served or not, and it says so; the Internet sees the home's address.
     fn until_online(&self) {
+        self.until_online_within(PATIENCE);
+    }
+
+    fn until_online_within(&self, patience: Duration) {
         let network = self.at.unwrap();
         let sentence = match network.team() {
             Some(team) => {
@@ -135,7 +140,7 @@ impl Day {
             }
             None => "online through your home; this network has no guestright access point".to_owned(),
         };
-        self.until_status(&sentence, |status| {
+        self.until_status(patience, &sentence, |status| {
             let shown = status["standing"]["sentence"].as_str();
             status["standing"]["state"] == "online"
                 && status["access_point"] == network.gateway().to_string()
@@ -281,19 +286,23 @@ fn outlast_an_outage(day: &Day, home: &mut Program, watch: &mut Watch, outage: D
     home.kill();
     let gone = day.until_it_is("no-handshake");
     assert!(gone["standing"]["sentence"].as_str().unwrap().contains("198.18.40.2"), "{gone}");
-    let began = Instant::now();
+    let (began, mut words) = (Instant::now(), BTreeMap::<String, u32>::new());
     while began.elapsed() < outage {
         thread::sleep(Duration::from_secs(1));
         let status = day.status();
-        assert_eq!(status["standing"]["state"], "no-handshake", "after {:?}: {status}", began.elapsed());
+        assert_eq!(status["standing"]["online"], false, "after {:?}: {status}", began.elapsed());
+        *words.entry(status["standing"]["state"].as_str().unwrap().to_owned()).or_default() += 1;
         watch.judge();
     }
+    println!("{words:?}");
+    // On a crowded computer the access point may get a receipt too late: that is nearer than the home, and is told first.
+    let is_known = |word: &str| ["no-handshake", "not-paid", "asking"].contains(&word);
+    assert!(words.keys().all(|word| is_known(word)), "{words:?}");
     assert!(!day.abroad.town.is_online("member"));
     *home = day.abroad.start_quiet_home();
     let began = Instant::now();
-    day.until_online();
+    day.until_online_within(ONLINE_AGAIN_MAX);
     println!("online {:?} after its home is back, which was gone for {outage:?}", began.elapsed());
-    assert!(began.elapsed() < ONLINE_AGAIN_MAX);
 }
 
 /// Ten networks, one after the other, and what happens to people in them. The home is gone for `outage`.
@@ -462,7 +471,6 @@ fn a_full_access_point_is_asked_again_until_it_has_room() {
     assert!(!day.abroad.town.is_online("member"));
     day.abroad.town.leave(resident);
     day.until_online();
-    succeeded(&day.command(&["down"]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod life;
 mod name;
 mod record;
 mod renew;
-mod renewal;
+pub(crate) mod renewal;
 mod whole;
 
 use crate::gateway_files::{self, GatewayFiles};

@@ -224,6 +224,8 @@ fn a_computer_is_set_up_by_a_file_serves_a_phone_and_is_as_it_was_after_undo() {
     assert!(!site.can_fetch(), "nobody is served before it signs");
     let visit = site.visit("/etc/guestright/team/alice");
     until("the phone to be served", || site.can_fetch());
+    let home = succeeded(&site.run("router", "home status --config /etc/guestright/home.toml"));
+    assert!(home.contains("renewing key"), "nobody has to remember when certificates end: {home}");
 
     // Again, with the same answers and without: nothing changes, and the guest stays.
     let mut settings = Vec::new();

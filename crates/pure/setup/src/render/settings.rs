@@ -1,6 +1,6 @@
 //! Settings of our programs, of dnsmasq and of hostapd.
 
-use crate::{Choices, HomeChoice, Subnet, Wifi, paths};
+use crate::{Choices, HomeChoice, Subnet, TeamChoice, Wifi, paths};
 use std::fmt::Write as _;
 
 const MADE: &str = "# Made by `guestright setup`. Yours to change; `guestright setup --undo` removes it.\n";
@@ -21,6 +21,9 @@ pub(crate) fn home(choices: &Choices) -> String {
          state = \"{}/home\"\nlisten = \"0.0.0.0:{HOME_PORT}\"\n",
         paths::STATE
     );
+    if matches!(choices.team, TeamChoice::New { .. }) {
+        text.push_str("renewal = \"team/renewal\"\n");
+    }
     if let Some(bytes) = choices.allowance_bytes_per_day {
         let _ = write!(text, "\n[credit]\nallowance_bytes_per_day = {bytes}\n");
     }

@@ -1,7 +1,7 @@
 //! Keys and certificates of the team, by the program's own commands.
 
 use crate::commands::team::invite::{self, Code};
-use crate::commands::team::is_name;
+use crate::commands::team::{is_name, renewal};
 use crate::gateway_files;
 use anyhow::anyhow;
 use clap::Parser as _;
@@ -13,7 +13,7 @@ use guestright_system::{Maker, Owners};
 use std::path::Path;
 use tracing::level_filters::LevelFilter;
 
-/// Makes what `team init`, `member add`, `gateway init` would have made.
+/// Makes what `team init`, `member add`, `renewal init`, `gateway init` would have made.
 pub(super) struct KeyMaker;
 
 impl Maker for KeyMaker {
@@ -64,6 +64,7 @@ fn found(directory: &Path, members: &[String], has_home: bool, gateway: Option<&
     command(&["team", "member", "add", "router", "--role", "access-point", "--dir", dir], out)?;
     if has_home {
         command(&["team", "member", "add", "home", "--role", "home", "--dir", dir], out)?;
+        command(&["team", "renewal", "init", "--dir", dir], out)?;
     }
     if let Some(GatewayWork { endpoint, network }) = gateway {
         command(
@@ -97,7 +98,7 @@ fn join(directory: &Path, code: &str, has_home: bool) -> Outcome {
     guestright_keys::write_revocations(&path, &membership.revocations).map_err(Failure::config)
 }
 
-/// The programs' own keys, and the gateway's files, are for the user that the programs run as. The team's key and its
+/// The programs' own keys, the renewing key and the gateway's files are for the user that the programs run as. The team's key and its
 /// members' stay root's.
 fn hand_over(directory: &Path, owners: Owners) -> Outcome {
     let Some((uid, gid)) = owners.guestright else { return Ok(()) };
@@ -107,11 +108,12 @@ fn hand_over(directory: &Path, owners: Owners) -> Outcome {
             give(&name)?;
         }
     }
-    let gateway = directory.join(gateway_files::DIRECTORY);
-    if gateway.exists() {
-        give(&gateway)?;
-        for entry in std::fs::read_dir(&gateway).map_err(Failure::network)? {
-            give(&entry.map_err(Failure::network)?.path())?;
+    for inner in [gateway_files::DIRECTORY, renewal::DIRECTORY].map(|name| directory.join(name)) {
+        if inner.exists() {
+            give(&inner)?;
+            for entry in std::fs::read_dir(&inner).map_err(Failure::network)? {
+                give(&entry.map_err(Failure::network)?.path())?;
+            }
         }
     }
     Ok(())

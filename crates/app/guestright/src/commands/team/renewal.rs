@@ -12,7 +12,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// The directory in the team's.
-pub(super) const DIRECTORY: &str = "renewal";
+pub(crate) const DIRECTORY: &str = "renewal";
 
 /// Let the team's home renew certificates, so that they need no founder
 #[derive(Debug, clap::Args)]

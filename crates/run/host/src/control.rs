@@ -101,6 +101,13 @@ pub fn ask_within(path: &Path, question: &str, most: Duration) -> Result<Option<
         BufReader::new(&stream).read_line(&mut line)?;
         Ok::<_, std::io::Error>(line)
     })();
+    let answer = match answer {
+        // It ended before it had read the question.
+        Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+            Ok(String::new())
+        }
+        answer => answer,
+    };
     let answer = answer.or_network(|| format!("ask the program behind {}", path.display()))?;
     if answer.is_empty() {
         return Ok(Some(Value::Null)); // It ended while it was asked.
@@ -108,4 +115,28 @@ pub fn ask_within(path: &Path, question: &str, most: Duration) -> Result<Option<
     serde_json::from_str(&answer)
         .map(Some)
         .or_network(|| "the running program's answer is not JSON".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_program_that_ends_while_it_is_asked_gives_no_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        assert_eq!(ask(&path, "status").unwrap(), None);
+        let listener = UnixListener::bind(&path).unwrap();
+        let ended = std::thread::spawn(move || {
+            // Closed with the question unread, which resets the connection.
+            let (stream, _) = listener.accept().unwrap();
+            let mut first = [0];
+            Read::read_exact(&mut (&stream), &mut first).unwrap();
+        });
+        assert_eq!(ask(&path, "status").unwrap(), Some(Value::Null));
+        ended.join().unwrap();
+        assert_eq!(ask(&path, "status").unwrap(), None);
+    }
 }

@@ -297,7 +297,8 @@ impl<W: Write> Guest<'_, W> {
 
     /// What there is to do for one who stays, a few times a second.
     pub(super) fn look_as_one_who_stays(&mut self, has_moved: bool) -> Result<(), RunError> {
-        let serves = self.serves();
+        // Who served in the network before says nothing of this one.
+        let serves = self.serves().filter(|_| !has_moved);
         let is_reachable = self.settings.access_network().is_ok();
         let (Some(staying), Some(way)) = (&mut self.staying, &mut self.way) else { return Ok(()) };
         if has_moved {

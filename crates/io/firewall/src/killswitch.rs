@@ -32,6 +32,7 @@ use crate::settings::{check_interface, wrong};
 use crate::state::{State, clean_up, left_behind};
 use crate::{FirewallError, elements, tool};
 
+const FAMILY: &str = "inet";
 const TABLE: &str = "guestright_guard";
 /// Conntrack zone of questions to resolvers. Flows that began before the switch was closed are unknown in it, so
 /// that they are translated like new ones.
@@ -103,6 +104,8 @@ pub struct KillSwitch {
     /// What was held back under earlier rulesets.
     before: BTreeMap<String, u64>,
     routing: Routing,
+    /// The table as it was read right after it was put into force.
+    in_force: Option<String>,
     state_file: PathBuf,
     took_over: bool,
     is_up: bool,
@@ -151,6 +154,7 @@ impl KillSwitch {
             guarded,
             before: BTreeMap::new(),
             routing,
+            in_force: tool::nft_table(FAMILY, TABLE),
             state_file: state_file.to_owned(),
             took_over: inherits,
             is_up: true,
@@ -201,11 +205,38 @@ impl KillSwitch {
         let mut guarded = self.guarded.clone();
         guarded.extend(surroundings.iter().map(|it| it.interface.clone()));
         tool::nft(&replacing(&render(&passage, surroundings.as_ref(), &guarded), true))?;
+        self.in_force = tool::nft_table(FAMILY, TABLE);
         self.before = before;
         self.guarded = guarded;
         self.passage = passage;
         self.surroundings = surroundings;
         Ok(())
+    }
+
+    /// Compares table and routing with what was put into force, and puts back what another program has taken away or
+    /// changed: a firewall that is loaded anew flushes everybody's tables. `tunnel_is_open` is whether everything is
+    /// to go into the tunnel. Says whether something had to be put back.
+    ///
+    /// # Errors
+    /// The system refuses; what is left of the switch stays.
+    pub fn put_back(&mut self, tunnel_is_open: bool) -> Result<bool, FirewallError> {
+        let now = tool::nft_table(FAMILY, TABLE);
+        let is_changed = now.is_none() || now != self.in_force;
+        if is_changed {
+            let ruleset = render(&self.passage, self.surroundings.as_ref(), &self.guarded);
+            // What was counted is lost with the table.
+            tool::nft(&replacing(&ruleset, elements::table_exists(TABLE)?))?;
+            self.in_force = tool::nft_table(FAMILY, TABLE);
+        }
+        let tunnel = tunnel_is_open.then_some(self.passage.interface.as_str());
+        let is_routed = self.routing.is_there(tunnel)?;
+        if !is_routed {
+            self.routing.up()?;
+            if tunnel_is_open {
+                self.open_tunnel()?;
+            }
+        }
+        Ok(is_changed || !is_routed)
     }
 
     /// Packets held back so far, by kind.

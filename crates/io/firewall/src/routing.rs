@@ -66,6 +66,27 @@ impl Routing {
         Ok(())
     }
 
+    /// Whether the rules and the route that says "unreachable" are there, and the route into the tunnel if there should
+    /// be one. Only looks: putting routes where they are already is a change that others notice.
+    pub(crate) fn is_there(&self, tunnel: Option<&str>) -> Result<bool, FirewallError> {
+        let table = self.table.to_string();
+        for family in families() {
+            for (preference, _) in self.rules() {
+                if !rules(family, preference)? {
+                    return Ok(false);
+                }
+            }
+            // A table without routes is an error to `ip`, in some of its releases.
+            let routes = tool::run("ip", &[family, "route", "show", "table", &table], "").unwrap_or_default();
+            let into = tunnel.filter(|_| family == "-4").map(|tunnel| format!("default dev {tunnel} "));
+            let has = |begin: &str| routes.lines().any(|route| format!("{route} ").starts_with(begin));
+            if !has("unreachable default ") || !into.is_none_or(|begin| has(&begin)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Sends everything into the tunnel's interface, which is up.
     pub(crate) fn add_tunnel(&self, tunnel: &str) -> Result<(), FirewallError> {
         ip(&["-4", "route", "replace", "default", "dev", tunnel, "table", &self.table.to_string()])

@@ -15,6 +15,11 @@ pub(crate) fn nft(text: &str) -> Result<(), FirewallError> {
     run("nft", &["-f", "-"], text).map(|_| ())
 }
 
+/// A table as nft prints it, without what its counters have counted; nothing if it is not there or cannot be read.
+pub(crate) fn nft_table(family: &str, table: &str) -> Option<String> {
+    run("nft", &["--stateless", "list", "table", family, table], "").ok()
+}
+
 /// Asks nft; the objects of the answer, in order.
 ///
 /// The question goes as arguments: nft 1.0.6 answers nothing in JSON to a `list` that it reads from a file.

@@ -415,6 +415,11 @@ impl<W: Write> Guest<'_, W> {
     /// Looks how the tunnel is, and whether there is another access point; true if there is.
     fn look_around(&mut self) -> Result<bool, RunError> {
         let Some(way) = &mut self.way else { return Ok(false) };
+        if way.keep_closed(self.look.was_called()) {
+            let sentence = "another program had changed the kill switch; it is closed again, and little can have left meanwhile";
+            self.report("switch", sentence, json!({ "put_back": true }))?;
+        }
+        let Some(way) = &mut self.way else { return Ok(false) };
         match way.look() {
             Some(TunnelEvent::Up) => {
                 let home = way.home().to_string();

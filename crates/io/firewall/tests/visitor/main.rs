@@ -315,6 +315,49 @@ fn marked_connections_reach_a_portal_while_it_is_open_and_nothing_else_does() {
 }
 
 #[test]
+fn what_another_program_takes_from_the_switch_is_put_back() {
+    let test = "what_another_program_takes_from_the_switch_is_put_back";
+    let Some(testbed) = Testbed::inside(test) else { return };
+    let mut switch = testbed.close();
+    testbed.on("w", || switch.open_tunnel()).unwrap();
+    let table = MARK.to_string();
+    let of_ours = || {
+        let script = format!(
+            "nft --stateless list table inet guestright_guard; ip rule; ip -6 rule; ip route show table {table}; \
+             ip -6 route show table {table}"
+        );
+        testbed.world.run("w", "sh", &["-c", &format!("{script}; true")]).unwrap()
+    };
+    let closed = of_ours();
+    let mut put_back = || testbed.on("w", || switch.put_back(true)).unwrap();
+    assert!(!put_back(), "nothing was changed");
+    let guard = ["inet", "guestright_guard"];
+    let attacks: [(&str, Vec<&str>); 7] = [
+        ("nft", [&["flush", "table"][..], &guard].concat()),
+        ("nft", [&["flush", "chain"][..], &guard, &["leaving"]].concat()),
+        ("nft", [&["delete", "table"][..], &guard].concat()),
+        ("nft", [&["insert", "rule"][..], &guard, &["leaving", "accept"]].concat()),
+        ("ip", vec!["-4", "rule", "delete", "preference", "7273"]),
+        ("ip", vec!["-6", "rule", "delete", "preference", "7272"]),
+        ("ip", vec!["-4", "route", "flush", "table", &table]),
+    ];
+    for (program, arguments) in attacks {
+        testbed.world.run("w", program, &arguments).unwrap();
+        assert_ne!(of_ours(), closed, "{arguments:?} does something");
+        assert!(put_back(), "{arguments:?} is noticed");
+        assert_eq!(of_ours(), closed, "{arguments:?} is undone");
+        assert!(!put_back(), "{arguments:?} is undone whole");
+    }
+    // A household's firewall that is loaded anew flushes everybody's tables, and keeps its own.
+    testbed.nft("w", "flush ruleset\ntable inet household { chain mine { }; }");
+    assert!(put_back());
+    assert_eq!(of_ours(), closed);
+    testbed.nft("w", "delete table inet household");
+    assert!(!put_back(), "other tables are none of ours");
+    testbed.on("w", || switch.open()).unwrap();
+}
+
+#[test]
 fn the_switch_follows_its_home() {
     let Some(testbed) = Testbed::inside("the_switch_follows_its_home") else { return };
     let mut switch = testbed.close();

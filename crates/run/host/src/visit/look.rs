@@ -20,6 +20,8 @@ pub(super) struct Look {
     _changes: Option<Changes>,
     /// Something has changed that nobody has looked at yet.
     is_due: bool,
+    /// The last look was for a change, and not for the time.
+    was_called: bool,
     looked: Instant,
 }
 
@@ -29,10 +31,17 @@ impl Look {
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let changed = Arc::new(Notify::new());
         let notify = Arc::clone(&changed);
-        let changes = Changes::watch(move || notify.notify_one());
+        let again = Arc::clone(&changed);
+        let changes = Changes::watch_switch(move || notify.notify_one())
+            .or_else(|_| Changes::watch(move || again.notify_one()));
         let changes =
             changes.map_err(|error| tracing::info!(%error, "moves are noticed a little later")).ok();
-        Self { every, changed, _changes: changes, is_due: false, looked: Instant::now() }
+        Self { every, changed, _changes: changes, is_due: false, was_called: true, looked: Instant::now() }
+    }
+
+    /// Whether the last look was for a change of links, addresses, routes, rules or firewalls.
+    pub(super) fn was_called(&self) -> bool {
+        self.was_called
     }
 
     /// Waits until it is time to look. Nothing is lost if nobody waits to the end.
@@ -49,7 +58,7 @@ impl Look {
             _ = every.tick() => {}
             () = change => {}
         }
-        self.is_due = false;
+        self.was_called = std::mem::take(&mut self.is_due);
         self.looked = Instant::now();
     }
 }
@@ -64,7 +73,14 @@ mod tests {
     async fn look() -> Look {
         let mut every = tokio::time::interval(LONG);
         every.tick().await; // An interval begins with a tick.
-        Look { every, changed: Arc::default(), _changes: None, is_due: false, looked: Instant::now() }
+        Look {
+            every,
+            changed: Arc::default(),
+            _changes: None,
+            is_due: false,
+            was_called: false,
+            looked: Instant::now(),
+        }
     }
 
     #[tokio::test]

@@ -10,10 +10,22 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) enum Meter {
     /// Counters of the kernel's packet filter: exact, but only an administrator may set them up.
-    Filter { meter: Option<VisitorMeter>, start: Bytes },
+    Filter { filter: Box<Filter>, start: Bytes },
     /// The interface's own counters less the frames' headers: everything on the interface counts, also what is said
     /// to the access point itself, so this meter lets a little more pass.
     Interface { name: String, start: Bytes },
+}
+
+/// Counters that are made anew when another program has taken them away.
+#[derive(Debug)]
+pub(super) struct Filter {
+    meter: Option<VisitorMeter>,
+    network: AccessNetwork,
+    file: PathBuf,
+    /// What was counted by counters before these.
+    before: Bytes,
+    /// The last count.
+    last: Bytes,
 }
 
 /// Ethernet's header, which interfaces count and the access point does not.
@@ -23,8 +35,13 @@ impl Meter {
     /// The best meter that this program may use, and a remark if it is not the exact one.
     pub(super) fn start(network: &AccessNetwork, state: &Path) -> Result<(Self, Option<String>), RunError> {
         let interface = &network.interface;
-        match VisitorMeter::up(interface, network.access_point, &file(state)) {
-            Ok(meter) => Ok((Self::Filter { meter: Some(meter), start: Bytes(0) }, None)),
+        let file = file(state);
+        match VisitorMeter::up(interface, network.access_point, &file) {
+            Ok(meter) => {
+                let (before, last) = (Bytes(0), Bytes(0));
+                let filter = Filter { meter: Some(meter), network: network.clone(), file, before, last };
+                Ok((Self::Filter { filter: Box::new(filter), start: Bytes(0) }, None))
+            }
             Err(error) => {
                 let start = read_interface(interface)?;
                 let error = error.to_string();
@@ -37,8 +54,8 @@ impl Meter {
 
     /// Takes the counters away, before others take their place. From then on nothing more is counted.
     pub(super) fn stop(&mut self) {
-        if let Self::Filter { meter, .. } = self {
-            *meter = None;
+        if let Self::Filter { filter, .. } = self {
+            filter.meter = None;
         }
     }
 
@@ -52,20 +69,37 @@ impl Meter {
     }
 
     /// Both ways since the start.
-    pub(super) fn read(&self) -> Result<Bytes, RunError> {
+    pub(super) fn read(&mut self) -> Result<Bytes, RunError> {
+        let total = self.total()?;
         let (Self::Filter { start, .. } | Self::Interface { start, .. }) = self;
-        Ok(self.total()?.saturating_sub(*start))
+        Ok(total.saturating_sub(*start))
     }
 
-    fn total(&self) -> Result<Bytes, RunError> {
+    fn total(&mut self) -> Result<Bytes, RunError> {
         match self {
-            Self::Filter { meter, .. } => {
-                let meter = meter.as_ref().ok_or_else(|| RunError::bug("the counters were taken away"))?;
-                let traffic = meter.read().map_err(RunError::network)?;
-                Ok(Bytes(traffic.up.saturating_add(traffic.down)))
-            }
+            Self::Filter { filter, .. } => filter.total(),
             Self::Interface { name, .. } => read_interface(name),
         }
+    }
+}
+
+impl Filter {
+    fn total(&mut self) -> Result<Bytes, RunError> {
+        let meter = self.meter.as_ref().ok_or_else(|| RunError::bug("the counters were taken away"))?;
+        match meter.read() {
+            Ok(traffic) => {
+                self.last = self.before.saturating_add(Bytes(traffic.up.saturating_add(traffic.down)))
+            }
+            Err(error) => {
+                // A firewall that is loaded anew flushes everybody's tables. What passed since the last count is lost.
+                self.meter = None;
+                let anew = VisitorMeter::up(&self.network.interface, self.network.access_point, &self.file);
+                let anew = anew.map_err(|_| RunError::network(error))?;
+                tracing::warn!("another program has removed the visitor's counters; they are made anew");
+                (self.meter, self.before) = (Some(anew), self.last);
+            }
+        }
+        Ok(self.last)
     }
 }
 

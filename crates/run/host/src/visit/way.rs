@@ -42,6 +42,8 @@ const LOOKUP_MAX: Duration = Duration::from_secs(5);
 const LOST_MAX: usize = 8;
 /// Nothing is answered for so long: the tunnel does not carry. Longer than a keepalive's answer takes on any way.
 const SILENT: Duration = Duration::from_secs(12);
+/// Between two comparisons of the switch with what it should be there is at least so much time.
+const COMPARE_GAP: Duration = Duration::from_millis(200);
 /// How long a tunnel that was lost is left alone before it is made again.
 const REOPEN_EVERY: Duration = Duration::from_secs(1);
 
@@ -164,6 +166,11 @@ pub(super) struct Way {
     /// Which network we are in, once we are in one.
     surroundings: Option<Surroundings>,
     stays: bool,
+    /// The switch may have been changed since it was compared.
+    is_suspect: bool,
+    compared: Instant,
+    /// It was changed, and could not be put back.
+    cannot_close: bool,
 }
 
 /// Whether the home answers, judged by the bytes that are sent and received.
@@ -283,6 +290,9 @@ impl Way {
             answers: Answers::default(),
             surroundings,
             stays: settings.stay.is_some(),
+            is_suspect: false,
+            compared: Instant::now(),
+            cannot_close: false,
         })
     }
 
@@ -301,6 +311,31 @@ impl Way {
         let Some(surroundings) = &mut self.surroundings else { return Ok(()) };
         surroundings.portal = portal;
         self.switch.move_to(surroundings.clone()).map_err(RunError::network)
+    }
+
+    /// Puts back what another program has taken from the switch, if something may have changed. Says whether it had to.
+    /// What cannot be put back is tried again.
+    pub(super) fn keep_closed(&mut self, may_have_changed: bool) -> bool {
+        self.is_suspect |= may_have_changed;
+        if !self.is_suspect || self.compared.elapsed() < COMPARE_GAP {
+            return false;
+        }
+        self.compared = Instant::now();
+        match self.switch.put_back(self.carrier.is_some()) {
+            Ok(changed) => {
+                (self.is_suspect, self.cannot_close) = (false, false);
+                if changed {
+                    tracing::warn!("another program had changed the kill switch; it is closed again");
+                }
+                changed
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.cannot_close, true) {
+                    tracing::warn!(%error, "another program has changed the kill switch, and it cannot be put back; trying on");
+                }
+                false
+            }
+        }
     }
 
     /// Follows the home to another address.

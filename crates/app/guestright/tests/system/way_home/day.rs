@@ -7,6 +7,7 @@
 //! ```
 
 mod air;
+mod flushed;
 mod moved_home;
 mod networks;
 

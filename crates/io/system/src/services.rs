@@ -38,9 +38,10 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
     if !service.says_when_ready {
         return start_in_background(service);
     }
-    let path = logs.join(format!("{}.log", service.unit));
-    let log = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path);
-    let log = log.map_err(|error| SystemError::file("write", &path, &error))?;
+    // Apart from what it logs: the reason why it ends is no sign that it is ready.
+    let words = logs.join(format!("{}.out", service.unit));
+    let log = logs.join(format!("{}.log", service.unit));
+    let (words_file, log_file) = (new_file(&words)?, new_file(&log)?);
     let failed = |error: std::io::Error| SystemError::Service {
         unit: service.unit.clone(),
         reason: error.to_string(),
@@ -48,9 +49,14 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
     // In a session of its own, so that it outlives this terminal. `setsid` becomes the program: the child is it.
     let mut command = system_command("setsid");
     command.arg(program).args(arguments).current_dir("/").stdin(Stdio::null());
-    command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+    command.stdout(words_file).stderr(log_file);
     let child = command.spawn().map_err(failed)?;
-    await_first_word(service, child, &path)
+    await_first_word(service, child, &words, &log)
+}
+
+fn new_file(path: &Path) -> Result<fs::File, SystemError> {
+    let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path);
+    file.map_err(|error| SystemError::file("write", path, &error))
 }
 
 /// One that goes into the background by itself, and whose ports are isolated then. If they cannot be, it does not stay.
@@ -76,16 +82,21 @@ fn isolate(port: &str, deadline: Instant) -> Result<(), SystemError> {
     }
 }
 
-fn await_first_word(service: &Service, mut child: Child, log: &Path) -> Result<(), SystemError> {
+fn await_first_word(
+    service: &Service,
+    mut child: Child,
+    words: &Path,
+    log: &Path,
+) -> Result<(), SystemError> {
     let deadline = Instant::now() + READY_MAX;
     loop {
         let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
-        let text = fs::read_to_string(log).unwrap_or_default();
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         if has_ended || Instant::now() > deadline {
-            let last = text.lines().last().unwrap_or("it said nothing").to_owned();
+            let last = read(log).lines().last().unwrap_or("it said nothing").to_owned();
             return Err(SystemError::Service { unit: service.unit.clone(), reason: last });
         }
-        if text.contains('\n') {
+        if read(words).contains('\n') {
             return Ok(());
         }
         std::thread::sleep(LOOK_EVERY);

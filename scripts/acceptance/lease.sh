@@ -9,5 +9,6 @@ deconfig)
 bound | renew)
     ip address replace "$ip/$mask" dev "$interface"
     ip route replace default via "$router" dev "$interface"
+    echo "$dns" >"/guest/work/$interface.dns"
     ;;
 esac

@@ -21,6 +21,7 @@ STEPS=(
     "visit-home visit_through_home"
     "stock-client-home stock_client_comes_home"
     "wireguard-kernel-and-ours kernel_meets_ours"
+    "set-up-by-one-command set_up_by_one_command"
 )
 
 # shellcheck source-path=SCRIPTDIR source=town.sh
@@ -29,6 +30,8 @@ STEPS=(
 . "$STAGE/radio.sh"
 # shellcheck source-path=SCRIPTDIR source=wireguard.sh
 . "$STAGE/wireguard.sh"
+# shellcheck source-path=SCRIPTDIR source=setup.sh
+. "$STAGE/setup.sh"
 
 set_up() {
     local module

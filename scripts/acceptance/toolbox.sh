@@ -11,6 +11,14 @@ within() { # seconds, command…
     done
 }
 
+# What has to fail. A step does not end at a command behind `!`.
+fails() {
+    if "$@"; then
+        echo "should have failed: $*" >&2
+        return 1
+    fi
+}
+
 # A line for the step's own log.
 stage() { echo "== $(cut -d ' ' -f 1 /proc/uptime) s: $*"; }
 
@@ -47,7 +55,7 @@ stop() { # name…
         [ -e "/guest/work/$name.pid" ] || continue
         pid=$(cat "/guest/work/$name.pid")
         kill "$pid" 2>/dev/null || true
-        within 10 gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
+        within 60 gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
         rm -f "/guest/work/$name.pid"
     done
 }

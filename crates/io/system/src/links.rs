@@ -36,13 +36,25 @@ pub(crate) fn make_vlan(name: &str, parent: &str, id: u16) -> Result<(), SystemE
 }
 
 pub(crate) fn is_port(interface: &str, bridge: &str) -> Result<bool, SystemError> {
-    let is_isolated = |link: &Value| link["linkinfo"]["info_slave_data"]["isolated"] == true;
-    Ok(link(interface)?.is_some_and(|link| link["master"] == bridge && is_up(&link) && is_isolated(&link)))
+    Ok(link(interface)?.is_some_and(|link| link["master"] == bridge && is_up(&link) && says_isolated(&link)))
+}
+
+/// Whether frames of this port of a bridge do not go to other isolated ports.
+pub(crate) fn is_isolated(interface: &str) -> Result<bool, SystemError> {
+    Ok(link(interface)?.is_some_and(|link| says_isolated(&link)))
+}
+
+fn says_isolated(link: &Value) -> bool {
+    link["linkinfo"]["info_slave_data"]["isolated"] == true
+}
+
+pub(crate) fn isolate(interface: &str) -> Result<(), SystemError> {
+    run("ip", &["link", "set", interface, "type", "bridge_slave", "isolated", "on"]).map(drop)
 }
 
 pub(crate) fn make_port(interface: &str, bridge: &str) -> Result<(), SystemError> {
     run("ip", &["link", "set", interface, "master", bridge, "up"])?;
-    run("ip", &["link", "set", interface, "type", "bridge_slave", "isolated", "on"]).map(drop)
+    isolate(interface)
 }
 
 /// Puts a port back: to the bridge where it was, or to none.

@@ -1,6 +1,7 @@
 //! Programs that run from now on: started by systemd where it runs, and otherwise by us.
 
 use crate::SystemError;
+use crate::links;
 use crate::tool::{run, succeeds};
 use guestright_command::system_command;
 use guestright_setup::Service;
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a program may take until it is ready, and until it has ended.
-const READY_MAX: Duration = Duration::from_secs(30);
+/// How long a program may take until it is ready (what systemd allows by default), and until it has ended. One that ends
+/// before it is ready is not waited for.
+const READY_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Timespec = Timespec { tv_sec: 15, tv_nsec: 0 };
 /// How often a program that starts is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -23,6 +25,7 @@ pub(crate) fn is_running(service: &Service) -> bool {
         succeeds("systemctl", &["--quiet", "is-active", &service.unit])
     } else {
         !processes(&service.command).is_empty()
+            && service.isolated_ports.iter().all(|port| links::is_isolated(port).unwrap_or(false))
     }
 }
 
@@ -33,12 +36,12 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
     }
     let (program, arguments) = split(&service.command);
     if !service.says_when_ready {
-        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        return run(program, &arguments).map(drop);
+        return start_in_background(service);
     }
-    let path = logs.join(format!("{}.log", service.unit));
-    let log = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path);
-    let log = log.map_err(|error| SystemError::file("write", &path, &error))?;
+    // Apart from what it logs: the reason why it ends is no sign that it is ready.
+    let words = logs.join(format!("{}.out", service.unit));
+    let log = logs.join(format!("{}.log", service.unit));
+    let (words_file, log_file) = (new_file(&words)?, new_file(&log)?);
     let failed = |error: std::io::Error| SystemError::Service {
         unit: service.unit.clone(),
         reason: error.to_string(),
@@ -46,21 +49,54 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
     // In a session of its own, so that it outlives this terminal. `setsid` becomes the program: the child is it.
     let mut command = system_command("setsid");
     command.arg(program).args(arguments).current_dir("/").stdin(Stdio::null());
-    command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+    command.stdout(words_file).stderr(log_file);
     let child = command.spawn().map_err(failed)?;
-    await_first_word(service, child, &path)
+    await_first_word(service, child, &words, &log)
 }
 
-fn await_first_word(service: &Service, mut child: Child, log: &Path) -> Result<(), SystemError> {
+fn new_file(path: &Path) -> Result<fs::File, SystemError> {
+    let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path);
+    file.map_err(|error| SystemError::file("write", path, &error))
+}
+
+/// One that goes into the background by itself, and whose ports are isolated then. If they cannot be, it does not stay.
+fn start_in_background(service: &Service) -> Result<(), SystemError> {
+    let (program, arguments) = split(&service.command);
+    // Started by a setup that was ended before the ports were isolated.
+    processes(&service.command).into_iter().for_each(end);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    run(program, &arguments)?;
+    let deadline = Instant::now() + READY_MAX;
+    service.isolated_ports.iter().try_for_each(|port| isolate(port, deadline)).inspect_err(|_| {
+        processes(&service.command).into_iter().for_each(end);
+    })
+}
+
+/// Isolates a port as soon as it is one: hostapd with a country first waits for the kernel, already in the background.
+fn isolate(port: &str, deadline: Instant) -> Result<(), SystemError> {
+    loop {
+        match links::isolate(port) {
+            Err(_) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+            result => return result,
+        }
+    }
+}
+
+fn await_first_word(
+    service: &Service,
+    mut child: Child,
+    words: &Path,
+    log: &Path,
+) -> Result<(), SystemError> {
     let deadline = Instant::now() + READY_MAX;
     loop {
         let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
-        let text = fs::read_to_string(log).unwrap_or_default();
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         if has_ended || Instant::now() > deadline {
-            let last = text.lines().last().unwrap_or("it said nothing").to_owned();
+            let last = read(log).lines().last().unwrap_or("it said nothing").to_owned();
             return Err(SystemError::Service { unit: service.unit.clone(), reason: last });
         }
-        if text.contains('\n') {
+        if read(words).contains('\n') {
             return Ok(());
         }
         std::thread::sleep(LOOK_EVERY);

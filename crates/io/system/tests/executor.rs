@@ -142,6 +142,7 @@ impl Computer {
                 command: words(&["tail", "-f", &ready]),
                 clean_up: Some(words(&["rm", "-f", &self.path("var/left-behind").display().to_string()])),
                 says_when_ready: true,
+                isolated_ports: Vec::new(),
             }),
         ];
         let vlan = Change::Vlan { name: "guest73".into(), parent: "far0".into(), id: 73 };

@@ -95,6 +95,9 @@ pub struct Service {
     pub clean_up: Option<Vec<String>>,
     /// The line it prints once it is ready, or nothing for one that goes into the background by itself.
     pub says_when_ready: bool,
+    /// Interfaces that it makes ports of the bridge and that have to be isolated from other ports: until they are it does
+    /// not count as running.
+    pub isolated_ports: Vec<String>,
 }
 
 /// What is made in the team's directory.

@@ -188,6 +188,12 @@ impl Wifi {
     pub fn owe_interface(&self) -> String {
         owe_name(&self.interface)
     }
+
+    /// The interfaces of both networks, which are ports of the bridge.
+    #[must_use]
+    pub fn ports(&self) -> [String; 2] {
+        [self.interface.clone(), self.owe_interface()]
+    }
 }
 
 /// One of the networks of 256 addresses in 10.64.0.0/10, by its index.

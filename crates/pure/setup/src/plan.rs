@@ -232,13 +232,11 @@ impl Steps<'_> {
             let command = owned(&["dnsmasq", &format!("--conf-file={}", paths::DHCP)]);
             self.service("guestright-dhcp", "addresses and names for guests", command, None);
         }
-        if self.choices.wifi.is_some() {
-            self.service(
-                "guestright-wifi",
-                "the guests' Wi-Fi",
-                owned(&["hostapd", "-B", paths::WIFI]),
-                None,
-            );
+        if let Some(wifi) = &self.choices.wifi {
+            let mut service =
+                self.new_service("guestright-wifi", owned(&["hostapd", "-B", paths::WIFI]), None);
+            service.isolated_ports = wifi.ports().into();
+            self.add_service("the guests' Wi-Fi", service);
         }
         if self.choices.has_home() {
             let off = ours("home", paths::HOME, &["off"]);
@@ -250,15 +248,24 @@ impl Steps<'_> {
     }
 
     fn service(&mut self, unit: &str, what: &str, command: Vec<String>, clean_up: Option<Vec<String>>) {
+        let service = self.new_service(unit, command, clean_up);
+        self.add_service(what, service);
+    }
+
+    fn new_service(&self, unit: &str, command: Vec<String>, clean_up: Option<Vec<String>>) -> Service {
         let says_when_ready = clean_up.is_some();
-        let service = Service {
+        Service {
             unit: unit.to_owned(),
             by_systemd: self.has_systemd(),
             command,
             clean_up,
             says_when_ready,
-        };
-        self.add(format!("start {unit}: {what}"), "stop it", Change::Service(service));
+            isolated_ports: Vec::new(),
+        }
+    }
+
+    fn add_service(&mut self, what: &str, service: Service) {
+        self.add(format!("start {}: {what}", service.unit), "stop it", Change::Service(service));
     }
 }
 

@@ -90,6 +90,18 @@ fn without_answers_everything_is_chosen() {
     for line in ["bridge=br-guest", "ap_isolate=1", "wpa_key_mgmt=OWE", "owe_transition_ifname=wlan1-owe"] {
         assert!(wifi.lines().any(|each| each == line), "{line}: {wifi}");
     }
+    let unit = text_of(&plan, "/etc/systemd/system/guestright-wifi.service");
+    for port in ["wlan1", "wlan1-owe"] {
+        // Without a `-` before it: where this fails there is no Wi-Fi.
+        let isolates = format!("/sbin/bridge link set dev {port} isolated on");
+        let mut posts = unit.lines().filter(|line| line.starts_with("ExecStartPost=/bin/sh"));
+        assert!(posts.any(|line| line.contains(&isolates)), "{isolates}: {unit}");
+    }
+    let isolated = plan.steps.iter().find_map(|step| match &step.change {
+        Change::Service(service) if service.unit == "guestright-wifi" => Some(service.isolated_ports.clone()),
+        _ => None,
+    });
+    assert_eq!(isolated.unwrap(), ["wlan1", "wlan1-owe"]);
     let unit = text_of(&plan, "/etc/systemd/system/guestright-ap.service");
     assert!(unit.contains("ExecStart=/usr/bin/guestright ap --config /etc/guestright/ap.toml"), "{unit}");
     assert!(plan.notes.iter().any(|note| note.contains("backup")), "{:?}", plan.notes);

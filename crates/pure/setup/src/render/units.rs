@@ -26,9 +26,7 @@ pub(crate) fn units(facts: &Facts, choices: &Choices) -> Vec<(String, String)> {
         units.push(named("guestright-dhcp.service", DHCP.to_owned()));
     }
     if let Some(wifi) = &choices.wifi {
-        let isolate = [wifi.interface.clone(), wifi.owe_interface()]
-            .map(|port| format!("ExecStartPost=-/sbin/bridge link set dev {port} isolated on\n"))
-            .concat();
+        let isolate = wifi.ports().map(|port| isolate(&port)).concat();
         units.push(named("guestright-wifi.service", WIFI.replace("# ISOLATE\n", &isolate)));
     }
     if choices.has_home() {
@@ -39,6 +37,13 @@ pub(crate) fn units(facts: &Facts, choices: &Choices) -> Vec<(String, String)> {
     }
     units.push(named("guestright-ap.service", ours(ACCESS_POINT)));
     units
+}
+
+/// Isolates a port as soon as hostapd has put it on the bridge: with a country it first waits for the kernel, already in the
+/// background. If that does not happen in the unit's time the Wi-Fi is switched off again.
+fn isolate(port: &str) -> String {
+    let isolate = format!("/sbin/bridge link set dev {port} isolated on 2>/dev/null");
+    format!("ExecStartPost=/bin/sh -c 'until {isolate}; do sleep 0.2; done'\n")
 }
 
 /// What makes the links where nobody else does, or could.

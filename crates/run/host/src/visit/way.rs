@@ -43,7 +43,7 @@ const LOST_MAX: usize = 8;
 /// Nothing is answered for so long: the tunnel does not carry. Longer than a keepalive's answer takes on any way.
 const SILENT: Duration = Duration::from_secs(12);
 /// Between two comparisons of the switch with what it should be there is at least so much time.
-const COMPARE_GAP: Duration = Duration::from_millis(200);
+const COMPARE_GAP: Duration = Duration::from_millis(50);
 /// How long a tunnel that was lost is left alone before it is made again.
 const REOPEN_EVERY: Duration = Duration::from_secs(1);
 

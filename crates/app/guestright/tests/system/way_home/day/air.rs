@@ -72,20 +72,20 @@ impl Watch {
         Self { capture: day.abroad.capture_on("member", "wlan0"), at: 0, judged: 0 }
     }
 
-    /// Judges what has come since the last time. The file of a long day would take more room than there is.
-    pub(super) fn judge(&mut self) {
+    /// Judges what has come since the last time; returns how many frames there were in all. The file of a long day would take more room than there is.
+    pub(super) fn judge(&mut self) -> usize {
         let frames = self.capture.frames_from(&mut self.at);
         self.capture.forget(self.at);
         let wrong: Vec<_> = frames.iter().map(|(_, frame)| frame).filter(|frame| !may_leave(frame)).collect();
         assert!(wrong.is_empty(), "{} frames: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
         self.judged += frames.len();
+        self.judged
     }
 
     /// Judges the rest; returns how many frames there were in all.
     pub(super) fn stop(mut self) -> usize {
         self.capture.end();
-        self.judge();
-        self.judged
+        self.judge()
     }
 }
 

@@ -97,11 +97,12 @@ fn without_answers_everything_is_chosen() {
         let mut posts = unit.lines().filter(|line| line.starts_with("ExecStartPost=/bin/sh"));
         assert!(posts.any(|line| line.contains(&isolates)), "{isolates}: {unit}");
     }
-    let isolated = plan.steps.iter().find_map(|step| match &step.change {
-        Change::Service(service) if service.unit == "guestright-wifi" => Some(service.isolated_ports.clone()),
-        _ => None,
-    });
-    assert_eq!(isolated.unwrap(), ["wlan1", "wlan1-owe"]);
+    let mut services = plan
+        .steps
+        .iter()
+        .filter_map(|step| if let Change::Service(service) = &step.change { Some(service) } else { None });
+    let wifi = services.find(|service| service.unit == "guestright-wifi").unwrap();
+    assert_eq!(wifi.isolated_ports, ["wlan1", "wlan1-owe"]);
     let unit = text_of(&plan, "/etc/systemd/system/guestright-ap.service");
     assert!(unit.contains("ExecStart=/usr/bin/guestright ap --config /etc/guestright/ap.toml"), "{unit}");
     assert!(plan.notes.iter().any(|note| note.contains("backup")), "{:?}", plan.notes);

@@ -6,6 +6,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::{HomeAddress, system_command};
+use guestright_identity::Certificate;
 use guestright_tunnel::wireguard::{Config, Host};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -52,7 +53,7 @@ impl Files {
         let certificate = self.certificate.clone().unwrap_or_else(|| key.with_extension("cert"));
         let tunnel = self.tunnel.clone().unwrap_or_else(|| key.with_extension("conf"));
         // Everything is looked at before anything is changed.
-        PassphraseArgs::default().credentials(&key, &certificate)?;
+        let given = PassphraseArgs::default().credentials(&key, &certificate)?.certificate;
         let home = match &self.home {
             Some(home) => home.clone(),
             None => home_of(&tunnel)?,
@@ -62,6 +63,11 @@ impl Files {
         for (file, name) in from {
             let read = guestright_keys::read_to_limit(file, FILE_MAX).map_err(Failure::config)?;
             files.push((beside(config, &PathBuf::from("visit").join(name)), read));
+        }
+        let renewed = beside(config, Path::new("visit/member.cert"));
+        if guestright_keys::read_certificate(&renewed).is_ok_and(|renewed| outlasts(&renewed, &given)) {
+            files.retain(|(file, _)| *file != renewed);
+            writeln!(out, "your certificate has been renewed here, and ends later than this one: it stays")?;
         }
         let directory = beside(config, Path::new("visit"));
         guestright_cli::files::state_directory(&directory)?;
@@ -87,6 +93,12 @@ impl Files {
         writeln!(out, "your files are in {}, and {} says so", directory.display(), config.display())?;
         Ok(home)
     }
+}
+
+/// Whether a certificate that is there is the same one with a longer life.
+fn outlasts(renewed: &Certificate, given: &Certificate) -> bool {
+    (renewed.subject_id(), renewed.team_id()) == (given.subject_id(), given.team_id())
+        && renewed.not_after() > given.not_after()
 }
 
 /// The home, if it is not named: where the tunnel ends.

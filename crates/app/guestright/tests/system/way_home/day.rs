@@ -511,5 +511,9 @@ fn a_laptop_that_stays_on_renews_its_certificate() {
     let status = day.until_it_is("online");
     assert!(status["certificate"]["warning"].is_null(), "{status}");
     assert_eq!(day.daemon(), daemon, "nothing was restarted");
+    // Who gives the old files once more does not go back to the old certificate.
+    let again = succeeded(&day.command(&["up", "--key", key.to_str().unwrap(), "--home", &home]));
+    assert!(again.contains("ends later than this one: it stays"), "{again}");
+    assert!(guestright_keys::read_certificate(&file).unwrap().not_after() >= last.not_after());
     succeeded(&day.command(&["down"]));
 }

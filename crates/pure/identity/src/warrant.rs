@@ -24,7 +24,7 @@ pub struct Warrant {
 }
 
 impl Warrant {
-    /// No warrant has more bytes; the legacy suites' do not fit.
+    /// No warrant has more bytes; one between two keys of RSA does not fit.
     pub const LEN_MAX: usize = 256;
 
     /// Lets `renewing` renew the team's certificates, from the first second to the last, each for at most `life_max` seconds.

@@ -22,8 +22,10 @@ impl Completions {
     /// None; whoever does not read to the end ends the program.
     pub fn run(self, mut program: clap::Command, out: &mut Output) -> Outcome {
         let name = program.get_name().to_owned();
-        clap_complete::generate(self.shell, &mut program, name, out);
-        Ok(())
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut program, name, &mut script);
+        // It panics where nobody reads to the end.
+        Ok(out.write_all(&script)?)
     }
 }
 

@@ -337,6 +337,15 @@ fn default_away() -> String {
     ServiceClass::Lowest.to_string()
 }
 
+/// The settings file that is meant: where nobody named one and there is none here, the one that `guestright setup` makes.
+pub(crate) fn or_installed(path: PathBuf, usual: &str) -> PathBuf {
+    let installed = Path::new(INSTALLED).join(usual);
+    if path == Path::new(usual) && !path.exists() && installed.exists() { installed } else { path }
+}
+
+/// Where `guestright setup` puts settings.
+const INSTALLED: &str = "/etc/guestright";
+
 /// Reads a settings file and makes its paths absolute.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()));

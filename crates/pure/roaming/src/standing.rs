@@ -109,7 +109,12 @@ pub enum Standing {
     /// The same, but the home's program does not answer.
     HomeNotReached { reason: String },
     /// It is let through, and no handshake comes about.
-    NoHandshake { endpoint: String, seconds: u64 },
+    NoHandshake {
+        endpoint: String,
+        seconds: u64,
+        /// Whether the access point is of the own household, from whose guests' network its home cannot be reached.
+        is_at_home: bool,
+    },
     /// The access point says no.
     Refused { reason: String, again_seconds: u64 },
     /// The access point has not got a receipt.
@@ -154,7 +159,11 @@ impl Facts {
         }
         match self.tunnel {
             TunnelState::Handshaking(since) | TunnelState::Silent(since) if since >= HANDSHAKE_USUAL => {
-                Standing::NoHandshake { endpoint: self.endpoint.clone(), seconds: since.as_secs() }
+                let own = ServiceClass::Own;
+                let is_at_home =
+                    matches!(self.access_point, AccessPointState::Serves { class, .. } if class == own);
+                let (endpoint, seconds) = (self.endpoint.clone(), since.as_secs());
+                Standing::NoHandshake { endpoint, seconds, is_at_home }
             }
             TunnelState::Closed | TunnelState::Handshaking(_) | TunnelState::Silent(_) | TunnelState::Up => {
                 Standing::Asking
@@ -232,7 +241,13 @@ impl fmt::Display for Standing {
                 "online through the tunnel, but your home's program does not answer ({reason}): receipts wait, and no new \
                  ones come"
             ),
-            Self::NoHandshake { endpoint, seconds } => write!(
+            Self::NoHandshake { endpoint, seconds, is_at_home: true } => write!(
+                f,
+                "offline: your home at {endpoint} has not answered the tunnel for {seconds} s. This is your own household's \
+                 access point: guests never reach the router that they are at, so if your home is there, use the household's \
+                 own network and not the guests'"
+            ),
+            Self::NoHandshake { endpoint, seconds, is_at_home: false } => write!(
                 f,
                 "offline: your home at {endpoint} has not answered the tunnel for {seconds} s. Is it running, and is that \
                  UDP port open on its router? It goes on trying"
@@ -325,8 +340,19 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_of_its_own_household_learns_why_the_home_does_not_answer() {
+        let tunnel = TunnelState::Handshaking(Duration::from_secs(60));
+        let sentence = |class| {
+            let access_point = AccessPointState::Serves { team: TeamId([7; 24]), class };
+            Facts { tunnel, access_point, ..facts() }.standing().to_string()
+        };
+        assert!(sentence(ServiceClass::Own).contains("the household's own network"));
+        assert!(sentence(ServiceClass::High).contains("open on its router"));
+    }
+
+    #[test]
     fn numbers_that_grow_are_no_news() {
-        let no = |seconds| Standing::NoHandshake { endpoint: "a".to_owned(), seconds };
+        let no = |seconds| Standing::NoHandshake { endpoint: "a".to_owned(), seconds, is_at_home: false };
         assert!(!no(7).is_news_after(&no(6)));
         assert!(no(7).is_news_after(&Standing::Asking) && Standing::Asking.is_news_after(&no(7)));
         let refused =

@@ -19,6 +19,7 @@ use guestright_tunnel::wireguard::{self, HostPort, Network, PresharedKey, Privat
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -168,8 +169,11 @@ impl GatewayFiles {
     /// Opens a gateway's directory.
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let settings = path.join("gateway.toml");
-        let text = read_limited(&settings)
-            .map_err(|error| error.with_hint("make a gateway with `guestright team gateway init`"))?;
+        let text = read_limited(&settings).map_err(|error| {
+            let refused = fs::File::open(&settings).is_err_and(|it| it.kind() == ErrorKind::PermissionDenied);
+            let make = "make a gateway with `guestright team gateway init`";
+            error.with_hint(if refused { "use sudo" } else { make })
+        })?;
         let file = toml::from_str(&text).or_config(|| format!("understand {}", settings.display()))?;
         Self::check(path.to_owned(), file)
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE, after_long_help = long_help())]
 pub(crate) struct Ap {
-    /// The settings file
+    /// The settings file; where there is none here, the one in /etc/guestright
     #[arg(long, default_value = "ap.toml", global = true)]
     config: PathBuf,
     /// Print the settings with all defaults and stop
@@ -118,7 +118,8 @@ impl Ap {
         self.command.is_none() && !self.show_config && !self.dry_run
     }
 
-    pub(crate) fn run(self, out: &mut Output) -> Outcome {
+    pub(crate) fn run(mut self, out: &mut Output) -> Outcome {
+        self.config = settings::or_installed(self.config, "ap.toml");
         let settings: ApSettings = settings::read(&self.config)?;
         if self.show_config {
             return settings::show(&settings, self.json, out);

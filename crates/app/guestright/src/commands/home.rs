@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE, after_long_help = long_help())]
 pub(crate) struct Home {
-    /// The settings file
+    /// The settings file; where there is none here, the one in /etc/guestright
     #[arg(long, default_value = "home.toml", global = true)]
     config: PathBuf,
     /// Print the settings with all defaults and stop
@@ -197,7 +197,8 @@ impl Home {
         self.command.is_none() && !self.show_config
     }
 
-    pub(crate) fn run(self, out: &mut Output) -> Outcome {
+    pub(crate) fn run(mut self, out: &mut Output) -> Outcome {
+        self.config = settings::or_installed(self.config, "home.toml");
         let settings: HomeSettings = settings::read(&self.config)?;
         if self.show_config {
             return settings::show(&settings.filled_in()?, self.json, out);

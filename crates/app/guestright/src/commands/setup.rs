@@ -166,12 +166,12 @@ impl Setup {
             questions::ask(facts, &mut answers, &mut stdin.lock(), out)?;
         }
         let choices = Choices::choose(facts, &answers).map_err(plan_error)?;
+        keys::check(&choices.team)?;
         let plan = Plan::new(facts, &choices);
         if self.dry_run {
             return show::plan(&plan, &choices, self.json, out);
         }
         require_root()?;
-        keys::check(&choices.team)?;
         if !self.json {
             show::plan(&plan, &choices, false, out)?;
         }

@@ -19,6 +19,7 @@ use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, Rol
 use guestright_units::UnixSeconds;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Make a team, and keys for its members, access points and home
@@ -590,9 +591,13 @@ fn revocations(dir: &Path) -> Result<Option<RevocationList>, Failure> {
 fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Failure> {
     let entries = std::fs::read_dir(dir).with_context(|| format!("read {}", dir.display()));
     let mut found = Vec::new();
-    for entry in
-        entries.map_err(|error| Failure::config(error).hint("make a team with `guestright team init`"))?
-    {
+    for entry in entries.map_err(|error| {
+        let may_not = error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        let hint = if may_not { "use sudo" } else { "make a team with `guestright team init`" };
+        Failure::config(error).hint(hint)
+    })? {
         let path = entry.map_err(Failure::config)?.path();
         if path.extension().is_some_and(|extension| extension == "cert") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

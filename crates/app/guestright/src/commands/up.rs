@@ -128,6 +128,11 @@ impl ConfigArgs {
 
     /// What the program says; nothing if it does not run.
     fn ask(&self, question: &str) -> Result<Option<Value>, Failure> {
+        Ok(self.tell(question)?.filter(|answer| !answer.is_null()))
+    }
+
+    /// The same; null if it ended while it was asked.
+    fn tell(&self, question: &str) -> Result<Option<Value>, Failure> {
         let control = self.control();
         if let Err(error) = std::os::unix::net::UnixStream::connect(&control)
             && error.kind() == std::io::ErrorKind::PermissionDenied
@@ -138,7 +143,7 @@ impl ConfigArgs {
             ))
             .hint("use sudo, or become a member of the group guestright: sudo adduser $USER guestright"));
         }
-        Ok(control::ask(&control, question)?.filter(|answer| !answer.is_null()))
+        Ok(control::ask(&control, question)?)
     }
 }
 
@@ -190,7 +195,8 @@ fn say(status: &Value, out: &mut Output) -> Outcome {
 
 impl Down {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
-        if self.config.ask("down")?.is_some() {
+        // One that has no session to end is gone before it can answer.
+        if self.config.tell("down")?.is_some() {
             let deadline = Instant::now() + DOWN_MAX;
             loop {
                 match self.config.ask("status")? {
@@ -202,7 +208,9 @@ impl Down {
                     Some(_) => std::thread::sleep(LOOK_EVERY),
                 }
             }
-            return self.print_off("switched off: the tunnel is gone, and the kill switch is open", out);
+            if !is_left_closed(&self.config.config) {
+                return self.print_off("switched off: the tunnel is gone, and the kill switch is open", out);
+            }
         }
         // Killed, or not begun: what it has left behind is in its state directory.
         let settings: VisitSettings = read(&self.config.config)?;
@@ -225,12 +233,16 @@ impl Down {
     }
 }
 
+/// Whether a kill switch was left closed, as far as this user may know.
+fn is_left_closed(config: &Path) -> bool {
+    read::<VisitSettings>(config)
+        .is_ok_and(|settings| guestright_host::visit::switch_file(&beside(config, &settings.state)).exists())
+}
+
 /// Nobody runs; a closed switch is worth a word.
 fn nobody(config: &Path) -> Failure {
-    let closed = read::<VisitSettings>(config)
-        .is_ok_and(|settings| guestright_host::visit::switch_file(&beside(config, &settings.state)).exists());
     let failure = Failure::network(anyhow!("the visitor's program does not run"));
-    if closed {
+    if is_left_closed(config) {
         failure.hint("it was killed, and its kill switch is closed: `guestright up` goes on, `guestright down` opens it")
     } else {
         failure.hint(

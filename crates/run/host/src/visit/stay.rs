@@ -125,7 +125,7 @@ impl Staying {
                 reason: reason.clone(),
                 again_seconds: (*until - Instant::now()).as_secs(),
             },
-            _ if !self.has_answered && self.begun.is_some() => AccessPointState::Nobody,
+            _ if !self.has_answered && self.arrived.elapsed() >= ACCESS_POINT_MAX => AccessPointState::Nobody,
             _ => AccessPointState::Asking,
         }
     }

@@ -445,7 +445,8 @@ fn a_refused_laptop_waits_and_says_so_and_mistakes_are_told() {
     });
     std::fs::write(&file, good).unwrap();
     day.until_it_is("refused");
-    succeeded(&day.command(&["down"]));
+    let off = succeeded(&day.command(&["down"]));
+    assert!(off.contains("switched off: the tunnel is gone"), "{off}");
     let gone = day.command(&["status"]);
     assert!(gone.status.code() == Some(69), "{gone:?}");
 }

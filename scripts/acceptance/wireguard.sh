@@ -46,14 +46,16 @@ listen_in() {
 
 hears_only_the_tunnel() {
     stop listen
-    local tunnel="udp and host $AWAY and port 51820" visitor late others
+    local tunnel="udp and host $AWAY and port 51820" visitor late closed others
     visitor=$(in_host visitor cat /sys/class/net/wlan1/address)
     # The visit before this one spoke with its home without a tunnel. What that home still repeats to a connection that is
     # gone is an answer to nothing said here; whatever the visitor itself sends there counts.
     late="tcp and src host $AWAY and src port 7274 and ether dst $visitor"
+    # What the home sent just before the tunnel was taken down comes to a port that is closed: an error about the tunnel itself.
+    closed="icmp[icmptype] = icmp-unreach and dst host $AWAY and icmp[28:2] = 51820"
     [ "$(tcpdump -n -r /guest/work/heard.pcap "$tunnel" 2>/dev/null | wc -l)" -gt 100 ]
     others=$(tcpdump -n -r /guest/work/heard.pcap \
-        "not ($tunnel) and not ($late) and not (host $GUESTS and port 7273) and not arp and not (udp and port 67) and not ether proto 0x888e")
+        "not ($tunnel) and not ($late) and not ($closed) and not (host $GUESTS and port 7273) and not arp and not (udp and port 67) and not ether proto 0x888e")
     echo "$others"
     [ -z "$others" ]
 }

@@ -215,8 +215,11 @@ fn status_tells_a_program_everything_in_json() {
         names(&status),
         [
             "allowance",
+            "certificate",
+            "certificate_refused",
             "closed",
             "dropped",
+            "home_reason",
             "home_up",
             "layers",
             "left_while_away",

@@ -15,9 +15,9 @@ use crate::FirewallError;
 /// What a visitor looks at: links, neighbours (another computer behind the same address), IPv4 addresses, IPv4 routes
 /// (`RTMGRP_LINK`, `RTMGRP_NEIGH`, `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV4_ROUTE` in linux/rtnetlink.h).
 const SURROUNDINGS: u32 = 0x1 | 0x4 | 0x10 | 0x40;
-/// What a closed switch consists of besides: rules and routes of both families (`RTMGRP_IPV4_RULE`, `RTMGRP_IPV6_ROUTE`,
-/// `RTNLGRP_IPV6_RULE`).
-const SWITCH: u32 = 0x80 | 0x400 | 1 << 18;
+/// What a closed switch consists of besides its table: routes and rules of both families, and links, which take routes with
+/// them (`RTMGRP_LINK`, `RTMGRP_IPV4_ROUTE`, `RTMGRP_IPV4_RULE`, `RTMGRP_IPV6_ROUTE`, `RTNLGRP_IPV6_RULE`).
+const SWITCH: u32 = 0x1 | 0x40 | 0x80 | 0x400 | 1 << 18;
 /// What an access point's layers consist of: links, queues and filters, IPv4 addresses and routes, rules of both families,
 /// and whether interfaces forward (`RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV4_RULE`, `_IPV6_RULE` and
 /// `_IPV4_NETCONF`).
@@ -53,13 +53,13 @@ impl Changes {
         Self::begin(vec![(None, SURROUNDINGS)], on_change)
     }
 
-    /// The same, and for what [`KillSwitch::put_back`](crate::KillSwitch::put_back) puts back. This needs an
+    /// The same for what [`KillSwitch::put_back`](crate::KillSwitch::put_back) puts back. This needs an
     /// administrator's rights.
     ///
     /// # Errors
     /// As [`Changes::watch`].
     pub fn watch_switch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, SURROUNDINGS | SWITCH), (Some(netlink::NETFILTER), NFTABLES)], on_change)
+        Self::begin(vec![(None, SWITCH), (Some(netlink::NETFILTER), NFTABLES)], on_change)
     }
 
     /// The same for what [`Firewall::reconcile`](crate::Firewall::reconcile) puts back.

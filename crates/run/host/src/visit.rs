@@ -415,7 +415,7 @@ impl<W: Write> Guest<'_, W> {
     /// Looks how the tunnel is, and whether there is another access point; true if there is.
     fn look_around(&mut self) -> Result<bool, RunError> {
         let Some(way) = &mut self.way else { return Ok(false) };
-        if way.keep_closed(self.look.was_called()) {
+        if way.keep_closed(self.look.switch_may_have_changed()) {
             let sentence = "another program had changed the kill switch; it is closed again, and little can have left meanwhile";
             self.report("switch", sentence, json!({ "put_back": true }))?;
         }

@@ -2,6 +2,7 @@
 
 use guestright_firewall::Changes;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -16,12 +17,12 @@ const SPACING: Duration = Duration::from_millis(10);
 pub(super) struct Look {
     every: Interval,
     changed: Arc<Notify>,
-    /// None if the kernel does not tell; then the interval has to do.
-    _changes: Option<Changes>,
+    /// Those that the kernel tells of; without any the interval has to do.
+    _changes: Vec<Changes>,
+    /// Whether what the switch consists of may have changed since somebody asked.
+    switch_changed: Arc<AtomicBool>,
     /// Something has changed that nobody has looked at yet.
     is_due: bool,
-    /// The last look was for a change, and not for the time.
-    was_called: bool,
     looked: Instant,
 }
 
@@ -30,18 +31,24 @@ impl Look {
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let changed = Arc::new(Notify::new());
-        let notify = Arc::clone(&changed);
-        let again = Arc::clone(&changed);
-        let changes = Changes::watch_switch(move || notify.notify_one())
-            .or_else(|_| Changes::watch(move || again.notify_one()));
-        let changes =
-            changes.map_err(|error| tracing::info!(%error, "moves are noticed a little later")).ok();
-        Self { every, changed, _changes: changes, is_due: false, was_called: true, looked: Instant::now() }
+        let switch_changed = Arc::new(AtomicBool::new(true));
+        let [moves, attacks] = [(); 2].map(|()| Arc::clone(&changed));
+        let is_suspect = Arc::clone(&switch_changed);
+        let surroundings = Changes::watch(move || moves.notify_one());
+        let switch = Changes::watch_switch(move || {
+            is_suspect.store(true, Ordering::Relaxed);
+            attacks.notify_one();
+        });
+        let of_kernel = |changes: Result<_, _>| {
+            changes.inspect_err(|error| tracing::info!(%error, "changes are noticed later")).ok()
+        };
+        let changes = [surroundings, switch].into_iter().filter_map(of_kernel).collect();
+        Self { every, changed, _changes: changes, switch_changed, is_due: false, looked: Instant::now() }
     }
 
-    /// Whether the last look was for a change of links, addresses, routes, rules or firewalls.
-    pub(super) fn was_called(&self) -> bool {
-        self.was_called
+    /// Whether what the switch consists of may have changed since this was asked last: links, routes, rules or firewalls.
+    pub(super) fn switch_may_have_changed(&self) -> bool {
+        self.switch_changed.swap(false, Ordering::Relaxed)
     }
 
     /// Waits until it is time to look. Nothing is lost if nobody waits to the end.
@@ -58,7 +65,7 @@ impl Look {
             _ = every.tick() => {}
             () = change => {}
         }
-        self.was_called = std::mem::take(&mut self.is_due);
+        self.is_due = false;
         self.looked = Instant::now();
     }
 }
@@ -76,9 +83,9 @@ mod tests {
         Look {
             every,
             changed: Arc::default(),
-            _changes: None,
+            _changes: Vec::new(),
+            switch_changed: Arc::default(),
             is_due: false,
-            was_called: false,
             looked: Instant::now(),
         }
     }

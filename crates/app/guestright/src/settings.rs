@@ -24,6 +24,7 @@ use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT};
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::access_point::{self, Window};
 use guestright_roaming::home::{self, CreditConfig};
+use guestright_setup::paths;
 use guestright_units::{Bytes, Micros};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -337,14 +338,16 @@ fn default_away() -> String {
     ServiceClass::Lowest.to_string()
 }
 
-/// The settings file that is meant: where nobody named one and there is none here, the one that `guestright setup` makes.
-pub(crate) fn or_installed(path: PathBuf, usual: &str) -> PathBuf {
-    let installed = Path::new(INSTALLED).join(usual);
-    if path == Path::new(usual) && !path.exists() && installed.exists() { installed } else { path }
+/// The settings file of this name, where nobody named one: here, or else where `guestright setup` puts it.
+pub(crate) fn usual(name: &str) -> PathBuf {
+    let (here, installed) = (PathBuf::from(name), Path::new(paths::SETTINGS).join(name));
+    if !here.exists() && installed.exists() { installed } else { here }
 }
 
-/// Where `guestright setup` puts settings.
-const INSTALLED: &str = "/etc/guestright";
+/// The same for an option whose default is that name.
+pub(crate) fn or_usual(path: PathBuf, name: &str) -> PathBuf {
+    if path == Path::new(name) { usual(name) } else { path }
+}
 
 /// Reads a settings file and makes its paths absolute.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {

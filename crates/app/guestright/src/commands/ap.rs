@@ -119,7 +119,7 @@ impl Ap {
     }
 
     pub(crate) fn run(mut self, out: &mut Output) -> Outcome {
-        self.config = settings::or_installed(self.config, "ap.toml");
+        self.config = settings::or_usual(self.config, "ap.toml");
         let settings: ApSettings = settings::read(&self.config)?;
         if self.show_config {
             return settings::show(&settings, self.json, out);

@@ -198,7 +198,7 @@ impl Home {
     }
 
     pub(crate) fn run(mut self, out: &mut Output) -> Outcome {
-        self.config = settings::or_installed(self.config, "home.toml");
+        self.config = settings::or_usual(self.config, "home.toml");
         let settings: HomeSettings = settings::read(&self.config)?;
         if self.show_config {
             return settings::show(&settings.filled_in()?, self.json, out);

@@ -6,14 +6,15 @@ use guestright_clock::Clock;
 use guestright_host::renewal::{SPARE, describe, is_later};
 use guestright_identity::Certificate;
 use guestright_roaming::renewal::Notice;
+use guestright_setup::paths;
 use serde_json::Value;
 use std::path::PathBuf;
 
 /// The settings files and member's files that `doctor` looks for, below the current directory and in their usual directory.
-const DIRECTORIES: [&str; 2] = [".", "/etc/guestright"];
+const DIRECTORIES: [&str; 2] = [".", paths::SETTINGS];
 
 /// Below these lie what programs have renewed and could not put in the place of the old one.
-const STATES: [&str; 2] = ["/var/lib/guestright", "."];
+const STATES: [&str; 2] = [paths::STATE, "."];
 
 /// A line of `status`: until when, and what a person has to do; `width` is that of the first column.
 pub(crate) fn print(status: &Value, name: &str, width: usize, out: &mut Output) -> Outcome {

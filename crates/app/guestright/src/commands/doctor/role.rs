@@ -26,8 +26,6 @@ use std::time::Duration;
 const NET_ADMIN: u32 = 12;
 /// A certificate that ends within so many seconds is worth a word.
 const SOON: u64 = 30 * 86_400;
-/// Where settings are, besides here.
-const ELSEWHERE: &str = "/etc/guestright";
 /// Whoever is asked something on a network nearby has so long to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -75,9 +73,7 @@ impl Role {
 }
 
 fn settings_file(given: Option<&Path>, name: &str) -> PathBuf {
-    let here = PathBuf::from(name);
-    let elsewhere = Path::new(ELSEWHERE).join(name);
-    given.map_or_else(|| if !here.exists() && elsewhere.exists() { elsewhere } else { here }, Path::to_owned)
+    given.map_or_else(|| settings::usual(name), Path::to_owned)
 }
 
 /// The settings, as in the file and as a loop is told; nothing if something is wrong with them, which is on the page then.

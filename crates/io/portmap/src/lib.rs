@@ -25,6 +25,6 @@ pub use error::PortmapError;
 pub use examine::{Answer, Examination, examine};
 pub use keep::{Event, Keeper, keep};
 pub use reach::Reach;
-pub use route::{DefaultRoute, Uplink, default_route, uplink};
+pub use route::{DefaultRoute, Uplink, default_route, own_address, uplink};
 pub use router::{Mapping, Method, Wanted};
 pub use wire::Protocol;

@@ -39,13 +39,21 @@ pub fn default_route() -> Result<DefaultRoute, PortmapError> {
 /// There is no default route, or the system would not say.
 pub fn uplink() -> Result<Uplink, PortmapError> {
     let router = default_route()?.gateway;
+    Ok(Uplink { router, own: own_address(router)? })
+}
+
+/// This computer's address towards another. Nothing is sent for it.
+///
+/// # Errors
+/// No route leads there, or the system would not say.
+pub fn own_address(other: Ipv4Addr) -> Result<Ipv4Addr, PortmapError> {
     let own = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        socket.connect((router, DISCARD))?;
+        socket.connect((other, DISCARD))?;
         socket.local_addr()
     };
     match own().map_err(PortmapError::system("find our own address"))?.ip() {
-        std::net::IpAddr::V4(own) => Ok(Uplink { router, own }),
+        std::net::IpAddr::V4(own) => Ok(own),
         std::net::IpAddr::V6(_) => Err(PortmapError::NoRouter),
     }
 }

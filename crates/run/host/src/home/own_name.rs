@@ -38,7 +38,7 @@ mod with_dns {
     use guestright_exchange::update_key;
     use guestright_portmap::Reach;
     use serde_json::json;
-    use std::net::{IpAddr, UdpSocket};
+    use std::net::IpAddr;
     use std::sync::{Arc, Mutex, PoisonError};
     use std::time::{Duration, Instant};
     use tokio::task::JoinHandle;
@@ -105,13 +105,13 @@ mod with_dns {
     async fn keep(
         updater: Updater,
         settings: Settings,
-        mut mapped: watch::Receiver<Option<Ipv4Addr>>,
+        mapped: watch::Receiver<Option<Ipv4Addr>>,
         shown: Arc<Mutex<Standing>>,
     ) {
         let mut due = Due::default();
         let mut standing = Standing::default();
         loop {
-            let router = *mapped.borrow_and_update();
+            let router = *mapped.borrow();
             match choose(settings.address, own_address(settings.server), router) {
                 Ok(address) if due.is_due(address, Instant::now()) => {
                     match updater.publish_address(&settings.name, address).await {
@@ -134,16 +134,12 @@ mod with_dns {
                         tracing::warn!(name = %settings.name, "the home's name is not put into the DNS: {why}");
                     }
                     standing.problem = Some(why);
+                    // Whatever address comes next is told at once, also the one from before.
+                    due = Due::default();
                 }
             }
             shown.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&standing);
-            tokio::select! {
-                changed = mapped.changed() => if changed.is_err() {
-                    // Nobody asks the router.
-                    tokio::time::sleep(LOOK_EVERY).await;
-                },
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
@@ -180,12 +176,10 @@ mod with_dns {
         }
     }
 
-    /// This computer's address towards the server. Nothing is sent for it.
+    /// This computer's address towards the server.
     fn own_address(server: SocketAddr) -> Option<Ipv4Addr> {
-        let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-        socket.connect(server).ok()?;
-        match socket.local_addr().ok()?.ip() {
-            IpAddr::V4(own) => Some(own),
+        match server.ip() {
+            IpAddr::V4(server) => guestright_portmap::own_address(server).ok(),
             IpAddr::V6(_) => None,
         }
     }

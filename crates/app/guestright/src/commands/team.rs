@@ -150,6 +150,13 @@ struct List {
 #[command(after_help = "Example:
   guestright team member revoke alice --dir family")]
 struct Revoke {
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+/// A key of the team, by its name.
+#[derive(Debug, clap::Args)]
+struct OneArgs {
     /// The name under which it was added
     #[arg(value_parser = name::normal)]
     name: String,
@@ -455,19 +462,20 @@ impl List {
 
 impl Revoke {
     fn run(self, out: &mut Output) -> Outcome {
-        let (_, path) = member_files(&self.team.dir, &self.name);
+        let OneArgs { name, team, json } = self.one;
+        let (_, path) = member_files(&team.dir, &name);
         let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
-        let Revoked { since, sequence } = revoke_keys(&self.team, [certificate.subject_id()])?;
-        let path = self.team.dir.join("revocations");
-        let by_ike = ikev2::revoke(&self.team.dir, &self.name, &since.to_string())?;
-        let has_tunnel = enrol::revoke(&self.team.dir, &self.name, &since.to_string())? || by_ike;
-        if self.json {
+        let Revoked { since, sequence } = revoke_keys(&team, [certificate.subject_id()])?;
+        let path = team.dir.join("revocations");
+        let by_ike = ikev2::revoke(&team.dir, &name, &since.to_string())?;
+        let has_tunnel = enrol::revoke(&team.dir, &name, &since.to_string())? || by_ike;
+        if json {
             let id = certificate.subject_id().to_string();
-            let answer = json!({ "name": self.name, "id": id, "since": since.to_string(), "list": path,
+            let answer = json!({ "name": name, "id": id, "since": since.to_string(), "list": path,
                 "sequence": sequence, "tunnel": has_tunnel });
             return Ok(writeln!(out, "{answer}")?);
         }
-        writeln!(out, "revoked {}: what it signs from {since} on does not count", self.name)?;
+        writeln!(out, "revoked {name}: what it signs from {since} on does not count")?;
         writeln!(
             out,
             "the list is {}; give it to the team's home and say `guestright home reload`",

@@ -2,7 +2,7 @@
 
 use super::life::LifeArgs;
 use super::renewal::remove;
-use super::{Add, TeamArgs, enrol, ikev2, member_files, name::normal, record};
+use super::{Add, OneArgs, TeamArgs, enrol, ikev2, member_files, name::normal, record};
 use crate::gateway_files::GatewayFiles;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -37,14 +37,8 @@ pub(super) struct Renew {
 #[command(after_help = "Example:
   guestright team member remove alice --dir family")]
 pub(super) struct Remove {
-    /// The name under which it was added
-    #[arg(value_parser = normal)]
-    name: String,
     #[command(flatten)]
-    team: TeamArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    one: OneArgs,
 }
 
 /// Give somebody a new device under the same name: a new key and certificate; the old key is revoked
@@ -205,10 +199,10 @@ fn revoke_and_forget(team: &TeamArgs, name: &str) -> Result<(KeyId, bool), Failu
 
 impl Remove {
     pub(super) fn run(self, out: &mut Output) -> Outcome {
-        let (id, had) = revoke_and_forget(&self.team, &self.name)?;
-        let name = &self.name;
-        let list = self.team.dir.join("revocations");
-        if self.json {
+        let OneArgs { name, team, json } = self.one;
+        let (id, had) = revoke_and_forget(&team, &name)?;
+        let list = team.dir.join("revocations");
+        if json {
             let answer = json!({ "name": name, "id": id.to_string(), "revocations": list, "gateway": had });
             return Ok(writeln!(out, "{answer}")?);
         }

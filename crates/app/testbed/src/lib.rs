@@ -82,8 +82,16 @@ fn is_inside(test: &str, life_max: Duration) -> bool {
 }
 
 /// Waits until something is done; panics with `what` after [`PATIENCE`].
-pub fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub fn until(what: &str, done: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, done);
+}
+
+/// The same for what may take longer.
+///
+/// # Panics
+/// It does not come about in that time.
+pub fn until_within(patience: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + patience;
     while !done() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         thread::sleep(Duration::from_millis(10));

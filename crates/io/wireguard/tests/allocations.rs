@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 #![expect(unsafe_code, reason = "an allocator that counts is an allocator")]
 
-use guestright_tunnel::wireguard::PrivateKey;
+#[path = "ends/ends.rs"]
+mod ends;
+
+use ends::{address, end, packet};
 use guestright_tunnel::{Datagrams, Endpoint, Opened};
 use guestright_units::Time;
-use guestright_wireguard::{Peer, Userspace, UserspaceSettings};
+use guestright_wireguard::Userspace;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 struct Counting;
 
@@ -70,24 +73,4 @@ fn sealing_and_opening_allocate_nothing() {
     assert!(before > 0, "the buffers were counted");
     assert_eq!(rounds(1_000), 5, "and they arrive");
     assert_eq!(ALLOCATIONS.get() - before, 0);
-}
-
-fn end(own: u8, other: u8) -> Userspace {
-    let key = |number| PrivateKey::from_random([number; 32]);
-    let end = Userspace::new(&key(own), UserspaceSettings::default());
-    let allowed_ips = vec!["0.0.0.0/0".parse().unwrap()];
-    end.set_peer(&Peer { allowed_ips, address: Some(address(other)), ..Peer::new(key(other).public()) })
-        .unwrap();
-    end
-}
-
-fn address(number: u8) -> SocketAddr {
-    (Ipv4Addr::new(192, 0, 2, number), 51_820).into()
-}
-
-fn packet(length: usize) -> Vec<u8> {
-    let mut packet = vec![0; length];
-    packet[0] = 0x45;
-    packet[2..4].copy_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
-    packet
 }

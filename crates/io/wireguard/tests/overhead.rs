@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "ends/ends.rs"]
+mod ends;
+
+use ends::{address, end, packet};
 use guestright_tunnel::overhead::{Padding, total, wireguard_layers};
-use guestright_tunnel::wireguard::PrivateKey;
 use guestright_tunnel::{Datagrams, Endpoint, Opened, Run};
 use guestright_units::Time;
-use guestright_wireguard::{Peer, Userspace, UserspaceSettings};
-use std::net::{Ipv4Addr, SocketAddr};
+use guestright_wireguard::Userspace;
+use std::net::SocketAddr;
 
 /// IPv4's header and UDP's, which are outside of a datagram.
 const OUTER_LEN: usize = 20 + 8;
@@ -49,24 +52,4 @@ fn carry(out: &Datagrams, to: &Userspace, from: SocketAddr, opened: &mut Opened,
         let mut datagrams = bytes.chunks_mut(run.segment).map(|datagram| (from, datagram));
         to.open(&mut datagrams, opened, replies, Time(0));
     }
-}
-
-fn end(own: u8, other: u8) -> Userspace {
-    let key = |number| PrivateKey::from_random([number; 32]);
-    let end = Userspace::new(&key(own), UserspaceSettings::default());
-    let allowed_ips = vec!["0.0.0.0/0".parse().unwrap()];
-    let peer = Peer { allowed_ips, address: Some(address(other)), ..Peer::new(key(other).public()) };
-    end.set_peer(&peer).unwrap();
-    end
-}
-
-fn address(number: u8) -> SocketAddr {
-    (Ipv4Addr::new(192, 0, 2, number), 51_820).into()
-}
-
-fn packet(length: usize) -> Vec<u8> {
-    let mut packet = vec![0; length];
-    packet[0] = 0x45;
-    packet[2..4].copy_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
-    packet
 }

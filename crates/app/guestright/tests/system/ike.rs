@@ -8,7 +8,7 @@
 use crate::stock::{Client, ClientSettings};
 use crate::town::Program;
 use crate::town::services::AccessLog;
-use crate::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
+use crate::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until, until_within};
 use guestright_netns::LinkOptions;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -124,10 +124,7 @@ impl Journey {
     /// Waits until the visitor is home again, for as long as dead-peer detection may take: 15 s of silence, questions
     /// for 26 s, and a new tunnel, on a computer that has other things to do.
     fn recover(&self, what: &str, since: Instant) {
-        let deadline = Instant::now() + 3 * PATIENCE;
-        while !self.is_home() {
-            assert!(Instant::now() < deadline, "waited in vain for {what}");
-        }
+        until_within(3 * PATIENCE, what, || self.is_home());
         println!("{what}: {:?}", since.elapsed());
         self.check_exit(what);
     }

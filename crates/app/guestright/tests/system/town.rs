@@ -12,7 +12,9 @@ pub(crate) mod bind;
 pub(crate) mod client;
 pub(crate) mod services;
 
-pub(crate) use guestright_testbed::{PATIENCE, Program, inside, inside_for_sandboxes, succeeded, until};
+pub(crate) use guestright_testbed::{
+    PATIENCE, Program, inside, inside_for_sandboxes, succeeded, until, until_within,
+};
 
 use guestright_netns::{LinkOptions, World};
 use guestright_testbed::Desk;

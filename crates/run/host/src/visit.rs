@@ -608,7 +608,7 @@ impl<W: Write> Guest<'_, W> {
         let sentence = format!("{reason} ({signed} signed for, {counted} counted)");
         let facts = json!({ "code": code.to_string(), "reason": reason, "signed": signed.0, "counted": counted.0,
             "provider": self.provider.map(|team| team.to_string()) });
-        if code == Code::Closed {
+        if code == Code::Closed || self.is_leaving {
             return self.report("ended", &sentence, facts);
         }
         if self.settings.json {

@@ -51,7 +51,7 @@ impl<W: Write> Guest<'_, W> {
                         let now = self.clock.now();
                         self.with_visitor(|visitor| visitor.handle_input(&message, now));
                     }
-                    Err(error) => self.ended = Some((Code::NoSession, error.sentence())),
+                    Err(error) => self.ended = Some(self.line_lost(&error)),
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
                 _ = self.home.update.tick() => self.ask_home(),
@@ -106,9 +106,16 @@ impl<W: Write> Guest<'_, W> {
                 return Ok(());
             };
             if let Err(error) = line.send(&message).await {
-                self.ended.get_or_insert((Code::NoSession, error.sentence()));
+                let lost = self.line_lost(&error);
+                self.ended.get_or_insert(lost);
             }
         }
+    }
+
+    /// Why a session whose line has failed is over. To who leaves, an access point owes no answer.
+    fn line_lost(&self, error: &RunError) -> (Code, String) {
+        let code = if self.is_leaving { Code::Closed } else { Code::NoSession };
+        (code, error.sentence())
     }
 
     fn carry_out(&mut self, event: Event) -> Result<(), RunError> {

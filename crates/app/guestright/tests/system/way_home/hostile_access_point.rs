@@ -17,6 +17,7 @@ use super::capture::{Capture, Frame};
 use super::{ACCESS_POINT, Program, inside, until};
 use crate::town::Town;
 use crate::town::services::AccessLog;
+use guestright_roaming::message::Code;
 use guestright_testbed::inside_within;
 use packets::Wire;
 use protocol::Speaker;
@@ -57,6 +58,27 @@ fn in_1000_random_scripts_nothing_leaves_and_nobody_comes_in() {
     let name = "way_home::hostile_access_point::in_1000_random_scripts_nothing_leaves_and_nobody_comes_in";
     if inside_within(name, LIFE_MAX) {
         play(seeds(0..1_000));
+    }
+}
+
+#[test]
+fn whoever_leaves_has_left_whatever_the_access_point_does() {
+    if !inside("way_home::hostile_access_point::whoever_leaves_has_left_whatever_the_access_point_does") {
+        return;
+    }
+    let abroad = Abroad::build("info");
+    let _stage = Stage::set(&abroad);
+    let _home = abroad.start_quiet_home();
+    let speaker = Speaker::start(&abroad.town);
+    let before = abroad.condition();
+    for manner in [Manner::HangsUp, Manner::Scolds(Code::Unpaid), Manner::Scolds(Code::Refused)] {
+        speaker.answer(manner);
+        let visit = abroad.visit(&[]);
+        abroad.until_home(&visit);
+        // Without an error, and with nothing left closed.
+        let ended = abroad.town.leave(visit);
+        println!("{manner:?}: {ended}");
+        assert_eq!(abroad.condition(), before, "{manner:?}");
     }
 }
 

@@ -241,13 +241,19 @@ impl Shared {
                 self.answer(&certificate, nonce, way);
             }
             Ok(Message::Rcpt { .. }) => self.tally.receipts += 1,
-            // The visitor leaves.
-            Ok(Message::Erro { code: Code::Closed, .. })
-                if matches!(self.manner, Manner::Properly { .. }) =>
-            {
-                self.say(&Message::error(Code::Closed, "bye").emit(), way);
-            }
+            Ok(Message::Erro { code: Code::Closed, .. }) => self.say_goodbye(way),
             _ => {}
+        }
+    }
+
+    /// The visitor leaves.
+    fn say_goodbye(&mut self, way: Way) {
+        if let Manner::Scolds(code) = self.manner {
+            self.say(&Message::error(code, "not yet").emit(), way);
+        } else if self.manner == Manner::HangsUp {
+            self.links.clear();
+        } else if matches!(self.manner, Manner::Properly { .. }) {
+            self.say(&Message::error(Code::Closed, "bye").emit(), way);
         }
     }
 
@@ -270,7 +276,7 @@ impl Shared {
             Manner::Closes => return self.links.clear(),
             Manner::Says(code) => return self.say(&Message::error(code, "no").emit(), way),
             Manner::Junk => return self.say(b"CACK P2PWNC/3.0\r\nAcknowledgement: AAAA\r\n\r\n", way),
-            Manner::Properly { .. } | Manner::Twice => {
+            Manner::Properly { .. } | Manner::HangsUp | Manner::Scolds(_) | Manner::Twice => {
                 let interval = if let Manner::Properly { interval_us } = self.manner {
                     Micros(interval_us)
                 } else {

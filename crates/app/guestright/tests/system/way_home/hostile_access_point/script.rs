@@ -74,6 +74,10 @@ pub(super) enum Manner {
     Properly {
         interval_us: u64,
     },
+    /// The same, but to who leaves it says nothing, and closes the connection.
+    HangsUp,
+    /// The same, but to who leaves it says that.
+    Scolds(Code),
     Twice,
     WrongNonce,
     OtherMember,

@@ -9,6 +9,7 @@ use crate::town::services::AccessLog;
 use crate::town::{PATIENCE, Program, Rules, Town, desk, guestright, inside, session, succeeded, until};
 use guestright_identity::Certificate;
 use guestright_receipt::Bundle;
+use guestright_testbed::inside_within;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -17,6 +18,16 @@ use std::time::{Duration, Instant};
 /// variable makes it longer.
 fn life() -> u64 {
     std::env::var("GUESTRIGHT_LIFE_SECONDS").map_or(30, |seconds| seconds.parse().unwrap())
+}
+
+/// How often certificates are renewed in a usual test. An environment variable says more.
+fn renewals() -> u64 {
+    std::env::var("GUESTRIGHT_RENEWALS").map_or(1, |times| times.parse().unwrap())
+}
+
+/// Where a test of so many lives runs; with the usual life it takes minutes.
+fn inside_for(lives: u64, name: &str) -> bool {
+    inside_within(name, Duration::from_secs(300 + lives * life()))
 }
 
 /// Two teams whose certificates hold for [`life`], each with a home that renews them; the guests' is on the Internet.
@@ -73,7 +84,8 @@ impl Short {
         let deadline = Instant::now() + PATIENCE + Duration::from_secs(lives * life());
         while !done() {
             assert!(Instant::now() < deadline, "waited in vain for {what}");
-            std::thread::sleep(Duration::from_millis(200));
+            // Some 150 looks in a life.
+            std::thread::sleep(Duration::from_secs(life()) / 150);
         }
     }
 
@@ -115,11 +127,12 @@ impl Short {
 
 #[test]
 fn a_guest_is_served_while_everybodys_certificate_is_renewed() {
-    if !inside("renewal::a_guest_is_served_while_everybodys_certificate_is_renewed") {
+    let times = renewals();
+    if !inside_for(times, "renewal::a_guest_is_served_while_everybodys_certificate_is_renewed") {
         return;
     }
     let short = Short::build();
-    let (_keeper, _home, _ap, visit) = short.renew(1);
+    let (_keeper, _home, _ap, visit) = short.renew(times);
     let ended = short.town.leave(visit);
     assert_eq!(ended["code"], "closed", "what was signed before and after is paid: {ended}");
 }
@@ -127,7 +140,8 @@ fn a_guest_is_served_while_everybodys_certificate_is_renewed() {
 #[test]
 #[ignore = "takes four minutes: ten renewals, then the end of each certificate"]
 fn ten_renewals_pass_unattended_and_each_end_has_its_sentence_on_both_sides() {
-    if !inside("renewal::ten_renewals_pass_unattended_and_each_end_has_its_sentence_on_both_sides") {
+    // Ten renewals, and three certificates that end.
+    if !inside_for(20, "renewal::ten_renewals_pass_unattended_and_each_end_has_its_sentence_on_both_sides") {
         return;
     }
     let short = Short::build();

@@ -1,7 +1,7 @@
 //! The program that stays: on or off as was said last, whatever ends it.
 
 use crate::control;
-use crate::loops;
+use crate::{loops, notify};
 use crate::settings::{VisitSettings, beside, read};
 use anyhow::Context;
 use guestright_channel::Credentials;
@@ -13,6 +13,7 @@ use guestright_host::control::Question;
 use guestright_host::{Stop, visit};
 use guestright_privileges::Needs;
 use serde_json::{Value, json};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
@@ -60,13 +61,40 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
         let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
         control::serve(&control, asked.clone())?;
         let _ = std::fs::set_permissions(&control, std::fs::Permissions::from_mode(SOCKET_MODE));
-        reload_at_hangup(asked).map_err(RunError::network)?;
+        reload_at_hangup(asked.clone()).map_err(RunError::network)?;
+        notify::keep_watchdog(move || answers(asked.clone()));
         let mut daemon = Daemon { config, until_down, json, read: first, questions, stop };
-        let outcome = daemon.run(out).await;
+        let outcome = daemon.run(&mut Announcing { out, line: Vec::new() }).await;
         // It is only a door; the next start replaces it.
         let _ = std::fs::remove_file(&control);
         outcome
     })
+}
+
+/// Whether whoever runs now goes round: it answers questions.
+async fn answers(asked: mpsc::Sender<Question>) -> bool {
+    let (reply, answer) = tokio::sync::oneshot::channel();
+    asked.send(("status".to_owned(), reply)).await.is_ok() && answer.await.is_ok()
+}
+
+/// Notifies systemd of how it stands. The first line comes when the kill switch is closed, and not before: units of the
+/// network wait for that.
+struct Announcing<'a, 'b> {
+    out: &'a mut Output<'b>,
+    line: Vec<u8>,
+}
+
+impl Write for Announcing<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = Write::write(self.out, bytes)?;
+        self.line.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        notify::serving(&String::from_utf8_lossy(&std::mem::take(&mut self.line)));
+        Write::flush(self.out)
+    }
 }
 
 /// The directory of the control socket, for root and the group.
@@ -133,7 +161,7 @@ struct Daemon {
 }
 
 impl Daemon {
-    async fn run(&mut self, out: &mut Output<'_>) -> Result<(), RunError> {
+    async fn run(&mut self, out: &mut Announcing<'_, '_>) -> Result<(), RunError> {
         loop {
             let is_off = off_file(&self.read.settings.state).exists();
             if is_off && self.until_down {
@@ -161,14 +189,17 @@ impl Daemon {
 
     /// Takes in the settings; what is wrong with them is said, and the old ones hold.
     fn reload(&mut self) {
+        notify::reloading();
         match Loaded::from_file(&self.config, self.json) {
             Ok(read) => self.read = read,
             Err(failure) => tracing::error!("the settings are as before: {}", failure.what()),
         }
+        notify::notify(notify::READY);
     }
 
     /// Switched off: nothing is held back. True when it is switched on, false if it is to stop.
     async fn until_up(&mut self) -> Result<bool, RunError> {
+        notify::serving("switched off");
         loop {
             tokio::select! {
                 Some((question, reply)) = self.questions.recv() => {

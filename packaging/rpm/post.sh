@@ -1,0 +1,6 @@
+# After an installation or upgrade. Nothing is enabled or started.
+systemd-sysusers guestright.conf || :
+if [ -d /run/systemd/system ]; then
+    systemd-tmpfiles --create guestright.conf || :
+    systemctl daemon-reload || :
+fi

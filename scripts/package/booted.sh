@@ -1,1 +1,267 @@
-run_steps
+# Units under a systemd that has booted: a household's home with a gateway, its access point, and a visitor in a network of its
+# own, as the package brings them. Runs inside the container; /packages has now.deb and next.deb.
+# shellcheck shell=sh
+SCRIPTS=${SCRIPTS:-/scripts}
+SCRIPT=booted.sh
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+
+SERVICES="guestright-home guestright-ap guestright-visit"
+SERVER=192.0.2.1
+
+# Nothing runs and nothing starts with the computer until somebody says so, whatever the distribution's presets are.
+is_installed_and_still() {
+    apt-get install --yes --quiet --no-download --no-install-recommends /packages/now.deb
+    for service in $SERVICES; do
+        is "$(systemctl is-active "$service" || true)" inactive
+        is "$(systemctl is-enabled "$service" || true)" disabled
+        systemctl preset "$service"
+        is "$(systemctl is-enabled "$service" || true)" disabled
+    done
+    [ "$(stat --format='%a %U' /var/lib/guestright)" = "700 guestright" ]
+}
+
+# The exposure of each unit, home with the gateway's settings and without.
+is_little_exposed() {
+    for service in $SERVICES; do
+        note "$(systemd-analyze security --no-pager "$service" | sed -n 's/.*Overall/overall/p')"
+        systemd-analyze security --no-pager --threshold=25 "$service" >/dev/null
+    done
+    lets_home_be_a_gateway
+    note "with a gateway: $(systemd-analyze security --no-pager guestright-home | sed -n 's/.*Overall/overall/p')"
+    systemd-analyze security --no-pager --threshold=25 guestright-home >/dev/null
+}
+
+lets_home_be_a_gateway() {
+    mkdir -p /etc/systemd/system/guestright-home.service.d
+    ln -sf /usr/share/guestright/guestright-home-gateway.conf /etc/systemd/system/guestright-home.service.d/gateway.conf
+    systemctl daemon-reload
+}
+
+# The household's computer is this container; a guest and the Internet have networks of their own.
+gets_a_household() {
+    ip netns add guest
+    ip netns add net
+    ip link add guests type veth peer name eth0 netns guest
+    ip link add wan type veth peer name to-home netns net
+    ip address add 10.73.0.1/24 dev guests
+    ip address add 203.0.113.2/24 dev wan
+    ip link set guests up
+    ip link set wan up
+    ip route add default via 203.0.113.1
+    ip -n guest link set lo up
+    ip -n guest address add 10.73.0.10/24 dev eth0
+    ip -n guest link set eth0 up
+    ip -n guest route add default via 10.73.0.1
+    ip -n net link set lo up
+    ip -n net address add $SERVER/32 dev lo
+    ip -n net address add 203.0.113.1/24 dev to-home
+    ip -n net link set to-home up
+    cd /etc/guestright || exit 1
+    guestright team init --dir team
+    guestright team member add home --role home --dir team
+    guestright team member add router --role access-point --dir team
+    guestright team gateway init --dir team --endpoint 203.0.113.2:51820
+    guestright team member add alice --qr --dir team >/dev/null
+    cp -r team/gateway team/home.key team/home.cert team/router.key team/router.cert .
+    cat >home.toml <<CONF
+key = "home.key"
+certificate = "home.cert"
+state = "/var/lib/guestright/home"
+[gateway]
+uplink_interface = "wan"
+dns_upstream = "$SERVER"
+CONF
+    cat >ap.toml <<CONF
+key = "router.key"
+certificate = "router.cert"
+state = "/var/lib/guestright/ap"
+home = "127.0.0.1:7274"
+visitor_interface = "guests"
+uplink_interface = "wan"
+interval_ms = 1000
+CONF
+    chown -R guestright: gateway home.key home.cert router.key router.cert
+    network >/root/network
+}
+
+# What programs of ours change in the network.
+network() {
+    nft list ruleset
+    ip rule
+    ip route show table all
+    ip -o link | cut -d : -f 2 | sort
+    cat /proc/sys/net/ipv4/ip_forward
+}
+
+main_pid() { systemctl show --property=MainPID --value "$1"; }
+
+# `start` waits until the service says that it serves.
+starts_and_says_so() {
+    systemctl start guestright-home guestright-ap
+    for service in guestright-home guestright-ap; do
+        is "$(systemctl is-active "$service")" active
+        is "$(systemctl show --property=Type --value "$service")" notify
+        is "$(stat --format=%U "/proc/$(main_pid "$service")")" guestright
+    done
+    says "home of team" systemctl show --property=StatusText guestright-home
+    says "access point of team" systemctl show --property=StatusText guestright-ap
+    within 10 home_is_reached
+}
+
+home_is_reached() { guestright ap status | grep -q '^home *connected'; }
+
+# A guest of the household's own team. Its unit is in the guest's network.
+serves_a_guest() {
+    mkdir -p /run/systemd/system/guestright-visit.service.d
+    printf '[Service]\nNetworkNamespacePath=/run/netns/guest\n' >/run/systemd/system/guestright-visit.service.d/guest.conf
+    systemctl daemon-reload
+    cd /etc/guestright/team || exit 1
+    # Everything that `up` does but for the unit, which it finds.
+    timeout 60 guestright up --key alice.key --certificate alice.cert --tunnel alice.conf --home 203.0.113.2
+    is "$(systemctl is-active guestright-visit)" active
+    within 20 is_online
+    says "" systemctl show --property=StatusText guestright-visit
+    within 10 reaches_the_internet
+    systemctl show --property=StatusText guestright-visit
+}
+
+is_online() { guestright status --json | grep -q '"online":true'; }
+
+reaches_the_internet() { ip netns exec guest ping -c 1 -W 1 -q $SERVER; }
+
+journal_has_fields() {
+    journalctl --unit=guestright-ap --output=json >/root/journal
+    grep -q '"GUESTRIGHT_[A-Z]*":' /root/journal
+    note "fields: $(grep -o '"GUESTRIGHT_[A-Z_]*"' /root/journal | sort -u | tr -d '"' | tr '\n' ' ')"
+}
+
+reloads() {
+    before=$(main_pid guestright-ap)
+    sed -i 's/^interval_ms = .*/interval_ms = 1500/' /etc/guestright/ap.toml
+    systemctl reload guestright-ap
+    within 5 has_read_settings 1
+    # What is wrong changes nothing, and is said to whoever asked.
+    echo 'interval_ms = "often"' >>/etc/guestright/ap.toml
+    fails systemctl reload guestright-ap
+    is "$(systemctl is-active guestright-ap)" active
+    sed -i '$d' /etc/guestright/ap.toml
+    # By a signal too.
+    sed -i 's/^interval_ms = .*/interval_ms = 1000/' /etc/guestright/ap.toml
+    systemctl kill --signal=HUP --kill-who=main guestright-ap
+    within 5 has_read_settings 2
+    is "$(systemctl is-active guestright-ap)" active
+    is "$(main_pid guestright-ap)" "$before"
+    reaches_the_internet
+}
+
+has_read_settings() { # how often
+    [ "$(journalctl --unit=guestright-ap --output=cat --grep='settings were read again' | grep -cv wrong)" -ge "$1" ]
+}
+
+is_another() { # service, process
+    [ "$(main_pid "$1")" != "$2" ] && [ "$(systemctl is-active "$1")" = active ]
+}
+
+starts_again_after_a_kill() {
+    for service in guestright-home guestright-ap; do
+        before=$(main_pid "$service")
+        systemctl kill --signal=KILL --kill-who=main "$service"
+        # What keeps strangers out is still there while nobody runs.
+        [ $service = guestright-home ] || nft list ruleset | grep -q guestright
+        within 20 is_another "$service" "$before"
+        is "$(systemctl show --property=NRestarts --value "$service")" 1
+    done
+    within 40 reaches_the_internet
+}
+
+# A process that stands still does not keep its watchdog.
+starts_again_after_standing_still() {
+    for service in $SERVICES; do
+        mkdir -p "/run/systemd/system/$service.service.d"
+        printf '[Service]\nWatchdogSec=2\nRestartSec=1\n' >"/run/systemd/system/$service.service.d/watchdog.conf"
+    done
+    systemctl daemon-reload
+    # shellcheck disable=SC2086 # A list of names.
+    systemctl restart $SERVICES
+    # As long as they run nothing happens.
+    sleep 5
+    for service in $SERVICES; do
+        is "$(systemctl show --property=NRestarts --value "$service")" 0
+        before=$(main_pid "$service")
+        kill -STOP "$before"
+        within 30 is_another "$service" "$before"
+        says "atchdog" journalctl --unit="$service" --output=cat
+    done
+    for service in $SERVICES; do
+        rm "/run/systemd/system/$service.service.d/watchdog.conf"
+    done
+    systemctl daemon-reload
+    # shellcheck disable=SC2086 # A list of names.
+    systemctl restart $SERVICES
+    within 40 reaches_the_internet
+}
+
+# An upgrade starts again what runs. The guest's packets say how long nobody carries them.
+is_upgraded_with_a_guest() {
+    within 40 reaches_the_internet
+    home=$(main_pid guestright-home)
+    ap=$(main_pid guestright-ap)
+    ip netns exec guest ping -i 0.1 -W 1 -D $SERVER >/root/ping &
+    pings=$!
+    sleep 1
+    began=$(milliseconds)
+    apt-get install --yes --quiet --no-download --no-install-recommends /packages/next.deb
+    upgraded=$(milliseconds)
+    is_another guestright-home "$home"
+    is_another guestright-ap "$ap"
+    within 60 replies_came_after "$upgraded"
+    sleep 1
+    kill -INT $pings
+    note "upgrade: $((upgraded - began)) ms; longest time without a reply: $(longest_silence) ms"
+    [ "$(longest_silence)" -lt 30000 ]
+    # Nothing is enabled that was not.
+    is "$(systemctl is-enabled guestright-ap || true)" disabled
+}
+
+replies_came_after() { # milliseconds
+    awk -v after="$1" -F '[][]' '/bytes from/ && $2 * 1000 > after + 500 { found = 1 } END { exit !found }' /root/ping
+}
+
+longest_silence() {
+    awk -F '[][]' '/bytes from/ { if (last && $2 - last > most) most = $2 - last; last = $2 } END { printf "%d", most * 1000 }' /root/ping
+}
+
+puts_everything_back() {
+    # shellcheck disable=SC2086 # A list of names.
+    systemctl stop $SERVICES
+    network >/root/network-after
+    diff /root/network /root/network-after
+    for service in $SERVICES; do
+        is "$(systemctl is-active "$service" || true)" inactive
+    done
+}
+
+# Also what was killed, and could not.
+puts_back_what_a_crash_left_when_removed() {
+    mkdir -p /run/systemd/system/guestright-ap.service.d
+    printf '[Service]\nRestart=no\n' >/run/systemd/system/guestright-ap.service.d/once.conf
+    systemctl daemon-reload
+    systemctl start guestright-home guestright-ap
+    systemctl kill --signal=KILL --kill-who=main guestright-ap
+    within 10 is_over guestright-ap
+    nft list ruleset | grep -q guestright
+    apt-get purge --yes --quiet guestright
+    network >/root/network-after
+    diff /root/network /root/network-after
+    is "$(systemctl is-active guestright-home || true)" inactive
+}
+
+is_over() { [ "$(systemctl is-active "$1")" != active ]; }
+
+if [ "${0##*/}" = $SCRIPT ]; then
+    # shellcheck source-path=SCRIPTDIR source=steps.sh
+    . "$SCRIPTS/steps.sh"
+    run_steps is_installed_and_still is_little_exposed gets_a_household starts_and_says_so serves_a_guest \
+        journal_has_fields reloads starts_again_after_a_kill starts_again_after_standing_still \
+        is_upgraded_with_a_guest puts_everything_back puts_back_what_a_crash_left_when_removed
+fi

@@ -96,7 +96,8 @@ fn debian_about(package: &Path) -> Result<String> {
     ensure!(architecture.trim() == stage::architecture(Kind::Deb), "the architecture is {architecture}");
     let depends = field("Depends")?;
     let names = depends.split(',').map(|one| one.split('(').next().unwrap_or_default().trim());
-    let mut names: Vec<_> = names.collect();
+    // Libraries are what the linker found: they differ from one set of features, or one Debian, to the next.
+    let mut names: Vec<_> = names.filter(|name| !name.starts_with("lib")).collect();
     names.sort_unstable();
     about.push_str(&format!("Depends: {}\n", names.join(", ")));
     let folder = package.with_extension("control");

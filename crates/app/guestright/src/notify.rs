@@ -42,7 +42,8 @@ where
     F: Future<Output = bool> + Send,
 {
     let variable = |name| std::env::var(name).ok();
-    let Some(every) = interval(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), std::process::id()) else {
+    let Some(every) = interval(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), std::process::id())
+    else {
         return;
     };
     tokio::spawn(async move {

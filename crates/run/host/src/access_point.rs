@@ -284,8 +284,15 @@ async fn serve(
     this.machine.restore_revocations(revocations);
     announce(&team, address, &settings.visitor_interface, out)?;
     let Requests { stop, reload, probes } = requests;
-    let inputs =
-        Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop, reload, probes };
+    let inputs = Inputs {
+        link: from_link,
+        guard: from_guard,
+        home: from_home,
+        questions: asked,
+        stop,
+        reload,
+        probes,
+    };
     this.run(inputs).await;
     settings.clone_from(&this.settings);
     finish(this, thread, writer, state).await

@@ -271,17 +271,8 @@ pub async fn run(
     let news = delegates.as_mut().and_then(Delegates::take_news);
     let Requests { stop, reload, probes } = requests;
     let questions = asked;
-    let inputs = Inputs {
-        listener,
-        from_peers,
-        from_store,
-        from_neighbours,
-        news,
-        questions,
-        stop,
-        reload,
-        probes,
-    };
+    let inputs =
+        Inputs { listener, from_peers, from_store, from_neighbours, news, questions, stop, reload, probes };
     this.run(inputs, &credentials, &mut delegates).await;
     finish(this, delegates, writer, state).await
 }

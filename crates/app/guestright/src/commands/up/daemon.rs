@@ -1,8 +1,8 @@
 //! The program that stays: on or off as was said last, whatever ends it.
 
 use crate::control;
-use crate::{loops, notify};
 use crate::settings::{VisitSettings, beside, read};
+use crate::{loops, notify};
 use anyhow::Context;
 use guestright_channel::Credentials;
 use guestright_cli::failure::{Failure, Outcome};

@@ -10,14 +10,14 @@ SERVER=192.0.2.1
 
 # Nothing runs and nothing starts with the computer until somebody says so, whatever the distribution's presets are.
 is_installed_and_still() {
-    apt-get install --yes --quiet --no-download --no-install-recommends /packages/now.deb
+    apt-get install --yes --quiet --no-install-recommends /packages/now.deb
     for service in $SERVICES; do
         is "$(systemctl is-active "$service" || true)" inactive
         is "$(systemctl is-enabled "$service" || true)" disabled
         systemctl preset "$service"
         is "$(systemctl is-enabled "$service" || true)" disabled
     done
-    [ "$(stat --format='%a %U' /var/lib/guestright)" = "700 guestright" ]
+    [ "$(stat --format='%a %U' /var/lib/guestright)" = "711 guestright" ]
 }
 
 # The exposure of each unit, home with the gateway's settings and without.
@@ -88,7 +88,7 @@ CONF
 network() {
     nft list ruleset
     ip rule
-    ip route show table all
+    ip -4 route show table all
     ip -o link | cut -d : -f 2 | sort
     cat /proc/sys/net/ipv4/ip_forward
 }
@@ -210,7 +210,7 @@ is_upgraded_with_a_guest() {
     pings=$!
     sleep 1
     began=$(milliseconds)
-    apt-get install --yes --quiet --no-download --no-install-recommends /packages/next.deb
+    apt-get install --yes --quiet --no-install-recommends /packages/next.deb
     upgraded=$(milliseconds)
     is_another guestright-home "$home"
     is_another guestright-ap "$ap"

@@ -8,7 +8,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 installs_and_shows_a_town() {
     fails command -v gcc
     began=$(milliseconds)
-    apt-get install --yes --quiet --no-download /packages/now.deb
+    apt-get install --yes --quiet /packages/now.deb
     installed=$(milliseconds)
     guestright demo
     shown=$(milliseconds)

@@ -6,7 +6,7 @@ SCRIPTS=${SCRIPTS:-/scripts}
 SCRIPT=lifecycle.sh
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 
-install_package() { apt-get install --yes --quiet --no-download --allow-downgrades "$@"; }
+install_package() { apt-get install --yes --quiet --allow-downgrades "$@"; }
 
 state_of() { dpkg-query --show --showformat '${db:Status-Abbrev}${Version}' "$1" 2>/dev/null || true; }
 
@@ -78,7 +78,7 @@ survives_a_full_disk() {
     runs
     keeps_everything
     cp -a /usr/bin/. /root/bin/
-    umount /usr/bin
+    umount --lazy /usr/bin
     cp -a /root/bin/. /usr/bin/
     rm -rf /root/bin
     runs
@@ -102,7 +102,7 @@ survives_a_full_database() {
     keeps_everything
     rm -rf /root/dpkg
     cp -a /var/lib/dpkg /root/dpkg
-    umount /var/lib/dpkg
+    umount --lazy /var/lib/dpkg
     cp -a /root/dpkg/. /var/lib/dpkg/
     rm -rf /root/dpkg
 }

@@ -14,7 +14,7 @@ use guestright_host::{Stop, visit};
 use guestright_privileges::Needs;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -102,17 +102,26 @@ fn make_door(control: &Path, group: &str) -> Outcome {
     let directory = control.parent().unwrap_or(Path::new("/"));
     let make = || {
         std::fs::create_dir_all(directory)?;
-        match group_id(group) {
-            Some(id) => std::os::unix::fs::chown(directory, None, Some(id))?,
-            None => tracing::info!(group, "there is no such group: only root may ask and switch"),
-        }
-        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(DIRECTORY_MODE))
+        let own = rustix::process::getegid().as_raw();
+        let mode = match group_id(group) {
+            // As under the unit, which may not give anything away.
+            Some(id) if id == own && std::fs::metadata(directory)?.gid() == id => 0o755,
+            Some(id) => {
+                std::os::unix::fs::chown(directory, None, Some(id))?;
+                DIRECTORY_MODE
+            }
+            None => {
+                tracing::info!(group, "there is no such group: only root may ask and switch");
+                0o755
+            }
+        };
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode))
     };
     make().with_context(|| format!("make {}", directory.display())).map_err(Failure::config)
 }
 
 /// From group(5).
-fn group_id(name: &str) -> Option<u32> {
+pub(super) fn group_id(name: &str) -> Option<u32> {
     let groups = std::fs::read_to_string("/etc/group").ok()?;
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -37,11 +37,8 @@ pub(super) fn test(folder: &Path, program: &Path, began: Instant) -> Result<()> 
     );
     let mut tally = Tally::default();
     let debs = Debs::make(folder, program, &mut tally)?;
-    std::thread::scope(|threads| {
-        let lint = threads.spawn(|| lint(&debs));
-        test_roots(folder, &debs, &mut tally);
-        tally.count("lintian", lint.join().expect("lintian is started without panic"));
-    });
+    tally.count("lintian", lint(&debs));
+    test_roots(folder, &debs, &mut tally);
     for failure in &tally.failures {
         println!("failed: {failure}");
     }
@@ -52,19 +49,27 @@ pub(super) fn test(folder: &Path, program: &Path, began: Instant) -> Result<()> 
 }
 
 fn test_roots(folder: &Path, debs: &Debs, tally: &mut Tally) {
-    // Both at a time: debootstrap waits for disk and network half of the time.
-    let roots = std::thread::scope(|threads| {
-        let threads = SUITES.map(|suite| threads.spawn(move || Root::prepare(folder, suite, debs)));
-        threads.map(|thread| thread.join().expect("a root is made without panic"))
+    // Both at a time: debootstrap and dpkg wait for disk and network half of the time.
+    let lives = std::thread::scope(|threads| {
+        let threads = SUITES.map(|suite| {
+            threads.spawn(move || {
+                let mut tally = Tally::default();
+                let root = Root::prepare(folder, suite, debs);
+                match &root {
+                    Ok(root) => root.live(debs, &mut tally),
+                    Err(error) => tally.failures.push(format!("{suite}: {error:#}")),
+                }
+                (root.ok(), tally)
+            })
+        });
+        threads.map(|thread| thread.join().expect("a root is tried without panic"))
     });
-    for (suite, root) in SUITES.into_iter().zip(&roots) {
-        match root {
-            Ok(root) => root.live(debs, tally),
-            Err(error) => tally.failures.push(format!("{suite}: {error:#}")),
+    for (number, (root, lived)) in lives.into_iter().enumerate() {
+        tally.add(lived);
+        if let (0, Some(first)) = (number, root) {
+            first.show(debs, tally);
+            first.boot(debs, tally);
         }
-    }
-    if let [Ok(first), ..] = &roots {
-        first.boot(debs, tally);
     }
 }
 
@@ -182,8 +187,12 @@ impl Root {
     fn live(&self, debs: &Debs, tally: &mut Tally) {
         let mut command = self.container(debs);
         tally.run(self.suite, command.args(["--pipe", "sh", "/scripts/lifecycle.sh"]));
+    }
+
+    /// Alone: the clock runs.
+    fn show(&self, debs: &Debs, tally: &mut Tally) {
         let mut command = self.container(debs);
-        tally.run(self.suite, command.args(["--pipe", "sh", "/scripts/first-minute.sh"]));
+        tally.run("first minute", command.args(["--pipe", "sh", "/scripts/first-minute.sh"]));
     }
 
     fn boot(&self, debs: &Debs, tally: &mut Tally) {

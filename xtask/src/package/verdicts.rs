@@ -16,6 +16,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    pub(super) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+    }
+
     /// Counts one check.
     pub(super) fn count(&mut self, name: &str, result: Result<()>) {
         match result {

@@ -81,7 +81,7 @@ uplink_interface = "wan"
 interval_ms = 1000
 CONF
     chown -R guestright: gateway home.key home.cert router.key router.cert
-    network >/root/network
+    network >/var/kept/network
 }
 
 # What programs of ours change in the network.
@@ -130,9 +130,9 @@ is_online() { guestright status --json | grep -q '"online":true'; }
 reaches_the_internet() { ip netns exec guest ping -c 1 -W 1 -q $SERVER; }
 
 journal_has_fields() {
-    journalctl --unit=guestright-ap --output=json >/root/journal
-    grep -q '"GUESTRIGHT_[A-Z]*":' /root/journal
-    note "fields: $(grep -o '"GUESTRIGHT_[A-Z_]*"' /root/journal | sort -u | tr -d '"' | tr '\n' ' ')"
+    journalctl --unit=guestright-ap --output=json >/var/kept/journal
+    grep -q '"GUESTRIGHT_[A-Z]*":' /var/kept/journal
+    note "fields: $(grep -o '"GUESTRIGHT_[A-Z_]*"' /var/kept/journal | sort -u | tr -d '"' | tr '\n' ' ')"
 }
 
 reloads() {
@@ -206,7 +206,7 @@ is_upgraded_with_a_guest() {
     within 40 reaches_the_internet
     home=$(main_pid guestright-home)
     ap=$(main_pid guestright-ap)
-    ip netns exec guest ping -i 0.1 -W 1 -D $SERVER >/root/ping &
+    ip netns exec guest ping -i 0.1 -W 1 -D $SERVER >/var/kept/ping &
     pings=$!
     sleep 1
     began=$(milliseconds)
@@ -224,18 +224,18 @@ is_upgraded_with_a_guest() {
 }
 
 replies_came_after() { # milliseconds
-    awk -v after="$1" -F '[][]' '/bytes from/ && $2 * 1000 > after + 500 { found = 1 } END { exit !found }' /root/ping
+    awk -v after="$1" -F '[][]' '/bytes from/ && $2 * 1000 > after + 500 { found = 1 } END { exit !found }' /var/kept/ping
 }
 
 longest_silence() {
-    awk -F '[][]' '/bytes from/ { if (last && $2 - last > most) most = $2 - last; last = $2 } END { printf "%d", most * 1000 }' /root/ping
+    awk -F '[][]' '/bytes from/ { if (last && $2 - last > most) most = $2 - last; last = $2 } END { printf "%d", most * 1000 }' /var/kept/ping
 }
 
 puts_everything_back() {
     # shellcheck disable=SC2086 # A list of names.
     systemctl stop $SERVICES
-    network >/root/network-after
-    diff /root/network /root/network-after
+    network >/var/kept/network-after
+    diff /var/kept/network /var/kept/network-after
     for service in $SERVICES; do
         is "$(systemctl is-active "$service" || true)" inactive
     done
@@ -251,8 +251,8 @@ puts_back_what_a_crash_left_when_removed() {
     within 10 is_over guestright-ap
     nft list ruleset | grep -q guestright
     apt-get purge --yes --quiet guestright
-    network >/root/network-after
-    diff /root/network /root/network-after
+    network >/var/kept/network-after
+    diff /var/kept/network /var/kept/network-after
     is "$(systemctl is-active guestright-home || true)" inactive
 }
 

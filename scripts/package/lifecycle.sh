@@ -30,11 +30,11 @@ makes_keys_and_state() {
     guestright team init --dir /etc/guestright/team
     echo 'founded = "by hand"' >>/etc/guestright/ap.toml.example
     echo receipts >/var/lib/guestright/home/receipts.sqlite
-    find /etc/guestright -type f -exec sha256sum {} + >/root/kept
+    find /etc/guestright -type f -exec sha256sum {} + >/var/kept/kept
 }
 
 keeps_everything() {
-    sha256sum --check --quiet /root/kept
+    sha256sum --check --quiet /var/kept/kept
     is "$(cat /var/lib/guestright/home/receipts.sqlite)" receipts
 }
 
@@ -60,10 +60,10 @@ is_downgraded() {
 # The folder of programs is full: nothing can be written beside the old program.
 survives_a_full_disk() {
     before=$(state_of guestright)
-    cp -a /usr/bin /root/bin
+    cp -a /usr/bin /var/kept/bin
     size=$(du --summarize --block-size=1K /usr/bin | cut -f 1)
     mount -t tmpfs -o size=$((size + 2048))k,mode=755 full /usr/bin
-    /root/bin/cp -a /root/bin/. /usr/bin/
+    /var/kept/bin/cp -a /var/kept/bin/. /usr/bin/
     text=$(fails install_package /packages/next.deb 2>&1)
     echo "$text"
     case $text in *"No space left on device"*) ;; *) exit 1 ;; esac
@@ -77,19 +77,19 @@ survives_a_full_disk() {
     is "$(state_of guestright)" "ii 9.0.0-1"
     runs
     keeps_everything
-    cp -a /usr/bin/. /root/bin/
+    cp -a /usr/bin/. /var/kept/bin/
     umount --lazy /usr/bin
-    cp -a /root/bin/. /usr/bin/
-    rm -rf /root/bin
+    cp -a /var/kept/bin/. /usr/bin/
+    rm -rf /var/kept/bin
     runs
 }
 
 # The database of packages is full.
 survives_a_full_database() {
-    cp -a /var/lib/dpkg /root/dpkg
+    cp -a /var/lib/dpkg /var/kept/dpkg
     size=$(du --summarize --block-size=1K /var/lib/dpkg | cut -f 1)
     mount -t tmpfs -o size=$((size + 64))k,mode=755 full /var/lib/dpkg
-    cp -a /root/dpkg/. /var/lib/dpkg/
+    cp -a /var/kept/dpkg/. /var/lib/dpkg/
     text=$(fails install_package /packages/now.deb 2>&1)
     echo "$text"
     case $text in *"No space left on device"*) ;; *) exit 1 ;; esac
@@ -100,11 +100,11 @@ survives_a_full_database() {
     install_package /packages/now.deb
     runs
     keeps_everything
-    rm -rf /root/dpkg
-    cp -a /var/lib/dpkg /root/dpkg
+    rm -rf /var/kept/dpkg
+    cp -a /var/lib/dpkg /var/kept/dpkg
     umount --lazy /var/lib/dpkg
-    cp -a /root/dpkg/. /var/lib/dpkg/
-    rm -rf /root/dpkg
+    cp -a /var/kept/dpkg/. /var/lib/dpkg/
+    rm -rf /var/kept/dpkg
 }
 
 is_removed() {

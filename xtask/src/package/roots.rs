@@ -23,6 +23,10 @@ const SUITES: [&str; 2] = ["bookworm", "trixie"];
 /// What a root has besides the least that apt needs: an init, and a tool of the tests. No compiler is among it.
 const INCLUDED: &str = "ca-certificates,dbus,iputils-ping,procps,systemd,systemd-sysv";
 
+/// What the scripts call the packages of this version.
+const NOW: &str = "now.deb";
+const LAB: &str = "lab.deb";
+
 /// A version before any, and one after.
 const BEFORE: &str = "0.0.9";
 const NEXT: &str = "9.0.0";
@@ -96,13 +100,15 @@ impl Debs {
                 tally.count(&format!("{kind:?} {product}: the same bytes twice"), same);
             }
         }
-        let name = PRODUCTS[0];
-        for (version, link) in [(BEFORE, "before.deb"), (stage.version(), "now.deb"), (NEXT, "next.deb")] {
-            let package = stage.make(Kind::Deb, name, Some(version), true, &debs)?;
-            fs::rename(&package, debs.join(link)).with_context(|| format!("rename {}", package.display()))?;
+        let rename = |package: &Path, name: &str| {
+            fs::rename(package, debs.join(name)).with_context(|| format!("rename {}", package.display()))
+        };
+        for (product, name) in PRODUCTS.into_iter().zip([NOW, LAB]) {
+            rename(&debs.join(Stage::name(Kind::Deb, product, stage.version())), name)?;
         }
-        let lab = stage.make(Kind::Deb, PRODUCTS[1], None, true, &debs)?;
-        fs::rename(&lab, debs.join("lab.deb")).with_context(|| format!("rename {}", lab.display()))?;
+        for (version, name) in [(BEFORE, "before.deb"), (NEXT, "next.deb")] {
+            rename(&stage.make(Kind::Deb, PRODUCTS[0], Some(version), true, &debs)?, name)?;
+        }
         Ok(Self { folder: debs })
     }
 }
@@ -117,7 +123,7 @@ fn same_bytes(one: &Path, other: &Path) -> Result<()> {
 fn lint(debs: &Debs) -> Result<()> {
     let mut command = Command::new("lintian");
     command.args(["--fail-on", "error", "--allow-root"]);
-    execute(command.args(["now.deb", "lab.deb"].map(|name| debs.folder.join(name)))).map(drop)
+    execute(command.args([NOW, LAB].map(|name| debs.folder.join(name)))).map(drop)
 }
 
 /// A root that debootstrap made.

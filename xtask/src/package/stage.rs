@@ -51,6 +51,14 @@ impl Stage {
         &self.version
     }
 
+    /// A package's file, as its distribution names it.
+    pub(super) fn name(kind: Kind, product: &str, version: &str) -> String {
+        match kind {
+            Kind::Deb => format!("{product}_{version}-1_{}.deb", architecture(kind)),
+            Kind::Rpm => format!("{product}-{version}-1.{}.rpm", architecture(kind)),
+        }
+    }
+
     /// Makes one package and returns where it is. `fast` compresses less.
     pub(super) fn make(
         &self,
@@ -62,11 +70,7 @@ impl Stage {
     ) -> Result<PathBuf> {
         let version = version.unwrap_or(&self.version);
         self.write_debian_changelog(product, version)?;
-        let name = match kind {
-            Kind::Deb => format!("{product}_{version}-1_{}.deb", architecture(kind)),
-            Kind::Rpm => format!("{product}-{version}-1.{}.rpm", architecture(kind)),
-        };
-        let file = into.join(name);
+        let file = into.join(Self::name(kind, product, version));
         fs::create_dir_all(into).with_context(|| format!("make {}", into.display()))?;
         let mut command = match kind {
             Kind::Deb => {

@@ -4,6 +4,8 @@
 SCRIPTS=${SCRIPTS:-/scripts}
 SCRIPT=booted.sh
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+# What is compared later.
+mkdir -p /var/kept
 
 SERVICES="guestright-home guestright-ap guestright-visit"
 SERVER=192.0.2.1

@@ -5,6 +5,8 @@
 SCRIPTS=${SCRIPTS:-/scripts}
 SCRIPT=lifecycle.sh
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+# What is compared later.
+mkdir -p /var/kept
 
 install_package() { apt-get install --yes --quiet --allow-downgrades "$@"; }
 

@@ -81,7 +81,7 @@ survives_a_full_disk() {
     keeps_everything
     cp -a /usr/bin/. /var/kept/bin/
     umount --lazy /usr/bin
-    cp -a /var/kept/bin/. /usr/bin/
+    cp -a --remove-destination /var/kept/bin/. /usr/bin/
     rm -rf /var/kept/bin
     runs
 }

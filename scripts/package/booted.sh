@@ -1,5 +1,5 @@
-# Units under a systemd that has booted: a household's home with a gateway, its access point, and a visitor in a network of its
-# own, as the package brings them. Runs inside the container; /packages has now.deb and next.deb.
+# Units under a systemd that has booted: a household's home with a gateway, its access point, and a visitor of another household
+# in a network of its own, as the package brings them. Runs inside the container; /packages has now.deb and next.deb.
 # shellcheck shell=sh
 SCRIPTS=${SCRIPTS:-/scripts}
 SCRIPT=booted.sh
@@ -9,6 +9,7 @@ mkdir -p /var/kept
 
 SERVICES="guestright-home guestright-ap guestright-visit"
 SERVER=192.0.2.1
+AWAY=198.51.100.2
 
 # Nothing runs and nothing starts with the computer until somebody says so, whatever the distribution's presets are.
 is_installed_and_still() {
@@ -39,10 +40,11 @@ lets_home_be_a_gateway() {
     systemctl daemon-reload
 }
 
-# The household's computer is this container; a guest and the Internet have networks of their own.
+# The household's computer is this container; a guest, its own home, and the Internet have networks of their own.
 gets_a_household() {
     ip netns add guest
     ip netns add net
+    ip netns add away
     ip link add guests type veth peer name eth0 netns guest
     ip link add wan type veth peer name to-home netns net
     ip address add 10.73.0.1/24 dev guests
@@ -58,12 +60,19 @@ gets_a_household() {
     ip -n net address add $SERVER/32 dev lo
     ip -n net address add 203.0.113.1/24 dev to-home
     ip -n net link set to-home up
+    ip link add wan netns away type veth peer name to-away netns net
+    ip -n net address add 198.51.100.1/24 dev to-away
+    ip -n net link set to-away up
+    ip -n away link set lo up
+    ip -n away address add $AWAY/24 dev wan
+    ip -n away link set wan up
+    ip -n away route add default via 198.51.100.1
+    ip netns exec net sysctl -qw net.ipv4.ip_forward=1
     cd /etc/guestright || exit 1
     guestright team init --dir team
     guestright team member add home --role home --dir team
     guestright team member add router --role access-point --dir team
     guestright team gateway init --dir team --endpoint 203.0.113.2:51820
-    guestright team member add alice --qr --dir team >/dev/null
     cp -r team/gateway team/home.key team/home.cert team/router.key team/router.cert .
     cat >home.toml <<CONF
 key = "home.key"
@@ -82,6 +91,13 @@ visitor_interface = "guests"
 uplink_interface = "wan"
 interval_ms = 1000
 CONF
+    mkdir /etc/away
+    guestright team init --dir /etc/away
+    guestright team member add home --role home --dir /etc/away
+    guestright team gateway init --dir /etc/away --endpoint $AWAY:51820
+    guestright team member add alice --qr --dir /etc/away >/dev/null
+    printf 'key = "home.key"\ncertificate = "home.cert"\nstate = "state"\n[gateway]\nuplink_interface = "wan"\ndns_upstream = "%s"\n' \
+        $SERVER >/etc/away/home.toml
     chown -R guestright: gateway home.key home.cert router.key router.cert
     network >/var/kept/network
 }
@@ -112,19 +128,21 @@ starts_and_says_so() {
 
 home_is_reached() { guestright ap status | grep -q '^home *connected'; }
 
-# A guest of the household's own team. Its unit is in the guest's network.
+# A guest of another household, whose home runs too. The unit is in the guest's network.
 serves_a_guest() {
     mkdir -p /run/systemd/system/guestright-visit.service.d
     printf '[Service]\nNetworkNamespacePath=/run/netns/guest\n' >/run/systemd/system/guestright-visit.service.d/guest.conf
     systemctl daemon-reload
-    cd /etc/guestright/team || exit 1
+    systemd-run --quiet --unit=away-home --property=Type=notify --property=NetworkNamespacePath=/run/netns/away \
+        /usr/bin/guestright home --config /etc/away/home.toml
+    cd /etc/away || exit 1
     # Everything that `up` does but for the unit, which it finds.
-    timeout 60 guestright up --key alice.key --certificate alice.cert --tunnel alice.conf --home 203.0.113.2
+    timeout 60 guestright up --key alice.key --certificate alice.cert --tunnel alice.conf --home $AWAY
+    fails [ -e /etc/systemd/system/guestright-visit.service ]
     is "$(systemctl is-active guestright-visit)" active
     within 20 is_online
-    says "" systemctl show --property=StatusText guestright-visit
     within 10 reaches_the_internet
-    systemctl show --property=StatusText guestright-visit
+    says "online" systemctl show --property=StatusText guestright-visit
 }
 
 is_online() { guestright status --json | grep -q '"online":true'; }
@@ -132,9 +150,9 @@ is_online() { guestright status --json | grep -q '"online":true'; }
 reaches_the_internet() { ip netns exec guest ping -c 1 -W 1 -q $SERVER; }
 
 journal_has_fields() {
-    journalctl --unit=guestright-ap --output=json >/var/kept/journal
-    grep -q '"GUESTRIGHT_[A-Z]*":' /var/kept/journal
-    note "fields: $(grep -o '"GUESTRIGHT_[A-Z_]*"' /var/kept/journal | sort -u | tr -d '"' | tr '\n' ' ')"
+    for field in TEAM CLASS BYTES REASON STARTED; do
+        journalctl --unit=guestright-ap --output=json MESSAGE=session | grep -q "\"GUESTRIGHT_$field\":" || return 1
+    done
 }
 
 reloads() {
@@ -223,6 +241,8 @@ is_upgraded_with_a_guest() {
     [ "$(longest_silence)" -lt 30000 ]
     # Nothing is enabled that was not.
     is "$(systemctl is-enabled guestright-ap || true)" disabled
+    # The session that the restart has ended.
+    within 5 journal_has_fields
 }
 
 replies_came_after() { # milliseconds
@@ -252,7 +272,7 @@ puts_back_what_a_crash_left_when_removed() {
     systemctl kill --signal=KILL --kill-who=main guestright-ap
     within 10 is_over guestright-ap
     nft list ruleset | grep -q guestright
-    apt-get purge --yes --quiet guestright
+    apt-get purge --yes --quiet guestright 2>&1
     network >/var/kept/network-after
     diff /var/kept/network /var/kept/network-after
     is "$(systemctl is-active guestright-home || true)" inactive
@@ -264,6 +284,6 @@ if [ "${0##*/}" = $SCRIPT ]; then
     # shellcheck source-path=SCRIPTDIR source=steps.sh
     . "$SCRIPTS/steps.sh"
     run_steps is_installed_and_still is_little_exposed gets_a_household starts_and_says_so serves_a_guest \
-        journal_has_fields reloads starts_again_after_a_kill starts_again_after_standing_still \
+        reloads starts_again_after_a_kill starts_again_after_standing_still \
         is_upgraded_with_a_guest puts_everything_back puts_back_what_a_crash_left_when_removed
 fi

@@ -53,7 +53,7 @@ run_steps() { # function…
             echo "@@ ok $step_name $(($(milliseconds) - step_began)) ms"
         else
             echo "--- $step_name"
-            tail -n 40 "$step_log"
+            tail -n 60 "$step_log"
             echo "@@ FAIL $step_name ends with $step_result: $(grep -v '^+' "$step_log" | tail -n 1)"
         fi
         grep '^@@ note' "$step_log" || true

@@ -13,6 +13,9 @@ AWAY=198.51.100.2
 
 # Nothing runs and nothing starts with the computer until somebody says so, whatever the distribution's presets are.
 is_installed_and_still() {
+    # On a computer everybody sees the same number of this boot. A container shows one of its own, but not to units with a
+    # /proc of their own, and what a unit has left behind would look like another boot's.
+    ! mountpoint -q /proc/sys/kernel/random/boot_id || umount /proc/sys/kernel/random/boot_id
     apt-get install --yes --quiet --no-install-recommends /packages/now.deb
     for service in $SERVICES; do
         is "$(systemctl is-active "$service" || true)" inactive

@@ -84,6 +84,7 @@ impl Stage {
                 let mut command = cargo(&["generate-rpm", "--auto-req", "builtin"]);
                 command.arg("--package").arg(format!("crates/app/{product}"));
                 command.arg("--target-dir").arg(&self.folder);
+                command.args(fast.then_some("--payload-compress=none"));
                 command.arg("--set-metadata").arg(format!("version = \"{version}\""));
                 command
             }

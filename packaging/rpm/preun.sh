@@ -1,4 +1,5 @@
 # Before the last version goes.
+# shellcheck shell=sh
 if [ "$1" -eq 0 ]; then
     if [ -d /run/systemd/system ]; then
         systemctl --no-reload disable --now guestright-ap.service guestright-home.service guestright-visit.service || :

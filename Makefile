@@ -7,7 +7,7 @@ CARGO_TARGET_DIR ?= target
 export PATH := $(CARGO_HOME)/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint acceptance bench setup clean
+.PHONY: help demo test lint acceptance package bench setup clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -28,6 +28,10 @@ lint: ## formatting, clippy, rustdoc, layers, tidiness, dependencies, wasm32
 acceptance: ## the program beside other people's, in virtual machines with kernels of Debian's
 	@sh scripts/setup.sh acceptance
 	@cargo xtask acceptance $(ARGS)
+
+package: ## packages for Debian; ARGS: rpm, or test with --program PATH
+	@sh scripts/setup.sh package
+	@cargo xtask package $(or $(ARGS),deb)
 
 bench: ## measure what the budgets are about
 	@sh scripts/setup.sh bench

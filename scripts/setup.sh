@@ -5,7 +5,7 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|bench]
 
   program   what building and running guestright needs (the default)
   lab       that, and what experiments on this computer's kernel need
@@ -14,6 +14,7 @@ usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|bench
   all       that, and what the lints need
   acceptance
             what building the program and its virtual machines needs (Debian on x86-64)
+  package   what making and testing packages needs (the tests: Debian)
   bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
             one that cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
@@ -49,16 +50,25 @@ has_certificates() {
     [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || [ -e /etc/ssl/cert.pem ]
 }
 
-# The cargo-deny that deny.toml is written for.
+# The cargo-deny that deny.toml is written for, and what the packages' manifests are.
 deny_version=0.20.2
+deb_version=3.8.0
+rpm_version=0.21.1
 
 packages= # Debian's names of what is missing.
-tools=    # What Cargo has to install.
+tools=    # What Cargo has to install, as name@version.
 jobs=     # The same in words, one per line.
 lacks() { # package, job
     packages="$packages $1"
     jobs="$jobs
   - $2"
+}
+needs_tool() { # name, version, job
+    have=$(cargo "${1#cargo-}" --version 2>/dev/null) || have=
+    [ "${have##* }" = "$2" ] && return
+    tools="$tools $1@$2"
+    jobs="$jobs
+  - $1 $2 ($3)"
 }
 
 find_missing_packages() {
@@ -76,10 +86,10 @@ find_missing_packages() {
     has pkg-config || lacks pkg-config "pkg-config (finds ALSA and OpenSSL)"
     has_alsa || lacks libasound2-dev "ALSA with headers (the sound card)"
     [ "$group" = program ] && return
-    if [ "$group" = acceptance ]; then
-        find_missing_machines
-        return
-    fi
+    case $group in
+    acceptance) find_missing_machines && return ;;
+    package) find_missing_packaging && return ;;
+    esac
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
     [ "$group" = demo ] ||
         has_openssl || lacks libssl-dev "OpenSSL with headers (the paper's old signature suites)"
@@ -114,8 +124,19 @@ find_missing_packages() {
     find_missing_strongswan
     case $group in test | bench) return ;; esac
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
-    [ "$(cargo-deny --version 2>/dev/null)" = "cargo-deny $deny_version" ] ||
-        tools="cargo-deny@$deny_version (licences, versions and origins of dependencies)"
+    needs_tool cargo-deny $deny_version "licences, versions and origins of dependencies"
+}
+
+# What makes packages, looks into them, and tries them in roots and containers of Debian.
+find_missing_packaging() {
+    has dpkg-shlibdeps || lacks dpkg-dev "dpkg-shlibdeps (which libraries a program needs)"
+    has strip || lacks binutils "strip (programs without their symbols)"
+    has rpm || lacks rpm "rpm (looks into packages)"
+    has lintian || lacks lintian "lintian (an outside judge of Debian's packages)"
+    has debootstrap || lacks debootstrap "debootstrap (a fresh Debian in a folder)"
+    has systemd-nspawn || lacks systemd-container "systemd-nspawn (containers that boot)"
+    needs_tool cargo-deb $deb_version "makes packages for Debian"
+    needs_tool cargo-generate-rpm $rpm_version "makes RPM packages"
 }
 
 # strongSwan, on both ends of a tunnel.
@@ -188,7 +209,6 @@ is_complete() { [ -z "$packages" ] && [ -z "$rust" ] && [ -z "$tools" ]; }
 print_missing() {
     printf 'missing on this computer:%s' "$jobs"
     [ -z "$rust" ] || printf '\n  - %s' "$rust"
-    [ -z "$tools" ] || printf '\n  - %s' "$tools"
     printf '\n'
 }
 
@@ -223,7 +243,7 @@ ask() {
     printf 'this will:\n'
     [ -z "$packages" ] || printf '  %sapt-get update\n  %sapt-get install%s\n' "$sudo" "$sudo" "$packages"
     [ -z "$rust" ] || printf '  install Rust with rustup (packaged if it is, else from sh.rustup.rs), below %s\n' "${CARGO_HOME:-${HOME:-/root}/.cargo}"
-    [ -z "$tools" ] || printf '  cargo install --locked %s\n' "${tools%% *}"
+    [ -z "$tools" ] || printf '  cargo install --locked%s\n' "$tools"
     if is_root || [ "${YES:-}" = 1 ] || [ "${CI:-}" = true ]; then
         return
     fi
@@ -307,9 +327,10 @@ install_rust() {
 
 install_tools() {
     [ -z "$tools" ] && return
-    # Unoptimised: it is built in half the time, and then works for a second.
-    twice cargo install --quiet --locked --debug "${tools%% *}" ||
-        fail 1 "cargo could not install ${tools%% *} (its message is above)."
+    # Little optimised: it is built in half the time. Not at all would have packages compressed for minutes.
+    # shellcheck disable=SC2086 # A list of names without spaces.
+    twice env CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo install --quiet --locked --debug $tools ||
+        fail 1 "cargo could not install$tools (its message is above)."
 }
 
 # --- The tunnels of others ------------------------------------------------------------------------------------------
@@ -347,7 +368,7 @@ group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    program | lab | demo | test | all | acceptance | bench) group=$argument ;;
+    program | lab | demo | test | all | acceptance | package | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;

@@ -7,7 +7,7 @@
 mod kernel;
 mod machine;
 mod stage;
-mod verdicts;
+pub(crate) mod verdicts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -88,7 +88,7 @@ impl Wanted {
 }
 
 /// Where Cargo builds.
-fn target_directory() -> Result<PathBuf> {
+pub(crate) fn target_directory() -> Result<PathBuf> {
     let text = output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;
     let target =

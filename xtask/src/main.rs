@@ -12,6 +12,7 @@ mod layers;
 mod lint;
 mod miri;
 mod mutants;
+mod package;
 mod rust_text;
 mod steps;
 mod test;
@@ -34,6 +35,10 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   test nightly     the tests that take minutes, in a release build
   acceptance [uml] [qemu] [--program PATH]
                    the programs beside other people's, in virtual machines with kernels of Debian's
+  package deb|rpm [--program PATH | --profile NAME] [--version VERSION]
+                   packages of both programs, in target/package
+  package test [--program PATH | --profile NAME]
+                   their contents, and their life in roots of Debian 12 and 13 (as root; takes minutes)
   mutants [ARGS]   which faults in the code the tests do not notice (cargo-mutants; takes an hour); ARGS: packages to
                    try alone, then what goes to cargo-mutants, e.g. `--re Registers`
   miri             tests of what computes little and needs no system, in Miri (a nightly compiler; takes minutes)
@@ -60,7 +65,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    if !rest.is_empty() && !matches!(command, "test" | "bench" | "mutants" | "acceptance") {
+    if !rest.is_empty() && !matches!(command, "test" | "bench" | "mutants" | "acceptance" | "package") {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
     match command {
@@ -71,6 +76,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "deny" => deny::run().map(drop),
         "test" => test::run(rest),
         "acceptance" => acceptance::run(rest),
+        "package" => package::run(rest),
         "bench" => bench::run(rest),
         "miri" => miri::run(),
         "mutants" => mutants::run(rest),

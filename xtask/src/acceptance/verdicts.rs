@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A line of the console that is meant for us.
 #[derive(Debug, PartialEq)]
-pub(super) enum Report {
+pub(crate) enum Report {
     Plan(Vec<String>),
     Note(String),
     Passed(String, String),
@@ -14,7 +14,7 @@ pub(super) enum Report {
 
 impl Report {
     /// Reads a line; whatever came before the mark on it is the firmware's or the kernel's.
-    pub(super) fn read(line: &str) -> Option<Self> {
+    pub(crate) fn read(line: &str) -> Option<Self> {
         let (_, text) = line.split_once("@@ ")?;
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let (name, detail) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -31,7 +31,7 @@ impl Report {
 
 /// The verdicts so far. A step without one has failed, and so has a machine that did not come to its end.
 #[derive(Debug, Default)]
-pub(super) struct Verdicts {
+pub(crate) struct Verdicts {
     planned: Option<Vec<String>>,
     given: BTreeMap<String, Result<(), String>>,
     unplanned: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
-    pub(super) fn record(&mut self, report: &Report) {
+    pub(crate) fn record(&mut self, report: &Report) {
         match report {
             Report::Plan(names) => self.planned = Some(names.clone()),
             Report::Note(_) => {}
@@ -57,16 +57,16 @@ impl Verdicts {
     }
 
     /// Whether the machine got as far as saying which steps it will take.
-    pub(super) fn has_plan(&self) -> bool {
+    pub(crate) fn has_plan(&self) -> bool {
         self.planned.is_some()
     }
 
-    pub(super) fn passed(&self) -> usize {
+    pub(crate) fn passed(&self) -> usize {
         self.given.values().filter(|verdict| verdict.is_ok()).count()
     }
 
     /// One sentence for each thing that is not as it should be.
-    pub(super) fn failures(&self) -> Vec<String> {
+    pub(crate) fn failures(&self) -> Vec<String> {
         let Some(planned) = &self.planned else {
             return vec!["it did not get as far as its first step".to_owned()];
         };

@@ -1,11 +1,12 @@
 //! What the commands that run a loop have in common: no more privileges than they need, a runtime, and a stop at a
 //! signal.
 
+use crate::notify;
 use guestright_cli::failure::Failure;
 use guestright_cli::output::Output;
 use guestright_cli::signals::{Reloads, Signals};
 use guestright_error::RunError;
-use guestright_host::{Requests, Reread, Stop, reload, stop};
+use guestright_host::{Fresh, Requests, Reread, Stop, probe, reload, stop};
 use guestright_privileges::{Needs, confine};
 use std::io::Write;
 
@@ -50,14 +51,19 @@ pub(crate) fn run_daemon<S>(
     on_this_thread(needs, async || {
         let signals = Signals::register_daemon().map_err(Failure::network)?;
         let mut reloads = Reloads::register().map_err(Failure::network)?;
-        let (reloader, reload) = reload(reread);
+        let (reloader, reload) = reload(Announced(reread));
+        let (prober, probes) = probe();
+        notify::keep_watchdog(move || {
+            let prober = prober.clone();
+            async move { prober.is_answered().await }
+        });
         tokio::spawn(async move {
             loop {
                 reloads.recv().await;
                 reloader.request();
             }
         });
-        Ok(run(Requests { stop: stop_at(signals), reload }).await?)
+        Ok(run(Requests { stop: stop_at(signals), reload, probes }).await?)
     })
 }
 
@@ -73,13 +79,32 @@ fn stop_at(mut signals: Signals) -> Stop {
     tokio::spawn(async move {
         loop {
             signals.recv().await;
+            notify::notify(notify::STOPPING);
             stopper.request();
         }
     });
     stop
 }
 
-/// What a loop says when it serves, as a sentence or as a line of JSON.
+/// Settings of whose reading systemd is notified, also when a signal asks for it (systemd.service(5), `notify-reload`).
+struct Announced<R>(R);
+
+impl<R: Reread> Reread for Announced<R> {
+    type Settings = R::Settings;
+
+    fn read(&mut self) -> Result<Fresh<R::Settings>, RunError> {
+        notify::reloading();
+        let read = self.0.read();
+        notify::notify(notify::READY);
+        read
+    }
+
+    fn accepted(&mut self) {
+        self.0.accepted();
+    }
+}
+
+/// What a loop says when it serves, as a sentence or as a line of JSON. systemd is notified of it.
 pub(crate) struct ServingLine<'a, 'b> {
     out: &'a mut Output<'b>,
     json: bool,
@@ -94,15 +119,17 @@ impl<'a, 'b> ServingLine<'a, 'b> {
 
 impl Write for ServingLine<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if !self.json {
-            return Write::write(self.out, bytes);
-        }
         self.line.extend_from_slice(bytes);
         while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.line.drain(..=end).collect();
             let sentence = String::from_utf8_lossy(&line[..end]);
-            let event = serde_json::json!({ "event": "serving", "sentence": sentence });
-            Write::write_all(self.out, format!("{event}\n").as_bytes())?;
+            let shown = if self.json {
+                serde_json::json!({ "event": "serving", "sentence": sentence }).to_string()
+            } else {
+                sentence.to_string()
+            };
+            Write::write_all(self.out, format!("{shown}\n").as_bytes())?;
+            notify::serving(&sentence);
         }
         Ok(bytes.len())
     }

@@ -4,6 +4,7 @@
 
 mod commands;
 mod loops;
+mod notify;
 mod qr;
 mod reloaded;
 mod settings;

@@ -6,7 +6,7 @@ use crate::SystemError;
 use crate::links::{is_kind, is_up};
 use crate::tool::{ip_json, succeeds};
 use guestright_command::find_program;
-use guestright_setup::{Facts, Init, Interface, Kind, Manager, Subnet};
+use guestright_setup::{Facts, Init, Interface, Kind, Manager, Subnet, paths};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,6 +40,8 @@ pub fn survey(seed: u64) -> Result<Facts, SystemError> {
         .chain(routes.iter().filter_map(route_network))
         .collect();
     let init = if Path::new("/run/systemd/system").is_dir() { Init::Systemd } else { Init::Unknown };
+    let program = std::env::current_exe()
+        .map_err(|error| SystemError::file("find", Path::new("/proc/self/exe"), &error))?;
     Ok(Facts {
         init,
         manager: manager(init, links.iter().find(|link| text(&link["ifname"]) == uplink)),
@@ -56,10 +58,24 @@ pub fn survey(seed: u64) -> Result<Facts, SystemError> {
         has_resolved: init == Init::Systemd
             && succeeds("systemctl", &["--quiet", "is-active", "systemd-resolved"]),
         taken_ports: taken_ports(),
-        program: std::env::current_exe()
-            .map_err(|error| SystemError::file("find", Path::new("/proc/self/exe"), &error))?,
+        packaged_units: packaged_units(&program),
+        program,
         seed,
     })
+}
+
+/// Those that start this very program: a package's units are nothing to a program that was built here.
+fn packaged_units(program: &Path) -> BTreeSet<String> {
+    let start = format!("\nExecStart={} ", program.display());
+    let starts_it = |name: &&str| {
+        let text = std::fs::read_to_string(Path::new(paths::PACKAGED_UNITS).join(name));
+        text.is_ok_and(|text| text.contains(&start))
+    };
+    ["guestright-ap.service", "guestright-home.service"]
+        .iter()
+        .filter(|name| starts_it(name))
+        .map(|name| (*name).to_owned())
+        .collect()
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -39,6 +39,7 @@ fn written(manager: Manager, directory: &Path) -> Vec<(PathBuf, PathBuf)> {
         has_resolved: false,
         taken_ports: BTreeSet::new(),
         program: "/bin/true".into(),
+        packaged_units: BTreeSet::new(),
         seed: 0,
     };
     let wifi = WifiAnswer::On {

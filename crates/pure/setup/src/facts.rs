@@ -27,6 +27,10 @@ pub struct Facts {
     pub taken_ports: BTreeSet<u16>,
     /// Where this program is.
     pub program: PathBuf,
+    /// Units of ours that a package brought together with this program; they are below [`paths::PACKAGED_UNITS`].
+    ///
+    /// [`paths::PACKAGED_UNITS`]: crate::paths::PACKAGED_UNITS
+    pub packaged_units: BTreeSet<String>,
     /// For what is to differ from household to household.
     pub seed: u64,
 }

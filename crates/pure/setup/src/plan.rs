@@ -19,6 +19,7 @@ pub mod paths {
     /// Leases, apart from what the programs' own user may change: dnsmasq reads them as root.
     pub const LEASES: &str = "/var/lib/guestright-dhcp";
     pub const UNITS: &str = "/etc/systemd/system";
+    pub const PACKAGED_UNITS: &str = "/usr/lib/systemd/system";
     pub const SYSUSERS: &str = "/etc/sysusers.d/guestright.conf";
 }
 
@@ -210,13 +211,16 @@ impl Steps<'_> {
             return;
         }
         let units = render::units(self.facts, self.choices);
-        for (name, text) in &units {
+        // Upgrades of the package keep its own up to date, and files of the same name in /etc would hide them.
+        let packaged = &self.facts.packaged_units;
+        for (name, text) in units.iter().filter(|(name, _)| !packaged.contains(name)) {
             self.file(unit_path(name), 0o644, text.clone(), "how systemd runs it");
         }
         for name in units.iter().map(|(name, _)| name).filter(|name| name.ends_with(".service")) {
             let wants = Path::new(paths::UNITS).join("multi-user.target.wants").join(name);
             let says = format!("start {name} with the computer");
-            self.add(says, "start it no more", Change::Symlink { path: wants, target: unit_path(name) });
+            let target = if packaged.contains(name) { packaged_unit_path(name) } else { unit_path(name) };
+            self.add(says, "start it no more", Change::Symlink { path: wants, target });
         }
         self.reload(Reload::Systemd, "let systemd read its files again");
     }
@@ -271,6 +275,10 @@ impl Steps<'_> {
 
 fn unit_path(name: &str) -> PathBuf {
     Path::new(paths::UNITS).join(name)
+}
+
+fn packaged_unit_path(name: &str) -> PathBuf {
+    Path::new(paths::PACKAGED_UNITS).join(name)
 }
 
 fn notes(facts: &Facts, choices: &Choices) -> Vec<String> {

@@ -46,6 +46,7 @@ fn debian() -> Facts {
         has_resolved: true,
         taken_ports: BTreeSet::new(),
         program: "/usr/bin/guestright".into(),
+        packaged_units: BTreeSet::new(),
         seed: 7,
     }
 }
@@ -142,6 +143,24 @@ fn a_container_has_no_units_and_says_what_does_not_survive() {
     assert!(owners.into_iter().all(|owner| owner == Owner::Root));
     assert!(plan.notes.iter().any(|note| note.contains("do not survive a restart")));
     assert!(plan.notes.iter().any(|note| note.contains("Wi-Fi is not this computer's")));
+}
+
+#[test]
+fn units_of_a_package_are_started_and_not_written() {
+    let unit = "guestright-ap.service".to_owned();
+    let facts = Facts { packaged_units: [unit].into(), ..debian() };
+    let choices = choose(&facts, &Answers::default()).unwrap();
+    let plan = Plan::new(&facts, &choices);
+    let files: Vec<_> = plan.files().map(|path| path.display().to_string()).collect();
+    assert!(!files.contains(&"/etc/systemd/system/guestright-ap.service".to_owned()), "{files:?}");
+    // The home's is not among the package's here.
+    assert!(files.contains(&"/etc/systemd/system/guestright-home.service".to_owned()), "{files:?}");
+    let link = "/etc/systemd/system/multi-user.target.wants/guestright-ap.service";
+    let target = plan.steps.iter().find_map(|step| match &step.change {
+        Change::Symlink { path, target } if path == std::path::Path::new(link) => Some(target.clone()),
+        _ => None,
+    });
+    assert_eq!(target.unwrap(), std::path::Path::new("/usr/lib/systemd/system/guestright-ap.service"));
 }
 
 #[test]

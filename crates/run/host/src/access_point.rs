@@ -10,7 +10,7 @@ use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
 use crate::log_pace::LogPace;
 use crate::renewal::{self, OwnCertificate};
-use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, Stop, export, interface, private};
+use crate::{HomeAddress, Probes, QUESTIONS_MAX, Reload, Requests, Stop, export, interface, private};
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
@@ -183,6 +183,7 @@ struct Inputs<'a> {
     questions: mpsc::Receiver<Question>,
     stop: &'a mut Stop,
     reload: &'a mut Reload<Settings>,
+    probes: &'a mut Probes,
 }
 
 /// Runs an access point until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
@@ -282,9 +283,16 @@ async fn serve(
     this.machine.restore(undelivered, now);
     this.machine.restore_revocations(revocations);
     announce(&team, address, &settings.visitor_interface, out)?;
-    let Requests { stop, reload } = requests;
-    let inputs =
-        Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, stop, reload };
+    let Requests { stop, reload, probes } = requests;
+    let inputs = Inputs {
+        link: from_link,
+        guard: from_guard,
+        home: from_home,
+        questions: asked,
+        stop,
+        reload,
+        probes,
+    };
     this.run(inputs).await;
     settings.clone_from(&this.settings);
     finish(this, thread, writer, state).await
@@ -339,6 +347,7 @@ impl Loop {
                     }
                 }
                 () = inputs.reload.requested() => self.begin_reload(inputs.reload, None),
+                () = inputs.probes.answer() => {}
                 () = tokio::time::sleep_until(self.next_reading) => self.read(),
                 () = tokio::time::sleep(due) => {}
                 () = inputs.stop.requested() => stop = true,

@@ -15,7 +15,7 @@ use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
 use crate::reload::{self, Fresh, Reload};
-use crate::{QUESTIONS_MAX, Requests, Stop, export, private, renewal};
+use crate::{Probes, QUESTIONS_MAX, Requests, Stop, export, private, renewal};
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
@@ -138,6 +138,7 @@ struct Inputs {
     questions: mpsc::Receiver<Question>,
     stop: Stop,
     reload: Reload<Settings>,
+    probes: Probes,
 }
 
 /// The receipts, in the state directory.
@@ -268,9 +269,10 @@ pub async fn run(
         .map_err(RunError::Output)?;
     let from_neighbours = shares.events;
     let news = delegates.as_mut().and_then(Delegates::take_news);
-    let Requests { stop, reload } = requests;
+    let Requests { stop, reload, probes } = requests;
+    let questions = asked;
     let inputs =
-        Inputs { listener, from_peers, from_store, from_neighbours, news, questions: asked, stop, reload };
+        Inputs { listener, from_peers, from_store, from_neighbours, news, questions, stop, reload, probes };
     this.run(inputs, &credentials, &mut delegates).await;
     finish(this, delegates, writer, state).await
 }
@@ -324,6 +326,7 @@ impl Loop {
                     }
                 }
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
+                () = inputs.probes.answer() => {}
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
                 () = sleep_until(due) => self.pass_time(),
                 () = inputs.stop.requested() => return,

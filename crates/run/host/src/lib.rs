@@ -20,6 +20,7 @@ mod interface;
 mod listen;
 mod log_pace;
 mod private;
+mod probe;
 mod reload;
 pub mod renewal;
 mod resolver;
@@ -30,6 +31,7 @@ pub mod visit;
 
 pub use guestright_command::system_command;
 pub use home_address::HomeAddress;
+pub use probe::{Prober, Probes, probe};
 pub use reload::{Fresh, Reload, Reloader, Reread, reload};
 pub use stop::{Stop, Stopper, stop};
 
@@ -38,6 +40,8 @@ pub use stop::{Stop, Stopper, stop};
 pub struct Requests<S> {
     pub stop: Stop,
     pub reload: Reload<S>,
+    /// Whether it still goes round.
+    pub probes: Probes,
 }
 
 /// The port of the protocol on the visitors' link, UDP and TCP.

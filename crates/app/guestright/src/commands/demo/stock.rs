@@ -17,6 +17,16 @@ const NOT_FOR_WG: [&str; 3] = ["Address", "DNS", "MTU"];
 const SOCKET: &str = "/run/wireguard/wg-home.sock";
 
 impl Cast {
+    /// Whether this computer has such a client.
+    pub(super) fn has_app(&self, guest: Guest) -> bool {
+        let runs = |program: &str, arguments: &[&str]| self.world.run(guest.name, program, arguments).is_ok();
+        let in_kernel = || {
+            runs("ip", &["link", "add", INTERFACE, "type", "wireguard"])
+                && runs("ip", &["link", "delete", INTERFACE])
+        };
+        runs("wg", &["--version"]) && (in_kernel() || runs("wireguard-go", &["--version"]))
+    }
+
     /// Brings the tunnel up, as somebody does who opens the app.
     pub(super) async fn open_app(
         &mut self,

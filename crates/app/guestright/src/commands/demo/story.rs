@@ -295,6 +295,11 @@ impl Story<'_, '_> {
 
     /// Somebody who has nothing but a stock WireGuard app comes by.
     async fn stock_client_is_served(&mut self) -> anyhow::Result<()> {
+        if !self.cast.has_app(STOCK) {
+            let reason =
+                "`wg` and a WireGuard that is not ours, the kernel's or wireguard-go, are not installed";
+            return self.print(&format!("a guest with only a stock WireGuard client is left out: {reason}"));
+        }
         let client = self.cast.open_app(STOCK, "team2", V2).await?;
         let got = self.cast.download(STOCK, STOCK_TAKES).await?;
         let ip = STOCK.address().to_string();

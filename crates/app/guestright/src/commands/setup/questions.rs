@@ -118,6 +118,7 @@ mod tests {
             has_resolved: false,
             taken_ports: std::collections::BTreeSet::new(),
             program: "/usr/bin/guestright".into(),
+            packaged_units: std::collections::BTreeSet::new(),
             seed: 0,
         }
     }

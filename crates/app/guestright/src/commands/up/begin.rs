@@ -24,6 +24,8 @@ const BOOTED: &str = "/run/systemd/system";
 const UNIT_PATHS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 /// What the unit's text has in the place of this program.
 const PROGRAM: &str = "/usr/local/bin/guestright";
+/// The unit's group.
+const GROUP: &str = "guestright";
 
 /// A member's files.
 #[derive(Debug, clap::Args)]
@@ -157,6 +159,12 @@ fn start_unit(out: &mut Output) -> Outcome {
         let program = std::env::current_exe().map_err(Failure::network)?;
         let unit = Path::new(UNIT_PATHS[0]).join(UNIT_NAME);
         let text = UNIT.replace(PROGRAM, &program.display().to_string());
+        // Without it only root may ask; with its name in the unit nobody could start that.
+        let text = if super::daemon::group_id(GROUP).is_some() {
+            text
+        } else {
+            text.replace(&format!("Group={GROUP}\n"), "")
+        };
         std::fs::write(&unit, text)
             .with_context(|| format!("write {}", unit.display()))
             .map_err(Failure::config)?;

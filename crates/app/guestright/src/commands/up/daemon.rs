@@ -1,8 +1,8 @@
 //! The program that stays: on or off as was said last, whatever ends it.
 
 use crate::control;
-use crate::loops;
 use crate::settings::{VisitSettings, beside, read};
+use crate::{loops, notify};
 use anyhow::Context;
 use guestright_channel::Credentials;
 use guestright_cli::failure::{Failure, Outcome};
@@ -13,7 +13,8 @@ use guestright_host::control::Question;
 use guestright_host::{Stop, visit};
 use guestright_privileges::Needs;
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -60,13 +61,40 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
         let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
         control::serve(&control, asked.clone())?;
         let _ = std::fs::set_permissions(&control, std::fs::Permissions::from_mode(SOCKET_MODE));
-        reload_at_hangup(asked).map_err(RunError::network)?;
+        reload_at_hangup(asked.clone()).map_err(RunError::network)?;
+        notify::keep_watchdog(move || answers(asked.clone()));
         let mut daemon = Daemon { config, until_down, json, read: first, questions, stop };
-        let outcome = daemon.run(out).await;
+        let outcome = daemon.run(&mut Announcing { out, line: Vec::new() }).await;
         // It is only a door; the next start replaces it.
         let _ = std::fs::remove_file(&control);
         outcome
     })
+}
+
+/// Whether whoever runs now goes round: it answers questions.
+async fn answers(asked: mpsc::Sender<Question>) -> bool {
+    let (reply, answer) = tokio::sync::oneshot::channel();
+    asked.send(("status".to_owned(), reply)).await.is_ok() && answer.await.is_ok()
+}
+
+/// Notifies systemd of how it stands. The first line comes when the kill switch is closed, and not before: units of the
+/// network wait for that.
+struct Announcing<'a, 'b> {
+    out: &'a mut Output<'b>,
+    line: Vec<u8>,
+}
+
+impl Write for Announcing<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = Write::write(self.out, bytes)?;
+        self.line.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        notify::serving(&String::from_utf8_lossy(&std::mem::take(&mut self.line)));
+        Write::flush(self.out)
+    }
 }
 
 /// The directory of the control socket, for root and the group.
@@ -74,17 +102,26 @@ fn make_door(control: &Path, group: &str) -> Outcome {
     let directory = control.parent().unwrap_or(Path::new("/"));
     let make = || {
         std::fs::create_dir_all(directory)?;
-        match group_id(group) {
-            Some(id) => std::os::unix::fs::chown(directory, None, Some(id))?,
-            None => tracing::info!(group, "there is no such group: only root may ask and switch"),
-        }
-        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(DIRECTORY_MODE))
+        let own = rustix::process::getegid().as_raw();
+        let mode = match group_id(group) {
+            // As under the unit, which may not give anything away.
+            Some(id) if id == own && std::fs::metadata(directory)?.gid() == id => 0o755,
+            Some(id) => {
+                std::os::unix::fs::chown(directory, None, Some(id))?;
+                DIRECTORY_MODE
+            }
+            None => {
+                tracing::info!(group, "there is no such group: only root may ask and switch");
+                0o755
+            }
+        };
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode))
     };
     make().with_context(|| format!("make {}", directory.display())).map_err(Failure::config)
 }
 
 /// From group(5).
-fn group_id(name: &str) -> Option<u32> {
+pub(super) fn group_id(name: &str) -> Option<u32> {
     let groups = std::fs::read_to_string("/etc/group").ok()?;
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -133,7 +170,7 @@ struct Daemon {
 }
 
 impl Daemon {
-    async fn run(&mut self, out: &mut Output<'_>) -> Result<(), RunError> {
+    async fn run(&mut self, out: &mut Announcing<'_, '_>) -> Result<(), RunError> {
         loop {
             let is_off = off_file(&self.read.settings.state).exists();
             if is_off && self.until_down {
@@ -161,14 +198,17 @@ impl Daemon {
 
     /// Takes in the settings; what is wrong with them is said, and the old ones hold.
     fn reload(&mut self) {
+        notify::reloading();
         match Loaded::from_file(&self.config, self.json) {
             Ok(read) => self.read = read,
             Err(failure) => tracing::error!("the settings are as before: {}", failure.what()),
         }
+        notify::notify(notify::READY);
     }
 
     /// Switched off: nothing is held back. True when it is switched on, false if it is to stop.
     async fn until_up(&mut self) -> Result<bool, RunError> {
+        notify::serving("switched off");
         loop {
             tokio::select! {
                 Some((question, reply)) = self.questions.recv() => {

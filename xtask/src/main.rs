@@ -12,6 +12,7 @@ mod layers;
 mod lint;
 mod miri;
 mod mutants;
+mod openwrt;
 mod rust_text;
 mod steps;
 mod test;
@@ -38,6 +39,8 @@ usage: cargo xtask COMMAND [ARGUMENTS]
                    try alone, then what goes to cargo-mutants, e.g. `--re Registers`
   miri             tests of what computes little and needs no system, in Miri (a nightly compiler; takes minutes)
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
+  package openwrt [FOLDER]
+                   the service and the LuCI page as ipk and apk, in target/openwrt unless FOLDER says otherwise
   help             this text
 ";
 
@@ -60,7 +63,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    if !rest.is_empty() && !matches!(command, "test" | "bench" | "mutants" | "acceptance") {
+    if !rest.is_empty() && !matches!(command, "test" | "bench" | "mutants" | "acceptance" | "package") {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
     match command {
@@ -74,6 +77,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "bench" => bench::run(rest),
         "miri" => miri::run(),
         "mutants" => mutants::run(rest),
+        "package" => openwrt::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

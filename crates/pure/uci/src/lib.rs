@@ -22,7 +22,7 @@
 //!
 //! Invariants: what is accepted is written ([`std::fmt::Display`]) so that it is read as the same; nothing is read that
 //! libuci would read differently, but for what is refused here and accepted there: an option or a section that is there
-//! twice, control characters, and files beyond the limits.
+//! twice, `;` and control characters, options without a value, and files beyond the limits.
 
 mod document;
 mod error;

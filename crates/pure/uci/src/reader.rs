@@ -1,6 +1,7 @@
 //! Text in, sections out. How words are quoted is libuci's (`file.c`, `parse_str`): in single quotes nothing is special; in
-//! double quotes and outside a backslash takes the next character as it is, and a line break after it away; quotations
-//! may go over several lines; `#` outside of them begins a comment, `;` ends a command.
+//! double quotes and outside a backslash takes the next character as it is, and within double quotes a line break after it
+//! away; quotations may go over several lines; `#` outside of them begins a comment. An option whose value is empty is one
+//! that is not there. `;` for several commands on a line, and one command on several, are refused: nobody writes them.
 
 use crate::document::{Document, Entry, Item, Section, Value};
 use crate::error::{Problem, UciError};
@@ -56,7 +57,7 @@ impl Words<'_> {
             match self.rest.peek().copied() {
                 None if words.is_empty() => return Ok(None),
                 None => break,
-                Some('\n' | ';') => {
+                Some('\n') => {
                     self.next();
                     if !words.is_empty() {
                         break;
@@ -81,11 +82,15 @@ impl Words<'_> {
         let mut word = String::new();
         loop {
             match self.rest.peek().copied() {
-                None | Some('\n' | ';' | '#') => return Ok(word),
+                None | Some('\n' | '#') => return Ok(word),
+                Some(';') => return Err(Problem::Semicolon.at(self.line)),
                 Some(letter) if is_blank(letter) => return Ok(word),
                 Some(quote @ ('\'' | '"')) => self.quotation(quote, &mut word)?,
                 Some('\\') => {
                     self.next();
+                    if matches!(self.rest.peek(), None | Some('\n' | '\r')) {
+                        return Err(Problem::Continued.at(self.line));
+                    }
                     self.escaped(&mut word)?;
                 }
                 Some(letter) => {
@@ -200,7 +205,9 @@ impl Builder {
         if let Some(first) = section.entry(&name) {
             return Err(Problem::OptionTwice { first: first.line, name });
         }
-        section.entries.push(Entry { line, name, value: Value::One(text) });
+        if !text.is_empty() {
+            section.entries.push(Entry { line, name, value: Value::One(text) });
+        }
         Ok(())
     }
 

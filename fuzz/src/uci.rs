@@ -58,7 +58,8 @@ fn essence(document: &Document) -> Vec<String> {
 pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     let quotes = "package p\nconfig 'ap' \"a\"\n\toption a 'it'\\''s'\n\tlist b \"two\\\n\\\" words\" # why\n\tlist b c\\ d\n";
     let tables = "config ap\n\toption enabled on\nconfig ap_shaping_deep 'x'\n\tlist n 1\nconfig ap__\n\toption a ''\n";
-    let mistakes = [("near-quote", "config t\noption a 'b\n"), ("near-twice", "config t\noption a 1\nlist a 2\n")];
+    let mistakes =
+        [("near-quote", "config t\noption a 'b\n"), ("near-twice", "config t\noption a 1\nlist a 2\n")];
     let good = [
         ("file", include_str!("../../packaging/openwrt/guestright/files/guestright.config")),
         ("quotes", quotes),

@@ -136,7 +136,8 @@ mod tests {
         // Two bytes of length on an even address, 256 bytes, and the array on a multiple of four.
         assert_eq!(database.bytes()[8..14], [2, b'a', b'b', 0, 0, 1]);
         assert_eq!(array.0, Value::ARRAY | 272);
-        let slots: Vec<_> = database.bytes()[272..].chunks(4).map(|it| u32::from_le_bytes(it.try_into().unwrap())).collect();
+        let slots: Vec<_> =
+            database.bytes()[272..].chunks(4).map(|it| u32::from_le_bytes(it.try_into().unwrap())).collect();
         assert_eq!(slots, [4, word.0, 0, INTEGER | 5]);
         assert_eq!(database.sequence(Value::OBJECT, &[NULL]), NULL);
         database.finish(array);

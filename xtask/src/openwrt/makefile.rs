@@ -26,7 +26,8 @@ impl Makefile {
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             if let Some(name) = line.strip_prefix("define ") {
-                let block = lines.by_ref().take_while(|line| *line != "endef").map(|line| line.trim().to_owned());
+                let block =
+                    lines.by_ref().take_while(|line| *line != "endef").map(|line| line.trim().to_owned());
                 makefile.blocks.insert(name.to_owned(), block.collect());
             } else if let Some((name, value)) = line.split_once(":=") {
                 makefile.values.insert(name.to_owned(), value.to_owned());
@@ -71,7 +72,9 @@ pub(super) fn installed(line: &str, folder: &Path) -> Result<Option<File>> {
         Some("$(INSTALL_DATA)") => 0o644,
         _ => bail!("`{line}` installs in a way that is not known here"),
     };
-    let [_, from, to] = line.split(' ').collect::<Vec<_>>()[..] else { bail!("`{line}` is not `HOW FROM TO`") };
+    let [_, from, to] = line.split(' ').collect::<Vec<_>>()[..] else {
+        bail!("`{line}` is not `HOW FROM TO`")
+    };
     let path = to.strip_prefix("$(1)").with_context(|| format!("`{line}` installs outside of $(1)"))?;
     let from = folder.join(from.trim_start_matches("./"));
     let bytes = fs::read(&from).with_context(|| format!("read {}", from.display()))?;
@@ -100,9 +103,15 @@ mod tests {
     fn values_and_blocks_are_found() {
         let text = "PKG_NAME:=a\nPKG_VERSION:=1.2\nPKG_RELEASE:=3\nX:=$(PKG_NAME).tar\ndefine B\n  T:=t\n\tU:=+v +w\nendef\n";
         let makefile = Makefile::parse(text);
-        assert_eq!((makefile.version().unwrap(), makefile.value("X").unwrap()), ("1.2-r3".into(), "a.tar".into()));
+        assert_eq!(
+            (makefile.version().unwrap(), makefile.value("X").unwrap()),
+            ("1.2-r3".into(), "a.tar".into())
+        );
         let block = makefile.block("B").unwrap();
-        assert_eq!((field(block, "T").unwrap(), depends(&field(block, "U").unwrap())), ("t".into(), vec!["v".into(), "w".into()]));
+        assert_eq!(
+            (field(block, "T").unwrap(), depends(&field(block, "U").unwrap())),
+            ("t".into(), vec!["v".into(), "w".into()])
+        );
         assert!(makefile.value("Y").is_err() && makefile.block("C").is_err() && field(block, "V").is_err());
     }
 

@@ -132,7 +132,10 @@ impl<'a> Apk<'a> {
             let (kind, size) = (word >> 30, (word & 0x3fff_ffff) as usize);
             let content = &bytes[at + 4..at + size];
             match kind {
-                0 => assert!(tree.replace(content).is_none() && files.is_empty(), "the tree comes first, and once"),
+                0 => assert!(
+                    tree.replace(content).is_none() && files.is_empty(),
+                    "the tree comes first, and once"
+                ),
                 2 => assert!(files.insert((number(content, 0), number(content, 4)), &content[8..]).is_none()),
                 _ => panic!("block of type {kind}"),
             }
@@ -229,8 +232,11 @@ fn an_apk_has_what_apk_looks_for() {
 #[test]
 fn the_page_is_where_luci_and_rpcd_look() {
     let packages = made("022", &[]);
-    let paths: Vec<_> =
-        Apk::read(&packages["luci-app-guestright-0.1.0-r1.apk"]).contents().into_iter().map(|(path, ..)| path).collect();
+    let paths: Vec<_> = Apk::read(&packages["luci-app-guestright-0.1.0-r1.apk"])
+        .contents()
+        .into_iter()
+        .map(|(path, ..)| path)
+        .collect();
     assert_eq!(
         paths,
         [

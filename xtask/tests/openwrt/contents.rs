@@ -24,10 +24,9 @@ fn packages_have_the_version_of_the_program() {
 
 #[test]
 fn every_set_of_capabilities_is_the_same_and_small() {
-    for (file, want) in [
-        ("home", vec!["CAP_NET_BIND_SERVICE"]),
-        ("network", vec!["CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE"]),
-    ] {
+    for (file, want) in
+        [("home", vec!["CAP_NET_BIND_SERVICE"]), ("network", vec!["CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE"])]
+    {
         let sets = json(&format!("guestright/files/guestright-{file}.json"));
         let sets = sets.as_object().unwrap();
         let mut names: Vec<_> = sets.keys().map(String::as_str).collect();
@@ -47,7 +46,10 @@ fn nothing_writes_uci_or_touches_the_households_bridge() {
             assert!(!text.contains(word), "{file}: {word}");
         }
         let bridge: Vec<_> = code.iter().filter(|line| line.contains("br-lan")).collect();
-        assert!(bridge.iter().all(|line| line.contains("if [ ") || line.contains("report err")), "{bridge:?}");
+        assert!(
+            bridge.iter().all(|line| line.contains("if [ ") || line.contains("report err")),
+            "{bridge:?}"
+        );
     }
 }
 
@@ -56,7 +58,8 @@ fn rpcd_lets_the_page_run_what_it_runs_and_nothing_else() {
     let acl = json("luci-app-guestright/root/usr/share/rpcd/acl.d/luci-app-guestright.json");
     let acl = &acl["luci-app-guestright"];
     let commands: Vec<_> = acl["read"]["file"].as_object().unwrap().keys().collect();
-    let status = |role: &str| format!("/usr/bin/guestright {role} status --json --uci /etc/config/guestright");
+    let status =
+        |role: &str| format!("/usr/bin/guestright {role} status --json --uci /etc/config/guestright");
     assert_eq!(commands, [&status("ap"), &status("home")]);
     assert!(acl["write"].is_null(), "a page that shows changes nothing");
     let page = read(PAGE);
@@ -73,11 +76,22 @@ fn rpcd_lets_the_page_run_what_it_runs_and_nothing_else() {
 #[test]
 fn the_page_shows_strings_as_text_only() {
     let page = read(PAGE);
-    let before = |at: usize| page[..at].chars().next_back().is_some_and(|it| it.is_alphanumeric() || "_.".contains(it));
+    let before = |at: usize| {
+        page[..at].chars().next_back().is_some_and(|it| it.is_alphanumeric() || "_.".contains(it))
+    };
     let calls: Vec<_> = page.match_indices("E(").filter(|(at, _)| !before(*at)).collect();
     assert_eq!(calls.len(), 1, "only element() makes elements");
     assert!(page.contains("return E(tag, attributes, Array.isArray(children) ? children : text(children));"));
-    for word in ["innerHTML", "outerHTML", "insertAdjacent", "document.", "dom.append", "dom.create", "eval", "rawhtml"] {
+    for word in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacent",
+        "document.",
+        "dom.append",
+        "dom.create",
+        "eval",
+        "rawhtml",
+    ] {
         assert!(!page.contains(word), "{word}");
     }
     assert_eq!(page.matches("dom.content(status, sections(fresh))").count(), page.matches("dom.").count());

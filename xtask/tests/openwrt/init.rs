@@ -12,7 +12,8 @@ struct Router {
     uci: String,
 }
 
-const HOME: &str = "config home 'home'\n\toption enabled '1'\n\toption key 'home.key'\n\toption state '/srv/home'\n";
+const HOME: &str =
+    "config home 'home'\n\toption enabled '1'\n\toption key 'home.key'\n\toption state '/srv/home'\n";
 const AP: &str = "config ap 'ap'\n\toption enabled '1'\n\toption key '/keys/router.key'\n\toption state '/srv/ap'\n\
                   \toption visitor_interface 'br-guest'\n\toption uplink_interface 'wan'\n";
 const GATEWAY: &str =
@@ -54,7 +55,11 @@ impl Router {
 
     fn without(self, name: &str) -> Self {
         let path = self.path(name);
-        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap()
+        } else {
+            fs::remove_file(path).unwrap()
+        }
         self
     }
 
@@ -178,7 +183,11 @@ fn each_is_an_instance_of_its_own_and_runs_where_it_is_enabled() {
         assert_eq!(Router::new(uci).started(0), want, "{uci}");
     }
     let shipped = fs::read_to_string(packaging().join("guestright/files/guestright.config")).unwrap();
-    assert_eq!(Router::new(&shipped).start(0), Vec::<String>::new(), "nothing is enabled that nobody enabled");
+    assert_eq!(
+        Router::new(&shipped).start(0),
+        Vec::<String>::new(),
+        "nothing is enabled that nobody enabled"
+    );
 }
 
 fn reported(level: &str, text: &str) -> String {
@@ -236,7 +245,8 @@ fn a_device_that_is_not_there_or_not_up_is_waited_for() {
     let nameless = AP.replace("\toption uplink_interface 'wan'\n", "");
     assert_eq!(Router::new(&nameless).start(0), waits("without a name"));
     let gateway = Router::new(&format!("{HOME}{GATEWAY}{AP}")).without("devices/wan");
-    let both = ["home waits for the device wan", "ap waits for the device wan"].map(|text| reported("notice", text));
+    let both =
+        ["home waits for the device wan", "ap waits for the device wan"].map(|text| reported("notice", text));
     assert_eq!(gateway.start(0), both);
     // A home alone needs no device.
     assert_eq!(Router::new(HOME).without("devices/wan").started(0), ["procd_open_instance home"]);
@@ -273,8 +283,11 @@ fn ntp(environment: &[(&str, &str)], is_set: bool, is_enabled: bool) -> (String,
     let directory = tempfile::tempdir().unwrap();
     let [init, calls, clock] = ["init", "calls", "clock"].map(|name| directory.path().join(name));
     let code = u8::from(!is_enabled);
-    fs::write(&init, format!("#!/bin/sh\necho \"$1\" >>'{}'\n[ \"$1\" != enabled ] || exit {code}\n", calls.display()))
-        .unwrap();
+    fs::write(
+        &init,
+        format!("#!/bin/sh\necho \"$1\" >>'{}'\n[ \"$1\" != enabled ] || exit {code}\n", calls.display()),
+    )
+    .unwrap();
     fs::set_permissions(&init, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     if is_set {
         fs::write(&clock, "").unwrap();

@@ -20,7 +20,9 @@ pub enum Problem {
     TooManyEntries(usize),
     #[error("a value of more than {0} bytes; shorten it")]
     ValueTooLong(usize),
-    #[error("`;` outside of quotes; write one command on a line, and put a value with `;` between single quotes")]
+    #[error(
+        "`;` outside of quotes; write one command on a line, and put a value with `;` between single quotes"
+    )]
     Semicolon,
     #[error("a backslash at the end of a line, outside of quotes; write the command on one line")]
     Continued,

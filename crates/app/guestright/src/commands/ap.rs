@@ -132,8 +132,7 @@ impl Ap {
             return settings::show(&settings, self.json, out);
         }
         if self.dry_run {
-            let rules =
-                firewall::render(&settings.for_loop(&origin)?.rules()?).map_err(Failure::config)?;
+            let rules = firewall::render(&settings.for_loop(&origin)?.rules()?).map_err(Failure::config)?;
             if self.json {
                 return Ok(writeln!(out, "{}", serde_json::json!({ "ruleset": rules }))?);
             }
@@ -173,7 +172,8 @@ fn run(
     out: &mut ServingLine<'_, '_>,
 ) -> Outcome {
     let origin = source.origin();
-    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
+    let [key, certificate] =
+        [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let reread = SettingsFile::new(source, settings)?;
     let settings = settings.for_loop(&origin)?;

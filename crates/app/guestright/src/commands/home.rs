@@ -254,7 +254,8 @@ fn run(
     out: &mut ServingLine<'_, '_>,
 ) -> Outcome {
     let origin = source.origin();
-    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
+    let [key, certificate] =
+        [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let reread = SettingsFile::new(source, settings)?;
     let settings = settings.for_loop(&origin)?;

@@ -146,7 +146,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("settings.toml");
         std::fs::write(&path, now).unwrap();
-        let mut file = SettingsFile::<T>::new(&Source::new(path.clone(), None, "ap"), &toml::from_str(before).unwrap()).unwrap();
+        let mut file =
+            SettingsFile::<T>::new(&Source::new(path.clone(), None, "ap"), &toml::from_str(before).unwrap())
+                .unwrap();
         let Fresh { changed, waiting, .. } = file.read().unwrap();
         file.accepted();
         let again = file.read().unwrap();

@@ -66,9 +66,11 @@ impl Source {
     }
 
     fn document(&self) -> Result<Document, Failure> {
-        let text = std::fs::read_to_string(&self.file).with_context(|| format!("read {}", self.file.display()));
+        let text =
+            std::fs::read_to_string(&self.file).with_context(|| format!("read {}", self.file.display()));
         let text = text.map_err(|error| {
-            Failure::config(error).hint("the package for OpenWrt brings /etc/config/guestright; give it with --uci")
+            Failure::config(error)
+                .hint("the package for OpenWrt brings /etc/config/guestright; give it with --uci")
         })?;
         Document::parse(&text).map_err(|error| self.misunderstood(error))
     }
@@ -113,7 +115,9 @@ mod tests {
     fn the_file_of_the_package_is_good_and_enables_nothing() {
         let (_directory, file) = written(SHIPPED);
         let [ap, home] = both(SHIPPED);
-        assert!(ap.contains("visitor_interface = \"br-guest\"") && home.contains("lend_bytes_max = 25000000"));
+        assert!(
+            ap.contains("visitor_interface = \"br-guest\"") && home.contains("lend_bytes_max = 25000000")
+        );
         for role in ["ap", "home"] {
             assert!(!source(&file, role).is_enabled().unwrap());
             let (_directory, on) = written(&SHIPPED.replace("option enabled '0'", "option enabled '1'"));
@@ -132,7 +136,10 @@ mod tests {
             .collect();
         let [ap, home] = both(&whole);
         assert!(ap.contains("[shaping]\ndown_bits_per_second = 20000000"), "{ap}");
-        assert!(home.contains("[gateway]") && home.contains("home_networks = [\"192.168.1.0/24\"]"), "{home}");
+        assert!(
+            home.contains("[gateway]") && home.contains("home_networks = [\"192.168.1.0/24\"]"),
+            "{home}"
+        );
         assert!(home.contains("renewal = \"renewal\""), "{home}");
     }
 
@@ -185,6 +192,9 @@ mod tests {
     fn relative_paths_are_beside_the_toml_file_or_below_the_settings_directory() {
         let toml = Source::new("/srv/x/ap.toml".into(), None, "ap");
         assert_eq!(toml.origin(), Path::new("/srv/x/ap.toml"));
-        assert_eq!(source(Path::new("/etc/config/guestright"), "ap").origin(), Path::new("/etc/guestright/ap.toml"));
+        assert_eq!(
+            source(Path::new("/etc/config/guestright"), "ap").origin(),
+            Path::new("/etc/guestright/ap.toml")
+        );
     }
 }

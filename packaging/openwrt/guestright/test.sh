@@ -3,14 +3,16 @@
 #
 # shellcheck shell=dash
 
+UCI=${UCI:-/etc/config/guestright}
+
 case "$1" in
 guestright)
 	guestright --version 2>&1 | grep -F "$2" || exit 1
 	# The settings that come with it are read, and lead to rules.
-	guestright ap --dry-run --uci /etc/config/guestright | grep -F 'table inet guestright' || exit 1
+	guestright ap --dry-run --uci "$UCI" | grep -F 'table inet guestright' || exit 1
 	# Nothing is enabled before somebody says so, and that is no failure.
-	guestright ap --uci /etc/config/guestright | grep -F 'not enabled' || exit 1
-	guestright home --uci /etc/config/guestright | grep -F 'not enabled' || exit 1
+	guestright ap --uci "$UCI" | grep -F 'not enabled' || exit 1
+	guestright home --uci "$UCI" | grep -F 'not enabled' || exit 1
 	;;
 guestright-service)
 	sh -n /etc/init.d/guestright || exit 1

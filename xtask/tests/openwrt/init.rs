@@ -145,7 +145,7 @@ fn instance(name: &str, served: Vec<String>, mounts: &[&str]) -> Vec<String> {
 fn a_home_without_a_gateway_is_in_a_jail_with_nothing_but_its_state_to_write() {
     let mounts = [
         "procd_add_jail_mount /etc/config ROUTER/etc/guestright",
-        "procd_add_jail_mount /etc/hosts /etc/resolv.conf /tmp/resolv.conf.d",
+        "procd_add_jail_mount /etc/hosts /etc/resolv.conf /tmp/resolv.conf",
         "procd_add_jail_mount_rw /srv/home",
     ];
     let want = instance("home", served("home", "guestright-home", " procfs"), &mounts);
@@ -309,4 +309,30 @@ fn a_clock_that_ntp_has_set_starts_what_waited_for_it_and_only_once() {
     assert_eq!(ntp(&stratum("16"), false, true), (String::new(), false), "it follows nobody");
     assert_eq!(ntp(&[("ACTION", "unsync"), ("stratum", "3")], false, true), (String::new(), false));
     assert_eq!(ntp(&[("ACTION", "step")], false, true), (String::new(), false), "without a stratum");
+}
+
+#[test]
+fn an_installation_makes_the_settings_readable_and_their_directory_the_services() {
+    let directory = tempfile::tempdir().unwrap();
+    let [settings, uci, tools, calls] =
+        ["settings", "uci", "tools", "calls"].map(|name| directory.path().join(name));
+    fs::write(&uci, "").unwrap();
+    fs::set_permissions(&uci, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("chown"), format!("#!/bin/sh\necho \"$*\" >>'{}'\n", calls.display())).unwrap();
+    fs::set_permissions(tools.join("chown"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let run = || {
+        let mut command = Command::new("busybox");
+        command.arg("ash").arg(packaging().join("guestright/files/guestright.defaults")).env_clear();
+        command.env("PATH", format!("{}:/usr/bin:/bin", tools.display()));
+        assert!(command.env("SETTINGS", &settings).env("UCI", &uci).status().unwrap().success());
+        let mode =
+            |path: &Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
+        assert_eq!((mode(&settings) & 0o777, mode(&uci) & 0o777), (0o750, 0o644));
+        assert_eq!(fs::read_to_string(&calls).unwrap(), format!("root:guestright {}\n", settings.display()));
+        fs::remove_file(&calls).unwrap();
+    };
+    // Again after an upgrade, when both are there.
+    run();
+    run();
 }

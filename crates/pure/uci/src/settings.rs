@@ -61,44 +61,43 @@ impl Root<'_> {
     /// # Errors
     /// What is missing, unknown or wrong, with its line.
     pub fn settings<T: DeserializeOwned>(self) -> Result<T, UciError> {
-        let line = self.table.line();
-        T::deserialize(self.table).map_err(|error| error.0.unwrap_or_else(|problem| problem.at(line)))
+        let (kind, line) = (self.table.path.clone(), self.table.line());
+        T::deserialize(self.table).map_err(|error| error.in_section(&kind, line))
     }
 }
 
-/// What serde reports: with its line, or without one yet.
+/// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReadError(Result<UciError, Problem>);
+pub(crate) enum ReadError {
+    /// With its line.
+    Located(UciError),
+    /// What serde reports of a type, which knows nothing of lines.
+    Reported(String),
+}
 
 impl ReadError {
-    /// With this line, unless it has one.
+    /// With the line of this option, unless it has one.
     fn at(self, name: &str, line: usize) -> Self {
-        Self(Ok(self.0.unwrap_or_else(|problem| {
-            let problem = match problem {
-                Problem::InSection { reason, .. } => Problem::Setting { name: name.to_owned(), reason },
-                other => other,
-            };
-            problem.at(line)
-        })))
+        Self::Located(match self {
+            Self::Located(error) => error,
+            Self::Reported(reason) => Problem::Setting { name: name.to_owned(), reason }.at(line),
+        })
     }
 
-    /// The same for what concerns a whole section.
-    fn in_section(self, kind: &str, line: usize) -> Self {
-        Self(Ok(self.0.unwrap_or_else(|problem| {
-            let problem = match problem {
-                Problem::InSection { reason, .. } => Problem::InSection { kind: kind.to_owned(), reason },
-                other => other,
-            };
-            problem.at(line)
-        })))
+    /// With the line of a section, which it concerns as a whole, unless it has one.
+    fn in_section(self, kind: &str, line: usize) -> UciError {
+        match self {
+            Self::Located(error) => error,
+            Self::Reported(reason) => Problem::InSection { kind: kind.to_owned(), reason }.at(line),
+        }
     }
 }
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
-            Ok(error) => error.fmt(f),
-            Err(problem) => problem.fmt(f),
+        match self {
+            Self::Located(error) => error.fmt(f),
+            Self::Reported(reason) => reason.fmt(f),
         }
     }
 }
@@ -107,13 +106,13 @@ impl std::error::Error for ReadError {}
 
 impl serde::de::Error for ReadError {
     fn custom<M: std::fmt::Display>(message: M) -> Self {
-        Self(Err(Problem::InSection { kind: String::new(), reason: message.to_string() }))
+        Self::Reported(message.to_string())
     }
 }
 
 impl From<UciError> for ReadError {
     fn from(error: UciError) -> Self {
-        Self(Ok(error))
+        Self::Located(error)
     }
 }
 
@@ -167,7 +166,8 @@ impl<'a> Table<'a> {
     fn visit<'de, V: Visitor<'de>>(self, fields: &[&'static str], visitor: V) -> Result<V::Value, ReadError> {
         let rows = self.rows(fields).into_iter();
         let line = self.line();
-        visitor.visit_map(Rows { rows, current: None }).map_err(|error| error.in_section(&self.path, line))
+        let read = visitor.visit_map(Rows { rows, current: None });
+        read.map_err(|error: ReadError| error.in_section(&self.path, line).into())
     }
 }
 

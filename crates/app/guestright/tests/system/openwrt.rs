@@ -4,6 +4,8 @@ use crate::town::services::AccessLog;
 use crate::town::{Program, Rules, Town, guestright, inside, succeeded, until};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -186,6 +188,25 @@ fn home_and_access_point_run_from_one_file_of_openwrts() {
     write_uci(&town, &changed);
     succeeded(&town.run(&["ap", "off", "--uci", &file]));
     assert!(!town.condition().contains("table inet guestright"), "{}", town.condition());
+}
+
+/// What the feed's CI runs after the packages are installed.
+#[test]
+fn the_packages_own_tests_pass_and_notice_another_version() {
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/openwrt/guestright");
+    let program = Path::new(env!("CARGO_BIN_EXE_guestright")).parent().unwrap();
+    let run = |script: &str, arguments: &[&str], version: &str| {
+        let mut command = Command::new("busybox");
+        command.arg("ash").arg(packaging.join(script)).args(arguments).env("PKG_NAME", "guestright");
+        command.env("UCI", packaging.join("files/guestright.config")).env("PKG_VERSION", version);
+        command.env("PATH", format!("{}:/usr/bin:/bin", program.display())).output().unwrap()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let tested = succeeded(&run("test.sh", &["guestright", version], version));
+    assert!(tested.contains("table inet guestright") && tested.contains("not enabled"), "{tested}");
+    succeeded(&run("test-version.sh", &[], version));
+    assert!(!run("test.sh", &["guestright", "9.9"], "9.9").status.success());
+    assert!(!run("test-version.sh", &[], "9.9").status.success());
 }
 
 #[test]

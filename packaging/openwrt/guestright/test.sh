@@ -8,8 +8,9 @@ UCI=${UCI:-/etc/config/guestright}
 case "$1" in
 guestright)
 	guestright --version 2>&1 | grep -F "$2" || exit 1
-	# The settings that come with it are read, and lead to rules.
-	guestright ap --dry-run --uci "$UCI" | grep -F 'table inet guestright' || exit 1
+	# The settings that come with it are read, those of both programs.
+	guestright ap --show-config --uci "$UCI" | grep -F 'visitor_interface = "br-guest"' || exit 1
+	guestright home --show-config --uci "$UCI" | grep -F 'lend_bytes_max = 25000000' || exit 1
 	# Nothing is enabled before somebody says so, and that is no failure.
 	guestright ap --uci "$UCI" | grep -F 'not enabled' || exit 1
 	guestright home --uci "$UCI" | grep -F 'not enabled' || exit 1

@@ -203,7 +203,7 @@ fn the_packages_own_tests_pass_and_notice_another_version() {
     };
     let version = env!("CARGO_PKG_VERSION");
     let tested = succeeded(&run("test.sh", &["guestright", version], version));
-    assert!(tested.contains("table inet guestright") && tested.contains("not enabled"), "{tested}");
+    assert!(tested.contains("br-guest") && tested.contains("not enabled"), "{tested}");
     succeeded(&run("test-version.sh", &[], version));
     assert!(!run("test.sh", &["guestright", "9.9"], "9.9").status.success());
     assert!(!run("test-version.sh", &[], "9.9").status.success());

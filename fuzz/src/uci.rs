@@ -2,19 +2,6 @@
 
 use crate::seeds::Seed;
 use guestright_uci::{Document, Roots, Value};
-use std::collections::BTreeMap;
-
-/// Settings of every kind, and of any depth: what serde can ask for.
-#[derive(serde::Deserialize)]
-#[serde(untagged)]
-enum Anything {
-    #[expect(dead_code, reason = "only read")]
-    Text(String),
-    #[expect(dead_code, reason = "only read")]
-    List(Vec<String>),
-    #[expect(dead_code, reason = "only read")]
-    Table(BTreeMap<String, Anything>),
-}
 
 /// A file: what is accepted is written and read as the same, mistakes are in one of its lines, and what is in it can be
 /// asked for.
@@ -25,7 +12,7 @@ pub fn uci(bytes: &[u8]) {
             let again = Document::parse(&document.to_string()).expect("what is written is read");
             assert_eq!(essence(&again), essence(&document));
             if let Ok(root) = document.root("ap", Roots(&["ap", "home", "service"])) {
-                let read = root.settings::<BTreeMap<String, Anything>>();
+                let read = root.settings::<serde_json::Value>();
                 if let Err(error) = read {
                     assert!(is_line_of(text, error.line), "{error}");
                 }

@@ -35,6 +35,7 @@ mod telephone;
 mod text;
 mod traffic;
 mod tunnel;
+mod uci;
 pub mod vectors;
 mod vici;
 mod voice;
@@ -65,6 +66,7 @@ pub use telephone::description;
 pub use text::{armour, team_id, wireguard};
 pub use traffic::traffic;
 pub use tunnel::{esp, esp_datagram, esp_inner, esp_settings, l2tp, ppp};
+pub use uci::uci;
 pub use vici::vici;
 pub use voice::{agreement, boat, crypto_line, introduction, rtcp, rtp};
 pub use wire::ip;
@@ -73,7 +75,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 58] = [
+pub const TARGETS: [(&str, Target); 59] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -128,6 +130,7 @@ pub const TARGETS: [(&str, Target); 58] = [
     ("tables", tables),
     ("team_id", team_id),
     ("traffic", traffic),
+    ("uci", uci),
     ("upnp", upnp),
     ("vici", vici),
     ("wav", wav),

@@ -12,6 +12,7 @@ mod layers;
 mod lint;
 mod miri;
 mod mutants;
+mod openwrt;
 mod package;
 mod rust_text;
 mod steps;
@@ -37,6 +38,8 @@ usage: cargo xtask COMMAND [ARGUMENTS]
                    the programs beside other people's, in virtual machines with kernels of Debian's
   package deb|rpm [--program PATH | --profile NAME] [--version VERSION]
                    packages of both programs, in target/package
+  package openwrt [FOLDER]
+                   the service and the LuCI page as ipk and apk, in target/openwrt unless FOLDER says otherwise
   package test [--program PATH | --profile NAME]
                    their contents, and their life in roots of Debian 12 and 13 (as root; takes minutes)
   mutants [ARGS]   which faults in the code the tests do not notice (cargo-mutants; takes an hour); ARGS: packages to
@@ -65,7 +68,8 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    if !rest.is_empty() && !matches!(command, "test" | "bench" | "mutants" | "acceptance" | "package") {
+    let takes_arguments = ["test", "bench", "mutants", "acceptance", "package"];
+    if !rest.is_empty() && !takes_arguments.contains(&command) {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
     match command {
@@ -76,6 +80,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "deny" => deny::run().map(drop),
         "test" => test::run(rest),
         "acceptance" => acceptance::run(rest),
+        "package" if rest.first().is_some_and(|what| what == "openwrt") => openwrt::run(&rest[1..]),
         "package" => package::run(rest),
         "bench" => bench::run(rest),
         "miri" => miri::run(),

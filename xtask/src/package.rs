@@ -75,7 +75,10 @@ impl Wanted {
             Some("rpm") => Task::Make(Kind::Rpm),
             Some("test") => Task::Test,
             other => {
-                bail!("`package` is followed by deb, rpm or test, not by `{}`", other.unwrap_or_default())
+                bail!(
+                    "`package` is followed by deb, rpm, openwrt or test, not by `{}`",
+                    other.unwrap_or_default()
+                )
             }
         };
         let mut wanted = Self { task, program: None, profile: None, version: None };

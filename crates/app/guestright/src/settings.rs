@@ -4,6 +4,7 @@ mod dynamic_dns;
 mod ikev2;
 mod links;
 mod reread;
+mod source;
 pub(crate) mod visit;
 mod voice;
 
@@ -12,6 +13,7 @@ pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
 pub(crate) use reread::SettingsFile;
+pub(crate) use source::Source;
 pub(crate) use visit::VisitSettings;
 pub(crate) use voice::VoiceSettings;
 

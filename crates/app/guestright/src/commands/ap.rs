@@ -2,7 +2,7 @@
 
 use crate::commands::validity;
 use crate::loops::ServingLine;
-use crate::settings::{self, ApSettings, SettingsFile};
+use crate::settings::{self, ApSettings, SettingsFile, Source};
 use crate::{control, loops, reloaded};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -22,6 +22,9 @@ pub(crate) struct Ap {
     /// The settings file; where there is none here, the one in /etc/guestright
     #[arg(long, default_value = "ap.toml", global = true)]
     config: PathBuf,
+    /// OpenWrt's settings file in the place of --config: sections ap, ap_shaping, …; relative paths are below /etc/guestright
+    #[arg(long, value_name = "FILE", conflicts_with = "config", global = true)]
+    uci: Option<PathBuf>,
     /// Print the settings with all defaults and stop
     #[arg(long)]
     show_config: bool,
@@ -118,30 +121,33 @@ impl Ap {
         self.command.is_none() && !self.show_config && !self.dry_run
     }
 
-    pub(crate) fn run(mut self, out: &mut Output) -> Outcome {
-        self.config = settings::or_usual(self.config, "ap.toml");
-        let settings: ApSettings = settings::read(&self.config)?;
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
+        let serves = self.serves();
+        let source = Source::new(self.config, self.uci, "ap");
+        if serves && !source.is_enabled()? {
+            return source.print_not_enabled("the access point", self.json, out);
+        }
+        let (settings, origin) = (source.read::<ApSettings>()?, source.origin());
         if self.show_config {
             return settings::show(&settings, self.json, out);
         }
         if self.dry_run {
-            let rules =
-                firewall::render(&settings.for_loop(&self.config)?.rules()?).map_err(Failure::config)?;
+            let rules = firewall::render(&settings.for_loop(&origin)?.rules()?).map_err(Failure::config)?;
             if self.json {
                 return Ok(writeln!(out, "{}", serde_json::json!({ "ruleset": rules }))?);
             }
             return Ok(write!(out, "{rules}")?);
         }
-        let state = settings::beside(&self.config, &settings.state);
+        let state = settings::beside(&origin, &settings.state);
         match self.command {
-            None => run(&settings, &self.config, &self.passphrase, &mut ServingLine::new(self.json, out)),
+            None => run(&settings, &source, &self.passphrase, &mut ServingLine::new(self.json, out)),
             Some(ApCommand::Off(Off { json })) => off(&state, json, out),
             Some(ApCommand::Status(Status { json })) => {
-                let status = ask(&self.config, &state, "status")?;
+                let status = ask(source.file(), &state, "status")?;
                 if json { Ok(writeln!(out, "{status}")?) } else { print_status(&status, out) }
             }
             Some(ApCommand::Reload(Reload { json })) => {
-                let answer = ask(&self.config, &state, "reload")?;
+                let answer = ask(source.file(), &state, "reload")?;
                 if json && answer["error"].is_null() {
                     return Ok(writeln!(out, "{answer}")?);
                 }
@@ -161,17 +167,19 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 
 fn run(
     settings: &ApSettings,
-    path: &Path,
+    source: &Source,
     passphrase: &PassphraseArgs,
     out: &mut ServingLine<'_, '_>,
 ) -> Outcome {
-    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
+    let origin = source.origin();
+    let [key, certificate] =
+        [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
-    let reread = SettingsFile::new(path, settings)?;
-    let settings = settings.for_loop(path)?;
+    let reread = SettingsFile::new(source, settings)?;
+    let settings = settings.for_loop(&origin)?;
     let low_ports = settings.port < loops::FIRST_FREE_PORT;
     let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[
-        path,
+        source.file(),
         &settings.state,
         &settings.certificate,
     ]);

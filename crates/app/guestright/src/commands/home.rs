@@ -3,7 +3,7 @@
 use crate::commands::validity;
 use crate::gateway_files::GatewayFiles;
 use crate::loops::ServingLine;
-use crate::settings::{self, HomeSettings, SettingsFile};
+use crate::settings::{self, HomeSettings, SettingsFile, Source};
 use crate::{control, loops, reloaded};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -23,6 +23,10 @@ pub(crate) struct Home {
     /// The settings file; where there is none here, the one in /etc/guestright
     #[arg(long, default_value = "home.toml", global = true)]
     config: PathBuf,
+    /// OpenWrt's settings file in the place of --config: sections home, home_credit, …; relative paths are below
+    /// /etc/guestright
+    #[arg(long, value_name = "FILE", conflicts_with = "config", global = true)]
+    uci: Option<PathBuf>,
     /// Print the settings with all defaults and stop
     #[arg(long)]
     show_config: bool,
@@ -197,19 +201,23 @@ impl Home {
         self.command.is_none() && !self.show_config
     }
 
-    pub(crate) fn run(mut self, out: &mut Output) -> Outcome {
-        self.config = settings::or_usual(self.config, "home.toml");
-        let settings: HomeSettings = settings::read(&self.config)?;
+    pub(crate) fn run(self, out: &mut Output) -> Outcome {
+        let serves = self.serves();
+        let source = Source::new(self.config, self.uci, "home");
+        if serves && !source.is_enabled()? {
+            return source.print_not_enabled("the home", self.json, out);
+        }
+        let (settings, origin) = (source.read::<HomeSettings>()?, source.origin());
         if self.show_config {
             return settings::show(&settings.filled_in()?, self.json, out);
         }
-        let state = settings::beside(&self.config, &settings.state);
+        let state = settings::beside(&origin, &settings.state);
         let ask = |question: &str| {
-            let nobody = || Failure::network(anyhow!("no home runs with {}", self.config.display()));
+            let nobody = || Failure::network(anyhow!("no home runs with {}", source.file().display()));
             control::ask(&socket(&state), question)?.ok_or_else(nobody)
         };
         match self.command {
-            None => run(&settings, &self.config, &self.passphrase, &mut ServingLine::new(self.json, out)),
+            None => run(&settings, &source, &self.passphrase, &mut ServingLine::new(self.json, out)),
             Some(HomeCommand::Status(Status { json: true })) => Ok(writeln!(out, "{}", ask("status")?)?),
             Some(HomeCommand::Status(Status { json: false })) => print_status(&ask("status")?, out),
             Some(HomeCommand::Why(Why { team, json })) => {
@@ -232,7 +240,7 @@ impl Home {
             }
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
             Some(HomeCommand::Off(Off { json })) => {
-                let (what, sentence) = off(&settings, &self.config, &state)?;
+                let (what, sentence) = off(&settings, &origin, &state)?;
                 reloaded::done(json, what, sentence, out)
             }
         }
@@ -241,15 +249,17 @@ impl Home {
 
 fn run(
     settings: &HomeSettings,
-    path: &Path,
+    source: &Source,
     passphrase: &PassphraseArgs,
     out: &mut ServingLine<'_, '_>,
 ) -> Outcome {
-    let [key, certificate] = [&settings.key, &settings.certificate].map(|file| settings::beside(path, file));
+    let origin = source.origin();
+    let [key, certificate] =
+        [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
-    let reread = SettingsFile::new(path, settings)?;
-    let settings = settings.for_loop(path)?;
-    loops::run_daemon(needs(&settings, path), reread, async |requests| {
+    let reread = SettingsFile::new(source, settings)?;
+    let settings = settings.for_loop(&origin)?;
+    loops::run_daemon(needs(&settings, source.file()), reread, async |requests| {
         home::run(&settings, credentials, requests, out).await
     })
 }
@@ -296,7 +306,7 @@ fn print_reload(answer: &Value, json: bool, out: &mut Output) -> Outcome {
 /// What was done, in a word and in a sentence.
 fn off(
     settings: &HomeSettings,
-    config: &Path,
+    origin: &Path,
     state: &Path,
 ) -> Result<(&'static str, &'static str), Failure> {
     let door = socket(state);
@@ -306,7 +316,7 @@ fn off(
         }
         return Ok(("stopped", "the home has stopped, and the network is as it was before"));
     }
-    if home::clean_up(state, settings.gateway_for_loop(config)?.as_ref())? {
+    if home::clean_up(state, settings.gateway_for_loop(origin)?.as_ref())? {
         Ok(("cleaned up", "the network is as it was before"))
     } else {
         Ok(("nothing", "nothing to do: the home is not running and has left nothing behind"))

@@ -1,6 +1,6 @@
 //! A settings file of a running program, read again: what differs, and what of it the program takes.
 
-use super::{ApSettings, HomeSettings, PolicyKind};
+use super::{ApSettings, HomeSettings, PolicyKind, Source};
 use anyhow::Context as _;
 use guestright_cli::failure::Failure;
 use guestright_error::RunError;
@@ -8,7 +8,7 @@ use guestright_host::{Fresh, Reread};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Value;
 
 /// Settings by their names, tables' names before a dot.
@@ -74,7 +74,7 @@ impl Reloadable for HomeSettings {
 
 /// The file, and what of it is in force.
 pub(crate) struct SettingsFile<T> {
-    path: PathBuf,
+    source: Source,
     in_force: Flat,
     read: Flat,
     changed: Vec<String>,
@@ -82,11 +82,11 @@ pub(crate) struct SettingsFile<T> {
 }
 
 impl<T: Reloadable> SettingsFile<T> {
-    /// `settings` are in force; they were read from `path`.
-    pub(crate) fn new(path: &Path, settings: &T) -> Result<Self, Failure> {
+    /// `settings` are in force; they were read from `source`.
+    pub(crate) fn new(source: &Source, settings: &T) -> Result<Self, Failure> {
         let in_force = flat(settings)?;
-        let (path, settings) = (path.to_owned(), std::marker::PhantomData);
-        Ok(Self { path, in_force, read: Flat::new(), changed: Vec::new(), settings })
+        let (source, settings) = (source.clone(), std::marker::PhantomData);
+        Ok(Self { source, in_force, read: Flat::new(), changed: Vec::new(), settings })
     }
 }
 
@@ -94,9 +94,9 @@ impl<T: Reloadable> Reread for SettingsFile<T> {
     type Settings = T::Loop;
 
     fn read(&mut self) -> Result<Fresh<T::Loop>, RunError> {
-        let settings: T = super::read(&self.path)?;
+        let settings: T = self.source.read()?;
         let read = flat(&settings)?;
-        let for_loop = settings.settings_for_loop(&self.path)?;
+        let for_loop = settings.settings_for_loop(&self.source.origin())?;
         let names: BTreeSet<_> = self.in_force.keys().chain(read.keys()).cloned().collect();
         let differ = names.into_iter().filter(|name| self.in_force.get(name) != read.get(name));
         let (changed, waiting): (Vec<_>, Vec<_>) =
@@ -146,7 +146,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("settings.toml");
         std::fs::write(&path, now).unwrap();
-        let mut file = SettingsFile::<T>::new(&path, &toml::from_str(before).unwrap()).unwrap();
+        let mut file =
+            SettingsFile::<T>::new(&Source::new(path.clone(), None, "ap"), &toml::from_str(before).unwrap())
+                .unwrap();
         let Fresh { changed, waiting, .. } = file.read().unwrap();
         file.accepted();
         let again = file.read().unwrap();
@@ -203,7 +205,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ap.toml");
         let in_force: ApSettings = toml::from_str(AP).unwrap();
-        let mut file = SettingsFile::new(&path, &in_force).unwrap();
+        let mut file = SettingsFile::new(&Source::new(path.clone(), None, "ap"), &in_force).unwrap();
         for (text, word) in [
             (format!("{AP}interval_ms = 1\n"), "interval_ms"),
             (format!("{AP}intervall = 1\n"), "intervall"),

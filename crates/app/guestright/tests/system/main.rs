@@ -26,6 +26,7 @@ mod hostile;
 mod ike;
 mod ingest;
 mod mos;
+mod openwrt;
 mod privileges;
 mod profiles;
 mod reload;

@@ -39,6 +39,7 @@ step() { # name, command…
     local name=$1 began ended
     shift
     began=$(uptime_seconds)
+    : >"/guest/work/$name.began"
     ( set -eE; trap 'echo "failed: $BASH_COMMAND" >&2' ERR; "$@" ) >"/guest/out/$name.log" 2>&1
     local code=$?
     ended=$(uptime_seconds)
@@ -49,6 +50,13 @@ step() { # name, command…
     echo "@@ FAIL $name $(tail -n 1 "/guest/out/$name.log")"
     echo "--- the end of $name:"
     tail -n 40 "/guest/out/$name.log"
+    local file
+    for file in /guest/out/*.txt; do
+        # What a program printed since the step began.
+        [ "$file" -nt "/guest/work/$name.began" ] || continue
+        echo "--- the end of $file:"
+        tail -n 12 "$file"
+    done
     echo "---"
 }
 

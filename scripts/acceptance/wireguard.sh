@@ -13,7 +13,7 @@ visit_through_home() {
         --state away/tunnel-state --home "$AWAY:7274" --tunnel away/member.conf
     within 60 grep -q '"event":"granted"' /guest/out/visit-home.txt
     within 60 is_seen_as visitor "$AWAY"
-    can_fetch visitor 60
+    within 120 can_fetch visitor 60
     within 30 signs visitor 200000
     stop visit-home
     within 30 has_been_paid 2
@@ -31,7 +31,7 @@ stock_client_comes_home() {
     within 60 is_seen_as phone "$AWAY"
     within 60 signs phone 0
     # More than goes without receipts.
-    can_fetch phone 60
+    within 120 can_fetch phone 60
     within 30 signs phone 200000
     in_host phone env PATH="/guest/work/tools:$PATH" wg-quick down /guest/work/away/phone.conf
 }

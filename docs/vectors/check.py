@@ -5,7 +5,7 @@
     python3 docs/vectors/check.py FILE       other cases, with the verdicts of another program: say where ours differ
 
 What `reader/` holds was written from design notes 0001, 0010 and 0012 alone, with nothing but Python's own library: the curves
-are computed here, Ed25519 as ZIP 215 has it. `cargo test -p guestright-fuzz` runs this file in both ways; the cases are
+are computed here, Ed25519 as ZIP 215 has it. `cargo test -p guestright-vectors` runs this file in both ways; the cases are
 5,000 mutations of the vectors, with what the Rust code says of each.
 """
 

@@ -1,9 +1,9 @@
 //! Answers of name servers, which anybody on the way can make up.
 
-use crate::actors::CONSUMER;
 use crate::seeds::Seed;
 use guestright_directory::{HostName, Record};
 use guestright_dns::fuzzing::{answer, records};
+use guestright_vectors::actors::CONSUMER;
 
 fn name() -> HostName {
     HostName::new("home.example.org").expect("a name")

@@ -1,8 +1,8 @@
 //! Sealed channels between programs of one team: a peer that says anything, and somebody on the way who changes a bit.
 
-use crate::actors::{CONSUMER, Household, NOW};
 use crate::seeds::Seed;
 use guestright_channel::{Credentials, accept, connect};
+use guestright_vectors::actors::{CONSUMER, Household, NOW};
 use std::cell::Cell;
 use std::sync::LazyLock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

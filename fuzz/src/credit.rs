@@ -1,9 +1,9 @@
 //! What homes say to each other about holds.
 
-use crate::canonical::{Form, judge};
 use crate::seeds::Seed;
-use crate::vectors::holds;
 use guestright_credit::{Message, Terms};
+use guestright_vectors::canonical::{Form, judge};
+use guestright_vectors::holds;
 
 /// A message about a hold, and its terms by themselves.
 pub fn credit(bytes: &[u8]) {

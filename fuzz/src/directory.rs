@@ -1,11 +1,11 @@
 //! Records of where homes are, those who keep them, and contact cards.
 
-use crate::actors::{CONSUMER, NOW};
 use crate::seeds::Seed;
 use guestright_directory::{
     Book, BookLimits, Config, Contact, Contacts, Directory, Message, Record, Source, Statement, is_frame,
 };
 use guestright_identity::cose;
+use guestright_vectors::actors::{CONSUMER, NOW};
 
 /// A record, a frame between homes, a kept book or a contact card, whichever the bytes are; and as a payload that the
 /// consumer's member has signed.

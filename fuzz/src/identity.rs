@@ -1,12 +1,12 @@
 //! Keys, certificates, revocation lists, and the form of everything that is signed.
 
-use crate::actors::{CONSUMER, NOW, PROVIDER};
-use crate::canonical::{self, Form};
 use guestright_identity::{
     AccessPoints, Batch, Certificate, Claim, Delegation, IdentityError, KeyFile, PublicKey, RevocationList,
     SecretKey, Signature, Suite, cose,
 };
 use guestright_units::UnixSeconds;
+use guestright_vectors::actors::{CONSUMER, NOW, PROVIDER};
+use guestright_vectors::canonical::{self, Form};
 use rand::SeedableRng;
 use std::sync::LazyLock;
 

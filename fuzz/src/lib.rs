@@ -5,11 +5,9 @@
 //! verdict, alone and in a batch.
 //!
 //! `libfuzzer/` looks for such bytes with every function of [`TARGETS`]; `tests/corpus.rs` runs the committed ones.
-//! [`seeds`] makes the bytes to begin with, [`vectors`] the test vectors of `docs/vectors`.
+//! [`seeds`] makes the bytes to begin with, the crate `guestright-vectors` the test vectors of `docs/vectors`.
 
-pub mod actors;
 mod answers;
-mod canonical;
 mod capture;
 mod channel;
 mod codec;
@@ -36,7 +34,6 @@ mod text;
 mod traffic;
 mod tunnel;
 mod uci;
-pub mod vectors;
 mod vici;
 mod voice;
 mod wire;

@@ -1,11 +1,11 @@
 //! Receipts and bundles of them.
 
-use crate::actors::{CONSUMER, NOW, PROVIDER};
 use guestright_identity::{Certificate, CertificateRef, IdentityError, cose};
 use guestright_receipt::{
     Bundle, BundleError, Receipt, ReceiptError, Registers, Rules, Service, UncheckedReceipt, verify_batch,
 };
 use guestright_units::Bytes;
+use guestright_vectors::actors::{CONSUMER, NOW, PROVIDER};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 

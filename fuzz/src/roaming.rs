@@ -1,9 +1,9 @@
 //! Messages, the terms in a CACK, and messages on a stream.
 
-use crate::actors::{CONSUMER, PROVIDER};
 use guestright_channel::MessageReader;
 use guestright_identity::cose;
 use guestright_roaming::message::{Acknowledgement, MESSAGE_MAX, Message, MessageError, message_len};
+use guestright_vectors::actors::{CONSUMER, PROVIDER};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};

@@ -1,10 +1,10 @@
 //! What a fuzzer begins with: valid objects of every kind and suite, and some that just miss.
 
-use crate::actors::{CONSUMER, NOW, PROVIDER, STARTED};
-use crate::vectors::{field, messages, negative, objects};
 use guestright_identity::{KeyFile, cose};
 use guestright_keys::Label;
 use guestright_reciprocity::ServiceClass;
+use guestright_vectors::actors::{CONSUMER, NOW, PROVIDER, STARTED};
+use guestright_vectors::{field, messages, negative, objects};
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
@@ -149,7 +149,7 @@ fn texts(seeds: &mut Vec<Seed>) {
 /// Points of small order as keys and as R with s = 0, and honest signatures with one changed byte in some.
 fn batches(seeds: &mut Vec<Seed>) {
     let order_8 = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05";
-    let order_8 = crate::vectors::unhex(order_8);
+    let order_8 = guestright_vectors::unhex(order_8);
     let mut minus_one = [0xff; 32];
     (minus_one[0], minus_one[31]) = (0xec, 0x7f);
     let mut one = [0; 32];

@@ -1,6 +1,5 @@
 //! Short messages, and those who carry them: a gateway's stream, a modem's line.
 
-use crate::actors::NOW;
 use crate::seeds::Seed;
 use guestright_directory::TelephoneNumber;
 use guestright_directory::sms::{
@@ -12,6 +11,7 @@ use guestright_sms::modem::{Machine as Modem, MachineConfig};
 use guestright_sms::smpp::{Session, SessionConfig};
 use guestright_sms::{Event, Machine, ToSend};
 use guestright_units::Micros;
+use guestright_vectors::actors::NOW;
 use zeroize::Zeroizing;
 
 fn number() -> TelephoneNumber {

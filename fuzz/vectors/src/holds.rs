@@ -1,14 +1,14 @@
 //! Vectors of holds: terms, their names, and what homes say about them (design note 0010).
 
-use super::hex;
-use super::objects::consumed_on;
 use crate::actors::{CONSUMER, NOW, PROVIDER, STARTED};
+use crate::hex;
+use crate::objects::consumed_on;
 use guestright_credit::{HoldId, Message, Proof, Terms};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use serde_json::{Value, json};
 
 /// Terms from the provider to the consumer, over so many homes between.
-pub(crate) fn terms(between: u8, amount: Bytes) -> Terms {
+pub fn terms(between: u8, amount: Bytes) -> Terms {
     Terms {
         provider: PROVIDER.id(),
         between: (0..between).map(|number| TeamId([0x20 + number; 24])).collect(),
@@ -38,7 +38,7 @@ fn proof(on: Option<(HoldId, u64)>) -> Proof {
 }
 
 /// Every message by a name of its own.
-pub(crate) fn messages() -> Vec<(&'static str, Message)> {
+pub fn messages() -> Vec<(&'static str, Message)> {
     let terms = terms(2, Bytes(8_000_000));
     let id = terms.id();
     vec![

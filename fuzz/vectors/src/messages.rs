@@ -1,8 +1,8 @@
 //! Vectors of messages: every method, with and without what is optional.
 
-use super::hex;
-use super::objects::{consumed, full_bundle, renewed, terms};
 use crate::actors::{CONSUMER, PROVIDER, STARTED};
+use crate::hex;
+use crate::objects::{consumed, full_bundle, renewed, terms};
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::num::NonZeroU16;
 
 /// Every message by a name of its own.
-pub(crate) fn all() -> Vec<(&'static str, Message)> {
+pub fn all() -> Vec<(&'static str, Message)> {
     let certificate = Box::new(CONSUMER.member.1.clone());
     let nonce = *b"sixteen new ones";
     let receipts = vec![consumed(STARTED, 50_000_000).as_bytes().to_vec()];

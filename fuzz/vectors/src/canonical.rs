@@ -2,7 +2,7 @@
 
 /// What some bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// One array of numbers, strings and such arrays, nested so deep, in the one deterministic form.
     Plain(usize),
     /// It has a type that no object of ours has: a map, a tag, a simple value, a float. Not judged.
@@ -16,7 +16,7 @@ struct Reader<'a> {
 }
 
 /// What `bytes` are.
-pub(crate) fn judge(bytes: &[u8]) -> Form {
+pub fn judge(bytes: &[u8]) -> Form {
     let mut reader = Reader { rest: bytes };
     match reader.item(0) {
         Ok(0) => Form::Wrong, // It is no array.
@@ -27,7 +27,7 @@ pub(crate) fn judge(bytes: &[u8]) -> Form {
 }
 
 /// The first bytes of an item: its major type and number, in the shortest form.
-pub(crate) fn head(major: u8, number: u64) -> Vec<u8> {
+pub fn head(major: u8, number: u64) -> Vec<u8> {
     let major = major << 5;
     let bytes = number.to_be_bytes();
     match number {
@@ -40,12 +40,12 @@ pub(crate) fn head(major: u8, number: u64) -> Vec<u8> {
 }
 
 /// A byte string.
-pub(crate) fn string(content: &[u8]) -> Vec<u8> {
+pub fn string(content: &[u8]) -> Vec<u8> {
     [head(2, u64::try_from(content.len()).expect("a length fits")), content.to_vec()].concat()
 }
 
 /// A whole number.
-pub(crate) fn integer(number: i64) -> Vec<u8> {
+pub fn integer(number: i64) -> Vec<u8> {
     match u64::try_from(number) {
         Ok(number) => head(0, number),
         Err(_) => head(1, (!number).cast_unsigned()),

@@ -1,7 +1,7 @@
 //! Vectors that hold: keys, certificates, lists, receipts, bundles, terms.
 
-use super::{certificate, hex, key, parts, receipt, with};
 use crate::actors::{CONSUMER, Household, NOW, PROVIDER, STARTED};
+use crate::{certificate, hex, key, parts, receipt, with};
 use guestright_identity::{
     AccessPoints, Certificate, Delegation, DelegationTerms, KeyId, RevocationList, Role, SecretKey, Suite,
     Warrant,
@@ -50,13 +50,13 @@ pub(super) fn certificates() -> Value {
 }
 
 /// A member with a key of another suite than its team's.
-pub(crate) fn mixed() -> Certificate {
+pub fn mixed() -> Certificate {
     let member = PROVIDER.member.0.public();
     Certificate::issue(&CONSUMER.team, member, Role::Member, NOW.minus(86_400), NOW.plus(86_400))
 }
 
 /// Certificates that their teams' homes have renewed: for as long as they may, by keys of either suite.
-pub(crate) fn renewed() -> Vec<Certificate> {
+pub fn renewed() -> Vec<Certificate> {
     let renew = |household: &Household, renewing: &SecretKey| {
         let original = &household.member.1;
         let (from, to) = (NOW.minus(60), NOW.minus(60).plus(original.life()));
@@ -76,7 +76,7 @@ fn forever() -> Certificate {
     Certificate::issue(&CONSUMER.team, member, Role::Member, UnixSeconds(0), UnixSeconds(u64::MAX))
 }
 
-pub(crate) fn revocation_list(household: &Household, sequence: u64) -> RevocationList {
+pub fn revocation_list(household: &Household, sequence: u64) -> RevocationList {
     let key = household.member.1.subject_id();
     let revoked = BTreeMap::from([(KeyId([0x11; 24]), UnixSeconds(1_700_000_000)), (key, NOW.plus(10))]);
     let revoked = if sequence == 0 { BTreeMap::new() } else { revoked };
@@ -104,12 +104,12 @@ pub(super) fn revocations() -> Value {
 }
 
 /// The key that a member delegates to.
-pub(crate) fn delegate() -> SecretKey {
+pub fn delegate() -> SecretKey {
     SecretKey::from_bytes(Suite::Ed25519, &[9; 32]).expect("a small number is a key")
 }
 
 /// What a household's member delegates, by a name.
-pub(crate) fn delegations(household: &Household) -> Vec<(&'static str, Delegation)> {
+pub fn delegations(household: &Household) -> Vec<(&'static str, Delegation)> {
     let delegation = |bytes, access_points| {
         let (not_before, not_after) = (NOW.minus(86_400), NOW.plus(90 * 86_400));
         let terms = DelegationTerms { bytes_per_day: Bytes(bytes), not_before, not_after, access_points };
@@ -149,23 +149,18 @@ pub(super) fn delegated() -> Value {
 }
 
 /// A receipt of the consumer's member over what the provider served.
-pub(crate) fn consumed(started: UnixSeconds, weight: u64) -> Receipt {
+pub fn consumed(started: UnixSeconds, weight: u64) -> Receipt {
     let (member, certificate) = &CONSUMER.member;
     Receipt::sign(member, certificate, PROVIDER.id(), started, Bytes(weight))
 }
 
 /// The same, with what of it was served on a hold.
-pub(crate) fn consumed_on(started: UnixSeconds, weight: u64, on: Option<(HoldId, u64)>) -> Receipt {
+pub fn consumed_on(started: UnixSeconds, weight: u64, on: Option<(HoldId, u64)>) -> Receipt {
     consumed_with(started, weight, on, on.map_or(0, |(_, weight)| weight))
 }
 
 /// The same, where other holds were used before.
-pub(crate) fn consumed_with(
-    started: UnixSeconds,
-    weight: u64,
-    on: Option<(HoldId, u64)>,
-    on_holds: u64,
-) -> Receipt {
+pub fn consumed_with(started: UnixSeconds, weight: u64, on: Option<(HoldId, u64)>, on_holds: u64) -> Receipt {
     let (member, certificate) = &CONSUMER.member;
     let hold = on.map(|(id, weight)| HoldUse { id, weight: Bytes(weight) });
     let (provider, weight, on_holds) = (PROVIDER.id(), Bytes(weight), Bytes(on_holds));
@@ -174,7 +169,7 @@ pub(crate) fn consumed_with(
 }
 
 /// A receipt of the provider's member over what the consumer served.
-pub(crate) fn provided(started: UnixSeconds, weight: u64) -> Receipt {
+pub fn provided(started: UnixSeconds, weight: u64) -> Receipt {
     let (member, certificate) = &PROVIDER.member;
     Receipt::sign(member, certificate, CONSUMER.id(), started, Bytes(weight))
 }
@@ -245,7 +240,7 @@ fn receipt_on_hold(weight: u64, id: HoldId, on: u64, on_holds: u64) -> Value {
 }
 
 /// One receipt of each household, with certificates, and the consumer's list.
-pub(crate) fn full_bundle() -> Bundle {
+pub fn full_bundle() -> Bundle {
     Bundle {
         certificates: vec![CONSUMER.member.1.as_bytes().to_vec(), PROVIDER.member.1.as_bytes().to_vec()],
         receipts: vec![
@@ -275,7 +270,7 @@ pub(super) fn bundles() -> Value {
     ] })
 }
 
-pub(crate) fn terms(household: &Household, class: ServiceClass) -> Acknowledgement {
+pub fn terms(household: &Household, class: ServiceClass) -> Acknowledgement {
     Acknowledgement {
         nonce: *b"sixteen new ones",
         member: CONSUMER.member.1.subject_id(),

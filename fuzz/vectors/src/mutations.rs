@@ -3,11 +3,11 @@
 //! Most changed bytes are refused at the first thing that is wrong. To get further, what a known key has signed is also
 //! changed inside and signed anew, and messages are changed by lines and words.
 
-use super::negative::sign;
-use super::objects::renewed;
-use super::{files, hex, refusal, unhex};
 use crate::actors::{CONSUMER, NOW, PROVIDER};
 use crate::canonical::{head, integer, string};
+use crate::negative::sign;
+use crate::objects::renewed;
+use crate::{files, hex, refusal, unhex};
 use ciborium::Value as Cbor;
 use guestright_identity::{Certificate, SecretKey, cose};
 use guestright_roaming::Message;

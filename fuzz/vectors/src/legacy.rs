@@ -1,8 +1,8 @@
 //! Vectors of the suites of paper A's Table 1. OpenSSL draws their keys and, on a curve, the signatures from its own
 //! chance: they are made once, and verified from then on.
 
-use super::{certificate, hex, key, receipt, with};
 use crate::actors::{NOW, PROVIDER, STARTED};
+use crate::{certificate, hex, key, receipt, with};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::Receipt;
 use guestright_units::Bytes;

@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "the files are ours")]
 
 use guestright_credit::{Message as HoldMessage, Terms};
-use guestright_fuzz::actors::NOW;
-use guestright_fuzz::vectors::{self, field, hex, refusal};
 use guestright_identity::{
     AccessPoints, Certificate, Delegation, KeyId, PublicKey, RevocationList, SecretKey, Suite,
 };
@@ -12,13 +10,15 @@ use guestright_receipt::{Bundle, Receipt, Registers, Rules, UncheckedReceipt};
 use guestright_roaming::Message;
 use guestright_roaming::message::Acknowledgement;
 use guestright_units::{Bytes, UnixSeconds};
+use guestright_vectors::actors::NOW;
+use guestright_vectors::{self as vectors, field, hex, refusal};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/vectors")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors")
 }
 
 /// What the implementation in Python says; it must have nothing to complain of.
@@ -54,7 +54,10 @@ fn number(object: &Value, name: &str) -> u64 {
 #[test]
 fn the_committed_files_are_what_the_generator_makes() {
     for (name, made) in vectors::files() {
-        assert!(committed(name) == made, "{name} is stale: cargo run -p guestright-fuzz --example vectors");
+        assert!(
+            committed(name) == made,
+            "{name} is stale: cargo run -p guestright-vectors --example vectors"
+        );
     }
 }
 

@@ -1,12 +1,12 @@
 //! Vectors that are refused, each with the kind of the refusal. What can be signed is: only one thing is wrong.
 
-use super::objects::{
-    consumed, consumed_on, delegations, full_bundle, mixed, provided, revocation_list, terms,
-};
-use super::{field, hex, identity_kind};
-use super::{holds, messages};
 use crate::actors::{CONSUMER, NOW, PROVIDER, STARTED};
 use crate::canonical::{head, integer, string};
+use crate::objects::{
+    consumed, consumed_on, delegations, full_bundle, mixed, provided, revocation_list, terms,
+};
+use crate::{field, hex, identity_kind};
+use crate::{holds, messages};
 use ciborium::Value as Cbor;
 use guestright_credit::{self as credit, Terms, TermsError};
 use guestright_identity::{Certificate, Delegation, PublicKey, RevocationList, Role, SecretKey, Suite, cose};
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 /// What has to be refused: its name, what it is said to be, its bytes, what is needed to check it, and the kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Refused {
-    pub(crate) name: &'static str,
-    pub(crate) object: &'static str,
-    pub(crate) bytes: Vec<u8>,
+pub struct Refused {
+    pub name: &'static str,
+    pub object: &'static str,
+    pub bytes: Vec<u8>,
     certificate: Option<Vec<u8>>,
     kind: &'static str,
 }
@@ -84,7 +84,7 @@ fn terms_kind(error: &TermsError) -> &'static str {
     if let TermsError::Form(error) = error { identity_kind(error) } else { "terms" }
 }
 
-pub(crate) fn all() -> Vec<Refused> {
+pub fn all() -> Vec<Refused> {
     [
         keys(),
         forms(),

@@ -3,13 +3,15 @@
 //! [`files`] makes them again, so the committed ones cannot go stale. What OpenSSL signs differs every time; those of
 //! the legacy suites are made once and only verified from then on.
 
-pub(crate) mod holds;
+pub mod actors;
+pub mod canonical;
+pub mod holds;
 #[cfg(feature = "legacy-suites")]
 pub mod legacy;
-pub(crate) mod messages;
+pub mod messages;
 mod mutations;
-pub(crate) mod negative;
-pub(crate) mod objects;
+pub mod negative;
+pub mod objects;
 
 pub use mutations::mutations;
 pub use negative::refusal;

@@ -6,7 +6,9 @@
 
 pub mod address;
 pub mod arguments;
+#[cfg(feature = "computer")]
 pub mod call;
+#[cfg(feature = "computer")]
 pub mod completions;
 pub mod failure;
 pub mod files;

@@ -1,47 +1,50 @@
-//! The subcommands.
+//! The subcommands: those of a household's router here, and those of a person's computer in [`computer`].
 
 mod ap;
-mod call;
-mod demo;
+#[cfg(feature = "computer")]
+mod computer;
 mod doctor;
 mod home;
-mod lab;
-mod mos;
 mod receipt;
-mod setup;
-mod team;
-mod tunnel;
-mod up;
 mod validity;
+
+// Those of `computer`.
+#[cfg(feature = "computer")]
+mod call;
+#[cfg(feature = "computer")]
+mod demo;
+#[cfg(feature = "computer")]
+mod lab;
+#[cfg(feature = "computer")]
+mod mos;
+#[cfg(feature = "computer")]
+mod setup;
+#[cfg(feature = "computer")]
+mod team;
+#[cfg(feature = "computer")]
+mod tunnel;
+#[cfg(feature = "computer")]
+mod up;
+#[cfg(feature = "computer")]
 mod visit;
 
-use clap::CommandFactory as _;
-use guestright_cli::completions::{Completions, Manual};
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
-use std::ffi::OsString;
 use tracing::level_filters::LevelFilter;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    Demo(demo::Demo),
-    Setup(Box<setup::Setup>),
-    Team(team::Team),
+    #[command(display_order = 4)]
     Ap(ap::Ap),
+    #[command(display_order = 5)]
     Home(home::Home),
-    Visit(visit::Visit),
-    Up(up::Up),
-    Down(up::Down),
-    Status(up::Status),
-    Portal(up::Portal),
-    Call(Box<call::Call>),
+    #[command(display_order = 12)]
     Receipt(receipt::Receipt),
-    Tunnel(tunnel::Tunnel),
-    Mos(mos::Mos),
-    Lab(lab::Lab),
+    #[command(display_order = 16)]
     Doctor(doctor::Doctor),
-    Completions(Completions),
-    Manual(Manual),
+    #[cfg(feature = "computer")]
+    #[command(flatten)]
+    Computer(computer::Command),
 }
 
 impl Command {
@@ -54,37 +57,15 @@ impl Command {
     }
 
     /// `log` is how much this program logs.
+    #[cfg_attr(not(feature = "computer"), expect(unused_variables, reason = "for programs that it starts"))]
     pub(crate) fn run(self, log: LevelFilter, out: &mut Output) -> Outcome {
         match self {
-            Self::Demo(command) => command.run(out),
-            Self::Setup(command) => command.run(out),
-            Self::Team(command) => command.run(out),
             Self::Ap(command) => command.run(out),
             Self::Home(command) => command.run(out),
-            Self::Visit(command) => command.run(out),
-            Self::Up(command) => command.run(log, out),
-            Self::Down(command) => command.run(out),
-            Self::Status(command) => command.run(out),
-            Self::Portal(command) => command.run(out),
-            Self::Call(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
-            Self::Tunnel(command) => command.run(log_arguments(log)),
-            Self::Mos(command) => command.run(out),
-            Self::Lab(command) => command.run(log_arguments(log)),
             Self::Doctor(command) => command.run(out),
-            Self::Completions(command) => command.run(crate::Cli::command(), out),
-            Self::Manual(command) => command.run(pages(), out),
+            #[cfg(feature = "computer")]
+            Self::Computer(command) => command.run(log, out),
         }
     }
-}
-
-/// The same log for a program that takes over; both log warnings unless they are told otherwise.
-fn log_arguments(log: LevelFilter) -> Vec<OsString> {
-    if log == LevelFilter::WARN { vec![] } else { vec!["--log".into(), log.to_string().into()] }
-}
-
-/// What has a manual page here. `guestright-lab` writes those of what is handed over to it, the first under the same name.
-fn pages() -> clap::Command {
-    let hide = |command: clap::Command| command.hide(true);
-    crate::Cli::command().mut_subcommand("lab", hide).mut_subcommand("tunnel", hide)
 }

@@ -18,6 +18,7 @@ pub(crate) const FIRST_FREE_PORT: u16 = 1_024;
 ///
 /// # Errors
 /// The system refuses to take privileges, a runtime or the signals, or the loop fails.
+#[cfg(feature = "computer")]
 pub(crate) fn run(needs: Needs, run: impl AsyncFnOnce(Stop) -> Result<(), RunError>) -> Result<(), Failure> {
     on_this_thread(needs, async || {
         let signals = Signals::register().map_err(Failure::network)?;
@@ -29,6 +30,7 @@ pub(crate) fn run(needs: Needs, run: impl AsyncFnOnce(Stop) -> Result<(), RunErr
 ///
 /// # Errors
 /// The same.
+#[cfg(feature = "computer")]
 pub(crate) fn run_in_background(
     needs: Needs,
     run: impl AsyncFnOnce(Stop) -> Result<(), RunError>,

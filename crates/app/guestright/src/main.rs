@@ -5,15 +5,19 @@
 mod commands;
 mod loops;
 mod notify;
+#[cfg(feature = "computer")]
 mod qr;
 mod reloaded;
 mod settings;
+#[cfg(feature = "computer")]
 mod study_program;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use guestright_cli::output::Output;
 use guestright_cli::program;
-use guestright_host::{control, gateway_files, ike_files};
+#[cfg(feature = "computer")]
+use guestright_host::ike_files;
+use guestright_host::{control, gateway_files};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
 
@@ -40,9 +44,12 @@ const EXAMPLES: &str = "Examples:
   guestright doctor                   what this computer can do";
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    if study_program::is_profile_call(&arguments) {
-        return program::exit_code("guestright", Err(study_program::hand_over(arguments)));
+    #[cfg(feature = "computer")]
+    {
+        let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+        if study_program::is_profile_call(&arguments) {
+            return program::exit_code("guestright", Err(study_program::hand_over(arguments)));
+        }
     }
     let command = program::with_negative_numbers(Cli::command());
     let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {

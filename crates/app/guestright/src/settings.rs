@@ -5,6 +5,7 @@ mod ikev2;
 mod links;
 mod reread;
 mod source;
+#[cfg(feature = "computer")]
 pub(crate) mod visit;
 mod voice;
 
@@ -14,6 +15,7 @@ pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
 pub(crate) use reread::SettingsFile;
 pub(crate) use source::Source;
+#[cfg(feature = "computer")]
 pub(crate) use visit::VisitSettings;
 pub(crate) use voice::VoiceSettings;
 

@@ -216,7 +216,17 @@ fn acknowledge(number: usize) {
 
 /// The numbers of what the child acknowledged before it was killed, after `reads` of them were read.
 fn run_and_kill(child: &str, directory: &Path, round: usize, reads: usize) -> Vec<usize> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    // A processor in software starts no program by itself.
+    let own = std::env::current_exe().unwrap();
+    let mut command = match std::env::var_os("GUESTRIGHT_RUNNER") {
+        Some(runner) => {
+            let mut command = Command::new(runner);
+            command.arg(own);
+            command
+        }
+        None => Command::new(own),
+    };
+    let mut child = command
         .args(["--exact", child, "--nocapture", "--test-threads=1"])
         .env(DIRECTORY, directory)
         .env(ROUND, round.to_string())

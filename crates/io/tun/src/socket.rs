@@ -1,12 +1,13 @@
 use crate::TunError;
 use guestright_tunnel::Run;
+use portable_atomic::AtomicU64;
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Bytes that the kernel holds for us and from us: some milliseconds at a gigabit.
 const BUFFER_BYTES: usize = 4 << 20;

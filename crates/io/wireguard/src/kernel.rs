@@ -4,8 +4,9 @@ mod tool;
 use crate::{OUTER_HEADERS, Peer, Status, WireGuardError};
 use guestright_tunnel::wireguard::{Network, PrivateKey, PublicKey};
 use guestright_units::Bytes;
+use portable_atomic::AtomicU64;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Seconds of a keep-alive that is set for a moment, because the kernel sends one at once when it is.

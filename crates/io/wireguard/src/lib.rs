@@ -14,15 +14,22 @@
 mod error;
 mod kernel;
 mod peer;
+#[cfg(feature = "userspace")]
 mod routes;
 mod tunnel;
+#[cfg(feature = "userspace")]
 mod userspace;
+#[cfg(not(feature = "userspace"))]
+mod without_userspace;
 
 pub use error::WireGuardError;
 pub use kernel::{Kernel, KernelSettings, Support};
 pub use peer::{Peer, Status};
 pub use tunnel::Tunnel;
+#[cfg(feature = "userspace")]
 pub use userspace::{Userspace, UserspaceSettings};
+#[cfg(not(feature = "userspace"))]
+pub use without_userspace::Userspace;
 
 /// What a datagram has around it on its way: the headers of IPv4 (RFC 791) and UDP (RFC 768).
 const OUTER_HEADERS: u64 = 20 + 8;

@@ -1,4 +1,7 @@
 use crate::{Kernel, Peer, Status, Userspace, WireGuardError};
+use guestright_tunnel::Counters;
+#[cfg(feature = "userspace")]
+use guestright_tunnel::Endpoint as _;
 use guestright_tunnel::wireguard::PublicKey;
 use guestright_units::Bytes;
 use std::sync::Arc;
@@ -66,6 +69,15 @@ impl Tunnel {
         match self {
             Self::Userspace(end) => Ok(end.carried_for(key)),
             Self::Kernel(end) => end.carried_for(key),
+        }
+    }
+
+    /// What this program has carried and dropped. The kernel does not say.
+    #[must_use]
+    pub fn counters(&self) -> Option<Counters> {
+        match self {
+            Self::Userspace(end) => Some(end.counters()),
+            Self::Kernel(_) => None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! The task that owns the machines.
 
-use crate::Settings;
 use crate::book::read_book;
 use crate::find::{Purpose, Searches};
 use crate::media::CallMedia;
 use crate::ways::{WayEvent, Ways};
+use crate::{Members, OwnHome, Settings};
 use guestright_clock::Clock;
 use guestright_directory::{Directory, LinkId, Record, is_frame};
 use guestright_error::RunError;
@@ -12,12 +12,12 @@ use guestright_identity::KeyId;
 use guestright_links::{ExchangeLinks, LinkEvent};
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
-use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Member, Peer, Proxy};
+use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Peer, Proxy};
 use guestright_sip::{Incoming, Telephones};
 use guestright_units::{Micros, Time};
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::sync::{mpsc, oneshot};
 
 /// How often calls that no media passed are looked for, and the book is written.
@@ -25,24 +25,6 @@ const CHECK_EVERY: Micros = Micros::from_seconds(10);
 
 /// How many orders may wait for the exchange.
 const ORDERS_MAX: usize = 16;
-
-/// Who can be called at this home.
-#[derive(Clone, Debug, Default)]
-pub struct Members {
-    pub all: Vec<Member>,
-    /// Members' own words on where their home is, as far as they have left any.
-    pub records: Vec<Record>,
-}
-
-/// The home whose exchange it is.
-#[derive(Debug)]
-pub struct OwnHome<'a> {
-    pub home: KeyId,
-    /// The gateway's, in the tunnel.
-    pub address: IpAddr,
-    pub state: &'a Path,
-    pub members: Members,
-}
 
 /// A running telephone exchange. It ends with [`Exchange::stop`], or when it is dropped.
 #[derive(Debug)]

@@ -8,9 +8,6 @@ mod dns;
 #[cfg(feature = "sms")]
 mod sms;
 
-#[cfg(feature = "dns")]
-pub use dns::update_key;
-
 use crate::Settings;
 use guestright_directory::{Contact, FindError, Finding, Record, Source};
 use guestright_error::RunError;

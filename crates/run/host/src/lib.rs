@@ -27,6 +27,7 @@ mod resolver;
 mod stop;
 #[cfg(test)]
 mod testing;
+#[cfg(feature = "visit")]
 pub mod visit;
 
 pub use guestright_command::system_command;

@@ -1,16 +1,18 @@
 //! `guestright doctor`: what this computer can and cannot do.
 
 mod certificates;
+#[cfg(feature = "computer")]
+mod computer;
 mod layers;
 mod page;
 mod role;
 
 use guestright_cli::failure::{Failure, Outcome};
+#[cfg(feature = "computer")]
 use guestright_cli::files::MemberArgs;
 use guestright_cli::output::Output;
-use guestright_codec::{CodecError, Kind};
 use guestright_firewall::check_connections;
-use guestright_netns::{Mode, Sandbox};
+use guestright_netns::Sandbox;
 use guestright_portmap::Reach;
 use page::{Finding, Page};
 use role::Role;
@@ -32,6 +34,7 @@ pub(crate) struct Doctor {
     /// With --for ap or home: its settings file [default: ap.toml or home.toml, here or in /etc/guestright]
     #[arg(long, value_name = "FILE", requires = "role")]
     config: Option<PathBuf>,
+    #[cfg(feature = "computer")]
     #[command(flatten)]
     member: MemberArgs,
     /// Print JSON
@@ -50,7 +53,12 @@ impl Doctor {
         let mut page = Page::new(self.json, out);
         match self.role {
             None => examine(&mut page)?,
-            Some(role) => role.examine(self.config.as_deref(), &self.member, &mut page)?,
+            #[cfg(feature = "computer")]
+            Some(Role::Visit) => role::computer::guest(&self.member, &mut page)?,
+            #[cfg(feature = "computer")]
+            Some(Role::Call) => role::computer::telephone(&self.member, &mut page)?,
+            Some(Role::Ap) => role::access_point(self.config.as_deref(), &mut page)?,
+            Some(Role::Home) => role::team_home(self.config.as_deref(), &mut page)?,
         }
         page.end(self.role.map(Role::in_words))
     }
@@ -58,10 +66,11 @@ impl Doctor {
 
 fn examine(page: &mut Page<'_, '_>) -> Result<(), Failure> {
     access_point_tools(page)?;
-    demo(page)?;
+    #[cfg(feature = "computer")]
+    computer::demo(page)?;
     page.add(certificates::finding())?;
-    page.add(codecs())?;
-    page.add(sound())?;
+    #[cfg(feature = "computer")]
+    computer::sound(page)?;
     router(page)
 }
 
@@ -100,67 +109,6 @@ fn access_point_tools(page: &mut Page<'_, '_>) -> Result<(), Failure> {
     page.trying("the layers of the firewall, in a sandbox")?;
     let sandbox = Sandbox::probe();
     layers::findings(sandbox.ok()).into_iter().try_for_each(|finding| page.add(finding))
-}
-
-fn demo(page: &mut Page<'_, '_>) -> Result<(), Failure> {
-    let sandbox = Sandbox::probe();
-    page.add(Finding {
-        what: "the demo (namespaces)",
-        good: sandbox.is_ok(),
-        needed: true,
-        says: sandbox.map_or_else(
-            |error| error.to_string(),
-            |mode| match mode {
-                Mode::Root => "they work, as root".to_owned(),
-                Mode::UserNamespace => "they work, without root".to_owned(),
-            },
-        ),
-        to_do: "run as root, or allow user namespaces as the message says".into(),
-    })?;
-    page.add(tool("the demo: ethtool", "ethtool", "--version", "install the package ethtool"))?;
-    page.add(tool("the demo: curl", "curl", "--version", "install the package curl"))
-}
-
-/// Which codecs a call can have. G.711, G.722 and ADPCM are always there.
-fn codecs() -> Finding {
-    let (there, lacking): (Vec<_>, Vec<_>) =
-        Kind::ALL.into_iter().map(|kind| (kind, kind.is_available())).partition(|(_, result)| result.is_ok());
-    let names = there.iter().map(|(kind, _)| kind.to_string()).collect::<Vec<_>>().join(" ");
-    let absent = lacking.iter().filter_map(|(_, result)| result.as_ref().err());
-    // What was left out on purpose is no lack.
-    let absent: Vec<_> = absent.filter(|error| !matches!(error, CodecError::NotBuilt { .. })).collect();
-    let says = absent.iter().fold(names, |says, error| format!("{says}; {error}"));
-    let to_do = "install what is named, or do without these codecs".into();
-    Finding { what: "calls: codecs", good: absent.is_empty(), needed: false, says, to_do }
-}
-
-#[cfg(feature = "sound-card")]
-fn sound() -> Finding {
-    use guestright_audio::card::devices;
-    let devices = devices();
-    let usable =
-        |device: &guestright_audio::card::Device| device.name != "null" && (device.hears || device.speaks);
-    let names =
-        devices.map(|all| all.into_iter().filter(usable).map(|device| device.name).collect::<Vec<_>>());
-    let good = names.as_ref().is_ok_and(|names| !names.is_empty());
-    let says = match names {
-        Ok(names) if names.is_empty() => "there is none here".to_owned(),
-        Ok(names) => format!("{} devices, first {}", names.len(), names[0]),
-        Err(error) => error.to_string(),
-    };
-    let to_do = "calls from and to WAV files work without one".into();
-    Finding { what: "calls: sound card", good, needed: false, says, to_do }
-}
-
-#[cfg(not(feature = "sound-card"))]
-fn sound() -> Finding {
-    Finding {
-        what: "calls: sound card",
-        good: false,
-        needed: false,
-        says: "this program was built without".to_owned(),
-        to_do: "calls from and to WAV files work; build with --features sound-card for more".into(),
-    }
 }
 
 /// Whether a home on this computer could be reached through the household's router.

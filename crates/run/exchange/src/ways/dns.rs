@@ -1,18 +1,15 @@
 //! The DNS: contacts are looked up there, and members' records put there.
 
 use super::Way;
-use crate::{DnsSettings, DnsZone, MemberNames};
+use crate::{DnsSettings, DnsZone, MemberNames, update_key};
 use guestright_directory::{Contact, Finder, Finding, HostName, Record, Source};
-use guestright_dns::{DnsFinder, Resolver, TsigKey, UpdateSettings, Updater};
-use guestright_error::{Fault as _, OrFail as _, RunError};
+use guestright_dns::{DnsFinder, Resolver, UpdateSettings, Updater};
+use guestright_error::{Fault as _, RunError};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// A key file is not longer.
-const KEY_FILE_MAX: usize = 4_096;
 /// How long each of the system's servers may take, so that the next one has a chance.
 const SERVER_MAX: Duration = Duration::from_secs(4);
 /// How long an update may take.
@@ -66,16 +63,6 @@ fn updater(zone: &DnsZone) -> Result<Updater, RunError> {
         for_people: zone.for_people,
         timeout: UPDATE_MAX,
     }))
-}
-
-/// Reads a key for updates, which has to be the owner's file alone (mode 600), as `tsig-keygen` writes it.
-///
-/// # Errors
-/// The file cannot be read, others can read it, or it is no such key.
-pub fn update_key(file: &Path) -> Result<TsigKey, RunError> {
-    let what = || format!("read the key for updates in {}", file.display());
-    let text = guestright_keys::read_secret_text(file, KEY_FILE_MAX).or_config(what)?;
-    TsigKey::parse(&text).or_config(what)
 }
 
 impl Way for Dns {

@@ -1,20 +1,22 @@
 //! What each role needs: its files, its rights, its ports, what other programs have to do for it.
 
+#[cfg(feature = "computer")]
+pub(super) mod computer;
+
 use super::page::{Finding, Page};
-use super::{access_point_tools, codecs, iproute, nftables, router, sound};
+use super::{access_point_tools, iproute, nftables, router};
 use crate::control;
 use crate::gateway_files::GatewayFiles;
 use crate::settings::{self, ApSettings, HomeSettings, beside};
 use guestright_channel::Credentials;
 use guestright_cli::failure::Failure;
-use guestright_cli::files::{MemberArgs, PassphraseArgs};
+use guestright_cli::files::PassphraseArgs;
 use guestright_clock::Clock;
 use guestright_error::{Fault as _, RunError};
 use guestright_firewall as firewall;
-use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT, access_point, home, renewal};
+use guestright_host::{HOME_PORT, HomeAddress, access_point, home, renewal};
 use guestright_identity::Role as Certified;
 use guestright_strongswan::Installation;
-use guestright_tunnel::wireguard::Config;
 use guestright_units::UnixSeconds;
 use guestright_wireguard::{Kernel, Support};
 use serde::de::DeserializeOwned;
@@ -37,8 +39,10 @@ pub(super) enum Role {
     /// A team's home: `guestright home`
     Home,
     /// A guest: `guestright visit`
+    #[cfg(feature = "computer")]
     Visit,
     /// A telephone: `guestright call`
+    #[cfg(feature = "computer")]
     Call,
 }
 
@@ -50,24 +54,10 @@ impl Role {
         match self {
             Self::Ap => "an access point",
             Self::Home => "a team's home",
+            #[cfg(feature = "computer")]
             Self::Visit => "a guest",
+            #[cfg(feature = "computer")]
             Self::Call => "a telephone",
-        }
-    }
-
-    /// Looks at everything.
-    pub(super) fn examine(
-        self,
-        config: Option<&Path>,
-        member: &MemberArgs,
-        page: &mut Page<'_, '_>,
-    ) -> Result<(), Failure> {
-        page.add(Finding::of("clock", true, clock()))?;
-        match self {
-            Self::Ap => access_point(&settings_file(config, "ap.toml"), page),
-            Self::Home => team_home(&settings_file(config, "home.toml"), page),
-            Self::Visit => guest(member, page),
-            Self::Call => telephone(member, page),
         }
     }
 }
@@ -91,7 +81,9 @@ fn settings_of<S: DeserializeOwned, L>(
 
 // An access point.
 
-fn access_point(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+pub(super) fn access_point(config: Option<&Path>, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    let path = &settings_file(config, "ap.toml");
+    page.add(Finding::of("clock", true, clock()))?;
     page.add(Finding::of("rights", true, rights()))?;
     access_point_tools(page)?;
     let Some((settings, for_loop)) = settings_of(path, ApSettings::for_loop, page)? else { return Ok(()) };
@@ -149,7 +141,9 @@ fn dns(address: Ipv4Addr) -> Look {
 
 // A home.
 
-fn team_home(path: &Path, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+pub(super) fn team_home(config: Option<&Path>, page: &mut Page<'_, '_>) -> Result<(), Failure> {
+    let path = &settings_file(config, "home.toml");
+    page.add(Finding::of("clock", true, clock()))?;
     let Some((settings, for_loop)) = settings_of(path, HomeSettings::for_loop, page)? else { return Ok(()) };
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
     let files = CertifiedKey { key: &key, certificate: &certificate, state: Some(&for_loop.state) };
@@ -188,47 +182,6 @@ fn uplink(interface: &str) -> Look {
         let known = firewall::interfaces().join(", ");
         (error.to_string(), format!("name one of those that this computer has: {known}"))
     })
-}
-
-// A guest, and a telephone.
-
-fn guest(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
-    certificate_of(CertifiedKey::of(member), Certified::Member, page)?;
-    page.add(Finding::of("way home", false, way_home(member.key())))?;
-    tunnels(page)?;
-    let route = guestright_portmap::default_route();
-    let to_do = "join the network first, or name the access point to `guestright visit`".to_owned();
-    let look = route.as_ref().map(|route| format!("{} on {}", route.gateway, route.interface));
-    page.add(Finding::of("network", true, look.map_err(|error| (error.to_string(), to_do))))?;
-    if let Ok(route) = route {
-        page.trying("the access point of this network")?;
-        let address = SocketAddr::from((route.gateway, PROTOCOL_PORT));
-        let look = TcpStream::connect_timeout(&address, PATIENCE).map(|_| format!("{address} answers"));
-        let to_do = "this network has no access point of guestright, or it is busy".to_owned();
-        let look = look.map_err(|error| (format!("{address} does not answer: {error}"), to_do));
-        page.add(Finding::of("access point here", false, look))?;
-    }
-    Ok(())
-}
-
-fn telephone(member: &MemberArgs, page: &mut Page<'_, '_>) -> Result<(), Failure> {
-    certificate_of(CertifiedKey::of(member), Certified::Member, page)?;
-    page.add(Finding::of("way home", true, way_home(member.key())))?;
-    page.add(codecs())?;
-    page.add(sound())
-}
-
-/// The configuration beside the key.
-fn way_home(key: &Path) -> Look {
-    let path = key.with_extension("conf");
-    let to_do = || "`guestright team member add NAME --qr` makes it, if the team has a gateway".to_owned();
-    let read = guestright_keys::read_to_limit(&path, Config::LEN_MAX).map_err(|error| error.to_string());
-    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
-    let config = text.and_then(|text| Config::parse(&text).map_err(|error| error.to_string()));
-    let config = config.map_err(|error| (format!("{}: {error}", path.display()), to_do()))?;
-    let endpoint = config.peers.first().and_then(|peer| peer.endpoint.as_ref());
-    let none = || (format!("{} names no home", path.display()), to_do());
-    endpoint.map(|endpoint| format!("{}, to {endpoint}", path.display())).ok_or_else(none)
 }
 
 /// What both ends of a tunnel need.
@@ -289,12 +242,6 @@ struct CertifiedKey<'a> {
     certificate: &'a Path,
     /// Where its program keeps a renewed one that it could not put in the certificate's place, if that is known.
     state: Option<&'a Path>,
-}
-
-impl<'a> CertifiedKey<'a> {
-    fn of(member: &'a MemberArgs) -> Self {
-        Self { key: member.key(), certificate: member.certificate(), state: None }
-    }
 }
 
 /// Whether key and certificate belong together and are for this role, and for how long.

@@ -5,17 +5,17 @@ use super::{Backend, Settings};
 use crate::gateway_files::{GatewayFiles, Member};
 use guestright_command::system_command;
 use guestright_error::{OrFail as _, RunError};
-use guestright_tun::{DeviceSettings, Pump, Socket, SocketSettings};
-use guestright_tunnel::Endpoint;
+use guestright_tun::Pump;
 use guestright_tunnel::wireguard::{Network, PublicKey};
 use guestright_units::Bytes;
-use guestright_wireguard::{
-    Kernel, KernelSettings, Peer, Status, Support, Tunnel, Userspace, UserspaceSettings,
-};
+use guestright_wireguard::{Kernel, KernelSettings, Peer, Status, Support, Tunnel};
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Stdio;
 use std::sync::Arc;
+
+/// For who has a kernel without WireGuard, and no more than that.
+const KERNEL_ALONE: &str = "load the kernel's module wireguard and install wireguard-tools; other builds of guestright have a \
+                            WireGuard of their own (feature userspace)";
 
 /// A running WireGuard. Its device is gone when this is dropped.
 #[derive(Debug)]
@@ -61,12 +61,26 @@ impl Device {
             listen_port: Some(files.file.port),
             mark: None,
         });
-        let hint = "leave out `backend`, or set it to \"userspace\", if the kernel has no WireGuard";
+        let hint = if cfg!(feature = "userspace") {
+            "leave out `backend`, or set it to \"userspace\", if the kernel has no WireGuard"
+        } else {
+            KERNEL_ALONE
+        };
         let kernel = kernel.map_err(|error| RunError::network(error).with_hint(hint))?;
         Ok(Self { tunnel: Tunnel::Kernel(Arc::new(kernel)), pump: None })
     }
 
+    #[cfg(not(feature = "userspace"))]
+    fn userspace(_: &Settings, _: &GatewayFiles) -> Result<Self, RunError> {
+        Err(RunError::config("this program was built without a WireGuard of its own").with_hint(KERNEL_ALONE))
+    }
+
+    #[cfg(feature = "userspace")]
     fn userspace(settings: &Settings, files: &GatewayFiles) -> Result<Self, RunError> {
+        use guestright_tun::DeviceSettings;
+        use guestright_tunnel::Endpoint;
+        use guestright_wireguard::{Userspace, UserspaceSettings};
+
         let end = Arc::new(Userspace::new(&files.private_key()?, UserspaceSettings::default()));
         let mut device = DeviceSettings::new(&settings.interface, files.file.mtu);
         device.addresses.push((files.address().into(), files.network.1));
@@ -123,12 +137,9 @@ impl Device {
 
     /// Packets that WireGuard dropped, by reason. The kernel does not say.
     pub(super) fn drops(&self) -> Vec<(String, u64)> {
-        match &self.tunnel {
-            Tunnel::Userspace(end) => {
-                end.counters().drops().map(|(reason, count)| (reason.name().to_owned(), count)).collect()
-            }
-            Tunnel::Kernel(_) => Vec::new(),
-        }
+        let counters = self.tunnel.counters();
+        let drops = counters.iter().flat_map(|counters| counters.drops());
+        drops.map(|(reason, count)| (reason.name().to_owned(), count)).collect()
     }
 }
 
@@ -159,7 +170,11 @@ fn peer(member: &Member) -> Peer {
 }
 
 /// IPv6 and IPv4 at once where there is IPv6, else IPv4.
-fn socket(port: u16) -> Result<Socket, RunError> {
+#[cfg(feature = "userspace")]
+fn socket(port: u16) -> Result<guestright_tun::Socket, RunError> {
+    use guestright_tun::{Socket, SocketSettings};
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
     let open = |bind: SocketAddr| Socket::open(&SocketSettings { bind, ..SocketSettings::default() });
     open((Ipv6Addr::UNSPECIFIED, port).into())
         .or_else(|_| open((Ipv4Addr::UNSPECIFIED, port).into()))

@@ -5,7 +5,7 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|bench]
 
   program   what building and running guestright needs (the default)
   lab       that, and what experiments on this computer's kernel need
@@ -15,6 +15,7 @@ usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|packa
   acceptance
             what building the program and its virtual machines needs (Debian on x86-64)
   package   what making and testing packages needs (the tests: Debian)
+  router    what building routers' programs needs, and running them here: Zig in target/zig, QEMU, nightly Rust
   bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
             one that cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
@@ -54,6 +55,8 @@ has_certificates() {
 deny_version=0.20.2
 deb_version=3.8.0
 rpm_version=0.21.1
+zig_version=0.17.1
+zigbuild_version=0.24.1
 
 packages= # Debian's names of what is missing.
 tools=    # What Cargo has to install, as name@version.
@@ -89,6 +92,7 @@ find_missing_packages() {
     case $group in
     acceptance) find_missing_machines && return ;;
     package) find_missing_packaging && return ;;
+    router) find_missing_processors && return ;;
     esac
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
     [ "$group" = demo ] ||
@@ -137,6 +141,13 @@ find_missing_packaging() {
     has systemd-nspawn || lacks systemd-container "systemd-nspawn (containers that boot)"
     needs_tool cargo-deb $deb_version "makes packages for Debian"
     needs_tool cargo-generate-rpm $rpm_version "makes RPM packages"
+}
+
+# What compiles for other processors, and what stands for them.
+find_missing_processors() {
+    has qemu-mipsel-static || lacks qemu-user-static "qemu-mipsel-static (other processors in software)"
+    has readelf || lacks binutils "readelf (looks into programs)"
+    { has python3 && python3 -c 'import ensurepip' 2>/dev/null; } || lacks python3-venv "python3 (installs Zig)"
 }
 
 # strongSwan, on both ends of a tunnel.
@@ -333,6 +344,17 @@ install_tools() {
         fail 1 "cargo could not install$tools (its message is above)."
 }
 
+# Zig is a C compiler and a linker for every processor; its makers publish it among Python's packages too.
+install_processors() {
+    zig=$root/target/zig
+    "$zig/bin/cargo-zigbuild" --version >/dev/null 2>&1 || {
+        python3 -m venv "$zig" && twice "$zig/bin/pip" install --quiet "ziglang==$zig_version" "cargo-zigbuild==$zigbuild_version"
+    } || fail 1 "Zig could not be installed (its message is above)."
+    { twice rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-musl &&
+        twice rustup toolchain install nightly --profile minimal -c rust-src; } ||
+        fail 1 "rustup could not install what other processors need (its message is above)."
+}
+
 # --- The tunnels of others ------------------------------------------------------------------------------------------
 
 has_libipsec() {
@@ -368,7 +390,7 @@ group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    program | lab | demo | test | all | acceptance | package | bench) group=$argument ;;
+    program | lab | demo | test | all | acceptance | package | router | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -391,4 +413,5 @@ if ! is_complete; then
     fi
 fi
 [ "$group" != bench ] || wish_for_peers
+[ "$group" != router ] || [ "$check" = yes ] || install_processors
 echo "everything needed is here"

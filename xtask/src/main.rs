@@ -14,6 +14,7 @@ mod miri;
 mod mutants;
 mod openwrt;
 mod package;
+mod router;
 mod rust_text;
 mod steps;
 mod test;
@@ -45,6 +46,9 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   mutants [ARGS]   which faults in the code the tests do not notice (cargo-mutants; takes an hour); ARGS: packages to
                    try alone, then what goes to cargo-mutants, e.g. `--re Registers`
   miri             tests of what computes little and needs no system, in Miri (a nightly compiler; takes minutes)
+  router [--table] [PROCESSORS]
+                   the program of a router, static: within its budget, and run by QEMU (takes an hour for all
+                   processors); --table: whose its bytes are
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";
@@ -68,7 +72,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = ["test", "bench", "mutants", "acceptance", "package"];
+    let takes_arguments = ["test", "bench", "mutants", "acceptance", "package", "router"];
     if !rest.is_empty() && !takes_arguments.contains(&command) {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
@@ -83,6 +87,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "package" if rest.first().is_some_and(|what| what == "openwrt") => openwrt::run(&rest[1..]),
         "package" => package::run(rest),
         "bench" => bench::run(rest),
+        "router" => router::run(rest),
         "miri" => miri::run(),
         "mutants" => mutants::run(rest),
         "help" | "--help" | "-h" => {

@@ -1,0 +1,56 @@
+//! The program at work, on a processor in software.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::{Target, printed};
+use crate::steps::{Done, execute};
+
+/// Tests that are built for the target too, and what of them runs: every test vector, and a store that is killed.
+const TESTS: [(&str, &str, &[&str]); 2] = [
+    ("guestright-vectors", "vectors", &["--skip", "an_implementation_in_python"]),
+    ("guestright-store", "kill", &[]),
+];
+
+pub(super) fn check(target: Target, program: &Path) -> Result<Done> {
+    let qemu = emulator(target);
+    let version = printed(Command::new(&qemu).arg(program).arg("--version"))?;
+    println!("{}", version.trim_end());
+    let wanted = format!("guestright {}", env!("CARGO_PKG_VERSION"));
+    ensure!(version.trim_end() == wanted, "it says {version:?} in place of {wanted:?}");
+    dry_run(&qemu, program)?;
+    for (package, test, arguments) in TESTS {
+        let runner = format!("CARGO_TARGET_{}_RUNNER", target.triple.to_uppercase().replace('-', "_"));
+        let mut command = target.cargo("test");
+        command.args(["--package", package, "--test", test, "--target", target.triple, "--"]).args(arguments);
+        execute(command.env(runner, &qemu).env("GUESTRIGHT_RUNNER", &qemu))?;
+    }
+    Ok(Done::Passed)
+}
+
+/// QEMU's user mode, static or not, as Debian names it.
+fn emulator(target: Target) -> PathBuf {
+    format!("qemu-{}-static", target.processor).into()
+}
+
+/// What a network for guests looks like, in a namespace of its own; then the command.
+const NETWORK: &str = "ip link add guests type veth peer name wan && ip address add 10.11.0.1/24 dev guests && \
+                       ip address add 198.51.100.2/24 dev wan && ip link set guests up && ip link set wan up && exec \"$@\"";
+
+/// The settings of an access point in that network.
+const SETTINGS: &str = "key = \"router.key\"\ncertificate = \"router.cert\"\nhome = \"127.0.0.1:7274\"\n\
+                        visitor_interface = \"guests\"\nuplink_interface = \"wan\"\n";
+
+/// Shows the ruleset that it would give an access point.
+fn dry_run(qemu: &Path, program: &Path) -> Result<()> {
+    let settings = program.with_file_name("ap.toml");
+    std::fs::write(&settings, SETTINGS).with_context(|| format!("write {}", settings.display()))?;
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--map-root-user", "sh", "-c", NETWORK, "sh"]).arg(qemu).arg(program);
+    let ruleset = printed(command.args(["ap", "--dry-run", "--config"]).arg(&settings))?;
+    ensure!(ruleset.contains("table inet guestright"), "no ruleset:\n{ruleset}");
+    println!("ap --dry-run: {} lines of rules", ruleset.lines().count());
+    Ok(())
+}

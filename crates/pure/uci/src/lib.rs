@@ -1,7 +1,7 @@
 //! OpenWrt's settings files (UCI).
 //!
 //! In: the text of a file in `/etc/config`. Out: its sections and options with the line of each ([`Document`]), or settings
-//! of any type that serde can fill ([`Document::settings`]). Every error names the line, and what to do there.
+//! of any type that serde can fill ([`Root::settings`]). Every error names the line, and what to do there.
 //!
 //! ```
 //! use guestright_uci::{Document, Roots};

@@ -10,7 +10,7 @@ use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
 use crate::log_pace::LogPace;
 use crate::renewal::{self, OwnCertificate};
-use crate::{HomeAddress, Probes, QUESTIONS_MAX, Reload, Requests, Stop, export, interface, private};
+use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, export, interface, private};
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
@@ -181,9 +181,7 @@ struct Inputs<'a> {
     guard: mpsc::Receiver<Done>,
     home: mpsc::Receiver<FromHome>,
     questions: mpsc::Receiver<Question>,
-    stop: &'a mut Stop,
-    reload: &'a mut Reload<Settings>,
-    probes: &'a mut Probes,
+    requests: &'a mut Requests<Settings>,
 }
 
 /// Runs an access point until it is asked to stop. Says one line on `out` when it serves. Needs a tokio runtime.
@@ -283,16 +281,7 @@ async fn serve(
     this.machine.restore(undelivered, now);
     this.machine.restore_revocations(revocations);
     announce(&team, address, &settings.visitor_interface, out)?;
-    let Requests { stop, reload, probes } = requests;
-    let inputs = Inputs {
-        link: from_link,
-        guard: from_guard,
-        home: from_home,
-        questions: asked,
-        stop,
-        reload,
-        probes,
-    };
+    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, requests };
     this.run(inputs).await;
     settings.clone_from(&this.settings);
     finish(this, thread, writer, state).await
@@ -334,23 +323,23 @@ impl Loop {
             tokio::select! {
                 input = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
                 (stream, from) = self.link.accept() => self.link.admit(stream, from),
-                Some(answer) = inputs.guard.recv() => self.handle_guard(answer, inputs.reload),
+                Some(answer) = inputs.guard.recv() => self.handle_guard(answer, &mut inputs.requests.reload),
                 Some(event) = inputs.home.recv() => self.handle_home(event),
                 Some((question, reply)) = inputs.questions.recv() => {
                     stop = question == "stop";
                     if question == "reload" {
-                        self.begin_reload(inputs.reload, Some(reply));
+                        self.begin_reload(&mut inputs.requests.reload, Some(reply));
                     } else if let Some(after) = question.strip_prefix(export::QUESTION) {
                         export::answer(&self.store, after.trim(), reply);
                     } else {
                         let _ = reply.send(self.answer(&question));
                     }
                 }
-                () = inputs.reload.requested() => self.begin_reload(inputs.reload, None),
-                () = inputs.probes.answer() => {}
+                () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
+                () = inputs.requests.probes.answer() => {}
                 () = tokio::time::sleep_until(self.next_reading) => self.read(),
                 () = tokio::time::sleep(due) => {}
-                () = inputs.stop.requested() => stop = true,
+                () = inputs.requests.stop.requested() => stop = true,
                 () = &mut farewell => return,
             }
             let now = self.clock.now();

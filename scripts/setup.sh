@@ -350,8 +350,7 @@ install_processors() {
     "$zig/bin/cargo-zigbuild" --version >/dev/null 2>&1 || {
         python3 -m venv "$zig" && twice "$zig/bin/pip" install --quiet "ziglang==$zig_version" "cargo-zigbuild==$zigbuild_version"
     } || fail 1 "Zig could not be installed (its message is above)."
-    { twice rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-musl &&
-        twice rustup toolchain install nightly --profile minimal -c rust-src; } ||
+    twice rustup toolchain install nightly --profile minimal -c rust-src ||
         fail 1 "rustup could not install what other processors need (its message is above)."
 }
 

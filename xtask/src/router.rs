@@ -1,8 +1,9 @@
 //! The program of a household's router: built static for the processors that routers have, weighed, and run.
 //!
 //! It is `guestright` without its default features (`crates/app/guestright/Cargo.toml`). Zig links it and compiles its C,
-//! so that no cross compiler has to be installed; where Rust has no ready-made standard library, a nightly compiler
-//! builds that too. What is built runs here by QEMU's user mode.
+//! so that no cross compiler has to be installed. A nightly compiler builds Rust's standard library too: for MIPS there is
+//! none ready-made, and those that there are have been built to be fast and to unwind, which is a megabyte. What is
+//! built runs here by QEMU's user mode.
 
 mod run;
 mod weigh;
@@ -24,36 +25,16 @@ pub(crate) struct Target {
     pub(crate) processor: &'static str,
     /// The most bytes that the program may have, without its symbols.
     budget: u64,
-    /// Who has compiled the standard library.
-    std: Std,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Std {
-    /// `rustup target add`.
-    Ready,
-    /// A nightly compiler, from its sources.
-    Nightly,
 }
 
 /// What routers are made of, and the budgets that `docs/measurements.md` argues for.
 const TARGETS: [Target; 6] = [
-    Target { triple: "x86_64-unknown-linux-musl", processor: "x86_64", budget: 4_500_000, std: Std::Ready },
-    Target { triple: "aarch64-unknown-linux-musl", processor: "aarch64", budget: 4_000_000, std: Std::Ready },
-    Target {
-        triple: "armv7-unknown-linux-musleabihf",
-        processor: "arm",
-        budget: 4_000_000,
-        std: Std::Nightly,
-    },
-    Target {
-        triple: "riscv64gc-unknown-linux-musl",
-        processor: "riscv64",
-        budget: 4_500_000,
-        std: Std::Nightly,
-    },
-    Target { triple: "mipsel-unknown-linux-musl", processor: "mipsel", budget: 4_500_000, std: Std::Nightly },
-    Target { triple: "mips-unknown-linux-musl", processor: "mips", budget: 4_500_000, std: Std::Nightly },
+    Target { triple: "x86_64-unknown-linux-musl", processor: "x86_64", budget: 4_000_000 },
+    Target { triple: "aarch64-unknown-linux-musl", processor: "aarch64", budget: 4_000_000 },
+    Target { triple: "armv7-unknown-linux-musleabihf", processor: "arm", budget: 4_000_000 },
+    Target { triple: "riscv64gc-unknown-linux-musl", processor: "riscv64", budget: 4_000_000 },
+    Target { triple: "mipsel-unknown-linux-musl", processor: "mipsel", budget: 4_500_000 },
+    Target { triple: "mips-unknown-linux-musl", processor: "mips", budget: 4_500_000 },
 ];
 
 const ZIG: &str = "install cargo-zigbuild and ziglang: `sh scripts/setup.sh router`";
@@ -62,7 +43,8 @@ const ZIG: &str = "install cargo-zigbuild and ziglang: `sh scripts/setup.sh rout
 /// the store uses: no full-text search, no R-trees, no JSON, no extensions. `packaging/openwrt/guestright/Makefile` has
 /// the same.
 const ENVIRONMENT: [(&str, &str); 3] = [
-    ("RUSTFLAGS", "-C force-unwind-tables=no"),
+    // Zig has the C library.
+    ("RUSTFLAGS", "-C force-unwind-tables=no -C link-self-contained=no"),
     ("CFLAGS", "-fno-unwind-tables -fno-asynchronous-unwind-tables"),
     (
         "LIBSQLITE3_FLAGS",
@@ -115,36 +97,16 @@ impl Target {
     }
 
     fn build(&self, more: &[&str]) -> Result<Done> {
-        let arguments = [
-            "--profile",
-            "router",
-            "--package",
-            "guestright",
-            "--no-default-features",
-            "--target",
-            self.triple,
-        ];
-        execute(self.cargo("zigbuild").args(arguments).args(more).envs(ENVIRONMENT))
+        let standard = ["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"];
+        let what = ["--profile", "router", "--package", "guestright", "--no-default-features"];
+        execute(self.cargo("zigbuild").args(standard).args(what).args(more).envs(ENVIRONMENT))
     }
 
-    /// Cargo with Zig as compiler and linker for C, and the compiler that has this target.
-    pub(crate) fn cargo(&self, verb: &str) -> Command {
-        let mut command = match self.std {
-            Std::Ready => Command::new("cargo"),
-            Std::Nightly => {
-                let mut command = Command::new("rustup");
-                command.args(["run", "nightly", "cargo"]);
-                command
-            }
-        };
+    /// What Cargo does, by a nightly compiler, and with Zig as linker and as compiler of C.
+    fn cargo(&self, verb: &str) -> Command {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo-zigbuild", verb, "--target", self.triple]);
         command.current_dir(workspace::root());
-        match verb {
-            "zigbuild" => command.arg("zigbuild"),
-            other => command.args(["zigbuild", other]),
-        };
-        if self.std == Std::Nightly {
-            command.args(["-Z", "build-std=std,panic_abort"]);
-        }
         for inherited in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN"] {
             command.env_remove(inherited);
         }

@@ -30,7 +30,10 @@ impl Waiter {
     pub(crate) fn wait(&self, until: Option<Instant>) -> io::Result<bool> {
         let left = until.map(|until| {
             let left = until.saturating_duration_since(Instant::now());
-            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: i64::from(left.subsec_nanos()) }
+            Timespec {
+                tv_sec: left.as_secs().cast_signed(),
+                tv_nsec: left.subsec_nanos().cast_signed().into(),
+            }
         });
         let mut events = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 2];
         let count = match epoll::wait(&self.epoll, events.as_mut_slice(), left.as_ref()) {

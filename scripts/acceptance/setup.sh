@@ -32,13 +32,6 @@ CONF
     in_host phone iw dev wlan2 link | grep 'SSID: one command owe'
     is_leased phone wlan2
     do_not_reach_each_other
-    stage "without isolation they would reach each other"
-    isolate_ports off
-    within 30 can_ping visitor "$(address_of phone wlan2)"
-    isolate_ports on
-    ip -n visitor neighbour flush dev wlan1
-    ip -n phone neighbour flush dev wlan2
-    do_not_reach_each_other
     stage "a member is served"
     fails can_fetch visitor 3
     start visit-alice visitor "$STAGE/guestright" visit --json --key /etc/guestright/team/alice.key \
@@ -158,13 +151,6 @@ is_leased() { # host, interface
 
 address_of() { # host, interface
     ip -n "$1" -4 -json address show dev "$2" | jq -r '.[].addr_info[].local'
-}
-
-isolate_ports() { # on or off
-    local port
-    for port in $(ip -n access -json link show master br-guest | jq -r '.[].ifname'); do
-        in_host access bridge link set dev "$port" isolated "$1"
-    done
 }
 
 # Neither on the air nor over the bridge: not even a question for the other's hardware address is answered.

@@ -5,7 +5,7 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|release|bench]
 
   program   what building and running guestright needs (the default)
   lab       that, and what experiments on this computer's kernel need
@@ -16,6 +16,7 @@ usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|packa
             what building the program and its virtual machines needs (Debian on x86-64)
   package   what making and testing packages needs (the tests: Debian)
   router    what building routers' programs needs, and running them here: Zig in target/zig, QEMU, nightly Rust
+  release   both of these, and what else a release is made with
   bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
             one that cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
@@ -55,6 +56,7 @@ has_certificates() {
 deny_version=0.20.2
 deb_version=3.8.0
 rpm_version=0.21.1
+cyclonedx_version=0.5.9
 zig_version=0.17.1
 zigbuild_version=0.24.1
 
@@ -93,6 +95,7 @@ find_missing_packages() {
     acceptance) find_missing_machines && return ;;
     package) find_missing_packaging && return ;;
     router) find_missing_processors && return ;;
+    release) find_missing_packaging && find_missing_processors && find_missing_releasing && return ;;
     esac
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
     [ "$group" = demo ] ||
@@ -141,6 +144,11 @@ find_missing_packaging() {
     has systemd-nspawn || lacks systemd-container "systemd-nspawn (containers that boot)"
     needs_tool cargo-deb $deb_version "makes packages for Debian"
     needs_tool cargo-generate-rpm $rpm_version "makes RPM packages"
+}
+
+find_missing_releasing() {
+    has umoci || lacks umoci "umoci (images of containers)"
+    needs_tool cargo-cyclonedx $cyclonedx_version "what programs are made of"
 }
 
 # What compiles for other processors, and what stands for them.
@@ -389,7 +397,7 @@ group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    program | lab | demo | test | all | acceptance | package | router | bench) group=$argument ;;
+    program | lab | demo | test | all | acceptance | package | router | release | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -412,5 +420,5 @@ if ! is_complete; then
     fi
 fi
 [ "$group" != bench ] || wish_for_peers
-[ "$group" != router ] || [ "$check" = yes ] || install_processors
+case $group in router | release) [ "$check" = yes ] || install_processors ;; esac
 echo "everything needed is here"

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks on the terminal")]
 
 mod acceptance;
+mod archive;
 mod bench;
 mod deny;
 mod layers;
@@ -14,6 +15,7 @@ mod miri;
 mod mutants;
 mod openwrt;
 mod package;
+mod release;
 mod router;
 mod rust_text;
 mod steps;
@@ -49,6 +51,9 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   router [--table] [PROCESSORS]
                    the program of a router, static: within its budget, and run by QEMU (takes an hour for all
                    processors); --table: whose its bytes are
+  release [--draft] [--routers NAMES|none] [--into FOLDER] [--programs FOLDER] [--portable FOLDER]
+                   everything that somebody downloads, with sums, bill of materials and provenance; --draft: of a
+                   tree that is not a version yet, if need be from programs that were built before
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";
@@ -72,7 +77,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = ["test", "bench", "mutants", "acceptance", "package", "router"];
+    let takes_arguments = ["test", "bench", "mutants", "acceptance", "package", "release", "router"];
     if !rest.is_empty() && !takes_arguments.contains(&command) {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
@@ -87,6 +92,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "package" if rest.first().is_some_and(|what| what == "openwrt") => openwrt::run(&rest[1..]),
         "package" => package::run(rest),
         "bench" => bench::run(rest),
+        "release" => release::run(rest),
         "router" => router::run(rest),
         "miri" => miri::run(),
         "mutants" => mutants::run(rest),

@@ -6,7 +6,6 @@
 
 mod adb;
 mod apk;
-mod archive;
 mod ipk;
 mod makefile;
 
@@ -15,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::archive::File;
 use crate::workspace;
 use makefile::Makefile;
 
@@ -44,14 +44,6 @@ struct Package {
     after_installation: &'static str,
 }
 
-/// A file of a package, with an absolute path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct File {
-    path: String,
-    mode: u32,
-    bytes: Vec<u8>,
-}
-
 /// LuCI keeps the menu and modules in a cache, and rpcd who may do what.
 const AFTER_LUCI: &str = "if [ -z \"${IPKG_INSTROOT}\" ]; then\n\trm -rf /tmp/luci-indexcache* /tmp/luci-modulecache\n\
                           \t[ ! -x /etc/init.d/rpcd ] || /etc/init.d/rpcd reload\nfi\n";
@@ -63,7 +55,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [folder] => PathBuf::from(folder),
         _ => bail!("usage: cargo xtask package openwrt [FOLDER]"),
     };
-    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    make(&folder)
+}
+
+/// Makes all of them in a folder.
+pub(crate) fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
     let packaging = workspace::root().join(FOLDER);
     for package in [service(&packaging)?, luci(&packaging)?] {
         let Package { name, version, .. } = &package;

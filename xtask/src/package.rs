@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::acceptance::target_directory;
 use crate::steps::{cargo, execute};
-use stage::Stage;
+pub(crate) use stage::{Stage, commit_date, version};
 
 /// The programs; each is a package of the same name.
 pub(crate) const PRODUCTS: [&str; 2] = ["guestright", "guestright-lab"];
@@ -106,7 +106,7 @@ fn build(target: &Path, profile: &str) -> Result<PathBuf> {
     Ok(target.join(folder).join(PRODUCTS[0]))
 }
 
-fn check_tools() -> Result<()> {
+pub(crate) fn check_tools() -> Result<()> {
     for (tool, version) in TOOLS {
         let output = cargo(&[tool, "--version"]).output().context("start cargo")?;
         let text = String::from_utf8_lossy(&output.stdout);

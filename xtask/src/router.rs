@@ -63,8 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let wants_table = arguments.iter().any(|argument| argument == "--table");
     let named: Vec<_> = arguments.iter().filter(|argument| *argument != "--table").collect();
     for name in &named {
-        let is_known = TARGETS.iter().any(|target| target.is_named(name));
-        ensure!(is_known, "`{name}` is none of {}", TARGETS.map(|target| target.processor).join(", "));
+        Target::named(name)?;
     }
     let zig = with_zig(&mut Command::new("cargo-zigbuild")).arg("--version").output();
     ensure!(zig.is_ok_and(|output| output.status.success()), "cargo-zigbuild is missing: {ZIG}");
@@ -88,15 +87,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 impl Target {
+    pub(crate) fn all() -> &'static [Self] {
+        &TARGETS
+    }
+
+    /// # Errors
+    /// With the names that there are, when it is none of them.
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        let found = TARGETS.into_iter().find(|target| target.is_named(name));
+        found.with_context(|| {
+            format!("`{name}` is none of {}", TARGETS.map(|target| target.processor).join(", "))
+        })
+    }
+
     fn is_named(&self, name: &str) -> bool {
         name == self.processor || name == self.triple
     }
 
-    fn program(&self, folder: &Path) -> PathBuf {
+    pub(crate) fn program(&self, folder: &Path) -> PathBuf {
         folder.join(self.triple).join("router/guestright")
     }
 
-    fn build(&self, more: &[&str]) -> Result<Done> {
+    pub(crate) fn build(&self, more: &[&str]) -> Result<Done> {
         let standard = ["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"];
         let what = ["--profile", "router", "--package", "guestright", "--no-default-features"];
         execute(self.cargo("zigbuild").args(standard).args(what).args(more).envs(ENVIRONMENT))
@@ -113,6 +125,14 @@ impl Target {
         with_zig(&mut command);
         command
     }
+}
+
+/// A build by the usual compiler, with Zig as linker.
+pub(crate) fn zigbuild() -> Command {
+    let mut command = Command::new("cargo-zigbuild");
+    command.arg("zigbuild").current_dir(workspace::root());
+    with_zig(&mut command);
+    command
 }
 
 /// Zig comes before whatever else has its name, where `scripts/setup.sh router` has put it.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::archive::{gzip, tar};
 use super::{File, Package};
+use crate::archive::{gzip, tar};
 
 pub(super) fn write(package: &Package) -> Result<Vec<u8>> {
     let mut control = vec![

@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{Kind, PRODUCTS};
+use crate::archive::File;
 use crate::steps::{cargo, execute, output};
 use crate::workspace;
 
@@ -25,8 +26,15 @@ const COPIED: [&str; 2] = ["guestright-home-gateway.conf", "guestright.sysusers"
 /// How a shell's completions are called where it looks for them.
 const SHELLS: [(&str, &str, &str); 3] = [("bash", "", ".bash"), ("zsh", "_", ""), ("fish", "", ".fish")];
 
+/// Where each shell looks for completions below `/usr/local`.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions"),
+    ("zsh", "share/zsh/site-functions"),
+    ("fish", "share/fish/vendor_completions.d"),
+];
+
 /// Everything that is not in the checkout.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     folder: PathBuf,
     /// The commit's second: no file in a package is newer.
     date: String,
@@ -35,7 +43,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Fills the folder anew. The second program lies beside `program`.
-    pub(super) fn new(folder: &Path, program: &Path) -> Result<Self> {
+    pub(crate) fn new(folder: &Path, program: &Path) -> Result<Self> {
         if folder.exists() {
             fs::remove_dir_all(folder).with_context(|| format!("empty {}", folder.display()))?;
         }
@@ -60,7 +68,7 @@ impl Stage {
     }
 
     /// Makes one package and returns where it is. `fast` compresses less.
-    pub(super) fn make(
+    pub(crate) fn make(
         &self,
         kind: Kind,
         product: &str,
@@ -94,6 +102,41 @@ impl Stage {
         Ok(file)
     }
 
+    /// Where everything is laid out.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The commit's second.
+    pub(crate) fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// A program, without its symbols.
+    pub(crate) fn program(&self, product: &str) -> PathBuf {
+        self.folder.join("release").join(product)
+    }
+
+    /// A program, its manual and its completions, as they are below `/usr/local`.
+    pub(crate) fn portable(&self, product: &str) -> Result<Vec<File>> {
+        let package = self.package(product);
+        let mut wanted = vec![(self.program(product), format!("bin/{product}"), 0o755)];
+        for (page, path) in pages(&package.join("man"))? {
+            wanted.push((path, format!("share/man/man1/{page}"), 0o644));
+        }
+        for (shell, place) in COMPLETIONS {
+            let (_, before, after) = SHELLS.iter().find(|(name, ..)| *name == shell).context("a shell")?;
+            let name = format!("{before}{product}{after}");
+            let installed = if shell == "bash" { product } else { &name };
+            wanted.push((package.join(&name), format!("{place}/{installed}"), 0o644));
+        }
+        let read = |(from, path, mode): (PathBuf, String, u32)| {
+            let bytes = fs::read(&from).with_context(|| format!("read {}", from.display()))?;
+            Ok(File { path, mode, bytes })
+        };
+        wanted.into_iter().map(read).collect()
+    }
+
     fn package(&self, product: &str) -> PathBuf {
         self.folder.join("release/package").join(product)
     }
@@ -103,7 +146,7 @@ impl Stage {
         let package = self.package(product);
         let manual = package.join("man");
         fs::create_dir_all(&manual).with_context(|| format!("make {}", manual.display()))?;
-        let copy = self.folder.join("release").join(product);
+        let copy = self.program(product);
         fs::copy(program, &copy).with_context(|| format!("copy {}", program.display()))?;
         execute(Command::new("strip").arg(&copy))?;
         for (shell, before, after) in SHELLS {
@@ -182,7 +225,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("write {}", path.display()))
 }
 
-fn commit_date() -> Result<String> {
+pub(crate) fn commit_date() -> Result<String> {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(date);
     }
@@ -192,7 +235,7 @@ fn commit_date() -> Result<String> {
 }
 
 /// One version for all.
-fn version() -> Result<String> {
+pub(crate) fn version() -> Result<String> {
     package_field(PRODUCTS[0], "/version")
 }
 

@@ -6,14 +6,20 @@ use std::io::Write as _;
 use anyhow::{Result, ensure};
 use flate2::{Compression, GzBuilder};
 
-use super::File;
+/// A file of a package or an archive, with an absolute path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) mode: u32,
+    pub(crate) bytes: Vec<u8>,
+}
 
 const BLOCK: usize = 512;
 /// Names of more bytes would need a prefix, which no file here does.
 const NAME_BYTES_MAX: usize = 100;
 
 /// Files, with the directories that they are in, below `./`.
-pub(super) fn tar(files: &[File]) -> Result<Vec<u8>> {
+pub(crate) fn tar(files: &[File]) -> Result<Vec<u8>> {
     let mut archive = Vec::new();
     let mut made = BTreeSet::new();
     for File { path, mode, bytes } in files {
@@ -53,7 +59,7 @@ fn header(name: &str, mode: u32, size: usize, kind: u8) -> Result<[u8; BLOCK]> {
 }
 
 /// Without name and time.
-pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     // 255: no system (RFC 1952, section 2.3).
     let mut encoder = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -124,11 +124,11 @@ impl Stage {
         for (page, path) in pages(&package.join("man"))? {
             wanted.push((path, format!("share/man/man1/{page}"), 0o644));
         }
-        for (shell, place) in COMPLETIONS {
+        for (shell, folder) in COMPLETIONS {
             let (_, before, after) = SHELLS.iter().find(|(name, ..)| *name == shell).context("a shell")?;
             let name = format!("{before}{product}{after}");
             let installed = if shell == "bash" { product } else { &name };
-            wanted.push((package.join(&name), format!("{place}/{installed}"), 0o644));
+            wanted.push((package.join(&name), format!("{folder}/{installed}"), 0o644));
         }
         let read = |(from, path, mode): (PathBuf, String, u32)| {
             let bytes = fs::read(&from).with_context(|| format!("read {}", from.display()))?;

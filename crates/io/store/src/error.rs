@@ -31,7 +31,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A later version of this program wrote it. It was not changed.
-    #[error("the receipt store {} has format {got}, this program knows up to {want}; use a newer program", path.display())]
+    #[error("the receipt store {} has format {got}, this program knows up to {want}, and changed nothing; use a newer program, or take its receipts along: `guestright receipt export` by the newer one, `import` into another store by this one", path.display())]
     Newer {
         /// The store's file.
         path: PathBuf,

@@ -13,9 +13,11 @@ pub enum Urgency {
 /// `RLIMIT_RTPRIO`; root in a user namespace has neither.
 #[expect(unsafe_code, reason = "no crate that we have sets a scheduling policy")]
 pub fn make_urgent(priority: u8) -> Urgency {
-    let parameters = libc::sched_param { sched_priority: i32::from(priority.clamp(1, 99)) };
-    // SAFETY: the call reads one structure that lives until it returns; 0 is the calling thread.
-    let refused = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    let priority = libc::c_int::from(priority.clamp(1, 99));
+    // By its number, because musl's function of this name always refuses. The kernel's `sched_param` is one `int`.
+    // SAFETY: the call reads one number that lives until it returns; 0 is the calling thread.
+    let refused =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority) };
     if refused == 0 { Urgency::Fixed } else { Urgency::Usual }
 }
 

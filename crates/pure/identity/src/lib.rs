@@ -10,6 +10,8 @@
 //!
 //! The formats are specified in `docs/design/0001-protocol-and-receipts.md`.
 
+#![warn(missing_docs)]
+
 mod batch;
 mod certificate;
 pub mod cose;
@@ -35,3 +37,8 @@ pub use revocation::RevocationList;
 pub use suite::Suite;
 pub use vault::{Opener, Sealer, VaultError};
 pub use warrant::Warrant;
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,6 +7,8 @@
 //! only the largest weight counts, so a set of receipts is a map of max-registers and merging is commutative,
 //! associative and idempotent; single and batch verification agree.
 
+#![warn(missing_docs)]
+
 mod bundle;
 mod error;
 mod receipt;
@@ -18,3 +20,8 @@ pub use error::ReceiptError;
 pub use receipt::{HoldId, HoldUse, Receipt, Service, SessionKey, UncheckedReceipt};
 pub use registers::{Admission, Registers};
 pub use rules::{Rules, verify_batch};
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

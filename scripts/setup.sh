@@ -5,7 +5,7 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|libraries|bench]
 
   program   what building and running guestright needs (the default)
   lab       that, and what experiments on this computer's kernel need
@@ -16,6 +16,7 @@ usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|packa
             what building the program and its virtual machines needs (Debian on x86-64)
   package   what making and testing packages needs (the tests: Debian)
   router    what building routers' programs needs, and running them here: Zig in target/zig, QEMU, nightly Rust
+  libraries what comparing the libraries' interfaces with those of the last release needs
   bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
             one that cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
@@ -55,6 +56,7 @@ has_certificates() {
 deny_version=0.20.2
 deb_version=3.8.0
 rpm_version=0.21.1
+semver_version=0.51.0
 zig_version=0.17.1
 zigbuild_version=0.24.1
 
@@ -93,6 +95,10 @@ find_missing_packages() {
     acceptance) find_missing_machines && return ;;
     package) find_missing_packaging && return ;;
     router) find_missing_processors && return ;;
+    libraries)
+        needs_tool cargo-semver-checks $semver_version "what a new version of a library breaks"
+        return
+        ;;
     esac
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
     [ "$group" = demo ] ||
@@ -389,7 +395,7 @@ group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    program | lab | demo | test | all | acceptance | package | router | bench) group=$argument ;;
+    program | lab | demo | test | all | acceptance | package | router | libraries | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;

@@ -8,7 +8,7 @@
 //! refused if a byte of it could have been written differently; a [`Certificate`] in memory has a valid signature;
 //! single and batch verification give the same verdict for every input; no secret is printed.
 //!
-//! The formats are specified in `docs/design/0001-protocol-and-receipts.md`.
+//! The formats are specified in `docs/design/0001-protocol-and-receipts.md` of the repository.
 
 #![warn(missing_docs)]
 

@@ -5,7 +5,7 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|release|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|libraries|release|bench]
 
   program   what building and running guestright needs (the default)
   lab       that, and what experiments on this computer's kernel need
@@ -17,6 +17,7 @@ usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|packa
   package   what making and testing packages needs (the tests: Debian)
   router    what building routers' programs needs, and running them here: Zig in target/zig, QEMU, nightly Rust
   release   both of these, and what else a release is made with
+  libraries what comparing the libraries' interfaces with those of the last release needs
   bench     what the tests need, and the tunnels and simulators of others that ours are compared with;
             one that cannot be had is left out of the comparison
   --check   only say what is missing; exit code 1 if anything is
@@ -57,6 +58,7 @@ deny_version=0.20.2
 deb_version=3.8.0
 rpm_version=0.21.1
 cyclonedx_version=0.5.9
+semver_version=0.51.0
 zig_version=0.17.1
 zigbuild_version=0.24.1
 
@@ -96,6 +98,10 @@ find_missing_packages() {
     package) find_missing_packaging && return ;;
     router) find_missing_processors && return ;;
     release) find_missing_packaging && find_missing_processors && find_missing_releasing && return ;;
+    libraries)
+        needs_tool cargo-semver-checks $semver_version "what a new version of a library breaks"
+        return
+        ;;
     esac
     has ethtool || lacks ethtool "ethtool (offloads of virtual links)"
     [ "$group" = demo ] ||
@@ -397,7 +403,7 @@ group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    program | lab | demo | test | all | acceptance | package | router | release | bench) group=$argument ;;
+    program | lab | demo | test | all | acceptance | package | router | libraries | release | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::rust_text::has_word;
 use crate::steps::{Done, Steps, cargo, execute, is_ci, output};
 use crate::workspace::{self, Room};
-use crate::{deny, layers, tidy};
+use crate::{deny, layers, libraries, tidy};
 
 const WASM: &str = "wasm32-unknown-unknown";
 
@@ -21,6 +21,7 @@ pub(crate) fn run() -> Result<()> {
     steps.run("rustfmt", || execute(&mut cargo(&["fmt", "--all", "--check"])));
     steps.run("layers", || layers::run().map(|()| Done::Passed));
     steps.run("tidy", || tidy::run().map(|()| Done::Passed));
+    steps.run("libraries", || libraries::check_manifests().map(|()| Done::Passed));
     steps.run("deny", deny::run);
     steps.run("shellcheck", shellcheck);
     steps.run("clippy", || {

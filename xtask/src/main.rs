@@ -10,6 +10,7 @@ mod archive;
 mod bench;
 mod deny;
 mod layers;
+mod libraries;
 mod lint;
 mod miri;
 mod mutants;
@@ -31,7 +32,7 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND [ARGUMENTS]
 
   ci               lint, then test
-  lint             rustfmt, clippy, rustdoc, layers, tidy, deny, wasm32, shellcheck
+  lint             rustfmt, clippy, rustdoc, layers, tidy, libraries, deny, wasm32, shellcheck
   layers           who may depend on whom, what programs link, and no waiting below io
   tidy             sizes, names, links, unsafe code, loose ends
   deny             licences, versions and origins of dependencies (cargo-deny, deny.toml)
@@ -54,6 +55,9 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   release [--draft] [--routers NAMES|none] [--into FOLDER] [--programs FOLDER] [--portable FOLDER]
                    everything that somebody downloads, with sums, bill of materials and provenance; --draft: of a
                    tree that is not a version yet, if need be from programs that were built before
+  libraries [manifests|package|semver [REVISION]]
+                   the libraries for others: their manifests, their packages (`cargo publish --dry-run`), and what breaks
+                   since the newest release or REVISION (cargo-semver-checks); without a word all three
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
   help             this text
 ";
@@ -77,7 +81,8 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = ["test", "bench", "mutants", "acceptance", "package", "release", "router"];
+    let takes_arguments =
+        ["test", "bench", "mutants", "acceptance", "package", "release", "router", "libraries"];
     if !rest.is_empty() && !takes_arguments.contains(&command) {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
@@ -91,6 +96,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "acceptance" => acceptance::run(rest),
         "package" if rest.first().is_some_and(|what| what == "openwrt") => openwrt::run(&rest[1..]),
         "package" => package::run(rest),
+        "libraries" => libraries::run(rest),
         "bench" => bench::run(rest),
         "release" => release::run(rest),
         "router" => router::run(rest),

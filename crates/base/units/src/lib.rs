@@ -3,6 +3,8 @@
 //! Units live in types: a [`Time`] is a point, [`Micros`] a span, [`Bytes`] a size, [`BitsPerSecond`] a rate.
 //! [`TeamId`] names a team. [`Seed`] is chance that was handed in. No behaviour beyond their arithmetic.
 
+#![warn(missing_docs)]
+
 mod chance;
 mod rate;
 mod team;
@@ -12,3 +14,8 @@ pub use chance::Seed;
 pub use rate::{BitsPerSecond, Bytes};
 pub use team::{ParseTeamIdError, TeamId};
 pub use time::{Micros, Time, UnixSeconds};
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,6 +10,7 @@ pub struct Claim {
     pub key: PublicKey,
     /// The bytes that are said to be signed.
     pub message: Vec<u8>,
+    /// In the encoding of the key's suite.
     pub signature: Signature,
 }
 

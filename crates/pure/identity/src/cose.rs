@@ -63,6 +63,7 @@ fn algorithm(protected: &[u8]) -> Result<i64, IdentityError> {
 }
 
 impl Sealed {
+    /// The signature as it was sent; nobody has checked it.
     pub fn signature(&self) -> Signature {
         Signature(self.sign1.signature.clone())
     }

@@ -11,6 +11,7 @@ const DOMAIN: &str = "delegation";
 /// At which teams' access points a delegate may sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessPoints {
+    /// At those of every team.
     Any,
     /// At these teams' alone; never none, at most [`Delegation::TEAMS_MAX`].
     Of(BTreeSet<TeamId>),
@@ -25,6 +26,7 @@ pub struct DelegationTerms {
     pub not_before: UnixSeconds,
     /// Last second of its life.
     pub not_after: UnixSeconds,
+    /// At which teams' access points.
     pub access_points: AccessPoints,
 }
 

@@ -17,6 +17,7 @@ pub enum IdentityError {
     TooLong {
         /// Bytes that were there.
         got: usize,
+        /// Bytes that the largest valid one has.
         max: usize,
     },
     /// The bytes say the right thing in a form that is not the one deterministic form.
@@ -64,13 +65,17 @@ pub enum IdentityError {
     /// A certificate for something else.
     #[error("the certificate is for the role {got}, not for {want}")]
     WrongRole {
+        /// What it is for.
         got: Role,
         /// What it had to be for.
         want: Role,
     },
     /// Its own team has revoked it.
     #[error("the team revoked this key at {since}")]
-    Revoked { since: UnixSeconds },
+    Revoked {
+        /// What was signed from this second on does not count.
+        since: UnixSeconds,
+    },
     /// A renewed certificate is beyond what its renewing key may do.
     #[error("the renewing key may not do that: {0}")]
     WarrantExceeded(&'static str),
@@ -92,5 +97,8 @@ pub enum IdentityError {
     },
     /// The team has revoked the key by which a certificate was renewed.
     #[error("the team revoked the renewing key behind this certificate at {since}")]
-    RenewingKeyRevoked { since: UnixSeconds },
+    RenewingKeyRevoked {
+        /// What was signed from this second on does not count.
+        since: UnixSeconds,
+    },
 }

@@ -8,7 +8,9 @@
 //! refused if a byte of it could have been written differently; a [`Certificate`] in memory has a valid signature;
 //! single and batch verification give the same verdict for every input; no secret is printed.
 //!
-//! The formats are specified in `docs/design/0001-protocol-and-receipts.md`.
+//! The formats are specified in `docs/design/0001-protocol-and-receipts.md` of the repository.
+
+#![warn(missing_docs)]
 
 mod batch;
 mod certificate;
@@ -35,3 +37,8 @@ pub use revocation::RevocationList;
 pub use suite::Suite;
 pub use vault::{Opener, Sealer, VaultError};
 pub use warrant::Warrant;
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,15 +24,21 @@ const TAG: usize = 16;
 /// Why a backup cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum VaultError {
+    /// It does not begin as a backup does, or is of a version that this one does not know.
     #[error("it is not a guestright backup: {0}")]
     NotABackup(String),
+    /// It is encrypted, and no passphrase was given.
     #[error("it is encrypted: a passphrase is needed")]
     PassphraseNeeded,
+    /// The passphrase is another one, or the beginning was changed.
     #[error("the passphrase does not open it")]
     WrongPassphrase,
     /// A piece is not what was sealed at its place.
     #[error("it is damaged: piece {piece} is not what was written")]
-    Damaged { piece: u64 },
+    Damaged {
+        /// Counted from 0.
+        piece: u64,
+    },
 }
 
 /// Encrypts a backup, piece by piece.

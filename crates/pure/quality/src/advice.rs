@@ -67,6 +67,7 @@ pub struct DirectionStats {
 pub struct Trial {
     /// What it is called: `tcp-cubic`.
     pub name: String,
+    /// How it carries voice.
     pub carrier: Carrier,
     /// What came of it in each direction; or why there was nothing, in a few words: "the connection was refused".
     pub result: Result<Vec<DirectionStats>, String>,
@@ -93,6 +94,7 @@ impl Trial {
 pub enum Reason {
     /// It is the best, by this much.
     Best {
+        /// The rating of its worse direction.
         r: f64,
         /// The opinion score.
         mos: f64,
@@ -100,7 +102,10 @@ pub enum Reason {
         next: Option<(String, f64)>,
     },
     /// Others are as good; it is the simplest.
-    Simplest { equals: Vec<String> },
+    Simplest {
+        /// Their names.
+        equals: Vec<String>,
+    },
     /// Others repair losses, which makes packets late.
     RepairingIsSlow {
         /// One that repairs.
@@ -116,6 +121,7 @@ pub enum Reason {
     RepairingPays {
         /// One that does not repair.
         other: String,
+        /// What that one lost, as a share.
         lost: f64,
         /// The longest that one packet took with repairing, in ms.
         longest_ms: f64,
@@ -124,6 +130,7 @@ pub enum Reason {
     NothingToRepair,
     /// It loses much and does not slow down.
     Harmful {
+        /// What it lost, as a share.
         lost: f64,
         /// The best of those that slow down.
         instead: Option<String>,
@@ -134,7 +141,12 @@ pub enum Reason {
         class: Satisfaction,
     },
     /// One did not work at all.
-    Fails { name: String, why: String },
+    Fails {
+        /// What it is called.
+        name: String,
+        /// What went wrong, in a few words.
+        why: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -194,6 +206,7 @@ impl fmt::Display for Reason {
 pub struct Advice {
     /// The name of the trial that is advised; `None` if nothing worked.
     pub recommended: Option<String>,
+    /// Why, the most important first.
     pub reasons: Vec<Reason>,
 }
 

@@ -262,6 +262,7 @@ impl Analyser {
         summary::summarise(self)
     }
 
+    /// The settings that it was made with.
     pub const fn config(&self) -> &AnalyserConfig {
         &self.config
     }

@@ -93,6 +93,7 @@ pub enum Band {
 /// A published number and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cited {
+    /// The number itself.
     pub value: f64,
     /// Document, edition and place.
     pub source: &'static str,
@@ -101,6 +102,7 @@ pub struct Cited {
 /// What is known of one codec.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CodecFacts {
+    /// Whose facts these are.
     pub codec: Codec,
     /// The name that people type: `g729a`.
     pub name: &'static str,

@@ -28,7 +28,9 @@ pub struct DelayMeter {
 pub struct DelaySummary {
     /// How many packets had one.
     pub count: u64,
+    /// The mean of all.
     pub mean_ms: Interval,
+    /// The delay of the fastest packet.
     pub least_ms: Interval,
     /// Half of the packets were not slower. Quantiles are within 1 %.
     pub median_ms: Interval,
@@ -36,6 +38,7 @@ pub struct DelaySummary {
     pub p95_ms: Interval,
     /// 99 % of the packets were not slower.
     pub p99_ms: Interval,
+    /// The delay of the slowest packet.
     pub largest_ms: Interval,
 }
 

@@ -128,6 +128,7 @@ impl FlowAccount {
         Micros(delay)
     }
 
+    /// How many packets were timely so far, and how many there were.
     #[must_use]
     pub const fn counts(&self) -> FlowCounts {
         self.counts

@@ -17,6 +17,7 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Nothing, exactly.
     pub const ZERO: Self = Self { low: 0.0, high: 0.0 };
 
     /// The interval between two bounds, in whatever order they come.
@@ -46,6 +47,7 @@ impl Interval {
         Self { low: self.low.max(floor), high: self.high.max(floor) }
     }
 
+    /// The value halfway between the bounds.
     pub const fn middle(self) -> f64 {
         f64::midpoint(self.low, self.high)
     }

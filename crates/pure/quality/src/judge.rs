@@ -161,6 +161,7 @@ impl Parts {
         }
     }
 
+    /// The mean opinion score that belongs to R.
     pub const fn mos(&self) -> f64 {
         match self {
             Self::Narrow(rating) => rating.mos,
@@ -168,6 +169,7 @@ impl Parts {
         }
     }
 
+    /// How users would like it.
     pub fn satisfaction(&self) -> Satisfaction {
         match self {
             Self::Narrow(rating) => rating.satisfaction(),
@@ -196,6 +198,7 @@ pub struct Opinion {
 /// A rating by paper A's formula.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PaperOpinion {
+    /// R by the reduced formula.
     pub r: Interval,
     /// The score, with the corrected cubic term.
     pub mos: Interval,

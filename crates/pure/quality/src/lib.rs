@@ -36,6 +36,8 @@
 //! Levels are in dB, delays in milliseconds as `f64`, points in time in [`guestright_units::Time`], losses from 0 to 1
 //! unless the name says percent.
 
+#![warn(missing_docs)]
+
 mod advice;
 mod analyser;
 mod codec;
@@ -76,3 +78,8 @@ pub use reduction::{
     FIXED_DELAY_MS, KNEE_MS, Reduced, ReducedError, ReducedInputs, rate_reduced, reduced_delay,
 };
 pub use wideband::{R_MAX, WideInputs, WideRating, rate_wide};
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

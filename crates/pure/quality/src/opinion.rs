@@ -99,6 +99,7 @@ impl Satisfaction {
         *Self::ALL.iter().rev().find(|class| mos >= class.mos_range().0).unwrap_or(&Self::NotRecommended)
     }
 
+    /// The least R of the class, and the R at which the next better one begins.
     pub const fn r_range(self) -> (f64, f64) {
         match self {
             Self::NotRecommended => (0.0, 50.0),

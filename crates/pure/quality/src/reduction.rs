@@ -56,6 +56,7 @@ pub struct Reduced {
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error("{name} is {got}, expected {low} to {high}")]
 pub struct ReducedError {
+    /// Which input.
     pub name: &'static str,
     /// What was given.
     pub got: f64,

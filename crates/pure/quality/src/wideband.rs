@@ -24,6 +24,7 @@ pub struct WideInputs {
     pub bpl: f64,
     /// Loss in percent, 0 to 100.
     pub ppl_percent: f64,
+    /// `BurstR`: 1 for losses at random, more for losses in bursts.
     pub burst_r: f64,
 }
 

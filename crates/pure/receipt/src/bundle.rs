@@ -17,6 +17,7 @@ pub enum BundleError {
     /// Too many items.
     #[error("the bundle has {got} {what}, at most {max} are allowed")]
     TooMany {
+        /// Which items.
         what: &'static str,
         /// How many there are.
         got: usize,
@@ -28,8 +29,11 @@ pub enum BundleError {
 /// Receipts, certificates and revocation lists as bytes, none of them checked yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
+    /// [`Certificate`]s.
     pub certificates: Vec<Vec<u8>>,
+    /// [`Receipt`]s.
     pub receipts: Vec<Vec<u8>>,
+    /// [`RevocationList`]s.
     pub revocations: Vec<Vec<u8>>,
 }
 

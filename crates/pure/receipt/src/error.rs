@@ -76,6 +76,7 @@ pub enum ReceiptError {
     AboveClaim {
         /// What it says.
         got: Bytes,
+        /// What was asked for.
         most: Bytes,
     },
     /// Its bytes were served on another hold than it says, or on none.
@@ -89,6 +90,7 @@ pub enum ReceiptError {
     LowerWeight {
         /// What it says.
         got: Bytes,
+        /// What the larger one says.
         known: Bytes,
     },
 }

@@ -30,6 +30,7 @@ impl fmt::Debug for HoldId {
 /// What was served on a hold, as a receipt says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HoldUse {
+    /// Which hold.
     pub id: HoldId,
     /// How much of the session's bytes were served on it, so far.
     pub weight: Bytes,

@@ -28,6 +28,7 @@ impl Default for ChainLimits {
 /// The provider owes the first team between, that one the next, and the last one the consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
+    /// The teams between provider and consumer, in order; none if the one owes the other itself.
     pub between: Vec<TeamId>,
     /// The smallest debt of the chain, as far as earlier chains leave it.
     pub bytes: Bytes,
@@ -36,7 +37,9 @@ pub struct Chain {
 /// Which chains are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainQuery {
+    /// Whose debts begin the chains.
     pub provider: TeamId,
+    /// Who is owed at their ends.
     pub consumer: TeamId,
     /// How much all chains together should carry.
     pub bytes: Bytes,

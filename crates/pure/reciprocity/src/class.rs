@@ -25,6 +25,7 @@ pub enum ServiceClass {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("no service class is called {got:?}; the classes are lowest, low, middle, high and own")]
 pub struct ParseServiceClassError {
+    /// The text.
     pub got: String,
 }
 

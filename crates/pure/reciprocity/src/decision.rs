@@ -10,15 +10,18 @@ use guestright_units::Bytes;
 pub enum Verdict {
     /// Served in this class.
     Granted(ServiceClass),
+    /// Not served at all.
     Refused,
 }
 
 /// A verdict and what it rests on. [`Decision::reason`] says it in a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
+    /// Whether the consumer is served, and how well.
     pub verdict: Verdict,
     /// The ratio, where one was reckoned.
     pub ind: Option<Ind>,
+    /// The figures behind it.
     pub basis: Basis,
 }
 

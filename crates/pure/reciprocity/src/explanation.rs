@@ -9,6 +9,7 @@ use guestright_units::TeamId;
 pub struct Explanation {
     /// Who was asked.
     pub provider: TeamId,
+    /// Who asked.
     pub consumer: TeamId,
     /// The verdict and its figures.
     pub decision: Decision,

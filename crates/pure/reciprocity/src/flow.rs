@@ -91,7 +91,9 @@ pub struct FlowPath {
 /// What to measure: how much `from` owes `to`, up to `cutoff`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
+    /// Who owes.
     pub from: TeamId,
+    /// Who is owed.
     pub to: TeamId,
     /// More than this need not be found; `Bytes(u64::MAX)` for the maximum.
     pub cutoff: Bytes,

@@ -74,7 +74,9 @@ pub struct Judge {
 /// Who asks whom for how much.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
+    /// Who is asked, and decides.
     pub provider: TeamId,
+    /// Who asks.
     pub consumer: TeamId,
     /// About so much.
     pub bytes: Bytes,
@@ -109,6 +111,7 @@ impl Judge {
         *self = Self::new(config, self.strangers.counters());
     }
 
+    /// The settings by which it decides.
     pub const fn config(&self) -> &JudgeConfig {
         &self.config
     }

@@ -15,6 +15,8 @@
 //! <https://dash.harvard.edu/handle/1/4907301>). Maximum flow stops credit that nobody honest vouches for; a fresh
 //! name that inherits real credit is bounded only by [`Policy::NetFlow`].
 
+#![warn(missing_docs)]
+
 mod chain;
 mod class;
 mod decision;
@@ -36,3 +38,8 @@ pub use judge::{GrantRule, Judge, JudgeConfig, Request, RequestWeight};
 pub use permille::PerMille;
 pub use policy::{Ind, Policy};
 pub use strangers::{StrangerConfig, StrangerCounters, Strangers};
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,6 +5,7 @@ use std::fmt;
 pub struct PerMille(pub u16);
 
 impl PerMille {
+    /// All of it: 1000.
     pub const WHOLE: Self = Self(1_000);
 
     /// The share of `bytes`, rounded up and at most the largest `u64`.

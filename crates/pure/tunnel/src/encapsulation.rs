@@ -47,6 +47,7 @@ impl Encapsulation {
     }
 }
 
+/// What the payload of a datagram holds, borrowed from it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// An ESP packet, SPI first. Whether it is a good one is for the association to say.

@@ -143,6 +143,7 @@ pub enum EspSettingsError {
     Spi {
         /// "outbound" or "inbound".
         direction: &'static str,
+        /// What the settings say.
         got: u32,
     },
     /// A key that the suite cannot use.
@@ -159,6 +160,7 @@ pub enum EspSettingsError {
     /// A window that is too small or too large.
     #[error("window is {0}; it has to be between {WINDOW_MIN} and {WINDOW_MAX}")]
     Window(u32),
+    /// A peer's network cannot be read.
     #[error("peer_networks has {0:?}, which is no network such as 10.9.0.2/32")]
     Network(String),
     /// The mode and the table of the session do not go together.

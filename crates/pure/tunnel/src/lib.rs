@@ -2,6 +2,8 @@
 //!
 //! Without the feature `esp` no packet is sealed or opened: what is left of ESP are its suites' names and lengths.
 
+#![warn(missing_docs)]
+
 pub mod encapsulation;
 mod endpoint;
 pub mod esp;
@@ -18,3 +20,8 @@ pub use endpoint::{Counters, Datagrams, DropReason, Endpoint, Opened, PacketSour
 #[cfg(feature = "esp")]
 pub use esp_endpoint::EspEndpoint;
 pub use guestright_wire::{ip, udp};
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(all(doctest, feature = "esp"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -37,6 +37,7 @@ impl Mode {
 /// A part of a packet on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layer {
+    /// What it is, for tables: "ESP padding".
     pub name: &'static str,
     /// How many bytes it has.
     pub len: usize,

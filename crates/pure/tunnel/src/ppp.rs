@@ -18,6 +18,7 @@ pub const HEADER_LEN: usize = 4;
 pub struct Frame<'a> {
     /// What the packet is.
     pub protocol: u16,
+    /// What follows the header, up to the end of the frame.
     pub packet: &'a [u8],
 }
 

@@ -50,7 +50,9 @@ pub enum IpError {
 /// Read by hand: each packet of a tunnel is looked at here, and no more of it than these fields is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
+    /// Who sent it, or says so.
     pub source: IpAddr,
+    /// Whom it is for.
     pub destination: IpAddr,
     /// Length of the packet, header included. What follows it in the buffer is padding (RFC 4303, section 2.7).
     pub len: usize,
@@ -125,7 +127,9 @@ impl Packet {
 /// An IPv4 header without options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Header {
+    /// Who sends it.
     pub source: Ipv4Addr,
+    /// Whom it is for.
     pub destination: Ipv4Addr,
     /// What follows: 50 is ESP, 17 is UDP.
     pub protocol: u8,

@@ -8,8 +8,15 @@
 //! - [`rtcp`]: reports, read and written.
 //! - [`sdp`]: session descriptions, read and written.
 
+#![warn(missing_docs)]
+
 pub mod ip;
 pub mod rtcp;
 pub mod rtp;
 pub mod sdp;
 pub mod udp;
+
+/// The example of the README is tried as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

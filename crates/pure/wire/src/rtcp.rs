@@ -133,6 +133,7 @@ pub struct VoipMetrics {
     pub burst_ms: u16,
     /// Mean length of a gap, in ms.
     pub gap_ms: u16,
+    /// From one end of RTP to the other and back, in ms; 0 if it is not known.
     pub round_trip_ms: u16,
     /// What the end itself adds, in ms.
     pub end_system_ms: u16,
@@ -188,7 +189,10 @@ pub enum Part {
         error: Micros,
     },
     /// Skipped: feedback, other applications, and so on.
-    Other { packet_type: u8 },
+    Other {
+        /// The second octet of its header.
+        packet_type: u8,
+    },
 }
 
 const SENDER_REPORT: u8 = 200;

@@ -22,6 +22,7 @@ use thiserror::Error;
 /// How much of a description is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Bytes of the whole text.
     pub bytes_max: usize,
     /// Lines, without empty ones.
     pub lines_max: usize,
@@ -35,6 +36,7 @@ pub struct Limits {
 pub struct TooLong {
     /// Bytes.
     pub got: usize,
+    /// Bytes that are read at most.
     pub max: usize,
 }
 
@@ -76,6 +78,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
+/// A line that is not empty, as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
     /// Counted from one, empty lines included.

@@ -42,6 +42,7 @@ pub struct Row {
 pub struct WorstRow {
     /// Its start, in seconds since the first packet.
     pub start_s: f64,
+    /// Its mean opinion score.
     pub mos: Interval,
 }
 

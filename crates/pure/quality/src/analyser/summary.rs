@@ -11,6 +11,7 @@ use crate::jitter::Jitter;
 use crate::judge::{Judgement, Measured};
 use crate::loss::{Loss, ratio};
 
+/// What became of the packets of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Packets that were handed in, whatever became of them.
@@ -61,6 +62,7 @@ pub struct Summary {
     pub packet_ms: f64,
     /// From the first packet to the last, seconds.
     pub duration_s: f64,
+    /// What became of the packets.
     pub counts: Counts,
     /// Losses of the network.
     pub network: Loss,
@@ -70,6 +72,7 @@ pub struct Summary {
     pub playout: Loss,
     /// Loss by talkspurt.
     pub talkspurts: Talkspurts,
+    /// Changes of the delay between packets (RFC 3550), of which no clock error is part.
     pub jitter: Jitter,
     /// One-way delay of the network; `None` if packets carry none.
     pub delay: Option<DelaySummary>,
@@ -77,6 +80,7 @@ pub struct Summary {
     pub judgement: Judgement,
     /// The mean of the rows' scores. `None`: no row had one.
     pub mean_row_mos: Option<Interval>,
+    /// The second that was worst; `None` if no second has a score.
     pub worst_row: Option<WorstRow>,
 }
 

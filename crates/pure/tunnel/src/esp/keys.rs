@@ -23,6 +23,7 @@ pub enum KeyError {
         "the encryption key of {suite} is {got} bytes long, expected {want} (with the salt, if it has one)"
     )]
     EncryptionLength {
+        /// Whose keys they were to be.
         suite: Suite,
         /// Bytes given.
         got: usize,
@@ -32,6 +33,7 @@ pub enum KeyError {
     /// The authentication key has another length.
     #[error("the authentication key of {suite} is {got} bytes long, expected {want}")]
     AuthenticationLength {
+        /// Whose keys they were to be.
         suite: Suite,
         /// Bytes given.
         got: usize,
@@ -65,6 +67,7 @@ impl Keys {
         Ok(Self { suite, encryption, authentication })
     }
 
+    /// The suite that they are for.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite

@@ -20,6 +20,7 @@ impl HexKey {
         Self(Zeroizing::new(bytes.to_vec()))
     }
 
+    /// The key itself.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0

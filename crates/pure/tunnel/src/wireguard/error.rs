@@ -20,11 +20,17 @@ pub enum Fault {
     TooLong {
         /// Its bytes.
         got: usize,
+        /// Bytes that are read at most.
         max: usize,
     },
     /// Too many of something.
     #[error("more than {max} {what}")]
-    TooMany { what: &'static str, max: usize },
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many may be there.
+        max: usize,
+    },
     /// Neither a section nor `Key = value`.
     #[error("this is neither `[Interface]`, `[Peer]` nor `Key = value`")]
     NoSetting,
@@ -36,10 +42,14 @@ pub enum Fault {
     Again(&'static str),
     /// A setting before any section.
     #[error("`{key}` stands before any section")]
-    NoSection { key: &'static str },
+    NoSection {
+        /// The name before the `=`.
+        key: &'static str,
+    },
     /// A key that the section does not have.
     #[error("{section} has no key `{key}`")]
     UnknownKey {
+        /// Which section.
         section: &'static str,
         /// The key as it was written, if it is short and plain.
         key: String,
@@ -47,11 +57,17 @@ pub enum Fault {
     /// A value that the key cannot have.
     #[error("`{key}` is {want}")]
     Value {
+        /// The name before the `=`.
         key: &'static str,
         /// What it should be.
         want: &'static str,
     },
     /// A section ended without what it needs.
     #[error("{section} has no `{key}`")]
-    Missing { section: &'static str, key: &'static str },
+    Missing {
+        /// Which section.
+        section: &'static str,
+        /// The name before the `=`.
+        key: &'static str,
+    },
 }

@@ -13,6 +13,7 @@ pub struct Network(IpNet);
 /// A computer, by address or by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
+    /// Its address, of either version.
     Address(IpAddr),
     /// Its name in the DNS: letters, digits, `-`, `_` and dots, 253 at most.
     Name(String),
@@ -22,6 +23,7 @@ pub enum Host {
 /// `home.example.org:51820`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPort {
+    /// The computer.
     pub host: Host,
     /// The UDP port; never 0.
     pub port: u16,

@@ -67,6 +67,7 @@ impl OwnedField {
     }
 }
 
+/// A stream: an `m=` line and the lines below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
     /// `audio`, `video` and so on.
@@ -106,6 +107,7 @@ pub struct Description {
     pub origin: Origin,
     /// The other lines before the first stream, without `v=`.
     pub lines: Vec<OwnedField>,
+    /// The streams, in order.
     pub media: Vec<Media>,
 }
 

@@ -261,12 +261,14 @@ impl fmt::Debug for Crypto<'_> {
 /// Who sends, seen from whom the description is of (RFC 8866 section 6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
+    /// Both sides, which is what holds without any attribute.
     #[default]
     SendReceive,
     /// Only this side: the other one is on hold.
     SendOnly,
     /// Only the other side.
     ReceiveOnly,
+    /// Neither.
     Inactive,
 }
 

@@ -70,8 +70,10 @@ impl Image {
         execute(Command::new("umoci").args(["init", "--layout"]).arg(layout))?;
         execute(&mut umoci(&["new"]))?;
         let inside = format!("/usr/bin/{}", self.product);
-        execute(umoci(&["insert", "--rootless", "--no-history"]).arg(program).arg(&inside))?;
-        let mut config = umoci(&["config", "--no-history", "--created", created, "--os", "linux"]);
+        let history = ["--history.created", created, "--history.created_by", "cargo xtask release"];
+        execute(umoci(&["insert", "--rootless"]).args(history).arg(program).arg(&inside))?;
+        let mut config = umoci(&["config", "--created", created, "--os", "linux"]);
+        config.args(history);
         config.args(["--architecture", ARCHITECTURE, "--config.user", USER, "--config.entrypoint", &inside]);
         let label = format!("org.opencontainers.image.version={version}");
         config.args(["--config.label", &label, "--config.workingdir", self.volumes[0]]);

@@ -23,6 +23,23 @@ pub(super) const UNITS: [&str; 3] =
 const USER_UNITS: [&str; 1] = ["guestright-notify.service"];
 const COPIED: [&str; 2] = ["guestright-home-gateway.conf", "guestright.sysusers"];
 
+/// Files of the checkout that are in RPM packages: copies, whose times are cut to the commit's, where a checkout's are those
+/// of its day.
+const CHECKOUT: [&str; 12] = [
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "docs/adding-an-experiment.md",
+    "docs/by-hand.md",
+    "docs/limitations.md",
+    "docs/papers.md",
+    "docs/security.md",
+    "packaging/etc/ap.toml.example",
+    "packaging/etc/home.toml.example",
+    "packaging/systemd/guestright.preset",
+    "packaging/systemd/guestright.tmpfiles",
+];
+
 /// How a shell's completions are called where it looks for them.
 const SHELLS: [(&str, &str, &str); 3] = [("bash", "", ".bash"), ("zsh", "_", ""), ("fish", "", ".fish")];
 
@@ -164,6 +181,13 @@ impl Stage {
             } else {
                 compress(&path)?;
             }
+        }
+        for path in CHECKOUT {
+            let copy = package.join("checkout").join(path);
+            fs::create_dir_all(copy.with_file_name(""))
+                .with_context(|| format!("make {}", copy.display()))?;
+            let bytes = fs::read(workspace::root().join(path)).with_context(|| format!("read {path}"))?;
+            fs::write(&copy, bytes).with_context(|| format!("write {}", copy.display()))?;
         }
         let changelog = package.join("changelog");
         fs::copy(workspace::root().join("CHANGELOG.md"), &changelog).context("copy CHANGELOG.md")?;

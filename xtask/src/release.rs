@@ -125,16 +125,10 @@ fn is_in_changelog(changelog: &str, version: &str) -> bool {
     changelog.lines().any(|line| line.starts_with(&format!("## [{version}]")))
 }
 
-/// Cargo with the release's flags: a program knows no path of the computer that built it.
+/// Cargo with the release's flags.
 fn build(command: &mut Command, target: &Path) -> Result<()> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    let mut flags = format!("--remap-path-prefix={}=/guestright", workspace::root().display());
-    if let Some(home) = home {
-        flags.push_str(&format!(" --remap-path-prefix={}=/cargo", home.display()));
-    }
-    // Zig has the C library of what is linked by it; for others the flag changes nothing.
-    flags.push_str(" -C link-self-contained=no");
+    // Zig has the C library of what is linked by it; for others the second flag changes nothing.
+    let flags = format!("{} -C link-self-contained=no", workspace::without_paths());
     execute(command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target.join("release-build"))).map(drop)
 }
 

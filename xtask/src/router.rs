@@ -42,9 +42,7 @@ const ZIG: &str = "install cargo-zigbuild and ziglang: `sh scripts/setup.sh rout
 /// What makes it smaller besides its profile: a program that aborts in a panic unwinds no stack, and of SQLite there is what
 /// the store uses: no full-text search, no R-trees, no JSON, no extensions. `packaging/openwrt/guestright/Makefile` has
 /// the same.
-const ENVIRONMENT: [(&str, &str); 3] = [
-    // Zig has the C library.
-    ("RUSTFLAGS", "-C force-unwind-tables=no -C link-self-contained=no"),
+const ENVIRONMENT: [(&str, &str); 2] = [
     ("CFLAGS", "-fno-unwind-tables -fno-asynchronous-unwind-tables"),
     (
         "LIBSQLITE3_FLAGS",
@@ -53,6 +51,9 @@ const ENVIRONMENT: [(&str, &str); 3] = [
          -USQLITE_ENABLE_LOAD_EXTENSION -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_JSON",
     ),
 ];
+
+/// Of the same kind, for rustc. (Zig has the C library.)
+const FLAGS: &str = "-C force-unwind-tables=no -C link-self-contained=no";
 
 /// For a program whose functions have names.
 const SYMBOLS: [&str; 2] = ["--config", "profile.router.strip=false"];
@@ -111,7 +112,9 @@ impl Target {
     pub(crate) fn build(&self, more: &[&str]) -> Result<Done> {
         let standard = ["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"];
         let what = ["--profile", "router", "--package", "guestright", "--no-default-features"];
-        execute(self.cargo("zigbuild").args(standard).args(what).args(more).envs(ENVIRONMENT))
+        let mut command = self.cargo("zigbuild");
+        command.args(standard).args(what).args(more).envs(ENVIRONMENT);
+        execute(command.env("RUSTFLAGS", format!("{FLAGS} {}", workspace::without_paths())))
     }
 
     /// What Cargo does, by a nightly compiler, and with Zig as linker and as compiler of C.

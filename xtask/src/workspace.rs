@@ -74,6 +74,23 @@ pub(crate) fn root() -> PathBuf {
     own.parent().expect("xtask lies below the root").to_owned()
 }
 
+/// Flags of rustc with which a program knows no path of the computer that built it, and is the same from any folder.
+pub(crate) fn without_paths() -> String {
+    let folder_of = |variable: &str, usual: &str| {
+        let named = std::env::var_os(variable).map(PathBuf::from);
+        named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(usual)))
+    };
+    let folders = [
+        (Some(root()), "/guestright"),
+        (folder_of("CARGO_HOME", ".cargo"), "/cargo"),
+        // The standard library's sources, where it is built too.
+        (folder_of("RUSTUP_HOME", ".rustup"), "/rustup"),
+    ];
+    let remap =
+        |(from, to): (Option<PathBuf>, &str)| Some(format!("--remap-path-prefix={}={to}", from?.display()));
+    folders.into_iter().filter_map(remap).collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn packages() -> Result<Vec<Package>> {
     let text = steps::output(&mut steps::cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;

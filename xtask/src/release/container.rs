@@ -27,7 +27,7 @@ const IMAGES: [Image; 2] = [
         name: "home",
         words: &["home", "--config", "/etc/guestright/home.toml"],
         volumes: &["/etc/guestright", "/var/lib/guestright"],
-        ports: &["7274/udp", "7274/tcp"],
+        ports: &["7274/tcp", "7275/tcp"],
     },
     Image { product: "guestright-lab", name: "lab", words: &["--help"], volumes: &["/results"], ports: &[] },
 ];

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::steps::{cargo, execute, output};
+use crate::steps::{cargo, execute};
+use crate::workspace;
 use machine::Machine;
 use stage::Stage;
 use verdicts::Verdicts;
@@ -30,7 +31,7 @@ const CAPTURES: &str = "GUESTRIGHT_KERNEL_CAPTURES";
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let began = Instant::now();
     let wanted = Wanted::read(arguments)?;
-    let target = target_directory()?;
+    let target = workspace::target_directory()?;
     let cache = target.join("acceptance");
     let program = match wanted.program {
         Some(program) => program,
@@ -85,15 +86,6 @@ impl Wanted {
         }
         Ok(wanted)
     }
-}
-
-/// Where Cargo builds.
-pub(crate) fn target_directory() -> Result<PathBuf> {
-    let text = output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;
-    let target =
-        metadata["target_directory"].as_str().context("`cargo metadata` names no target directory")?;
-    Ok(target.into())
 }
 
 fn build(target: &Path) -> Result<PathBuf> {

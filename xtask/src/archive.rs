@@ -1,9 +1,11 @@
 //! Archives of tar (POSIX.1-1988 ustar), compressed or not, with nothing in them but names, modes and bytes.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use flate2::{Compression, GzBuilder};
 
 /// A file of a package or an archive, with an absolute path.
@@ -17,6 +19,20 @@ pub(crate) struct File {
 const BLOCK: usize = 512;
 /// Names of more bytes would need a prefix, which no file here does.
 const NAME_BYTES_MAX: usize = 100;
+
+/// Every file below a folder, as below `path`.
+pub(crate) fn below(folder: &Path, path: &str, files: &mut Vec<File>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
+        let entry = entry?;
+        let path = format!("{path}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            below(&entry.path(), &path, files)?;
+        } else {
+            files.push(File { path, mode: 0o644, bytes: fs::read(entry.path())? });
+        }
+    }
+    Ok(())
+}
 
 /// Files, with the directories that they are in, below `./`.
 pub(crate) fn tar(files: &[File]) -> Result<Vec<u8>> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::steps::{self, Done, Steps, cargo, execute};
+use crate::steps::{Done, Steps, cargo, execute};
 use crate::workspace;
 
 /// The packages whose cost we watch, and the features that their benchmarks take.
@@ -72,11 +72,7 @@ fn fetch_peers() -> Result<()> {
 
 /// Beside the build's own directories, where the benchmark looks for them.
 fn peers() -> Result<PathBuf> {
-    let text = steps::output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;
-    let target =
-        metadata["target_directory"].as_str().context("`cargo metadata` names no target directory")?;
-    Ok(Path::new(target).join("peers"))
+    Ok(workspace::target_directory()?.join("peers"))
 }
 
 fn fetch(file: &Path, command: impl Fn() -> Command) {

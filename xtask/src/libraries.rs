@@ -8,7 +8,6 @@ mod manifest;
 mod semver;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 
 use crate::steps::{self, Done, Steps, cargo, execute};
 use crate::workspace;
@@ -59,9 +58,7 @@ fn print_skipped(done: &Done) -> Result<()> {
 
 /// Whether each library has what crates.io asks for, and depends on nothing that is not published.
 pub(crate) fn check_manifests() -> Result<()> {
-    let text = steps::output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;
-    let problems = manifest::check(&metadata, &|path| path.is_file());
+    let problems = manifest::check(&workspace::metadata()?, &|path| path.is_file());
     steps::report("libraries", &format!("{} manifests", all_names().count()), &problems)
 }
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::archive::File;
+use crate::archive::{File, below};
 use crate::workspace;
 use makefile::Makefile;
 
@@ -106,8 +106,8 @@ fn luci(packaging: &Path) -> Result<Package> {
     let makefile = Makefile::read(&folder.join("Makefile"))?;
     let mut files = Vec::new();
     // What luci.mk does with the two folders.
-    makefile::below(&folder.join("htdocs"), "/www", &mut files)?;
-    makefile::below(&folder.join("root"), "", &mut files)?;
+    below(&folder.join("htdocs"), "/www", &mut files)?;
+    below(&folder.join("root"), "", &mut files)?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(Package {
         name: LUCI.to_owned(),

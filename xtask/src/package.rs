@@ -14,15 +14,15 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::acceptance::target_directory;
-use crate::steps::{cargo, execute};
+use crate::steps::{cargo, check_cargo_tool, execute};
+use crate::workspace;
 pub(crate) use stage::{Stage, commit_date, version};
 
 /// The programs; each is a package of the same name.
 pub(crate) const PRODUCTS: [&str; 2] = ["guestright", "guestright-lab"];
 
 /// What makes packages, and the versions that the manifests are written for; `scripts/setup.sh` installs the same.
-const TOOLS: [(&str, &str); 2] = [("deb", "3.8.0"), ("generate-rpm", "0.21.1")];
+const TOOLS: [(&str, &str); 2] = [("cargo-deb", "3.8.0"), ("cargo-generate-rpm", "0.21.1")];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let began = Instant::now();
     let wanted = Wanted::read(arguments)?;
-    let target = target_directory()?;
+    let target = workspace::target_directory()?;
     let program = match (&wanted.program, &wanted.profile) {
         (Some(program), None) => program.clone(),
         (None, profile) => build(&target, profile.as_deref().unwrap_or("release"))?,
@@ -107,15 +107,7 @@ fn build(target: &Path, profile: &str) -> Result<PathBuf> {
 }
 
 pub(crate) fn check_tools() -> Result<()> {
-    for (tool, version) in TOOLS {
-        let output = cargo(&[tool, "--version"]).output().context("start cargo")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() || text.split_whitespace().last() != Some(version) {
-            let text = text.trim();
-            bail!("cargo-{tool} {version} is needed (there is `{text}`): sh scripts/setup.sh package");
-        }
-    }
-    Ok(())
+    TOOLS.into_iter().try_for_each(|(tool, version)| check_cargo_tool(tool, version, "package"))
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::acceptance::target_directory;
 use crate::package::{Kind, PRODUCTS, Stage, check_tools};
 use crate::router::Target;
 use crate::steps::{cargo, execute, output};
@@ -35,12 +34,14 @@ const INSTALLER: &str = "packaging/release/install.sh";
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let wanted = Wanted::read(arguments)?;
     ensure!(std::env::consts::ARCH == HERE, "releases are made on {HERE}");
-    let target = target_directory()?;
+    let target = workspace::target_directory()?;
     let version = crate::package::version()?;
     if !wanted.draft {
         check_is_ready(&version)?;
     }
     check_tools()?;
+    materials::check_tool()?;
+    container::check_tool()?;
     let mut contents = Contents::new(&wanted.into.clone().unwrap_or_else(|| target.join("release-files")))?;
     add_packages(&mut contents, &target, wanted.programs.as_deref())?;
     add_portable(&mut contents, &target, &version, wanted.portable.as_deref())?;
@@ -108,11 +109,7 @@ fn check_is_ready(version: &str) -> Result<()> {
         is_in_changelog(&changelog, version),
         "CHANGELOG.md has no heading `## [{version}] – DAY`: what is not released yet is made with --draft"
     );
-    let changes = output(
-        Command::new("git")
-            .args(["-c", "safe.directory=*", "status", "--porcelain"])
-            .current_dir(workspace::root()),
-    )?;
+    let changes = output(&mut workspace::git(&["status", "--porcelain"]))?;
     ensure!(
         changes.is_empty(),
         "commit first, or say --draft; changed since the last commit:\n{}",

@@ -13,7 +13,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::acceptance::target_directory;
 use crate::steps::{Done, Steps, execute};
 use crate::workspace;
 
@@ -68,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let zig = with_zig(&mut Command::new("cargo-zigbuild")).arg("--version").output();
     ensure!(zig.is_ok_and(|output| output.status.success()), "cargo-zigbuild is missing: {ZIG}");
-    let folder = target_directory()?;
+    let folder = workspace::target_directory()?;
     let mut steps = Steps::default();
     for target in TARGETS {
         if !named.is_empty() && !named.iter().any(|name| target.is_named(name)) {

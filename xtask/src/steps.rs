@@ -99,6 +99,18 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("output of `{line}`"))
 }
 
+/// Fails if a subcommand of Cargo's is not here in the version that our calls are written for; `scripts/setup.sh` installs the
+/// same, in the group that is named.
+pub(crate) fn check_cargo_tool(tool: &str, version: &str, group: &str) -> Result<()> {
+    let word = tool.trim_start_matches("cargo-");
+    let output = cargo(&[word, "--version"]).output().context("start cargo")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() || text.split_whitespace().last() != Some(version) {
+        bail!("{tool} {version} is needed (there is `{}`): sh scripts/setup.sh {group}", text.trim());
+    }
+    Ok(())
+}
+
 /// Fails with everything that is wrong, if anything is; says how much was looked at otherwise.
 pub(crate) fn report(check: &str, looked_at: &str, problems: &[String]) -> Result<()> {
     if problems.is_empty() {

@@ -91,9 +91,29 @@ pub(crate) fn without_paths() -> String {
     folders.into_iter().filter_map(remap).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn packages() -> Result<Vec<Package>> {
+/// What Cargo says of the workspace.
+pub(crate) fn metadata() -> Result<Value> {
     let text = steps::output(&mut steps::cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;
+    serde_json::from_str(&text).context("parse `cargo metadata`")
+}
+
+/// Where Cargo builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
+    let metadata = metadata()?;
+    let target =
+        metadata["target_directory"].as_str().context("`cargo metadata` names no target directory")?;
+    Ok(target.into())
+}
+
+/// Git in the root. As root in somebody else's checkout it refuses without the first two words.
+pub(crate) fn git(words: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.args(["-c", "safe.directory=*"]).args(words).current_dir(root());
+    command
+}
+
+pub(crate) fn packages() -> Result<Vec<Package>> {
+    let metadata = metadata()?;
     let packages = array(&metadata["packages"]).iter().map(|package| read_package(package, &root()));
     packages.collect::<Option<_>>().context("a package of `cargo metadata` lacks a field")
 }
@@ -101,10 +121,9 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
 /// The files of the checkout relative to its root, with `/`: what Git tracks or would if asked to add everything.
 pub(crate) fn files() -> Result<BTreeSet<String>> {
     let root = root();
-    // As root in somebody else's checkout, Git refuses without the first two words.
-    let git = ["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     if root.join(".git").exists()
-        && let Ok(text) = steps::output(Command::new("git").args(git).current_dir(&root))
+        && let Ok(text) = steps::output(&mut git(&list))
     {
         let listed = text.split('\0').filter(|path| !path.is_empty() && root.join(path).is_file());
         return Ok(listed.map(str::to_owned).collect());

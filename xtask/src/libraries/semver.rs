@@ -1,12 +1,12 @@
 //! What a new version breaks, by cargo-semver-checks: it compares what rustdoc says of both.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use super::folders;
-use crate::steps::{self, Done, cargo, execute};
-use crate::workspace;
+use crate::steps::{self, Done, cargo, check_cargo_tool, execute};
+use crate::workspace::git;
 
 /// `scripts/setup.sh` installs the same.
 const VERSION: &str = "0.51.0";
@@ -19,9 +19,9 @@ pub(super) fn run(revision: Option<&str>) -> Result<Done> {
             "there is no released version (a tag such as v0.1.0) to compare with".into(),
         ));
     };
-    steps::output(git().args(["rev-parse", "--verify", "--quiet", &format!("{baseline}^{{commit}}")]))
+    steps::output(&mut git(&["rev-parse", "--verify", "--quiet", &format!("{baseline}^{{commit}}")]))
         .with_context(|| format!("there is no revision {baseline}"))?;
-    check_tool()?;
+    check_cargo_tool("cargo-semver-checks", VERSION, "libraries")?;
     let (old, new): (Vec<_>, Vec<_>) =
         folders()?.into_iter().partition(|(_, folder)| is_in(&baseline, &format!("{folder}/Cargo.toml")));
     for (name, _) in new {
@@ -37,7 +37,7 @@ pub(super) fn run(revision: Option<&str>) -> Result<Done> {
 
 /// The tag with the largest version, if there is one.
 fn newest_release() -> Result<Option<String>> {
-    let tags = steps::output(git().args(["tag", "--list", "v[0-9]*", "--sort=-version:refname"]))?;
+    let tags = steps::output(&mut git(&["tag", "--list", "v[0-9]*", "--sort=-version:refname"]))?;
     Ok(newest(&tags).map(str::to_owned))
 }
 
@@ -47,28 +47,8 @@ fn newest(tags: &str) -> Option<&str> {
 }
 
 fn is_in(revision: &str, path: &str) -> bool {
-    let mut command = git();
-    command.args(["cat-file", "-e", &format!("{revision}:{path}")]);
+    let mut command = git(&["cat-file", "-e", &format!("{revision}:{path}")]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
-
-/// As root in somebody else's checkout, Git refuses without the first two words.
-fn git() -> Command {
-    let mut command = Command::new("git");
-    command.args(["-c", "safe.directory=*"]).current_dir(workspace::root());
-    command
-}
-
-fn check_tool() -> Result<()> {
-    let output = cargo(&["semver-checks", "--version"]).output().context("start cargo")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() || text.split_whitespace().last() != Some(VERSION) {
-        bail!(
-            "cargo-semver-checks {VERSION} is needed (there is `{}`): sh scripts/setup.sh libraries",
-            text.trim()
-        );
-    }
-    Ok(())
 }
 
 #[cfg(test)]

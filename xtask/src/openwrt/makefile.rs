@@ -81,20 +81,6 @@ pub(super) fn installed(line: &str, folder: &Path) -> Result<Option<File>> {
     Ok(Some(File { path: path.to_owned(), mode, bytes }))
 }
 
-/// Every file below a folder, as below `path`.
-pub(super) fn below(folder: &Path, path: &str, files: &mut Vec<File>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
-        let entry = entry?;
-        let path = format!("{path}/{}", entry.file_name().to_string_lossy());
-        if entry.file_type()?.is_dir() {
-            below(&entry.path(), &path, files)?;
-        } else {
-            files.push(File { path, mode: 0o644, bytes: fs::read(entry.path())? });
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -253,8 +253,7 @@ pub(crate) fn commit_date() -> Result<String> {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(date);
     }
-    let git = ["-c", "safe.directory=*", "log", "-1", "--format=%ct"];
-    let date = output(Command::new("git").args(git).current_dir(workspace::root()));
+    let date = output(&mut workspace::git(&["log", "-1", "--format=%ct"]));
     Ok(date.context("without a commit SOURCE_DATE_EPOCH has to say the date")?.trim().to_owned())
 }
 
@@ -268,8 +267,7 @@ fn maintainer(product: &str) -> Result<String> {
 }
 
 fn package_field(product: &str, pointer: &str) -> Result<String> {
-    let text = output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&text).context("parse `cargo metadata`")?;
+    let metadata = workspace::metadata()?;
     let mut packages = workspace::array(&metadata["packages"]).iter();
     let package = packages.find(|package| package["name"] == product).context("no such package")?;
     let field = package.pointer(pointer).and_then(serde_json::Value::as_str);

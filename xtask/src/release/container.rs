@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::HERE;
-use super::contents::{Contents, file};
-use crate::archive::tar;
+use super::contents::Contents;
+use crate::archive::{below, tar};
 use crate::package::Stage;
 use crate::steps::{execute, output};
 
@@ -38,15 +38,19 @@ const USER: &str = "65532:65532";
 /// Where OCI's runtimes want their own processors' names.
 const ARCHITECTURE: &str = "amd64";
 
+pub(super) fn check_tool() -> Result<()> {
+    let found = Command::new("umoci").arg("--version").output();
+    ensure!(found.is_ok(), "umoci is missing: sh scripts/setup.sh release");
+    Ok(())
+}
+
 pub(super) fn add(contents: &mut Contents, stage: &Stage, product: &str, version: &str) -> Result<()> {
     let image = IMAGES.iter().find(|image| image.product == product).context("no such image")?;
-    if Command::new("umoci").arg("--version").output().is_err() {
-        bail!("umoci is missing: sh scripts/setup.sh release");
-    }
     let layout = stage.folder().join("image");
     image.write(&layout, &stage.program(product), version, stage.date())?;
     let mut files = Vec::new();
-    collect(&layout, "", &mut files)?;
+    below(&layout, "", &mut files)?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
     contents.write(&format!("guestright-{}-{version}-{HERE}.oci.tar", image.name), &tar(&files)?)
 }
 
@@ -90,20 +94,4 @@ impl Image {
         ensure!(listed.trim() == version, "the image has {listed:?} in place of {version}");
         Ok(())
     }
-}
-
-/// Files below a folder, by path.
-fn collect(folder: &Path, below: &str, files: &mut Vec<crate::archive::File>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().context("list an image")?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = format!("{below}/{}", entry.file_name().to_string_lossy());
-        if entry.file_type()?.is_dir() {
-            collect(&entry.path(), &path, files)?;
-        } else {
-            files.push(file(&path, 0o644, fs::read(entry.path()).context("read an image")?));
-        }
-    }
-    Ok(())
 }

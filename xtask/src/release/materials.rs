@@ -4,19 +4,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::contents::Contents;
-use crate::steps::{cargo, execute, output};
+use crate::steps::{cargo, check_cargo_tool, execute, output};
 use crate::workspace;
 
 /// The version that the calls below are written for; `scripts/setup.sh` installs the same.
 const VERSION: &str = "0.5.9";
 
+/// Before anything is built for an hour.
+pub(super) fn check_tool() -> Result<()> {
+    check_cargo_tool("cargo-cyclonedx", VERSION, "release")
+}
+
 /// Writes what a program with these features is made of.
 pub(super) fn add(contents: &mut Contents, product: &str, features: &str, version: &str) -> Result<()> {
-    check_tool()?;
     let folder = format!("crates/app/{product}");
     let name = format!("{product}-{version}.cdx");
     let mut command = cargo(&["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
@@ -38,18 +42,6 @@ pub(super) fn add(contents: &mut Contents, product: &str, features: &str, versio
     let missing: Vec<_> = linked(product, features)?.difference(&components(&text)?).cloned().collect();
     ensure!(missing.is_empty(), "the bill of {product} lacks what Cargo links: {}", missing.join(", "));
     contents.write(&format!("{name}.json"), text.as_bytes())
-}
-
-fn check_tool() -> Result<()> {
-    let output = cargo(&["cyclonedx", "--version"]).output().context("start cargo")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if text.split_whitespace().last() != Some(VERSION) {
-        bail!(
-            "cargo-cyclonedx {VERSION} is needed (there is `{}`): sh scripts/setup.sh release",
-            text.trim()
-        );
-    }
-    Ok(())
 }
 
 fn written(name: &str) -> Result<Vec<PathBuf>> {

@@ -25,13 +25,10 @@ const TOOLS: [(&str, &[&str]); 4] = [
 
 /// Writes it for every file that is in the folder.
 pub(super) fn write(folder: &Path, version: &str, draft: bool) -> Result<()> {
-    let git = |words: &[&str]| {
-        let mut command = Command::new("git");
-        output(command.args(["-c", "safe.directory=*"]).args(words).current_dir(workspace::root()))
-    };
+    let commit = output(&mut workspace::git(&["rev-parse", "HEAD"]))?;
     let lock = fs::read(workspace::root().join("Cargo.lock")).context("read Cargo.lock")?;
     let mut materials = vec![
-        json!({ "name": "source", "digest": { "gitCommit": git(&["rev-parse", "HEAD"])?.trim() } }),
+        json!({ "name": "source", "digest": { "gitCommit": commit.trim() } }),
         json!({ "name": "Cargo.lock", "digest": { "sha256": sum(&lock) } }),
     ];
     for (name, command) in TOOLS {

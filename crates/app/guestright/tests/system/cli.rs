@@ -297,9 +297,11 @@ fn receipts_go_round_and_a_tampered_one_is_named_and_left_out() {
     const SESSIONS: usize = 150;
     let desk = desk();
     let (member, provider) = (Member::new(1, 2), Member::new(3, 4).certificate.team_id());
+    // One reading of the clock: two sessions of the same second would be one.
+    let latest = now();
     let receipt = |number: usize| {
         let weight = Bytes(1_000 + number as u64);
-        Receipt::sign(&member.key, &member.certificate, provider, now().minus(number as u64), weight)
+        Receipt::sign(&member.key, &member.certificate, provider, latest.minus(number as u64), weight)
             .as_bytes()
             .to_vec()
     };

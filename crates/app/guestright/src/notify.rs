@@ -30,8 +30,9 @@ pub(crate) fn serving(sentence: &str) {
 /// It reads its settings; [`READY`] is to follow. With `Type=notify-reload` the time says that this is the answer to a
 /// signal, and not to an earlier one.
 pub(crate) fn reloading() {
-    let now = clock_gettime(ClockId::Monotonic);
-    let micros = now.tv_sec.saturating_mul(1_000_000).saturating_add(now.tv_nsec / 1_000);
+    // It is never negative (clock_gettime(2)).
+    let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+    let micros = now.as_micros();
     notify(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
 }
 

@@ -148,8 +148,16 @@ impl Buffer {
             return self.missing(position, is_ahead);
         };
         if timestamp < position.saturating_add(half) {
+            if !is_ahead {
+                return self.play(timestamp, now);
+            }
             // Where the sound card is faster than the clock, it waits for the clock now and then.
-            return if is_ahead { self.conceal(None) } else { self.play(timestamp, now) };
+            if !first.starts_talkspurt && self.concealed < self.config.conceal_max {
+                return self.conceal(None);
+            }
+            // The clock went back, after silence was taken for something missing.
+            self.position = None;
+            return self.wait(clock, now);
         }
         if first.starts_talkspurt && self.silence_start(timestamp, first.silence) <= position + half {
             self.position = None;

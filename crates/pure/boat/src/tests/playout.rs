@@ -121,16 +121,32 @@ fn clocks_pass_the_wrap_while_somebody_speaks() {
     assert_ne!(first >> 32, last >> 32, "it has wrapped");
 }
 
+/// Three packets' time of silence is taken for lost packets, then the clock goes back by 430 ms, because the packet behind the
+/// silence came late. That packet was waited for until its own time was over, and left out.
+#[test]
+fn silence_that_was_taken_for_loss_delays_no_talkspurt_when_the_clock_goes_back() {
+    let direction = on_a_random_path(806_261_085_790, TickRate::MILLISECONDS);
+    assert_eq!(direction.skipped(), [] as [u64; 0]);
+    let played = |number| direction.trace.played.iter().find(|(it, _, _)| *it == number).unwrap();
+    let (before, after) = (played(30), played(31));
+    assert_eq!(after.2 - before.2, PACKET_MS, "the talkspurt is played in one piece");
+}
+
+/// A call over [`random_path`], and a quiet end, so that what waits is played.
+fn on_a_random_path(seed: u64, tick_rate: TickRate) -> Direction {
+    let config = TalkerConfig { tick_rate, failures_max: 10_000, ..TalkerConfig::PRINTED };
+    let mut direction = Direction::new(config, InstallRule::ReceiverExact, 0);
+    direction.run(0, 12_000, &mut random_path(seed));
+    direction.run(12_000, 15_000, &mut Path::steady(10, 10, |_| false));
+    direction
+}
+
 proptest! {
     /// Loss up to four in ten, overtaking, copies, jumps of the delay.
     #[test]
     fn nothing_is_played_twice_and_nothing_that_was_in_time_is_skipped(seed in 0_u64..1 << 40, fine: bool) {
         let tick_rate = if fine { TickRate::SAMPLES } else { TickRate::MILLISECONDS };
-        let config = TalkerConfig { tick_rate, failures_max: 10_000, ..TalkerConfig::PRINTED };
-        let mut direction = Direction::new(config, InstallRule::ReceiverExact, 0);
-        let mut path = random_path(seed);
-        direction.run(0, 12_000, &mut path);
-        direction.run(12_000, 15_000, &mut Path::steady(10, 10, |_| false));
+        let direction = on_a_random_path(seed, tick_rate);
         let trace = &direction.trace;
         for pair in trace.played.windows(2) {
             prop_assert!(pair[1].0 > pair[0].0 && pair[1].1 > pair[0].1, "{pair:?}");

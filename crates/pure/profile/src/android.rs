@@ -50,7 +50,8 @@ pub fn wifi_config(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, Prof
     ));
     for (kind, bytes) in parts {
         let text = Zeroizing::new(STANDARD.encode(bytes));
-        message.push_str(&format!("--{BOUNDARY}\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n"));
+        message
+            .push_str(&format!("--{BOUNDARY}\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n"));
         message.push_str(&Zeroizing::new(wrapped(&text, LINE)));
     }
     message.push_str(&format!("--{BOUNDARY}--\n"));

@@ -31,7 +31,8 @@ const DH_GROUP: u64 = 19;
 /// What [`Phone::check`] says.
 pub fn mobileconfig(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, ProfileError> {
     phone.check()?;
-    let mut payloads = vec![authority(phone), identity(phone, seed), wifi_by_name(phone), wifi_by_passpoint(phone)];
+    let mut payloads =
+        vec![authority(phone), identity(phone, seed), wifi_by_name(phone), wifi_by_passpoint(phone)];
     payloads.extend(tunnel(phone));
     let what = if phone.ike.is_some() {
         "Joins the Wi-Fi of participating households and tunnels home from there."

@@ -86,7 +86,9 @@ mod tests {
 
     #[test]
     fn numbers_are_not_negative() {
-        for (number, want) in [(0, &[2, 1, 0][..]), (127, &[2, 1, 127]), (128, &[2, 2, 0, 128]), (2_048, &[2, 2, 8, 0])] {
+        for (number, want) in
+            [(0, &[2, 1, 0][..]), (127, &[2, 1, 127]), (128, &[2, 2, 0, 128]), (2_048, &[2, 2, 8, 0])]
+        {
             assert_eq!(integer(number).as_slice(), want);
         }
     }
@@ -95,6 +97,11 @@ mod tests {
     fn knows_a_whole_sequence() {
         let long = element(SEQUENCE, &[0; 300]);
         assert!(is_sequence(&long) && is_sequence(&[0x30, 0]) && is_sequence(&element(SEQUENCE, &[0; 200])));
-        assert!(!is_sequence(&long[..299]) && !is_sequence(&[]) && !is_sequence(&[4, 0]) && !is_sequence(&[0x30, 0, 0]));
+        assert!(
+            !is_sequence(&long[..299])
+                && !is_sequence(&[])
+                && !is_sequence(&[4, 0])
+                && !is_sequence(&[0x30, 0, 0])
+        );
     }
 }

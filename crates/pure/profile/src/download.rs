@@ -17,8 +17,11 @@ pub enum Download {
 
 /// What every one of them is sent with: nobody keeps a copy on the way, nobody guesses at its type, and no link leaves the
 /// page.
-const ALWAYS: [(&str, &str); 3] =
-    [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer")];
+const ALWAYS: [(&str, &str); 3] = [
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+];
 
 impl Download {
     /// All of them, in the order of the page.
@@ -53,7 +56,8 @@ impl Download {
     /// The name under which a browser keeps it. Android's is not kept but installed.
     fn file_name(self, label: &str) -> Option<String> {
         // A checked label has no other letters; this is for one that was not.
-        let label: String = label.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
+        let label: String =
+            label.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
         match self {
             Self::Apple => Some(format!("{label}.mobileconfig")),
             Self::Android => None,

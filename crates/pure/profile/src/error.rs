@@ -5,7 +5,9 @@
 pub enum ProfileError {
     #[error("{what} is {got:?}; it has to be {want}")]
     Wrong { what: &'static str, got: String, want: &'static str },
-    #[error("the server is called {server:?}, which is not below the realm {realm:?}; Android would not believe it")]
+    #[error(
+        "the server is called {server:?}, which is not below the realm {realm:?}; Android would not believe it"
+    )]
     ServerOutsideRealm { server: String, realm: String },
     #[error("{what} has {got} entries, and may have {want}")]
     TooMany { what: &'static str, got: usize, want: usize },

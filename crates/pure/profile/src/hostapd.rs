@@ -116,7 +116,11 @@ impl AccessPoint {
         // hostapd takes the rest of the line, blanks and all, and reads it as bytes.
         let secret = self.radius.secret.expose();
         if !(16..=128).contains(&secret.len()) || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(ProfileError::wrong("the RADIUS secret", "not that", "16 to 128 visible ASCII characters"));
+            return Err(ProfileError::wrong(
+                "the RADIUS secret",
+                "not that",
+                "16 to 128 visible ASCII characters",
+            ));
         }
         let Some(passpoint) = &self.passpoint else { return Ok(()) };
         check_name("the operator's name", &passpoint.operator)?;
@@ -130,10 +134,13 @@ impl AccessPoint {
 impl Radio {
     fn render(&self, interface: &str) -> String {
         let country = self.country.as_ref();
-        let country = country.map_or_else(String::new, |country| format!("country_code={country}\nieee80211d=1\n"));
+        let country =
+            country.map_or_else(String::new, |country| format!("country_code={country}\nieee80211d=1\n"));
         let Self { channel, .. } = self;
         let mode = if *channel <= 14 { "g" } else { "a" };
-        format!("interface={interface}\ndriver=nl80211\n{country}hw_mode={mode}\nchannel={channel}\nieee80211n=1\n")
+        format!(
+            "interface={interface}\ndriver=nl80211\n{country}hw_mode={mode}\nchannel={channel}\nieee80211n=1\n"
+        )
     }
 }
 
@@ -144,7 +151,9 @@ impl Security {
             Self::Wpa2AndWpa3 => {
                 "wpa=2\nieee8021x=1\nwpa_key_mgmt=WPA-EAP WPA-EAP-SHA256\nrsn_pairwise=CCMP\nieee80211w=1\n"
             }
-            Self::Wpa3 => "wpa=2\nieee8021x=1\nwpa_key_mgmt=WPA-EAP-SHA256\nrsn_pairwise=CCMP\nieee80211w=2\n",
+            Self::Wpa3 => {
+                "wpa=2\nieee8021x=1\nwpa_key_mgmt=WPA-EAP-SHA256\nrsn_pairwise=CCMP\nieee80211w=2\n"
+            }
         }
     }
 }
@@ -216,9 +225,13 @@ mod tests {
 
     #[test]
     fn knows_versions() {
-        for (version, want) in
-            [("hostapd v2.10", false), ("v2.11-devel", true), ("hostapd v3.0", true), ("v2.9", false), ("", false)]
-        {
+        for (version, want) in [
+            ("hostapd v2.10", false),
+            ("v2.11-devel", true),
+            ("hostapd v3.0", true),
+            ("v2.9", false),
+            ("", false),
+        ] {
             assert_eq!(Radius::knows_message_authenticator(version), want, "{version}");
         }
     }

@@ -165,7 +165,11 @@ mod tests {
         let (first, second) = (first.unwrap(), second.unwrap());
         assert_eq!(links.follow(second.expose(), HERE, UnixSeconds(1)), Some(&2));
         assert_eq!(links.follow(second.expose(), HERE, UnixSeconds(1)), None);
-        assert_eq!(links.follow(first.expose(), HERE, UnixSeconds(99)), Some(&1), "the other one is untouched");
+        assert_eq!(
+            links.follow(first.expose(), HERE, UnixSeconds(99)),
+            Some(&1),
+            "the other one is untouched"
+        );
     }
 
     #[test]
@@ -175,7 +179,11 @@ mod tests {
         assert_eq!(links.follow(token.expose(), HERE, UnixSeconds(100)), None);
         let token = links.add(1, [1; 32], UnixSeconds(0)).unwrap();
         assert_eq!(links.follow(token.expose(), HERE, UnixSeconds(99)), Some(&1));
-        assert_eq!(links.follow(token.expose(), HERE, UnixSeconds(100)), None, "a repetition makes it no longer");
+        assert_eq!(
+            links.follow(token.expose(), HERE, UnixSeconds(100)),
+            None,
+            "a repetition makes it no longer"
+        );
     }
 
     #[test]

@@ -35,7 +35,11 @@ pub fn connection(phone: &Phone, directory: &str, seed: &Seed) -> Result<Connect
     phone.check()?;
     check_name("a directory", directory)?;
     if !directory.starts_with('/') || directory.ends_with('/') {
-        return Err(ProfileError::wrong("a directory", directory, "an absolute path without a slash at its end"));
+        return Err(ProfileError::wrong(
+            "a directory",
+            directory,
+            "an absolute path without a slash at its end",
+        ));
     }
     // A file without a password would be refused: the key has to be encrypted, by whatever.
     let password = Secret::password(seed);

@@ -89,11 +89,18 @@ fn button(download: Download, link: &str, password: Option<&crate::Secret>) -> M
             "Tap Allow. Then open Settings, Profile Downloaded, Install. It will say that it is not signed: it comes from \
              your own home.",
         ),
-        Download::Android => ("Android 11 or newer", "Open this page in Chrome, tap the button, then Install."),
+        Download::Android => {
+            ("Android 11 or newer", "Open this page in Chrome, tap the button, then Install.")
+        }
         Download::ChromeOs => ("Chromebook", "Then open chrome://network#general and import the file."),
-        Download::Supplicant => ("Linux computer", "A configuration for wpa_supplicant, for root alone to read."),
+        Download::Supplicant => {
+            ("Linux computer", "A configuration for wpa_supplicant, for root alone to read.")
+        }
         Download::Pkcs12 => ("Another computer", "The certificate with its key, for EAP-TLS."),
-        Download::WireGuard => ("WireGuard app", "The tunnel home, for the app. It is not needed beside a profile with a tunnel."),
+        Download::WireGuard => (
+            "WireGuard app",
+            "The tunnel home, for the app. It is not needed beside a profile with a tunnel.",
+        ),
     };
     html! {
         a.b href=(link) rel="noreferrer" { (name) }
@@ -115,14 +122,22 @@ mod tests {
     fn the_policy_allows_the_style_that_is_there_and_nothing_else() {
         let links = [(Download::Apple, "/phone/a\"b&c")];
         let (ends, minutes) = (UnixSeconds(1_795_176_123), 15);
-        let page = Page { team: "<b>\u{202e}", member: "a & b", ends, minutes, links: &links, password: None };
+        let page =
+            Page { team: "<b>\u{202e}", member: "a & b", ends, minutes, links: &links, password: None };
         let text = render(&page);
         let headers = headers();
         let policy = headers.iter().find(|(name, _)| *name == "Content-Security-Policy").unwrap();
         let style = text.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
         assert!(policy.1.contains(&STANDARD.encode(Sha256::digest(style))), "{policy:?}");
-        assert!(!text.contains("<b>") && text.contains("<bdi>&lt;b&gt;\u{202e}</bdi>") && text.contains("a &amp; b"));
-        assert!(text.contains("href=\"/phone/a&quot;b&amp;c\"") && text.contains("until 2026-11-20."), "{text}");
+        assert!(
+            !text.contains("<b>")
+                && text.contains("<bdi>&lt;b&gt;\u{202e}</bdi>")
+                && text.contains("a &amp; b")
+        );
+        assert!(
+            text.contains("href=\"/phone/a&quot;b&amp;c\"") && text.contains("until 2026-11-20."),
+            "{text}"
+        );
         assert!(!text.contains("<script") && !text.contains("style=") && text.len() < 14_000);
     }
 

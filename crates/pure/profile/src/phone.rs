@@ -149,13 +149,17 @@ impl Ike {
         }
         check_domain("the gateway's identity", &self.gateway_identity)?;
         check_label("the member's name at the gateway", &self.identity)?;
-        if let IkeAuthentication::SharedSecret(secret) | IkeAuthentication::Password(secret) = &self.authentication
+        if let IkeAuthentication::SharedSecret(secret) | IkeAuthentication::Password(secret) =
+            &self.authentication
             && (secret.expose().is_empty() || !secret.expose().bytes().all(|byte| byte.is_ascii_graphic()))
         {
             return Err(ProfileError::wrong("the member's secret", "not that", "visible ASCII characters"));
         }
         limit("the household's networks", self.on_demand.at_home.len(), HOME_NETWORKS_MAX)?;
-        self.on_demand.announced.as_ref().map_or(Ok(()), |domain| check_domain("the announced domain", domain))
+        self.on_demand
+            .announced
+            .as_ref()
+            .map_or(Ok(()), |domain| check_domain("the announced domain", domain))
     }
 }
 

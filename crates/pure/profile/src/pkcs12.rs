@@ -20,7 +20,8 @@ use sha1::{Digest as _, Sha1};
 use zeroize::Zeroizing;
 
 use crate::der::{
-    BMP_STRING, EXPLICIT_0, Element, IMPLICIT_0, NULL, OBJECT, OCTETS, SEQUENCE, element, integer, nested, set,
+    BMP_STRING, EXPLICIT_0, Element, IMPLICIT_0, NULL, OBJECT, OCTETS, SEQUENCE, element, integer, nested,
+    set,
 };
 use crate::secret::expand;
 use crate::{PrivateKey, Secret};
@@ -75,10 +76,8 @@ pub fn encode(
         set(vec![attribute(&FRIENDLY_NAME, name), attribute(&LOCAL_KEY_ID, id)])
     };
 
-    let certificate_bag = nested(
-        SEQUENCE,
-        &[rsa(&X509_CERTIFICATE), nested(EXPLICIT_0, &[element(OCTETS, certificate)])],
-    );
+    let certificate_bag =
+        nested(SEQUENCE, &[rsa(&X509_CERTIFICATE), nested(EXPLICIT_0, &[element(OCTETS, certificate)])]);
     let certificates = bag(&CERTIFICATE_BAG, certificate_bag, attributes());
     let (algorithm, encrypted) = encrypt(&certificates, &password, salt(0));
     let content = nested(SEQUENCE, &[rsa(&DATA), algorithm, element(IMPLICIT_0, &encrypted)]);
@@ -209,9 +208,8 @@ mod tests {
     /// Vectors that other implementations print too (Bouncy Castle's and RustCrypto's tests of the same function).
     #[test]
     fn derives_keys_as_others_do() {
-        let derive = |purpose, length| {
-            derive_by(1, purpose, &bmp("smeg", true), &hex("0A58CF64530D823F"), length)
-        };
+        let derive =
+            |purpose, length| derive_by(1, purpose, &bmp("smeg", true), &hex("0A58CF64530D823F"), length);
         let key = derive(Purpose::Key, 24);
         assert_eq!(*key, hex("8AAAE6297B6CB04642AB5B077851284EB7128F1A2A7FBCA3"));
         let vector = derive(Purpose::Vector, 8);

@@ -64,7 +64,8 @@ impl fmt::Debug for PrivateKey {
 
 /// Chance for one use, so that no two uses of a seed see each other's.
 pub(crate) fn expand(seed: &Seed, purpose: &str) -> Zeroizing<[u8; 32]> {
-    let digest = Sha256::new().chain_update(b"guestright profile ").chain_update(purpose).chain_update(seed.0);
+    let digest =
+        Sha256::new().chain_update(b"guestright profile ").chain_update(purpose).chain_update(seed.0);
     Zeroizing::new(digest.finalize().into())
 }
 
@@ -83,6 +84,9 @@ mod tests {
         let password = Secret::password(&Seed::from_number(1));
         assert_eq!(password, Secret::password(&Seed::from_number(1)));
         assert_ne!(password, Secret::password(&Seed::from_number(2)));
-        assert!(password.expose().len() == 24 && password.expose().bytes().all(|letter| LETTERS.contains(&letter)));
+        assert!(
+            password.expose().len() == 24
+                && password.expose().bytes().all(|letter| LETTERS.contains(&letter))
+        );
     }
 }

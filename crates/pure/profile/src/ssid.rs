@@ -26,7 +26,11 @@ impl Ssid {
     /// systems draw, or cut off, in as many ways.
     pub fn new(text: &str) -> Result<Self, ProfileError> {
         if !(1..=32).contains(&text.len()) || text.chars().any(char::is_control) {
-            return Err(ProfileError::wrong("a Wi-Fi's name", text, "1 to 32 bytes without control characters"));
+            return Err(ProfileError::wrong(
+                "a Wi-Fi's name",
+                text,
+                "1 to 32 bytes without control characters",
+            ));
         }
         Ok(Self(text.as_bytes().to_vec()))
     }

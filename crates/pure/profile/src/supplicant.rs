@@ -22,7 +22,8 @@ pub fn configuration(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, Pr
     phone.check()?;
     let identity = pkcs12::encode(&phone.label, &phone.certificate, &phone.key, None, seed);
     let identity = Zeroizing::new(STANDARD.encode(&*identity));
-    let mut out = Zeroizing::new(String::with_capacity(4_096 + 2 * identity.len() + 2 * phone.authority.len()));
+    let mut out =
+        Zeroizing::new(String::with_capacity(4_096 + 2 * identity.len() + 2 * phone.authority.len()));
     let consortiums: Vec<String> = phone.consortiums.iter().map(crate::ConsortiumId::hex).collect();
     let consortiums = match consortiums.as_slice() {
         [] => String::new(),
@@ -44,9 +45,10 @@ pub fn configuration(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, Pr
          \tdomain_suffix_match=\"{server}\"\n}}\n",
         phone.ssid.hex()
     ));
-    for (name, text) in
-        [("guestright-authority", &Zeroizing::new(STANDARD.encode(&phone.authority))), ("guestright-identity", &identity)]
-    {
+    for (name, text) in [
+        ("guestright-authority", &Zeroizing::new(STANDARD.encode(&phone.authority))),
+        ("guestright-identity", &identity),
+    ] {
         out.push_str(&format!("\nblob-base64-{name}={{\n"));
         out.push_str(&Zeroizing::new(wrapped(text, LINE)));
         out.push_str("}\n");

@@ -14,7 +14,7 @@ use guestright_profile::{Phone, android};
 const PARTS: &str = r#"
 import sys, base64, email, email.policy
 outer = email.message_from_bytes(base64.b64decode(sys.stdin.buffer.read()), policy=email.policy.default)
-assert not outer.defects, outer.defects
+print(*(type(defect).__name__ for defect in outer.defects))
 print(outer.get_content_type(), outer["Content-Transfer-Encoding"])
 for part in outer.iter_parts():
     assert not part.defects, part.defects
@@ -25,6 +25,8 @@ for part in outer.iter_parts():
 fn parts(phone: &Phone) -> BTreeMap<String, Vec<u8>> {
     let printed = python(PARTS, android::wifi_config(phone, &seed()).unwrap().as_bytes());
     let mut lines = printed.lines();
+    // MIME allows no coding of a multipart message (RFC 2045, section 6.4), and Android takes none without it.
+    assert_eq!(lines.next(), Some("InvalidMultipartContentTransferEncodingDefect"));
     assert_eq!(lines.next(), Some("multipart/mixed base64"));
     let part = |line: &str| {
         let [kind, "base64", content] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -50,8 +52,13 @@ fn leaves(profile: &[u8]) -> BTreeMap<String, String> {
         };
         let path = format!("{path}/{}", text("NodeName").unwrap());
         let inner: Vec<_> = elements.iter().filter(|inner| inner.tag_name().name() == "Node").collect();
-        let others = elements.iter().filter(|inner| !matches!(inner.tag_name().name(), "Node" | "NodeName" | "Value"));
-        assert!(others.clone().all(|it| it.tag_name().name() == "RTProperties" && path == "/PerProviderSubscription"));
+        let others =
+            elements.iter().filter(|inner| !matches!(inner.tag_name().name(), "Node" | "NodeName" | "Value"));
+        assert!(
+            others
+                .clone()
+                .all(|it| it.tag_name().name() == "RTProperties" && path == "/PerProviderSubscription")
+        );
         match text("Value") {
             Some(value) => {
                 assert!(inner.is_empty(), "{path} has a value and nodes");
@@ -70,7 +77,8 @@ fn leaves(profile: &[u8]) -> BTreeMap<String, String> {
     let elements: Vec<_> = root.children().filter(Node::is_element).collect();
     let tags: Vec<&str> = elements.iter().map(|element| element.tag_name().name()).collect();
     assert_eq!(tags, ["VerDTD", "Node"]);
-    let kind = elements[1].descendants().find(|node| node.tag_name().name() == "DDFName").and_then(|it| it.text());
+    let kind =
+        elements[1].descendants().find(|node| node.tag_name().name() == "DDFName").and_then(|it| it.text());
     assert_eq!(kind, Some("urn:wfa:mo:hotspot2dot0-perprovidersubscription:1.0"));
     let mut found = BTreeMap::new();
     walk(elements[1], "", &mut found);
@@ -86,7 +94,8 @@ fn profile(phone: &Phone) -> BTreeMap<String, String> {
 #[test]
 fn the_profile_has_what_androids_parser_knows_and_nothing_else() {
     let leaves = profile(&phone());
-    let fingerprint = run("openssl", &["x509", "-inform", "DER", "-noout", "-fingerprint", "-sha256"], CERTIFICATE);
+    let fingerprint =
+        run("openssl", &["x509", "-inform", "DER", "-noout", "-fingerprint", "-sha256"], CERTIFICATE);
     let fingerprint = String::from_utf8(fingerprint.stdout).unwrap();
     let fingerprint = fingerprint.trim().split('=').nth(1).unwrap().replace(':', "").to_lowercase();
     let root = "/PerProviderSubscription/i001";
@@ -115,7 +124,10 @@ fn the_domain_is_a_suffix_of_the_servers_name() {
     assert!(phone().server.ends_with(&format!(".{domain}")));
     for server in ["home.example.org", "xk7f2.guestright.invalid", "k7f2.guestright.invalid.example.org"] {
         let wrong = Phone { server: server.to_owned(), ..phone() };
-        assert!(android::wifi_config(&wrong, &seed()).unwrap_err().to_string().contains("Android"), "{server}");
+        assert!(
+            android::wifi_config(&wrong, &seed()).unwrap_err().to_string().contains("Android"),
+            "{server}"
+        );
     }
 }
 

@@ -134,7 +134,9 @@ fn is_of(pattern: &str, payload: &str) -> bool {
 fn split(path: &str) -> (&str, &str) {
     let inner = path.strip_prefix('/').unwrap();
     match inner.split_once('/') {
-        Some((payload @ ("authority" | "identity" | "wifi" | "passpoint" | "tunnel"), rest)) => (payload, rest),
+        Some((payload @ ("authority" | "identity" | "wifi" | "passpoint" | "tunnel"), rest)) => {
+            (payload, rest)
+        }
         _ => ("", inner),
     }
 }
@@ -146,13 +148,16 @@ fn assert_is_of_the_schema(leaves: &Leaves) {
         let (_, _, wanted) = wanted.unwrap_or_else(|| panic!("{path} is not in the schema"));
         for (kind, value) in entries {
             assert_eq!(kind, wanted, "{path}");
-            let range = RANGES.iter().find(|(end, _)| path.ends_with(end) && !(payload != "" && end.starts_with('/')));
+            let range = RANGES
+                .iter()
+                .find(|(end, _)| path.ends_with(end) && (payload.is_empty() || !end.starts_with('/')));
             assert!(range.is_none_or(|(_, range)| range.contains(&value.as_str())), "{path}: {value}");
         }
     }
     let payloads: std::collections::BTreeSet<&str> = leaves.keys().map(|path| split(path).0).collect();
     for payload in payloads {
-        for key in REQUIRED.iter().filter(|(pattern, _)| is_of(pattern, payload)).flat_map(|(_, keys)| *keys) {
+        for key in REQUIRED.iter().filter(|(pattern, _)| is_of(pattern, payload)).flat_map(|(_, keys)| *keys)
+        {
             let path = if payload.is_empty() { format!("/{key}") } else { format!("/{payload}/{key}") };
             assert!(leaves.contains_key(&path), "{path} is missing");
         }
@@ -183,7 +188,8 @@ fn every_key_has_the_type_that_apple_gives_it() {
             .flat_map(|payload| values(&leaves, &format!("/{payload}/PayloadType")))
             .collect();
         let wifi = "com.apple.wifi.managed";
-        let wanted = ["com.apple.security.root", "com.apple.security.pkcs12", wifi, wifi, "com.apple.vpn.managed"];
+        let wanted =
+            ["com.apple.security.root", "com.apple.security.pkcs12", wifi, wifi, "com.apple.vpn.managed"];
         assert_eq!(kinds, wanted[..if phone.ike.is_some() { 5 } else { 4 }]);
     }
 }
@@ -200,8 +206,11 @@ fn references_lead_to_the_payloads_that_they_mean() {
         assert_eq!(values(&leaves, &format!("/{payload}/PayloadCertificateUUID")), identity);
     }
     assert_eq!(values(&leaves, "/tunnel/IKEv2/PayloadCertificateUUID"), identity);
-    let uuids: std::collections::BTreeSet<&str> =
-        leaves.iter().filter(|(path, _)| path.ends_with("PayloadUUID")).map(|(_, it)| it[0].1.as_str()).collect();
+    let uuids: std::collections::BTreeSet<&str> = leaves
+        .iter()
+        .filter(|(path, _)| path.ends_with("PayloadUUID"))
+        .map(|(_, it)| it[0].1.as_str())
+        .collect();
     assert_eq!(uuids.len(), 6, "each has its own");
     assert_eq!(values(&leaves, "/authority/PayloadContent"), [data_of(AUTHORITY)]);
 }

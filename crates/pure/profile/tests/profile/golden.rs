@@ -2,8 +2,8 @@
 
 use crate::phone::{ike, phone, seed};
 use guestright_profile::{
-    Download, Elsewhere, IkeAuthentication, Phone, Secret, TlsVersions, android, apple, network_manager, onc, page,
-    supplicant,
+    Download, Elsewhere, IkeAuthentication, Phone, Secret, TlsVersions, android, apple, network_manager, onc,
+    page, supplicant,
 };
 use guestright_units::UnixSeconds;
 
@@ -70,6 +70,7 @@ fn the_page() {
         password: Some(&Secret::password(&seed())),
     };
     assert_is_golden("page.html", &page::render(&page));
-    let headers: Vec<String> = page::headers().iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let headers: Vec<String> =
+        page::headers().iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     assert_is_golden("page.headers", &headers.concat());
 }

@@ -39,7 +39,9 @@ fn access_point() -> AccessPoint {
 /// The rest is as the file has it: only the radio is none.
 fn without_radio(file: &str) -> String {
     let file = file.replace("driver=nl80211\n", "driver=none\n");
-    let radio = |line: &&str| !["country_code", "ieee80211d", "hw_mode", "channel", "bridge="].iter().any(|it| line.starts_with(it));
+    let radio = |line: &&str| {
+        !["country_code", "ieee80211d", "hw_mode", "channel", "bridge="].iter().any(|it| line.starts_with(it))
+    };
     file.lines().filter(radio).map(|line| format!("{line}\n")).collect()
 }
 
@@ -47,7 +49,7 @@ fn without_radio(file: &str) -> String {
 fn complaints(directory: &Path, file: &str) -> String {
     let path = directory.join("hostapd.conf");
     std::fs::write(&path, file).unwrap();
-    // A driver that is in no kernel: hostapd ends right after the file.
+    // In a namespace there is no radio, so it ends after the file. If it should not, that is an error too.
     let output = run("timeout", &["20", "hostapd", text(&path)], b"");
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -55,7 +57,13 @@ fn complaints(directory: &Path, file: &str) -> String {
 #[test]
 fn files_are_as_they_should_be() {
     assert_is_golden("hostapd.conf", &access_point().render().unwrap());
-    let section = AccessPoint { radio: None, security: Security::Wpa3, passpoint: None, bridge: None, ..access_point() };
+    let section = AccessPoint {
+        radio: None,
+        security: Security::Wpa3,
+        passpoint: None,
+        bridge: None,
+        ..access_point()
+    };
     assert_is_golden("hostapd-section.conf", &section.render().unwrap());
 }
 
@@ -69,7 +77,12 @@ fn hostapd_understands_every_line() {
     let realms = (0..23).map(|number| format!("t{number}.guestright.invalid")).collect();
     many.passpoint.as_mut().unwrap().realms = realms;
     let open = "interface=wlan0\ndriver=nl80211\nhw_mode=g\nchannel=6\nssid=open\n\n";
-    let section = AccessPoint { radio: None, security: Security::Wpa3, interface: "wlan0p".to_owned(), ..access_point() };
+    let section = AccessPoint {
+        radio: None,
+        security: Security::Wpa3,
+        interface: "wlan0p".to_owned(),
+        ..access_point()
+    };
     let section = format!("{open}{}", section.render().unwrap());
     for file in [access_point().render().unwrap(), many.render().unwrap(), section] {
         let text = complaints(directory.path(), &file);
@@ -109,7 +122,8 @@ fn hostapd_starts_and_reports_where_it_is_told_to() {
         access_point.passpoint.as_mut().unwrap().operator = name.to_owned();
         let path = directory.path().join("hostapd.conf");
         std::fs::write(&path, without_radio(&access_point.render().unwrap())).unwrap();
-        let log = std::fs::File::create(directory.path().join("log")).unwrap();
+        let log = directory.path().join("log");
+        let log = std::fs::OpenOptions::new().create(true).write(true).truncate(true).open(log).unwrap();
         let daemon = Command::new("hostapd").arg(&path).stdin(Stdio::null()).stdout(log).spawn().unwrap();
         let _daemon = Daemon(daemon);
         let log = || std::fs::read_to_string(directory.path().join("log")).unwrap();

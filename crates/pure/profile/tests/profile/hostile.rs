@@ -8,15 +8,17 @@ use roxmltree::{Document, ParsingOptions};
 use crate::phone::{phone, seed};
 use guestright_profile::hostapd::{AccessPoint, Passpoint, Radius, Security};
 use guestright_profile::{
-    Ike, IkeAuthentication, OnDemand, Phone, ProfileError, Secret, Ssid, Uuid, android, apple, network_manager, onc,
-    supplicant,
+    Ike, IkeAuthentication, OnDemand, Phone, ProfileError, Secret, Ssid, Uuid, android, apple,
+    network_manager, onc, supplicant,
 };
 
 /// Letters that formats care about, other writings, and any others.
 fn name() -> impl Strategy<Value = String> {
     let letter = prop_oneof![
         proptest::sample::select("\"'\\<>&;=[]{}#$%`()| \n\tPx0n-/".chars().collect::<Vec<_>>()),
-        proptest::sample::select("äßשלעא你ก\u{200b}\u{202e}\u{2066}\u{2028}\u{feff}😀𝔊\u{10fffd}".chars().collect::<Vec<_>>()),
+        proptest::sample::select(
+            "äßשלעא你ก\u{200b}\u{202e}\u{2066}\u{2028}\u{feff}😀𝔊\u{10fffd}".chars().collect::<Vec<_>>()
+        ),
         any::<char>(),
     ];
     proptest::collection::vec(letter, 1..40).prop_map(String::from_iter)
@@ -24,7 +26,8 @@ fn name() -> impl Strategy<Value = String> {
 
 /// The text after a key in a property list.
 fn string_after<'a>(document: &'a Document<'_>, key: &str) -> Option<&'a str> {
-    let key = document.descendants().find(|node| node.tag_name().name() == "key" && node.text() == Some(key))?;
+    let key =
+        document.descendants().find(|node| node.tag_name().name() == "key" && node.text() == Some(key))?;
     key.next_sibling_element()?.text()
 }
 

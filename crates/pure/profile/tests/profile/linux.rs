@@ -25,12 +25,17 @@ fn wpa_supplicant_reads_every_line() {
     for phone in [phone(), Phone { consortiums: Vec::new(), tls: TlsVersions::Only12, ssid, ..phone() }] {
         let file = supplicant::configuration(&phone, &seed()).unwrap();
         let log = supplicant_reads(directory.path(), &file);
-        assert!(!log.contains("Failed to read or parse") && log.contains("Could not get interface flags"), "{log}");
-        for word in ["start of a new cred block", "blob 'guestright-authority'", "blob 'guestright-identity'"] {
+        assert!(
+            !log.contains("Failed to read or parse") && log.contains("Could not get interface flags"),
+            "{log}"
+        );
+        for word in ["start of a new cred block", "blob 'guestright-authority'", "blob 'guestright-identity'"]
+        {
             assert!(log.contains(word), "{word}: {log}");
         }
         assert!(log.contains("key_mgmt: 0x81") && log.contains("ieee80211w=1"), "{log}");
-        let lines: Vec<&str> = file.lines().filter(|line| line.starts_with('\t') && line.contains('=')).collect();
+        let lines: Vec<&str> =
+            file.lines().filter(|line| line.starts_with('\t') && line.contains('=')).collect();
         assert!(lines.len() > 15);
         for line in lines {
             let (name, _) = line.split_once('=').unwrap();
@@ -143,7 +148,8 @@ fn network_manager_would_read_what_was_meant() {
         let phone = Phone { team: name.to_owned(), ..phone() };
         let directory = " \\a\nb".replace(' ', "/etc/");
         let connection = network_manager::connection(&phone, &directory, &seed()).unwrap();
-        let read: serde_json::Value = serde_json::from_str(&python(KEYFILE, connection.keyfile.as_bytes())).unwrap();
+        let read: serde_json::Value =
+            serde_json::from_str(&python(KEYFILE, connection.keyfile.as_bytes())).unwrap();
         let sections: Vec<&String> = read.as_object().unwrap().keys().collect();
         assert_eq!(sections, ["802-1x", "connection", "ipv4", "ipv6", "wifi", "wifi-security"]);
         let words: Vec<&str> = name.split_whitespace().collect();
@@ -159,7 +165,11 @@ fn network_manager_would_read_what_was_meant() {
         let path = folder.path().join("phone.p12");
         std::fs::write(&path, &*connection.identity).unwrap();
         let given = format!("pass:{password}");
-        assert!(run("openssl", &["pkcs12", "-in", text(&path), "-passin", &given, "-noout"], b"").status.success());
+        assert!(
+            run("openssl", &["pkcs12", "-in", text(&path), "-passin", &given, "-noout"], b"")
+                .status
+                .success()
+        );
     }
 }
 

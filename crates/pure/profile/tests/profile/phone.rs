@@ -1,7 +1,8 @@
 //! A phone to write files for.
 
 use guestright_profile::{
-    ConsortiumId, Elsewhere, Ike, IkeAuthentication, OnDemand, Phone, PrivateKey, Secret, Ssid, TlsVersions, Uuid,
+    ConsortiumId, Elsewhere, Ike, IkeAuthentication, OnDemand, Phone, PrivateKey, Secret, Ssid, TlsVersions,
+    Uuid,
 };
 use guestright_units::{Seed, UnixSeconds};
 

@@ -14,7 +14,9 @@ fn openssl_reads_the_same_key_and_certificate_without_its_legacy_provider() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("phone.p12");
     let secret = Secret::password(&seed());
-    for (password, given) in [(None, "pass:".to_owned()), (Some(&secret), format!("pass:{}", secret.expose()))] {
+    for (password, given) in
+        [(None, "pass:".to_owned()), (Some(&secret), format!("pass:{}", secret.expose()))]
+    {
         std::fs::write(&path, file(password, &seed())).unwrap();
         let common = ["pkcs12", "-in", text(&path), "-passin", &given, "-noenc"];
         let key = read("openssl", &[&common[..], &["-nocerts"]].concat(), b"");
@@ -48,7 +50,11 @@ fn a_wrong_password_opens_nothing() {
     let path = directory.path().join("phone.p12");
     std::fs::write(&path, file(Some(&Secret::new("right")), &seed())).unwrap();
     for wrong in ["pass:wrong", "pass:", "pass:Right"] {
-        assert!(!run("openssl", &["pkcs12", "-in", text(&path), "-passin", wrong, "-noout"], b"").status.success());
+        assert!(
+            !run("openssl", &["pkcs12", "-in", text(&path), "-passin", wrong, "-noout"], b"")
+                .status
+                .success()
+        );
     }
 }
 

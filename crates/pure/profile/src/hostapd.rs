@@ -3,6 +3,10 @@
 //! Names of settings: `hostapd.conf` of hostap 2.10. hostapd asks `guestright ap` by RADIUS on the loopback interface whether
 //! a station may join, reports to it, and is ordered by it to let one go (RFC 5176).
 
+use std::fmt::Write as _;
+
+use zeroize::Zeroizing;
+
 use crate::phone::limit;
 use crate::text::{check_domain, check_label, check_name, printf_quoted};
 use crate::{ConsortiumId, ProfileError, Secret, Ssid};
@@ -82,9 +86,11 @@ impl AccessPoint {
     ///
     /// # Errors
     /// The first thing that cannot be.
-    pub fn render(&self) -> Result<String, ProfileError> {
+    pub fn render(&self) -> Result<Zeroizing<String>, ProfileError> {
         self.check()?;
-        let mut out = String::from("# Made by guestright: phones join by 802.1X.\n");
+        // Of the final length at once: what grows leaves pieces behind that nobody wipes.
+        let mut out = Zeroizing::new(String::with_capacity(64 * 1_024));
+        out.push_str("# Made by guestright: phones join by 802.1X.\n");
         match &self.radio {
             Some(radio) => out.push_str(&radio.render(&self.interface)),
             None => out.push_str(&format!("bss={}\n", self.interface)),
@@ -162,7 +168,8 @@ impl Radius {
     fn render(&self, out: &mut String) {
         let Self { identifier, authentication_port, accounting_port, orders_port, secret, .. } = self;
         let secret = secret.expose();
-        out.push_str(&format!(
+        let written = write!(
+            out,
             "eapol_version=2\neap_reauth_period=0\nown_ip_addr=127.0.0.1\nnas_identifier={identifier}\n\
              auth_server_addr=127.0.0.1\nauth_server_port={authentication_port}\n\
              auth_server_shared_secret={secret}\n\
@@ -170,7 +177,8 @@ impl Radius {
              acct_server_shared_secret={secret}\nradius_acct_interim_interval=60\n\
              radius_das_port={orders_port}\nradius_das_client=127.0.0.1 {secret}\n\
              radius_das_require_event_timestamp=1\nradius_das_require_message_authenticator=1\n"
-        ));
+        );
+        written.expect("a string takes everything");
         if self.knows_message_authenticator {
             out.push_str("radius_require_message_authenticator=1\n");
         }

@@ -3,7 +3,7 @@
 //! Names of settings: `nm-settings-keyfile(5)`. The keyfile goes below `/etc/NetworkManager/system-connections`, where
 //! NetworkManager takes it only if root alone can read it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use guestright_units::Seed;
 use zeroize::Zeroizing;
@@ -47,7 +47,10 @@ pub fn connection(phone: &Phone, directory: &str, seed: &Seed) -> Result<Connect
     let identity = escape(&format!("{directory}/{}.p12", phone.label));
     // As numbers any name can stand there.
     let ssid: String = phone.ssid.as_bytes().iter().map(|byte| format!("{byte};")).collect();
-    let keyfile = format!(
+    // Of the final length at once: what grows leaves pieces behind that nobody wipes.
+    let mut keyfile = Zeroizing::new(String::with_capacity(4_096 + 4 * directory.len()));
+    let written = write!(
+        keyfile,
         "[connection]\nid={}\nuuid={}\ntype=wifi\nautoconnect=true\n\n\
          [wifi]\nmode=infrastructure\nssid={ssid}\n\n\
          [wifi-security]\nkey-mgmt=wpa-eap\nproto=rsn;\npairwise=ccmp;\npmf=2\n\n\
@@ -60,8 +63,9 @@ pub fn connection(phone: &Phone, directory: &str, seed: &Seed) -> Result<Connect
         password.expose(),
         phone.server,
     );
+    written.expect("a string takes everything");
     Ok(Connection {
-        keyfile: Zeroizing::new(keyfile),
+        keyfile,
         authority: pem("CERTIFICATE", &phone.authority),
         identity: pkcs12::encode(&phone.label, &phone.certificate, &phone.key, Some(&password), seed),
     })

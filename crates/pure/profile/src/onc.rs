@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_units::Seed;
 use serde_json::{Value, json};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::text::{one_line, pem};
 use crate::{IkeAuthentication, Phone, ProfileError, TlsVersions, pkcs12};
@@ -22,7 +22,7 @@ pub fn configuration(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, Pr
     let guid = |purpose: &str| format!("{{{}}}", phone.uuid.derive(purpose));
     let mut networks = vec![wifi(phone)];
     networks.extend(tunnel(phone));
-    let configuration = json!({
+    let mut configuration = json!({
         "Type": "UnencryptedConfiguration",
         "NetworkConfigurations": networks,
         "Certificates": [
@@ -30,7 +30,12 @@ pub fn configuration(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, Pr
             { "GUID": guid("identity"), "Type": "Client", "PKCS12": STANDARD.encode(&*identity) },
         ],
     });
-    Ok(Zeroizing::new(format!("{configuration:#}\n")))
+    // Of the final length at once: what grows leaves pieces behind that nobody wipes.
+    let mut out = Zeroizing::new(Vec::with_capacity(8_192 + 2 * (identity.len() + phone.authority.len())));
+    serde_json::to_writer_pretty(&mut *out, &configuration).expect("what is in it can be written");
+    out.push(b'\n');
+    wipe(&mut configuration);
+    Ok(Zeroizing::new(String::from_utf8(std::mem::take(&mut *out)).expect("JSON is text")))
 }
 
 fn wifi(phone: &Phone) -> Value {
@@ -84,4 +89,14 @@ fn tunnel(phone: &Phone) -> Option<Value> {
             },
         },
     }))
+}
+
+/// JSON's values do not wipe themselves.
+fn wipe(value: &mut Value) {
+    match value {
+        Value::String(text) => text.zeroize(),
+        Value::Array(values) => values.iter_mut().for_each(wipe),
+        Value::Object(values) => values.values_mut().for_each(wipe),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

@@ -145,9 +145,10 @@ impl Ike {
     fn check(&self) -> Result<(), ProfileError> {
         let is_address = self.gateway.parse::<std::net::IpAddr>().is_ok();
         if !is_address {
-            check_domain("the gateway's address", &self.gateway)?;
+            check_domain("the gateway's address", &self.gateway.to_ascii_lowercase())?;
         }
-        check_domain("the gateway's identity", &self.gateway_identity)?;
+        // Somebody else has chosen these two, and may have written them in capitals.
+        check_domain("the gateway's identity", &self.gateway_identity.to_ascii_lowercase())?;
         check_label("the member's name at the gateway", &self.identity)?;
         if let IkeAuthentication::SharedSecret(secret) | IkeAuthentication::Password(secret) =
             &self.authentication

@@ -1,7 +1,7 @@
 //! Apple's property lists, as XML (`PropertyList-1.0.dtd`).
 
 use crate::text::wrapped;
-use crate::xml::escape;
+use crate::xml::escape_into;
 use base64::Engine as _;
 use guestright_units::UnixSeconds;
 use zeroize::Zeroizing;
@@ -40,9 +40,11 @@ impl Dictionary {
     pub(crate) fn document(&self) -> Zeroizing<String> {
         // Of the final length at once: a string that grows leaves pieces behind that nobody wipes.
         let mut out = Zeroizing::new(String::with_capacity(1_024 + 2 * self.weight()));
+        let capacity = out.capacity();
         out.push_str(HEAD);
         self.write(&mut out, 0);
         out.push_str("</plist>\n");
+        debug_assert_eq!(capacity, out.capacity(), "it has not grown");
         out
     }
 
@@ -84,7 +86,10 @@ impl Value {
     fn write(&self, out: &mut String, depth: usize) {
         match self {
             Self::Text(text) => {
-                line(out, depth, &["<string>", Zeroizing::new(escape(text)).as_str(), "</string>"])
+                indent(out, depth);
+                out.push_str("<string>");
+                escape_into(out, text);
+                out.push_str("</string>\n");
             }
             Self::Integer(number) => line(out, depth, &["<integer>", &number.to_string(), "</integer>"]),
             Self::Boolean(true) => line(out, depth, &["<true/>"]),

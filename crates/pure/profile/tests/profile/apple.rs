@@ -297,3 +297,25 @@ fn another_seed_makes_another_password() {
     let one = apple::mobileconfig(&phone(), &seed()).unwrap();
     assert_ne!(one, apple::mobileconfig(&phone(), &Seed::from_number(20)).unwrap());
 }
+
+/// What the profile asks of IKE and ESP is among what the home's gateway offers.
+#[test]
+fn the_homes_gateway_takes_the_suites_of_the_profile() {
+    let leaves = leaves(&phone());
+    let wanted = [
+        ("EncryptionAlgorithm", "AES-256-GCM"),
+        ("IntegrityAlgorithm", "SHA2-256"),
+        ("DiffieHellmanGroup", "19"),
+    ];
+    for association in ["IKESecurityAssociationParameters", "ChildSecurityAssociationParameters"] {
+        for (key, value) in wanted {
+            assert_eq!(values(&leaves, &format!("/tunnel/IKEv2/{association}/{key}")), [value]);
+        }
+    }
+    let offers = |suites: &[&str], wanted: &[&str]| {
+        suites.iter().any(|suite| wanted.iter().all(|word| suite.split('-').any(|part| part == *word)))
+    };
+    // With an authenticated cipher the integrity algorithm is that of the PRF (RFC 5282, section 8); group 19 is P-256.
+    assert!(offers(&guestright_strongswan::IKE_MODERN, &["aes256gcm16", "prfsha256", "ecp256"]));
+    assert!(offers(&guestright_strongswan::ESP_MODERN, &["aes256gcm16", "ecp256"]));
+}

@@ -1,13 +1,14 @@
 //! Debian's hostapd reads the access point's file and starts with it, with no radio; and reports to the port that it names.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use guestright_netns::testing;
+use zeroize::Zeroizing;
 
 use crate::golden::assert_is_golden;
-use crate::judge::{run, text};
+use crate::judge::{command, run, text};
 use crate::phone::{HOSTILE, REALM};
 use guestright_profile::hostapd::{AccessPoint, Passpoint, Radio, Radius, Security};
 use guestright_profile::{ConsortiumId, Secret, Ssid};
@@ -83,7 +84,7 @@ fn hostapd_understands_every_line() {
         interface: "wlan0p".to_owned(),
         ..access_point()
     };
-    let section = format!("{open}{}", section.render().unwrap());
+    let section = Zeroizing::new(format!("{open}{}", section.render().unwrap().as_str()));
     for file in [access_point().render().unwrap(), many.render().unwrap(), section] {
         let text = complaints(directory.path(), &file);
         assert!(!text.contains("Line ") && !text.contains("errors found"), "{text}");
@@ -124,7 +125,7 @@ fn hostapd_starts_and_reports_where_it_is_told_to() {
         std::fs::write(&path, without_radio(&access_point.render().unwrap())).unwrap();
         let log = directory.path().join("log");
         let log = std::fs::OpenOptions::new().create(true).write(true).truncate(true).open(log).unwrap();
-        let daemon = Command::new("hostapd").arg(&path).stdin(Stdio::null()).stdout(log).spawn().unwrap();
+        let daemon = command("hostapd").arg(&path).stdin(Stdio::null()).stdout(log).spawn().unwrap();
         let _daemon = Daemon(daemon);
         let log = || std::fs::read_to_string(directory.path().join("log")).unwrap();
         testing::until("hostapd is up", || log().contains("AP-ENABLED") || log().contains("errors found"));

@@ -4,9 +4,18 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+/// A program, be it among those for administrators, where an ordinary user's shell does not look.
+pub(crate) fn command(program: &str) -> Command {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    let mut command = Command::new(program);
+    command.env("PATH", path);
+    command
+}
+
 /// What a program has to say. Where it is not installed the test fails: `scripts/setup.sh test` installs it.
 pub(crate) fn run(program: &str, arguments: &[&str], input: &[u8]) -> Output {
-    let child = Command::new(program)
+    let child = command(program)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,11 +1,11 @@
 //! wpa_supplicant reads its file and joins with it; Python reads NetworkManager's, as GLib would.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use guestright_netns::testing;
 
-use crate::judge::{python, read, run, text};
+use crate::judge::{command, python, read, run, text};
 use crate::phone::{AUTHORITY, HOSTILE, REALM, SERVER, SERVER_KEY, phone, seed};
 use guestright_profile::{Phone, Ssid, TlsVersions, network_manager, supplicant};
 
@@ -79,7 +79,7 @@ impl Server {
         );
         std::fs::write(directory.join("hostapd.conf"), settings).unwrap();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(directory.join("log")).unwrap();
-        let server = Command::new("hostapd")
+        let server = command("hostapd")
             .arg(file("hostapd.conf"))
             .stdin(Stdio::null())
             .stderr(log.try_clone().unwrap())

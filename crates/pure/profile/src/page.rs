@@ -53,6 +53,7 @@ pub fn render(page: &Page<'_>) -> String {
     let title = "Join the Wi-Fi of participating households";
     html! {
         (DOCTYPE)
+        "\n"
         html lang="en" {
             head {
                 meta charset="utf-8";
@@ -78,6 +79,7 @@ pub fn render(page: &Page<'_>) -> String {
                 }
             }
         }
+        "\n"
     }
     .into_string()
 }

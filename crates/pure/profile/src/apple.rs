@@ -9,7 +9,7 @@
 //! `URLStringProbe` would have the tunnel wait for an answer from the Internet, and the access point wait for the tunnel, by
 //! which the home knows what it may sign. So on participating Wi-Fi the rule is to connect, without a probe, and
 //! `CaptiveBypass` has the system believe in the network at once: what comes first out of the phone is the tunnel's
-//! handshake, which the tunnel allowance lets through. A probe is only in the rule for other people's networks, where
+//! handshake, which the tunnel allowance lets through if it has IKE's ports ([`IKE_PORTS`](crate::IKE_PORTS)). A probe is only in the rule for other people's networks, where
 //! without one no portal would ever be seen (trailofbits/algo#452).
 
 use guestright_units::Seed;

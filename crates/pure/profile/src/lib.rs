@@ -33,7 +33,7 @@ mod xml;
 pub use download::Download;
 pub use error::ProfileError;
 pub use links::{Links, LinksConfig, LinksError, Token};
-pub use phone::{Elsewhere, Ike, IkeAuthentication, OnDemand, Phone, TlsVersions};
+pub use phone::{Elsewhere, IKE_PORTS, Ike, IkeAuthentication, OnDemand, Phone, TlsVersions};
 pub use secret::{PrivateKey, Secret};
 pub use ssid::{SSID, Ssid};
 pub use text::ConsortiumId;

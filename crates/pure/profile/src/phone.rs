@@ -55,6 +55,10 @@ pub enum TlsVersions {
     UpTo13,
 }
 
+/// The UDP ports of IKEv2 (RFC 7296, section 2): an access point has to let these through before anybody has signed
+/// (`ports` in `[tunnels]`), or a phone's tunnel never begins.
+pub const IKE_PORTS: [u16; 2] = [500, 4_500];
+
 /// The home's gateway for a built-in IKEv2 client.
 #[derive(Clone, Debug)]
 pub struct Ike {

@@ -130,6 +130,9 @@ find_missing_packages() {
         lacks "gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad" "GStreamer (an outside judge of our SRTP)"
     has dnsmasq || lacks dnsmasq-base "dnsmasq (guests' addresses and names)"
     has hostapd || lacks hostapd "hostapd (reads the guests' Wi-Fi that setup writes)"
+    has wpa_supplicant || lacks wpasupplicant "wpa_supplicant (reads what phones and computers join with)"
+    has eapol_test || lacks eapoltest "eapol_test (joins by 802.1X without a radio)"
+    has xmllint || lacks libxml2-utils "xmllint (an outside judge of our XML)"
     { has busybox && busybox --list 2>/dev/null | grep -qx udhcpc; } ||
         lacks busybox-static "busybox with udhcpc (a stock DHCP client)"
     has named || lacks bind9 "BIND (a DNS server that takes updates)"

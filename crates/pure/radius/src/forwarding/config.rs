@@ -36,8 +36,8 @@ pub struct Limits {
     pub rounds_max: u32,
     /// EAP in both directions in one conversation.
     pub eap_bytes_max: usize,
-    /// How long a home has for an answer. hostapd repeats its question after 3 s and 9 s (`RADIUS_CLIENT_FIRST_WAIT`, doubled
-    /// each time), and 802.1X gives up on its server after 30 s (IEEE 802.1X-2004, 8.2.9).
+    /// How long a home has for an answer. hostapd repeats its question after 3 s (`RADIUS_CLIENT_FIRST_WAIT`, doubled each
+    /// time), and 802.1X gives up on its server after 30 s (IEEE 802.1X-2004, 8.2.9).
     pub home_timeout: Micros,
     /// How long a station has. Phones sleep, and people are asked whether they trust a certificate.
     pub station_timeout: Micros,
@@ -45,7 +45,8 @@ pub struct Limits {
     /// How long a conversation has in all.
     pub lifetime: Micros,
     pub answers_max: usize,
-    /// How long an answer is kept for whoever repeats its question: 5 to 30 s (RFC 5080, section 2.2.2).
+    /// How long an answer is kept for whoever repeats its question: 5 to 30 s (RFC 5080, section 2.2.2). hostapd does so
+    /// after 3, 9 and 21 s.
     pub answer_kept_for: Micros,
 }
 
@@ -64,7 +65,7 @@ impl Default for Limits {
             decision_timeout: Micros::from_seconds(5),
             lifetime: Micros::from_seconds(60),
             answers_max: 2_048,
-            answer_kept_for: Micros::from_seconds(10),
+            answer_kept_for: Micros::from_seconds(30),
         }
     }
 }

@@ -221,7 +221,7 @@ proptest! {
     fn one_changed_bit_is_noticed(code in codes(), attributes in attributes(), chance: [u8; 16], at: prop::sample::Index, bit in 0..8) {
         let mut bytes = emit(code, &attributes, &secret(), chance);
         let at = at.index(bytes.len());
-        bytes[at] ^= 1 << bit;
+        bytes[at] ^= 1_u8 << bit;
         prop_assert!(verify(&bytes, &secret(), &chance).is_err(), "byte {} bit {}", at, bit);
     }
 

@@ -139,7 +139,7 @@ impl Run {
             }
         }
         while let Some(event) = self.server.poll_event() {
-            let at = self.later(now, 9_000);
+            let at = self.later(now, 5_000);
             match event {
                 Event::Relay(relay) => self.schedule(at, Action::Answer(relay)),
                 Event::DecisionNeeded { conversation, station, .. } => {

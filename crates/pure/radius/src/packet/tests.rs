@@ -114,6 +114,8 @@ fn two_message_authenticators_are_one_too_many() {
     assert_eq!(Packet::parse(&bytes).unwrap().verify_request(&secret()), Err(repeated));
 }
 
+type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 #[test]
 fn lengths_that_do_not_fit_are_refused() {
     let good = Draft::new(Code::AccessRequest, 1).emit_request(&secret(), [1; 16]);
@@ -123,7 +125,7 @@ fn lengths_that_do_not_fit_are_refused() {
         Packet::parse(&bytes).map(|packet| packet.as_bytes().len())
     };
     #[rustfmt::skip]
-    let cases: [(&str, &dyn Fn(&mut Vec<u8>), Result<usize, RadiusError>); 9] = [
+    let cases: [(&str, Change<'_>, Result<usize, RadiusError>); 9] = [
         ("as it is",         &|_| {},                                  Ok(38)),
         ("padding",          &|bytes| bytes.extend([0; 9]),            Ok(38)),
         ("empty",            &|bytes| bytes.clear(),                   Err(RadiusError::Length { got: 0 })),

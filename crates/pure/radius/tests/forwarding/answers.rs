@@ -175,8 +175,7 @@ fn a_conversation_ends_even_if_everybody_goes_on() {
     let mut now = Time(0);
     let mut question = Question::first(1, realm(7), station(1));
     question.ask(&mut server, now);
-    loop {
-        let Some(Event::Relay(relay)) = server.poll_event() else { break };
+    while let Some(Event::Relay(relay)) = server.poll_event() {
         server.handle_answer(relay.id, Answer::Challenge { eap: request(2, 5) }, now);
         let challenge = sent(&mut server);
         now = now + Micros::from_seconds(7);

@@ -110,18 +110,17 @@ impl Run {
         let packet = Packet::parse(bytes).unwrap();
         let Some(question) = self.waiting.remove(&packet.identifier()) else { return };
         let packet = question.verified(bytes);
-        match packet.code() {
-            Code::AccessChallenge => {
-                let next = question.next(bytes);
-                let at = self.later(now, 300);
-                self.send(next, at);
-            }
-            Code::AccessAccept => assert!(self.accepted.insert(question.station)),
-            _ => {
-                assert_eq!(packet.code(), Code::AccessReject);
-                assert!(packet.one(Kind::CLASS).unwrap().is_none());
-                self.rejected.insert(question.station);
-            }
+        let code = packet.code();
+        if code == Code::AccessChallenge {
+            let next = question.next(bytes);
+            let at = self.later(now, 300);
+            self.send(next, at);
+        } else if code == Code::AccessAccept {
+            assert!(self.accepted.insert(question.station));
+        } else {
+            assert_eq!(code, Code::AccessReject);
+            assert!(packet.one(Kind::CLASS).unwrap().is_none());
+            self.rejected.insert(question.station);
         }
     }
 

@@ -9,8 +9,7 @@ pub struct Config {
     /// Who may ask, and what each of them shares with us: hostapd, on this computer.
     pub clients: BTreeMap<IpAddr, Secret>,
     /// Whether an Access-Reject has its sentence as Reply-Message. RFC 3579, section 2.6.5, wants none beside EAP-Message,
-    /// because a station never gets to see it. Whoever runs the access point does: hostapd leaves it alone and captures
-    /// show it. Switch it off for other makers' clients that mind.
+    /// because a station never gets to see it. Whoever runs the access point does: captures show it. Switch it off for other makers' clients that mind.
     pub reply_message: bool,
     pub limits: Limits,
 }

@@ -29,8 +29,8 @@ struct Run {
     /// What the access point waits for.
     waiting: BTreeMap<u8, Question>,
     answers: BTreeMap<([u8; 16], u8), Vec<u8>>,
-    home_said_yes: BTreeSet<Station>,
-    household_said_yes: BTreeSet<Station>,
+    home_accepted: BTreeSet<Station>,
+    household_admitted: BTreeSet<Station>,
     opened: Vec<Station>,
     accepted: BTreeSet<Station>,
     rejected: BTreeSet<Station>,
@@ -84,7 +84,7 @@ impl Run {
             }
             Action::Decide(conversation, station) => {
                 let decision = if self.rng.random_bool(0.7) {
-                    self.household_said_yes.insert(station);
+                    self.household_admitted.insert(station);
                     Decision::Admit { session_timeout: None }
                 } else {
                     Decision::Refuse { sentence: "no".to_owned() }
@@ -100,7 +100,7 @@ impl Run {
             1 => Answer::Reject { sentence: "no".to_owned() },
             _ if relay.id.round <= 3 => Answer::Challenge { eap: request(7, 500) },
             _ => {
-                self.home_said_yes.insert(relay.station);
+                self.home_accepted.insert(relay.station);
                 Answer::Accept { msk: msk(), session_timeout: None }
             }
         }
@@ -160,8 +160,8 @@ fn run(seed: u64) -> Run {
         identifier: 0,
         waiting: BTreeMap::new(),
         answers: BTreeMap::new(),
-        home_said_yes: BTreeSet::new(),
-        household_said_yes: BTreeSet::new(),
+        home_accepted: BTreeSet::new(),
+        household_admitted: BTreeSet::new(),
         opened: Vec::new(),
         accepted: BTreeSet::new(),
         rejected: BTreeSet::new(),
@@ -195,7 +195,7 @@ fn nobody_gets_in_without_two_yeses_and_every_conversation_ends() {
         assert_eq!(opened.len(), run.opened.len(), "seed {seed}: nobody twice");
         assert!(run.accepted.is_subset(&opened), "seed {seed}");
         assert!(
-            opened.is_subset(&run.home_said_yes) && opened.is_subset(&run.household_said_yes),
+            opened.is_subset(&run.home_accepted) && opened.is_subset(&run.household_admitted),
             "seed {seed}"
         );
         assert!(opened.is_disjoint(&run.rejected), "seed {seed}");

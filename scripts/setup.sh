@@ -131,8 +131,9 @@ find_missing_packages() {
     has dnsmasq || lacks dnsmasq-base "dnsmasq (guests' addresses and names)"
     has hostapd || lacks hostapd "hostapd (reads the guests' Wi-Fi that setup writes)"
     has wpa_supplicant || lacks wpasupplicant "wpa_supplicant (reads what phones and computers join with)"
-    has eapol_test || lacks eapoltest "eapol_test (joins by 802.1X without a radio)"
+    has eapol_test || lacks eapoltest "eapol_test (joins by 802.1X without a radio, and asks our RADIUS server as hostapd does)"
     has xmllint || lacks libxml2-utils "xmllint (an outside judge of our XML)"
+    has radclient || lacks freeradius-utils "radclient (another client of our RADIUS server)"
     { has busybox && busybox --list 2>/dev/null | grep -qx udhcpc; } ||
         lacks busybox-static "busybox with udhcpc (a stock DHCP client)"
     has named || lacks bind9 "BIND (a DNS server that takes updates)"

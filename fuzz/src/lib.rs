@@ -20,6 +20,7 @@ mod legacy;
 mod machines;
 mod pgpfone;
 mod plan;
+mod radius;
 mod receipt;
 mod roaming;
 mod router;
@@ -51,6 +52,7 @@ pub use legacy::{nautilus, speak_freely};
 pub use machines::{machine_access_point, machine_delegate, machine_home, machine_visitor};
 pub use pgpfone::pgpfone;
 pub use plan::plan;
+pub use radius::radius;
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
@@ -72,7 +74,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 59] = [
+pub const TARGETS: [(&str, Target); 60] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -110,6 +112,7 @@ pub const TARGETS: [(&str, Target); 59] = [
     ("plan", plan),
     ("portmap", portmap),
     ("ppp", ppp),
+    ("radius", radius),
     ("receipt", receipt),
     ("revocations", revocations),
     ("rtcp", rtcp),

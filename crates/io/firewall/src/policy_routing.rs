@@ -17,6 +17,9 @@ use crate::{FirewallError, Settings, static_filter, tool};
 
 /// The bit of a packet's mark that our table sets on what may pass. Other bits are left alone.
 pub(crate) const PERMITTED: u32 = 0x4000_0000;
+/// The bit that our table sets besides on what passes by a grant, and not by a tunnel's allowance: the table's own chain for
+/// what is forwarded reads it in place of looking the grant up again.
+pub(crate) const GRANTED: u32 = 0x2000_0000;
 /// The routing table of what guests never reach.
 const TABLE: u32 = 7_274;
 /// The first rule's position: before what administrators and their programs add.

@@ -3,7 +3,7 @@
 mod limits;
 mod tunnels;
 
-use crate::policy_routing::PERMITTED;
+use crate::policy_routing::{GRANTED, PERMITTED};
 use crate::{FirewallError, Settings};
 
 /// What visitors never reach, and members only where it is a network of the household that was named, by RFC 6890 and
@@ -183,8 +183,9 @@ fn permits(settings: &Settings) -> String {
     let Settings { visitor_interface: visitors, uplink_interface: uplink, access_point, .. } = settings;
     let (network, prefix) = settings.visitor_network;
     let rejections = settings.limits.rejections_per_second_max;
-    let permit = format!("meta mark set meta mark | {PERMITTED:#x} accept");
-    let others = !PERMITTED;
+    let others = !(PERMITTED | GRANTED);
+    let grant = format!("meta mark set meta mark | {:#x} accept", PERMITTED | GRANTED);
+    let permit = format!("meta mark set meta mark & {others:#x} | {PERMITTED:#x} accept");
     let up = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} {permit}\n"));
     let down = tunnels::ports_of(settings, |ports| {
         format!("\t\tudp sport {{ {ports} }} ct state established {permit}\n")
@@ -200,7 +201,7 @@ fn permits(settings: &Settings) -> String {
 
 	chain permits_up {{
 		# Who is granted an address is who he says he is. Nobody else brings a permit along.
-		ether saddr . ip saddr @granted {permit}
+		ether saddr . ip saddr @granted {grant}
 		meta mark set meta mark & {others:#x}
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		ip daddr {{ 255.255.255.255, {access_point} }} accept
@@ -216,7 +217,7 @@ fn permits(settings: &Settings) -> String {
 	}}
 
 	chain permits_down {{
-		ct state established,related ip daddr @online {permit}
+		ct state established,related ip daddr @online {grant}
 {down}		counter name \"closed\" drop
 	}}
 "
@@ -264,8 +265,11 @@ fn forward(settings: &Settings, marks: Marks) -> String {
     let mark_up = if marks.up { "\t\tmeta priority set ip saddr map @class\n" } else { "" };
     let mark_down = if marks.down { "\t\tmeta priority set ip daddr map @class\n" } else { "" };
     let [tunnel_up, tunnel_down] = tunnels::turnings(settings);
+    let granted = format!("meta mark & {GRANTED:#x} == {GRANTED:#x}");
     format!(
         "
+	# Whom the gates have let through a moment ago, in prerouting, is not looked up again, unless somebody else's rule has
+	# taken the mark away.
 	chain forward {{
 		type filter hook forward priority filter; policy accept;
 		iifname \"{visitors}\" goto from_visitor
@@ -276,6 +280,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		oifname != \"{uplink}\" goto elsewhere
 		ip daddr @household counter name \"household4\" drop
+		{granted} goto upload
 		ether saddr . ip saddr @granted goto upload
 {tunnel_up}		counter name \"not_granted\" drop
 	}}
@@ -302,6 +307,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 	chain to_visitor {{
 		meta nfproto ipv6 counter name \"ipv6\" drop
 		iifname != \"{uplink}\" counter name \"from_elsewhere\" drop
+		{granted} goto download
 		ct state established,related ip daddr @online goto download
 {tunnel_down}		counter name \"closed\" drop
 	}}

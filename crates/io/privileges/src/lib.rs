@@ -15,14 +15,13 @@ mod filter;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[path = "no_filter.rs"]
 mod filter;
+mod threads;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 pub use rustix::thread::CapabilitySet;
 
-/// Every thread of this process has an entry here (proc(5)).
-const THREADS: &str = "/proc/self/task";
 /// The bit of a directory's mode that lets everybody pass (inode(7)).
 const ENTERED_BY_ALL: u32 = 0o001;
 
@@ -58,7 +57,7 @@ pub enum PrivilegesError {
     #[error("the system would not {what}: {reason}")]
     Refused { what: &'static str, reason: String },
     /// Other threads would keep what this one gives up.
-    #[error("privileges are given up with {got} threads running; expected one")]
+    #[error("privileges are given up while {got} other threads have more than is needed; expected none")]
     Threads { got: usize },
 }
 
@@ -88,14 +87,14 @@ impl Needs {
 /// Gives up everything but `needs`, for good: capabilities, the ways of programs to get some by their file's mode
 /// (`no_new_privs`), and system calls.
 ///
+/// Other threads may run if they have no more than is needed, and cannot get it. (QEMU's user mode has one of its own in
+/// every program.) The filter holds for all threads.
+///
 /// # Errors
-/// The process has several threads, or the system refuses. Then the program should end: it would run with more than it
-/// says.
+/// Other threads have more, or the system refuses. Then the program should end: it would run with more than it says.
 pub fn confine(needs: Needs) -> Result<Confinement, PrivilegesError> {
-    let threads =
-        std::fs::read_dir(THREADS).map_err(|error| refused("say what threads there are", &error))?;
-    let got = threads.count();
-    if got != 1 {
+    let got = threads::with_more(needs.capabilities())?;
+    if got != 0 {
         return Err(PrivilegesError::Threads { got });
     }
     let kept = capabilities::keep(needs.capabilities())?;

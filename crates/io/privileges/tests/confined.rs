@@ -12,7 +12,7 @@
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, ExitCode, Stdio};
 
-use guestright_privileges::{CapabilitySet, Needs, confine};
+use guestright_privileges::{CapabilitySet, Needs, PrivilegesError, confine};
 use rustix::io::Errno;
 
 /// Names the case, for the process that is to be confined.
@@ -33,13 +33,18 @@ enum User {
     Nobody,
 }
 
-const CASES: [(&str, User, fn()); 4] = [
+const CASES: [(&str, User, fn()); 5] = [
     (
         "root_and_its_children_keep_what_is_needed_and_nothing_else",
         User::Root,
         root_and_its_children_keep_what_is_needed_and_nothing_else,
     ),
     ("another_users_children_keep_what_is_needed", User::Unit, another_users_children_keep_what_is_needed),
+    (
+        "threads_that_have_more_are_not_left_behind_and_others_are_confined_too",
+        User::Root,
+        threads_that_have_more_are_not_left_behind_and_others_are_confined_too,
+    ),
     ("who_has_no_privileges_runs_on_without", User::Nobody, who_has_no_privileges_runs_on_without),
     (
         "calls_that_nobody_needs_are_refused_and_ordinary_ones_are_not",
@@ -160,6 +165,29 @@ fn another_users_children_keep_what_is_needed() {
         }
         assert_eq!([field(&status, "NoNewPrivs"), field(&status, "Seccomp")], ["1", "2"], "{status}");
     }
+}
+
+fn threads_that_have_more_are_not_left_behind_and_others_are_confined_too() {
+    let (end, ended) = std::sync::mpsc::channel();
+    let other = std::thread::spawn(move || ended.recv().unwrap());
+    assert_eq!(confine(NETWORK), Err(PrivilegesError::Threads { got: 1 }));
+    end.send(()).unwrap();
+    other.join().unwrap();
+    // A joined thread may still be listed for a moment.
+    while std::fs::read_dir("/proc/self/task").unwrap().count() > 1 {
+        std::thread::yield_now();
+    }
+    confine(NETWORK).unwrap();
+    let (ask, asked) = std::sync::mpsc::channel();
+    let other = std::thread::spawn(move || {
+        asked.recv().unwrap();
+        error_of(libc::SYS_socket, [libc::AF_INET.into(), libc::SOCK_DGRAM.into(), 0])
+    });
+    // Less than before, while a thread is there that has no more than that: what is refused holds for it too.
+    assert_eq!(confine(NETWORK).unwrap().kept, CapabilitySet::NET_ADMIN);
+    assert_eq!(confine(Needs::default()), Err(PrivilegesError::Threads { got: 1 }));
+    ask.send(()).unwrap();
+    assert_eq!(other.join().unwrap(), None, "it opens sockets as before");
 }
 
 fn who_has_no_privileges_runs_on_without() {

@@ -594,8 +594,7 @@ fn what_orders_and_queues_cost() {
     let Some(testbed) = Testbed::inside("what_orders_and_queues_cost", true) else {
         return;
     };
-    let long = guestright_firewall::Settings { lease_ms: 600_000, ..testbed.settings() };
-    let mut firewall = testbed.up_with(long);
+    let mut firewall = testbed.up();
     let timed =
         |what: &str, began: Instant, count: u32| println!("{what}: {:?} each", began.elapsed() / count);
     let many = || (10..110).map(|host| (mac(host), Ipv4Addr::new(10, 77, 0, host)));
@@ -695,8 +694,7 @@ fn what_a_granted_packet_costs() {
             testbed.world.run("ap", "nft", &["delete", "table", "inet", "guestright"]).unwrap();
         }
         forwarding("0");
-        let long = guestright_firewall::Settings { lease_ms: 600_000, ..settings.clone() };
-        let mut firewall = testbed.up_with(long);
+        let mut firewall = testbed.up_with(settings.clone());
         testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
         costs.entry("all layers").or_default().push(send());
         let used = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();

@@ -96,9 +96,11 @@ impl Testbed {
         self.folder.join("state.json")
     }
 
+    /// Grants last longer than any test, which need not renew them. What is about their end sets another lease.
     pub(crate) fn settings(&self) -> Settings {
         let network = (Ipv4Addr::new(10, 77, 0, 0), 24);
         let mut settings = Settings::new("visitors", "wan0", ACCESS_POINT, network, PORT);
+        settings.lease_ms = 600_000;
         settings.household = vec![(Ipv4Addr::new(198, 51, 100, 0).into(), 24)];
         settings.shaping = Some(Shaping { down_bits_per_second: 64_000_000, up_bits_per_second: 64_000_000 });
         settings

@@ -150,7 +150,10 @@ impl Session {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "an enum of rustls, which has more variants with each release")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of rustls, which has more variants with each release"
+)]
 fn reason(error: &Error) -> Reason {
     match error {
         Error::InvalidCertificate(CertificateError::BadSignature) => Reason::WrongKey,

@@ -75,7 +75,10 @@ impl Verifier {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "an enum of rustls, which has more variants with each release")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of rustls, which has more variants with each release"
+)]
 fn reason_of_path(error: &Error) -> Reason {
     match error {
         Error::InvalidCertificate(CertificateError::BadEncoding) => Reason::BadCertificate,
@@ -116,7 +119,10 @@ fn error_of(reason: &Reason, now: UnixTime) -> CertificateError {
 }
 
 /// The reverse of [`error_of`].
-#[expect(clippy::wildcard_enum_match_arm, reason = "an enum of rustls, which has more variants with each release")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of rustls, which has more variants with each release"
+)]
 pub(crate) fn reason_of(error: &CertificateError) -> Reason {
     match *error {
         CertificateError::UnknownIssuer => Reason::WrongAuthority,

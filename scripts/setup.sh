@@ -130,6 +130,7 @@ find_missing_packages() {
         lacks "gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad" "GStreamer (an outside judge of our SRTP)"
     has dnsmasq || lacks dnsmasq-base "dnsmasq (guests' addresses and names)"
     has hostapd || lacks hostapd "hostapd (reads the guests' Wi-Fi that setup writes)"
+    has eapol_test || lacks eapoltest "eapol_test (a phone of somebody else, without its radio)"
     { has busybox && busybox --list 2>/dev/null | grep -qx udhcpc; } ||
         lacks busybox-static "busybox with udhcpc (a stock DHCP client)"
     has named || lacks bind9 "BIND (a DNS server that takes updates)"

@@ -14,6 +14,7 @@ mod codec;
 mod credit;
 mod device;
 mod directory;
+mod eap;
 mod identity;
 mod kernel;
 mod legacy;
@@ -45,6 +46,7 @@ pub use codec::codec;
 pub use credit::credit;
 pub use device::segments;
 pub use directory::directory;
+pub use eap::eap;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
 pub use kernel::kernel;
 pub use legacy::{nautilus, speak_freely};
@@ -72,7 +74,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 59] = [
+pub const TARGETS: [(&str, Target); 60] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -89,6 +91,7 @@ pub const TARGETS: [(&str, Target); 59] = [
     ("delegation", delegation),
     ("description", description),
     ("directory", directory),
+    ("eap", eap),
     ("esp", esp),
     ("esp_datagram", esp_datagram),
     ("esp_inner", esp_inner),

@@ -122,7 +122,8 @@ mod tests {
             loop {
                 let fragment = outbound.next(mtu);
                 let method = Method::Tls(fragment);
-                prop_assert!(Packet::Request { identifier: 1, method }.emit().len() <= mtu);
+                let packet = Packet::Request { identifier: 1, method }.emit();
+                prop_assert!(packet.len() <= mtu);
                 rounds += 1;
                 match inbound.push(&fragment).unwrap() {
                     None => prop_assert!(!outbound.is_empty()),

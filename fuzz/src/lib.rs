@@ -14,6 +14,7 @@ mod codec;
 mod credit;
 mod device;
 mod directory;
+mod eap;
 mod identity;
 mod kernel;
 mod legacy;
@@ -46,6 +47,7 @@ pub use codec::codec;
 pub use credit::credit;
 pub use device::segments;
 pub use directory::directory;
+pub use eap::eap;
 pub use identity::{batch, cbor, certificate, delegation, key, key_file, revocations, sealed};
 pub use kernel::kernel;
 pub use legacy::{nautilus, speak_freely};
@@ -91,6 +93,7 @@ pub const TARGETS: [(&str, Target); 60] = [
     ("delegation", delegation),
     ("description", description),
     ("directory", directory),
+    ("eap", eap),
     ("esp", esp),
     ("esp_datagram", esp_datagram),
     ("esp_inner", esp_inner),

@@ -50,6 +50,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::credit::seeds(&mut seeds);
     crate::tunnel::seeds(&mut seeds);
     crate::directory::seeds(&mut seeds);
+    crate::eap::seeds(&mut seeds);
     crate::short_messages::seeds(&mut seeds);
     crate::sdp::seeds(&mut seeds);
     crate::signalling::seeds(&mut seeds);

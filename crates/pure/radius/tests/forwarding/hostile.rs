@@ -202,12 +202,58 @@ fn with_too_little_room_they_would() {
     assert!(let_in < members / 2, "{let_in} of {members}");
 }
 
-/// And it matters which of those in progress have to go: without a share for each realm the crowd's take all.
+/// A station in progress; returns what has to be answered to let it in.
+fn in_progress(machine: &mut ForwardingServer, number: u8, team: u8, now: Time) -> Relay {
+    // What those who had to go before were answered.
+    while machine.poll_transmit().is_some() {}
+    let question = Question::first(number, realm(team), station(number.into()));
+    question.ask(machine, now);
+    let Some(Event::Relay(relay)) = machine.poll_event() else { panic!() };
+    machine.handle_answer(relay.id, Answer::Challenge { eap: request(7, 100) }, now);
+    let mut next = question.next(&machine.poll_transmit().unwrap().bytes);
+    next.identifier = number + 100;
+    next.ask(machine, now);
+    loop {
+        match machine.poll_event() {
+            Some(Event::Relay(relay)) => return relay,
+            other => assert!(matches!(other, Some(Event::Refused { .. })), "{other:?}"),
+        }
+    }
+}
+
+/// Which of these can still get in.
+fn survivors(machine: &mut ForwardingServer, relays: &[Relay]) -> Vec<usize> {
+    while machine.poll_transmit().is_some() {}
+    let mut alive = Vec::new();
+    for (index, relay) in relays.iter().enumerate() {
+        machine.handle_answer(relay.id, Answer::Accept { msk: msk(), session_timeout: None }, Time(99));
+        if matches!(machine.poll_event(), Some(Event::DecisionNeeded { .. })) {
+            alive.push(index);
+        }
+    }
+    alive
+}
+
 #[test]
-fn realms_in_progress_have_shares() {
-    let limits = Limits { in_progress_max: 8, realm_in_progress_max: 8, ..Limits::default() };
-    let (let_in, members, _) = members_let_in(limits, 1_000);
-    assert!(let_in < members, "{let_in} of {members}");
+fn a_realm_has_a_share_of_those_in_progress() {
+    let mut machine = server(Limits { realm_in_progress_max: 2, ..Limits::default() });
+    let teams = [5, 1, 1, 1, 1];
+    let relays: Vec<_> = (1..)
+        .zip(teams)
+        .map(|(number, team)| in_progress(&mut machine, number, team, Time(number.into())))
+        .collect();
+    assert_eq!(survivors(&mut machine, &relays), [0, 3, 4], "the oldest of the same realm go");
+}
+
+#[test]
+fn where_all_are_in_progress_the_largest_realm_makes_way() {
+    let mut machine = server(Limits { in_progress_max: 4, ..Limits::default() });
+    let teams = [5, 1, 1, 1, 6, 7];
+    let relays: Vec<_> = (1..)
+        .zip(teams)
+        .map(|(number, team)| in_progress(&mut machine, number, team, Time(number.into())))
+        .collect();
+    assert_eq!(survivors(&mut machine, &relays), [0, 3, 4, 5], "and not the oldest of all");
 }
 
 #[test]

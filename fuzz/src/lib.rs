@@ -76,7 +76,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 60] = [
+pub const TARGETS: [(&str, Target); 61] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),

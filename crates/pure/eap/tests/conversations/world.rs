@@ -79,11 +79,11 @@ impl Talk {
         for _ in 0..2_000 {
             let mut hits = |percent: u8| rng.random_range(0..100) < percent;
             self.now = self.now + Micros::from_millis(1);
-            if hits(way.reordered) {
-                if let Some(late) = old.pop_front() {
-                    let _ = self.server.handle(&late, self.now);
-                    let _ = self.server.poll_transmit(); // The access point has given up on that one.
-                }
+            if hits(way.reordered)
+                && let Some(late) = old.pop_front()
+            {
+                let _ = self.server.handle(&late, self.now);
+                let _ = self.server.poll_transmit(); // The access point has given up on that one.
             }
             if hits(way.lost) {
                 continue;

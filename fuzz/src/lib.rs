@@ -28,6 +28,7 @@ pub mod seeds;
 mod short_messages;
 mod signalling;
 mod sound;
+mod splash;
 mod tables;
 mod telephone;
 mod text;
@@ -58,6 +59,7 @@ pub use sdp::sdp;
 pub use short_messages::{short_message, sms_link};
 pub use signalling::{session, sip};
 pub use sound::wav;
+pub use splash::splash;
 pub use tables::tables;
 pub use telephone::description;
 pub use text::{armour, team_id, wireguard};
@@ -72,7 +74,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 59] = [
+pub const TARGETS: [(&str, Target); 60] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -122,6 +124,7 @@ pub const TARGETS: [(&str, Target); 59] = [
     ("sip", sip),
     ("sms_link", sms_link),
     ("speak_freely", speak_freely),
+    ("splash", splash),
     ("stream", stream),
     ("streams", streams),
     ("tables", tables),

@@ -30,6 +30,7 @@ pub mod seeds;
 mod short_messages;
 mod signalling;
 mod sound;
+mod splash;
 mod tables;
 mod telephone;
 mod text;
@@ -62,6 +63,7 @@ pub use sdp::sdp;
 pub use short_messages::{short_message, sms_link};
 pub use signalling::{session, sip};
 pub use sound::wav;
+pub use splash::splash;
 pub use tables::tables;
 pub use telephone::description;
 pub use text::{armour, team_id, wireguard};
@@ -76,7 +78,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 61] = [
+pub const TARGETS: [(&str, Target); 62] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -128,6 +130,7 @@ pub const TARGETS: [(&str, Target); 61] = [
     ("sip", sip),
     ("sms_link", sms_link),
     ("speak_freely", speak_freely),
+    ("splash", splash),
     ("stream", stream),
     ("streams", streams),
     ("tables", tables),

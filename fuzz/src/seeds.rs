@@ -62,6 +62,7 @@ pub fn seeds(legacy: Option<&Value>) -> Vec<Seed> {
     crate::device::seeds(&mut seeds);
     crate::plan::seeds(&mut seeds);
     crate::radius::seeds(&mut seeds);
+    crate::splash::seeds(&mut seeds);
     crate::uci::seeds(&mut seeds);
     crate::sound::seeds(&mut seeds);
     crate::tables::seeds(&mut seeds);

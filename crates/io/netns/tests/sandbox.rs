@@ -379,7 +379,9 @@ fn program_for(as_nobody: bool) -> Program {
     let folder = tempfile::Builder::new().prefix("gr-fwtest-").tempdir_in("/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("test");
-    fs::copy(own_program(), &path).unwrap();
+    // A process of its own writes it. Were it this one, what another thread starts meanwhile would hold the file open for
+    // writing until it runs its own program, and nobody could run the copy (ETXTBSY).
+    assert!(Command::new("cp").arg("-p").arg(own_program()).arg(&path).status().unwrap().success());
     Program { path, _folder: Some(folder) }
 }
 

@@ -381,7 +381,7 @@ fn program_for(as_nobody: bool) -> Program {
     let path = folder.path().join("test");
     // A process of its own writes it. Were it this one, what another thread starts meanwhile would hold the file open for
     // writing until it runs its own program, and nobody could run the copy (ETXTBSY).
-    assert!(Command::new("cp").arg(own_program()).arg(&path).status().unwrap().success());
+    assert!(Command::new("cp").arg("-p").arg(own_program()).arg(&path).status().unwrap().success());
     Program { path, _folder: Some(folder) }
 }
 

@@ -125,6 +125,22 @@ fn there_is_no_room_if_everybody_has_one_handshake() {
 }
 
 #[test]
+fn a_proven_phone_keeps_its_room() {
+    let mut crowd = Crowd::new();
+    let mut proven = Vec::new();
+    for number in 0..16 {
+        let asker = number / 8;
+        proven.push((asker, crowd.talk(asker, 2).unwrap()));
+    }
+    assert!(crowd.begin(0).is_none(), "its own are in the way");
+    assert!(crowd.begin(99).is_none());
+    for (asker, phone) in proven {
+        assert!(crowd.is_accepted(phone, asker));
+    }
+    assert!(crowd.begin(99).is_some(), "what is over makes room");
+}
+
+#[test]
 fn a_conversation_belongs_to_who_began_it() {
     let mut crowd = Crowd::new();
     let (id, mut phone, request) = crowd.talk(1, 0).unwrap();

@@ -28,9 +28,9 @@ pub(crate) struct Target {
     flags: &'static str,
 }
 
-/// The program has one place in memory. On MIPS each function and each call of a program that may be anywhere takes several
+/// The program is at one address. On MIPS each function and each call of a program that may be anywhere takes several
 /// instructions more: 15 % of all code.
-const ONE_PLACE: &str = " -C relocation-model=static";
+const FIXED_ADDRESS: &str = " -C relocation-model=static";
 
 /// What routers are made of, and the budgets that `docs/measurements.md` argues for.
 const TARGETS: [Target; 6] = [
@@ -38,8 +38,8 @@ const TARGETS: [Target; 6] = [
     Target { triple: "aarch64-unknown-linux-musl", processor: "aarch64", budget: 4_000_000, flags: "" },
     Target { triple: "armv7-unknown-linux-musleabihf", processor: "arm", budget: 4_000_000, flags: "" },
     Target { triple: "riscv64gc-unknown-linux-musl", processor: "riscv64", budget: 4_000_000, flags: "" },
-    Target { triple: "mipsel-unknown-linux-musl", processor: "mipsel", budget: 4_500_000, flags: ONE_PLACE },
-    Target { triple: "mips-unknown-linux-musl", processor: "mips", budget: 4_500_000, flags: ONE_PLACE },
+    Target { triple: "mipsel-unknown-linux-musl", processor: "mipsel", budget: 4_500_000, flags: FIXED_ADDRESS },
+    Target { triple: "mips-unknown-linux-musl", processor: "mips", budget: 4_500_000, flags: FIXED_ADDRESS },
 ];
 
 const ZIG: &str = "install cargo-zigbuild and ziglang: `sh scripts/setup.sh router`";

@@ -210,7 +210,8 @@ fn large_packets_find_no_black_hole() {
             testbed.world.run(host, "ip", &["link", "set", interface, "mtu", "1400"]).unwrap();
         }
         assert!(
-            testbed.ping("client", &["-W", PING_WITHIN, "-M", "do", "-s", "1392", &INSIDE_SERVER.to_string()]),
+            testbed
+                .ping("client", &["-W", PING_WITHIN, "-M", "do", "-s", "1392", &INSIDE_SERVER.to_string()]),
             "{narrow:?}"
         );
         testbed.carry("client", "server", INSIDE_SERVER, 5);

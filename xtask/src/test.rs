@@ -5,11 +5,12 @@ mod system;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::steps::{Done, Steps, cargo, line};
+use crate::workspace::{self, Room};
 
 /// What takes minutes, or an hour: package, target and name of tests that are `#[ignore]`d elsewhere. `cargo xtask test
 /// nightly` runs them, in a release build.
@@ -31,6 +32,11 @@ const NIGHTLY: [[&str; 3]; 7] = [
     ],
 ];
 
+/// What proptest draws its cases from is a number in this variable: that of the caller, else always the same one, so that a
+/// run can be repeated. Only a night has a fresh one.
+const SEED_VARIABLE: &str = "PROPTEST_RNG_SEED";
+const SEED: &str = "1";
+
 /// How many tests of one program run at once. They wait more than they compute, but networks take memory.
 const THREADS: (usize, usize) = (2, 4);
 
@@ -44,11 +50,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 fn nightly() -> Result<()> {
     let mut steps = Steps::default();
+    let seed = std::env::var(SEED_VARIABLE).or_else(|_| fresh_seed())?;
+    let again = format!("{SEED_VARIABLE}={seed} cargo xtask test nightly");
+    println!("`{again}` draws the same cases once more");
+    steps.run("properties", || {
+        let tally = watch(properties()?.env(SEED_VARIABLE, &seed), "")?;
+        ensure!(tally.is_good() && tally.passed > 0, "{:?}; `{again}` repeats it", tally.names_failed);
+        Ok(Done::Passed)
+    });
     for [package, target, test] in NIGHTLY {
         steps.run(test, || {
             let mut command = cargo(&["test", "--release", "--all-features", "--package", package]);
             command.args(["--test", target, "--", "--exact", "--include-ignored", "--nocapture", test]);
-            let tally = watch(&mut command, "")?;
+            let tally = watch(command.env(SEED_VARIABLE, &seed), "")?;
             // A name that nothing has is no failure to Cargo.
             ensure!(tally.is_good() && tally.passed == 1, "{} of 1 passed", tally.passed);
             Ok(Done::Passed)
@@ -57,11 +71,33 @@ fn nightly() -> Result<()> {
     steps.finish()
 }
 
+/// The tests of all packages that compute and draw cases, as `cargo xtask test` builds them.
+fn properties() -> Result<Command> {
+    let mut command = cargo(&["test", "--all-features", "--no-fail-fast"]);
+    for package in workspace::packages()? {
+        let draws = package.dependencies.iter().any(|dependency| dependency.name == "proptest");
+        if draws && Room::of(&package.folder).is_sealed() {
+            command.args(["--package", &package.name]);
+        }
+    }
+    Ok(command)
+}
+
+/// Another number each night.
+fn fresh_seed() -> Result<String> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    Ok(since.as_secs().to_string())
+}
+
+fn seed() -> String {
+    std::env::var(SEED_VARIABLE).unwrap_or_else(|_| SEED.to_owned())
+}
+
 /// The tests that the arguments choose, which are those of `cargo test`.
 fn chosen(arguments: &[String]) -> Result<()> {
     let began = Instant::now();
     let mut command = cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    command.args(arguments).env("RUST_TEST_THREADS", threads());
+    command.args(arguments).env("RUST_TEST_THREADS", threads()).env(SEED_VARIABLE, seed());
     watch(&mut command, "")?.finish(began)
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::{Tally, system, threads, watch};
+use super::{SEED_VARIABLE, Tally, seed, system, threads, watch};
 use crate::steps::{cargo, line};
 use crate::workspace;
 
@@ -113,7 +113,7 @@ impl Program {
     /// The program as Cargo would start it.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).env(SEED_VARIABLE, seed());
         command
     }
 
@@ -162,7 +162,7 @@ fn nice(command: &Command) -> Command {
 fn with_documentation(mut report: Report) -> Result<Report> {
     let began = Instant::now();
     let mut command = cargo(&ALL);
-    command.args(["--doc", "--no-fail-fast"]);
+    command.args(["--doc", "--no-fail-fast"]).env(SEED_VARIABLE, seed());
     let mut command = nice(&command);
     report.tally.add(watch(&mut command, "documentation | ")?);
     report.took.push((began.elapsed(), "documentation".to_owned()));
@@ -198,7 +198,11 @@ mod tests {
             path: "/w/target/debug/deps/esp-1".into(),
             folder: "/w/crates/pure/tunnel".into(),
         };
-        assert_eq!(found, Some(want));
+        assert_eq!(found.as_ref(), Some(&want));
+        // Whatever it draws, it draws again the next time.
+        let command = want.command();
+        let drawn_from = command.get_envs().find(|(name, _)| *name == "PROPTEST_RNG_SEED");
+        assert_eq!(drawn_from.and_then(|(_, value)| value?.to_str()), Some(&*seed()));
         assert_eq!(program(&artifact(true, "null")).unwrap(), None);
         assert_eq!(program(&artifact(false, r#""/w/target/debug/guestright""#)).unwrap(), None);
         assert_eq!(program(r#"{"reason":"build-finished","success":true}"#).unwrap(), None);

@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::{TempDir, tempdir};
@@ -20,6 +21,10 @@ const ROLE: &str = "GUESTRIGHT_TEST_CARD_ROLE";
 /// Two channels of 16 bits at 48 kHz.
 const BYTES_PER_PERIOD: usize = 480 * 2 * 2;
 const PERIOD: Duration = Duration::from_millis(10);
+/// So many pieces of the tone without a gap have to come, of 50 ms each.
+const WHOLE: usize = 30;
+/// Long enough for a crowded computer; nothing lasts so long unless something is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A device whose wires are two pipes, one for each direction.
 struct Card {
@@ -59,7 +64,7 @@ impl Card {
         OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(self.pipe(name)).unwrap()
     }
 
-    /// This test once more, in a role.
+    /// This test once more, in a role. Its standard input ends when it is waited for.
     fn start(&self, test: &str, role: &str) -> Child {
         // The system's own configuration defines the plug-ins; without it there is no sound at all.
         let own = self.configuration().display().to_string();
@@ -68,6 +73,7 @@ impl Card {
             .args(["--exact", test, "--nocapture"])
             .env(ROLE, role)
             .env("ALSA_CONFIG_PATH", configurations)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -79,11 +85,13 @@ fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// The pace of a call: 20 ms after 20 ms, without drifting.
-fn paced(packets: u32, mut each: impl FnMut()) {
+/// The pace of a call: 20 ms after 20 ms, without drifting, until it is not to go on.
+fn paced(mut goes_on: impl FnMut() -> bool) {
     let begin = Instant::now();
-    for at in 1..=packets {
-        each();
+    for at in 1.. {
+        if !goes_on() {
+            return;
+        }
         thread::sleep((begin + Duration::from_millis(20) * at).saturating_duration_since(Instant::now()));
     }
 }
@@ -94,44 +102,66 @@ fn a_loudspeaker_plays_what_is_said() {
         let mut speaker = Loudspeaker::open(None, 8_000).unwrap();
         let mut tone = Tone::new(8_000, 440.0, -10.0).unwrap();
         let mut packet = [0; 160];
-        paced(150, || {
+        let (listener, listens) = channel::<()>();
+        thread::spawn(move || {
+            let _ = std::io::stdin().read(&mut [0]);
+            drop(listener);
+        });
+        paced(|| {
             tone.read(&mut packet).unwrap();
             speaker.write(&packet).unwrap();
             assert_ne!(speaker.poll_event(), Some(Event::Lost));
+            listens.try_recv() == Err(TryRecvError::Empty)
         });
         return;
     }
     let card = Card::new();
     let mut wire = card.open("out");
     let mut child = card.start("a_loudspeaker_plays_what_is_said", "speaker");
-    let mut bytes = Vec::new();
+    let (mut bytes, mut whole) = (Vec::new(), 0);
     let (begin, mut periods) = (Instant::now(), 0);
-    while child.try_wait().unwrap().is_none() {
+    while whole < WHOLE && begin.elapsed() < PATIENCE && child.try_wait().unwrap().is_none() {
         // The loudspeaker takes what there is up to its rate: a period in 10 ms.
         let mut period = [0; BYTES_PER_PERIOD];
         if let Ok(count) = wire.read(&mut period) {
             bytes.extend_from_slice(&period[..count]);
         }
+        if bytes.len() >= BYTES_PER_PERIOD * 100 {
+            let left = |moment: &[u8; 4]| i16::from_le_bytes([moment[0], moment[1]]);
+            whole += whole_pieces(&bytes.as_chunks::<4>().0.iter().map(left).collect::<Vec<_>>(), 48_000);
+            bytes.drain(..bytes.len() / 4 * 4);
+        }
         periods += 1;
         thread::sleep((begin + PERIOD * periods).saturating_duration_since(Instant::now()));
     }
+    drop(child.stdin.take());
+    // A pipe that nobody empties would hold it up.
+    while child.try_wait().unwrap().is_none() {
+        let _ = wire.read(&mut [0; BYTES_PER_PERIOD]);
+        thread::sleep(PERIOD);
+    }
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let left = |moment: &[u8; 4]| i16::from_le_bytes([moment[0], moment[1]]);
-    assert_tone(&bytes.as_chunks::<4>().0.iter().map(left).collect::<Vec<_>>(), 48_000);
+    assert!(whole >= WHOLE, "{whole} pieces in {:?}", begin.elapsed());
 }
 
 #[test]
 fn a_microphone_hears_what_is_on_the_wire() {
     if role().is_some() {
         let mut microphone = Microphone::open(None, 16_000).unwrap();
-        let (mut packet, mut captured) = ([0; 320], Vec::new());
-        paced(150, || {
+        let (mut packet, mut captured, mut whole) = ([0; 320], Vec::new(), 0);
+        let begin = Instant::now();
+        paced(|| {
             microphone.read(&mut packet).unwrap();
             captured.extend(packet);
             assert_ne!(microphone.poll_event(), Some(Event::Lost));
+            if captured.len() >= 16_000 {
+                whole += whole_pieces(&captured, 16_000);
+                captured.clear();
+            }
+            whole < WHOLE && begin.elapsed() < PATIENCE
         });
-        assert_tone(&captured, 16_000);
+        assert!(whole >= WHOLE, "{whole} pieces in {:?}", begin.elapsed());
         return;
     }
     let card = Card::new();
@@ -159,8 +189,8 @@ fn a_microphone_hears_what_is_on_the_wire() {
 }
 
 /// 440 Hz at -10 dBov wherever there is sound. A busy computer may stop either player for a moment, which is a gap of
-/// silence on the wire; it does not change the sound on either side of the gap.
-fn assert_tone(samples: &[i16], rate_hz: usize) {
+/// silence on the wire; it does not change the sound on either side of the gap. Returns how many pieces had none.
+fn whole_pieces(samples: &[i16], rate_hz: usize) -> usize {
     let pieces: Vec<_> = samples.chunks_exact(rate_hz / 20).collect();
     // A millisecond that stays near zero is none of the tone.
     let has_gap = |piece: &[i16]| {
@@ -177,8 +207,7 @@ fn assert_tone(samples: &[i16], rate_hz: usize) {
         assert!((level + 10.0).abs() < 0.5, "piece {at}: {level} dBov");
         whole += 1;
     }
-    // The program says three seconds of it.
-    assert!(whole >= 30, "{whole} of {} pieces, {:?}", pieces.len(), Level::of(samples));
+    whole
 }
 
 #[test]

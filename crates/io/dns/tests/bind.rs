@@ -17,6 +17,9 @@ use tokio::net::UdpSocket;
 
 const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 const LIMIT: Duration = Duration::from_secs(60);
+/// What BIND says when its port is somebody's, in TCP and in UDP.
+const PORT_TAKEN: [&str; 2] =
+    ["creating TCP socket: address in use", "creating IPv4 interface lo failed; interface ignored"];
 
 /// A BIND that ends with the test.
 struct Bind {
@@ -28,6 +31,12 @@ struct Bind {
 impl Bind {
     /// `options` go into BIND's options.
     fn start(options: &str) -> Self {
+        let started = (0..16).find_map(|_| Self::start_at_a_free_port(options));
+        started.expect("a port that is free for both protocols")
+    }
+
+    /// BIND chooses no port itself. Nothing if somebody has taken this one, for either protocol, before BIND could.
+    fn start_at_a_free_port(options: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
@@ -56,17 +65,21 @@ impl Bind {
             .spawn()
             .expect("named (Debian's bind9; sh scripts/setup.sh test installs it)");
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let bind = Self { child, folder, address };
         let mut output = String::new();
         loop {
             let Some(Ok(line)) = log.next() else { panic!("BIND did not start:\n{output}") };
             output += &format!("{line}\n");
+            if PORT_TAKEN.iter().any(|words| line.ends_with(words)) {
+                return None;
+            }
             if line.ends_with(" running") {
                 break;
             }
         }
         // Its log is read on, so that it never waits for us.
         std::thread::spawn(move || log.for_each(drop));
-        Self { child, folder, address }
+        Some(bind)
     }
 
     fn updater(&self, zone: &str, key: TsigKey) -> Updater {

@@ -55,9 +55,8 @@ fn tcp_survives_a_network_that_loses_packets() {
     });
     let again = guestright_emulator::tcp::info(&near).unwrap().retransmitted;
     assert!(again > 0, "every twentieth packet was lost");
-    let seen = town.emulator.with(|network, _| network.seen);
-    let account = town.emulator.account();
-    assert!(account.left.iter().sum::<u64>() <= seen - seen / 20, "{account:?}");
+    let (network, account) = town.emulator.stop().unwrap();
+    assert!(account.left.iter().sum::<u64>() <= network.seen - network.seen / 20, "{account:?}");
 }
 
 /// When somebody deletes the interface it ends, and says so.

@@ -1,7 +1,7 @@
 //! What the household's router can do, without changing anything.
 
-use crate::router::{find_service, nat_pmp_address, pcp_spoken, upnp_address};
-use crate::{Method, PortmapError, Reach, Uplink};
+use crate::router::Router;
+use crate::{Method, PortmapError, Reach, Timeouts, Uplink};
 use std::net::Ipv4Addr;
 
 /// What a router answered in one protocol.
@@ -63,21 +63,22 @@ impl Examination {
     }
 }
 
-/// Asks the router of this thread's network in every protocol at the same time. Takes up to six seconds where nobody
-/// answers; call it from a worker thread.
+/// Asks the router of this thread's network in every protocol at the same time. Takes up to six seconds with the
+/// usual timeouts where nobody answers; call it from a worker thread.
 ///
 /// # Errors
 /// There is no router to ask.
-pub fn examine() -> Result<Examination, PortmapError> {
+pub fn examine(timeouts: Timeouts) -> Result<Examination, PortmapError> {
     let uplink = crate::uplink()?;
-    let upnp = || match find_service(uplink)? {
-        Some(service) => Ok(Some(upnp_address(&service)?)),
+    let router = Router { uplink, timeouts };
+    let upnp = || match router.find_service()? {
+        Some(service) => Ok(Some(router.upnp_address(&service)?)),
         None => Err(PortmapError::Silent { router: uplink.router, method: Method::Upnp }),
     };
     let answers = std::thread::scope(|scope| {
         let asked = [
-            (Method::Pcp, scope.spawn(|| pcp_spoken(uplink).map(|()| None))),
-            (Method::NatPmp, scope.spawn(|| nat_pmp_address(uplink.router).map(Some))),
+            (Method::Pcp, scope.spawn(|| router.pcp_spoken().map(|()| None))),
+            (Method::NatPmp, scope.spawn(|| router.nat_pmp_address().map(Some))),
             (Method::Upnp, scope.spawn(upnp)),
         ];
         asked

@@ -1,7 +1,7 @@
 //! Mappings that last: asked for, renewed, asked for again when the router forgets, and taken away at the end.
 
-use crate::router::{self, Mapping};
-use crate::{Method, PortmapError, Reach, Uplink, Wanted};
+use crate::router::{Mapping, Router};
+use crate::{Method, PortmapError, Reach, Timeouts, Wanted};
 use std::net::SocketAddrV4;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -51,10 +51,10 @@ pub struct Keeper {
 ///
 /// # Errors
 /// The system has no thread for it.
-pub fn keep(wanted: Vec<Wanted>) -> Result<(Keeper, Receiver<Event>), PortmapError> {
+pub fn keep(wanted: Vec<Wanted>, timeouts: Timeouts) -> Result<(Keeper, Receiver<Event>), PortmapError> {
     let (events, happened) = channel();
     let (stop, stopped) = channel();
-    let ports = wanted.into_iter().take(WANTED_MAX).map(Port::new).collect();
+    let ports = wanted.into_iter().take(WANTED_MAX).map(|wanted| Port::new(wanted, timeouts)).collect();
     let thread = std::thread::Builder::new()
         .name("portmap".to_owned())
         .spawn(move || run(ports, &events, &stopped))
@@ -77,7 +77,8 @@ impl Drop for Keeper {
 struct Port {
     wanted: Wanted,
     nonce: [u8; 12],
-    mapping: Option<(Uplink, Mapping)>,
+    timeouts: Timeouts,
+    mapping: Option<(Router, Mapping)>,
     reported: Option<Result<SocketAddrV4, Vec<PortmapError>>>,
     due: Instant,
     pause: Duration,
@@ -105,23 +106,31 @@ fn run(mut ports: Vec<Port>, events: &Sender<Event>, stopped: &Receiver<()>) {
 }
 
 impl Port {
-    fn new(wanted: Wanted) -> Self {
+    fn new(wanted: Wanted, timeouts: Timeouts) -> Self {
         let mut nonce = [0; 12];
         // The nonce keeps others from changing the mapping; without entropy there is still the address.
         if let Err(error) = getrandom::fill(&mut nonce) {
             tracing::warn!(%error, "no entropy for a mapping's name");
         }
-        Self { wanted, nonce, mapping: None, reported: None, due: Instant::now(), pause: PAUSE_FIRST }
+        Self {
+            wanted,
+            nonce,
+            timeouts,
+            mapping: None,
+            reported: None,
+            due: Instant::now(),
+            pause: PAUSE_FIRST,
+        }
     }
 
     /// Maps or renews, and says what is new.
     fn attend(&mut self) -> Option<Event> {
         match self.map() {
-            Ok((uplink, mapping)) => {
+            Ok((router, mapping)) => {
                 let renew = mapping.holds.map_or(RENEW_MAX, |holds| holds / 2).clamp(RENEW_MIN, RENEW_MAX);
                 self.due = Instant::now() + renew;
                 self.pause = PAUSE_FIRST;
-                self.mapping = Some((uplink, mapping));
+                self.mapping = Some((router, mapping));
                 let is_new = self.reported != Some(Ok(mapping.external));
                 self.reported = Some(Ok(mapping.external));
                 let reach = Reach::of(*mapping.external.ip());
@@ -139,13 +148,14 @@ impl Port {
     }
 
     /// By the protocol that worked last, else by the first that works.
-    fn map(&self) -> Result<(Uplink, Mapping), Vec<PortmapError>> {
+    fn map(&self) -> Result<(Router, Mapping), Vec<PortmapError>> {
         let uplink = crate::uplink().map_err(|error| vec![error])?;
+        let router = Router { uplink, timeouts: self.timeouts };
         let last = self.mapping.map(|(_, mapping)| mapping.method);
         let mut reasons = Vec::new();
         for method in last.into_iter().chain(METHODS.into_iter().filter(|method| Some(*method) != last)) {
-            match router::map(method, uplink, self.wanted, self.nonce, HOLDS) {
-                Ok(mapping) => return Ok((uplink, mapping)),
+            match router.map(method, self.wanted, self.nonce, HOLDS) {
+                Ok(mapping) => return Ok((router, mapping)),
                 Err(error) => {
                     tracing::debug!(wanted = %self.wanted, %error, "a port was not mapped");
                     reasons.push(error);
@@ -156,8 +166,8 @@ impl Port {
     }
 
     fn remove(&self) {
-        let Some((uplink, mapping)) = &self.mapping else { return };
-        if let Err(error) = router::unmap(*uplink, mapping, self.nonce) {
+        let Some((router, mapping)) = &self.mapping else { return };
+        if let Err(error) = router.unmap(mapping, self.nonce) {
             tracing::info!(wanted = %self.wanted, %error, "a mapping was not taken away; it will run out");
         }
     }

@@ -26,5 +26,5 @@ pub use examine::{Answer, Examination, examine};
 pub use keep::{Event, Keeper, keep};
 pub use reach::Reach;
 pub use route::{DefaultRoute, Uplink, default_route, own_address, uplink};
-pub use router::{Mapping, Method, Wanted};
+pub use router::{Mapping, Method, Timeouts, Wanted};
 pub use wire::Protocol;

@@ -8,10 +8,6 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-/// How long a router may take to answer by PCP or NAT-PMP.
-pub(crate) const ANSWER_WITHIN: Duration = Duration::from_millis(1_750);
-/// How long one request over HTTP may take.
-const HTTP_WITHIN: Duration = Duration::from_secs(3);
 /// UPnP's code for a router that only maps for good.
 const ONLY_FOR_GOOD: u16 = 725;
 /// PCP's code for a router without a connection to the Internet (`NETWORK_FAILURE`, RFC 6887 §7.4).
@@ -64,119 +60,153 @@ pub struct Mapping {
     pub holds: Option<Duration>,
 }
 
-/// Asks for a mapping, or renews it, by one protocol.
-pub(crate) fn map(
-    method: Method,
-    uplink: Uplink,
-    wanted: Wanted,
-    nonce: [u8; 12],
-    holds: Duration,
-) -> Result<Mapping, PortmapError> {
-    let seconds = u32::try_from(holds.as_secs()).unwrap_or(u32::MAX);
-    let request = MapRequest {
-        nonce,
-        protocol: wanted.protocol,
-        internal: wanted.port,
-        suggested: wanted.port,
-        seconds,
-    };
-    let Uplink { router, own } = uplink;
-    let silent = PortmapError::Silent { router, method };
-    let mapped = match method {
-        Method::Pcp => {
-            let answer = talk::ask(router, &request.emit_pcp(own), ANSWER_WITHIN, |b| request.parse_pcp(b));
-            refused(router, method, answer)?.ok_or(silent)?
-        }
-        Method::NatPmp => {
-            let question = request.emit_nat_pmp();
-            let answer = talk::ask(router, &question, ANSWER_WITHIN, |b| request.parse_nat_pmp(b));
-            let mapped = refused(router, method, answer)?.ok_or(silent)?;
-            wire::Mapped { address: Some(nat_pmp_address(router)?), ..mapped }
-        }
-        Method::Upnp => {
-            let service = find_service(uplink)?.ok_or(silent)?;
-            let ask = |seconds| {
-                send_request(
-                    router,
-                    &service,
-                    &upnp::add(&service, wanted.protocol, wanted.port, own, seconds),
-                )
-            };
-            let seconds = match ask(seconds) {
-                Err(PortmapError::Upnp(UpnpError::Refused(ONLY_FOR_GOOD))) => ask(0).map(|()| 0)?,
-                answer => answer.map(|()| seconds)?,
-            };
-            let address = Some(upnp_address(&service)?);
-            wire::Mapped { port: wanted.port, address, seconds, epoch: u32::MAX }
-        }
-    };
-    let address = mapped.address.unwrap_or(Ipv4Addr::UNSPECIFIED);
-    let holds = (mapped.seconds > 0).then(|| Duration::from_secs(mapped.seconds.into()));
-    let external = SocketAddrV4::new(address, mapped.port);
-    Ok(Mapping { wanted, external, method, holds })
+/// How long a router is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For an answer by PCP or NAT-PMP, questions sent again included.
+    pub answer: Duration,
+    /// For an answer to UPnP's search.
+    pub search: Duration,
+    /// For one request over HTTP.
+    pub http: Duration,
 }
 
-/// Takes a mapping away.
-pub(crate) fn unmap(uplink: Uplink, mapping: &Mapping, nonce: [u8; 12]) -> Result<(), PortmapError> {
-    let Wanted { protocol, port } = mapping.wanted;
-    let request = MapRequest { nonce, protocol, internal: port, suggested: port, seconds: 0 };
-    let Uplink { router, own } = uplink;
-    match mapping.method {
-        Method::Pcp => {
-            talk::ask(router, &request.emit_pcp(own), ANSWER_WITHIN, |b| request.parse_pcp(b)).map(drop)
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_millis(1_750),
+            search: Duration::from_secs(2),
+            http: Duration::from_secs(3),
         }
-        Method::NatPmp => {
-            talk::ask(router, &request.emit_nat_pmp(), ANSWER_WITHIN, |b| request.parse_nat_pmp(b)).map(drop)
-        }
-        Method::Upnp => match find_service(uplink)? {
-            Some(service) => {
-                send_request(router, &service, &upnp::remove(&service, protocol, mapping.external.port()))
+    }
+}
+
+/// A router that is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Router {
+    pub(crate) uplink: Uplink,
+    pub(crate) timeouts: Timeouts,
+}
+
+impl Router {
+    /// Asks for a mapping, or renews it, by one protocol.
+    pub(crate) fn map(
+        &self,
+        method: Method,
+        wanted: Wanted,
+        nonce: [u8; 12],
+        holds: Duration,
+    ) -> Result<Mapping, PortmapError> {
+        let seconds = u32::try_from(holds.as_secs()).unwrap_or(u32::MAX);
+        let request = MapRequest {
+            nonce,
+            protocol: wanted.protocol,
+            internal: wanted.port,
+            suggested: wanted.port,
+            seconds,
+        };
+        let Uplink { router, own } = self.uplink;
+        let silent = PortmapError::Silent { router, method };
+        let mapped = match method {
+            Method::Pcp => {
+                let answer =
+                    talk::ask(router, &request.emit_pcp(own), self.timeouts.answer, |b| request.parse_pcp(b));
+                refused(router, method, answer)?.ok_or(silent)?
             }
-            None => Ok(()),
-        },
+            Method::NatPmp => {
+                let question = request.emit_nat_pmp();
+                let answer = talk::ask(router, &question, self.timeouts.answer, |b| request.parse_nat_pmp(b));
+                let mapped = refused(router, method, answer)?.ok_or(silent)?;
+                wire::Mapped { address: Some(self.nat_pmp_address()?), ..mapped }
+            }
+            Method::Upnp => {
+                let service = self.find_service()?.ok_or(silent)?;
+                let ask = |seconds| {
+                    self.send_request(
+                        &service,
+                        &upnp::add(&service, wanted.protocol, wanted.port, own, seconds),
+                    )
+                };
+                let seconds = match ask(seconds) {
+                    Err(PortmapError::Upnp(UpnpError::Refused(ONLY_FOR_GOOD))) => ask(0).map(|()| 0)?,
+                    answer => answer.map(|()| seconds)?,
+                };
+                let address = Some(self.upnp_address(&service)?);
+                wire::Mapped { port: wanted.port, address, seconds, epoch: u32::MAX }
+            }
+        };
+        let address = mapped.address.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let holds = (mapped.seconds > 0).then(|| Duration::from_secs(mapped.seconds.into()));
+        let external = SocketAddrV4::new(address, mapped.port);
+        Ok(Mapping { wanted, external, method, holds })
     }
-}
 
-/// The router's address outside, as NAT-PMP says it.
-pub(crate) fn nat_pmp_address(router: Ipv4Addr) -> Result<Ipv4Addr, PortmapError> {
-    let answer = talk::ask(router, &wire::ASK_ADDRESS, ANSWER_WITHIN, wire::parse_address);
-    let silent = PortmapError::Silent { router, method: Method::NatPmp };
-    refused(router, Method::NatPmp, answer)?.ok_or(silent)
-}
-
-/// Whether the router speaks PCP. Without a mapping it does not say more.
-pub(crate) fn pcp_spoken(uplink: Uplink) -> Result<(), PortmapError> {
-    let Uplink { router, own } = uplink;
-    let answer = talk::ask(router, &wire::announce(own), ANSWER_WITHIN, wire::parse_announce);
-    refused(router, Method::Pcp, answer)?.ok_or(PortmapError::Silent { router, method: Method::Pcp })
-}
-
-/// The router's service that maps ports, if it answers a search.
-pub(crate) fn find_service(uplink: Uplink) -> Result<Option<Service>, PortmapError> {
-    let Some(url) = talk::search(uplink.router, uplink.own)? else { return Ok(None) };
-    let (status, text) = talk::http(&url, &upnp::get(&url), HTTP_WITHIN)?;
-    upnp::check_answer(status, &text)?;
-    Ok(Some(upnp::parse_description(&text, &url)?))
-}
-
-/// The router's address outside, as UPnP says it.
-pub(crate) fn upnp_address(service: &Service) -> Result<Ipv4Addr, PortmapError> {
-    let question = upnp::call(service, "GetExternalIPAddress", &[]);
-    let (status, text) = talk::http(&service.control, &question, HTTP_WITHIN)?;
-    let router = *service.control.address.ip();
-    match upnp::parse_address(status, &text) {
-        Err(UpnpError::Missing(_)) => Err(PortmapError::NoAddress { router, method: Method::Upnp }),
-        address => Ok(address?),
-    }
-}
-
-fn send_request(router: Ipv4Addr, service: &Service, request: &str) -> Result<(), PortmapError> {
-    let (status, text) = talk::http(&service.control, request, HTTP_WITHIN)?;
-    match upnp::check_answer(status, &text) {
-        Err(error @ UpnpError::Refused(code)) if code != ONLY_FOR_GOOD => {
-            Err(PortmapError::Refused { router, method: Method::Upnp, reason: error.to_string() })
+    /// Takes a mapping away.
+    pub(crate) fn unmap(&self, mapping: &Mapping, nonce: [u8; 12]) -> Result<(), PortmapError> {
+        let Wanted { protocol, port } = mapping.wanted;
+        let request = MapRequest { nonce, protocol, internal: port, suggested: port, seconds: 0 };
+        let Uplink { router, own } = self.uplink;
+        match mapping.method {
+            Method::Pcp => {
+                talk::ask(router, &request.emit_pcp(own), self.timeouts.answer, |b| request.parse_pcp(b))
+                    .map(drop)
+            }
+            Method::NatPmp => {
+                talk::ask(router, &request.emit_nat_pmp(), self.timeouts.answer, |b| request.parse_nat_pmp(b))
+                    .map(drop)
+            }
+            Method::Upnp => match self.find_service()? {
+                Some(service) => {
+                    self.send_request(&service, &upnp::remove(&service, protocol, mapping.external.port()))
+                }
+                None => Ok(()),
+            },
         }
-        answer => Ok(answer?),
+    }
+
+    /// The router's address outside, as NAT-PMP says it.
+    pub(crate) fn nat_pmp_address(&self) -> Result<Ipv4Addr, PortmapError> {
+        let router = self.uplink.router;
+        let answer = talk::ask(router, &wire::ASK_ADDRESS, self.timeouts.answer, wire::parse_address);
+        let silent = PortmapError::Silent { router, method: Method::NatPmp };
+        refused(router, Method::NatPmp, answer)?.ok_or(silent)
+    }
+
+    /// Whether the router speaks PCP. Without a mapping it does not say more.
+    pub(crate) fn pcp_spoken(&self) -> Result<(), PortmapError> {
+        let Uplink { router, own } = self.uplink;
+        let answer = talk::ask(router, &wire::announce(own), self.timeouts.answer, wire::parse_announce);
+        refused(router, Method::Pcp, answer)?.ok_or(PortmapError::Silent { router, method: Method::Pcp })
+    }
+
+    /// The router's service that maps ports, if it answers a search.
+    pub(crate) fn find_service(&self) -> Result<Option<Service>, PortmapError> {
+        let Some(url) = talk::search(self.uplink, self.timeouts.search)? else { return Ok(None) };
+        let (status, text) = talk::http(&url, &upnp::get(&url), self.timeouts.http)?;
+        upnp::check_answer(status, &text)?;
+        Ok(Some(upnp::parse_description(&text, &url)?))
+    }
+
+    /// The router's address outside, as UPnP says it.
+    pub(crate) fn upnp_address(&self, service: &Service) -> Result<Ipv4Addr, PortmapError> {
+        let question = upnp::call(service, "GetExternalIPAddress", &[]);
+        let (status, text) = talk::http(&service.control, &question, self.timeouts.http)?;
+        let router = *service.control.address.ip();
+        match upnp::parse_address(status, &text) {
+            Err(UpnpError::Missing(_)) => Err(PortmapError::NoAddress { router, method: Method::Upnp }),
+            address => Ok(address?),
+        }
+    }
+
+    fn send_request(&self, service: &Service, request: &str) -> Result<(), PortmapError> {
+        let router = self.uplink.router;
+        let (status, text) = talk::http(&service.control, request, self.timeouts.http)?;
+        match upnp::check_answer(status, &text) {
+            Err(error @ UpnpError::Refused(code)) if code != ONLY_FOR_GOOD => {
+                Err(PortmapError::Refused { router, method: Method::Upnp, reason: error.to_string() })
+            }
+            answer => Ok(answer?),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Questions to the router over UDP and HTTP, each with a limit of time and of size.
 
-use crate::PortmapError;
 use crate::upnp::{self, HttpUrl, UpnpError};
 use crate::wire;
+use crate::{PortmapError, Uplink};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 const WAIT_FIRST: Duration = Duration::from_millis(250);
 /// Where UPnP devices listen for searches (UPnP Device Architecture 1.1 §1.3.2).
 const SEARCH: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 255, 250), 1900);
-/// How long devices have to answer a search, and how long we wait for them.
-const SEARCH_WAIT: Duration = Duration::from_secs(2);
 /// A device's answer to a search has at most so many bytes.
 const SEARCH_ANSWER_MAX: usize = 2_048;
 
@@ -66,10 +64,14 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8], until: Instant) -> Result<Opti
     }
 }
 
-/// Searches for the router's UPnP description; nothing if it does not answer. Other devices' answers are passed over.
-pub(crate) fn search(router: Ipv4Addr, own: Ipv4Addr) -> Result<Option<HttpUrl>, PortmapError> {
+/// Searches for the router's UPnP description; nothing if it does not answer in time. Other devices' answers are passed
+/// over.
+pub(crate) fn search(
+    Uplink { router, own }: Uplink,
+    within: Duration,
+) -> Result<Option<HttpUrl>, PortmapError> {
     let socket = UdpSocket::bind((own, 0)).map_err(PortmapError::system("open a socket"))?;
-    let deadline = Instant::now() + SEARCH_WAIT;
+    let deadline = Instant::now() + within;
     let mut buffer = [0; SEARCH_ANSWER_MAX];
     for target in upnp::SEARCH_TARGETS {
         // To the group, as the standard says, and to the router itself, which does where multicast is filtered.

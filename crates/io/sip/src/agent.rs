@@ -46,7 +46,7 @@ const GOODBYE_MAX: Duration = Duration::from_secs(2);
 /// section 17.1.2.2, T1).
 const FINAL_RESPONSE_MAX: Duration = Duration::from_millis(500);
 /// So many ports are tried for one that is free in UDP and in TCP.
-const PORT_ATTEMPTS: usize = 16;
+pub(crate) const PORT_ATTEMPTS: usize = 16;
 
 /// What SIP goes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! The sockets that members' telephones speak SIP to: UDP and TCP at one address and port.
 
 use crate::SipError;
+use crate::agent::PORT_ATTEMPTS;
 use guestright_signalling::{MESSAGE_MAX, Message, Peer};
 use socket2::{SockRef, TcpKeepalive};
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -61,11 +63,10 @@ impl Telephones {
     /// [`SipError::Listen`].
     pub async fn open(address: SocketAddr) -> Result<(Self, mpsc::Receiver<Incoming>), SipError> {
         let refused = |source| SipError::Listen { address, source };
-        let udp = UdpSocket::bind(address).await.map_err(refused)?;
+        let (udp, listener) = bind_both(address).await.map_err(refused)?;
         // As much as the kernel lets us.
         let _ = SockRef::from(&udp).set_recv_buffer_size(UDP_BUFFER);
         let local = udp.local_addr().map_err(refused)?;
-        let listener = TcpListener::bind(local).await.map_err(refused)?;
         let (incoming, received) = mpsc::channel(INPUTS_MAX);
         let (connections, numbers) = (Mutex::default(), std::sync::atomic::AtomicU64::new(0));
         let shared = Arc::new(Shared { local, udp, incoming, connections, numbers });
@@ -93,6 +94,26 @@ impl Telephones {
             }
             Peer::Tcp(to) => Arc::clone(&self.shared).send_over_tcp(to, bytes),
             Peer::Home(_) => {}
+        }
+    }
+}
+
+/// A socket for each protocol at the same address and port. If any port will do, it is one that is free for both.
+async fn bind_both(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
+    // They are kept meanwhile, so that each attempt has another port.
+    let mut free_for_one = Vec::new();
+    loop {
+        let udp = UdpSocket::bind(address).await?;
+        match TcpListener::bind(udp.local_addr()?).await {
+            Ok(listener) => return Ok((udp, listener)),
+            Err(error)
+                if address.port() == 0
+                    && error.kind() == ErrorKind::AddrInUse
+                    && free_for_one.len() + 1 < PORT_ATTEMPTS =>
+            {
+                free_for_one.push(udp);
+            }
+            Err(error) => return Err(error),
         }
     }
 }

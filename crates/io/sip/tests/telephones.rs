@@ -1,8 +1,9 @@
 //! Telephones on loopback.
 #![expect(clippy::unwrap_used, reason = "the helpers of a test end it where they cannot go on")]
 
+use guestright_netns::testing::inside;
 use guestright_signalling::Peer;
-use guestright_sip::{Incoming, Telephones};
+use guestright_sip::{Incoming, SipError, Telephones};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,6 +23,27 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn next(incoming: &mut Receiver<Incoming>) -> Incoming {
     tokio::time::timeout(PATIENCE, incoming.recv()).await.unwrap().unwrap()
+}
+
+#[test]
+fn any_port_is_one_that_is_free_for_both_protocols() {
+    if !inside("any_port_is_one_that_is_free_for_both_protocols") {
+        return;
+    }
+    // There are two, and one of them is somebody's in TCP. A socket for datagrams gets it every other time.
+    std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40001").unwrap();
+    let any: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let held = std::net::TcpListener::bind(any).unwrap();
+    let taken = held.local_addr().unwrap();
+    for _ in 0..32 {
+        // Its sockets end with it.
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (telephones, _) = runtime.block_on(Telephones::open(any)).unwrap();
+        assert_ne!(telephones.address().port(), taken.port());
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let chosen = runtime.block_on(Telephones::open(taken)).unwrap_err();
+    assert!(matches!(chosen, SipError::Listen { .. }), "a port that was chosen is not replaced: {chosen}");
 }
 
 #[tokio::test]

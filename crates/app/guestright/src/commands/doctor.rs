@@ -13,7 +13,7 @@ use guestright_cli::files::MemberArgs;
 use guestright_cli::output::Output;
 use guestright_firewall::check_connections;
 use guestright_netns::Sandbox;
-use guestright_portmap::Reach;
+use guestright_portmap::{Reach, Timeouts};
 use page::{Finding, Page};
 use role::Role;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ fn router(page: &mut Page<'_, '_>) -> Result<(), Failure> {
 
 fn port_mapping() -> Finding {
     let what = "home: the household's router";
-    let examined = match guestright_portmap::examine() {
+    let examined = match guestright_portmap::examine(Timeouts::default()) {
         Ok(examined) => examined,
         Err(error) => {
             let to_do = "a home needs a connection to the Internet; everything else works without".into();

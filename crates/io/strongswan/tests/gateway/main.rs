@@ -173,7 +173,7 @@ fn a_killed_charon_is_started_again_and_clients_recover() {
         return;
     };
     let gateway = testbed.gateway(testbed.settings());
-    let client = testbed.client("client");
+    let client = testbed.impatient_client("client");
     client.configure(&alice());
     client.connect().unwrap();
     testbed.check_exit("client", "before");

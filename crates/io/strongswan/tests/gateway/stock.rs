@@ -47,15 +47,16 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts one in a directory of its own, which must not be below `/run`.
-    pub(crate) fn start(world: &World, host: &str, directory: &Path) -> Self {
+    /// Starts one in a directory of its own, which must not be below `/run`. It sends a message again after each second
+    /// without an answer, so often, and then gives up.
+    pub(crate) fn start(world: &World, host: &str, directory: &Path, retransmissions: u32) -> Self {
         std::fs::create_dir_all(directory).unwrap();
         let shown = directory.display();
         let text = format!(
             "charon {{
   load = random nonce openssl aes md5 sha1 sha2 hmac gmp kdf curve25519 gcm ctr chapoly pem pkcs1 x509 pubkey constraints eap-identity eap-mschapv2 kernel-libipsec kernel-netlink socket-default vici
   install_virtual_ip = yes
-  retransmit_tries = 3
+  retransmit_tries = {retransmissions}
   retransmit_timeout = 1.0
   retransmit_base = 1
   filelog {{ stderr {{ default = 1
@@ -132,12 +133,12 @@ secrets {{ {secrets} }}
 
     /// Connects; the log if the gateway refuses.
     pub(crate) fn connect(&self) -> Result<String, String> {
-        self.swanctl(&["--initiate", "--child", "home", "--timeout", "15"])
+        self.swanctl(&["--initiate", "--child", "home", "--timeout", "60"])
     }
 
     /// Disconnects in good order.
     pub(crate) fn disconnect(&self) {
-        self.swanctl(&["--terminate", "--ike", "home", "--timeout", "10"]).unwrap();
+        self.swanctl(&["--terminate", "--ike", "home", "--timeout", "60"]).unwrap();
     }
 
     fn swanctl(&self, arguments: &[&str]) -> Result<String, String> {

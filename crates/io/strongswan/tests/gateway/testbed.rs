@@ -147,7 +147,12 @@ impl Testbed {
 
     /// Starts a client on its host.
     pub(crate) fn client(&self, host: &str) -> Client {
-        Client::start(&self.world, host, &self.path(host))
+        Client::start(&self.world, host, &self.path(host), 60)
+    }
+
+    /// One that soon notices that the gateway is gone, and calls again.
+    pub(crate) fn impatient_client(&self, host: &str) -> Client {
+        Client::start(&self.world, host, &self.path(host), 3)
     }
 
     /// Ping, UDP and TCP reach the Internet, and come from home.

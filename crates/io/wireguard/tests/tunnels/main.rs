@@ -11,7 +11,7 @@
 
 mod testbed;
 
-use guestright_netns::testing::{PATIENCE, until};
+use guestright_netns::testing::{PATIENCE, eventually, until};
 use guestright_tunnel::{DropReason, Endpoint};
 use guestright_wireguard::Peer;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -20,6 +20,13 @@ use testbed::{End, INSIDE_CLIENT, INSIDE_SERVER, PORT, SERVER, Testbed, client_p
 
 /// The other implementation, from Debian's package wireguard-go.
 const REFERENCE: &str = "wireguard-go";
+
+/// Datagrams of a flood that are sent at once, and how long it may then wait for the server to look at one.
+const JUNK_AT_ONCE: u32 = 500;
+const JUNK_PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// Seconds within which the answer to a ping comes that has to come, on a crowded computer too.
+const PING_WITHIN: &str = "60";
 
 #[test]
 fn two_ends_carry_everything_and_leave_nothing() {
@@ -45,11 +52,11 @@ fn two_ends_carry_everything_and_leave_nothing() {
     assert_eq!(seen.ip(), Ipv4Addr::new(198, 51, 100, 1), "the server sees the client behind the NAT");
     let links = || testbed.world.run("client", "ip", &["link"]).unwrap();
     assert!(links().contains("tunnel0"));
-    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    let running = threads();
+    assert_eq!(pump_threads(), 4);
     client.pump.stop().unwrap();
     server.pump.stop().unwrap();
-    assert_eq!(threads(), running - 4, "no thread is left");
+    // The kernel lists a thread until a moment after it was joined.
+    eventually(0, pump_threads);
     assert!(!links().contains("tunnel0"), "no interface is left");
 }
 
@@ -137,6 +144,9 @@ fn a_flow_survives_that_its_client_moves() {
         testbed.world.run(host, "ip", &arguments).unwrap();
     }
     flow.join().unwrap();
+    // All of the flow may have been on its way when the client moved: the server has seen the new address once something
+    // has come back to it.
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
     let after = server.core.status().remove(0).address.unwrap();
     assert_ne!(before.ip(), after.ip());
     assert_eq!(after.ip(), Ipv4Addr::new(198, 51, 100, 9));
@@ -200,7 +210,8 @@ fn large_packets_find_no_black_hole() {
             testbed.world.run(host, "ip", &["link", "set", interface, "mtu", "1400"]).unwrap();
         }
         assert!(
-            testbed.ping("client", &["-M", "do", "-s", "1392", &INSIDE_SERVER.to_string()]),
+            testbed
+                .ping("client", &["-W", PING_WITHIN, "-M", "do", "-s", "1392", &INSIDE_SERVER.to_string()]),
             "{narrow:?}"
         );
         testbed.carry("client", "server", INSIDE_SERVER, 5);
@@ -222,6 +233,8 @@ fn floods_of_junk_stop_nothing() {
     let flow = testbed.flow("client", "server", INSIDE_SERVER, 10);
     let started = Instant::now();
     let mut sent = 0_u32;
+    let dropped = || server.core.counters().drops().map(|(_, count)| count).sum::<u64>();
+    let mut before = dropped();
     while started.elapsed() < Duration::from_secs(2) || !flow.is_finished() {
         assert!(started.elapsed() < PATIENCE, "the flow ends");
         let mut junk = [sent.to_le_bytes()[0]; 200];
@@ -238,6 +251,15 @@ fn floods_of_junk_stop_nothing() {
         let length = [0, 3, 16, 31, 32, 64, 92, 148, 200][usize::try_from(sent).unwrap() % 9];
         let _ = flood.send(&junk[..length]); // Full buffers are part of a flood.
         sent += 1;
+        // More than the server's socket has room for; then the server has its turn, also where it shares the processor with
+        // this loop.
+        if sent.is_multiple_of(JUNK_AT_ONCE) {
+            let paused = Instant::now();
+            while dropped() == before && paused.elapsed() < JUNK_PAUSE_MAX {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            before = dropped();
+        }
     }
     flow.join().unwrap();
     let counters = server.core.counters();
@@ -245,7 +267,7 @@ fn floods_of_junk_stop_nothing() {
     for reason in [DropReason::Malformed, DropReason::UnknownPeer, DropReason::NotAuthentic] {
         assert!(counters.dropped(reason) > 100, "{}: {counters:?}", reason.name());
     }
-    assert!(testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
+    until("a ping comes back", || testbed.ping("client", &[&INSIDE_SERVER.to_string()]));
     drop(client);
 }
 
@@ -282,6 +304,13 @@ fn a_deleted_interface_is_an_error_and_a_closed_port_is_none() {
         "{error}"
     );
     assert_eq!(pump.unwrap().stop(), Err(error));
+}
+
+/// How many threads of this process pump: two for each end.
+fn pump_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
+    tasks.filter_map(|task| name(task.ok()?)).filter(|name| name.starts_with("tunnel-")).count()
 }
 
 /// `wireguard-go` on a host, as that side of the tunnel.

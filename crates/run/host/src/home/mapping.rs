@@ -1,7 +1,7 @@
 //! The home's ports, mapped on the household's router for as long as the home runs.
 
 use guestright_error::RunError;
-use guestright_portmap::{Event, Keeper, Wanted, keep};
+use guestright_portmap::{Event, Keeper, Timeouts, Wanted, keep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -22,7 +22,7 @@ pub(super) struct PortMapping {
 impl PortMapping {
     /// Asks the router, in a thread of its own, and goes on asking.
     pub(super) fn start(wanted: Vec<Wanted>) -> Result<Self, RunError> {
-        let (keeper, events) = keep(wanted).map_err(RunError::network)?;
+        let (keeper, events) = keep(wanted, Timeouts::default()).map_err(RunError::network)?;
         let status = Arc::<Mutex<BTreeMap<Wanted, Value>>>::default();
         let latest = Arc::clone(&status);
         let (at, external) = watch::channel(None);

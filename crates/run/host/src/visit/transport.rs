@@ -158,11 +158,20 @@ mod tests {
 
     /// An access point that closes every connection, and where it takes datagrams.
     async fn full_access_point() -> (UdpSocket, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let socket = UdpSocket::bind(address).await.unwrap();
-        tokio::spawn(async move { while listener.accept().await.is_ok() {} });
-        (socket, address)
+        // A port that is free for one protocol may be somebody's for the other. Those are kept meanwhile, so that each attempt has
+        // another one.
+        let mut taken = Vec::new();
+        while taken.len() < 16 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let Ok(socket) = UdpSocket::bind(address).await else {
+                taken.push(listener);
+                continue;
+            };
+            tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+            return (socket, address);
+        }
+        panic!("no port is free for both protocols: {taken:?}");
     }
 
     #[tokio::test]

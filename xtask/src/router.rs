@@ -38,7 +38,12 @@ const TARGETS: [Target; 6] = [
     Target { triple: "aarch64-unknown-linux-musl", processor: "aarch64", budget: 4_000_000, flags: "" },
     Target { triple: "armv7-unknown-linux-musleabihf", processor: "arm", budget: 4_000_000, flags: "" },
     Target { triple: "riscv64gc-unknown-linux-musl", processor: "riscv64", budget: 4_000_000, flags: "" },
-    Target { triple: "mipsel-unknown-linux-musl", processor: "mipsel", budget: 4_500_000, flags: FIXED_ADDRESS },
+    Target {
+        triple: "mipsel-unknown-linux-musl",
+        processor: "mipsel",
+        budget: 4_500_000,
+        flags: FIXED_ADDRESS,
+    },
     Target { triple: "mips-unknown-linux-musl", processor: "mips", budget: 4_500_000, flags: FIXED_ADDRESS },
 ];
 

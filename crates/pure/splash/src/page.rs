@@ -44,7 +44,7 @@ pub(crate) fn page(settings: &Settings, guest: &Guest, language: Language) -> St
             body {
                 header {
                     p.soft { (texts.title) }
-                    h1 dir="auto" { (settings.household) }
+                    h1 { (name(&settings.household)) }
                 }
                 main {
                     (first(&state, guest, language))

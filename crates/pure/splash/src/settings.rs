@@ -125,7 +125,7 @@ fn check_text(
     if got > most {
         return Err(SettingsError::TooLong { setting, got, most });
     }
-    let unshown = text.chars().find(|it| !is_shown(*it) && !(has_lines && *it == '\n'));
+    let unshown = text.chars().find(|it| !(is_shown(*it) || has_lines && *it == '\n'));
     unshown.map_or(Ok(()), |it| Err(SettingsError::Unshown { setting, code: it.into() }))
 }
 

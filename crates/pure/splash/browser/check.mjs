@@ -29,11 +29,17 @@ for (const [size, viewport] of Object.entries(sizes)) {
     const plain = await browser.newContext({ ...look, javaScriptEnabled: false });
     // The twin is for the judges, which are scripts.
     const twin = await browser.newContext({ ...look, bypassCSP: true });
+    const [shown, judged] = [await plain.newPage(), await twin.newPage()];
+    let now = {};
+    shown.on('console', (message) => problems.push(`${now.title}: ${message.text()}`));
+    shown.on('request', (request) => {
+      if (![now.address, 'data:,'].includes(request.url())) problems.push(`${now.title}: asks for ${request.url()}`);
+    });
     for (const [name, url] of sites) {
       for (const language of languages) {
-        const title = `${name}-${language}-${size}-${colorScheme}`;
-        await show(plain, title, url, language);
-        await judge(twin, title, url, language);
+        now = { title: `${name}-${language}-${size}-${colorScheme}`, address: `${url}/${language}` };
+        await show(shown, now);
+        await judge(judged, now, language);
         pages += 1;
       }
     }
@@ -48,21 +54,14 @@ for (const problem of problems) console.log(problem);
 process.exit(problems.length === 0 && pages > 0 ? 0 : 1);
 
 // Scripts are off: it asks for itself and nothing else, and the browser complains of nothing.
-async function show(context, name, url, language) {
-  const page = await context.newPage();
-  page.on('console', (message) => problems.push(`${name}: ${message.text()}`));
-  page.on('request', (request) => {
-    if (request.url() !== `${url}/${language}` && request.url() !== 'data:,') problems.push(`${name}: asks for ${request.url()}`);
-  });
-  const response = await page.goto(`${url}/${language}`);
-  if (response.status() !== 200) problems.push(`${name}: status ${response.status()}`);
-  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true });
-  await page.close();
+async function show(page, { title, address }) {
+  const response = await page.goto(address);
+  if (response.status() !== 200) problems.push(`${title}: status ${response.status()}`);
+  if (pictures) await page.screenshot({ path: `${pictures}/${title}.png`, fullPage: true });
 }
 
-async function judge(context, name, url, language) {
-  const page = await context.newPage();
-  await page.goto(`${url}/${language}`);
+async function judge(page, { title: name, address }, language) {
+  await page.goto(address);
   const open = await page.$('summary');
   if (open) await open.click();
   const found = await page.evaluate(() => ({
@@ -80,7 +79,6 @@ async function judge(context, name, url, language) {
   for (const { id, nodes } of violations) {
     problems.push(`${name}: axe ${id}: ${nodes.map((node) => node.html).join(' ')}`);
   }
-  await page.close();
 }
 
 // By keyboard alone: to the button, which has a visible focus, and on to the state that follows.

@@ -183,7 +183,7 @@ fn why_refused(why: &WhyRefused, texts: &Texts) -> Markup {
         WhyRefused::CertificateEnded => texts.not_certificate,
         WhyRefused::Revoked => texts.not_revoked,
         WhyRefused::Other(sentence) => {
-            return html! { (texts.not_other) " " span lang="en" dir="ltr" { (shown(sentence)) } };
+            return html! { (texts.not_other) span.quote lang="en" dir="ltr" { (shown(sentence)) } };
         }
     };
     html! { (text) }

@@ -25,11 +25,26 @@ const browser = await chromium.launch({
 });
 for (const [size, viewport] of Object.entries(sizes)) {
   for (const colorScheme of schemes) {
-    const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled: false, deviceScaleFactor: 1 });
+    const look = { viewport, colorScheme, deviceScaleFactor: 1 };
+    const plain = await browser.newContext({ ...look, javaScriptEnabled: false });
+    // The twin is for the judges, which are scripts.
+    const twin = await browser.newContext({ ...look, bypassCSP: true });
+    const [shown, judged] = [await plain.newPage(), await twin.newPage()];
+    let now = {};
+    shown.on('console', (message) => problems.push(`${now.title}: ${message.text()}`));
+    shown.on('request', (request) => {
+      if (![now.address, 'data:,'].includes(request.url())) problems.push(`${now.title}: asks for ${request.url()}`);
+    });
     for (const [name, url] of sites) {
-      for (const language of languages) await judge(context, `${name}-${language}-${size}-${colorScheme}`, url, language);
+      for (const language of languages) {
+        now = { title: `${name}-${language}-${size}-${colorScheme}`, address: `${url}/${language}` };
+        await show(shown, now);
+        await judge(judged, now, language);
+        pages += 1;
+      }
     }
-    await context.close();
+    await plain.close();
+    await twin.close();
   }
 }
 await press();
@@ -38,46 +53,32 @@ console.log(`${pages} pages, ${problems.length} problems`);
 for (const problem of problems) console.log(problem);
 process.exit(problems.length === 0 && pages > 0 ? 0 : 1);
 
-async function judge(context, name, url, language) {
-  const page = await context.newPage();
-  page.on('console', (message) => problems.push(`${name}: ${message.text()}`));
-  page.on('request', (request) => {
-    if (request.url() !== `${url}/${language}`) problems.push(`${name}: asks for ${request.url()}`);
-  });
-  const response = await page.goto(`${url}/${language}`);
-  if (response.status() !== 200) problems.push(`${name}: status ${response.status()}`);
-  // Scripts of pages are off; these are the debugger's.
-  const width = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  if (width > 0) problems.push(`${name}: ${width} points too wide`);
-  const direction = await page.evaluate(() => getComputedStyle(document.body).direction);
-  if (direction !== (language === 'ar' ? 'rtl' : 'ltr')) problems.push(`${name}: reads ${direction}`);
-  const small = await page.evaluate(() =>
-    [...document.querySelectorAll('a,button,summary')]
-      .filter((it) => it.getBoundingClientRect().height < 40)
-      .map((it) => it.textContent),
-  );
-  if (small.length > 0) problems.push(`${name}: hard to touch: ${small}`);
-  const open = await page.$('summary');
-  if (open) await open.click();
-  for (const { id, nodes } of await violations(page)) {
-    problems.push(`${name}: axe ${id}: ${nodes.map((node) => node.html).join(' ')}`);
-  }
-  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true });
-  pages += 1;
-  await page.close();
+// Scripts are off: it asks for itself and nothing else, and the browser complains of nothing.
+async function show(page, { title, address }) {
+  const response = await page.goto(address);
+  if (response.status() !== 200) problems.push(`${title}: status ${response.status()}`);
+  if (pictures) await page.screenshot({ path: `${pictures}/${title}.png`, fullPage: true });
 }
 
-// A page whose scripts are off cannot run axe; it runs in a twin of the page that allows them.
-async function violations(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send('Emulation.setScriptExecutionDisabled', { value: false });
-  await session.send('Page.setBypassCSP', { enabled: true });
-  const run = `${axe}; axe.run(document, { runOnly: ${JSON.stringify(rules)} })`;
-  const answer = await session.send('Runtime.evaluate', { expression: run, awaitPromise: true, returnByValue: true });
-  await session.send('Emulation.setScriptExecutionDisabled', { value: true });
-  await session.detach();
-  if (answer.exceptionDetails) throw new Error(JSON.stringify(answer.exceptionDetails));
-  return answer.result.value.violations;
+async function judge(page, { title: name, address }, language) {
+  await page.goto(address);
+  const open = await page.$('summary');
+  if (open) await open.click();
+  const found = await page.evaluate(() => ({
+    beyond: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    direction: getComputedStyle(document.body).direction,
+    small: [...document.querySelectorAll('a,button,summary')]
+      .filter((it) => it.getBoundingClientRect().height < 40)
+      .map((it) => it.textContent),
+  }));
+  if (found.beyond > 0) problems.push(`${name}: ${found.beyond} points too wide`);
+  if (found.direction !== (language === 'ar' ? 'rtl' : 'ltr')) problems.push(`${name}: reads ${found.direction}`);
+  if (found.small.length > 0) problems.push(`${name}: hard to touch: ${found.small}`);
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate((tags) => globalThis.axe.run(document, { runOnly: tags }), rules);
+  for (const { id, nodes } of violations) {
+    problems.push(`${name}: axe ${id}: ${nodes.map((node) => node.html).join(' ')}`);
+  }
 }
 
 // By keyboard alone: to the button, which has a visible focus, and on to the state that follows.
@@ -85,6 +86,7 @@ async function press() {
   const url = sites.get('stranger-trial');
   const context = await browser.newContext({ viewport: sizes.phone, javaScriptEnabled: false });
   const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
   await page.goto(`${url}/de`);
   await page.keyboard.press('Tab');
   const focus = await page.evaluate(() => {

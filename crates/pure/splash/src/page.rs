@@ -44,7 +44,7 @@ pub(crate) fn page(settings: &Settings, guest: &Guest, language: Language) -> St
             body {
                 header {
                     p.soft { (texts.title) }
-                    h1 dir="auto" { (settings.household) }
+                    h1 { (name(&settings.household)) }
                 }
                 main {
                     (first(&state, guest, language))
@@ -183,7 +183,7 @@ fn why_refused(why: &WhyRefused, texts: &Texts) -> Markup {
         WhyRefused::CertificateEnded => texts.not_certificate,
         WhyRefused::Revoked => texts.not_revoked,
         WhyRefused::Other(sentence) => {
-            return html! { (texts.not_other) " " span lang="en" dir="ltr" { (shown(sentence)) } };
+            return html! { (texts.not_other) span.quote lang="en" dir="ltr" { (shown(sentence)) } };
         }
     };
     html! { (text) }

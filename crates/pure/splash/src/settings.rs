@@ -121,11 +121,11 @@ fn check_text(
         return Err(SettingsError::Empty { setting });
     }
     // Each line becomes a paragraph.
-    let got = escaped_length(text) + text.matches('\n').count() * "<p></p>".len();
+    let got = escaped_length(text) + text.matches('\n').count() * "<p dir=\"auto\"></p>".len();
     if got > most {
         return Err(SettingsError::TooLong { setting, got, most });
     }
-    let unshown = text.chars().find(|it| !is_shown(*it) && !(has_lines && *it == '\n'));
+    let unshown = text.chars().find(|it| !(is_shown(*it) || has_lines && *it == '\n'));
     unshown.map_or(Ok(()), |it| Err(SettingsError::Unshown { setting, code: it.into() }))
 }
 
@@ -167,6 +167,8 @@ mod tests {
             (Settings { contact: Some("a\nb".to_owned()), ..settings() }, SettingsError::Unshown { setting: "contact", code: 10 }),
             (Settings { contact: Some("a\u{202e}b".to_owned()), ..settings() }, SettingsError::Unshown { setting: "contact", code: 0x202e }),
             (Settings { terms: Some("a\rb".to_owned()), ..settings() }, SettingsError::Unshown { setting: "terms", code: 13 }),
+            (Settings { terms: Some("a".repeat(2_001)), ..settings() }, SettingsError::TooLong { setting: "terms", got: 2_001, most: 2_000 }),
+            (Settings { terms: Some("a\n".repeat(101)), ..settings() }, SettingsError::TooLong { setting: "terms", got: 2_020, most: 2_000 }),
             (Settings { languages: vec![], ..settings() }, SettingsError::Empty { setting: "languages" }),
             (Settings { languages: vec![Language::German; 2], ..settings() }, SettingsError::LanguageTwice(Language::German)),
             (Settings { address: "0.0.0.0:80".parse().unwrap(), ..settings() }, SettingsError::Unreachable("0.0.0.0:80".parse().unwrap())),

@@ -65,6 +65,6 @@ pub(super) const TEXTS: Texts = Texts {
               هذه الصفحة شيئًا على جهازك.",
     languages: "اللغات",
 
-    decimal_mark: "٫",
+    decimal_mark: ".",
     units: ["ك.ب", "م.ب", "ج.ب", "ت.ب"],
 };

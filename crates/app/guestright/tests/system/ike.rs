@@ -73,7 +73,7 @@ impl Journey {
     }
 
     fn client(&self) -> Client {
-        Client::start(&self.town.world, "member", &self.directory.path().join("client"))
+        Client::start(&self.town.world, "member", &self.directory.path().join("client"), 3)
     }
 
     fn psk(&self) -> ClientSettings<'_> {

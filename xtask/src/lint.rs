@@ -13,8 +13,8 @@ use crate::{deny, layers, libraries, tidy};
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// Sealed packages that are not built for it. quinn-proto there brings ring, whose C needs clang, and a browser's clock and
-/// entropy, although neither it nor these use any (design note 0006).
-const NOT_FOR_WASM: [&str; 2] = ["guestright-quinn-control", "guestright-quic"];
+/// entropy, although neither it nor these use any (design note 0006). EAP-TLS has ring by rustls (design note 0014).
+const NOT_FOR_WASM: [&str; 3] = ["guestright-quinn-control", "guestright-quic", "guestright-eap"];
 
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();

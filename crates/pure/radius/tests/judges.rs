@@ -9,6 +9,7 @@
     reason = "stock programs speak over sockets and live in real time"
 )]
 
+use guestright_netns::testing;
 use guestright_radius::{
     Answer, Code, Config, Decision, DisconnectClient, DisconnectConfig, Draft, Event, ForwardingServer, Kind,
     Limits, Msk, Outcome, Packet, Realm, Relay, Secret, Service, SessionName, Station, Wrapping,
@@ -28,25 +29,6 @@ const SERVER: &str = "127.0.0.1:1812";
 const ACCOUNTING: &str = "127.0.0.1:1813";
 const HOME: &str = "127.0.0.1:21812";
 const DAS: &str = "127.0.0.1:3799";
-
-/// Whether this is the test itself. Where there are other interfaces than loopback it has run elsewhere, in a network of
-/// its own, and passed.
-fn is_alone(test: &str) -> bool {
-    let mut names = fs::read_dir("/sys/class/net").unwrap().map(|entry| entry.unwrap().file_name());
-    if names.all(|name| name == "lo") {
-        return true;
-    }
-    // A new /sys shows the new network.
-    let inside = "mount -t sysfs none /sys && ip link set lo up && exec \"$0\" \"$@\"";
-    let status = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", inside])
-        .arg(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .status()
-        .expect("`unshare` of util-linux");
-    assert!(status.success(), "{test} in a network of its own");
-    false
-}
 
 fn now() -> Time {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -220,7 +202,7 @@ fn eapol_test(folder: &Path, identity: &str, password: &str) -> Command {
 
 #[test]
 fn eapol_test_gets_in_with_the_homes_keys() {
-    if !is_alone("eapol_test_gets_in_with_the_homes_keys") {
+    if !testing::inside("eapol_test_gets_in_with_the_homes_keys") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -235,7 +217,7 @@ fn eapol_test_gets_in_with_the_homes_keys() {
 
 #[test]
 fn eapol_test_is_refused_by_either_no() {
-    if !is_alone("eapol_test_is_refused_by_either_no") {
+    if !testing::inside("eapol_test_is_refused_by_either_no") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -254,7 +236,7 @@ fn eapol_test_is_refused_by_either_no() {
 
 #[test]
 fn radclient_gets_its_answers() {
-    if !is_alone("radclient_gets_its_answers") {
+    if !testing::inside("radclient_gets_its_answers") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -284,7 +266,7 @@ fn radclient_gets_its_answers() {
 
 #[test]
 fn hostapd_answers_a_request_to_end_a_session() {
-    if !is_alone("hostapd_answers_a_request_to_end_a_session") {
+    if !testing::inside("hostapd_answers_a_request_to_end_a_session") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

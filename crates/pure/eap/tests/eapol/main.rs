@@ -1,6 +1,6 @@
 //! Somebody else's phone: Debian's `eapol_test`, which is `wpa_supplicant` without a radio, with OpenSSL as its TLS.
 //!
-//! It speaks RADIUS to its access point; [`radius`] is as much of that as it takes.
+//! It speaks RADIUS to its access point, which is [`radius`].
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use guestright_eap::{
     Alert, Authority, Certificate, Config, Credential, Label, Limits, Outcome, Reason, TlsVersion,
 };
 use guestright_units::UnixSeconds;
-use radius::Radius;
+use radius::{Radius, SECRET};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use std::fs;
@@ -93,7 +93,7 @@ fn join(config: &Config, trusted: &Certificate, own: Option<&Credential>, networ
 
 fn eapol_test(network: &Path, port: u16) -> std::process::Output {
     Command::new("eapol_test")
-        .args(["-a127.0.0.1", &format!("-p{port}"), "-sradsec", "-t15", "-c"])
+        .args(["-a127.0.0.1", &format!("-p{port}"), &format!("-s{SECRET}"), "-t15", "-c"])
         .arg(network)
         .output()
         .expect("eapol_test is installed: make setup GROUP=test")

@@ -1,14 +1,14 @@
 //! Debian's hostapd reads the access point's file and starts with it, with no radio; and reports to the port that it names.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use guestright_netns::testing;
 use zeroize::Zeroizing;
 
 use crate::golden::assert_is_golden;
-use crate::judge::{command, run, text};
+use crate::judge::{Running, command, run, text};
 use crate::phone::{HOSTILE, REALM};
 use guestright_profile::hostapd::{AccessPoint, Passpoint, Radio, Radius, Security};
 use guestright_profile::{ConsortiumId, Secret, Ssid};
@@ -99,16 +99,6 @@ fn hostapd_understands_every_line() {
     }
 }
 
-/// hostapd, ended with the test.
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn hostapd_starts_and_reports_where_it_is_told_to() {
     if !testing::inside("hostapd::hostapd_starts_and_reports_where_it_is_told_to") {
@@ -126,7 +116,7 @@ fn hostapd_starts_and_reports_where_it_is_told_to() {
         let log = directory.path().join("log");
         let log = std::fs::OpenOptions::new().create(true).write(true).truncate(true).open(log).unwrap();
         let daemon = command("hostapd").arg(&path).stdin(Stdio::null()).stdout(log).spawn().unwrap();
-        let _daemon = Daemon(daemon);
+        let _daemon = Running(daemon);
         let log = || std::fs::read_to_string(directory.path().join("log")).unwrap();
         testing::until("hostapd is up", || log().contains("AP-ENABLED") || log().contains("errors found"));
         assert!(log().contains("AP-ENABLED"), "{name}: {}", log());

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A program, be it among those for administrators, where an ordinary user's shell does not look.
 pub(crate) fn command(program: &str) -> Command {
@@ -42,6 +42,16 @@ pub(crate) fn python(script: &str, input: &[u8]) -> String {
 
 pub(crate) fn is_well_formed(xml: &[u8]) -> bool {
     run("xmllint", &["--noout", "--nonet", "-"], xml).status.success()
+}
+
+/// A program that goes on; ended with the test, whatever becomes of it.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// A path as an argument.

@@ -1,11 +1,11 @@
 //! wpa_supplicant reads its file and joins with it; Python reads NetworkManager's, as GLib would.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use guestright_netns::testing;
 
-use crate::judge::{command, python, read, run, text};
+use crate::judge::{Running, command, python, read, run, text};
 use crate::phone::{AUTHORITY, HOSTILE, REALM, SERVER, SERVER_KEY, phone, seed};
 use guestright_profile::{Phone, Ssid, TlsVersions, network_manager, supplicant};
 
@@ -46,52 +46,41 @@ fn wpa_supplicant_reads_every_line() {
     }
 }
 
-/// hostapd as the home's server, on loopback alone; ended with the test, whatever becomes of it.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Server {
-    fn start(directory: &Path) -> Self {
-        let file = |name: &str| text(&directory.join(name)).to_owned();
-        let pem = |name: &str, arguments: &[&str], der: &[u8]| {
-            std::fs::write(directory.join(name), read("openssl", arguments, der)).unwrap();
-        };
-        pem("authority.pem", &["x509", "-inform", "DER"], AUTHORITY);
-        pem("server.pem", &["x509", "-inform", "DER"], SERVER);
-        pem("server-key.pem", &["pkey", "-inform", "DER"], SERVER_KEY);
-        std::fs::write(directory.join("users"), "* TLS\n").unwrap();
-        std::fs::write(directory.join("clients"), "127.0.0.1/32 radius-secret\n").unwrap();
-        let settings = format!(
-            "interface=gr-eap\ndriver=none\nlogger_stdout=-1\nieee8021x=1\neap_server=1\ntls_flags=[ENABLE-TLSv1.3]\n\
+/// hostapd as the home's server, on loopback alone.
+fn serve(directory: &Path) -> Running {
+    let file = |name: &str| text(&directory.join(name)).to_owned();
+    let pem = |name: &str, arguments: &[&str], der: &[u8]| {
+        std::fs::write(directory.join(name), read("openssl", arguments, der)).unwrap();
+    };
+    pem("authority.pem", &["x509", "-inform", "DER"], AUTHORITY);
+    pem("server.pem", &["x509", "-inform", "DER"], SERVER);
+    pem("server-key.pem", &["pkey", "-inform", "DER"], SERVER_KEY);
+    std::fs::write(directory.join("users"), "* TLS\n").unwrap();
+    std::fs::write(directory.join("clients"), "127.0.0.1/32 radius-secret\n").unwrap();
+    let settings = format!(
+        "interface=gr-eap\ndriver=none\nlogger_stdout=-1\nieee8021x=1\neap_server=1\ntls_flags=[ENABLE-TLSv1.3]\n\
              eap_user_file={}\nca_cert={}\nserver_cert={}\nprivate_key={}\nradius_server_clients={}\n\
              radius_server_auth_port=1812\n",
-            file("users"),
-            file("authority.pem"),
-            file("server.pem"),
-            file("server-key.pem"),
-            file("clients")
-        );
-        std::fs::write(directory.join("hostapd.conf"), settings).unwrap();
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(directory.join("log")).unwrap();
-        let server = command("hostapd")
-            .arg(file("hostapd.conf"))
-            .stdin(Stdio::null())
-            .stderr(log.try_clone().unwrap())
-            .stdout(log)
-            .spawn()
-            .unwrap();
-        let server = Self(server);
-        testing::until("hostapd serves", || {
-            std::fs::read_to_string(directory.join("log")).unwrap().contains("AP-ENABLED")
-        });
-        server
-    }
+        file("users"),
+        file("authority.pem"),
+        file("server.pem"),
+        file("server-key.pem"),
+        file("clients")
+    );
+    std::fs::write(directory.join("hostapd.conf"), settings).unwrap();
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(directory.join("log")).unwrap();
+    let server = command("hostapd")
+        .arg(file("hostapd.conf"))
+        .stdin(Stdio::null())
+        .stderr(log.try_clone().unwrap())
+        .stdout(log)
+        .spawn()
+        .unwrap();
+    let server = Running(server);
+    testing::until("hostapd serves", || {
+        std::fs::read_to_string(directory.join("log")).unwrap().contains("AP-ENABLED")
+    });
+    server
 }
 
 /// What eapol_test, which is wpa_supplicant without a radio, says when it joins with our file.
@@ -110,7 +99,7 @@ fn a_computer_joins_with_its_file_by_both_versions_of_tls() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let _server = Server::start(directory.path());
+    let _server = serve(directory.path());
     for (tls, version) in [(TlsVersions::UpTo13, "TLSv1.3"), (TlsVersions::Only12, "TLSv1.2")] {
         let phone = Phone { tls, ..phone() };
         let (joined, log) = join(directory.path(), &supplicant::configuration(&phone, &seed()).unwrap());

@@ -1,6 +1,7 @@
 //! What stands in certificates instead of names.
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
+use guestright_wire::name;
 use rand::CryptoRng;
 use std::fmt;
 use std::str::FromStr;
@@ -41,13 +42,7 @@ impl FromStr for Realm {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_label = |label: &str| {
-            (1..=63).contains(&label.len())
-                && label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-        };
-        if text.len() <= Self::BYTES_MAX && text.contains('.') && text.split('.').all(is_label) {
+        if text.len() <= Self::BYTES_MAX && name::is_domain(text) {
             Ok(Self(text.to_owned()))
         } else {
             Err(ParseError::Realm(text.chars().take(64).collect()))

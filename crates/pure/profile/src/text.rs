@@ -1,11 +1,11 @@
 //! What names and texts have to be so that every file can hold them.
 
+use guestright_wire::name;
+
 use crate::ProfileError;
 
 /// The longest name that a phone shows without cutting it off somewhere in the middle of a screen.
 const NAME_CHARS_MAX: usize = 64;
-/// RFC 1035, section 2.3.4.
-const DOMAIN_BYTES_MAX: usize = 253;
 
 /// The identifier of a roaming consortium: an OI that IEEE has given to somebody, of 3 or 5 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,15 +47,9 @@ fn is_xml(letter: char) -> bool {
     }
 }
 
-/// Whether this is a domain name as it stands in certificates: labels of letters, digits and dashes (RFC 1123, 2.1).
+/// Whether this is a domain name as it stands in certificates.
 pub(crate) fn check_domain(what: &'static str, text: &str) -> Result<(), ProfileError> {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    if text.len() <= DOMAIN_BYTES_MAX && text.contains('.') && text.split('.').all(is_label) {
+    if name::is_domain(text) {
         return Ok(());
     }
     Err(ProfileError::wrong(what, text, "a domain name in small letters, with a dot in it"))

@@ -1,6 +1,7 @@
 //! What the household says of itself.
 
 use crate::Language;
+use guestright_wire::name;
 use std::net::SocketAddr;
 use thiserror::Error;
 
@@ -9,8 +10,6 @@ const HOUSEHOLD_BYTES_MAX: usize = 100;
 const CONTACT_BYTES_MAX: usize = 200;
 const MEMBER_PAGE_BYTES_MAX: usize = 200;
 const TERMS_BYTES_MAX: usize = 2_000;
-/// A name of the DNS (RFC 1035 section 2.3.4).
-const NAME_BYTES_MAX: usize = 253;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -72,7 +71,9 @@ impl Settings {
             return Err(SettingsError::Unreachable(self.address));
         }
         match &self.secured {
-            Some(secured) if !is_name(&secured.name) => Err(SettingsError::NotAName(secured.name.clone())),
+            Some(secured) if !name::is_domain(&secured.name) => {
+                Err(SettingsError::NotAName(secured.name.clone()))
+            }
             Some(secured) if secured.port == 0 => Err(SettingsError::Empty { setting: "secured.port" }),
             Some(_) | None => Ok(()),
         }
@@ -127,16 +128,6 @@ fn check_text(
     }
     let unshown = text.chars().find(|it| !(is_shown(*it) || has_lines && *it == '\n'));
     unshown.map_or(Ok(()), |it| Err(SettingsError::Unshown { setting, code: it.into() }))
-}
-
-fn is_name(text: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-')
-    };
-    text.len() <= NAME_BYTES_MAX && text.contains('.') && text.split('.').all(is_label)
 }
 
 #[cfg(test)]

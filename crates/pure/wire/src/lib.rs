@@ -4,6 +4,7 @@
 //! written in front of a payload or appended to a buffer. No parser panics, whatever the bytes.
 //!
 //! - [`ip`], [`udp`]: the headers around and inside a tunnel's packets, read and written in place.
+//! - [`name`]: names of hosts and realms.
 //! - [`rtp`]: packets read where they lie, counters that do not wrap, and what a datagram is by its first byte.
 //! - [`rtcp`]: reports, read and written.
 //! - [`sdp`]: session descriptions, read and written.
@@ -11,6 +12,7 @@
 #![warn(missing_docs)]
 
 pub mod ip;
+pub mod name;
 pub mod rtcp;
 pub mod rtp;
 pub mod sdp;

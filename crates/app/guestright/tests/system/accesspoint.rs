@@ -17,7 +17,11 @@ table ip nat4 {
 ";
 
 fn town() -> Town {
-    let town = Town::build(Rules::default());
+    town_with(Rules::default())
+}
+
+fn town_with(rules: Rules) -> Town {
+    let town = Town::build(rules);
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     town.nft(FOREIGN);
     town
@@ -204,7 +208,8 @@ fn status_tells_a_program_everything_in_json() {
     if !inside("accesspoint::status_tells_a_program_everything_in_json") {
         return;
     }
-    let town = town();
+    // A receipt over the little that is downloaded is asked for when an interval is over.
+    let town = town_with(Rules { interval_ms: 5_000, ..Rules::default() });
     let (_home, _ap) = town.open();
     let (visit, _) = town.arrive("member", "guests", "member");
     town.download("member", 10_000).unwrap();

@@ -419,7 +419,8 @@ fn no_log_shows_a_secret() {
     if !inside("cli::no_log_shows_a_secret") {
         return;
     }
-    let town = Town::build(Rules { log: "trace", ..Rules::default() });
+    // A receipt over the little that is downloaded is asked for when an interval is over.
+    let town = Town::build(Rules { log: "trace", interval_ms: 5_000, ..Rules::default() });
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (mut home, mut ap) = town.open();
     let (mut visit, _) = town.arrive("member", "guests", "member");

@@ -25,6 +25,8 @@ const TARGETS: [(&str, &str); 3] =
 const LIFE_MAX: Duration = Duration::from_secs(900);
 /// After so long an access point looks at nothing any more that it has just put back.
 const SETTLED: Duration = Duration::from_millis(1_500);
+/// For tests that wait until a receipt is due or a lease has passed.
+const SHORT: Rules = Rules { interval_ms: 4_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
 
 /// For how long a stranger goes on trying after each fault, or floods, at line rate: `GUESTRIGHT_FAULT_SECONDS`, else not at all.
 pub(crate) fn at_line_rate() -> Option<Duration> {
@@ -204,7 +206,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
     if !inside_within("faults::who_is_stopped_or_killed_serves_nobody_for_nothing", LIFE_MAX) {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(SHORT);
     town.serve_tcp("net", WEB, &AccessLog::default());
     let stranger = Stranger::come(&town);
     let (_home, ap) = town.open();
@@ -214,7 +216,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
 
     let asker = Asker::new(&town, "member");
     // A receipt is never older than an interval, and a lease never longer.
-    let interval = Duration::from_millis(Rules::default().interval_ms);
+    let interval = Duration::from_millis(SHORT.interval_ms);
     let assert_offline = |signal: &str, began: Instant| {
         let took = asker.last_answer().saturating_duration_since(began);
         println!("the last answer came {} ms after {signal}", took.as_millis());
@@ -254,7 +256,7 @@ fn a_closed_session_is_closed_without_nft_and_without_descriptors() {
     if !inside("faults::a_closed_session_is_closed_without_nft_and_without_descriptors") {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(SHORT);
     town.serve_tcp("net", WEB, &AccessLog::default());
     let stranger = Stranger::come(&town);
     let (_home, mut ap) = town.open();
@@ -306,7 +308,7 @@ fn looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off() {
     if !inside("faults::looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off") {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(Rules { interval_ms: 1_000, ..SHORT });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let (_visit, _) = town.arrive("member", "guests", "member");
@@ -338,7 +340,7 @@ fn a_clock_that_is_set_ahead_and_back_ends_nobodys_service() {
     if !inside("faults::a_clock_that_is_set_ahead_and_back_ends_nobodys_service") {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(SHORT);
     town.serve_tcp("net", WEB, &AccessLog::default());
     let offset = |text: &str| std::fs::write(town.path("offset"), text).unwrap();
     offset("+0");
@@ -356,7 +358,7 @@ fn a_clock_that_is_set_ahead_and_back_ends_nobodys_service() {
     let (_visit, _) = town.arrive("member", "guests", "member");
     let signed = |ip: &str| session(&town.status(), ip)["signed"].as_u64().unwrap_or_default();
     let ip = town.address_of("member");
-    // A day ahead, for six intervals.
+    // A day ahead, for some intervals.
     offset("+1d");
     for round in 1..=3 {
         let before = signed(&ip);

@@ -328,7 +328,7 @@ fn a_member_gets_online_during_ten_thousand_junk_connections() {
         return;
     }
     const GROWTH_KIB_MAX: u64 = 16 * 1_024;
-    let town = Town::build(Rules { interval_ms: 2_000, ..Rules::default() });
+    let town = Town::build(Rules::default());
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (mut home, mut ap) = town.open();
     let before = ap.memory_kib("VmRSS");

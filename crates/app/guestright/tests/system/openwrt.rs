@@ -179,7 +179,7 @@ fn uci(town: &Town, enabled: u8) -> String {
          config home_credit\n\toption allowance_bytes_per_day '1000000000000'\n\n\
          config ap 'ap'\n\toption enabled '{enabled}'\n\toption key '{house}/router.key'\n\
          \toption certificate '{house}/router.cert'\n\toption state '{house}/ap-state'\n\toption home '127.0.0.1:7274'\n\
-         \toption visitor_interface 'guests'\n\toption uplink_interface 'uplink'\n\toption interval_ms '1000'\n\
+         \toption visitor_interface 'guests'\n\toption uplink_interface 'uplink'\n\toption interval_ms '20000'\n\
          \toption flush_ms '300'\n\tlist household_networks '203.0.113.0/24'\n\n\
          config ap_shaping\n\toption down_bits_per_second '200000000'\n\toption up_bits_per_second '50000000'\n"
     )
@@ -226,14 +226,14 @@ fn home_and_access_point_run_from_one_file_of_openwrts() {
     assert_eq!(status("ap")["team"], status("home")["team"]);
 
     // `uci commit` puts another file in its place, and procd sends a signal.
-    let changed = uci(&town, 1).replace("interval_ms '1000'", "interval_ms '900'");
+    let changed = uci(&town, 1).replace("interval_ms '20000'", "interval_ms '15000'");
     std::fs::write(town.path("new"), &changed).unwrap();
     std::fs::rename(town.path("new"), &file).unwrap();
     ap.signal(Signal::HUP);
     until("the access point to take it", || ap.log().contains("interval_ms"));
     let reload = ["ap", "reload", "--uci", &file];
     assert_eq!(succeeded(&town.run(&reload)), "the settings in force are as before\n");
-    write_uci(&town, &changed.replace("interval_ms '900'", "interval_ms 'soon'"));
+    write_uci(&town, &changed.replace("interval_ms '15000'", "interval_ms 'soon'"));
     let refused = town.run(&reload);
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("interval_ms is \"soon\""), "{words}");

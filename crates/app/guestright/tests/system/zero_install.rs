@@ -173,12 +173,15 @@ fn tunnel(status: &Value, ip: &str) -> Value {
     sessions.find(|session| session["ip"] == ip && session["tunnel"].is_string()).cloned().unwrap_or_default()
 }
 
+/// Where something is waited for that comes with an interval, or after half of one.
+const SHORT: Rules = Rules { interval_ms: 5_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
+
 #[test]
 fn a_stock_client_is_served_by_receipts_of_its_home() {
     if !inside("zero_install::a_stock_client_is_served_by_receipts_of_its_home") {
         return;
     }
-    let country = Country::build(Rules::default(), "");
+    let country = Country::build(SHORT, "");
     country.enrol("walker", &[]);
     country.enrol("rider", &[]);
     country.judge();
@@ -248,7 +251,7 @@ fn a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed(
     if !inside("zero_install::a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed") {
         return;
     }
-    let country = Country::build(Rules::default(), "");
+    let country = Country::build(SHORT, "");
     country.enrol("walker", &[]);
     let town = &country.town;
     town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
@@ -276,7 +279,7 @@ fn without_a_signature_there_is_the_allowance_and_no_more() {
     if !inside("zero_install::without_a_signature_there_is_the_allowance_and_no_more") {
         return;
     }
-    let country = Country::build(Rules::default(), "");
+    let country = Country::build(SHORT, "");
     country.enrol("undelegated", &["--no-delegation"]);
     country.enrol("poor", &["--bytes-per-day", "1000"]);
     country.judge();
@@ -316,7 +319,7 @@ fn made_up_homes_and_addresses_stay_within_the_hour() {
         return;
     }
     let limits = "[tunnels]\nper_home_bytes = 200000\nper_hour_bytes = 500000\n";
-    let country = Country::build(Rules::default(), limits);
+    let country = Country::build(SHORT, limits);
     country.judge();
     let town = &country.town;
     for number in 100..130 {
@@ -368,7 +371,7 @@ fn an_access_point_cannot_have_signed_what_it_did_not_carry() {
     if !inside("zero_install::an_access_point_cannot_have_signed_what_it_did_not_carry") {
         return;
     }
-    let country = Country::build(Rules::default(), "");
+    let country = Country::build(SHORT, "");
     country.enrol("walker", &[]);
     let town = &country.town;
     let _manor = country.start_manor();

@@ -3,7 +3,8 @@
 //! In: datagrams of hostapd, what homes answer, what was decided, time, a seed. Out: datagrams, and events: carry this
 //! to that home, decide, somebody is in. Two machines: [`ForwardingServer`], which hostapd asks (RFC 2865, section 2.3:
 //! a forwarding server), and [`DisconnectClient`], which ends sessions (RFC 5176). Below them is a codec: [`Packet`],
-//! [`Draft`], [`Kind`], [`Msk`]. What is inside EAP is for the home; here it is bytes.
+//! [`Draft`], [`Kind`], [`Msk`]. What is inside EAP is for the home; here it is bytes. [`relay`] is how they travel to a home
+//! and back.
 //!
 //! Invariants:
 //! - nothing is read before the packet's authenticators are right, and each Access-* has a Message-Authenticator;
@@ -21,6 +22,7 @@ mod forwarding;
 mod mppe;
 mod packet;
 mod realm;
+pub mod relay;
 mod request;
 mod secret;
 mod station;

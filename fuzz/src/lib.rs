@@ -55,7 +55,7 @@ pub use legacy::{nautilus, speak_freely};
 pub use machines::{machine_access_point, machine_delegate, machine_home, machine_visitor};
 pub use pgpfone::pgpfone;
 pub use plan::plan;
-pub use radius::radius;
+pub use radius::{radius, radius_relay};
 pub use receipt::{bundle, receipt};
 pub use roaming::{acknowledgement, message, stream};
 pub use router::{portmap, upnp};
@@ -78,7 +78,7 @@ pub use wire::ip;
 pub type Target = fn(&[u8]);
 
 /// Every function, under the name of its folder in `corpus` and of its file in `libfuzzer/fuzz_targets`.
-pub const TARGETS: [(&str, Target); 62] = [
+pub const TARGETS: [(&str, Target); 63] = [
     ("acknowledgement", acknowledgement),
     ("agreement", agreement),
     ("armour", armour),
@@ -118,6 +118,7 @@ pub const TARGETS: [(&str, Target); 62] = [
     ("portmap", portmap),
     ("ppp", ppp),
     ("radius", radius),
+    ("radius_relay", radius_relay),
     ("receipt", receipt),
     ("revocations", revocations),
     ("rtcp", rtcp),

@@ -1,6 +1,7 @@
 //! RADIUS at the access point.
 
 use crate::seeds::Seed;
+use guestright_radius::relay::{self, Conversation, Question, Sentence, What};
 use guestright_radius::{
     Answer, Code, Config, Decision, Draft, Event, ForwardingServer, Kind, Limits, Msk, Packet, Realm, Secret,
     Service, Wrapping,
@@ -63,7 +64,50 @@ fn drive(secret: &Secret, question: &[u8], authenticator: [u8; 16]) {
     }
 }
 
+/// What comes over a link between homes: what is read is written the same, and is within the limits.
+pub fn radius_relay(bytes: &[u8]) {
+    let question = Question::parse(bytes);
+    if let Ok(question) = &question {
+        assert!(question.emit() == bytes && question.eap.len() <= relay::EAP_BYTES_MAX);
+    }
+    let Ok(answer) = relay::Answer::parse(bytes) else { return };
+    assert!(question.is_err() && answer.emit() == bytes && bytes.len() <= relay::MESSAGE_BYTES_MAX);
+    match answer.what {
+        What::Reject { reason, .. } | What::Away { reason } => {
+            assert!(reason.as_str().len() <= Sentence::BYTES_MAX && !reason.as_str().contains(['\r', '\n']));
+        }
+        What::Challenge { .. } | What::Accept { .. } => {}
+    }
+}
+
+fn relay_seeds(seeds: &mut Vec<Seed>) {
+    let conversation = Conversation([7; 16]);
+    let reason = Sentence::new("The home has withdrawn this phone's certificate.");
+    let accept = |home| What::Accept {
+        eap: vec![3, 9, 0, 4],
+        msk: Msk::new([5; 64]),
+        valid_for_seconds: 31_536_000,
+        home,
+    };
+    let question = Question { conversation, framed_mtu: Some(1_400), eap: vec![2, 1, 0, 5, 1] };
+    let mut add = |name: &str, bytes: Vec<u8>| seeds.push(("radius_relay", name.to_owned(), bytes));
+    add("question", question.emit());
+    add("near-question", question.emit()[..22].to_vec());
+    for (name, what) in [
+        ("challenge", What::Challenge { eap: vec![1, 2, 0, 6, 13, 0x20] }),
+        ("accept", accept(None)),
+        ("accept-v4", accept(Some(SocketAddr::from(([192, 0, 2, 1], 51_820))))),
+        ("accept-v6", accept(Some(SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 500))))),
+        ("near-accept", accept(Some(SocketAddr::from(([0, 0, 0, 0], 1))))),
+        ("reject", What::Reject { eap: vec![4, 9, 0, 4], reason: reason.clone() }),
+        ("away", What::Away { reason }),
+    ] {
+        add(name, relay::Answer { conversation, what }.emit());
+    }
+}
+
 pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
+    relay_seeds(seeds);
     let secret = Secret::new(b"a secret of the fuzzer's").expect("a secret");
     let mut add = |name: &str, bytes: Vec<u8>| seeds.push(("radius", name.to_owned(), bytes));
     for (name, user) in [

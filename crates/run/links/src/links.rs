@@ -59,7 +59,7 @@ pub enum NeighbourEvent {
     Up(TeamId),
     /// There is none any more.
     Down(TeamId),
-    /// What a home of the team has sent: [`guestright_credit::is_frame`], not yet read.
+    /// What a home of the team has sent: [`guestright_credit::is_frame`] or [`guestright_radius::relay::is_message`], not yet read.
     Frame { team: TeamId, bytes: Vec<u8> },
     /// No home of the team was where it may be; what was kept for the team is gone.
     Unreachable(TeamId),

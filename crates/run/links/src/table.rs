@@ -5,9 +5,10 @@ use crate::dials::{Dials, Round, Wish};
 use crate::links::{Input, LinkEvent, Linked, NeighbourEvent};
 use crate::pace::{Attempts, FramePaces};
 use crate::transport::{Up, read_messages, write_messages};
-use guestright_credit::{FRAME_LEN_MAX, is_frame};
+use guestright_credit::FRAME_LEN_MAX;
 use guestright_directory::{Address, HomeHint, LinkId};
 use guestright_identity::KeyId;
+use guestright_radius::relay;
 use guestright_units::{Micros, TeamId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -59,6 +60,8 @@ pub(crate) struct Table {
     pub(crate) dials: Dials,
     pub(crate) attempts: Attempts,
     paces: FramePaces,
+    /// Of their own: phones that try to join must not hold up accounts.
+    eap_paces: FramePaces,
     next: LinkId,
     outputs: VecDeque<Output>,
     dropped: BTreeMap<&'static str, u64>,
@@ -77,6 +80,7 @@ impl Table {
             dials: Dials::new(config),
             attempts: Attempts::new(config.address_rest),
             paces: FramePaces::new(config.frames_per_second_max),
+            eap_paces: FramePaces::new(config.frames_per_second_max),
             next: 0,
             outputs: VecDeque::new(),
             dropped: BTreeMap::new(),
@@ -145,19 +149,23 @@ impl Table {
         true
     }
 
-    /// Takes in what another home sends: a frame about credit for the home's loop, anything else for the exchange.
+    /// Takes in what another home sends: a frame about credit or EAP for the home's loop, anything else for the exchange.
     pub(crate) fn receive(&mut self, link: LinkId, bytes: Vec<u8>, now: Time) {
         let Some(open) = self.open.get_mut(&link) else { return };
-        if !is_frame(&bytes) {
+        let Some(kind) = Kind::of(&bytes) else {
             open.used = now;
             return self.outputs.push_back(Output::Exchange(LinkEvent::Frame(link, bytes)));
-        }
+        };
         let team = open.team;
+        let paces = match kind {
+            Kind::Credit => &mut self.paces,
+            Kind::Eap => &mut self.eap_paces,
+        };
         if team == self.own {
             self.count_dropped("own team");
-        } else if bytes.len() > FRAME_LEN_MAX {
+        } else if bytes.len() > kind.bytes_max() {
             self.count_dropped("too long");
-        } else if !self.paces.try_acquire(team, now) {
+        } else if !paces.try_acquire(team, now) {
             self.count_dropped("too many of one team");
         } else {
             open.used = now;
@@ -252,9 +260,9 @@ impl Table {
         team != self.own && self.by_team.contains_key(&team)
     }
 
-    /// Sends to a team, or says where it is to be called first. Nothing but frames about credit is sent.
+    /// Sends to a team, or says where it is to be called first. Nothing but frames about credit and EAP is sent.
     pub(crate) fn send_to_team(&mut self, team: TeamId, frame: Vec<u8>, now: Time) -> Wish {
-        if team == self.own || !is_frame(&frame) || frame.len() > FRAME_LEN_MAX {
+        if team == self.own || Kind::of(&frame).is_none_or(|kind| frame.len() > kind.bytes_max()) {
             return Wish::Refused;
         }
         let Some(link) = self.by_team.get(&team).copied() else {
@@ -289,6 +297,29 @@ impl Table {
     pub(crate) fn dial_failed(&mut self, round: &Round, was_tried: bool, now: Time) {
         if self.dials.failed(round.team, round.number, was_tried, now) {
             self.outputs.push_back(Output::Neighbour(NeighbourEvent::Unreachable(round.team)));
+        }
+    }
+}
+
+/// What a frame for the home's loop is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Credit,
+    Eap,
+}
+
+impl Kind {
+    fn of(frame: &[u8]) -> Option<Self> {
+        if guestright_credit::is_frame(frame) {
+            return Some(Self::Credit);
+        }
+        relay::is_message(frame).then_some(Self::Eap)
+    }
+
+    fn bytes_max(self) -> usize {
+        match self {
+            Self::Credit => FRAME_LEN_MAX,
+            Self::Eap => relay::MESSAGE_BYTES_MAX,
         }
     }
 }

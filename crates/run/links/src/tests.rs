@@ -105,6 +105,34 @@ async fn a_frame_that_was_kept_arrives_with_the_team_that_was_proven() {
     assert!(!a.neighbours.send(b.team, b"OPTIONS".to_vec()), "that is not about credit");
 }
 
+/// What phones' access points ask goes to the loop too, and a flood of it holds up no accounts.
+#[tokio::test]
+async fn phones_that_join_have_a_pace_of_their_own() {
+    let (mut a, mut b) = (Home::new(1).await, Home::new(2).await);
+    let eap = |length: usize| [vec![0xfe, 1], vec![0; length]].concat();
+    a.neighbours.learn(b.team, b.address());
+    assert!(a.neighbours.send(b.team, eap(17)));
+    assert_eq!(a.next().await, NeighbourEvent::Up(b.team));
+    assert_eq!(b.next().await, NeighbourEvent::Up(a.team));
+    assert_eq!(b.next().await, NeighbourEvent::Frame { team: a.team, bytes: eap(17) });
+    assert!(!a.neighbours.send(b.team, eap(5_000)), "no message is so long");
+    let began = std::time::Instant::now();
+    let mut sent = 1;
+    while began.elapsed() < Duration::from_secs(5) && !b.neighbours.dropped().contains_key("too many of one team")
+    {
+        sent += u64::from(a.neighbours.send(b.team, eap(17)));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(sent > 100 && b.neighbours.dropped().contains_key("too many of one team"), "{sent}");
+    assert!(a.neighbours.send(b.team, numbered(9)));
+    loop {
+        match b.next().await {
+            NeighbourEvent::Frame { bytes, .. } if bytes == numbered(9) => break,
+            event => assert_eq!(event, NeighbourEvent::Frame { team: a.team, bytes: eap(17) }),
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_exchange_and_the_loop_share_one_link() {
     let (mut a, mut b) = (Home::new(1).await, Home::new(2).await);

@@ -9,6 +9,8 @@
 //!   ever.
 //! - A visitor is a pair of hardware and IPv4 address. While a pair is granted, no other hardware address may
 //!   use that IPv4 address, not even towards the access point.
+//! - With [`Page`], what a station without a grant asks of port 80 is answered by the access point; the household's networks
+//!   stay silent, and port 443 is refused.
 //! - Bytes are counted at the forward hook, at layer 3: each packet once, IPv4 header included.
 //! - What is about to be changed is written to a state file first, so that a crash can be cleaned up after.
 //! - [`VisitorMeter`] is the visitor's own count of the same bytes.
@@ -69,7 +71,7 @@ pub use lookup::{interface_address, interfaces, neighbour, neighbours, require_i
 pub use mac::MacAddress;
 pub use meter::VisitorMeter;
 pub use ruleset::render;
-pub use settings::{Limits, Settings, Shaping, Tunnels};
+pub use settings::{Limits, Page, Settings, Shaping, Tunnels};
 pub use shaping::Warning;
 pub use state::clean_up;
 pub use trial::{Trial, try_layers};

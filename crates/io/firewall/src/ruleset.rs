@@ -1,6 +1,7 @@
 //! The ruleset as text. Every value in it went through [`Settings::check`]; nothing else may get in.
 
 mod limits;
+mod page;
 mod tunnels;
 
 use crate::policy_routing::{GRANTED, PERMITTED};
@@ -75,8 +76,10 @@ pub(crate) fn render_marked(settings: &Settings, marks: Marks) -> String {
     text.push_str(&counters());
     text.push_str(&sets(settings));
     text.push_str(&tunnels::sets(settings));
+    text.push_str(&page::sets(settings));
     text.push_str(&tracking(settings));
     text.push_str(&permits(settings));
+    text.push_str(&page::redirection(settings));
     text.push_str(&input(settings));
     text.push_str(&forward(settings, marks));
     text.push_str(&tunnels::chains(settings, marks));
@@ -186,6 +189,7 @@ fn permits(settings: &Settings) -> String {
     let others = !(PERMITTED | GRANTED);
     let grant = format!("meta mark set meta mark | {:#x} accept", PERMITTED | GRANTED);
     let permit = format!("meta mark set meta mark & {others:#x} | {PERMITTED:#x} accept");
+    let page = page::turning(settings);
     let up = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} {permit}\n"));
     let down = tunnels::ports_of(settings, |ports| {
         format!("\t\tudp sport {{ {ports} }} ct state established {permit}\n")
@@ -208,7 +212,7 @@ fn permits(settings: &Settings) -> String {
 		jump identity
 {up}		ip daddr {network}/{prefix} counter name \"between_visitors\" drop
 		ip daddr @household counter name \"household4\" drop
-		counter name \"not_granted\"
+{page}		counter name \"not_granted\"
 		# A rejection would end the connections of a guest whose grant is only late.
 		ether saddr . ip saddr @served drop
 		limit rate over {rejections}/second burst {rejections} packets drop
@@ -229,6 +233,7 @@ fn input(settings: &Settings) -> String {
     let Settings { visitor_interface: visitors, access_point, protocol_port: port, .. } = settings;
     let (network, prefix) = settings.visitor_network;
     let limits = limits::chains(&settings.limits);
+    let (to_page, page) = page::input(settings);
     let tunnel_identity = tunnels::identity(settings);
     format!(
         "
@@ -244,10 +249,10 @@ fn input(settings: &Settings) -> String {
 		ip daddr != {access_point} counter name \"to_router\" drop
 		icmp type {{ destination-unreachable, time-exceeded, parameter-problem, echo-request }} goto ping
 		meta l4proto {{ tcp, udp }} th dport {{ 53, {port} }} goto service
-		counter name \"to_router\" drop
+{to_page}		counter name \"to_router\" drop
 	}}
 
-{limits}
+{limits}{page}
 	# A granted address is its holder's alone, also towards the router.
 	chain identity {{
 		ip saddr != {network}/{prefix} counter name \"spoofed\" drop
@@ -327,19 +332,20 @@ fn other_hooks(settings: &Settings) -> String {
     let Settings { visitor_interface: visitors, uplink_interface: uplink, limits, .. } = settings;
     let (network, prefix) = settings.visitor_network;
     let names = limits.strangers_names_bytes_per_second_max;
+    let (from_page, page) = page::output(settings);
     format!(
         "
 	chain output {{
 		type filter hook output priority filter; policy accept;
 		oifname \"{visitors}\" meta nfproto ipv6 counter name \"ipv6\" drop
 		oifname \"{visitors}\" meta l4proto {{ tcp, udp }} th sport 53 ip daddr != @online goto answers_to_strangers
-	}}
+{from_page}	}}
 
 	chain answers_to_strangers {{
 		limit rate {names} bytes/second burst {names} bytes accept
 		counter name \"flood\" drop
 	}}
-
+{page}
 	chain postrouting {{
 		type nat hook postrouting priority srcnat; policy accept;
 		ip saddr {network}/{prefix} oifname \"{uplink}\" masquerade
@@ -353,7 +359,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::{Shaping, Tunnels};
+    use crate::{Page, Shaping, Tunnels};
 
     #[test]
     fn renders_the_ruleset_in_the_golden_file() {
@@ -368,6 +374,7 @@ mod tests {
             vec![(Ipv4Addr::new(198, 51, 100, 0).into(), 24), ("2001:db8:1::".parse().unwrap(), 48)];
         settings.shaping = Some(Shaping { down_bits_per_second: 20_000_000, up_bits_per_second: 5_000_000 });
         settings.tunnels = Some(Tunnels { ports: [4_501, 51_820].into(), ..Tunnels::default() });
+        settings.page = Some(Page { port: 7_280, secured_port: Some(7_281) });
         let rendered = render(&settings).unwrap();
         crate::golden::assert_is_golden("ruleset.nft", &rendered);
     }
@@ -377,7 +384,7 @@ mod tests {
         let network = (Ipv4Addr::new(10, 77, 0, 0), 24);
         let settings = Settings::new("br0", "wan0", Ipv4Addr::new(10, 77, 0, 1), network, 4_500);
         let plain = render(&settings).unwrap();
-        assert!(!plain.contains("priority set") && !plain.contains("tunnel_"));
+        assert!(!["priority set", "tunnel_", "page", "redirect"].iter().any(|word| plain.contains(word)));
         let one_way = render_marked(&settings, Marks { down: true, up: false });
         assert!(one_way.contains("priority set ip daddr") && !one_way.contains("priority set ip saddr"));
     }

@@ -43,6 +43,9 @@ pub struct Settings {
     /// What visitors may have that have nothing but a tunnel; `None` for nothing.
     #[serde(default)]
     pub tunnels: Option<Tunnels>,
+    /// Where stations without a grant are led that ask for a page of the web; `None` for nowhere.
+    #[serde(default)]
+    pub page: Option<Page>,
     /// How long a grant lasts in the kernel unless it is renewed, in milliseconds.
     pub lease_ms: u64,
     /// Whether the table is to be one that nobody else can change, where the kernel has such (6.9 and later).
@@ -80,6 +83,25 @@ impl Default for Tunnels {
     }
 }
 
+/// The access point's own page, at [`Settings::access_point`].
+///
+/// What stations without a grant send to port 80 of any address outside comes there. Everybody may ask it directly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Its TCP port.
+    pub port: u16,
+    /// Its TCP port for TLS, where nobody is led.
+    pub secured_port: Option<u16>,
+}
+
+impl Page {
+    /// The ports that are open.
+    pub(crate) fn ports(self) -> impl Iterator<Item = u16> {
+        [Some(self.port), self.secured_port].into_iter().flatten()
+    }
+}
+
 /// The rates that all visitors share, in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +134,10 @@ pub struct Limits {
     pub stranger_names_bytes_per_hour_max: u32,
     /// Bytes of the answers to all who have no grant, together, per second.
     pub strangers_names_bytes_per_second_max: u32,
+    /// Packets from one station to the access point's page, per second, in the long run.
+    pub page_packets_per_second_max: u32,
+    /// Connections of one station that are led to the page from elsewhere, per second, in the long run.
+    pub page_redirects_per_second_max: u32,
     /// Open flows of one granted visitor through the router: its share of the connection tracking table.
     pub flows_max: u32,
     /// Rejections sent to ungranted visitors, all of them together, per second; beyond it we are silent.
@@ -132,6 +158,8 @@ impl Default for Limits {
             stranger_names_per_second_max: 10,
             stranger_names_bytes_per_hour_max: 256_000,
             strangers_names_bytes_per_second_max: 100_000,
+            page_packets_per_second_max: 50,
+            page_redirects_per_second_max: 10,
             flows_max: 1_024,
             rejections_per_second_max: 100,
             visitors_max: 1_024,
@@ -174,6 +202,7 @@ impl Settings {
             household: Vec::new(),
             shaping: None,
             tunnels: None,
+            page: None,
             lease_ms: LEASE_MS,
             own_table: true,
             limits: Limits::default(),
@@ -204,6 +233,7 @@ impl Settings {
             return Err(wrong("lease_ms", self.lease_ms, "from 100 to 3,600,000 milliseconds"));
         }
         self.tunnels.iter().try_for_each(|tunnels| self.check_tunnels(tunnels))?;
+        self.page.iter().try_for_each(|page| self.check_page(*page))?;
         self.check_rates()
     }
 
@@ -296,6 +326,15 @@ impl Settings {
         }
     }
 
+    fn check_page(&self, page: Page) -> Result<(), FirewallError> {
+        let reserved = [0, DNS, self.protocol_port];
+        if page.ports().any(|port| reserved.contains(&port)) || page.secured_port == Some(page.port) {
+            let got = format!("{:?}", page.ports().collect::<Vec<_>>());
+            return Err(wrong("page", got, "other ports than 0, DNS's (53), protocol_port and each other"));
+        }
+        Ok(())
+    }
+
     fn check_rates(&self) -> Result<(), FirewallError> {
         self.shaping.iter().try_for_each(Shaping::check)?;
         let limits = self.limits;
@@ -308,6 +347,8 @@ impl Settings {
             ("limits.stranger_names_per_second_max", limits.stranger_names_per_second_max),
             ("limits.stranger_names_bytes_per_hour_max", limits.stranger_names_bytes_per_hour_max),
             ("limits.strangers_names_bytes_per_second_max", limits.strangers_names_bytes_per_second_max),
+            ("limits.page_packets_per_second_max", limits.page_packets_per_second_max),
+            ("limits.page_redirects_per_second_max", limits.page_redirects_per_second_max),
             ("limits.flows_max", limits.flows_max),
             ("limits.rejections_per_second_max", limits.rejections_per_second_max),
             ("limits.visitors_max", u32::from(limits.visitors_max)),
@@ -379,7 +420,7 @@ mod tests {
     fn refuses_what_cannot_work() {
         type Spoil = fn(&mut Settings);
         #[rustfmt::skip]
-        let cases: [(&str, Spoil); 31] = [
+        let cases: [(&str, Spoil); 34] = [
             ("table", |s| s.table = "filter".into()),
             ("table", |s| s.table = "guestright { }; flush ruleset".into()),
             ("table", |s| s.table = "guestright_\u{fc}".into()),
@@ -411,6 +452,9 @@ mod tests {
             ("tunnels.ports", |s| s.tunnels = Some(Tunnels { ports: [4_500].into(), ..Tunnels::default() })),
             ("tunnels.ports", |s| s.tunnels = Some(Tunnels { ports: (1_000..1_017).collect(), ..Tunnels::default() })),
             ("tunnels.per_home_bytes", |s| s.tunnels = Some(Tunnels { per_home_bytes: 0, ..Tunnels::default() })),
+            ("page", |s| s.page = Some(Page { port: 0, secured_port: None })),
+            ("page", |s| s.page = Some(Page { port: 4_500, secured_port: None })),
+            ("page", |s| s.page = Some(Page { port: 80, secured_port: Some(80) })),
             ("limits.flows_max", |s| s.limits.flows_max = 0),
             ("limits.visitors_max", |s| s.limits.visitors_max = 40_000),
         ];

@@ -8,7 +8,7 @@
 //! | frame | verdict |
 //! | --- | --- |
 //! | ARP, EAPOL (the key exchange of Wi-Fi) | goes on |
-//! | IPv4 to the access point's address or to everybody: DHCP, DNS, our protocol, ICMP | goes on |
+//! | IPv4 to the access point's address or to everybody: DHCP, DNS, our protocol, our page, ICMP | goes on |
 //! | fragments of that after the first, which has the ports and is judged by them | goes on |
 //! | IPv4 to any other address of this computer, to the household or to what is private | dropped |
 //! | other IPv4 | goes on |
@@ -20,7 +20,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use crate::lookup::interface_exists;
-use crate::{FirewallError, Settings, tool};
+use crate::{FirewallError, Page, Settings, tool};
 
 /// Other filters of the interface come after it.
 const PREFERENCE: &str = "1";
@@ -108,7 +108,7 @@ fn program(settings: &Settings, own: &[Ipv4Addr]) -> Vec<Instruction> {
         program.extend([unless_equal(kind, 1), end(GO_ON)]);
     }
     program.extend([if_equal(IPV4), end(DROP), load_word(DESTINATION)]);
-    let to_router = to_router(settings.protocol_port);
+    let to_router = to_router(settings);
     let length = u8::try_from(to_router.len()).expect("it is a constant of some twenty");
     for address in [settings.access_point, Ipv4Addr::BROADCAST] {
         program.push(unless_equal(address.to_bits(), length));
@@ -126,7 +126,10 @@ fn program(settings: &Settings, own: &[Ipv4Addr]) -> Vec<Instruction> {
 }
 
 /// What the router itself may be asked.
-fn to_router(port: u16) -> Vec<Instruction> {
+fn to_router(settings: &Settings) -> Vec<Instruction> {
+    let port = settings.protocol_port;
+    let tcp: Vec<_> =
+        [DNS, port].into_iter().chain(settings.page.into_iter().flat_map(Page::ports)).collect();
     let ports = |open: &[u16]| {
         let mut program = vec![load_header_length(), load_half_indexed(DESTINATION_PORT)];
         for port in open {
@@ -143,7 +146,7 @@ fn to_router(port: u16) -> Vec<Instruction> {
         vec![load_half(FRAGMENT), unless_any_bit(FRAGMENT_OFFSET), end(GO_ON), load_byte(PROTOCOL)],
         protocol(ICMP, vec![end(GO_ON)]),
         protocol(UDP, ports(&[DHCP, DNS, port])),
-        protocol(TCP, ports(&[DNS, port])),
+        protocol(TCP, ports(&tcp)),
         vec![end(DROP)],
     ]
     .concat()
@@ -334,6 +337,13 @@ mod tests {
         ];
         for (what, frame) in dropped {
             assert_eq!(verdict(&program, &frame), DROP, "{what}");
+        }
+        assert_eq!(verdict(&program, &tcp("10.77.0.1", 7_280)), DROP, "no page");
+        settings.page = Some(Page { port: 7_280, secured_port: Some(7_281) });
+        let with_page = super::program(&settings, &OWN);
+        for (port, want) in [(7_280, GO_ON), (7_281, GO_ON), (80, DROP), (443, DROP)] {
+            assert_eq!(verdict(&with_page, &tcp("10.77.0.1", port)), want, "{port}");
+            assert_eq!(verdict(&with_page, &udp("10.77.0.1", port)), DROP, "{port}");
         }
         for length in 0..40 {
             let cut = verdict(&program, &udp("10.77.0.1", 22)[..length]);

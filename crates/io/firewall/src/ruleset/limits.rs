@@ -5,7 +5,7 @@ use crate::Limits;
 /// How many stations have a place of their own in a limit; made-up hardware addresses take places too.
 const STATIONS_MAX: u32 = 1_024;
 /// Packets that may come from all of those together for whom no place is left.
-const CROWD_PER_SECOND: u32 = 50;
+pub(super) const CROWD_PER_SECOND: u32 = 50;
 
 /// The limits of stations, and after how long a place is free again that is not used.
 const LIMITS: [(&str, &str); 7] = [
@@ -18,7 +18,7 @@ const LIMITS: [(&str, &str); 7] = [
     ("resolved", "1h"),
 ];
 
-fn pair((name, timeout): (&str, &str)) -> String {
+pub(super) fn pair((name, timeout): (&str, &str)) -> String {
     let set = |name: &str| {
         format!(
             "\tset {name} {{ type ether_addr; size {STATIONS_MAX}; flags dynamic,timeout; timeout {timeout}; }}\n"
@@ -32,7 +32,7 @@ fn pair((name, timeout): (&str, &str)) -> String {
 /// made-up stations lets anything through.
 ///
 /// Looking an element up that has a limit would use the limit; who has a place is therefore in a second set.
-fn within(name: &str, verb: &str, limit: &str, then: &str) -> String {
+pub(super) fn within(name: &str, verb: &str, limit: &str, then: &str) -> String {
     format!(
         "\t\t{verb} @{name} {{ ether saddr {limit} }} update @{name}_known {{ ether saddr }} {then}
 \t\tether saddr @{name}_known counter name \"flood\" drop

@@ -10,6 +10,7 @@
 )]
 
 mod layers;
+mod page;
 mod testbed;
 mod trial;
 mod tunnels;

@@ -2,7 +2,9 @@
 
 use guestright_channel::MessageReader;
 use guestright_identity::cose;
-use guestright_roaming::message::{Acknowledgement, MESSAGE_MAX, Message, MessageError, message_len};
+use guestright_roaming::message::{
+    Acknowledgement, MESSAGE_MAX, Message, MessageError, TeamDecision, message_len,
+};
 use guestright_vectors::actors::{CONSUMER, PROVIDER};
 use std::io;
 use std::pin::{Pin, pin};
@@ -59,7 +61,11 @@ pub fn message(bytes: &[u8]) {
 
 /// A reason for people is shortened when it is written; everything else is read back as it was.
 fn as_emitted(mut message: Message) -> Message {
-    if let Message::Qrsp { reason, .. } | Message::Erro { reason, .. } = &mut message {
+    if let Message::Qrsp { reason, .. }
+    | Message::Erro { reason, .. }
+    | Message::Tryr { reason, .. }
+    | Message::Eapr { decision: Some(TeamDecision { reason, .. }), .. } = &mut message
+    {
         let short = reason.chars().take(600).collect::<String>().trim().to_owned();
         *reason = if short.is_empty() { "-".to_owned() } else { short };
     }

@@ -1,10 +1,11 @@
-"""The text of the protocol: sections 7 and 8 of note 0001, and RNEW of note 0012."""
+"""The text of the protocol: sections 7 and 8 of note 0001, RNEW of note 0012, and EAPQ, EAPR, TRYQ and TRYR of note 0014."""
 
 import base64
 import ipaddress
 import re
 
 from . import Refused, need
+from .eap import ACCEPT, read_answer, read_question
 from .objects import CLASSES, read_bundle
 
 VERSION = " P2PWNC/3.0"
@@ -38,6 +39,18 @@ def holds(text):
     names = text.removesuffix(",").split(",") if text else []
     need(len(names) <= HOLDS_MAX)
     return [hold(name) for name in names]
+
+
+def team(text):
+    """Capitals are read, and never written."""
+    need(re.fullmatch("[0-9A-Fa-f]{48}", text))
+    return text.lower()
+
+
+def teams(text):
+    found = [team(one) for one in text.split(",")]
+    need(len(found) <= 8)
+    return found
 
 
 def ip_address(kind, text):
@@ -142,11 +155,16 @@ class Message:
         self.fields[name] = data.hex()
 
     def bundle(self):
+        self.whole(read_bundle)
+
+    def whole(self, how):
+        """The body, read by this."""
         try:
-            read_bundle(self.body)
+            found = how(self.body)
         except Refused as error:
             raise Refused("body") from error
         self.fields["body"] = self.body.hex()
+        return found
 
 
 def read_conn(message):
@@ -197,6 +215,7 @@ def read_qrsp(message):
     if message.maybe("Volume", number) is not None:
         if not message.maybe("Holds", holds):
             message.fields.pop("Holds", None)
+        message.maybe("Between", teams)
     message.maybe("Home", address)
     message.maybe("Ind-Permille", lambda text: number(text, 16))
     message.read("Valid-For", lambda text: number(text, 32))
@@ -218,6 +237,33 @@ def read_rnew(message):
         message.certificate("Certificate")
 
 
+def read_eapq(message):
+    message.read("Reference", number)
+    message.read("Team", team)
+    message.whole(read_question)
+
+
+def read_eapr(message):
+    message.read("Reference", number)
+    decides = "Decision" in message.headers
+    if decides:
+        message.choice("Decision", ("grant", "deny"))
+        message.read("Reason", str)
+    need((message.whole(read_answer) == ACCEPT) == decides)
+
+
+def read_tryq(message):
+    message.read("Reference", number)
+    message.read("Request-Weight", number)
+    message.read("Unused", number)
+
+
+def read_tryr(message):
+    message.read("Reference", number)
+    message.read("Volume", number)
+    message.read("Reason", str)
+
+
 def read_erro(message):
     message.maybe("Reference", number)
     message.choice("Code", CODES)
@@ -225,17 +271,23 @@ def read_erro(message):
 
 
 METHODS = {"CONN": read_conn, "CACK": read_cack, "RREQ": read_rreq, "RCPT": read_rcpt, "QUER": read_quer,
-           "QRSP": read_qrsp, "UPDT": read_updt, "ERRO": read_erro, "RNEW": read_rnew}
+           "QRSP": read_qrsp, "UPDT": read_updt, "ERRO": read_erro, "RNEW": read_rnew,
+           "EAPQ": read_eapq, "EAPR": read_eapr, "TRYQ": read_tryq, "TRYR": read_tryr}
 ORDER = {
     "CONN": ("Member-Certificate", "Nonce", "Holds"),
     "CACK": ("Provider-Certificate", "Acknowledgement", "Home"),
     "RREQ": ("Tunnel", "Session-Started", "Weight", "Hold", "Last"),
     "RCPT": ("Reference", "Home"),
     "QUER": ("Reference", "Member-Certificate", "Request-Weight", "Session-Started", "Left", "Unpaid", "Holds"),
-    "QRSP": ("Reference", "Decision", "Qos-Class", "Volume", "Holds", "Home", "Ind-Permille", "Valid-For", "Reason"),
+    "QRSP": ("Reference", "Decision", "Qos-Class", "Volume", "Holds", "Between", "Home", "Ind-Permille", "Valid-For",
+             "Reason"),
     "UPDT": ("Reference", "Since", "Max", "Stored", "Refused"),
     "ERRO": ("Reference", "Code", "Reason"),
     "RNEW": ("Reference", "Certificate"),
+    "EAPQ": ("Reference", "Team"),
+    "EAPR": ("Reference", "Decision", "Reason"),
+    "TRYQ": ("Reference", "Request-Weight", "Unused"),
+    "TRYR": ("Reference", "Volume", "Reason"),
 }
 BASE64 = ("Certificate", "Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 
@@ -265,6 +317,8 @@ def write_value(name, value):
         return f"{base64.b64encode(bytes.fromhex(value[0])).decode()}/{value[1]}"
     if name == "Holds" and isinstance(value, list):
         return ",".join(write_value("Hold", one) for one in value)
+    if name == "Between":
+        return ",".join(value)
     if name == "Reason":
         return value[:REASON_MAX].strip(" ") or "-"
     return value

@@ -3,10 +3,12 @@
 use crate::actors::{CONSUMER, PROVIDER, STARTED};
 use crate::hex;
 use crate::objects::{consumed, full_bundle, renewed, terms};
+use guestright_radius::Msk;
+use guestright_radius::relay::{Answer, Conversation, Question, Sentence, What};
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::message::{Code, InSession, Update, Volume};
+use guestright_roaming::message::{Code, InSession, TeamDecision, Update, Volume};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::{Value, json};
 use std::num::NonZeroU16;
@@ -79,6 +81,7 @@ pub fn all() -> Vec<(&'static str, Message)> {
     ]
     .into_iter()
     .chain(on_holds())
+    .chain(on_eap())
     .collect()
 }
 
@@ -103,7 +106,7 @@ fn on_holds() -> Vec<(&'static str, Message)> {
     let qrsp = |allowance, holds: &[HoldUse], home: Option<&str>| Message::Qrsp {
         reference: 7,
         grant: Some(ServiceClass::Lowest),
-        volume: Some(Volume { allowance: Bytes(allowance), holds: holds.to_vec() }),
+        volume: Some(Volume { allowance: Bytes(allowance), holds: holds.to_vec(), ..Volume::default() }),
         home: home.and_then(address),
         ind: None,
         valid_for: 300,
@@ -120,7 +123,23 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         holds: true,
         bundle,
     };
+    let along_a_chain = |mut message: Message| {
+        if let Message::Qrsp { volume: Some(volume), .. } = &mut message {
+            volume.between = vec![PROVIDER.id(), CONSUMER.id()];
+        }
+        message
+    };
+    let granted = |bytes| Message::Tryr {
+        reference: 12,
+        granted: Bytes(bytes),
+        reason: "20.0 MB of what this household gives away".to_owned(),
+    };
     vec![
+        ("TRYQ that asks", Message::Tryq { reference: 12, request: Bytes(20_000_000), unused: Bytes(0) }),
+        ("TRYQ at the end", Message::Tryq { reference: 12, request: Bytes(0), unused: Bytes(1_234) }),
+        ("TRYR that grants", granted(20_000_000)),
+        ("TRYR that refuses", granted(0)),
+        ("QRSP with a hold along a chain", along_a_chain(qrsp(0, &[hold(1)], None))),
         ("CONN of a visitor that signs for holds", conn(Bundle::default())),
         ("CACK with the home's address", cack("home.example:7275")),
         ("CACK with the home's IPv6 address", cack("[2001:db8::1]:7275")),
@@ -139,6 +158,45 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         ("QRSP with a slice of the allowance", qrsp(8_000_000, &[], None)),
         ("QRSP with a hold", qrsp(0, &[hold(1)], None)),
         ("QRSP with eight holds", qrsp(1_000_000, &[1, 2, 3, 4, 5, 6, 7, 8].map(hold), None)),
+    ]
+}
+
+/// What an access point asks its home for a device that wants to join the Wi-Fi, and each answer.
+fn on_eap() -> Vec<(&'static str, Message)> {
+    let conversation = Conversation(*b"sixteen by chanc");
+    // Identity, EAP-TLS's beginning, Success, Failure (RFC 3748, section 4; RFC 5216, section 3).
+    let [identity, start, success, failure] = [
+        &b"\x02\x01\x00\x0a\x01a@b.c"[..],
+        b"\x01\x02\x00\x06\x0d\x20",
+        b"\x03\x05\x00\x04",
+        b"\x04\x05\x00\x04",
+    ]
+    .map(<[u8]>::to_vec);
+    let eapq = |framed_mtu| Message::Eapq {
+        reference: 11,
+        team: CONSUMER.id(),
+        question: Box::new(Question { conversation, framed_mtu, eap: identity.clone() }),
+    };
+    let eapr = |what, decision: Option<(bool, &str)>| Message::Eapr {
+        reference: 11,
+        decision: decision.map(|(granted, reason)| TeamDecision { granted, reason: reason.to_owned() }),
+        answer: Box::new(Answer { conversation, what }),
+    };
+    let accept = |home: Option<&str>| What::Accept {
+        eap: success.clone(),
+        msk: Msk::new(std::array::from_fn(|index| u8::try_from(index).expect("there are 64"))),
+        valid_for_seconds: 86_400,
+        home: home.map(|text| text.parse().expect("an address")),
+    };
+    let reason = Sentence::new("this phone was taken off the list of members");
+    vec![
+        ("EAPQ", eapq(Some(1_400))),
+        ("EAPQ without a Framed-MTU", eapq(None)),
+        ("EAPR with a challenge", eapr(What::Challenge { eap: start }, None)),
+        ("EAPR with two yeses", eapr(accept(Some("192.0.2.1:4500")), Some((true, "it has credit")))),
+        ("EAPR with a yes and a no", eapr(accept(Some("[2001:db8::1]:4500")), Some((false, "used up")))),
+        ("EAPR that refuses", eapr(What::Reject { eap: failure, reason: reason.clone() }, None)),
+        ("EAPR of no home", eapr(What::Away { reason }, None)),
     ]
 }
 
@@ -180,6 +238,8 @@ fn fields(message: &Message) -> Value {
             "Volume": volume.as_ref().map(|volume| volume.allowance.0),
             "Holds": volume.as_ref().filter(|volume| !volume.holds.is_empty())
                 .map(|volume| volume.holds.iter().map(hold).collect::<Vec<_>>()),
+            "Between": volume.as_ref().filter(|volume| !volume.between.is_empty())
+                .map(|volume| volume.between.iter().map(ToString::to_string).collect::<Vec<_>>()),
             "Home": home.as_ref().map(ToString::to_string), "Ind-Permille": ind, "Valid-For": valid_for,
             "Reason": reason }),
         Message::Updt { reference, what: Update::Fetch { since, max } } => json!({
@@ -189,6 +249,16 @@ fn fields(message: &Message) -> Value {
         Message::Rnew { reference, certificate } => json!({
             "Reference": reference,
             "Certificate": certificate.as_ref().map(|certificate| hex(certificate.as_bytes())) }),
+        Message::Eapq { reference, team, question } => json!({
+            "Reference": reference, "Team": team.to_string(), "body": hex(&question.emit()) }),
+        Message::Eapr { reference, decision, answer } => json!({
+            "Reference": reference,
+            "Decision": decision.as_ref().map(|decision| if decision.granted { "grant" } else { "deny" }),
+            "Reason": decision.as_ref().map(|decision| &decision.reason), "body": hex(&answer.emit()) }),
+        Message::Tryq { reference, request, unused } => json!({
+            "Reference": reference, "Request-Weight": request.0, "Unused": unused.0 }),
+        Message::Tryr { reference, granted, reason } => json!({
+            "Reference": reference, "Volume": granted.0, "Reason": reason }),
         Message::Erro { reference, code, reason } => json!({
             "Reference": reference, "Code": code.to_string(), "Reason": reason }),
     }

@@ -9,7 +9,9 @@ mod admission;
 mod config;
 mod credit;
 mod decision;
+mod joining;
 mod session;
+mod trial;
 
 use crate::message::{Code, Message, Reference, Update};
 use crate::queue::{Queue, Worth};
@@ -20,16 +22,19 @@ use decision::Question;
 use guestright_credit::{Proof, Signed, Write};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
+use guestright_radius::relay;
 use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
 use guestright_reciprocity::{
     Decision, Edge, Explanation, Graph, Judge, Request, Scratch, ServiceClass, StrangerCounters,
 };
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
+use joining::Joining;
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use trial::TrialQuestion;
 
 pub use config::Config;
-pub use credit::{CreditConfig, KeptCredit, Neighbour};
+pub use credit::{CreditConfig, KeptCredit, Neighbour, is_used_up};
 
 /// A connected program of the own team, numbered by the program around the machine.
 pub type Peer = u64;
@@ -107,6 +112,9 @@ pub enum Event {
     Keep(Box<Write>),
     /// Send this message about a hold to the home of the team.
     SendHome(TeamId, Box<guestright_credit::Message>),
+    /// A device wants to join the Wi-Fi: ask the home of the team, which may be this one, then call
+    /// [`TeamServer::handle_home_answer`].
+    AskHome(TeamId, Box<relay::Question>),
     /// A member says where the home of the team may be.
     HomeLearned(TeamId, Address),
     /// Credit was reserved for a visitor along a chain of debts.
@@ -191,6 +199,8 @@ struct HeldBack {
 ///    [`handle_fetched`](Self::handle_fetched); at once or later, in any order.
 /// 2. [`poll_transmit`](Self::poll_transmit) until there is none.
 ///
+/// Besides, an [`Event::AskHome`] is answered with [`handle_home_answer`](Self::handle_home_answer), or not at all.
+///
 /// With credit ([`Config::credit`]) there is more: an [`Event::Keep`] is answered with [`handle_kept`](Self::handle_kept);
 /// other homes' messages about holds go to [`handle_home_message`](Self::handle_home_message), and whether they can be
 /// reached to [`handle_neighbour`](Self::handle_neighbour); [`poll_timeout`](Self::poll_timeout) says when it wants
@@ -246,6 +256,7 @@ pub struct TeamServer {
     held_back: VecDeque<HeldBack>,
     /// What certificates are renewed with, if they are.
     renewer: Option<Renewer>,
+    joining: Joining,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -279,6 +290,7 @@ impl TeamServer {
             shown: BTreeMap::new(),
             held_back: VecDeque::new(),
             renewer: None,
+            joining: Joining::default(),
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
@@ -319,6 +331,7 @@ impl TeamServer {
     /// A program has gone.
     pub fn handle_disconnected(&mut self, peer: Peer) {
         self.peers.remove(&peer);
+        self.joining.disconnected(peer);
         self.shown.retain(|(other, _), _| *other != peer);
     }
 
@@ -365,6 +378,12 @@ impl TeamServer {
             }
             (Ok(Message::Rnew { reference, certificate: None }), _) => {
                 self.handle_renewal(peer, reference, now);
+            }
+            (Ok(Message::Eapq { reference, team, question }), Role::AccessPoint) => {
+                self.handle_eapq(peer, reference, team, question, now);
+            }
+            (Ok(Message::Tryq { reference, request, unused }), Role::AccessPoint) => {
+                self.handle_trial(&TrialQuestion { peer, reference, request, unused }, rng, now);
             }
             (Ok(other), _) => {
                 let reason = format!("a {} of a {role} is not for a team server", other.method());
@@ -598,7 +617,9 @@ impl TeamServer {
         let worth = match &event {
             Event::Store { .. } | Event::Fetch { .. } | Event::Keep(_) => Worth::Durable,
             // It is sent again, or its hold ends by itself.
-            Event::SendHome(..) | Event::HomeLearned(..) | Event::Reserved { .. } => Worth::Team,
+            Event::SendHome(..) | Event::AskHome(..) | Event::HomeLearned(..) | Event::Reserved { .. } => {
+                Worth::Team
+            }
             Event::Revoked(list) => {
                 let team = list.team_id();
                 self.events

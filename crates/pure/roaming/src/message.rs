@@ -1,7 +1,7 @@
 //! The messages of the protocol: text around the signed bytes.
 //!
 //! Names and roles of the seven methods are the authors' (remembered, see the design note); the header profile,
-//! `P2PWNC/3.0`, ERRO and RNEW are ours.
+//! `P2PWNC/3.0`, ERRO, RNEW, EAPQ and EAPR are ours.
 
 mod acknowledgement;
 mod error;
@@ -12,9 +12,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use guestright_directory::Address;
 use guestright_identity::Certificate;
+use guestright_radius::relay;
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, UnixSeconds};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
@@ -124,6 +125,39 @@ pub enum Message {
         /// The renewed certificate, in the answer.
         certificate: Option<Box<Certificate>>,
     },
+    /// Access point to its team server: ask the home of this team, for a device that wants to join the Wi-Fi.
+    Eapq {
+        /// To be repeated in the answer.
+        reference: Reference,
+        /// Whose member the device says that it is. It may be the own team.
+        team: TeamId,
+        question: Box<relay::Question>,
+    },
+    /// Team server to its access point: what that home says.
+    Eapr {
+        /// From the question.
+        reference: Reference,
+        /// With an accept, and with nothing else: whether a session of the team may begin here.
+        decision: Option<TeamDecision>,
+        answer: Box<relay::Answer>,
+    },
+    /// Access point to its team server: how much of what is given away may a station have that nobody signs for?
+    Tryq {
+        /// To be repeated in the answer, and when the trial is over.
+        reference: Reference,
+        /// Nothing: it is over, and there is no answer.
+        request: Bytes,
+        /// How much of what was granted was not carried.
+        unused: Bytes,
+    },
+    /// Team server to its access point: so much.
+    Tryr {
+        /// From the question.
+        reference: Reference,
+        granted: Bytes,
+        /// One sentence for a person.
+        reason: String,
+    },
     /// Something was refused, or the session is over.
     Erro {
         /// From the question, between programs of one team.
@@ -132,6 +166,14 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
+}
+
+/// The household's word about a team whose home has accepted a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamDecision {
+    pub granted: bool,
+    /// One sentence for a person.
+    pub reason: String,
 }
 
 /// Where a session stands that is asked about.
@@ -151,6 +193,9 @@ pub struct Volume {
     pub allowance: Bytes,
     /// On credit that is reserved: each hold, and for how many bytes. They are used in this order, before the allowance.
     pub holds: Vec<HoldUse>,
+    /// Who stands between the provider and the visitor's team on the debts that the holds are of, for the person who asks
+    /// why; nobody, if the one owes the other itself.
+    pub between: Vec<TeamId>,
 }
 
 impl Volume {
@@ -159,6 +204,13 @@ impl Volume {
     pub const MIN: Bytes = Bytes(2 * 65_536);
     /// How many holds there may be.
     pub const HOLDS_MAX: usize = 8;
+    /// How many teams may stand between.
+    pub const BETWEEN_MAX: usize = 8;
+
+    /// Of what the household gives away.
+    pub fn of_allowance(allowance: Bytes) -> Self {
+        Self { allowance, ..Self::default() }
+    }
 
     /// All of it.
     pub fn total(&self) -> Bytes {
@@ -176,7 +228,8 @@ impl Volume {
         if holds.len() > Self::HOLDS_MAX {
             return Err(wrong("more than eight holds"));
         }
-        Ok(Some(Self { allowance: Bytes(allowance), holds }))
+        let between = frame.text("Between").ok().map_or(Ok(Vec::new()), parse_between)?;
+        Ok(Some(Self { allowance: Bytes(allowance), holds, between }))
     }
 
     fn write(&self, out: &mut Writer) {
@@ -184,7 +237,21 @@ impl Volume {
         if !self.holds.is_empty() {
             out.header("Holds", self.holds.iter().map(write_hold).collect::<Vec<_>>().join(","));
         }
+        if !self.between.is_empty() {
+            out.header("Between", self.between.iter().map(TeamId::to_string).collect::<Vec<_>>().join(","));
+        }
     }
+}
+
+/// Reads teams with commas between them.
+fn parse_between(text: &str) -> Result<Vec<TeamId>, MessageError> {
+    let wrong = |why: &str| MessageError::Header { name: "Between", why: why.to_owned() };
+    let teams: Vec<_> = text
+        .split(',')
+        .take(Volume::BETWEEN_MAX + 1)
+        .map(|team| team.parse().map_err(|_| wrong("no list of teams")))
+        .collect::<Result<_, _>>()?;
+    if teams.len() > Volume::BETWEEN_MAX { Err(wrong("more than eight teams")) } else { Ok(teams) }
 }
 
 /// Reads `id/bytes`.
@@ -325,6 +392,22 @@ impl Message {
                     .then(|| frame.certificate("Certificate"))
                     .transpose()?,
             }),
+            "EAPQ" => Ok(Self::Eapq {
+                reference: frame.value("Reference")?,
+                team: frame.value("Team")?,
+                question: Box::new(relay::Question::parse(frame.body())?),
+            }),
+            "EAPR" => Self::parse_eapr(&frame),
+            "TRYQ" => Ok(Self::Tryq {
+                reference: frame.value("Reference")?,
+                request: Bytes(frame.value("Request-Weight")?),
+                unused: Bytes(frame.value("Unused")?),
+            }),
+            "TRYR" => Ok(Self::Tryr {
+                reference: frame.value("Reference")?,
+                granted: Bytes(frame.value("Volume")?),
+                reason: frame.text("Reason")?.to_owned(),
+            }),
             "ERRO" => Ok(Self::Erro {
                 reference: frame.optional("Reference")?,
                 code: frame.value("Code")?,
@@ -335,13 +418,7 @@ impl Message {
     }
 
     fn parse_qrsp(frame: &mut Frame<'_>) -> Result<Self, MessageError> {
-        let grant = match frame.text("Decision")? {
-            "deny" => None,
-            "grant" => Some(frame.value("Qos-Class")?),
-            _ => {
-                return Err(MessageError::Header { name: "Decision", why: "neither grant nor deny".into() });
-            }
-        };
+        let grant = if parse_decision(frame)? { Some(frame.value("Qos-Class")?) } else { None };
         Ok(Self::Qrsp {
             reference: frame.value("Reference")?,
             grant,
@@ -351,6 +428,25 @@ impl Message {
             valid_for: frame.value("Valid-For")?,
             reason: frame.text("Reason")?.to_owned(),
         })
+    }
+
+    fn parse_eapr(frame: &Frame<'_>) -> Result<Self, MessageError> {
+        let reference = frame.value("Reference")?;
+        let decision = match frame.has("Decision") {
+            true => Some(TeamDecision {
+                granted: parse_decision(frame)?,
+                reason: frame.text("Reason")?.to_owned(),
+            }),
+            false => None,
+        };
+        let answer = Box::new(relay::Answer::parse(frame.body())?);
+        match (matches!(answer.what, relay::What::Accept { .. }), &decision) {
+            (true, None) => Err(MessageError::MissingHeader("Decision")),
+            (false, Some(_)) => {
+                Err(MessageError::Header { name: "Decision", why: "the home has not accepted".into() })
+            }
+            (true, Some(_)) | (false, None) => Ok(Self::Eapr { reference, decision, answer }),
+        }
     }
 
     fn parse_updt(frame: &mut Frame<'_>) -> Result<Self, MessageError> {
@@ -406,7 +502,7 @@ impl Message {
             }
             Self::Qrsp { reference, grant, volume, home, ind, valid_for, reason } => {
                 out.header("Reference", reference);
-                out.header("Decision", if grant.is_some() { "grant" } else { "deny" });
+                out.decision(grant.is_some());
                 out.optional("Qos-Class", grant.as_ref());
                 volume.iter().for_each(|volume| volume.write(&mut out));
                 out.optional("Home", home.as_ref());
@@ -421,6 +517,29 @@ impl Message {
             Self::Rnew { reference, certificate } => {
                 out.header("Reference", reference);
                 certificate.iter().for_each(|certificate| out.certificate("Certificate", certificate));
+            }
+            Self::Eapq { reference, team, question } => {
+                out.header("Reference", reference);
+                out.header("Team", team);
+                out.body = question.emit();
+            }
+            Self::Eapr { reference, decision, answer } => {
+                out.header("Reference", reference);
+                if let Some(TeamDecision { granted, reason }) = decision {
+                    out.decision(*granted);
+                    out.header("Reason", printable(reason));
+                }
+                out.body = answer.emit();
+            }
+            Self::Tryq { reference, request, unused } => {
+                out.header("Reference", reference);
+                out.header("Request-Weight", request.0);
+                out.header("Unused", unused.0);
+            }
+            Self::Tryr { reference, granted, reason } => {
+                out.header("Reference", reference);
+                out.header("Volume", granted.0);
+                out.header("Reason", printable(reason));
             }
             Self::Erro { reference, code, reason } => {
                 out.optional("Reference", reference.as_ref());
@@ -442,6 +561,10 @@ impl Message {
             Self::Qrsp { .. } => "QRSP",
             Self::Updt { .. } => "UPDT",
             Self::Rnew { .. } => "RNEW",
+            Self::Eapq { .. } => "EAPQ",
+            Self::Eapr { .. } => "EAPR",
+            Self::Tryq { .. } => "TRYQ",
+            Self::Tryr { .. } => "TRYR",
             Self::Erro { .. } => "ERRO",
         }
     }
@@ -449,6 +572,14 @@ impl Message {
     /// An ERRO without a reference.
     pub fn error(code: Code, reason: impl fmt::Display) -> Self {
         Self::Erro { reference: None, code, reason: printable(&reason.to_string()) }
+    }
+}
+
+fn parse_decision(frame: &Frame<'_>) -> Result<bool, MessageError> {
+    match frame.text("Decision")? {
+        "deny" => Ok(false),
+        "grant" => Ok(true),
+        _ => Err(MessageError::Header { name: "Decision", why: "neither grant nor deny".into() }),
     }
 }
 
@@ -491,6 +622,10 @@ impl Writer {
 
     fn flag(&mut self, name: &str, is_set: bool) {
         self.optional(name, is_set.then_some(1));
+    }
+
+    fn decision(&mut self, granted: bool) {
+        self.header("Decision", if granted { "grant" } else { "deny" });
     }
 
     fn certificate(&mut self, name: &str, certificate: &Certificate) {

@@ -25,6 +25,8 @@ pub struct Config {
     pub sponsored_max: u32,
     /// How many stored questions may be open.
     pub waiting_max: usize,
+    /// How many devices that want to join the Wi-Fi may wait for their homes' answers; others are told that there are too many.
+    pub joining_max: usize,
     /// How many messages may wait to be sent; refusals give way first.
     pub transmits_max: usize,
     /// How many events may wait to be fetched. News of refusals and decisions gives way; orders to the store never do, and
@@ -50,6 +52,7 @@ impl Default for Config {
             stranger_seconds: 3_600,
             sponsored_max: 256,
             waiting_max: 4_096,
+            joining_max: 1_024,
             transmits_max: 1_024,
             events_max: 1_024,
             revocations_max: 256,

@@ -4,6 +4,7 @@
 //! reserved is told to the access point as it comes. Nothing is reserved before the visitor has proved its key.
 
 mod config;
+mod trials;
 mod visit;
 
 use crate::message::{Reference, Volume};
@@ -16,9 +17,18 @@ use guestright_reciprocity::{Chain, ChainQuery, Graph, Ind, ServiceClass};
 use guestright_units::{Bytes, TeamId, Time};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use trials::Trials;
 use visit::Visit;
 
 pub use config::CreditConfig;
+
+/// How the sentence begins that refuses for want of allowance: an access point shows it in other languages.
+const USED_UP: &str = "this household has given away what it gives away for now";
+
+/// Whether a home's sentence says that nothing is left to give away.
+pub fn is_used_up(reason: &str) -> bool {
+    reason.starts_with(USED_UP)
+}
 
 /// How many teams a household may sponsor.
 const SPONSORED_MAX: usize = 1_024;
@@ -104,6 +114,8 @@ pub(super) struct Credit {
     unsent: BTreeMap<TeamId, Vec<HoldId>>,
     /// Visits for which a chain was refused: others are to be tried.
     refused: BTreeSet<SessionKey>,
+    /// What was set aside for stations that nobody signs for.
+    trials: Trials,
     outputs: VecDeque<Output>,
     written: Token,
 }
@@ -120,6 +132,7 @@ impl Credit {
             neighbours: BTreeMap::new(),
             unsent: BTreeMap::new(),
             refused: BTreeSet::new(),
+            trials: Trials::default(),
             outputs: VecDeque::new(),
             written: 0,
             config,
@@ -194,7 +207,7 @@ impl Credit {
             let reason = "it begins on what this household gives away; credit is asked for".to_owned();
             // Its first packets need not wait for the answer to the next question, which counts them.
             let allowance = if self.allowance.left(now) >= min { min } else { Bytes(0) };
-            let volume = Volume { allowance, holds: Vec::new() };
+            let volume = Volume::of_allowance(allowance);
             return Ok(Grant { class: ServiceClass::Lowest, volume, reason });
         }
         Err(self.used_up())
@@ -447,7 +460,7 @@ impl Credit {
                 _ if is_sponsored => format!("{slice} of what this household has for your team"),
                 _ => format!("{slice} of what this household gives away"),
             };
-            Ok(Grant { class, volume: Volume { allowance: slice, holds: Vec::new() }, reason })
+            Ok(Grant { class, volume: Volume::of_allowance(slice), reason })
         };
         self.outputs.push_back(Output::Answer { peer, reference, grant });
     }
@@ -466,7 +479,8 @@ impl Credit {
             visit.class = class;
         }
         let reason = format!("{} are reserved on what households owe each other", hold.weight);
-        let grant = Grant { class, volume: Volume { allowance: Bytes(0), holds: vec![hold] }, reason };
+        let volume = Volume { holds: vec![hold], between: between.clone(), ..Volume::default() };
+        let grant = Grant { class, volume, reason };
         self.outputs.push_back(Output::Answer { peer, reference, grant: Ok(grant) });
         self.outputs.push_back(Output::Reserved { consumer, amount: hold.weight, between });
     }
@@ -484,10 +498,7 @@ impl Credit {
 
     fn used_up(&self) -> String {
         let per_day = self.config.allowance.per_day;
-        format!(
-            "this household has given away what it gives away for now ({per_day} a day), and owes your team nothing; \
-             some of it comes back each hour"
-        )
+        format!("{USED_UP} ({per_day} a day), and owes your team nothing; some of it comes back each hour")
     }
 
     /// Carries what the machine of the holds says outward.

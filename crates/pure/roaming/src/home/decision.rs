@@ -5,7 +5,7 @@ use super::{Event, InStore, TeamServer, Token, Waiting};
 use crate::message::{Code, Message, Reference, Update};
 use guestright_identity::{Certificate, IdentityError, Role};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
-use guestright_reciprocity::{Basis, Edge, Request, Verdict};
+use guestright_reciprocity::{Basis, Decision, Edge, Request, ServiceClass, Verdict};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 
@@ -18,6 +18,14 @@ pub(super) struct Question {
     pub(super) request: Bytes,
     /// Whether the visitor signs receipts that name holds.
     pub(super) holds: bool,
+}
+
+/// How a request was decided, and for how many seconds that holds.
+#[derive(Debug)]
+pub(super) struct Weighed {
+    pub(super) decision: Decision,
+    pub(super) grant: Option<ServiceClass>,
+    pub(super) valid_for: u32,
 }
 
 impl TeamServer {
@@ -188,23 +196,8 @@ impl TeamServer {
 
     fn decide(&mut self, question: &Question, rng: &mut impl CryptoRng, now: Time) {
         let Question { peer, reference, consumer, request, .. } = *question;
-        if now - self.faded >= self.config.fade_after {
-            self.faded = now;
-            self.judge.decay_strangers();
-            let (graph, team) = (&self.graph, self.team);
-            self.strangers.retain(|&stranger| graph.capacity(stranger, team) > Bytes(0));
-        }
         let request = Request { provider: self.team, consumer, bytes: request };
-        let decision = self.judge.decide(&self.graph, &mut self.scratch, request, rng);
-        let stranger = matches!(decision.basis, Basis::Stranger { .. });
-        let grant = match decision.verdict {
-            Verdict::Granted(class) => Some(class),
-            Verdict::Refused => None,
-        };
-        if stranger && grant.is_some() && self.strangers.len() < self.config.strangers_max {
-            self.strangers.insert(consumer);
-        }
-        let valid_for = if stranger { self.config.stranger_seconds } else { self.config.decision_seconds };
+        let Weighed { decision, grant, valid_for } = self.weigh(request, rng, now);
         let ind = decision.ind.map(|ind| ind.per_mille().0);
         let reason = decision.reason();
         self.send(
@@ -220,6 +213,27 @@ impl TeamServer {
             },
         );
         self.push_event(Event::Decided { consumer, decision, reason });
+    }
+
+    /// Decides by the graph, as the papers have it.
+    pub(super) fn weigh(&mut self, request: Request, rng: &mut impl CryptoRng, now: Time) -> Weighed {
+        if now - self.faded >= self.config.fade_after {
+            self.faded = now;
+            self.judge.decay_strangers();
+            let (graph, team) = (&self.graph, self.team);
+            self.strangers.retain(|&stranger| graph.capacity(stranger, team) > Bytes(0));
+        }
+        let decision = self.judge.decide(&self.graph, &mut self.scratch, request, rng);
+        let stranger = matches!(decision.basis, Basis::Stranger { .. });
+        let grant = match decision.verdict {
+            Verdict::Granted(class) => Some(class),
+            Verdict::Refused => None,
+        };
+        if stranger && grant.is_some() && self.strangers.len() < self.config.strangers_max {
+            self.strangers.insert(request.consumer);
+        }
+        let valid_for = if stranger { self.config.stranger_seconds } else { self.config.decision_seconds };
+        Weighed { decision, grant, valid_for }
     }
 
     /// Enters a stored receipt into the graph and into the memory of strangers.

@@ -1,4 +1,5 @@
 use guestright_identity::IdentityError;
+use guestright_radius::relay::RelayError;
 use guestright_receipt::BundleError;
 use thiserror::Error;
 
@@ -51,6 +52,9 @@ pub enum MessageError {
     /// The receipts in it are refused.
     #[error("the body is refused: {0}")]
     Body(#[from] BundleError),
+    /// What goes to or comes from another home about EAP is refused.
+    #[error("the body is refused: {0}")]
+    Eap(#[from] RelayError),
 }
 
 impl MessageError {
@@ -60,7 +64,7 @@ impl MessageError {
             Self::Truncated { .. } => "truncated",
             Self::TooLong { .. } => "oversized",
             Self::Certificate(_) => "certificate",
-            Self::Body(_) => "body",
+            Self::Body(_) | Self::Eap(_) => "body",
             Self::StartLine
             | Self::HeaderLine { .. }
             | Self::DuplicateHeader(_)

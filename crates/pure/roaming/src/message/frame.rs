@@ -160,6 +160,10 @@ impl<'a> Frame<'a> {
         Ok(Some(InSession { started, left, unpaid }))
     }
 
+    pub(super) fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
     pub(super) fn bundle(&self) -> Result<Bundle, MessageError> {
         Ok(Bundle::parse(self.body)?)
     }

@@ -1,5 +1,7 @@
 use super::*;
 use guestright_identity::{IdentityError, Role, SecretKey, Suite};
+use guestright_radius::Msk;
+use guestright_radius::relay::{Answer, Conversation, Question, RelayError, Sentence, What};
 use guestright_units::{Micros, TeamId};
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -24,7 +26,12 @@ fn any_hold() -> impl Strategy<Value = HoldUse> {
 
 fn any_volume() -> impl Strategy<Value = Option<Volume>> {
     let volume = (any::<u64>(), prop::collection::vec(any_hold(), 0..=Volume::HOLDS_MAX));
-    prop::option::of(volume.prop_map(|(bytes, holds)| Volume { allowance: Bytes(bytes), holds }))
+    let between = prop::collection::vec(any::<[u8; 24]>().prop_map(TeamId), 0..=Volume::BETWEEN_MAX);
+    prop::option::of((volume, between).prop_map(|((bytes, holds), between)| Volume {
+        allowance: Bytes(bytes),
+        holds,
+        between,
+    }))
 }
 
 fn any_home() -> impl Strategy<Value = Option<Address>> {
@@ -32,10 +39,54 @@ fn any_home() -> impl Strategy<Value = Option<Address>> {
         .prop_map(|text| text.map(|text| text.parse().unwrap()))
 }
 
+fn any_eap() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 4..200)
+}
+
+fn any_what() -> impl Strategy<Value = What> {
+    let valid = (any::<[u8; 32]>(), any::<u32>());
+    prop_oneof![
+        any_eap().prop_map(|eap| What::Challenge { eap }),
+        (any_eap(), valid).prop_map(|(eap, (half, valid_for_seconds))| What::Accept {
+            eap,
+            msk: Msk::new([half, half].concat().try_into().unwrap()),
+            valid_for_seconds,
+            home: Some("192.0.2.7:4500".parse().unwrap()),
+        }),
+        any_eap().prop_map(|eap| What::Reject { eap, reason: Sentence::new("a stranger") }),
+        Just(What::Away { reason: Sentence::new("nobody knows where it is") }),
+    ]
+}
+
+fn any_eapr() -> impl Strategy<Value = Message> {
+    let rest = (any::<u64>(), any::<[u8; 16]>(), any::<bool>(), any_reason());
+    (any_what(), rest).prop_map(|(what, (reference, conversation, granted, reason))| {
+        let accepts = matches!(what, What::Accept { .. });
+        let answer = Box::new(Answer { conversation: Conversation(conversation), what });
+        let decision = accepts.then_some(TeamDecision { granted, reason });
+        Message::Eapr { reference, decision, answer }
+    })
+}
+
+fn any_eapq() -> impl Strategy<Value = Message> {
+    let question = (any::<[u8; 16]>(), any::<Option<NonZeroU16>>(), any_eap());
+    (any::<u64>(), any::<[u8; 24]>(), question).prop_map(|(reference, team, (conversation, mtu, eap))| {
+        let (conversation, framed_mtu) = (Conversation(conversation), mtu.map(NonZeroU16::get));
+        let question = Box::new(Question { conversation, framed_mtu, eap });
+        Message::Eapq { reference, team: TeamId(team), question }
+    })
+}
+
+fn any_reason() -> impl Strategy<Value = String> {
+    "[!-~]{1,20}( [!-~]{1,20}){0,5}"
+}
+
 fn any_message() -> impl Strategy<Value = Message> {
     let certificate = || Box::new(access_point().1);
-    let reason = "[!-~]{1,20}( [!-~]{1,20}){0,5}";
+    let reason = any_reason;
     prop_oneof![
+        any_eapq(),
+        any_eapr(),
         (any::<Nonce>(), any::<bool>(), any::<Vec<u8>>()).prop_map(move |(nonce, holds, receipt)| {
             Message::Conn { certificate: certificate(), nonce, holds, bundle: bundle(&receipt) }
         }),
@@ -71,7 +122,7 @@ fn any_message() -> impl Strategy<Value = Message> {
                 bundle: Bundle::default(),
             }
         ),
-        (any::<u64>(), any::<bool>(), any_volume(), any_home(), any::<Option<u16>>(), any::<u32>(), reason)
+        (any::<u64>(), any::<bool>(), any_volume(), any_home(), any::<Option<u16>>(), any::<u32>(), reason())
             .prop_map(|(reference, granted, volume, home, ind, valid_for, reason)| Message::Qrsp {
                 reference,
                 grant: granted.then_some(ServiceClass::High),
@@ -93,7 +144,17 @@ fn any_message() -> impl Strategy<Value = Message> {
             reference,
             certificate: is_answer.then(certificate),
         }),
-        (any::<Option<u64>>(), reason).prop_map(|(reference, reason)| Message::Erro {
+        any::<[u64; 3]>().prop_map(|[reference, request, unused]| Message::Tryq {
+            reference,
+            request: Bytes(request),
+            unused: Bytes(unused)
+        }),
+        (any::<u64>(), any::<u64>(), reason()).prop_map(|(reference, granted, reason)| Message::Tryr {
+            reference,
+            granted: Bytes(granted),
+            reason
+        }),
+        (any::<Option<u64>>(), reason()).prop_map(|(reference, reason)| Message::Erro {
             reference,
             code: Code::Unpaid,
             reason
@@ -146,10 +207,36 @@ fn each_fault_has_its_own_error() {
         ("RREQ P2PWNC/3.0\r\nTunnel: 65536\r\n\r\n".to_owned(),    MessageError::Header { name: "Tunnel", why: "number too large to fit in target type".into() }),
         ("RREQ P2PWNC/3.0\r\nTunnel: \r\n\r\n".to_owned(),         MessageError::Header { name: "Tunnel", why: "cannot parse integer from empty string".into() }),
         ("RREQ P2PWNC/3.0\r\nSession-Started: 1\r\nWeight: 2\r\nHold: AAAA/5\r\n\r\n".to_owned(), MessageError::Header { name: "Hold", why: "no hold and its bytes".into() }),
+        ("EAPQ P2PWNC/3.0\r\nReference: 1\r\n\r\n".to_owned(),  MessageError::MissingHeader("Team")),
+        (format!("EAPQ P2PWNC/3.0\r\nReference: 1\r\nTeam: {}\r\n\r\n", "ab".repeat(24)), MessageError::Eap(RelayError::Form)),
+        ("EAPR P2PWNC/3.0\r\nReference: 1\r\nDecision: maybe\r\n\r\n".to_owned(), MessageError::Header { name: "Decision", why: "neither grant nor deny".into() }),
         ("RCPT P2PWNC/3.0\r\nContent-Length: 70000\r\n\r\n".to_owned(), MessageError::TooLong { part: "body", got: 70_000, max: 65_536 }),
     ];
     for (text, want) in cases {
         assert_eq!(parse(&text), want);
+    }
+}
+
+#[test]
+fn a_decision_comes_with_an_accept_and_with_nothing_else() {
+    let (conversation, eap) = (Conversation([7; 16]), vec![3, 1, 0, 4]);
+    let accept = What::Accept { eap: eap.clone(), msk: Msk::new([1; 64]), valid_for_seconds: 60, home: None };
+    let yes = TeamDecision { granted: true, reason: "it has credit".to_owned() };
+    let parse = |what: &What, decision: Option<&TeamDecision>| {
+        let answer = Box::new(Answer { conversation, what: what.clone() });
+        let message = Message::Eapr { reference: 1, decision: decision.cloned(), answer };
+        Message::parse(&message.emit()).map(|read| assert_eq!(read, message))
+    };
+    assert_eq!(parse(&accept, Some(&yes)), Ok(()));
+    assert_eq!(parse(&accept, None), Err(MessageError::MissingHeader("Decision")));
+    for what in [
+        What::Challenge { eap: eap.clone() },
+        What::Reject { eap, reason: Sentence::new("no") },
+        What::Away { reason: Sentence::new("no") },
+    ] {
+        assert_eq!(parse(&what, None), Ok(()), "{what:?}");
+        let refused = parse(&what, Some(&yes));
+        assert!(matches!(refused, Err(MessageError::Header { name: "Decision", .. })), "{refused:?}");
     }
 }
 

@@ -467,6 +467,7 @@ impl World {
                     }
                 }
                 home::Event::HomeLearned(..)
+                | home::Event::AskHome(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Renewed { .. }
                 | home::Event::Begun { .. }

@@ -356,6 +356,7 @@ impl Household {
                 home::Event::Keep(_)
                 | home::Event::SendHome(..)
                 | home::Event::HomeLearned(..)
+                | home::Event::AskHome(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Renewed { .. }
                 | home::Event::Begun { .. }

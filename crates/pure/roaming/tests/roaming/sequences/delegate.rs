@@ -315,6 +315,10 @@ impl Run<'_> {
                 | Message::Quer { .. }
                 | Message::Qrsp { .. }
                 | Message::Rnew { .. }
+                | Message::Eapq { .. }
+                | Message::Eapr { .. }
+                | Message::Tryq { .. }
+                | Message::Tryr { .. }
                 | Message::Updt { .. }) => panic!("no delegate says {other:?}"),
             }
         }

@@ -307,6 +307,7 @@ impl Run<'_> {
             Event::Revoked(_) => *self.tally.entry("revoked").or_default() += 1,
             Event::Keep(_)
             | Event::SendHome(..)
+            | Event::AskHome(..)
             | Event::HomeLearned(..)
             | Event::Reserved { .. }
             | Event::Renewed { .. }

@@ -351,6 +351,10 @@ impl Run<'_> {
                 | Message::Quer { .. }
                 | Message::Qrsp { .. }
                 | Message::Rnew { .. }
+                | Message::Eapq { .. }
+                | Message::Eapr { .. }
+                | Message::Tryq { .. }
+                | Message::Tryr { .. }
                 | Message::Updt { .. }) => panic!("no visitor says {other:?}"),
             }
         }

@@ -25,7 +25,7 @@ use debtors::Debtors;
 use guestright_identity::{Certificate, KeyId, RevocationList, Role, SecretKey};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, Micros, Time};
+use guestright_units::{Bytes, Micros, TeamId, Time};
 use home_contacts::{Due, HomeContacts, Reached};
 use outbox::Outbox;
 use output::{Output, Refusal};
@@ -40,7 +40,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
 pub use config::{Config, ContactLimits, Window};
-pub use session::SessionStatus;
+pub use session::{DebtChain, SessionStatus};
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -498,6 +498,8 @@ impl AccessPoint {
             None => {
                 if self.home_contacts.disconnected(path, &self.config.contacts, now) {
                     self.output.count("home-away");
+                    let reason = "the visitor's home does not answer".to_owned();
+                    self.output.event(Event::Refused { address, kind: "home-away", reason });
                 }
             }
         }
@@ -594,6 +596,16 @@ impl AccessPoint {
     /// The sessions, as a person wants to see them.
     pub fn status(&self) -> Vec<SessionStatus> {
         self.sessions.status()
+    }
+
+    /// Whether somebody at this address has a session, or its tunnel has.
+    pub fn serves(&self, ip: Ipv4Addr) -> bool {
+        self.sessions.serves(ip)
+    }
+
+    /// Whose access point it is.
+    pub fn team_id(&self) -> TeamId {
+        self.certificate.team_id()
     }
 
     /// How many messages were refused, by kind.
@@ -1197,6 +1209,10 @@ impl AccessPoint {
         if let Some(class) = grant {
             (session.decided_until, session.answered_until) = (until, until);
             let counted = session.counted;
+            if let Some(volume) = volume.as_ref().filter(|volume| !volume.holds.is_empty()) {
+                let bytes = volume.total().saturating_sub(volume.allowance);
+                session.chain = Some(DebtChain { between: volume.between.clone(), bytes });
+            }
             match (&mut session.budget, volume) {
                 (Some(budget), Some(volume)) => budget.add(volume, counted),
                 (budget, volume) => *budget = volume.and(budget.take()),

@@ -21,6 +21,7 @@ pub mod message;
 mod queue;
 pub mod renewal;
 pub mod standing;
+pub mod trials;
 pub mod visitor;
 
 pub use access_point::AccessPoint;
@@ -29,4 +30,5 @@ pub use home::TeamServer;
 pub use ledger::Ledger;
 pub use message::{Message, MessageError};
 pub use renewal::Renewal;
+pub use trials::Trials;
 pub use visitor::Visitor;

@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn volume(allowance: u64, holds: &[HoldUse]) -> Volume {
-        Volume { allowance: Bytes(allowance), holds: holds.to_vec() }
+        Volume { allowance: Bytes(allowance), holds: holds.to_vec(), ..Volume::default() }
     }
 
     #[test]

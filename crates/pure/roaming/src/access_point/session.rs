@@ -67,6 +67,8 @@ pub(super) struct Session {
     pub(super) holds: bool,
     /// How much more it may take; nothing: as much as there is.
     pub(super) budget: Option<Budget>,
+    /// The debts that it is served on.
+    pub(super) chain: Option<DebtChain>,
     /// The last receipt that counted.
     pub(super) latest: Option<Receipt>,
     /// The last receipts of holds that are used up, which the team server may not have yet.
@@ -108,6 +110,18 @@ pub struct SessionStatus {
     pub signed: Bytes,
     /// Whether its packets pass.
     pub open: bool,
+    /// What may still be carried before the team server is asked again; nothing: as much as there is.
+    pub left: Option<Bytes>,
+    /// The debts that it is served on, as the team server named them last; nothing: it is served on what is given away.
+    pub chain: Option<DebtChain>,
+}
+
+/// The provider owes the first of these teams, that one the next, and the last one the visitor's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DebtChain {
+    pub between: Vec<TeamId>,
+    /// How much was reserved along it.
+    pub bytes: Bytes,
 }
 
 impl Session {
@@ -143,6 +157,7 @@ impl Session {
             gave_way: false,
             holds: false,
             budget: None,
+            chain: None,
             latest: None,
             finals: Vec::new(),
             more: More {
@@ -287,6 +302,8 @@ impl Session {
             counted: self.counted,
             signed: self.signed,
             open: self.stage == Stage::Open,
+            left: self.budget.as_ref().map(|_| self.left()),
+            chain: self.chain.clone(),
         }
     }
 }

@@ -1,0 +1,55 @@
+//! What is set aside for stations that nobody signs for (design note 0014).
+//!
+//! It comes out of the upper half of what the household gives away in a day: visitors that sign find the other half,
+//! whatever strangers have had. What an access point says that it has not carried goes back, and no more of it than it got.
+
+use super::Credit;
+use crate::message::Reference;
+use guestright_identity::KeyId;
+use guestright_units::{Bytes, Time};
+use std::collections::BTreeMap;
+
+/// How many may be under way. What the oldest has left counts as carried.
+const TRIALS_MAX: usize = 256;
+/// A trial of less is none.
+const TRIAL_MIN: Bytes = Bytes(1_000_000);
+
+#[derive(Debug, Default)]
+pub(super) struct Trials {
+    /// By access point and its number of the trial, which rises.
+    given: BTreeMap<(KeyId, Reference), Bytes>,
+}
+
+impl Credit {
+    /// Sets up to `want` aside, or nothing and why. It has to be durable before the access point hears of it.
+    pub(in crate::home) fn begin_trial(
+        &mut self,
+        asker: (KeyId, Reference),
+        want: Bytes,
+        now: Time,
+    ) -> Result<Bytes, String> {
+        if self.trials.given.contains_key(&asker) {
+            return Err("this trial was asked for before".to_owned());
+        }
+        let kept = Bytes(self.config.allowance.per_day.0 / 2);
+        let want = want.min(self.allowance.left(now).saturating_sub(kept));
+        if want < TRIAL_MIN {
+            return Err(format!(
+                "{kept} of what this household gives away in a day are for guests that sign, and the rest is given away"
+            ));
+        }
+        let given = self.take_allowance(want, now);
+        while self.trials.given.len() >= TRIALS_MAX {
+            self.trials.given.pop_first();
+        }
+        self.trials.given.insert(asker, given);
+        self.drain(now);
+        Ok(given)
+    }
+
+    /// It is over, and so much of it was not carried.
+    pub(in crate::home) fn end_trial(&mut self, asker: (KeyId, Reference), unused: Bytes) {
+        let given = self.trials.given.remove(&asker).unwrap_or_default();
+        self.allowance.put_back(unused.min(given));
+    }
+}

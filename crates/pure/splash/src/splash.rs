@@ -107,6 +107,11 @@ impl Splash {
         Ok(Self { settings, policy })
     }
 
+    /// Whether the bytes of a connection are a whole request, or can become none, so that it is worth finding out who asks.
+    pub fn is_whole(bytes: &[u8]) -> bool {
+        !matches!(parse(bytes), Ok(Parsed::Partial))
+    }
+
     /// Everything that a connection has brought so far, from the guest at its other end.
     pub fn handle_request(&self, bytes: &[u8], transport: Transport, guest: &Guest) -> Received {
         let (response, has_body, action) = match parse(bytes) {

@@ -104,6 +104,11 @@ impl ForwardingServer {
         }
     }
 
+    /// Whether an Access-Reject has its sentence from now on ([`Config::reply_message`]).
+    pub fn set_reply_message(&mut self, reply_message: bool) {
+        self.config.reply_message = reply_message;
+    }
+
     /// Takes in a datagram of hostapd's.
     ///
     /// # Errors
@@ -141,6 +146,7 @@ impl ForwardingServer {
             }
             Answer::Reject { sentence } => self.end(id, Refusal::Home(sentence), now),
             Answer::Away => self.end(id, Refusal::HomeAway, now),
+            Answer::Unanswered { sentence } => self.end(id, Refusal::Unanswered(sentence), now),
         }
     }
 

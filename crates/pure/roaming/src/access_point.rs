@@ -17,6 +17,7 @@ mod revocations;
 mod session;
 mod sessions;
 mod starts;
+mod stations;
 
 use crate::message::{Acknowledgement, Code, InSession, Message, Nonce, Reference, Update, Volume};
 use away::{Away, Denied};
@@ -34,6 +35,7 @@ use revocations::Revocations;
 use session::{Session, Stage};
 use sessions::Sessions;
 use starts::Starts;
+use stations::Stations;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -41,6 +43,7 @@ use std::num::NonZeroU16;
 
 pub use config::{Config, ContactLimits, Window};
 pub use session::{DebtChain, SessionStatus};
+pub use stations::{Joined, Station, StationReport, Stay};
 
 /// A visitor on the link. Its key says who it is; this says which packets are its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,6 +135,8 @@ pub enum Event {
     /// A revocation list to be kept: it holds while the team server is away, and after a restart
     /// ([`AccessPoint::restore_revocations`]).
     Revoked(Box<RevocationList>),
+    /// Have this station leave the Wi-Fi, and say with [`AccessPoint::handle_left`] that it has.
+    Dismiss { station: Station, reason: &'static str },
     /// A message was refused. Counted in [`AccessPoint::refusals`].
     Refused {
         /// Who sent it.
@@ -223,6 +228,7 @@ pub struct AccessPoint {
     /// Whether what somebody may pass has grown since the program last asked.
     limits_rose: bool,
     home_contacts: HomeContacts,
+    stations: Stations,
     revocations: Revocations,
     is_stopping: bool,
     /// Where the team's home awaits other homes, as it said.
@@ -247,6 +253,7 @@ impl AccessPoint {
             debtors: Debtors::default(),
             limits_rose: false,
             home_contacts: HomeContacts::default(),
+            stations: Stations::default(),
             revocations: Revocations::default(),
             is_stopping: false,
             home_address: None,
@@ -299,6 +306,10 @@ impl AccessPoint {
             }
             Ok(Message::Rcpt { bundle, .. }) => self.handle_receipt(address, path, &bundle, now),
             Ok(Message::Erro { code: Code::Closed, .. }) if self.sessions.contains(address) => {
+                if address.home.is_some() {
+                    // It is its home that will sign no more. Perhaps it is a member no more.
+                    self.dismiss(address, "its home has ended its session");
+                }
                 self.close(address, Code::Closed, now);
             }
             Ok(Message::Erro { code: Code::Closed, .. }) => {
@@ -505,9 +516,46 @@ impl AccessPoint {
         }
     }
 
+    /// Whether one more station of the team may join the Wi-Fi.
+    ///
+    /// # Errors
+    /// One sentence for a person.
+    pub fn check_join(&self, station: Station, team: TeamId) -> Result<(), &'static str> {
+        let Config { stations_max, team_stations_max, .. } = self.config;
+        if self.stations.has_room(station, team, stations_max, team_stations_max) {
+            return Ok(());
+        }
+        Err("As many devices as this household takes have joined already. Try again later.")
+    }
+
+    /// Takes in that a station has joined the Wi-Fi by 802.1X: its home and this household have let it in.
+    pub fn handle_joined(&mut self, joined: Joined) {
+        self.stations.join(joined);
+    }
+
+    /// Takes in what a radio reports of a station.
+    pub fn handle_report(&mut self, report: StationReport, now: Time) {
+        if let Some(event) = self.stations.handle_report(report, now) {
+            self.output.event(event);
+        }
+    }
+
+    /// Takes in that a station has left the Wi-Fi.
+    pub fn handle_left(&mut self, station: Station) {
+        self.stations.leave(station);
+    }
+
+    /// Who has joined the Wi-Fi by 802.1X.
+    pub fn joined(&self) -> impl Iterator<Item = &Joined> {
+        self.stations.all()
+    }
+
     /// Takes in that the time is now.
     pub fn handle_timeout(&mut self, now: Time) {
         self.away.handle_timeout(now);
+        for event in self.stations.handle_timeout(now) {
+            self.output.event(event);
+        }
         for reference in self.questions.overdue(now) {
             self.decide_alone(reference, now);
         }
@@ -528,8 +576,12 @@ impl AccessPoint {
         self.flush(now);
     }
 
-    /// Closes every session and contacts no home any more, for a program that stops.
+    /// Closes every session, has every station leave and contacts no home any more, for a program that stops.
     pub fn shut_down(&mut self, now: Time) {
+        // Without us nobody serves them; and they join anew when we are back.
+        for event in self.stations.dismiss_all("the access point stops") {
+            self.output.event(event);
+        }
         for address in self.sessions.addresses() {
             self.close(address, Code::Closed, now);
         }
@@ -549,7 +601,9 @@ impl AccessPoint {
     /// When [`AccessPoint::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Time> {
         let contacts = self.home_contacts.timeout(&self.sessions);
-        let due = [self.questions.timeout(), self.sessions.timeout(), self.outbox.timeout(), contacts];
+        let stations = self.stations.timeout();
+        let due =
+            [self.questions.timeout(), self.sessions.timeout(), self.outbox.timeout(), contacts, stations];
         due.into_iter().flatten().min()
     }
 
@@ -631,6 +685,10 @@ impl AccessPoint {
         if let Err(refusal) = self.check_certificate(&application.certificate, now) {
             return self.output.refuse(address, path, refusal);
         }
+        if let Err(refusal) = self.check_station(address, &application.certificate) {
+            self.home_contacts.over(path, false, now);
+            return self.output.refuse(address, path, refusal);
+        }
         if self.questions.is_under_way(address, nonce) {
             return; // Sent again; the answer is on its way.
         }
@@ -678,6 +736,21 @@ impl AccessPoint {
             return Err(refusal("legacy-suite", reason));
         }
         Ok(())
+    }
+
+    /// Who has joined the Wi-Fi as one of a team gets no session of another.
+    fn check_station(&self, address: Address, certificate: &Certificate) -> Result<(), Refusal> {
+        match self.stations.team(address.mac) {
+            Some(team) if team != certificate.team_id() => {
+                let reason = format!(
+                    "this device joined the Wi-Fi as one of team {}; for team {} join it again with that team's profile",
+                    team.short(),
+                    certificate.team_id().short()
+                );
+                Err(Refusal { kind: "other-team", code: Code::Refused, reason })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Whether this visitor may have or already has a session here.
@@ -836,6 +909,10 @@ impl AccessPoint {
     ) {
         let Question { address, path, certificate, nonce, holds, .. } = question;
         let Some(nonce) = nonce else { return }; // The session that it was for is over.
+        // It may have joined as another meanwhile.
+        if let Err(refusal) = self.check_station(address, &certificate) {
+            return self.output.refuse(address, path, refusal);
+        }
         if self.sessions.len() >= self.config.sessions_max {
             match self.sessions.oldest_unproved() {
                 Some(oldest) => self.turn_away(oldest, now),
@@ -1146,10 +1223,21 @@ impl AccessPoint {
             self.output.send(session.path_claimed, &farewell);
         }
         self.output.event(Event::Closed { session: Box::new(session.status(address)), code });
+        // It may stay where it only says goodbye or sleeps. Otherwise home and household are asked about it again.
+        if matches!(code, Code::Refused | Code::Unpaid) && !pardoned {
+            self.dismiss(address, "its session has ended");
+        }
         self.outbox.hurry(now);
         self.flush(now);
         if session.budget.is_some() {
             self.question_in_session(&session, Bytes(0));
+        }
+    }
+
+    /// Has a station leave the Wi-Fi, if it has joined by 802.1X.
+    fn dismiss(&mut self, address: Address, reason: &'static str) {
+        if let Some(event) = self.stations.dismiss(address.mac, reason) {
+            self.output.event(event);
         }
     }
 

@@ -63,6 +63,8 @@ pub enum Answer {
     Reject { sentence: String },
     /// There is no home, or no way to it.
     Away,
+    /// There is no answer, and this is why: a sentence for the guest, of whoever asked the home for us.
+    Unanswered { sentence: String },
 }
 
 /// The other yes: what the access point's own household decides of the guest's team.
@@ -118,6 +120,8 @@ pub enum Refusal {
     HomeAway,
     #[error("Your home did not answer in time. Try again.")]
     HomeSlow,
+    #[error("{0}")]
+    Unanswered(String),
     #[error("Your home does not let you in: {0}")]
     Home(String),
     #[error("{0}")]
@@ -149,6 +153,7 @@ impl Refusal {
             Self::Realm(_) => "realm",
             Self::HomeAway => "home-away",
             Self::HomeSlow => "home-slow",
+            Self::Unanswered(_) => "unanswered",
             Self::Home(_) => "home",
             Self::Decision(_) => "decision",
             Self::Crowded => "crowded",

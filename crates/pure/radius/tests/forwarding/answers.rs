@@ -156,6 +156,13 @@ fn nobody_who_is_slow_or_away_makes_an_access_point_wait() {
 
     let mut machine = server(limits());
     let (question, relay) = begun(&mut machine);
+    let sentence = "Nobody knows where your home is.".to_owned();
+    machine.handle_answer(relay.id, Answer::Unanswered { sentence: sentence.clone() }, Time(0));
+    assert_eq!(question.sentence(&sent(&mut machine)), sentence);
+    assert_eq!(refused(&mut machine), "unanswered");
+
+    let mut machine = server(limits());
+    let (question, relay) = begun(&mut machine);
     machine.handle_answer(relay.id, accept(), Time(SECOND));
     assert_eq!(expire(&mut machine), 6);
     assert!(question.sentence(&sent(&mut machine)).starts_with("This household could not decide"));

@@ -32,6 +32,9 @@ pub struct Config {
     pub away_per_day: Bytes,
     /// How many visitors are served at a time.
     pub sessions_max: usize,
+    /// How many stations may have joined the Wi-Fi by 802.1X, and how many of one team.
+    pub stations_max: usize,
+    pub team_stations_max: usize,
     /// How many questions to the team server may be open; the oldest gives way.
     pub pending_max: usize,
     /// How many messages may wait to be sent; what is due to strangers gives way first. Four for each session are enough.
@@ -148,6 +151,8 @@ impl Default for Config {
             when_home_is_away: Some(ServiceClass::Lowest),
             away_per_day: Bytes(25_000_000),
             sessions_max: 256,
+            stations_max: 1_024,
+            team_stations_max: 64,
             pending_max: 256,
             transmits_max: 1_024,
             events_max: 1_024,

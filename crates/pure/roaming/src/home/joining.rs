@@ -66,7 +66,9 @@ impl TeamServer {
             return self.push_event(Event::AskHome(team, question));
         }
         *self.refusals.entry("joining").or_default() += 1;
-        let what = What::Away { reason: Sentence::new("too many devices are joining at this moment") };
+        let what = What::Away {
+            reason: Sentence::new("Too many devices are trying to join at the moment. Try again."),
+        };
         let answer = Box::new(Answer { conversation, what });
         self.send(peer, &Message::Eapr { reference, decision: None, answer });
     }

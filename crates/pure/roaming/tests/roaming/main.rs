@@ -18,6 +18,7 @@ mod random;
 mod reload;
 mod renewal;
 mod sequences;
+mod stations;
 mod tunnels;
 mod visitor;
 mod visits;

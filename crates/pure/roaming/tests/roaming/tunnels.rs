@@ -5,7 +5,7 @@ use crate::world::{self, Link, START, World};
 use guestright_identity::{AccessPoints, DelegationTerms};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::Policy;
-use guestright_roaming::access_point::{self, Address};
+use guestright_roaming::access_point::{self, Address, Joined};
 use guestright_roaming::delegate::{Config, Event, Mandate, Spent};
 use guestright_roaming::home;
 use guestright_roaming::message::{Code, Message};
@@ -343,6 +343,30 @@ fn a_delegation_that_ends_in_a_session_ends_it_paid() {
     assert!(counted.0 - signed.0 <= PERIOD && signed > Bytes(2_000_000), "{counted}, {signed}");
     assert!(world.tunnels[tunnel].carried < 200_000 * 40);
     assert!(world.homes[0].receipts().all(|receipt| receipt.weight() <= signed));
+}
+
+#[test]
+fn a_station_whose_home_says_goodbye_leaves_the_wi_fi_and_one_that_sleeps_stays() {
+    let end = START.unix_seconds().plus(60);
+    for (terms, leaves) in
+        [(DelegationTerms { not_after: end, ..terms(PLENTY) }, true), (terms(PLENTY), false)]
+    {
+        let mut world = world(11, &[terms]);
+        let tunnel = world.tunnel(0, 0, 0, 40_000);
+        let (station, team) = (world.tunnel_address(tunnel).mac, world.houses[1].id());
+        let joined = Joined { station, team, stay: [7; 16], since: world.now, until: None };
+        world.houses[0].ap.handle_joined(joined);
+        world.run_for(Micros::from_seconds(30));
+        assert_eq!(world.houses[0].opened(), 1, "{}", shown(&world));
+        if !leaves {
+            world.tunnels[tunnel].bytes_per_tick = 0;
+        }
+        world.run_for(Micros::from_seconds(230));
+        assert_eq!(world.houses[0].closed().len(), 1, "{}", shown(&world));
+        let is_dismissal = |event: &access_point::Event| matches!(event, access_point::Event::Dismiss { .. });
+        let dismissed = world.houses[0].events.iter().filter(|(_, event)| is_dismissal(event)).count();
+        assert_eq!(dismissed, usize::from(leaves), "{}", shown(&world));
+    }
 }
 
 #[test]

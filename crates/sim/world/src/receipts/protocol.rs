@@ -336,6 +336,7 @@ impl Household {
             | access_point::Event::Reclassified { .. }
             | access_point::Event::Delivered(_)
             | access_point::Event::Revoked(_)
+            | access_point::Event::Dismiss { .. }
             | access_point::Event::Refused { .. } => {}
         }
     }

@@ -456,6 +456,7 @@ impl Run<'_> {
             Event::Disconnect(path) => self.contacts.retain(|(contact, _)| *contact != path),
             Event::Delivered(_) => count("delivered"),
             Event::Revoked(_) => count("revoked"),
+            Event::Dismiss { .. } => count("dismissed"),
             Event::Refused { .. } => count("refused"),
         }
     }

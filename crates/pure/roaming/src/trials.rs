@@ -6,7 +6,7 @@
 //! of the allowance that the home lets go for them.
 
 use crate::access_point::{Address, Gate};
-use crate::message::Reference;
+use crate::message::{Reference, Volume};
 use guestright_units::{Bytes, Micros, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -358,9 +358,9 @@ impl Trial {
         matches!(self.stage, Stage::Asked { .. } | Stage::Opening { .. })
     }
 
-    /// What is left is less than a packet.
+    /// What is left may be too little for a packet.
     fn left_is_nothing(&self) -> bool {
-        self.granted.saturating_sub(self.counted) < Bytes(1_500)
+        self.granted.saturating_sub(self.counted) < Volume::MIN
     }
 
     fn due(&self) -> Time {

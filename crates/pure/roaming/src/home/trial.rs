@@ -34,3 +34,6 @@ impl TeamServer {
         self.send_when_kept(peer, Message::Tryr { reference, granted, reason });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,26 @@ pub struct Answers {
     pub up_bits_per_second: Option<u64>,
     /// What the household gives away in a day.
     pub allowance_bytes_per_day: Option<u64>,
+    /// The page for guests without a program of ours; otherwise there is none.
+    pub splash: Option<Splash>,
+}
+
+/// What the household says on its page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Splash {
+    /// How it calls itself.
+    pub household: String,
+    /// What a station may try in a day, such as `20 MB`.
+    pub trial: Option<String>,
+    pub certificate: Option<SplashCertificate>,
+}
+
+/// A name with a certificate that phones trust, and where its files are. Somebody else renews them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplashCertificate {
+    pub name: String,
+    pub chain: String,
+    pub key: String,
 }
 
 impl Answers {
@@ -52,6 +72,7 @@ impl Answers {
             down_bits_per_second: self.down_bits_per_second.or(earlier.down_bits_per_second),
             up_bits_per_second: self.up_bits_per_second.or(earlier.up_bits_per_second),
             allowance_bytes_per_day: self.allowance_bytes_per_day.or(earlier.allowance_bytes_per_day),
+            splash: self.splash.or(earlier.splash),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::answers::{INTERFACE_NAME_MAX, owe_name, vlan_name};
 use crate::{
-    Answers, Facts, HomeAnswer, Init, Kind, Manager, PlanError, Radio, Subnet, TeamAnswer, WifiAnswer,
+    Answers, Facts, HomeAnswer, Init, Kind, Manager, PlanError, Radio, Splash, Subnet, TeamAnswer, WifiAnswer,
 };
 use std::net::Ipv4Addr;
 
@@ -14,6 +14,8 @@ const TUNNEL_PORT: u16 = 51_820;
 /// Where members' networks lie (design note 0003): 10.64.0.0/10. Guests' begin at 10.73.0.0/24.
 const GUESTS_FIRST: Ipv4Addr = Ipv4Addr::new(10, 73, 0, 0);
 const MEMBERS_FIRST: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
+/// Where an access point serves its page over TLS (`access_point::splash::SECURED_PORT`).
+const SPLASH_SECURED_PORT: u16 = 7_281;
 const SSID_MAX: usize = 32; // IEEE 802.11-2020, 9.4.2.2.
 
 /// Every choice that was made.
@@ -36,6 +38,7 @@ pub struct Choices {
     /// Bits per second, down and up, for all guests together.
     pub shaping: Option<(u64, u64)>,
     pub allowance_bytes_per_day: Option<u64>,
+    pub splash: Option<Splash>,
 }
 
 /// The guests' Wi-Fi from this computer.
@@ -117,6 +120,7 @@ impl Choices {
             household_networks: answers.household_networks.clone(),
             shaping,
             allowance_bytes_per_day: answers.allowance_bytes_per_day,
+            splash: choose_splash(answers.splash.clone())?,
         })
     }
 
@@ -149,7 +153,15 @@ impl Choices {
             down_bits_per_second: self.shaping.map(|(down, _)| down),
             up_bits_per_second: self.shaping.map(|(_, up)| up),
             allowance_bytes_per_day: self.allowance_bytes_per_day,
+            splash: self.splash.clone(),
         }
+    }
+
+    /// What DHCP option 114 says (RFC 8910), where there is a certificate: the address of the API. Without one phones find the
+    /// page by their probes.
+    pub(crate) fn announcement(&self) -> Option<(&str, String)> {
+        let name = &self.splash.as_ref()?.certificate.as_ref()?.name;
+        Some((name, format!("https://{name}:{SPLASH_SECURED_PORT}/api")))
     }
 
     /// The household's own address on the guests' network.
@@ -252,6 +264,29 @@ fn check_vlan(facts: &Facts, vlan: Option<u16>, ports: &[String]) -> Result<(), 
     let taken =
         (0..ports.len()).map(|index| vlan_name(id, index)).find(|name| facts.interface(name).is_some());
     taken.map_or(Ok(()), |name| Err(PlanError::NameIsTaken { name }))
+}
+
+/// What is written into files as it is has to be one line, and nothing that ends a text.
+fn choose_splash(splash: Option<Splash>) -> Result<Option<Splash>, PlanError> {
+    let Some(splash) = splash else { return Ok(None) };
+    let is_plain =
+        |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_control() || c == '"' || c == '\\');
+    let certificate = splash.certificate.as_ref();
+    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
+    let checks = [
+        ("splash.household", Some(&splash.household), "a line of text without quotes"),
+        ("splash.trial", splash.trial.as_ref(), "a line of text without quotes"),
+        ("splash.certificate", certificate.map(|it| &it.chain), "a path"),
+        ("splash.certificate_key", certificate.map(|it| &it.key), "a path"),
+        ("splash.name", certificate.map(|it| &it.name), "a name of the DNS"),
+    ];
+    for (what, text, want) in checks {
+        let Some(got) = text else { continue };
+        if !is_plain(got) || (what == "splash.name" && !is_name(got)) {
+            return Err(PlanError::Wrong { what, got: got.clone(), want });
+        }
+    }
+    Ok(Some(splash))
 }
 
 fn choose_network(

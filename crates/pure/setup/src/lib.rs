@@ -30,7 +30,7 @@ mod plan;
 mod render;
 mod subnet;
 
-pub use answers::{Answers, HomeAnswer, TeamAnswer, WifiAnswer};
+pub use answers::{Answers, HomeAnswer, Splash, SplashCertificate, TeamAnswer, WifiAnswer};
 pub use change::{Change, GatewayWork, Owner, Port, Reload, Service, Step, TeamWork};
 pub use choices::{Choices, HomeChoice, Names, TeamChoice, Wifi};
 pub use error::PlanError;

@@ -4,7 +4,7 @@
 
 use guestright_setup::{
     Answers, Change, Choices, Facts, HomeAnswer, Init, Interface, Kind, Manager, Names, Owner, Plan,
-    PlanError, Radio, Subnet, TeamAnswer, TeamWork, WifiAnswer, paths,
+    PlanError, Radio, Splash, SplashCertificate, Subnet, TeamAnswer, TeamWork, WifiAnswer, paths,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -220,6 +220,43 @@ fn says_what_stands_in_the_way() {
         arrange(&mut facts);
         assert_eq!(choose(&facts, &answers), Err(want.clone()));
         assert!(!want.hint().is_empty() && !want.to_string().is_empty());
+    }
+}
+
+#[test]
+fn a_page_is_announced_only_where_phones_trust_its_certificate() {
+    let splash = |name: Option<&str>| Splash {
+        household: "The Rivers".to_owned(),
+        trial: Some("20 MB".to_owned()),
+        certificate: name.map(|name| SplashCertificate {
+            name: name.to_owned(),
+            chain: "/etc/ssl/chain.pem".to_owned(),
+            key: "/etc/ssl/key.pem".to_owned(),
+        }),
+    };
+    let plan = |facts: &Facts, name| {
+        let answers = Answers { splash: Some(splash(name)), ..Answers::default() };
+        choose(facts, &answers).map(|choices| Plan::new(facts, &choices))
+    };
+    let without = plan(&debian(), None).unwrap();
+    assert!(
+        text_of(&without, paths::ACCESS_POINT)
+            .ends_with("[splash]\nhousehold = \"The Rivers\"\ntrial = \"20 MB\"\n")
+    );
+    assert!(!text_of(&without, paths::DHCP).contains("114"), "phones find it by their probes");
+    let with = plan(&debian(), Some("ap.rivers.example")).unwrap();
+    let lines =
+        "dhcp-option=114,https://ap.rivers.example:7281/api\nhost-record=ap.rivers.example,172.16.0.1\n";
+    assert!(text_of(&with, paths::DHCP).ends_with(lines), "{}", text_of(&with, paths::DHCP));
+    assert!(text_of(&with, paths::ACCESS_POINT).contains("certificate_key = \"/etc/ssl/key.pem\"\n"));
+    let mut facts = debian();
+    facts.programs.remove("dnsmasq");
+    let networkd = plan(&facts, Some("ap.rivers.example")).unwrap();
+    let text = text_of(&networkd, "/etc/systemd/network/10-guestright-br-guest.network");
+    assert!(text.contains("\nSendOption=114:string:https://ap.rivers.example:7281/api\n"), "{text}");
+    for name in ["a b.example", "a\"b.example", "", "a\nb.example"] {
+        let refused = plan(&debian(), Some(name)).unwrap_err();
+        assert!(matches!(refused, PlanError::Wrong { what: "splash.name", .. }), "{name:?}: {refused}");
     }
 }
 

@@ -127,6 +127,12 @@ const ANSWERS: &str = r#"A file of answers; all of it is optional:
   down_bits_per_second = 20000000  # for all guests together
   up_bits_per_second = 5000000
   household_networks = []          # public addresses of the household
+  [splash]                         # a page for guests without a program of ours; left out: none
+  household = "The Rivers"         # the name that they read
+  trial = "20 MB"                  # what a station may try in a day, out of what is given away; left out: nothing
+  name = "ap.rivers.example"       # a name with a certificate that phones trust, and its files (PEM): DHCP announces it
+  certificate = "/etc/ssl/ap.rivers.example/chain.pem"
+  certificate_key = "/etc/ssl/ap.rivers.example/key.pem"
 "#;
 
 /// What `--help` shows below the options.

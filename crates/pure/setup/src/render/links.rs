@@ -29,7 +29,10 @@ fn networkd(choices: &Choices) -> Vec<Written> {
         Names::Dnsmasq => String::new(),
         Names::Networkd => {
             let address = choices.address();
-            format!("DHCPServer=yes\n\n[DHCPServer]\nPoolOffset=10\nEmitDNS=yes\nDNS={address}\n")
+            let option = choices
+                .announcement()
+                .map_or_else(String::new, |(_, uri)| format!("SendOption=114:string:{uri}\n"));
+            format!("DHCPServer=yes\n\n[DHCPServer]\nPoolOffset=10\nEmitDNS=yes\nDNS={address}\n{option}")
         }
     };
     let own = format!(

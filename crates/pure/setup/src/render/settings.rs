@@ -1,6 +1,6 @@
 //! Settings of our programs, of dnsmasq and of hostapd.
 
-use crate::{Choices, HomeChoice, Subnet, TeamChoice, Wifi, paths};
+use crate::{Choices, HomeChoice, Splash, SplashCertificate, Subnet, TeamChoice, Wifi, paths};
 use std::fmt::Write as _;
 
 const MADE: &str = "# Made by `guestright setup`. Yours to change; `guestright setup --undo` removes it.\n";
@@ -60,7 +60,26 @@ pub(crate) fn access_point(choices: &Choices) -> String {
     if let Some((down, up)) = choices.shaping {
         let _ = write!(text, "\n[shaping]\ndown_bits_per_second = {down}\nup_bits_per_second = {up}\n");
     }
+    if let Some(Splash { household, trial, certificate }) = &choices.splash {
+        let _ = write!(text, "\n[splash]\nhousehold = \"{household}\"\n");
+        if let Some(trial) = trial {
+            let _ = writeln!(text, "trial = \"{trial}\"");
+        }
+        if let Some(SplashCertificate { name, chain, key }) = certificate {
+            let _ =
+                writeln!(text, "name = \"{name}\"\ncertificate = \"{chain}\"\ncertificate_key = \"{key}\"");
+        }
+    }
     text
+}
+
+/// Lines that announce the page to phones (RFC 8910), and say its name to them.
+fn announced(choices: &Choices) -> String {
+    let Some((name, uri)) = choices.announcement() else { return String::new() };
+    format!(
+        "# Where guests' systems ask how they stand.\ndhcp-option=114,{uri}\nhost-record={name},{}\n",
+        choices.address()
+    )
 }
 
 /// An instance of its own: the household's, if there is one, is not touched.
@@ -75,11 +94,12 @@ pub(crate) fn dnsmasq(choices: &Choices) -> String {
          no-hosts\ndomain-needed\nbogus-priv\n\
          dhcp-range={},{},{},1h\ndhcp-authoritative\ndhcp-leasefile={}/leases\n\
          # The number of guests has an end, and so has what they ask at a time.\n\
-         dhcp-lease-max=1000\ndns-forward-max=150\npid-file\n",
+         dhcp-lease-max=1000\ndns-forward-max=150\npid-file\n{}",
         network.at(FIRST_LEASE),
         network.at(last),
         network.mask(),
-        paths::LEASES
+        paths::LEASES,
+        announced(choices)
     )
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, anyhow};
 use guestright_cli::failure::Failure;
-use guestright_setup::{Answers, HomeAnswer, Subnet, TeamAnswer, WifiAnswer};
+use guestright_setup::{Answers, HomeAnswer, Splash, SplashCertificate, Subnet, TeamAnswer, WifiAnswer};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -19,6 +19,7 @@ pub(super) struct AnswersFile {
     team: TeamTable,
     home: HomeTable,
     guests: GuestsTable,
+    splash: Option<SplashTable>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +70,16 @@ struct GuestsTable {
     household_networks: Vec<String>,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SplashTable {
+    household: String,
+    trial: Option<String>,
+    name: Option<String>,
+    certificate: Option<String>,
+    certificate_key: Option<String>,
+}
+
 impl AnswersFile {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let read = || {
@@ -109,6 +120,7 @@ impl AnswersFile {
             household_networks: networks("guests.household_networks", &self.guests.household_networks)?,
             down_bits_per_second: self.guests.down_bits_per_second,
             up_bits_per_second: self.guests.up_bits_per_second,
+            splash: self.splash.map(SplashTable::answer).transpose()?,
         })
     }
 
@@ -146,6 +158,13 @@ impl AnswersFile {
                 up_bits_per_second: answers.up_bits_per_second,
                 household_networks: texts(&answers.household_networks),
             },
+            splash: answers.splash.clone().map(|Splash { household, trial, certificate }| SplashTable {
+                household,
+                trial,
+                name: certificate.as_ref().map(|it| it.name.clone()),
+                certificate: certificate.as_ref().map(|it| it.chain.clone()),
+                certificate_key: certificate.map(|it| it.key),
+            }),
         }
     }
 }
@@ -169,6 +188,20 @@ impl HomeTable {
             Some(_) => Err(Failure::config(anyhow!("[home] has both `at` and `endpoint`"))
                 .hint("`at` is for a home on another computer, `endpoint` for one on this")),
         }
+    }
+}
+
+impl SplashTable {
+    fn answer(self) -> Result<Splash, Failure> {
+        let certificate = match (self.name, self.certificate, self.certificate_key) {
+            (Some(name), Some(chain), Some(key)) => Some(SplashCertificate { name, chain, key }),
+            (None, None, None) => None,
+            _ => {
+                return Err(Failure::config(anyhow!("[splash] has a part of a certificate"))
+                    .hint("give `name`, `certificate` and `certificate_key`, or none of them"));
+            }
+        };
+        Ok(Splash { household: self.household, trial: self.trial, certificate })
     }
 }
 

@@ -118,7 +118,8 @@ async fn phones_that_join_have_a_pace_of_their_own() {
     assert!(!a.neighbours.send(b.team, eap(5_000)), "no message is so long");
     let began = std::time::Instant::now();
     let mut sent = 1;
-    while began.elapsed() < Duration::from_secs(5) && !b.neighbours.dropped().contains_key("too many of one team")
+    while began.elapsed() < Duration::from_secs(5)
+        && !b.neighbours.dropped().contains_key("too many of one team")
     {
         sent += u64::from(a.neighbours.send(b.team, eap(17)));
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -92,8 +92,7 @@ fn another_form_kind_length_or_address_is_refused() {
     assert_eq!(Question::parse(&long(EAP_BYTES_MAX + 1)), Err(RelayError::Eap));
     for address in ["0.0.0.0:1", "224.0.0.1:1", "192.0.2.1:0", "[::]:1", "[ff02::1]:1"] {
         let home = Some(address.parse().unwrap());
-        let what =
-            What::Accept { eap: vec![3, 9, 0, 4], msk: Msk::new([5; 64]), valid_for_seconds: 1, home };
+        let what = What::Accept { eap: vec![3, 9, 0, 4], msk: Msk::new([5; 64]), valid_for_seconds: 1, home };
         let bytes = Answer { conversation: CONVERSATION, what }.emit();
         assert_eq!(Answer::parse(&bytes), Err(RelayError::Address), "{address}");
     }

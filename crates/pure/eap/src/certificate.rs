@@ -7,8 +7,8 @@ use std::fmt;
 use thiserror::Error;
 use x509_cert::der::pem::LineEnding;
 use x509_cert::der::{Decode as _, DecodePem as _, Encode as _, EncodePem as _};
-use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{AuthorityKeyIdentifier, SubjectAltName, SubjectKeyIdentifier};
 use x509_cert::time::Time;
 
 /// Bytes or text that hold no certificate.
@@ -67,6 +67,23 @@ impl Certificate {
     #[must_use]
     pub fn not_after(&self) -> UnixSeconds {
         seconds(self.parsed.tbs_certificate().validity().not_after)
+    }
+
+    /// What its subject is called.
+    #[must_use]
+    pub fn common_name(&self) -> Option<String> {
+        let subject = self.parsed.tbs_certificate().subject().to_string();
+        subject.strip_prefix("CN=").map(str::to_owned)
+    }
+
+    /// Whether it says that this authority has made it. That is no check of its signature.
+    #[must_use]
+    pub fn is_issued_by(&self, authority: &Self) -> bool {
+        let (own, other) = (self.parsed.tbs_certificate(), authority.parsed.tbs_certificate());
+        let named = own.get_extension::<AuthorityKeyIdentifier>().ok().flatten();
+        let key = other.get_extension::<SubjectKeyIdentifier>().ok().flatten();
+        let named = named.and_then(|(_, identifier)| identifier.key_identifier);
+        own.issuer() == other.subject() && named.is_some() && named == key.map(|(_, identifier)| identifier.0)
     }
 
     /// The label of the phone that it is for: the one address of mail in it, which is in this realm.

@@ -84,6 +84,11 @@ impl<A: Ord + Clone> Servers<A> {
         Self { config, limits, conversations, transmits: VecDeque::new(), events: VecDeque::new() }
     }
 
+    /// From now on conversations begin with this; those that have begun go on as they are.
+    pub fn replace_config(&mut self, config: Config) {
+        self.config = config;
+    }
+
     /// An access point brings a phone's first packet. None if there is no room.
     pub fn begin(
         &mut self,

@@ -83,3 +83,15 @@ fn what_is_no_certificate_is_refused() {
     }
     assert_eq!(Certificate::from_pem("no certificate"), Err(crate::CertificateError));
 }
+
+#[test]
+fn a_certificate_names_the_authority_that_made_it_and_no_other() {
+    let (authority, mut rng) = authority("team.example");
+    let other = Authority::found("team.example".parse().unwrap(), NOW, &mut rng);
+    let server = authority.issue_server(NOW, &mut rng).certificate;
+    assert!(server.is_issued_by(authority.certificate()) && !server.is_issued_by(other.certificate()));
+    assert!(!authority.certificate().is_issued_by(authority.certificate()), "it is nobody's but its own");
+    let name = authority.certificate().common_name().unwrap();
+    assert!(name.starts_with("guestright Wi-Fi ") && name.len() == 25, "{name}");
+    assert_eq!(server.common_name().as_deref(), Some("home.team.example"));
+}

@@ -1,8 +1,8 @@
 //! Many conversations at one home.
 
 use crate::phone::{Phone, TLS13};
-use crate::world::{Household, NOW};
-use guestright_eap::{ConversationId, Dropped, Ended, Outcome, Servers, TableLimits};
+use crate::world::{Household, NOW, realm};
+use guestright_eap::{Config, ConversationId, Dropped, Ended, Limits, Outcome, Servers, TableLimits};
 use guestright_units::{Micros, Time};
 
 const LIMITS: TableLimits =
@@ -168,4 +168,22 @@ fn what_is_over_is_forgotten_in_time() {
     crowd.servers.handle_timeout(crowd.servers.poll_timeout().unwrap());
     assert_eq!(crowd.servers.poll_event(), Some((slow, Ended::TooSlow)));
     assert!(crowd.servers.is_empty() && crowd.servers.poll_timeout().is_none());
+}
+
+#[test]
+fn a_conversation_goes_on_with_what_it_began_with() {
+    let mut crowd = Crowd::new();
+    let (old, mut old_phone, mut old_request) = crowd.talk(1, 1).unwrap();
+    let Household { authority, rng, .. } = &mut crowd.household;
+    let home = authority.issue_server(NOW, rng);
+    let config = Config::new(authority.certificate(), realm(), &home, [].into(), Limits::default()).unwrap();
+    crowd.servers.replace_config(config);
+    let (new, mut new_phone, mut new_request) = crowd.talk(1, 1).unwrap();
+    let both = [(old, &mut old_phone, &mut old_request), (new, &mut new_phone, &mut new_request)];
+    for (id, phone, request) in both {
+        while let Some(next) = crowd.step(id, 1, phone, request) {
+            *request = next;
+        }
+        assert!(matches!(crowd.servers.outcome(id), Some(Outcome::Accepted { .. })), "{id:?}");
+    }
 }

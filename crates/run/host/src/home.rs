@@ -9,6 +9,7 @@ mod mapping;
 mod members;
 mod open;
 pub mod own_name;
+pub mod phones;
 mod renewing;
 
 use crate::control::{self, Question};
@@ -36,6 +37,7 @@ use ikev2::Ikev2;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
 use own_name::OwnName;
+use phones::Phones;
 use rand::rngs::StdRng;
 use renewing::Renewing;
 use serde_json::{Value, json};
@@ -116,6 +118,7 @@ struct Loop {
     neighbours: Option<Neighbours>,
     kept_addresses: links::Kept,
     keeper: Keeper,
+    phones: Phones,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
@@ -181,6 +184,8 @@ pub struct Settings {
     pub own_name: Option<own_name::Settings>,
     /// Calls between members. They need a gateway and links.
     pub exchange: Option<guestright_exchange::Settings>,
+    /// Members' phones that join Wi-Fi by certificates, unless the household declines.
+    pub phones: Option<phones::Settings>,
 }
 
 /// Where a running home with this state directory answers questions.
@@ -228,6 +233,7 @@ pub async fn run(
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
     let own_name = open::own_name(settings.own_name.as_ref(), mapping.as_ref())?;
     let exchange = open::exchange(settings, &credentials.get(), gateway.as_ref(), shares.exchange).await?;
+    let phones = open::phones(settings, team, gateway.as_ref(), &mut rng, clock.now())?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
@@ -255,6 +261,7 @@ pub async fn run(
         neighbours: shares.neighbours,
         kept_addresses: links::Kept::new(state),
         keeper: Keeper::default(),
+        phones,
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
         session_lines: LogPace::default(),
@@ -308,7 +315,8 @@ impl Loop {
         self.keep_certificates();
         self.drain();
         loop {
-            let due = [self.credit_due(), self.renewing_due()].into_iter().flatten().min();
+            let due = [self.credit_due(), self.renewing_due(), self.phones.poll_timeout()];
+            let due = due.into_iter().flatten().min();
             let due = due.map(|due| self.clock.until(due));
             tokio::select! {
                 (stream, from) = inputs.listener.accept() => self.admit(stream, from.ip(), credentials),
@@ -449,8 +457,13 @@ impl Loop {
 
     /// Carries out everything that the machine wants.
     fn drain(&mut self) {
-        while let Some(event) = self.server.poll_event() {
-            self.carry_out(event);
+        loop {
+            while let Some(event) = self.server.poll_event() {
+                self.carry_out(event);
+            }
+            if !self.drain_phones() {
+                break;
+            }
         }
         while let Some((peer, message)) = self.server.poll_transmit() {
             // A program that does not read its answers loses them, and then its channel.
@@ -492,6 +505,10 @@ impl Loop {
             Event::Keep(write) => self.keep(*write),
             Event::SendHome(team, message) => self.send_home(team, &message),
             Event::HomeLearned(team, address) => self.learn_home(team, address),
+            Event::AskHome(team, question) => {
+                let now = self.clock.now();
+                self.phones.ask(team, &question, &mut self.rng, now);
+            }
             Event::Reserved { consumer, amount, between } => {
                 let (consumer, homes) = (consumer.short(), between.len());
                 tracing::info!(%consumer, %amount, homes, "credit was reserved for a visitor");
@@ -542,12 +559,13 @@ impl Loop {
             None if question == export::QUESTION => export::answer(&self.store, "", reply),
             Some(("why", team)) => drop(reply.send(self.why(team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
+            Some(("phone", words)) => drop(reply.send(self.phone(words))),
             None if question == "reload" => drop(reply.send(self.reload(reload))),
             None if question == "backup" => self.copy_store(reply),
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, backup, export, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, reload, stop" })),
             ),
         }
     }
@@ -621,6 +639,7 @@ impl Loop {
         let changed = self.read_members(revoked.as_ref())?;
         self.revocations.clone_from(&fresh.settings.revocations);
         if let Some(list) = revoked {
+            self.revoke_phones(&list);
             self.server.handle_revocations(list);
         }
         self.server.set_renewer(renewer);
@@ -690,6 +709,7 @@ impl Loop {
             "gateway": self.gateway.as_ref().map(Gateway::status),
             "port_mapping": self.mapping.as_ref().map(PortMapping::status),
             "own_name": self.own_name.as_ref().map(OwnName::status),
+            "phones": self.phones.status(self.clock.now()),
         })
     }
 }

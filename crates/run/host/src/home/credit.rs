@@ -5,6 +5,7 @@ use super::{FromStore, Loop};
 use guestright_credit::{Account, Change, Hold, HoldState, Message, Write, frame};
 use guestright_directory::Address;
 use guestright_links::NeighbourEvent;
+use guestright_radius::relay;
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{KeptCredit, Neighbour};
 use guestright_store::{HintQuery, Store, StoreError};
@@ -109,6 +110,7 @@ impl Loop {
             self.keep_next();
         }
         self.server.handle_timeout(&mut self.rng, now);
+        self.phones.handle_timeout(&mut self.rng, now);
     }
 
     /// What homes of other teams do.
@@ -118,6 +120,9 @@ impl Loop {
             NeighbourEvent::Up(team) => (team, Neighbour::Up),
             NeighbourEvent::Down(team) => (team, Neighbour::Known),
             NeighbourEvent::Unreachable(team) => (team, Neighbour::Unreachable),
+            NeighbourEvent::Frame { team, bytes } if relay::is_message(&bytes) => {
+                return self.phones.handle_frame(team, &bytes, &mut self.rng, now);
+            }
             NeighbourEvent::Frame { team, bytes } => {
                 return self.server.handle_home_message(team, &bytes, &mut self.rng, now);
             }
@@ -125,6 +130,11 @@ impl Loop {
         tracing::debug!(%team, ?state, "a neighbour");
         if let (Neighbour::Up, Some(neighbours)) = (state, &self.neighbours) {
             self.kept_addresses.keep(neighbours);
+        }
+        match state {
+            Neighbour::Up | Neighbour::Unknown => {}
+            Neighbour::Known => self.phones.handle_down(team, now),
+            Neighbour::Unreachable => self.phones.handle_unreachable(team),
         }
         self.server.handle_neighbour(team, state, &mut self.rng, now);
     }

@@ -6,6 +6,7 @@ use super::ikev2::{self, Ikev2};
 use super::mapping::{self, PortMapping};
 use super::members;
 use super::own_name::{self, OwnName};
+use super::phones::{Household, Phones, Surroundings};
 use guestright_channel::Credentials;
 use guestright_error::RunError;
 use guestright_exchange::{Exchange, OwnHome};
@@ -17,6 +18,7 @@ use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::TeamServer;
 use guestright_store::{Limits, Store, StoreError};
 use guestright_units::{Bytes, TeamId, Time};
+use rand::rngs::StdRng;
 use std::net::SocketAddr;
 use std::path::Path;
 use tokio::sync::watch;
@@ -117,6 +119,30 @@ pub(super) async fn exchange(
         members: members::read(gateway)?,
     };
     Exchange::start(wanted, own, links).await.map(Some)
+}
+
+/// What is known of members' phones, with whom the team has revoked.
+pub(super) fn phones(
+    settings: &Settings,
+    team: TeamId,
+    gateway: Option<&Gateway>,
+    rng: &mut StdRng,
+    now: Time,
+) -> Result<Phones, RunError> {
+    let Some(wanted) = &settings.phones else { return Ok(Phones::new(team, None)) };
+    let surroundings = Surroundings {
+        settings: wanted.clone(),
+        state: settings.state.clone(),
+        endpoint: gateway.and_then(|gateway| gateway.files().endpoint.socket_address()),
+        ike: settings.gateway.as_ref().is_some_and(|gateway| gateway.ikev2.is_some()),
+    };
+    let mut household = Household::open(surroundings, team, rng, now)?;
+    if let (Some(household), Some(list)) =
+        (&mut household, read_revocations(settings.revocations.as_deref())?)
+    {
+        household.handle_revocations(&list, now);
+    }
+    Ok(Phones::new(team, household))
 }
 
 pub(super) fn edge(edge: guestright_store::Edge) -> Edge {

@@ -1,6 +1,7 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
 mod dynamic_dns;
+mod home_phones;
 mod ikev2;
 mod links;
 mod reread;
@@ -11,6 +12,7 @@ mod voice;
 
 pub(crate) use dynamic_dns::DynamicDnsSettings;
 pub(crate) use guestright_cli::files::beside;
+pub(crate) use home_phones::HomePhonesSettings;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
 pub(crate) use reread::SettingsFile;
@@ -164,6 +166,9 @@ pub(crate) struct HomeSettings {
     pub(crate) links: LinksSettings,
     /// Calls between members, if there is a gateway; without it there are none.
     pub(crate) voice: Option<VoiceSettings>,
+    /// Members' phones.
+    #[serde(default)]
+    pub(crate) phones: HomePhonesSettings,
 }
 
 /// `[gateway]` in `home.toml`.
@@ -468,6 +473,7 @@ impl HomeSettings {
             links,
             own_name,
             exchange,
+            phones: self.phones.for_loop()?,
         })
     }
 

@@ -183,6 +183,12 @@ const SETTINGS: &str = r#"A settings file:
   # smpp = { server = "smsc.example:2775", system_id = "us", password_file = "smpp.password", number = "+12025550142" }
   who_may_ask = "contacts"     # those of [voice.contacts] with a telephone number; or "anyone", "nobody"
   messages_per_day = 120
+  [phones]                     # members' phones without an app; enabled = false to do without
+  household = "The Millers"    # optional: what stands on them
+  page = "192.168.1.2:7276"    # optional: where a phone fetches its files, at home; else at this computer's address
+  page_seconds = 900           # how long a link there works
+  wifi_at_home = ["Millers"]   # where an iPhone makes no tunnel
+  tunnel_elsewhere = false     # whether it tunnels home from other Wi-Fi than participating too
   [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
   profile = "modern"           # or "legacy-paper": IKEv1 and the papers' broken suites besides
   certificate = "gateway.crt"  # optional, with certificate_key: for clients that log in by name and password
@@ -353,6 +359,32 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
     }
     if status["voice"].is_object() {
         print_voice(&status["voice"], out)?;
+    }
+    print_phones(&status["phones"], out)
+}
+
+/// Members' phones, and what a person has to do about them.
+fn print_phones(phones: &Value, out: &mut Output) -> Outcome {
+    for phone in phones["phones"].as_array().into_iter().flatten() {
+        let text = |key: &str| phone[key].as_str().unwrap_or("-");
+        let state = if phone["revoked"] == true {
+            "revoked".to_owned()
+        } else {
+            format!("until {}", text("not_after"))
+        };
+        writeln!(out, "phone        {} as {}, {state}", text("member"), text("label"))?;
+    }
+    for warning in phones["warnings"].as_array().into_iter().flatten() {
+        writeln!(out, "phones       WARNING: {}", warning.as_str().unwrap_or_default())?;
+    }
+    if let Some(address) = phones["page"].as_str() {
+        writeln!(out, "phones       the page for a new one is open at {address}")?;
+    }
+    for (kind, count) in phones["counts"].as_object().into_iter().flatten() {
+        writeln!(out, "phones       {count} × {kind}")?;
+    }
+    for (kind, count) in phones["not_carried"].as_object().into_iter().flatten() {
+        writeln!(out, "phones       {count} questions to other homes × {kind}")?;
     }
     Ok(())
 }

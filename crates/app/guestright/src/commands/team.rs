@@ -4,6 +4,7 @@ mod ikev2;
 pub(crate) mod invite;
 mod life;
 mod name;
+mod phone;
 mod record;
 mod renew;
 pub(crate) mod renewal;
@@ -33,6 +34,7 @@ use std::path::{Path, PathBuf};
   guestright team member add router --role access-point --dir family
   guestright team gateway init --endpoint home.example.org:51820 --dir family
   guestright team member add bob --qr --dir family
+  guestright team member add carol --phone --page --dir family
   guestright team renewal init --dir family
   guestright team backup family.backup --all --dir family --home home.toml")]
 pub(crate) struct Team {
@@ -106,10 +108,15 @@ enum RoleName {
 /// makes one), NAME.conf for stock WireGuard apps and for `guestright visit --tunnel`, and NAME.toml in gateway/ for
 /// the home. Give gateway/ to the home again and say `guestright home reload`. Somebody who was added before keeps key and
 /// certificate, and gets the way home.
+///
+/// With --phone it gets what a stock phone imports, with no app: a certificate by which the team's home recognises it on
+/// participating Wi-Fi, and the tunnel home. The home has to run on this computer. Say it again for a certificate that ends: the
+/// new file takes the place of the old one on the phone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team member add alice --dir family --days 90
-  guestright team member add bob --dir family --qr --qr-png bob.png --bytes-per-day 500000000")]
+  guestright team member add bob --dir family --qr --qr-png bob.png --bytes-per-day 500000000
+  guestright team member add carol --dir family --phone --page --home home.toml")]
 struct Add {
     /// A name for the files: letters of one script, digits and dashes
     name: String,
@@ -124,6 +131,8 @@ struct Add {
     tunnel: enrol::TunnelArgs,
     #[command(flatten)]
     ike: ikev2::IkeArgs,
+    #[command(flatten)]
+    phone: phone::PhoneArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -145,7 +154,8 @@ struct List {
 /// Revoke a key: what it signs from now on does not count
 ///
 /// Writes the team's revocation list anew. Give it to the team's home (`revocations` in home.toml), which passes it on.
-/// If the member has a tunnel, its file in gateway/ says so too; `guestright home reload` cuts it off.
+/// If the member has a tunnel, its file in gateway/ says so too; `guestright home reload` cuts it off. Its phone is let in no more:
+/// at once if the home runs here, else when the home has the list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright team member revoke alice --dir family")]
@@ -301,20 +311,58 @@ impl Init {
     }
 }
 
+/// A new member.
+struct Made {
+    key_path: PathBuf,
+    certificate_path: PathBuf,
+    certificate: Certificate,
+    tunnel: Option<enrol::Tunnel>,
+    ike: Option<ikev2::Access>,
+}
+
 impl Add {
     fn run(mut self, out: &mut Output) -> Outcome {
         self.name = name::check(&self.name)?;
+        if self.phone.is_wanted() {
+            return self.add_phone(out);
+        }
         if self.tunnel.is_wanted() && member_files(&self.team.dir, &self.name).1.exists() {
             return self.add_tunnel(out);
         }
+        let made = self.make()?;
+        let (role, id) = (self.role.role(), made.certificate.subject_id().to_string());
+        let to = made.certificate.not_after();
+        if self.json {
+            let role = role.to_string();
+            let mut answer = json!({ "name": self.name, "role": role, "id": id, "not_after": to.to_string(),
+                "key": made.key_path, "certificate": made.certificate_path });
+            if let Some(tunnel) = &made.tunnel {
+                answer["tunnel"] = tunnel.json();
+            }
+            if let Some(ike) = &made.ike {
+                answer["ikev2"] = ike.json();
+            }
+            writeln!(out, "{answer}")?;
+        } else {
+            let (key, certificate) = (made.key_path.display(), made.certificate_path.display());
+            writeln!(out, "added {} as {role}, until {to}", self.name)?;
+            writeln!(out, "give it {key} and {certificate}; keep {key} secret from everybody else")?;
+            made.tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
+            made.ike.iter().try_for_each(|ike| ike.print(out))?;
+        }
+        made.tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
+    }
+
+    /// Makes key, certificate, and the ways home that were asked for.
+    fn make(&self) -> Result<Made, Failure> {
         let team = self.team.key()?;
-        let reservation = self.tunnel.reserve(&self.team.dir, &self.name, self.role.role())?;
-        let ike = self.ike.find_gateway(&self.team.dir, &self.name, self.role.role())?;
+        let role = self.role.role();
+        let reservation = self.tunnel.reserve(&self.team.dir, &self.name, role)?;
+        let ike = self.ike.find_gateway(&self.team.dir, &self.name, role)?;
         let mut rng = guestright_clock::rng();
         let key = SecretKey::generate(team.public().suite(), &mut rng);
         let now = Clock::start().now().unix_seconds();
         let (from, to) = self.life.starting(now);
-        let role = self.role.role();
         let certificate = Certificate::issue(&team, key.public(), role, from, to);
         let (key_path, certificate_path) = member_files(&self.team.dir, &self.name);
         guestright_keys::write_secret(&key_path, &key, None, &mut rng)
@@ -335,30 +383,9 @@ impl Add {
         };
         let tunnel = reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()?;
         let ike = ike.map(|gateway| gateway.enrol(&self.name, certificate.subject_id())).transpose()?;
-        let id = certificate.subject_id().to_string();
-        if self.json {
-            let role = role.to_string();
-            let mut answer = json!({ "name": self.name, "role": role, "id": id, "not_after": to.to_string(),
-                "key": key_path, "certificate": certificate_path });
-            if let Some(tunnel) = &tunnel {
-                answer["tunnel"] = tunnel.json();
-            }
-            if let Some(ike) = &ike {
-                answer["ikev2"] = ike.json();
-            }
-            writeln!(out, "{answer}")?;
-        } else {
-            let (key, certificate) = (key_path.display(), certificate_path.display());
-            writeln!(out, "added {} as {role}, until {to}", self.name)?;
-            writeln!(out, "give it {key} and {certificate}; keep {key} secret from everybody else")?;
-            tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
-            ike.iter().try_for_each(|ike| ike.print(out))?;
-        }
-        tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
+        Ok(Made { key_path, certificate_path, certificate, tunnel, ike })
     }
-}
 
-impl Add {
     /// Somebody who was added before gets a way home, or is shown the one that there is.
     fn add_tunnel(self, out: &mut Output) -> Outcome {
         let (dir, name) = (&self.team.dir, &self.name);
@@ -374,17 +401,7 @@ impl Add {
             let show = enrol::Show::of(name, dir, self.tunnel.into_images(), self.json);
             return show.run(out);
         }
-        let reservation = self.tunnel.reserve(dir, name, certificate.role())?;
-        let (key_path, _) = member_files(dir, name);
-        let key = guestright_keys::read_secret(&key_path, || None).map_err(|error| {
-            Failure::config(error).hint(format!(
-                "put {name}'s key back for this: its word to its home is signed with it; or give it a new one: guestright \
-                 team member replace {name}"
-            ))
-        })?;
-        let team = self.team.key()?;
-        let member = enrol::NewMember { dir, name, team: &team, key: &key, certificate: &certificate };
-        let tunnel = reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()?;
+        let tunnel = self.give_tunnel(&certificate)?;
         if self.json {
             let id = certificate.subject_id().to_string();
             let mut answer = json!({ "name": name, "role": certificate.role().to_string(), "id": id,
@@ -398,6 +415,22 @@ impl Add {
             tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
         }
         tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
+    }
+
+    /// Makes a tunnel for somebody who was added before.
+    fn give_tunnel(&self, certificate: &Certificate) -> Result<Option<enrol::Tunnel>, Failure> {
+        let (dir, name) = (&self.team.dir, &self.name);
+        let reservation = self.tunnel.reserve(dir, name, certificate.role())?;
+        let (key_path, _) = member_files(dir, name);
+        let key = guestright_keys::read_secret(&key_path, || None).map_err(|error| {
+            Failure::config(error).hint(format!(
+                "put {name}'s key back for this: its word to its home is signed with it; or give it a new one: guestright \
+                 team member replace {name}"
+            ))
+        })?;
+        let team = self.team.key()?;
+        let member = enrol::NewMember { dir, name, team: &team, key: &key, certificate };
+        reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()
     }
 }
 
@@ -424,6 +457,9 @@ fn revoke_keys(team: &TeamArgs, keys: impl IntoIterator<Item = KeyId>) -> Result
     Ok(Revoked { since: now, sequence })
 }
 
+/// One line of the list: name, certificate, whether it holds, and the phone if there is one.
+type Row = (String, Certificate, Result<(), IdentityError>, Option<phone::Record>);
+
 impl List {
     fn run(self, out: &mut Output) -> Outcome {
         let revoked = revocations(&self.dir)?;
@@ -433,24 +469,37 @@ impl List {
         for (name, certificate) in certificates(&self.dir)? {
             let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(&certificate, now));
             let holds = certificate.check(certificate.role(), now).and(list);
-            rows.push((name, certificate, holds));
+            let phone = phone::record(&self.dir, &name)?;
+            rows.push((name, certificate, holds, phone));
         }
         if self.json {
-            let row = |(name, certificate, holds): &(String, Certificate, Result<(), IdentityError>)| {
+            let row = |(name, certificate, holds, phone): &Row| {
+                let phone = phone.as_ref().map(|phone| {
+                    json!({ "label": phone.label, "serial": phone.serial, "not_after": phone.not_after,
+                        "revoked": phone.revoked })
+                });
                 json!({ "name": name, "team": certificate.team_id().to_string(), "role": certificate.role().to_string(),
                     "id": certificate.subject_id().to_string(),
                     "not_after": certificate.not_after().to_string(), "address": addresses.get(name),
-                    "valid": holds.is_ok(), "reason": holds.as_ref().err().map(ToString::to_string) })
+                    "valid": holds.is_ok(), "reason": holds.as_ref().err().map(ToString::to_string),
+                    "phone": phone })
             };
             writeln!(out, "{}", serde_json::Value::Array(rows.iter().map(row).collect()))?;
             return Ok(());
         }
-        if let Some((_, certificate, _)) = rows.first() {
+        if let Some((_, certificate, ..)) = rows.first() {
             writeln!(out, "team {}\n", certificate.team_id())?;
         }
         writeln!(out, "{:<20} {:<13} {:<10} {:<21} {:<15} state", "name", "role", "id", "until", "address")?;
-        for (name, certificate, holds) in rows {
-            let state = holds.map_or_else(|error| error.to_string(), |()| "holds".to_owned());
+        for (name, certificate, holds, phone) in rows {
+            let mut state = holds.map_or_else(|error| error.to_string(), |()| "holds".to_owned());
+            match phone {
+                Some(phone::Record { revoked: Some(since), .. }) => {
+                    state.push_str(&format!(", phone revoked at {since}"));
+                }
+                Some(phone) => state.push_str(&format!(", phone until {}", phone.not_after)),
+                None => {}
+            }
             let id = certificate.subject_id().to_string();
             let (role, until) = (certificate.role().to_string(), certificate.not_after().to_string());
             let address = addresses.get(&name).map_or_else(|| "-".to_owned(), ToString::to_string);
@@ -469,10 +518,11 @@ impl Revoke {
         let path = team.dir.join("revocations");
         let by_ike = ikev2::revoke(&team.dir, &name, &since.to_string())?;
         let has_tunnel = enrol::revoke(&team.dir, &name, &since.to_string())? || by_ike;
+        let phone = phone::revoke(&team.dir, &name, &since.to_string())?;
         if json {
             let id = certificate.subject_id().to_string();
             let answer = json!({ "name": name, "id": id, "since": since.to_string(), "list": path,
-                "sequence": sequence, "tunnel": has_tunnel });
+                "sequence": sequence, "tunnel": has_tunnel, "phone": phone.json() });
             return Ok(writeln!(out, "{answer}")?);
         }
         writeln!(out, "revoked {name}: what it signs from {since} on does not count")?;
@@ -487,7 +537,7 @@ impl Revoke {
                 "its tunnel is shut after `guestright home reload`, where the home has this gateway/"
             )?;
         }
-        Ok(())
+        phone.print(&name, out)
     }
 }
 

@@ -27,6 +27,7 @@ mod ike;
 mod ingest;
 mod mos;
 mod openwrt;
+mod phone_files;
 mod privileges;
 mod profiles;
 mod reload;

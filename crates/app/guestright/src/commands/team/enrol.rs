@@ -104,6 +104,11 @@ impl TunnelArgs {
         self.qr
     }
 
+    /// A phone has one.
+    pub(super) fn want(&mut self) {
+        self.qr = true;
+    }
+
     /// For a device that takes the place of another one: with a tunnel if that has one, on the same terms.
     pub(super) fn again(dir: &Path, name: &str, images: Images) -> Result<Self, Failure> {
         let none = Self { qr: false, images, bytes_per_day: 0, only_at: Vec::new(), no_delegation: false };

@@ -40,6 +40,11 @@ pub(super) struct Access {
 }
 
 impl IkeArgs {
+    /// A phone has one, where the home lets it in.
+    pub(super) fn want(&mut self) {
+        self.ikev2 = true;
+    }
+
     /// For a device that takes the place of another one: with access if that has it.
     pub(super) fn again(dir: &Path, name: &str) -> Result<Self, Failure> {
         let ikev2 = super::gateway(dir)?.is_some_and(|files| ike_files::path(&files, name).exists());
@@ -88,6 +93,7 @@ impl IkeGateway {
         let address = ike_files::free_address(&self.files)?;
         let file = IkeFile { address, secret: secret.to_string(), key_id: key_name(key), revoked: None };
         ike_files::create(&self.files, name, &file)?;
+        self.files.hand_over()?;
         let (server, identity) = (ike_files::host(&self.files), ike_files::identity(&self.files));
         Ok(Access { server, identity, name: name.to_owned(), secret, address })
     }

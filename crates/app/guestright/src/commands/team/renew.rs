@@ -2,7 +2,7 @@
 
 use super::life::LifeArgs;
 use super::renewal::remove;
-use super::{Add, OneArgs, TeamArgs, enrol, ikev2, member_files, name::normal, record};
+use super::{Add, OneArgs, TeamArgs, enrol, ikev2, member_files, name::normal, phone, record};
 use crate::gateway_files::GatewayFiles;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -189,6 +189,9 @@ fn revoke_and_forget(team: &TeamArgs, name: &str) -> Result<(KeyId, bool), Failu
     // The home may have this gateway/ as a link to ours, and read it in between.
     ikev2::revoke(&team.dir, name, &since)?;
     enrol::revoke(&team.dir, name, &since)?;
+    // At once if the home runs here, else with the list.
+    phone::revoke(&team.dir, name, &since)?;
+    phone::forget(&team.dir, name)?;
     let had = forget_at_gateway(&team.dir, name)?;
     let (key_path, certificate_path) = member_files(&team.dir, name);
     for path in [key_path, team.dir.join(format!("{name}.conf")), certificate_path] {
@@ -223,6 +226,7 @@ impl Replace {
         self.team.key()?;
         let tunnel = enrol::TunnelArgs::again(&dir, &self.name, self.images)?;
         let ike = ikev2::IkeArgs::again(&dir, &self.name)?;
+        let had_phone = phone::record(&dir, &self.name)?.is_some();
         let (id, _) = revoke_and_forget(&self.team, &self.name)?;
         if !self.json {
             writeln!(
@@ -232,8 +236,25 @@ impl Replace {
                 dir.join("revocations").display()
             )?;
         }
-        let life = self.life;
-        Add { name: self.name, role: role.into(), life, team: self.team, tunnel, ike, json: self.json }
-            .run(out)
+        let (life, name) = (self.life, self.name.clone());
+        let phone = phone::PhoneArgs::none();
+        Add {
+            name: self.name,
+            role: role.into(),
+            life,
+            team: self.team,
+            tunnel,
+            ike,
+            phone,
+            json: self.json,
+        }
+        .run(out)?;
+        if had_phone && !self.json {
+            writeln!(
+                out,
+                "it had a phone: make what the new one imports with `guestright team member add {name} --phone`"
+            )?;
+        }
+        Ok(())
     }
 }

@@ -10,28 +10,43 @@
 //! ([`Phone::check`]), and every text that passes is read back from every file as it was, but for what a format cannot
 //! hold, which is named there; secrets are wiped when they are dropped and are in no `Debug`. Design note 0014.
 
+#![cfg_attr(not(feature = "files"), allow(dead_code, reason = "hostapd's side needs little of it"))]
+
+#[cfg(feature = "files")]
 pub mod android;
+#[cfg(feature = "files")]
 pub mod apple;
 mod der;
+#[cfg(feature = "files")]
 mod download;
 mod error;
 pub mod hostapd;
+#[cfg(feature = "files")]
 mod links;
+#[cfg(feature = "files")]
 pub mod network_manager;
+#[cfg(feature = "files")]
 pub mod onc;
+#[cfg(feature = "files")]
 pub mod page;
 mod phone;
+#[cfg(feature = "files")]
 pub mod pkcs12;
+#[cfg(feature = "files")]
 mod plist;
 mod secret;
 mod ssid;
+#[cfg(feature = "files")]
 pub mod supplicant;
 mod text;
 mod uuid;
+#[cfg(feature = "files")]
 mod xml;
 
+#[cfg(feature = "files")]
 pub use download::Download;
 pub use error::ProfileError;
+#[cfg(feature = "files")]
 pub use links::{Links, LinksConfig, LinksError, Token};
 pub use phone::{Elsewhere, IKE_PORTS, Ike, IkeAuthentication, OnDemand, Phone, TlsVersions};
 pub use secret::{PrivateKey, Secret};

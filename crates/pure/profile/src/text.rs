@@ -87,6 +87,7 @@ pub(crate) fn printf_quoted(text: &str) -> String {
 }
 
 /// PEM (RFC 7468), for readers that take nothing else.
+#[cfg(feature = "files")]
 pub(crate) fn pem(kind: &str, der: &[u8]) -> String {
     use base64::Engine as _;
     let body = base64::engine::general_purpose::STANDARD.encode(der);

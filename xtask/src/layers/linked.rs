@@ -20,7 +20,7 @@ struct Program {
 /// What `cargo` is told about features, and what is allowed because of it.
 struct Build {
     arguments: &'static [&'static str],
-    has_sound: bool,
+    has_defaults: bool,
 }
 
 /// What may not be linked, and in words what that is.
@@ -35,22 +35,22 @@ enum Which {
     /// Every crate of a room.
     Room(Room),
     Crates(&'static [&'static str]),
-    /// These crates, in builds without sound.
-    Sound(&'static [&'static str]),
+    /// These crates, in builds without default features.
+    WithoutDefaults(&'static [&'static str]),
     /// A crate may be linked, but not with this feature.
     Feature(&'static str, &'static str),
 }
 
 /// `call` is about to become a feature of its own, with the sound card in it.
 const SOUND: Forbidden =
-    Forbidden { what: "a sound library", which: Which::Sound(&["alsa", "alsa-sys", "cpal"]) };
+    Forbidden { what: "a sound library", which: Which::WithoutDefaults(&["alsa", "alsa-sys", "cpal"]) };
 
 const PROGRAMS: [Program; 2] = [
     Program {
         package: "guestright",
         builds: &[
-            Build { arguments: &[], has_sound: true },
-            Build { arguments: &["--no-default-features"], has_sound: false },
+            Build { arguments: &[], has_defaults: true },
+            Build { arguments: &["--no-default-features"], has_defaults: false },
         ],
         forbidden: &[
             Forbidden { what: "a simulator", which: Which::Room(Room::Sim) },
@@ -69,8 +69,10 @@ const PROGRAMS: [Program; 2] = [
             },
             Forbidden {
                 what: "a cipher of the papers",
-                which: Which::Crates(&["blowfish", "cast5", "des", "idea", "rc4"]),
+                which: Which::Crates(&["blowfish", "cast5", "idea", "rc4"]),
             },
+            // Phones read a certificate with its key in triple DES and in nothing newer (`pure/profile`).
+            Forbidden { what: "a cipher of the papers", which: Which::WithoutDefaults(&["des"]) },
             SOUND,
             TESTS,
             BOAT_TESTING,
@@ -80,8 +82,8 @@ const PROGRAMS: [Program; 2] = [
     Program {
         package: "guestright-lab",
         builds: &[
-            Build { arguments: &[], has_sound: true },
-            Build { arguments: &["--no-default-features"], has_sound: false },
+            Build { arguments: &[], has_defaults: true },
+            Build { arguments: &["--no-default-features"], has_defaults: false },
         ],
         forbidden: &[SOUND, TESTS, BOAT_TESTING, VOICE_TESTING],
     },
@@ -101,7 +103,7 @@ pub(super) fn check() -> Result<Vec<String>> {
         for build in program.builds {
             let graph = Graph::of(program.package, build.arguments)?;
             let name = [&[program.package], build.arguments].concat().join(" ");
-            problems.extend(graph.check(&name, program.forbidden, build.has_sound));
+            problems.extend(graph.check(&name, program.forbidden, build.has_defaults));
         }
     }
     Ok(problems)
@@ -158,13 +160,13 @@ impl Graph {
         Ok(graph)
     }
 
-    fn check(&self, build: &str, forbidden: &[Forbidden], has_sound: bool) -> Vec<String> {
+    fn check(&self, build: &str, forbidden: &[Forbidden], has_defaults: bool) -> Vec<String> {
         let mut problems = Vec::new();
         for Forbidden { what, which } in forbidden {
             let is_hit = |name: &str, linked: &Linked| match which {
                 Which::Room(room) => linked.room == Some(*room),
                 Which::Crates(names) => names.contains(&name),
-                Which::Sound(names) => !has_sound && names.contains(&name),
+                Which::WithoutDefaults(names) => !has_defaults && names.contains(&name),
                 Which::Feature(package, feature) => name == *package && linked.features.contains(*feature),
             };
             for (name, _) in self.crates.iter().filter(|(name, linked)| is_hit(name, linked)) {
@@ -198,9 +200,9 @@ mod tests {
         Graph::parse(text, Path::new("/here")).unwrap()
     }
 
-    fn check(program: &str, text: &str, has_sound: bool) -> Vec<String> {
+    fn check(program: &str, text: &str, has_defaults: bool) -> Vec<String> {
         let program = PROGRAMS.iter().find(|one| one.package == program).unwrap();
-        graph(text).check(program.package, program.forbidden, has_sound)
+        graph(text).check(program.package, program.forbidden, has_defaults)
     }
 
     const CLEAN: &str = "\
@@ -220,10 +222,17 @@ mod tests {
 
     #[test]
     fn a_cipher_is_found_with_the_way_to_it() {
-        let text = CLEAN.replace("2zeroize", "2des v0.9.0|zeroize\n2zeroize");
-        let want = "guestright links des, a cipher of the papers: guestright -> guestright-tunnel -> des";
+        let text = CLEAN.replace("2zeroize", "2cast5 v0.12.0|zeroize\n2zeroize");
+        let want = "guestright links cast5, a cipher of the papers: guestright -> guestright-tunnel -> cast5";
         assert_eq!(check("guestright", &text, true), [want]);
         assert_eq!(check("guestright-lab", &text, true), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_router_has_no_phones_and_so_no_triple_des() {
+        let text = format!("{CLEAN}1guestright-profile v0.1.0 (/here/crates/pure/profile)|\n2des v0.9.0|\n");
+        assert_eq!(check("guestright", &text, true), Vec::<String>::new());
+        assert_eq!(check("guestright", &text, false).len(), 1);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Pages {
         let minutes = self.life.div_ceil(60);
         let shown = Arc::new(Shown { offer, minutes, links: OnceLock::new() });
         let mut links = Vec::new();
-        for kind in shown.offer.files.keys().copied() {
+        for kind in Download::ALL.into_iter().filter(|kind| shown.offer.files.contains_key(kind)) {
             let token = shared.files.add((Arc::clone(&shown), kind), random(), now);
             let token = token.map_err(RunError::user)?;
             links.push((kind, Zeroizing::new(format!("/f/{}", token.expose()))));

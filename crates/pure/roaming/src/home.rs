@@ -11,13 +11,12 @@ mod credit;
 mod decision;
 mod joining;
 mod session;
-mod trial;
 
 use crate::message::{Code, Message, Reference, Update};
 use crate::queue::{Queue, Worth};
 use crate::renewal::{NotRenewed, Renewer};
 use admission::Admission;
-use credit::{Credit, SessionQuestion};
+use credit::{Credit, SessionQuestion, TrialQuestion};
 use decision::Question;
 use guestright_credit::{Proof, Signed, Write};
 use guestright_directory::Address;
@@ -31,7 +30,6 @@ use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use joining::Joining;
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use trial::TrialQuestion;
 
 pub use config::Config;
 pub use credit::{CreditConfig, KeptCredit, Neighbour, is_used_up};
@@ -383,7 +381,7 @@ impl TeamServer {
                 self.handle_eapq(peer, reference, team, question, now);
             }
             (Ok(Message::Tryq { reference, request, unused }), Role::AccessPoint) => {
-                self.handle_trial(&TrialQuestion { peer, reference, request, unused }, rng, now);
+                self.handle_trial(TrialQuestion { peer, reference, request, unused }, rng, now);
             }
             (Ok(other), _) => {
                 let reason = format!("a {} of a {role} is not for a team server", other.method());

@@ -17,6 +17,7 @@ use guestright_reciprocity::{Chain, ChainQuery, Graph, Ind, ServiceClass};
 use guestright_units::{Bytes, TeamId, Time};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+pub(super) use trials::TrialQuestion;
 use trials::Trials;
 use visit::Visit;
 

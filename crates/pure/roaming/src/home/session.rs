@@ -1,6 +1,6 @@
 //! Questions in a session, and what a team server has to do with other homes: what is reserved, and what is given away.
 
-use super::credit::{Credit, Grant, KeptCredit, Neighbour, Output, SessionQuestion};
+use super::credit::{Credit, Grant, KeptCredit, Neighbour, Output, SessionQuestion, TrialQuestion};
 use super::decision::Question;
 use super::{Event, HeldBack, TeamServer, Waiting};
 use crate::message::{InSession, Message, Volume};
@@ -223,6 +223,17 @@ impl TeamServer {
             credit.ask(question, &self.graph, rng, now);
         }
         self.drain_credit(rng, now);
+    }
+
+    /// An access point asks for bytes that nobody will sign for; for nothing, where a trial is over.
+    pub(super) fn handle_trial(&mut self, question: TrialQuestion, rng: &mut impl CryptoRng, now: Time) {
+        let TrialQuestion { peer, reference, .. } = question;
+        let Some(asker) = self.peers.get(&peer).map(Certificate::subject_id) else { return };
+        let answer = Credit::handle_trial(self.credit.as_mut(), asker, question, now);
+        self.drain_credit(rng, now);
+        if let Some((granted, reason)) = answer {
+            self.send_when_kept(peer, Message::Tryr { reference, granted, reason });
+        }
     }
 
     fn answer_no(&mut self, question: &Question, reason: String) {

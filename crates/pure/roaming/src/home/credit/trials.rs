@@ -4,6 +4,7 @@
 //! whatever strangers have had. What an access point says that it has not carried goes back, and no more of it than it got.
 
 use super::Credit;
+use crate::home::Peer;
 use crate::message::Reference;
 use guestright_identity::KeyId;
 use guestright_units::{Bytes, Time};
@@ -14,6 +15,16 @@ const TRIALS_MAX: usize = 256;
 /// A trial of less is none.
 const TRIAL_MIN: Bytes = Bytes(1_000_000);
 
+/// What an access point says of a trial.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::home) struct TrialQuestion {
+    pub(in crate::home) peer: Peer,
+    pub(in crate::home) reference: Reference,
+    /// How much it asks for; nothing: the trial is over.
+    pub(in crate::home) request: Bytes,
+    pub(in crate::home) unused: Bytes,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Trials {
     /// By access point and its number of the trial, which rises.
@@ -21,13 +32,30 @@ pub(super) struct Trials {
 }
 
 impl Credit {
-    /// Sets up to `want` aside, or nothing and why. It has to be durable before the access point hears of it.
-    pub(in crate::home) fn begin_trial(
-        &mut self,
-        asker: (KeyId, Reference),
-        want: Bytes,
+    /// An access point asks for so much, or says that a trial is over, which has no answer: what it gets, and why.
+    pub(in crate::home) fn handle_trial(
+        this: Option<&mut Self>,
+        asker: KeyId,
+        TrialQuestion { reference, request, unused, .. }: TrialQuestion,
         now: Time,
-    ) -> Result<Bytes, String> {
+    ) -> Option<(Bytes, String)> {
+        let asker = (asker, reference);
+        let given = match this {
+            Some(credit) if request == Bytes(0) => {
+                credit.end_trial(asker, unused);
+                return None;
+            }
+            Some(credit) => credit.begin_trial(asker, request, now),
+            None => Err("this household's home gives nothing away".to_owned()),
+        };
+        Some(match given {
+            Ok(given) => (given, format!("{given} of what this household gives away")),
+            Err(reason) => (Bytes(0), reason),
+        })
+    }
+
+    /// Sets up to `want` aside, or nothing and why. It has to be durable before the access point hears of it.
+    fn begin_trial(&mut self, asker: (KeyId, Reference), want: Bytes, now: Time) -> Result<Bytes, String> {
         if self.trials.given.contains_key(&asker) {
             return Err("this trial was asked for before".to_owned());
         }
@@ -48,8 +76,11 @@ impl Credit {
     }
 
     /// It is over, and so much of it was not carried.
-    pub(in crate::home) fn end_trial(&mut self, asker: (KeyId, Reference), unused: Bytes) {
+    fn end_trial(&mut self, asker: (KeyId, Reference), unused: Bytes) {
         let given = self.trials.given.remove(&asker).unwrap_or_default();
         self.allowance.put_back(unused.min(given));
     }
 }
+
+#[cfg(test)]
+mod tests;

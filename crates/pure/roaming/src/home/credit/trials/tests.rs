@@ -1,9 +1,10 @@
-use super::*;
 use crate::home::{Config, CreditConfig, Event};
+use crate::home::{Peer, TeamServer};
+use crate::message::{Message, Reference};
 use guestright_credit::AllowanceConfig;
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_reciprocity::StrangerCounters;
-use guestright_units::UnixSeconds;
+use guestright_units::{Bytes, UnixSeconds};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 

@@ -237,8 +237,8 @@ pub async fn run(
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
-    let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
-    control::serve(&socket(state), questions)?;
+    let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
+    control::serve(&socket(state), to_loop)?;
     let mut this = Loop {
         server,
         team,
@@ -277,7 +277,6 @@ pub async fn run(
     let from_neighbours = shares.events;
     let news = delegates.as_mut().and_then(Delegates::take_news);
     let Requests { stop, reload, probes } = requests;
-    let questions = asked;
     let inputs =
         Inputs { listener, from_peers, from_store, from_neighbours, news, questions, stop, reload, probes };
     this.run(inputs, &credentials, &mut delegates).await;
@@ -559,7 +558,10 @@ impl Loop {
             None if question == export::QUESTION => export::answer(&self.store, "", reply),
             Some(("why", team)) => drop(reply.send(self.why(team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
-            Some(("phone", words)) => drop(reply.send(self.phone(words))),
+            Some(("phone", words)) => {
+                let now = self.clock.now();
+                drop(reply.send(self.phones.answer(words, &mut self.rng, now)));
+            }
             None if question == "reload" => drop(reply.send(self.reload(reload))),
             None if question == "backup" => self.copy_store(reply),
             None if question == "accounts" => drop(reply.send(self.accounts())),
@@ -639,7 +641,8 @@ impl Loop {
         let changed = self.read_members(revoked.as_ref())?;
         self.revocations.clone_from(&fresh.settings.revocations);
         if let Some(list) = revoked {
-            self.revoke_phones(&list);
+            let now = self.clock.now();
+            self.phones.handle_revocations(&list, now);
             self.server.handle_revocations(list);
         }
         self.server.set_renewer(renewer);

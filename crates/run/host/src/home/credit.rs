@@ -139,6 +139,23 @@ impl Loop {
         self.server.handle_neighbour(team, state, &mut self.rng, now);
     }
 
+    /// Carries out everything that is wanted about phones. Whether the machine was given an answer.
+    pub(super) fn drain_phones(&mut self) -> bool {
+        while let Some((team, frame)) = self.phones.poll_frame() {
+            let sent = self.neighbours.as_ref().is_some_and(|neighbours| neighbours.send(team, frame));
+            if !sent {
+                self.phones.handle_unreachable(team);
+            }
+        }
+        let mut is_answered = false;
+        while let Some((team, answer)) = self.phones.poll_answer() {
+            let now = self.clock.now();
+            self.server.handle_home_answer(team, answer, &mut self.rng, now);
+            is_answered = true;
+        }
+        is_answered
+    }
+
     /// Which neighbours may be reached, at the start.
     pub(super) fn introduce_neighbours(&mut self) {
         let now = self.clock.now();

@@ -15,7 +15,6 @@ mod kept;
 pub use household::Settings;
 pub(super) use household::{Household, Surroundings};
 
-use super::Loop;
 use guestright_error::{Fault as _, RunError};
 use guestright_identity::{KeyId, RevocationList};
 use guestright_radius::relay::{Answer, Conversation, Question, Sentence, What};
@@ -78,10 +77,6 @@ impl Phones {
             foreign: (Time(0), 0),
             counts: BTreeMap::new(),
         }
-    }
-
-    pub(super) fn household(&mut self) -> Option<&mut Household> {
-        self.household.as_mut()
     }
 
     /// An access point of ours asks about a phone of a team. A repeated question takes the place of the first.
@@ -193,6 +188,32 @@ impl Phones {
         status
     }
 
+    /// Members of whose keys the team says that they count no longer.
+    pub(super) fn handle_revocations(&mut self, list: &RevocationList, now: Time) {
+        if let Some(household) = &mut self.household {
+            household.handle_revocations(list, now);
+        }
+    }
+
+    /// `ready`, `add` and JSON, or `revoke MEMBER`: what `team member` asks.
+    pub(super) fn answer(&mut self, words: &str, rng: &mut StdRng, now: Time) -> Value {
+        let Some(household) = &mut self.household else {
+            return json!({
+                "error": "this home lets no phones join",
+                "hint": "take `enabled = false` out of [phones] in home.toml, and start the home again",
+            });
+        };
+        let answered = match words.split_once(' ') {
+            Some(("add", request)) => {
+                parse_request(request).and_then(|request| household.add(request, rng, now))
+            }
+            Some(("revoke", member)) => household.revoke(member, now),
+            None if words == "ready" => Ok(json!({ "ready": true })),
+            _ => Err(RunError::user("the questions are: phone ready, phone add JSON, phone revoke MEMBER")),
+        };
+        answered.unwrap_or_else(|error| json!({ "error": error.sentence(), "hint": error.hint() }))
+    }
+
     fn answer_own(
         &mut self,
         asker: TeamId,
@@ -224,53 +245,6 @@ impl Phones {
 
     fn count(&mut self, what: &'static str) {
         *self.counts.entry(what).or_default() += 1;
-    }
-}
-
-impl Loop {
-    /// Carries out everything that is wanted about phones. Whether the machine was given an answer.
-    pub(super) fn drain_phones(&mut self) -> bool {
-        while let Some((team, frame)) = self.phones.poll_frame() {
-            let sent = self.neighbours.as_ref().is_some_and(|neighbours| neighbours.send(team, frame));
-            if !sent {
-                self.phones.handle_unreachable(team);
-            }
-        }
-        let mut is_answered = false;
-        while let Some((team, answer)) = self.phones.poll_answer() {
-            let now = self.clock.now();
-            self.server.handle_home_answer(team, answer, &mut self.rng, now);
-            is_answered = true;
-        }
-        is_answered
-    }
-
-    /// Members of whose keys the team says that they count no longer.
-    pub(super) fn revoke_phones(&mut self, list: &RevocationList) {
-        let now = self.clock.now();
-        if let Some(household) = self.phones.household() {
-            household.handle_revocations(list, now);
-        }
-    }
-
-    /// `add` and JSON, or `revoke MEMBER`: what `team member` asks.
-    pub(super) fn phone(&mut self, words: &str) -> Value {
-        let now = self.clock.now();
-        let Some(household) = self.phones.household() else {
-            return json!({
-                "error": "this home lets no phones join",
-                "hint": "take `enabled = false` out of [phones] in home.toml, and start the home again",
-            });
-        };
-        let answered = match words.split_once(' ') {
-            Some(("add", request)) => {
-                parse_request(request).and_then(|request| household.add(request, &mut self.rng, now))
-            }
-            Some(("revoke", member)) => household.revoke(member, now),
-            None if words == "ready" => Ok(json!({ "ready": true })),
-            _ => Err(RunError::user("the questions are: phone ready, phone add JSON, phone revoke MEMBER")),
-        };
-        answered.unwrap_or_else(|error| json!({ "error": error.sentence(), "hint": error.hint() }))
     }
 }
 

@@ -151,15 +151,15 @@ impl Add {
         let written = write_files(&directory(&dir, &self.name), &answer["files"])?;
         if self.json {
             let id = certificate.subject_id().to_string();
-            let mut told = json!({ "name": self.name, "id": id, "label": record.label, "serial": record.serial,
+            let mut summary = json!({ "name": self.name, "id": id, "label": record.label, "serial": record.serial,
                 "not_after": record.not_after, "ikev2": answer["ikev2"], "files": written,
                 "gateway_read": is_read });
             if answer["page"].is_object() {
-                told["page"] = answer["page"].clone();
+                summary["page"] = answer["page"].clone();
             } else {
-                told["password"] = answer["password"].clone();
+                summary["password"] = answer["password"].clone();
             }
-            return Ok(writeln!(out, "{told}")?);
+            return Ok(writeln!(out, "{summary}")?);
         }
         let name = &self.name;
         if is_new {

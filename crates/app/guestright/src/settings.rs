@@ -1,15 +1,18 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
+mod ap_phones;
 mod dynamic_dns;
 mod home_phones;
 mod ikev2;
 mod links;
 mod reread;
 mod source;
+mod splash;
 #[cfg(feature = "computer")]
 pub(crate) mod visit;
 mod voice;
 
+pub(crate) use ap_phones::ApPhonesSettings;
 pub(crate) use dynamic_dns::DynamicDnsSettings;
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use home_phones::HomePhonesSettings;
@@ -17,6 +20,7 @@ pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
 pub(crate) use reread::SettingsFile;
 pub(crate) use source::Source;
+pub(crate) use splash::SplashSettings;
 #[cfg(feature = "computer")]
 pub(crate) use visit::VisitSettings;
 pub(crate) use voice::VoiceSettings;
@@ -87,6 +91,10 @@ pub(crate) struct ApSettings {
     /// Visitors that have nothing but a tunnel.
     #[serde(default)]
     pub(crate) tunnels: TunnelSettings,
+    /// The page for guests that run no program of ours; without it there is none.
+    pub(crate) splash: Option<SplashSettings>,
+    /// Phones that join by 802.1X; without it none do.
+    pub(crate) phones: Option<ApPhonesSettings>,
 }
 
 /// `[tunnels]` in `ap.toml`: what passes to and from tunnel ports without a session, so that homes can be found.
@@ -401,8 +409,10 @@ impl ApSettings {
             visitor_interface: self.visitor_interface.clone(),
             uplink_interface: self.uplink_interface.clone(),
             household: self.household()?,
-            tunnels: self.tunnels.rules(),
+            tunnels: self.tunnels_for_loop()?,
             shaping,
+            splash: self.splash.as_ref().map(|splash| splash.for_loop(path)).transpose()?,
+            phones: self.phones_for_loop(path)?,
             machine: self.config()?,
         })
     }

@@ -3,8 +3,11 @@
 mod guard;
 mod home_contact;
 mod inbox;
+mod kept;
 mod link;
+pub mod phones;
 mod reloading;
+pub mod splash;
 
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
@@ -16,18 +19,21 @@ use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::{self as firewall, Firewall, FirewallError, Shaping, Tunnels};
-use guestright_identity::{Certificate, RevocationList, Role};
-use guestright_receipt::Receipt;
+use guestright_identity::Role;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{self, Address, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
-use guestright_store::{Limits, Store, Writer, WriterHandle, WriterLimits};
+use guestright_roaming::trials::TrialConfig;
+use guestright_store::{Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::{Bytes, Time};
 use inbox::Inbox;
+use kept::Kept;
 use link::{FromLink, Link};
+use phones::{Phones, Waiting};
 use rand::rngs::StdRng;
 use reloading::Reloading;
 use serde_json::{Value, json};
+use splash::{Guests, Page};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -39,8 +45,6 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
 
-/// How many of its own receipts an access point keeps until its home has them.
-const RECEIPTS_MAX: u64 = 100_000;
 /// How many ended sessions `status` remembers.
 const ENDED_MAX: usize = 256;
 /// A visitor's gate shuts after an interval in which this program has not kept it open; at least after so long.
@@ -98,6 +102,10 @@ struct Loop {
     refused: Option<String>,
     settings: Settings,
     reloading: Reloading,
+    /// What the page is shown of guests, and their trials.
+    guests: Guests,
+    page: Option<Page>,
+    phones: Option<Phones>,
     /// Guests come and go as they like: the log has so many lines a minute about them.
     session_lines: LogPace,
 }
@@ -123,6 +131,10 @@ pub struct Settings {
     pub tunnels: Option<Tunnels>,
     /// The share of the line that visitors may have; without it they are not shaped.
     pub shaping: Option<Shaping>,
+    /// The page for guests without a program of ours; without it there is none.
+    pub splash: Option<splash::Settings>,
+    /// Phones that join by 802.1X; without it none do.
+    pub phones: Option<phones::Settings>,
     /// What the machine is told.
     pub machine: access_point::Config,
 }
@@ -148,9 +160,18 @@ impl Settings {
         rules.household.clone_from(&self.household);
         rules.tunnels.clone_from(&self.tunnels);
         rules.shaping = self.shaping;
+        rules.page = self.splash.as_ref().map(splash::Settings::page);
+        if let Some(splash) = &self.splash {
+            splash.machine(address)?;
+        }
         rules.lease_ms = self.lease_ms();
         rules.check().map_err(RunError::config)?;
         Ok(rules)
+    }
+
+    /// What strangers may try.
+    fn trial(&self) -> TrialConfig {
+        self.splash.as_ref().map_or(TrialConfig::NONE, |splash| splash.trial)
     }
 
     /// How long a grant lasts unless it is renewed.
@@ -181,6 +202,9 @@ struct Inputs<'a> {
     guard: mpsc::Receiver<Done>,
     home: mpsc::Receiver<FromHome>,
     questions: mpsc::Receiver<Question>,
+    page: mpsc::Receiver<splash::Question>,
+    /// What hostapd asks and reports.
+    radius: Option<Waiting>,
     requests: &'a mut Requests<Settings>,
 }
 
@@ -225,7 +249,9 @@ async fn serve(
     let rules = settings.rules()?;
     private::make_directory(state)?;
     let Kept { store, undelivered, revocations } = Kept::open(state)?;
-    let address = SocketAddr::from((rules.access_point, settings.port));
+    let access_point_address = rules.access_point;
+    let address = SocketAddr::from((access_point_address, settings.port));
+    let (phones, radius) = settings.phones.as_ref().map(Phones::open).transpose()?.unzip();
     let firewall = Firewall::up(rules, &firewall_state(state)).map_err(RunError::network)?;
     let condition = Condition { layers: firewall.layers(), ..Condition::default() };
     let team = credentials.certificate.team_id().to_string();
@@ -240,8 +266,15 @@ async fn serve(
     let (mut clock, mut rng) = (Clock::start(), guestright_clock::rng());
     let own = OwnCertificate::new(&credentials, &settings.certificate, state, &mut rng, clock.now());
     let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+    let (page_questions, from_page) = mpsc::channel(splash::QUESTIONS_MAX);
+    let page = settings
+        .splash
+        .as_ref()
+        .map(|splash| Page::open(splash, access_point_address, &settings.visitor_interface, page_questions));
+    let page = page.transpose()?;
     control::serve(&socket(state), questions)?;
     let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;
+    let clock_now = clock.now();
     let mut this = Loop {
         machine,
         clock,
@@ -275,13 +308,24 @@ async fn serve(
         refused: None,
         settings: settings.clone(),
         reloading: Reloading::default(),
+        guests: Guests::new(settings.trial(), clock_now),
+        page,
+        phones,
         session_lines: LogPace::default(),
     };
     let now = this.clock.now();
     this.machine.restore(undelivered, now);
     this.machine.restore_revocations(revocations);
     announce(&team, address, &settings.visitor_interface, out)?;
-    let inputs = Inputs { link: from_link, guard: from_guard, home: from_home, questions: asked, requests };
+    let inputs = Inputs {
+        link: from_link,
+        guard: from_guard,
+        home: from_home,
+        questions: asked,
+        page: from_page,
+        radius,
+        requests,
+    };
     this.run(inputs).await;
     settings.clone_from(&this.settings);
     finish(this, thread, writer, state).await
@@ -317,7 +361,10 @@ impl Loop {
         tokio::pin!(farewell);
         loop {
             let now = self.clock.now();
-            let due = [self.machine.poll_timeout(), self.own.due(now)].into_iter().flatten().min();
+            let phones = self.phones.as_ref().and_then(Phones::due);
+            let due =
+                [self.machine.poll_timeout(), self.own.due(now), self.guests.trials.poll_timeout(), phones];
+            let due = due.into_iter().flatten().min();
             let due = due.map_or(self.pace, |due| self.clock.until(due).min(self.pace));
             let mut stop = false;
             tokio::select! {
@@ -335,6 +382,8 @@ impl Loop {
                         let _ = reply.send(self.answer(&question));
                     }
                 }
+                Some(question) = inputs.page.recv() => splash::handle_page(self, question),
+                datagram = Waiting::next(&mut inputs.radius) => self.handle_radius(&datagram, &mut inputs.radius),
                 () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
                 () = inputs.requests.probes.answer() => {}
                 () = tokio::time::sleep_until(self.next_reading) => self.read(),
@@ -347,6 +396,7 @@ impl Loop {
             if (stop || self.clock.was_set_back()) && !self.stopping {
                 self.stopping = true;
                 self.machine.shut_down(now);
+                self.guests.trials.end_all(now);
                 farewell.as_mut().reset(Instant::now() + FAREWELL);
             }
             if self.machine.poll_timeout().is_some_and(|due| due <= now) {
@@ -358,6 +408,8 @@ impl Loop {
                 }
             }
             self.machine.handle_timeout(now);
+            self.guests.trials.handle_timeout(now);
+            self.pass_time_of_phones(now);
             self.keep_certificate(now);
             if self.machine.limits_rose() {
                 self.read();
@@ -368,7 +420,10 @@ impl Loop {
                 return;
             }
             let delivered = self.machine.undelivered() == 0 || self.home_state != HomeState::Up;
-            if self.stopping && self.machine.status().is_empty() && delivered {
+            let is_empty = self.machine.status().is_empty()
+                && self.guests.trials.is_empty()
+                && self.phones.as_ref().is_none_or(Phones::is_settled);
+            if self.stopping && is_empty && delivered {
                 return;
             }
         }
@@ -417,7 +472,11 @@ impl Loop {
                 self.drops = reading.drops;
                 self.allowance = self.allowance.map(|_| reading.allowance);
                 for (address, counted) in reading.used {
-                    self.machine.handle_traffic(address, counted, now);
+                    if self.guests.trials.contains(address) {
+                        self.guests.trials.handle_traffic(address, counted, now);
+                    } else {
+                        self.machine.handle_traffic(address, counted, now);
+                    }
                 }
                 let soon = Duration::from_micros(self.machine.next_reading(now).0).max(PACE_MIN);
                 self.next_reading = self.next_reading.min(Instant::now() + soon);
@@ -426,9 +485,16 @@ impl Loop {
                 }
                 self.handle_tunnels(&reading.tunnels);
             }
+            Done::Opened(address) if self.guests.trials.contains(address) => {
+                self.guests.trials.handle_opened(address);
+            }
             Done::Opened(address) => drop(self.passing.insert(address)),
             Done::Reconfigured(result) => self.end_reload(reload, result),
-            Done::Closed(address, counted) => self.machine.handle_closed(address, counted, now),
+            Done::Closed(address, counted) => {
+                if !splash::trial_closed(self, address, counted) {
+                    self.machine.handle_closed(address, counted, now);
+                }
+            }
             Done::Failed(error) => {
                 self.reading = false;
                 if self.refused.as_ref() != Some(&error) {
@@ -457,7 +523,7 @@ impl Loop {
         });
         let now = self.clock.now();
         for (ip, home, port) in tunnels {
-            if let Some(mac) = neighbours.get(ip) {
+            if let Some(mac) = neighbours.get(ip).filter(|_| !self.guests.trials.is_at(*ip)) {
                 self.machine.handle_flow(Address::new(mac.bytes(), *ip), *home, *port, now);
             }
         }
@@ -473,7 +539,10 @@ impl Loop {
                 self.machine.handle_home_found(now);
             }
             FromHome::Message(bytes) => {
-                if !self.own.handle_input(&bytes, &mut self.rng, now) {
+                let is_other = self.handle_phones_answer(&bytes, now)
+                    || self.own.handle_input(&bytes, &mut self.rng, now)
+                    || splash::handle_trial_answer(self, &bytes, now);
+                if !is_other {
                     self.machine.handle_home(&bytes, now);
                 }
             }
@@ -487,6 +556,7 @@ impl Loop {
                 self.home_reason = Some(reason);
                 self.home_state = HomeState::Lost;
                 self.machine.handle_home_lost(now);
+                self.phones_lost_home(now);
             }
         }
     }
@@ -514,7 +584,8 @@ impl Loop {
         if self.reading {
             self.read_again = true;
         } else {
-            self.reading = self.orders.send(Order::Read(self.machine.open().collect()));
+            let gates = self.machine.open().chain(self.guests.trials.gates()).collect();
+            self.reading = self.orders.send(Order::Read(gates));
         }
     }
 
@@ -523,6 +594,7 @@ impl Loop {
         while let Some(event) = self.machine.poll_event() {
             self.carry_out(event);
         }
+        splash::drain_trials(self);
         while let Some(transmit) = self.machine.poll_transmit() {
             match transmit {
                 Transmit::Visitor(path, bytes) => self.link.answer(path, bytes),
@@ -546,16 +618,18 @@ impl Loop {
                 self.link.contact_home(path, home);
             }
             Event::Disconnect(path) => self.link.end(path),
+            Event::Dismiss { station, reason } => self.dismiss(station, reason),
             Event::Opened { address, class, member } => {
                 tracing::debug!(%class, %member, %address, "opened a session");
                 let gate = self.machine.open().find(|gate| gate.address == address);
                 if let Some(gate) = gate {
-                    self.order(Order::Open(address, class, gate.most));
+                    splash::open_session(self, address, class, gate.most);
                 }
             }
             Event::Reclassified { address, class } => self.order(Order::Reclassify(address, class)),
             Event::Closing { address, .. } => {
                 self.passing.remove(&address);
+                splash::session_is_over(self, address);
                 self.order(Order::Close(address));
             }
             Event::Closed { session, code } => self.closed(&session, code),
@@ -582,7 +656,8 @@ impl Loop {
                 };
                 let _ = self.store.run(keep);
             }
-            Event::Refused { kind: "certificate" | "revoked", reason, .. } => {
+            Event::Refused { address, kind: kind @ ("certificate" | "revoked"), reason } => {
+                self.guests.note_refusal(address, kind, &reason, self.clock.now());
                 // The visitor is told the same. It is said here because it may be this computer's clock that is wrong.
                 match self.certificate_lines.next(self.clock.now()) {
                     Some(unsaid) => tracing::warn!(%reason, unsaid, "refused a visitor for its certificate"),
@@ -590,7 +665,10 @@ impl Loop {
                 }
                 self.last_certificate_refusal = Some(reason);
             }
-            Event::Refused { address, kind, reason } => tracing::debug!(%address, kind, %reason, "refused"),
+            Event::Refused { address, kind, reason } => {
+                self.guests.note_refusal(address, kind, &reason, self.clock.now());
+                tracing::debug!(%address, kind, %reason, "refused");
+            }
         }
     }
 
@@ -610,6 +688,7 @@ impl Loop {
 
     fn closed(&mut self, session: &SessionStatus, code: Code) {
         self.log_session(session, code);
+        self.guests.note_end(session, code, self.clock.now());
         let mut ended = session_json(session);
         ended["end"] = json!(code.to_string());
         if self.ended.len() == ENDED_MAX {
@@ -646,6 +725,12 @@ impl Loop {
                 },
                 "mended": self.condition.mended,
                 "trouble": self.condition.trouble.as_ref().or(self.refused.as_ref()),
+                "splash": self.page.as_ref().map(|page| {
+                    let mut status = page.status();
+                    status["trials"] = self.guests.status();
+                    status
+                }),
+                "phones": self.phones.as_ref().map(|phones| phones.status(self.machine.joined())),
                 "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),
@@ -692,33 +777,4 @@ fn announce(team: &str, address: SocketAddr, interface: &str, out: &mut impl Wri
     writeln!(out, "access point of team {team} at {address}, for visitors on {interface}")
         .and_then(|()| out.flush())
         .map_err(RunError::Output)
-}
-
-/// What was kept between runs.
-struct Kept {
-    store: Store,
-    undelivered: Vec<(Receipt, Certificate)>,
-    revocations: Vec<RevocationList>,
-}
-
-impl Kept {
-    fn open(state: &Path) -> Result<Self, RunError> {
-        let limits = Limits { receipts_max: RECEIPTS_MAX, own_team: None };
-        let store = Store::open(&state.join("receipts.sqlite"), limits).map_err(RunError::network)?;
-        store.check_rows().map_err(RunError::network)?;
-        let undelivered = undelivered(&store)?;
-        let revocations = store.revocations().map_err(RunError::network)?;
-        Ok(Self { store, undelivered, revocations })
-    }
-}
-
-/// The receipts that were kept and not delivered when the program stopped.
-fn undelivered(store: &Store) -> Result<Vec<(Receipt, Certificate)>, RunError> {
-    let mut receipts = Vec::new();
-    for outgoing in store.unflushed(10_000).map_err(RunError::network)? {
-        let certificate = Certificate::parse_kept(&outgoing.certificate).map_err(RunError::config)?;
-        let receipt = Receipt::from_kept(&outgoing.receipt, &certificate).map_err(RunError::config)?;
-        receipts.push((receipt, certificate));
-    }
-    Ok(receipts)
 }

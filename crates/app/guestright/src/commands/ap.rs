@@ -1,9 +1,13 @@
 //! `guestright ap`: the access point.
 
+mod announce;
+mod hostapd;
+
 use crate::commands::validity;
 use crate::loops::ServingLine;
 use crate::settings::{self, ApSettings, SettingsFile, Source};
 use crate::{control, loops, reloaded};
+use announce::Announce;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
@@ -12,6 +16,7 @@ use guestright_firewall as firewall;
 use guestright_host::access_point::{self, firewall_state, socket};
 use guestright_privileges::Needs;
 use guestright_units::Bytes;
+use hostapd::Hostapd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,6 +49,8 @@ pub(crate) struct Ap {
 enum ApCommand {
     Status(Status),
     Reload(Reload),
+    Hostapd(Hostapd),
+    Announce(Announce),
     Off(Off),
 }
 
@@ -84,6 +91,7 @@ const EXAMPLE: &str = "Example:
   guestright ap --config ap.toml
   guestright ap status --config ap.toml --json
   guestright ap reload --config ap.toml
+  guestright ap hostapd --interface wlan0 --channel 6
   guestright ap off --config ap.toml";
 
 const SETTINGS: &str = r#"A settings file:
@@ -110,6 +118,27 @@ const SETTINGS: &str = r#"A settings file:
   allowance_bytes = 131072          # without a signature: an hour, for one visitor,
   per_home_bytes = 1048576          # … to and from one home,
   per_hour_bytes = 8388608          # … and in all
+  [splash]                          # a page for guests without a program of ours; left out: none
+  household = "The Rivers"          # the name that they read
+  contact = "the blue door"
+  terms = "Be kind."                # a paragraph in each line
+  member_page = "rivers.example"    # where to read how one becomes a member
+  languages = ["en", "de", "fr", "ar"]
+  port = 7280
+  trial = "20 MB"                   # for each station in a day, out of the home's allowance; left out: none
+  trials_per_day = "100 MB"         # … and for all of them together
+  trial_seconds = 600
+
+  [phones]                          # phones that join by 802.1X, asked by hostapd; left out: none. What stands here is usual
+  radius = "127.0.0.1:1812"         # where hostapd asks; it reports at the port after this one
+  disconnect = "127.0.0.1:3799"     # where hostapd awaits orders to let a phone go
+  secret_file = "radius.secret"     # shared with hostapd; usually in the state directory, and made if it is not there
+  reply_message = true              # tell hostapd in a sentence why a phone is refused
+
+`guestright ap hostapd` prints what hostapd needs. With [phones] the ports of IKE, 500 and 4500, are among those in [tunnels].
+
+With name = "ap.rivers.example", certificate = "chain.pem" and certificate_key = "key.pem" in [splash] the page and the API
+of RFC 8908 are at port 7281 of that name too (secured_port). DHCP option 114 may then have https://ap.rivers.example:7281/api.
 
 A home whose tunnel answers a visitor is asked for receipts at TCP port 7273: at most 6 times a minute for one visitor,
 12 times for one home, 60 times in all, and after a refusal not again for 5, 10, … 320 seconds.
@@ -153,6 +182,8 @@ impl Ap {
                 }
                 reloaded::print(&answer, out)
             }
+            Some(ApCommand::Hostapd(hostapd)) => hostapd.run(&settings, &origin, out),
+            Some(ApCommand::Announce(announce)) => announce.run(&settings, &origin, out),
         }
     }
 }
@@ -177,7 +208,11 @@ fn run(
     let credentials = passphrase.credentials(&key, &certificate)?;
     let reread = SettingsFile::new(source, settings)?;
     let settings = settings.for_loop(&origin)?;
-    let low_ports = settings.port < loops::FIRST_FREE_PORT;
+    let radius = settings.phones.as_ref().map(|phones| phones.radius.port());
+    let low_ports = std::iter::once(settings.port)
+        .chain(radius)
+        .chain(settings.splash.iter().flat_map(access_point::splash::Settings::ports))
+        .any(|port| port < loops::FIRST_FREE_PORT);
     let needs = Needs { network: true, low_ports, ..Needs::default() }.with_files(&[
         source.file(),
         &settings.state,
@@ -253,6 +288,8 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
             status["allowance"]["home_contacts"]
         )?;
     }
+    print_splash(&status["splash"], out)?;
+    print_phones(&status["phones"], out)?;
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
     }
@@ -269,6 +306,65 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     let dropped = status["dropped"].as_object().into_iter().flatten();
     for (kind, count) in dropped.filter(|(_, count)| **count != 0) {
         writeln!(out, "dropped   {count} packets × {kind}")?;
+    }
+    Ok(())
+}
+
+fn print_phones(phones: &serde_json::Value, out: &mut Output) -> Outcome {
+    if !phones.is_object() {
+        return Ok(());
+    }
+    let count = |name: &str| phones["counters"][name].as_u64().unwrap_or_default();
+    let joined = phones["joined"].as_array().map_or(0, Vec::len);
+    writeln!(
+        out,
+        "phones    {joined} on the Wi-Fi, {} joining; {} let in and {} refused since the start",
+        phones["joining"],
+        count("opened"),
+        count("refused")
+    )?;
+    if let Some(sentence) = phones["last_refusal"].as_str() {
+        writeln!(out, "phones    last refused: {sentence}")?;
+    }
+    for (counter, in_words) in [
+        ("dismissed", "phones had to leave the Wi-Fi"),
+        ("not-dismissed", "phones were to leave the Wi-Fi, and hostapd did not let them go"),
+        ("home-away", "times the own home could not be asked about a phone"),
+        ("unanswered", "times there was no answer from a phone's home"),
+        ("home-slow", "times there was none at all from the own home"),
+        ("crowded", "times too many phones were joining"),
+        ("overflow", "messages of hostapd's were lost, because there were too many"),
+        (
+            "authenticator",
+            "messages of hostapd's had another secret: compare its file with `guestright ap hostapd`",
+        ),
+    ] {
+        let count = count(counter);
+        if count > 0 {
+            writeln!(out, "phones    {count} {in_words}")?;
+        }
+    }
+    Ok(())
+}
+
+fn print_splash(splash: &serde_json::Value, out: &mut Output) -> Outcome {
+    if !splash.is_object() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "splash    at port {}: {} requests answered, {} connections refused",
+        splash["port"], splash["answered"], splash["refused"]
+    )?;
+    let trials = &splash["trials"];
+    let bytes = |name: &str| Bytes(trials[name].as_u64().unwrap_or_default());
+    if trials["running"] != 0 || trials["begun"] != 0 || bytes("left_today") > Bytes(0) {
+        let (carried, left) = (bytes("carried"), bytes("left_today"));
+        writeln!(
+            out,
+            "trials    {} running, {} since the start, {carried} carried, {left} left for today",
+            trials["running"], trials["begun"]
+        )?;
     }
     Ok(())
 }

@@ -42,8 +42,23 @@ impl Reloadable for ApSettings {
             "volume_bytes",
             "when_home_is_away",
         ];
+        // What the page says, unless there was none; where it is stands in the rules.
+        const SPLASH: [&str; 8] = [
+            "splash.contact",
+            "splash.household",
+            "splash.languages",
+            "splash.member_page",
+            "splash.terms",
+            "splash.trial",
+            "splash.trial_seconds",
+            "splash.trials_per_day",
+        ];
+        // What only hostapd hears of.
+        const PHONES: &str = "phones.reply_message";
         // With shaping the rules are others than without.
-        TAKEN.contains(&name) || (name.starts_with("shaping.") && before.is_some() && now.is_some())
+        TAKEN.contains(&name)
+            || ((name.starts_with("shaping.") || name == PHONES) && before.is_some() && now.is_some())
+            || SPLASH.contains(&name)
     }
 }
 
@@ -181,6 +196,9 @@ mod tests {
             (shaped(2_000_000), shaped(1_000_000),            ["shaping.down_bits_per_second", ""]),
             (ap(""),           shaped(1_000_000),             ["", "shaping.down_bits_per_second shaping.up_bits_per_second"]),
             (ap(""),           ap("[tunnels]\nenabled = false\n"), ["", "tunnels.enabled"]),
+            (ap("[phones]\n"), ap("[phones]\nreply_message = false\n"), ["phones.reply_message", ""]),
+            (ap("[phones]\n"), ap("[phones]\nradius = \"127.0.0.1:1\"\n"), ["", "phones.radius"]),
+            (ap(""),           ap("[phones]\n"), ["", "phones.disconnect phones.radius phones.reply_message"]),
         ];
         for (before, now, want) in cases {
             assert_eq!(differ::<ApSettings>(&before, &now), want, "{before}\n{now}");

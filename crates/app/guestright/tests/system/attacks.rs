@@ -78,7 +78,7 @@ fn one_station_that_floods_takes_no_more_than_its_share() {
     if !inside("attacks::one_station_that_floods_takes_no_more_than_its_share") {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(Rules { splash: true, ..Rules::default() });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let (_home, ap) = town.open();
     let (_visit, _) = town.arrive("member", "guests", "member");
@@ -132,7 +132,7 @@ fn idle_connections_of_one_address_lock_nobody_out_of_the_home() {
     if !inside("attacks::idle_connections_of_one_address_lock_nobody_out_of_the_home") {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(Rules { splash: true, ..Rules::default() });
     let _home = town.start("home");
     let (stop, opened) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -188,7 +188,7 @@ fn a_home_that_is_kept_busy_makes_its_access_point_no_kinder() {
         return;
     }
     // By the papers' rule, which refuses who has taken and not given.
-    let town = Town::build(Rules { policy: "srm", ..Rules::default() });
+    let town = Town::build(Rules { policy: "srm", splash: true, ..Rules::default() });
     set(&town);
     town.found("others", &[("stranger", "member")]);
     town.serve_tcp("net", WEB, &AccessLog::default());
@@ -232,7 +232,7 @@ fn a_neighbour_who_sends_in_a_visitors_name_costs_it_a_moment() {
     if !inside("attacks::a_neighbour_who_sends_in_a_visitors_name_costs_it_a_moment") {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(Rules { splash: true, ..Rules::default() });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let (visit, _) = town.arrive("member", "guests", "member");
@@ -278,7 +278,7 @@ fn who_never_stops_asking_over_connections_costs_a_share_and_nobodys_session() {
     }
     /// What a stranger may have looked at: so many a second, and once (`inbox.rs`).
     const LOOKED_AT: u64 = 20;
-    let town = Town::build(Rules::default());
+    let town = Town::build(Rules { splash: true, ..Rules::default() });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let (_home, ap) = town.open();
     let (_visit, _) = town.arrive("member", "guests", "member");

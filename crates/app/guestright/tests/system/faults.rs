@@ -1,5 +1,5 @@
 //! An access point while something else breaks: nobody without a grant gets anywhere, nobody is carried for nothing, and
-//! everything comes back by itself.
+//! everything comes back by itself. Strangers are led to the splash page all the time, which changes none of it.
 
 use crate::town::services::AccessLog;
 use crate::town::{Rules, Town, WEB, inside, session, until};
@@ -26,7 +26,8 @@ const LIFE_MAX: Duration = Duration::from_secs(900);
 /// After so long an access point looks at nothing any more that it has just put back.
 const SETTLED: Duration = Duration::from_millis(1_500);
 /// For tests that wait until a receipt is due or a lease has passed.
-const SHORT: Rules = Rules { interval_ms: 4_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
+const SHORT: Rules =
+    Rules { interval_ms: 4_000, when_home_is_away: "lowest", log: "info", policy: "credit", splash: true };
 
 /// For how long a stranger goes on trying after each fault, or floods, at line rate: `GUESTRIGHT_FAULT_SECONDS`, else not at all.
 pub(crate) fn at_line_rate() -> Option<Duration> {
@@ -150,7 +151,7 @@ fn nothing_opens_and_everything_comes_back_whatever_is_removed() {
     if !inside_within("faults::nothing_opens_and_everything_comes_back_whatever_is_removed", LIFE_MAX) {
         return;
     }
-    let town = Town::build(Rules::default());
+    let town = Town::build(Rules { splash: true, ..Rules::default() });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let stranger = Stranger::come(&town);
     let (_home, mut ap) = town.open();

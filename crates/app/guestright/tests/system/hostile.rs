@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
 /// Requests for receipts come so seldom that they disturb no conversation.
 const QUIET: Rules =
-    Rules { interval_ms: 60_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
+    Rules { interval_ms: 60_000, when_home_is_away: "lowest", log: "info", policy: "credit", splash: false };
 
 fn dropped(status: &Value, kind: &str) -> u64 {
     status["dropped"][kind].as_u64().unwrap_or_default()

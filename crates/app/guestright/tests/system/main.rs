@@ -28,12 +28,14 @@ mod ingest;
 mod mos;
 mod openwrt;
 mod phone_files;
+mod phones;
 mod privileges;
 mod profiles;
 mod reload;
 mod renewal;
 mod setup;
 mod soak;
+mod splash;
 #[path = "../../../../io/strongswan/tests/gateway/stock.rs"]
 mod stock;
 mod team;

@@ -56,11 +56,19 @@ pub(crate) struct Rules {
     pub(crate) log: &'static str,
     /// How the home decides.
     pub(crate) policy: &'static str,
+    /// Whether strangers are led to a page.
+    pub(crate) splash: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { interval_ms: 20_000, when_home_is_away: "lowest", log: "info", policy: "credit" }
+        Self {
+            interval_ms: 20_000,
+            when_home_is_away: "lowest",
+            log: "info",
+            policy: "credit",
+            splash: false,
+        }
     }
 }
 
@@ -164,6 +172,8 @@ impl Town {
              household_networks = [\"203.0.113.0/24\"]\n[shaping]\ndown_bits_per_second = 200000000\n\
              up_bits_per_second = 50000000\n"
         );
+        let splash = if self.rules.splash { "[splash]\nhousehold = \"The Rivers\"\n" } else { "" };
+        let ap = ap + splash;
         std::fs::write(self.path("house/home.toml"), home).unwrap();
         std::fs::write(self.path("house/ap.toml"), ap).unwrap();
     }

@@ -174,7 +174,8 @@ fn tunnel(status: &Value, ip: &str) -> Value {
 }
 
 /// Where something is waited for that comes with an interval, or after half of one.
-const SHORT: Rules = Rules { interval_ms: 5_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
+const SHORT: Rules =
+    Rules { interval_ms: 5_000, when_home_is_away: "lowest", log: "info", policy: "credit", splash: false };
 
 #[test]
 fn a_stock_client_is_served_by_receipts_of_its_home() {

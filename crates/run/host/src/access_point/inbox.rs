@@ -28,10 +28,10 @@ const STRANGER: Pace = Pace { per_second: 20, burst: 20 };
 const STRANGERS: Pace = Pace { per_second: 500, burst: 100 };
 
 /// How often something may happen.
-#[derive(Clone, Copy)]
-struct Pace {
-    per_second: u32,
-    burst: u32,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    pub(super) per_second: u32,
+    pub(super) burst: u32,
 }
 
 impl Pace {
@@ -41,23 +41,23 @@ impl Pace {
 }
 
 /// What has happened at a pace: when it would have been due if it had come evenly.
-#[derive(Clone, Copy)]
-struct Meter {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
     pace: Pace,
     next: Instant,
 }
 
 impl Meter {
-    fn new(pace: Pace, now: Instant) -> Self {
+    pub(super) fn new(pace: Pace, now: Instant) -> Self {
         Self { pace, next: now }
     }
 
     /// When it may happen again.
-    fn due(&self) -> Instant {
+    pub(super) fn due(&self) -> Instant {
         self.next.checked_sub(self.pace.gap() * (self.pace.burst - 1)).unwrap_or(self.next)
     }
 
-    fn count(&mut self, now: Instant) {
+    pub(super) fn count(&mut self, now: Instant) {
         self.next = self.next.max(now) + self.pace.gap();
     }
 }

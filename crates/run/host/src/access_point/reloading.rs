@@ -40,8 +40,14 @@ impl Loop {
         let read = reload.read().and_then(|fresh| {
             let mut next = self.settings.clone();
             next.machine.clone_from(&fresh.settings.machine);
+            if let (Some(in_force), Some(read)) = (&mut next.splash, &fresh.settings.splash) {
+                (in_force.texts, in_force.trial) = (read.texts.clone(), read.trial);
+            }
             if next.shaping.is_some() && fresh.settings.shaping.is_some() {
                 next.shaping = fresh.settings.shaping;
+            }
+            if let (Some(phones), Some(fresh)) = (&mut next.phones, &fresh.settings.phones) {
+                phones.reply_message = fresh.reply_message;
             }
             // Before anything is changed.
             next.rules()?;
@@ -63,7 +69,11 @@ impl Loop {
             Ok(()) => {
                 let now = self.clock.now();
                 self.machine.reconfigure(next.machine.clone(), now);
+                super::splash::change_page(self, &next);
                 self.pace = next.pace();
+                if let (Some(phones), Some(settings)) = (&mut self.phones, &next.phones) {
+                    phones.set_reply_message(settings.reply_message);
+                }
                 self.settings = next;
                 self.own.look_again();
                 reload.accepted();

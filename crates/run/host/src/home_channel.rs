@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// How many events may wait for the loop.
 pub(crate) const EVENTS_MAX: usize = 64;
 /// How many messages may wait for the home.
-const QUEUE_MAX: usize = 256;
+pub(crate) const QUEUE_MAX: usize = 256;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// When nothing came for so long, the other end's kernel is asked whether it is there…
 const SILENT_AFTER: Duration = Duration::from_secs(8);

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "computer")]
 pub(super) mod computer;
+mod phones;
 
 use super::page::{Finding, Page};
 use super::{access_point_tools, iproute, nftables, router};
@@ -102,6 +103,9 @@ pub(super) fn access_point(config: Option<&Path>, page: &mut Page<'_, '_>) -> Re
         page.add(Finding::of("ports", true, ports_are_free(&ports, runs)))?;
         page.add(Finding::of("DHCP for guests", true, dhcp(&for_loop.visitor_interface)))?;
         page.add(Finding::of("DNS for guests", true, dns(address)))?;
+    }
+    if let Some(settings) = &for_loop.phones {
+        phones::examine(settings, runs, page)?;
     }
     page.trying("the team's home")?;
     page.add(Finding::of("the team's home", false, reachable(&settings.home)))

@@ -4,7 +4,7 @@ mod attacks;
 mod crashes;
 mod delay;
 pub(crate) mod meter;
-mod region;
+pub(crate) mod region;
 
 use crate::town::inside;
 use region::{Region, Terms};

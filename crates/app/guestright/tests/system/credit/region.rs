@@ -21,22 +21,22 @@ use std::time::{Duration, Instant};
 
 /// What a household gives away and lends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
-    pub(super) name: &'static str,
-    pub(super) allowance: u64,
-    pub(super) receipts_max: u64,
+pub(crate) struct Terms {
+    pub(crate) name: &'static str,
+    pub(crate) allowance: u64,
+    pub(crate) receipts_max: u64,
 }
 
 impl Terms {
-    pub(super) const fn new(name: &'static str, allowance: u64) -> Self {
+    pub(crate) const fn new(name: &'static str, allowance: u64) -> Self {
         Self { name, allowance, receipts_max: 100_000 }
     }
 }
 
 /// All of them. Dropping it ends everything.
 #[derive(Debug)]
-pub(super) struct Region {
-    pub(super) world: World,
+pub(crate) struct Region {
+    pub(crate) world: World,
     directory: PathBuf,
     names: Vec<&'static str>,
     /// How long everything takes on each line, one way, and who makes it so.
@@ -46,26 +46,26 @@ pub(super) struct Region {
 
 /// The programs of one household.
 #[derive(Debug)]
-pub(super) struct Household {
-    pub(super) home: Program,
+pub(crate) struct Household {
+    pub(crate) home: Program,
     _ap: Program,
 }
 
 /// Of two households: what the first owes the second, as each of them says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claims {
-    pub(super) first_says: i64,
-    pub(super) second_says: i64,
+pub(crate) struct Claims {
+    pub(crate) first_says: i64,
+    pub(crate) second_says: i64,
 }
 
 impl Region {
     /// Builds it, founds a team for each household with members `one` and `two`, and serves the web. No program runs yet.
-    pub(super) fn build(households: &[Terms]) -> Self {
+    pub(crate) fn build(households: &[Terms]) -> Self {
         Self::build_with_delay(households, None)
     }
 
     /// The same, with lines on which everything takes so long one way.
-    pub(super) fn build_with_delay(households: &[Terms], delay: Option<Duration>) -> Self {
+    pub(crate) fn build_with_delay(households: &[Terms], delay: Option<Duration>) -> Self {
         let mut world = World::new("sys-").unwrap();
         world.add_host("net").unwrap();
         world.address("net", "lo", "192.0.2.1/32").unwrap();
@@ -121,14 +121,14 @@ impl Region {
     }
 
     /// Makes a team and its members' keys with the program's own commands.
-    pub(super) fn found(&self, team: &str, members: &[(&str, &str)]) {
+    pub(crate) fn found(&self, team: &str, members: &[(&str, &str)]) {
         let arguments = ["team", "init", "--dir", team];
         succeeded(&guestright().args(arguments).current_dir(&self.directory).output().unwrap());
         self.found_more(team, members);
     }
 
     /// Adds members to a team, with the program's own commands.
-    pub(super) fn found_more(&self, team: &str, members: &[(&str, &str)]) {
+    pub(crate) fn found_more(&self, team: &str, members: &[(&str, &str)]) {
         for (name, role) in members {
             let arguments = ["team", "member", "add", name, "--role", role, "--dir", team];
             succeeded(&guestright().args(arguments).current_dir(&self.directory).output().unwrap());
@@ -149,16 +149,16 @@ impl Region {
         std::fs::write(self.path(name, "ap.toml"), ap).unwrap();
     }
 
-    pub(super) fn path(&self, team: &str, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, team: &str, file: &str) -> PathBuf {
         self.directory.join(team).join(file)
     }
 
-    pub(super) fn team(&self, name: &str) -> TeamId {
+    pub(crate) fn team(&self, name: &str) -> TeamId {
         self.member(name, "one").certificate.team_id()
     }
 
     /// Who signs by hand with the key of a member, or of another program of the team.
-    pub(super) fn member(&self, team: &str, name: &str) -> Member {
+    pub(crate) fn member(&self, team: &str, name: &str) -> Member {
         let key = guestright_keys::read_secret(&self.path(team, &format!("{name}.key")), || None).unwrap();
         let certificate =
             guestright_keys::read_certificate(&self.path(team, &format!("{name}.cert"))).unwrap();
@@ -166,17 +166,17 @@ impl Region {
     }
 
     /// Starts home and access point, and waits until they know each other.
-    pub(super) fn open(&self, name: &str) -> Household {
+    pub(crate) fn open(&self, name: &str) -> Household {
         let household = Household { home: self.start_home(name), _ap: self.start(name, "ap") };
         until("an access point to reach its home", || self.ask(name, "ap", &["status"])["home_up"] == true);
         household
     }
 
-    pub(super) fn start_home(&self, name: &str) -> Program {
+    pub(crate) fn start_home(&self, name: &str) -> Program {
         self.start(name, "home")
     }
 
-    fn start(&self, name: &str, command: &str) -> Program {
+    pub(crate) fn start(&self, name: &str, command: &str) -> Program {
         let mut full = self.world.command(name, env!("CARGO_BIN_EXE_guestright")).unwrap();
         full.args(["--log", "debug", command, "--config"]).arg(self.path(name, &format!("{command}.toml")));
         let program = Program::start(&mut full, &self.path(name, &format!("{command}.log")));
@@ -185,19 +185,19 @@ impl Region {
     }
 
     /// What a household's program answers; null if nobody does.
-    pub(super) fn ask(&self, name: &str, command: &str, question: &[&str]) -> Value {
+    pub(crate) fn ask(&self, name: &str, command: &str, question: &[&str]) -> Value {
         let settings = self.path(name, &format!("{command}.toml"));
         let output =
             guestright().arg(command).args(question).args(["--json", "--config"]).arg(settings).output();
         serde_json::from_slice(&output.unwrap().stdout).unwrap_or_default()
     }
 
-    pub(super) fn log(&self, name: &str, command: &str) -> String {
+    pub(crate) fn log(&self, name: &str, command: &str) -> String {
         std::fs::read_to_string(self.path(name, &format!("{command}.log"))).unwrap_or_default()
     }
 
     /// What a household owes another by its own accounts; below zero, what it is owed. Nothing if it does not answer.
-    pub(super) fn owes(&self, debtor: &str, creditor: TeamId) -> Option<i64> {
+    pub(crate) fn owes(&self, debtor: &str, creditor: TeamId) -> Option<i64> {
         let answer = self.ask(debtor, "home", &["accounts"]);
         let accounts = answer["accounts"].as_array()?;
         let account = accounts.iter().find(|account| account["team"] == creditor.to_string());
@@ -205,13 +205,13 @@ impl Region {
         Some(bytes("we_owe") - bytes("they_owe"))
     }
 
-    pub(super) fn claims(&self, first: &str, second: &str) -> Option<Claims> {
+    pub(crate) fn claims(&self, first: &str, second: &str) -> Option<Claims> {
         let first_says = self.owes(first, self.team(second))?;
         Some(Claims { first_says, second_says: -self.owes(second, self.team(first))? })
     }
 
     /// Waits until what each says that it owes is what the other says that it is owed, and says what that is.
-    pub(super) fn agree(&self, first: &str, second: &str) -> i64 {
+    pub(crate) fn agree(&self, first: &str, second: &str) -> i64 {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let claims = self.claims(first, second);
@@ -232,7 +232,7 @@ impl Region {
     }
 
     /// Lets a member of a team visit at a household; it says what happens as lines of JSON. A team with a household has a home.
-    pub(super) fn visit(&self, at: &str, team: &str, name: &str) -> Program {
+    pub(crate) fn visit(&self, at: &str, team: &str, name: &str) -> Program {
         let guest = guest_of(at);
         let mut command = self.world.command(&guest, env!("CARGO_BIN_EXE_guestright")).unwrap();
         command.args(["--log", "info", "visit", "--json", "--no-tunnel", "--update-seconds", "1", "--key"]);
@@ -245,12 +245,12 @@ impl Region {
         Program::start(&mut command, &self.path(team, &format!("{name}-at-{at}.log")))
     }
 
-    pub(super) fn state(&self, team: &str, name: &str) -> PathBuf {
+    pub(crate) fn state(&self, team: &str, name: &str) -> PathBuf {
         self.path(team, &format!("{name}-state"))
     }
 
     /// A visit that has been granted and reached its home, if it has one.
-    pub(super) fn arrive(&self, at: &str, team: &str, name: &str) -> Program {
+    pub(crate) fn arrive(&self, at: &str, team: &str, name: &str) -> Program {
         let visit = self.visit(at, team, name);
         visit.hear("to be granted service", |event| event["event"] == "granted");
         if self.names.contains(&team) {
@@ -260,7 +260,7 @@ impl Region {
     }
 
     /// A visit whose class has risen: what it showed is reserved. On a fast line all that is given away is gone before that.
-    pub(super) fn arrive_on_credit(&self, at: &str, team: &str, name: &str) -> Program {
+    pub(crate) fn arrive_on_credit(&self, at: &str, team: &str, name: &str) -> Program {
         let visit = self.visit(at, team, name);
         visit.hear("to be served on credit", |event| {
             event["event"] == "granted" && event["class"] != "lowest"
@@ -269,7 +269,7 @@ impl Region {
     }
 
     /// Ends a visit as Ctrl-C does, and returns what it says at the end.
-    pub(super) fn leave(&self, mut visit: Program) -> Value {
+    pub(crate) fn leave(&self, mut visit: Program) -> Value {
         visit.signal(rustix::process::Signal::INT);
         let ended = visit.hear("to leave", |event| event["event"] == "ended");
         visit.wait();
@@ -277,12 +277,12 @@ impl Region {
     }
 
     /// Downloads until it is enough, or nothing comes for so long. Returns how much came.
-    pub(super) fn download(&self, at: &str, bytes: usize, patience: Duration) -> usize {
+    pub(crate) fn download(&self, at: &str, bytes: usize, patience: Duration) -> usize {
         self.world.within(&guest_of(at), || services::download_some(bytes, patience)).unwrap()
     }
 
     /// Visits, downloads, leaves, and brings the receipts home. Returns how much came.
-    pub(super) fn visits(&self, at: &str, team: &str, name: &str, bytes: usize) -> usize {
+    pub(crate) fn visits(&self, at: &str, team: &str, name: &str, bytes: usize) -> usize {
         let visit = self.arrive(at, team, name);
         let came = self.download(at, bytes, Duration::from_secs(5));
         let ended = self.leave(visit);
@@ -297,7 +297,7 @@ impl Region {
     }
 
     /// The same, by somebody who may be refused.
-    pub(super) fn tries(&self, at: &str, team: &str, name: &str, bytes: usize) -> usize {
+    pub(crate) fn tries(&self, at: &str, team: &str, name: &str, bytes: usize) -> usize {
         let visit = self.visit(at, team, name);
         let answer =
             visit.hear("to be answered", |event| event["event"] == "granted" || event["event"] == "ended");
@@ -310,7 +310,7 @@ impl Region {
     }
 
     /// A member is at home again, and hands in what it signed: over its own line, as its own program does.
-    pub(super) fn come_home(&self, team: &str, name: &str) {
+    pub(crate) fn come_home(&self, team: &str, name: &str) {
         let state = self.state(team, name);
         let Ok(bytes) = std::fs::read(state.join("signed.bundle")) else { return };
         let bundle = Bundle::parse(&bytes).unwrap();
@@ -325,7 +325,7 @@ impl Region {
     }
 
     /// A program of a team gives receipts to its home. Returns how many the home has taken and refused.
-    pub(super) fn hand_in(&self, team: &str, name: &str, message: &Message) -> (u16, u16) {
+    pub(crate) fn hand_in(&self, team: &str, name: &str, message: &Message) -> (u16, u16) {
         let Member { key, certificate } = self.member(team, name);
         let own = certificate.team_id();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -351,7 +351,7 @@ impl Region {
     }
 
     /// What a member is to show at its next visit.
-    pub(super) fn show(&self, team: &str, name: &str, bundle: &Bundle) {
+    pub(crate) fn show(&self, team: &str, name: &str, bundle: &Bundle) {
         let state = self.state(team, name);
         std::fs::create_dir_all(&state).unwrap();
         std::fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
@@ -359,6 +359,6 @@ impl Region {
     }
 }
 
-pub(super) fn guest_of(name: &str) -> String {
+pub(crate) fn guest_of(name: &str) -> String {
     format!("guest-{name}")
 }

@@ -1,0 +1,250 @@
+//! Households whose access points take phones in, and stock programs that try.
+
+use crate::credit::region::{Household, Region, Terms};
+use crate::town::client::now;
+use crate::town::{Program, guestright, succeeded};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use guestright_eap::{Authority, Certificate, Credential, PrivateKey};
+use guestright_profile::pkcs12;
+use guestright_radius::{Realm, Secret};
+use guestright_units::{Seed, TeamId};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Where one joins.
+const AT: &str = "p";
+/// What `eapol_test` says that it is.
+pub(super) const STATION: &str = "02:00:00:00:00:21";
+
+/// Some households. Dropping it ends everything.
+pub(super) struct Air {
+    pub(super) region: Region,
+    households: BTreeMap<&'static str, Household>,
+}
+
+/// What became of an attempt to join.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub(super) is_in: bool,
+    /// How often the access point was asked.
+    pub(super) round_trips: usize,
+    pub(super) reply: String,
+    pub(super) took: Duration,
+    pub(super) log: String,
+}
+
+impl Air {
+    /// Builds them, each with a gateway, and starts them. The first knows where the homes of the others are.
+    pub(super) fn build(households: &[Terms]) -> Self {
+        Self::build_with(households, 100_000)
+    }
+
+    /// The same, where the first owes each of the others so much for that. It lends nothing.
+    pub(super) fn build_with(households: &[Terms], visit_bytes: usize) -> Self {
+        let region = Region::build(households);
+        let mut air = Self { region, households: BTreeMap::new() };
+        for (Terms { name, .. }, number) in households.iter().zip(101..) {
+            let endpoint = format!("198.51.{number}.2:51820");
+            let network = format!("10.{number}.0.0/24");
+            air.run(
+                name,
+                &["team", "gateway", "init", "--endpoint", &endpoint, "--network", &network, "--dir", "."],
+            );
+            air.append(name, "home.toml", "[gateway]\nuplink_interface = \"uplink\"\n");
+            air.append(name, "ap.toml", "[phones]\n");
+            if *name == AT {
+                let path = air.region.path(name, "home.toml");
+                let settings = std::fs::read_to_string(&path).unwrap();
+                std::fs::write(path, settings.replace("[credit]\n", "[credit]\nlend_bytes_max = 0\n"))
+                    .unwrap();
+            }
+            let household = air.region.open(name);
+            air.households.insert(name, household);
+        }
+        for Terms { name, .. } in &households[1..] {
+            // Its members bring home where the others' homes are.
+            assert_eq!(air.region.visits(name, AT, "one", visit_bytes), visit_bytes);
+        }
+        air
+    }
+
+    fn append(&self, team: &str, file: &str, text: &str) {
+        let path = self.region.path(team, file);
+        OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Runs the program in a team's directory, on its household's computer.
+    fn run(&self, team: &str, arguments: &[&str]) -> String {
+        let mut command = self.region.world.command(team, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        command.args(arguments).current_dir(self.region.path(team, "")).stdin(Stdio::null());
+        succeeded(&command.output().unwrap())
+    }
+
+    pub(super) fn within<T: Send>(&self, host: &str, job: impl FnOnce() -> T + Send) -> T {
+        self.region.world.within(host, job).unwrap()
+    }
+
+    pub(super) fn team(&self, name: &str) -> TeamId {
+        self.region.team(name)
+    }
+
+    pub(super) fn status(&self) -> Value {
+        self.region.ask(AT, "ap", &["status"])
+    }
+
+    /// Makes a phone for a new member, and returns what its `wpa_supplicant` reads.
+    pub(super) fn phone(&self, team: &str, name: &str) -> String {
+        self.run(team, &["team", "member", "add", name, "--phone", "--dir", "."]);
+        let files = self.region.path(team, &format!("{name}-phone"));
+        std::fs::read_to_string(files.join("wpa_supplicant.conf")).unwrap()
+    }
+
+    /// The same phone, with a certificate of the household's authority that ended a year ago.
+    pub(super) fn expired(&self, team: &str, profile: &str) -> String {
+        let path = self.region.path(team, "home-state/phones/authority.pem");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (key, certificate) = text.split_at(text.find("-----BEGIN CERTIFICATE-----").unwrap());
+        let (key, certificate) =
+            (PrivateKey::from_pem(key).unwrap(), Certificate::from_pem(certificate).unwrap());
+        let realm = Realm(self.team(team)).to_string().parse().unwrap();
+        let authority = Authority::restore(realm, Credential { certificate, key }).unwrap();
+        let (label, old) =
+            authority.issue_client(now().minus(2 * 366 * 86_400), &mut StdRng::seed_from_u64(1));
+        let key = guestright_profile::PrivateKey::from_pkcs8(old.key.to_der().to_vec());
+        let (certificate, seed) = (old.certificate.as_der(), Seed::from_number(1));
+        let identity = pkcs12::encode(&label.to_string(), certificate, &key, None, &seed);
+        let (before, _) = profile.split_once("blob-base64-guestright-identity={").unwrap();
+        let blob = STANDARD.encode(&*identity);
+        let lines: Vec<_> =
+            blob.as_bytes().chunks(76).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        format!("{before}blob-base64-guestright-identity={{\n{}\n}}\n", lines.join("\n"))
+    }
+
+    /// The household lets the phone in no more.
+    pub(super) fn revoke(&self, team: &str, name: &str) {
+        self.run(team, &["team", "member", "revoke", name, "--dir", "."]);
+    }
+
+    pub(super) fn signal_home(&self, team: &str, signal: Signal) {
+        self.households[team].home.signal(signal);
+    }
+
+    pub(super) fn stop_home(&mut self, team: &str) {
+        self.households.get_mut(team).unwrap().home.kill();
+    }
+
+    /// What hostapd and the access point share, as hostapd's settings have it.
+    fn secret(&self) -> String {
+        let settings = self.hostapd_settings();
+        let line = settings.lines().find_map(|line| line.strip_prefix("auth_server_shared_secret="));
+        line.unwrap().to_owned()
+    }
+
+    pub(super) fn radius_secret(&self) -> Secret {
+        Secret::new(self.secret().as_bytes()).unwrap()
+    }
+
+    /// What the program prints for hostapd.
+    fn hostapd_settings(&self) -> String {
+        let config = self.region.path(AT, "ap.toml");
+        let mut command = guestright();
+        command.args(["ap", "hostapd", "--interface", "port", "--config"]).arg(config);
+        succeeded(&command.output().unwrap())
+    }
+
+    /// `eapol_test` in hostapd's place, with this profile.
+    pub(super) fn join(&self, profile: &str) -> Joined {
+        let path = self.region.path(AT, "eapol.conf");
+        std::fs::write(&path, profile).unwrap();
+        let mut command = self.region.world.command(AT, "eapol_test").unwrap();
+        command.arg("-c").arg(&path).args(["-a", "127.0.0.1", "-p", "1812", "-s", &self.secret()]);
+        command.args(["-M", STATION, "-t", "20"]).stdin(Stdio::null());
+        let begun = Instant::now();
+        let output = command.output().expect("`eapol_test`: sh scripts/setup.sh test");
+        let took = begun.elapsed();
+        let log = String::from_utf8_lossy(&output.stdout).into_owned();
+        let round_trips = log.matches("Sending RADIUS message to authentication server").count();
+        Joined { is_in: output.status.success(), round_trips, reply: reply_message(&log), took, log }
+    }
+
+    /// hostapd as a switch would run it, at the guest's port, with the settings for RADIUS that our program prints.
+    pub(super) fn start_hostapd(&self) -> Program {
+        const TAKEN: [&str; 8] = [
+            "eapol_version=",
+            "eap_reauth_period=",
+            "own_ip_addr=",
+            "nas_identifier=",
+            "auth_server_",
+            "acct_server_",
+            "radius_acct_",
+            "radius_das_",
+        ];
+        let printed = self.hostapd_settings();
+        let radius = printed.lines().filter(|line| TAKEN.iter().any(|word| line.starts_with(word)));
+        let radius: String = radius.map(|line| format!("{line}\n")).collect();
+        let settings = format!("interface=port\ndriver=wired\nieee8021x=1\nuse_pae_group_addr=1\n{radius}");
+        let path = self.region.path(AT, "hostapd.conf");
+        std::fs::write(&path, settings).unwrap();
+        let mut command = self.region.world.command(AT, "hostapd").unwrap();
+        let hostapd = Program::start(command.arg("-dd").arg(&path), &self.region.path(AT, "hostapd.log"));
+        hostapd.hear_line("to be ready", |line| line.contains("AP-ENABLED"));
+        hostapd
+    }
+
+    /// The guest's supplicant, on a cable.
+    pub(super) fn start_supplicant(&self, profile: &str) -> Program {
+        let is_of_the_air = |line: &str| {
+            let words = [
+                "ssid=",
+                "proto=",
+                "key_mgmt=",
+                "pairwise=",
+                "ieee80211w=",
+                "interworking=",
+                "hs20=",
+                "auto_",
+                "pmf=",
+            ];
+            words.iter().any(|word| line.trim().starts_with(word))
+        };
+        let wired: String =
+            profile.lines().filter(|line| !is_of_the_air(line)).map(|line| format!("{line}\n")).collect();
+        let wired =
+            wired.replacen("network={", "ap_scan=0\nnetwork={\n\tkey_mgmt=IEEE8021X\n\teapol_flags=0", 1);
+        let path = self.region.path(AT, "supplicant.conf");
+        std::fs::write(&path, wired).unwrap();
+        let guest = format!("guest-{AT}");
+        let mut command = self.region.world.command(&guest, "wpa_supplicant").unwrap();
+        command.args(["-D", "wired", "-i", "wlan0", "-c"]).arg(&path);
+        let supplicant = Program::start(&mut command, &self.region.path(AT, "supplicant.log"));
+        supplicant.hear_line("to have joined", |line| line.contains("CTRL-EVENT-EAP-SUCCESS"));
+        supplicant
+    }
+
+    /// Whose phone has joined, if one has.
+    pub(super) fn joined_team(&self) -> Option<String> {
+        let status = self.status();
+        status["phones"]["joined"].as_array()?.first()?["team"].as_str().map(str::to_owned)
+    }
+}
+
+/// `eapol_test` prints each attribute and its value on the next line.
+fn reply_message(log: &str) -> String {
+    let mut reply = String::new();
+    let mut lines = log.lines();
+    while let Some(line) = lines.next() {
+        if line.contains("(Reply-Message)") {
+            let value = lines.next().unwrap_or_default();
+            reply.push_str(value.trim().trim_start_matches("Value: '").trim_end_matches('\''));
+        }
+    }
+    reply
+}

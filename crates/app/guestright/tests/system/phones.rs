@@ -119,6 +119,7 @@ fn what_is_repeated_is_answered_from_memory_and_what_is_replayed_is_not() {
         return;
     }
     let air = two();
+    air.phone("a", "phone");
     let secret = air.radius_secret();
     let (realm, before) = (Realm(air.team("a")), air.status()["phones"]["counters"].clone());
     assert_eq!(before, serde_json::json!({}));

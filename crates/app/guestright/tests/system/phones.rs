@@ -159,6 +159,7 @@ fn a_thousand_attempts_a_second_do_not_keep_members_out() {
     }
     let air = two();
     let profile = air.phone("a", "phone");
+    air.phone("p", "own");
     let arrive = || {
         let begun = Instant::now();
         let visit = air.region.arrive("p", "a", "two");
@@ -172,7 +173,8 @@ fn a_thousand_attempts_a_second_do_not_keep_members_out() {
     while beside.len() < 5 || flood.sent() < 8_000 {
         beside.push(arrive());
         let joined = air.join(&profile);
-        assert!(joined.is_in, "{}\n{}", joined.log, air.status());
+        let homes = || ["p", "a"].map(|team| air.region.ask(team, "home", &["status"])["phones"].clone());
+        assert!(joined.is_in, "{}\n{}\n{:?}", joined.log, air.status()["phones"], homes());
         phones.push(joined.took);
     }
     let (sent, lasted) = flood.stop();

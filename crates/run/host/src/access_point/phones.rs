@@ -7,8 +7,8 @@
 //! ```
 //!
 //! All sockets are on loopback, for RADIUS hides little and proves less. hostapd asks because a station wants it to, so
-//! what it asks is strangers' doing: datagrams wait in a queue with a limit, and all of this together has a share of the
-//! loop's time ([`SHARE`]).
+//! what it asks is strangers' doing: datagrams wait in two queues with limits, those of stations whose home has answered
+//! first, and all of this together has a share of the loop's time ([`SHARE`]).
 
 mod asked;
 mod secret;
@@ -23,8 +23,8 @@ use guestright_firewall::MacAddress;
 use guestright_radius::relay::{Question, What};
 use guestright_radius::{
     Accounting, AccountingStatus, Answer, Config, Decision, Disconnect, DisconnectClient, DisconnectConfig,
-    Event, ForwardingServer, Limits, Outcome, Realm, Refusal, Relay, RelayId, Secret, Service, SessionName,
-    Station, Transmit,
+    Event, ForwardingServer, Kind, Limits, Outcome, Packet, Realm, Refusal, Relay, RelayId, Secret, Service,
+    SessionName, Station, Transmit,
 };
 use guestright_roaming::access_point::{self, Joined, StationReport};
 use guestright_roaming::message::{Message, TeamDecision};
@@ -43,7 +43,7 @@ use tokio::task::AbortHandle;
 
 /// Of the loop's time, RADIUS has at most one part in so many.
 const SHARE: u32 = 4;
-/// How many datagrams may wait for the loop.
+/// How many datagrams may wait for the loop, in each of the two queues.
 const DATAGRAMS_MAX: usize = 256;
 /// No datagram is longer (RFC 2865, section 3).
 const DATAGRAM_BYTES_MAX: usize = 4_096;
@@ -121,7 +121,10 @@ enum Door {
 /// What waits for the loop, and how soon it may have the next.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    datagrams: mpsc::Receiver<Datagram>,
+    /// Of stations that have answered their home, of those that are in, and hostapd's answers.
+    known: mpsc::Receiver<Datagram>,
+    /// First questions, which anybody can cause as many of as he likes.
+    strangers: mpsc::Receiver<Datagram>,
     share: Share,
 }
 
@@ -130,7 +133,12 @@ impl Waiting {
     pub(super) async fn next(waiting: &mut Option<Self>) -> Datagram {
         let Some(waiting) = waiting else { return std::future::pending().await };
         waiting.share.turn().await;
-        match waiting.datagrams.recv().await {
+        let next = tokio::select! {
+            biased;
+            datagram = waiting.known.recv() => datagram,
+            datagram = waiting.strangers.recv() => datagram,
+        };
+        match next {
             Some(datagram) => datagram,
             None => std::future::pending().await, // The sockets are closed only with the loop.
         }
@@ -179,8 +187,8 @@ impl Phones {
             .map(|address| bind(address, "await hostapd's RADIUS at"));
         let (radius, accounting) = (radius?, accounting?);
         let orders = bind(SocketAddr::new(settings.disconnect.ip(), 0), "give hostapd orders from")?;
-        let (sender, datagrams) = mpsc::channel(DATAGRAMS_MAX);
-        let overflown = Arc::<AtomicU64>::default();
+        let (queues, waiting) = Queues::open();
+        let overflown = Arc::clone(&queues.overflown);
         let mut tasks = Vec::new();
         for (socket, door) in [
             (&radius, Door::Radius(Service::Authentication)),
@@ -188,8 +196,7 @@ impl Phones {
             (&orders, Door::Orders),
         ] {
             let socket = socket.try_clone().and_then(UdpSocket::from_std).map_err(RunError::network)?;
-            let reading = read(socket, door, sender.clone(), Arc::clone(&overflown));
-            tasks.push(tokio::spawn(reading).abort_handle());
+            tasks.push(tokio::spawn(read(socket, door, queues.clone())).abort_handle());
         }
         let phones = Self {
             asked: Asked::new(guestright_clock::seed()),
@@ -212,7 +219,7 @@ impl Phones {
             lines: LogPace::default(),
             tasks,
         };
-        Ok((phones, Waiting { datagrams, share: Share::new(SHARE) }))
+        Ok((phones, waiting))
     }
 
     pub(super) fn set_reply_message(&mut self, reply_message: bool) {
@@ -317,16 +324,49 @@ fn bind(address: SocketAddr, what: &str) -> Result<std::net::UdpSocket, RunError
     })
 }
 
-/// Hands datagrams to the loop. When too many wait, they are dropped, as a network would.
-async fn read(socket: UdpSocket, door: Door, loop_: mpsc::Sender<Datagram>, overflown: Arc<AtomicU64>) {
+/// The readers' end of what waits.
+#[derive(Clone)]
+struct Queues {
+    known: mpsc::Sender<Datagram>,
+    strangers: mpsc::Sender<Datagram>,
+    overflown: Arc<AtomicU64>,
+}
+
+impl Queues {
+    fn open() -> (Self, Waiting) {
+        let (known, known_waiting) = mpsc::channel(DATAGRAMS_MAX);
+        let (strangers, strangers_waiting) = mpsc::channel(DATAGRAMS_MAX);
+        let waiting =
+            Waiting { known: known_waiting, strangers: strangers_waiting, share: Share::new(SHARE) };
+        (Self { known, strangers, overflown: Arc::default() }, waiting)
+    }
+
+    /// When too many wait, it is dropped, as a network would.
+    fn push(&self, datagram: Datagram) {
+        let is_first = match datagram.door {
+            Door::Radius(Service::Authentication) => !has_state(&datagram.bytes),
+            Door::Radius(Service::Accounting) | Door::Orders => false,
+        };
+        let queue = if is_first { &self.strangers } else { &self.known };
+        if queue.try_send(datagram).is_err() {
+            self.overflown.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether hostapd says that this follows an answer of ours. Nothing has been verified: it is for the queue alone.
+fn has_state(datagram: &[u8]) -> bool {
+    Packet::parse(datagram).is_ok_and(|packet| packet.all(Kind::STATE).next().is_some())
+}
+
+/// Hands datagrams to the loop.
+async fn read(socket: UdpSocket, door: Door, queues: Queues) {
     let mut buffer = vec![0; DATAGRAM_BYTES_MAX + 1];
     loop {
         match socket.recv_from(&mut buffer).await {
             Ok((length, from)) => {
                 let bytes = buffer[..length].to_vec();
-                if loop_.try_send(Datagram { door, from, bytes }).is_err() {
-                    overflown.fetch_add(1, Ordering::Relaxed);
-                }
+                queues.push(Datagram { door, from, bytes });
             }
             // Nobody awaited what was sent last: that is all it says.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
@@ -532,6 +572,31 @@ mod tests {
         let secret_file = PathBuf::from("radius.secret");
         let [radius, disconnect] = [radius, disconnect].map(|text| text.parse().unwrap());
         Settings { radius, disconnect, secret_file, reply_message: true }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_answered_its_home_does_not_wait_behind_those_who_ask_for_the_first_time() {
+        use guestright_radius::{Code, Draft};
+        let secret = Secret::new(b"between hostapd and us").unwrap();
+        let push = |queues: &Queues, identifier, state: Option<&[u8]>| {
+            let mut draft = Draft::new(Code::AccessRequest, identifier);
+            if let Some(state) = state {
+                draft.push(Kind::STATE, state).unwrap();
+            }
+            let bytes = draft.emit_request(&secret, [7; 16]);
+            let from = "127.0.0.1:40000".parse().unwrap();
+            queues.push(Datagram { door: Door::Radius(Service::Authentication), from, bytes });
+        };
+        let (queues, waiting) = Queues::open();
+        for _ in 0..10 * DATAGRAMS_MAX {
+            push(&queues, 1, None);
+        }
+        push(&queues, 2, Some(b"sixteen of ours."));
+        let mut waiting = Some(waiting);
+        let next = [Waiting::next(&mut waiting).await, Waiting::next(&mut waiting).await];
+        assert_eq!(next.map(|datagram| Packet::parse(&datagram.bytes).unwrap().identifier()), [2, 1]);
+        let lost = u64::try_from(9 * DATAGRAMS_MAX).unwrap();
+        assert_eq!(queues.overflown.load(Ordering::Relaxed), lost);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Region {
     /// How long everything takes on each line, one way, and who makes it so.
     delay: Option<Duration>,
     delays: Vec<Emulator<Delay>>,
+    /// How much its programs log.
+    pub(crate) log_level: &'static str,
 }
 
 /// The programs of one household.
@@ -73,7 +75,7 @@ impl Region {
         let directory = PathBuf::from("/run/region");
         std::fs::create_dir(&directory).unwrap();
         let names = households.iter().map(|household| household.name).collect();
-        let mut region = Self { world, directory, names, delay, delays: Vec::new() };
+        let mut region = Self { world, directory, names, delay, delays: Vec::new(), log_level: "debug" };
         for household in households {
             region.add_household(household.name);
             region.found(
@@ -178,7 +180,8 @@ impl Region {
 
     pub(crate) fn start(&self, name: &str, command: &str) -> Program {
         let mut full = self.world.command(name, env!("CARGO_BIN_EXE_guestright")).unwrap();
-        full.args(["--log", "debug", command, "--config"]).arg(self.path(name, &format!("{command}.toml")));
+        full.args(["--log", self.log_level, command, "--config"])
+            .arg(self.path(name, &format!("{command}.toml")));
         let program = Program::start(&mut full, &self.path(name, &format!("{command}.log")));
         program.hear_line("to say that it is ready", |_| true);
         program

@@ -48,10 +48,11 @@ pub(super) struct Flood {
 }
 
 impl Flood {
-    /// So many attempts a second, each of another station and another kind than the last: of no provider of ours, with a
-    /// wrong secret, of a team that nobody knows, and two that go to the phone's home and are not followed up.
+    /// So many attempts a second, each of another station: of no provider of ours, with a wrong secret, of a team that nobody
+    /// knows, and of both households' teams without an end. Of the phone's own home there is one in ten: what comes to one home
+    /// from others has that home's limit.
     pub(super) fn start(air: &Air, per_second: u32) -> Self {
-        let (secret, theirs) = (air.radius_secret(), Realm(air.team("a")));
+        let (secret, [ours, theirs]) = (air.radius_secret(), ["p", "a"].map(|team| Realm(air.team(team))));
         let (over, sent) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (stop, count) = (Arc::clone(&over), Arc::clone(&sent));
         let sockets = air.within("p", || {
@@ -70,10 +71,11 @@ impl Flood {
                 let station = format!("06-00-00-{a:02X}-{b:02X}-{c:02X}");
                 let socket = &sockets[usize::try_from(number).unwrap() % sockets.len()];
                 let identifier = u8::try_from(number / 64 % 256).unwrap();
-                let bytes = match number % 5 {
-                    0 => named_request(&secret, identifier, "bob@example.org", &station, None),
-                    1 => access_request(&wrong, identifier, theirs, &station, None),
-                    2 => access_request(&secret, identifier, nobody, &station, None),
+                let bytes = match number % 10 {
+                    0..=2 => named_request(&secret, identifier, "bob@example.org", &station, None),
+                    3 | 4 => access_request(&wrong, identifier, theirs, &station, None),
+                    5 | 6 => access_request(&secret, identifier, nobody, &station, None),
+                    7 | 8 => access_request(&secret, identifier, ours, &station, None),
                     _ => access_request(&secret, identifier, theirs, &station, None),
                 };
                 let _ = socket.send_to(&bytes, "127.0.0.1:1812");

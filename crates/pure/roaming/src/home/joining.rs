@@ -13,10 +13,20 @@ const WAIT: Micros = Micros::from_seconds(10);
 /// What a device is assumed to consume, where a policy asks: as for a visitor that has just come.
 const REQUEST: Bytes = Bytes(1_000_000);
 
+/// First questions a second to the home of another team, and so many at once after a pause. A link between homes takes 50 of
+/// these messages a second: what follows a first question has to find room beside any number of them.
+const FIRST_PER_SECOND: u64 = 15;
+const FIRST_EVERY: Micros = Micros(1_000_000 / FIRST_PER_SECOND);
+const FIRST_AHEAD: Micros = Micros::from_seconds(1);
+/// How many teams' paces are remembered before those that are over are forgotten.
+const PACES_MAX: usize = 1_024;
+
 /// Questions that other homes, or the own one, have not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Joining {
     asked: BTreeMap<(TeamId, Conversation), Asked>,
+    /// By when the first questions to a team would have been asked, one after the other.
+    paces: BTreeMap<TeamId, Time>,
 }
 
 #[derive(Debug)]
@@ -37,6 +47,19 @@ impl Joining {
             self.asked.insert(key, asked);
         }
         fits
+    }
+
+    /// Whether one more first question may be asked of the team's home now; if so, it is counted.
+    fn may_begin(&mut self, team: TeamId, now: Time) -> bool {
+        if self.paces.len() >= PACES_MAX {
+            self.paces.retain(|_, asked_by| *asked_by > now);
+        }
+        let asked_by = self.paces.get(&team).copied().unwrap_or(now).max(now) + FIRST_EVERY;
+        let may = asked_by <= now + FIRST_AHEAD;
+        if may {
+            self.paces.insert(team, asked_by);
+        }
+        may
     }
 
     /// Who waits for this answer.
@@ -62,7 +85,10 @@ impl TeamServer {
     ) {
         let conversation = question.conversation;
         let asked = Asked { peer, reference, until: now + WAIT };
-        if self.joining.note((team, conversation), asked, self.config.joining_max, now) {
+        let is_paced = team != self.team && is_first(&question.eap);
+        if (!is_paced || self.joining.may_begin(team, now))
+            && self.joining.note((team, conversation), asked, self.config.joining_max, now)
+        {
             return self.push_event(Event::AskHome(team, question));
         }
         *self.refusals.entry("joining").or_default() += 1;
@@ -102,6 +128,11 @@ impl TeamServer {
         self.push_event(Event::Begun { consumer, is_let_in: granted, reason: reason.clone() });
         TeamDecision { granted, reason }
     }
+}
+
+/// Whether it is a Response/Identity (RFC 3748, section 5.1), with which a conversation begins.
+fn is_first(eap: &[u8]) -> bool {
+    matches!(eap, [2, _, _, _, 1, ..])
 }
 
 #[cfg(test)]

@@ -169,6 +169,35 @@ fn of_too_many_the_last_are_turned_away_until_others_have_waited_too_long() {
 }
 
 #[test]
+fn first_questions_leave_room_on_the_link_for_what_follows_them() {
+    let mut household = Household::new(Some(1_000_000_000), 1_000);
+    let mut ask_within_a_second = |team: TeamId, eap: &[u8]| {
+        let mut asked = 0;
+        for number in 0..200_u8 {
+            let conversation = Conversation([number; 16]);
+            let question = Question { conversation, framed_mtu: None, eap: eap.to_vec() };
+            let message = Message::Eapq { reference: 1, team, question: Box::new(question) };
+            household.server.handle_input(AP, &message.emit(), &mut household.rng, household.now);
+            household.now = household.now + Micros(5_000);
+            asked += household.asked().len();
+            household.server.handle_home_answer(
+                team,
+                Answer { conversation, what: challenge() },
+                &mut household.rng,
+                household.now,
+            );
+            household.sent();
+        }
+        asked
+    };
+    let (identity, later) = ([2, 1, 0, 5, 1], [2, 2, 0, 6, 13, 0]);
+    assert!((15..=30).contains(&ask_within_a_second(THEIRS, &identity)), "a second's worth, and a second's");
+    assert!((14..=16).contains(&ask_within_a_second(THEIRS, &identity)), "and then a second's alone");
+    assert_eq!(ask_within_a_second(THEIRS, &later), 200);
+    assert!(ask_within_a_second(TeamId([8; 24]), &identity) >= 15, "each team has its own");
+}
+
+#[test]
 fn only_an_access_point_asks() {
     let mut household = Household::new(Some(1_000_000_000), 8);
     household.ask(MEMBER, 5, THEIRS, 1);

@@ -86,6 +86,7 @@ pub fn all() -> Vec<(&'static str, Message)> {
 }
 
 /// What is said about holds and volumes.
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn on_holds() -> Vec<(&'static str, Message)> {
     let certificate = Box::new(CONSUMER.member.1.clone());
     let (key, access_point) = &PROVIDER.access_point;

@@ -188,7 +188,7 @@ impl Trials {
     pub fn handle_answer(&mut self, reference: Reference, granted: Bytes, now: Time) {
         let asked =
             |trial: &&mut Trial| trial.reference == reference && matches!(trial.stage, Stage::Asked { .. });
-        let found = self.trials.iter_mut().find(|(_, trial)| asked(&trial));
+        let found = self.trials.iter_mut().find(|(_, trial)| asked(trial));
         let Some((&address, trial)) = found else {
             // Too late, or nobody's.
             if granted > Bytes(0) {

@@ -274,45 +274,23 @@ async fn serve(
     let page = page.transpose()?;
     control::serve(&socket(state), questions)?;
     let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;
-    let clock_now = clock.now();
-    let mut this = Loop {
+    let parts = Parts {
         machine,
         clock,
         link,
         orders,
         home,
-        home_address: settings.home.clone(),
         home_events: events,
-        home_state: HomeState::Sought,
-        home_reason: None,
         credentials,
         own,
         rng,
-        certificate_lines: LogPace::default(),
-        last_certificate_refusal: None,
         store: writer.handle(),
-        interface: settings.visitor_interface.clone(),
         team: team.clone(),
-        reading: false,
-        read_again: false,
-        next_reading: Instant::now(),
-        pace: settings.pace(),
-        drops: BTreeMap::new(),
-        allowance: settings.tunnels.is_some().then_some(Bytes(0)),
-        home_contacts: 0,
-        passing: BTreeSet::new(),
-        ended: VecDeque::new(),
-        stopping: false,
-        is_asked_to_stop: false,
         condition,
-        refused: None,
-        settings: settings.clone(),
-        reloading: Reloading::default(),
-        guests: Guests::new(settings.trial(), clock_now),
         page,
         phones,
-        session_lines: LogPace::default(),
     };
+    let mut this = Loop::new(parts, settings);
     let now = this.clock.now();
     this.machine.restore(undelivered, now);
     this.machine.restore_revocations(revocations);
@@ -354,7 +332,69 @@ async fn finish(
     }
 }
 
+/// What is opened before the loop begins.
+struct Parts {
+    machine: AccessPoint,
+    clock: Clock,
+    link: Link,
+    orders: Orders,
+    home: mpsc::Sender<Vec<u8>>,
+    home_events: mpsc::Sender<FromHome>,
+    credentials: CurrentCredentials,
+    own: OwnCertificate,
+    rng: StdRng,
+    store: WriterHandle,
+    team: String,
+    condition: Condition,
+    page: Option<Page>,
+    phones: Option<Phones>,
+}
+
 impl Loop {
+    fn new(mut parts: Parts, settings: &Settings) -> Self {
+        let guests = Guests::new(settings.trial(), parts.clock.now());
+        let Parts { machine, clock, link, orders, home, home_events, credentials, own, rng, .. } = parts;
+        let Parts { store, team, condition, page, phones, .. } = parts;
+        Self {
+            machine,
+            clock,
+            link,
+            orders,
+            home,
+            home_address: settings.home.clone(),
+            home_events,
+            home_state: HomeState::Sought,
+            home_reason: None,
+            credentials,
+            own,
+            rng,
+            certificate_lines: LogPace::default(),
+            last_certificate_refusal: None,
+            store,
+            interface: settings.visitor_interface.clone(),
+            team,
+            reading: false,
+            read_again: false,
+            next_reading: Instant::now(),
+            pace: settings.pace(),
+            drops: BTreeMap::new(),
+            allowance: settings.tunnels.is_some().then_some(Bytes(0)),
+            home_contacts: 0,
+            passing: BTreeSet::new(),
+            ended: VecDeque::new(),
+            stopping: false,
+            is_asked_to_stop: false,
+            condition,
+            refused: None,
+            settings: settings.clone(),
+            reloading: Reloading::default(),
+            guests,
+            page,
+            phones,
+            session_lines: LogPace::default(),
+        }
+    }
+
     /// Awaits, calls the machine, carries out what it wants; until a request to stop and then its farewell end it.
     async fn run(&mut self, mut inputs: Inputs<'_>) {
         let farewell = tokio::time::sleep(Duration::MAX);

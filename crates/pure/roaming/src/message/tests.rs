@@ -81,6 +81,7 @@ fn any_reason() -> impl Strategy<Value = String> {
     "[!-~]{1,20}( [!-~]{1,20}){0,5}"
 }
 
+#[expect(clippy::too_many_lines, reason = "an arm for each message")]
 fn any_message() -> impl Strategy<Value = Message> {
     let certificate = || Box::new(access_point().1);
     let reason = any_reason;

@@ -315,12 +315,14 @@ fn bind(address: SocketAddr, what: &str) -> Result<std::net::UdpSocket, RunError
         socket.set_nonblocking(true)?;
         Ok(socket)
     });
-    socket.map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => RunError::network(format!(
-            "{what} {address}: another program is there already"
-        ))
-        .with_hint("it may be a RADIUS server; give [phones] another port in `radius`, and hostapd the same"),
-        _ => RunError::network(format!("{what} {address}: {error}")),
+    socket.map_err(|error| {
+        if error.kind() == ErrorKind::AddrInUse {
+            return RunError::network(format!("{what} {address}: another program is there already"))
+                .with_hint(
+                    "it may be a RADIUS server; give [phones] another port in `radius`, and hostapd the same",
+                );
+        }
+        RunError::network(format!("{what} {address}: {error}"))
     })
 }
 

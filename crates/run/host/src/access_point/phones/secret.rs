@@ -27,7 +27,7 @@ pub(super) fn read_or_make(file: &Path) -> Result<Zeroizing<String>, RunError> {
 fn make(file: &Path) -> Result<Zeroizing<String>, RunError> {
     let mut chance = Zeroizing::new([0; CHANCE_BYTES]);
     guestright_clock::rng().fill_bytes(&mut *chance);
-    let secret = Zeroizing::new(URL_SAFE_NO_PAD.encode(&*chance));
+    let secret = Zeroizing::new(URL_SAFE_NO_PAD.encode(*chance));
     if let Some(directory) = file.parent() {
         private::make_directory(directory)?;
     }
@@ -76,7 +76,8 @@ mod tests {
             std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
             read_or_make(&file).map(|secret| secret.to_string()).map_err(|error| error.sentence())
         };
-        assert_eq!(read("correct horse battery\n", 0o600).unwrap_err().contains("no secret"), true, "blanks");
+        let refused = read("correct horse battery\n", 0o600).unwrap_err();
+        assert!(refused.contains("no secret"), "it has blanks: {refused}");
         assert_eq!(read("correct-horse-battery\n", 0o600), Ok("correct-horse-battery".to_owned()));
         assert!(read("correct-horse-battery\n", 0o640).unwrap_err().contains("others"));
         for text in ["", "short", &"x".repeat(129), "sixteen-letters\u{e4}"] {

@@ -7,23 +7,23 @@ mod kept;
 mod link;
 pub mod phones;
 mod reloading;
+mod settings;
 pub mod splash;
 
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
 use crate::log_pace::LogPace;
 use crate::renewal::{self, OwnCertificate};
-use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, export, interface, private};
+use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, export, private};
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
-use guestright_firewall::{self as firewall, Firewall, FirewallError, Shaping, Tunnels};
+use guestright_firewall::{self as firewall, Firewall, FirewallError};
 use guestright_identity::Role;
 use guestright_roaming::AccessPoint;
-use guestright_roaming::access_point::{self, Address, Event, SessionStatus, Transmit};
+use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
 use guestright_roaming::message::Code;
-use guestright_roaming::trials::TrialConfig;
 use guestright_store::{Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::{Bytes, Time};
 use inbox::Inbox;
@@ -33,10 +33,11 @@ use phones::{Phones, Waiting};
 use rand::rngs::StdRng;
 use reloading::Reloading;
 use serde_json::{Value, json};
+pub use settings::Settings;
 use splash::{Guests, Page};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -47,8 +48,6 @@ use tokio::time::Instant;
 
 /// How many ended sessions `status` remembers.
 const ENDED_MAX: usize = 256;
-/// A visitor's gate shuts after an interval in which this program has not kept it open; at least after so long.
-const LEASE_MS_MIN: u64 = 1_000;
 /// The firewall's counters are not read more often: a reading takes a third of a millisecond.
 const PACE_MIN: Duration = Duration::from_millis(10);
 /// How long visitors have to sign for the last bytes when the program stops.
@@ -108,82 +107,6 @@ struct Loop {
     phones: Option<Phones>,
     /// Guests come and go as they like: the log has so many lines a minute about them.
     session_lines: LogPace,
-}
-
-/// What an access point needs to know.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The directory for what is kept between runs.
-    pub state: PathBuf,
-    /// The file of its own certificate, written anew when that is renewed.
-    pub certificate: PathBuf,
-    /// The team's home.
-    pub home: HomeAddress,
-    /// The port of the protocol on the visitors' link.
-    pub port: u16,
-    /// The interface on which visitors arrive; nothing else may be on it.
-    pub visitor_interface: String,
-    /// The interface to the Internet.
-    pub uplink_interface: String,
-    /// Further networks that visitors must never reach: address and prefix length.
-    pub household: Vec<(IpAddr, u8)>,
-    /// What passes to and from tunnels without a session, so that homes can be found.
-    pub tunnels: Option<Tunnels>,
-    /// The share of the line that visitors may have; without it they are not shaped.
-    pub shaping: Option<Shaping>,
-    /// The page for guests without a program of ours; without it there is none.
-    pub splash: Option<splash::Settings>,
-    /// Phones that join by 802.1X; without it none do.
-    pub phones: Option<phones::Settings>,
-    /// What the machine is told.
-    pub machine: access_point::Config,
-}
-
-impl Settings {
-    /// What the firewall is told, with the access point's address read from the visitors' interface.
-    ///
-    /// # Errors
-    /// An interface is not there, the visitors' has no IPv4 address, or a setting is wrong.
-    pub fn rules(&self) -> Result<firewall::Settings, RunError> {
-        let interface = &self.visitor_interface;
-        let (address, length) =
-            firewall::interface_address(interface).map_err(interface::refused)?.ok_or_else(|| {
-                RunError::config(format!("{interface} has no IPv4 address")).with_hint(format!(
-                    "give it one, for example: ip address add 10.73.0.1/24 dev {interface}"
-                ))
-            })?;
-        firewall::require_interface(&self.uplink_interface).map_err(interface::refused)?;
-        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-        let network = (Ipv4Addr::from_bits(address.to_bits() & mask), length);
-        let mut rules =
-            firewall::Settings::new(interface, &self.uplink_interface, address, network, self.port);
-        rules.household.clone_from(&self.household);
-        rules.tunnels.clone_from(&self.tunnels);
-        rules.shaping = self.shaping;
-        rules.page = self.splash.as_ref().map(splash::Settings::page);
-        if let Some(splash) = &self.splash {
-            splash.machine(address)?;
-        }
-        rules.lease_ms = self.lease_ms();
-        rules.check().map_err(RunError::config)?;
-        Ok(rules)
-    }
-
-    /// What strangers may try.
-    fn trial(&self) -> TrialConfig {
-        self.splash.as_ref().map_or(TrialConfig::NONE, |splash| splash.trial)
-    }
-
-    /// How long a grant lasts unless it is renewed.
-    fn lease_ms(&self) -> u64 {
-        (self.machine.interval.0 / 1_000).max(LEASE_MS_MIN)
-    }
-
-    /// How often the firewall's counters are read at least: ten times in an interval, within bounds. More often where
-    /// somebody uses up what it may leave unsigned.
-    fn pace(&self) -> Duration {
-        Duration::from_millis((self.machine.interval.0 / 10_000).clamp(50, 100))
-    }
 }
 
 /// Where a running access point with this state directory answers questions.

@@ -2,12 +2,16 @@
 
 use super::admission::Quota;
 use super::{Event, InStore, TeamServer, Token, Waiting};
-use crate::message::{Code, Message, Reference, Update};
+use crate::message::{Code, Message, Reference, TeamDecision, Update};
 use guestright_identity::{Certificate, IdentityError, Role};
+use guestright_radius::relay::{Answer, Question as EapQuestion, Sentence, What};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
 use guestright_reciprocity::{Basis, Decision, Edge, Request, ServiceClass, Verdict};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
+
+/// What a device that joins the Wi-Fi is assumed to consume, where a policy asks: as a visitor that has just come.
+const JOIN_REQUEST: Bytes = Bytes(1_000_000);
 
 /// A question, as it waits for the store.
 #[derive(Debug)]
@@ -234,6 +238,57 @@ impl TeamServer {
         }
         let valid_for = if stranger { self.config.stranger_seconds } else { self.config.decision_seconds };
         Weighed { decision, grant, valid_for }
+    }
+
+    /// An access point asks: the program around has the team's home asked.
+    pub(super) fn handle_eapq(
+        &mut self,
+        peer: super::Peer,
+        reference: Reference,
+        team: TeamId,
+        question: Box<EapQuestion>,
+        now: Time,
+    ) {
+        let (whose, max) = ((team, team == self.team), self.config.joining_max);
+        if self.joining.ask(whose, &question, (peer, reference), max, now) {
+            return self.push_event(Event::AskHome(team, question));
+        }
+        *self.refusals.entry("joining").or_default() += 1;
+        let what = What::Away {
+            reason: Sentence::new("Too many devices are trying to join at the moment. Try again."),
+        };
+        let answer = Box::new(Answer { conversation: question.conversation, what });
+        self.send(peer, &Message::Eapr { reference, decision: None, answer });
+    }
+
+    /// Takes in what the home of a team, which has proved that it is that team's, answers to an [`Event::AskHome`]. An
+    /// answer that nobody waits for does nothing.
+    pub fn handle_home_answer(&mut self, team: TeamId, answer: Answer, rng: &mut impl CryptoRng, now: Time) {
+        let Some((peer, reference)) = self.joining.answered((team, answer.conversation), now) else {
+            *self.refusals.entry("joining-late").or_default() += 1;
+            return;
+        };
+        let is_accepted = matches!(answer.what, What::Accept { .. });
+        let decision = is_accepted.then(|| self.decide_on_team(team, rng, now));
+        self.send(peer, &Message::Eapr { reference, decision, answer: Box::new(answer) });
+    }
+
+    /// Whether a session of the team may begin, as for a visitor that shows nothing.
+    fn decide_on_team(&mut self, consumer: TeamId, rng: &mut impl CryptoRng, now: Time) -> TeamDecision {
+        let (granted, reason) = if consumer == self.team {
+            (true, "a member of the own team".to_owned())
+        } else if let Some(credit) = &mut self.credit {
+            match credit.begin(consumer, false, now) {
+                Ok(grant) => (true, grant.reason),
+                Err(reason) => (false, reason),
+            }
+        } else {
+            let request = Request { provider: self.team, consumer, bytes: JOIN_REQUEST };
+            let weighed = self.weigh(request, rng, now);
+            (weighed.grant.is_some(), weighed.decision.reason())
+        };
+        self.push_event(Event::Begun { consumer, is_let_in: granted, reason: reason.clone() });
+        TeamDecision { granted, reason }
     }
 
     /// Enters a stored receipt into the graph and into the memory of strangers.

@@ -1,11 +1,12 @@
 use super::*;
-use crate::home::{Config, CreditConfig};
-use crate::message::Code;
+use crate::home::{Config, CreditConfig, Event, TeamServer};
+use crate::message::{Code, Message, TeamDecision};
 use guestright_credit::AllowanceConfig;
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_radius::Msk;
+use guestright_radius::relay::{Answer, What};
 use guestright_reciprocity::StrangerCounters;
-use guestright_units::UnixSeconds;
+use guestright_units::{Bytes, UnixSeconds};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 

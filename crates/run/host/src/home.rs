@@ -222,8 +222,11 @@ pub async fn run(
     let mut rng = guestright_clock::rng();
     let renewing = Renewing::new(&credentials, settings, &mut rng, clock.now());
     let receipts = store.count();
-    let listener = TcpListener::bind(settings.listen).await;
-    let listener = Acceptor::new(listener.or_network(|| format!("listen at {}", settings.listen))?);
+    let listen_words = || format!("listen at {}", settings.listen);
+    let listener = TcpListener::bind(settings.listen).await.or_network(listen_words)?;
+    // Another one than was asked for if that was any port.
+    let listens_at = listener.local_addr().or_network(listen_words)?;
+    let listener = Acceptor::new(listener);
     let shares = links::start(settings.links.as_ref(), &credentials, state).await?;
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
     let own_name = open::own_name(settings.own_name.as_ref(), mapping.as_ref())?;
@@ -264,7 +267,7 @@ pub async fn run(
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
         port.map(|port| Delegates::start(settings.protocol_listen, port, state)).transpose()?;
-    writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)
+    writeln!(out, "home of team {team} at {listens_at}: {receipts} receipts known")
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;
     let from_neighbours = shares.events;

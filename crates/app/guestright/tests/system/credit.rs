@@ -11,7 +11,7 @@ use region::{Region, Terms};
 use std::time::Duration;
 
 const MEGABYTE: usize = 1_000_000;
-/// Nothing comes for so long: then nothing more will.
+/// Nothing comes for so long: then nothing more will. Where all is to come, [`crate::town::PATIENCE`] is waited.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[test]
@@ -32,14 +32,14 @@ fn a_guest_is_served_on_a_third_households_debt() {
     assert!(k_owes >= 5_000_000 && p_owes >= 4_000_000, "{k_owes} {p_owes}");
 
     let visit = region.arrive_on_credit("p", "c", "one");
-    let came = region.download("p", 3 * MEGABYTE, PATIENCE);
+    let came = region.download("p", 3 * MEGABYTE, crate::town::PATIENCE);
     println!("{came} bytes came");
     let why = region.ask("p", "home", &["why", &region.team("c").to_string()]);
     println!("{why:#}");
     println!("{}", region.leave(visit));
     assert_eq!(came, 3 * MEGABYTE, "{}", region.log("p", "home"));
     region.come_home("c", "one");
-    let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
+    let after = region.settled("p", "k", "c");
     let [k_owes_now, p_owes_now, c_owed] = after;
     println!("k owes c {k_owes_now}, p owes k {p_owes_now}, p owes c {c_owed}");
     let on_credit = p_owes - p_owes_now;
@@ -68,10 +68,10 @@ fn a_visit_on_several_holds_leaves_accounts_that_agree() {
     let (k_owes, p_owes) = (region.agree("k", "c"), region.agree("p", "k"));
     // No hold is for more than 8 MB in the beginning, so this takes two or more.
     let visit = region.arrive_on_credit("p", "c", "one");
-    let came = region.download("p", 12 * MEGABYTE, PATIENCE);
+    let came = region.download("p", 12 * MEGABYTE, crate::town::PATIENCE);
     println!("{}", region.leave(visit));
     region.come_home("c", "one");
-    let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
+    let after = region.settled("p", "k", "c");
     println!("{came} bytes came; k owed c {k_owes}, p owed k {p_owes}; now {after:?}");
     assert_eq!(came, 12 * MEGABYTE, "{}", region.log("p", "home"));
     assert_eq!(k_owes - after[0], p_owes - after[1], "the debt has moved along the chain");
@@ -88,7 +88,7 @@ fn time_to_rise(region: &Region, at: &str, team: &str) -> Duration {
         granted.clone()
     };
     let time = |event: &serde_json::Value| event["time_us"].as_u64().unwrap();
-    region.download(at, 100_000, PATIENCE);
+    region.download(at, 100_000, crate::town::PATIENCE);
     region.leave(visit);
     region.come_home(team, "one");
     Duration::from_micros(time(&risen) - time(&granted))

@@ -61,7 +61,7 @@ fn any_number_of_fresh_names_share_one_megabyte_of_credit() {
         );
         assert_eq!(taken, (1, 0));
         region.show(&name, "one", &lie);
-        took.push(region.visits("p", &name, "one", 2 * MEGABYTE));
+        took.push(region.visits_within("p", &name, "one", 2 * MEGABYTE, PATIENCE));
     }
     let on_credit = spent(&region, "p", "a", given);
     let all = signed(took.iter().sum());

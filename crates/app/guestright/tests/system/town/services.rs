@@ -1,6 +1,6 @@
 //! Servers of the town and whom they heard, and clients that probe and download.
 
-use super::{PATIENCE, Town};
+use super::{PATIENCE, Town, until_within};
 use guestright_netns::World;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use std::io::{ErrorKind, Read, Write};
@@ -91,6 +91,16 @@ impl Town {
         });
         let answered = answered.unwrap();
         probes.iter().zip(answered).filter(|(_, answered)| *answered).map(|(probe, _)| *probe).collect()
+    }
+
+    /// Waits until each of these was answered: a probe that a crowded computer answers too late is tried again.
+    pub(crate) fn until_all_answered(&self, host: &str, probes: &[(Way, SocketAddr)], when: &str) {
+        let mut left = probes.to_vec();
+        until_within(2 * PATIENCE, &format!("{host}'s probes, {when}"), || {
+            let answered = self.probe(host, &left);
+            left.retain(|probe| !answered.contains(probe));
+            left.is_empty()
+        });
     }
 
     /// The number by which a host's link-local addresses name an interface.

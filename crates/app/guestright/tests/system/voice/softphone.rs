@@ -1,9 +1,10 @@
 //! Debian's baresip and sipp, without a sound card and without a screen.
 
 use super::exchange::Exchange;
-use crate::town::Program;
 use crate::town::baresip::{self, Wanted, tone};
+use crate::town::{PATIENCE, Program};
 use serde_json::Value;
+use std::net::UdpSocket;
 use std::path::PathBuf;
 
 /// The tone's first 60 samples in G.711 mu-law (G.711 table 2a), which come again every 200 samples whatever packets
@@ -89,7 +90,7 @@ impl Sipp {
         )
     }
 
-    /// Makes so many calls at a time, with a tone in each, for some seconds.
+    /// Makes so many calls at a time, with a tone in each, until [`Sipp::hang_up`].
     pub(crate) fn call(exchange: &Exchange, host: &str, whom: &str, calls: u32) -> Self {
         let directory = exchange.town.directory.clone();
         let payload: Vec<u8> = tone().iter().take(8_000).map(|sample| mu_law(*sample)).collect();
@@ -97,10 +98,14 @@ impl Sipp {
         let scenario = directory.join("caller.xml");
         std::fs::write(&scenario, CALLER.replace("TONE", directory.join("tone.ul").to_str().unwrap()))
             .unwrap();
+        let over = directory.join("over.xml");
+        std::fs::write(&over, OVER).unwrap();
         let calls = calls.to_string();
         let arguments = [
             "-sf",
             scenario.to_str().unwrap(),
+            "-oocsf",
+            over.to_str().unwrap(),
             "-s",
             whom,
             "-i",
@@ -110,7 +115,7 @@ impl Sipp {
             "-p",
             "5080",
         ];
-        let load = ["-m", &calls, "-l", &calls, "-r", "25", "-d", "14000", "10.73.5.1:5060"];
+        let load = ["-m", &calls, "-l", &calls, "-r", "25", "10.73.5.1:5060"];
         Self::start(exchange, host, &[&arguments[..], &load].concat())
     }
 
@@ -123,6 +128,24 @@ impl Sipp {
             .arg(exchange.town.path(&format!("{host}-sipp-errors.log")));
         let program = Program::start(&mut command, &exchange.town.path(&format!("{host}-sipp.log")));
         Self { program, statistics }
+    }
+
+    /// Has a caller hang up all its calls.
+    pub(crate) fn hang_up(exchange: &Exchange, host: &str) {
+        let open = || UdpSocket::bind("10.73.5.2:5098").unwrap();
+        let socket = exchange.town.world.within(host, open).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = "OPTIONS sip:alice@10.73.5.2 SIP/2.0\r\nVia: SIP/2.0/UDP 10.73.5.2:5098;branch=z9hG4bKover\r\n\
+                       Max-Forwards: 70\r\nFrom: <sip:test@10.73.5.2>;tag=1\r\nTo: <sip:alice@10.73.5.2>\r\n\
+                       Call-ID: over\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n";
+        socket.send_to(request.as_bytes(), "10.73.5.2:5080").unwrap();
+        let mut answer = [0; 4_096];
+        let length = socket.recv(&mut answer).unwrap();
+        assert!(
+            answer[..length].starts_with(b"SIP/2.0 200 "),
+            "{}",
+            String::from_utf8_lossy(&answer[..length])
+        );
     }
 
     /// Waits for its end.
@@ -142,9 +165,28 @@ impl Sipp {
     }
 }
 
-/// A caller that talks while the call is up.
+/// What comes outside of all calls ends them.
+const OVER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<scenario name="over">
+  <Global variables="over"/>
+  <recv request="OPTIONS"><action><assign assign_to="over" value="1"/></action></recv>
+  <send><![CDATA[
+SIP/2.0 200 OK
+[last_Via:]
+[last_From:]
+[last_To:];tag=[call_number]
+[last_Call-ID:]
+[last_CSeq:]
+Content-Length: 0
+
+  ]]></send>
+</scenario>
+"#;
+
+/// A caller that talks while the call is up: until somebody says that it is over.
 const CALLER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <scenario name="caller">
+  <Global variables="over"/>
   <send retrans="500"><![CDATA[
 INVITE sip:[service]@[remote_ip]:[remote_port] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
@@ -180,7 +222,11 @@ Content-Length: 0
 
   ]]></send>
   <nop><action><exec rtp_stream="TONE,-1,0"/></action></nop>
-  <pause/>
+  <label id="1"/>
+  <pause milliseconds="500"/>
+  <nop next="2" test="over"/>
+  <nop next="1"/>
+  <label id="2"/>
   <send retrans="500"><![CDATA[
 BYE sip:[service]@[remote_ip]:[remote_port] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]

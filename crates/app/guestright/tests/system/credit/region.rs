@@ -231,10 +231,15 @@ impl Region {
         }
     }
 
-    /// What `k` owes `c`, `p` owes `k`, and `p` owes `c`, once nothing of it is under way any more. A debt moves from `p`
-    /// along the chain: what the end of it says is of later than what its beginning has said.
+    /// What `k` owes `c`, `p` owes `k`, and `p` owes `c`, once nothing of it is under way any more.
     pub(super) fn settled(&self, p: &str, k: &str, c: &str) -> [i64; 3] {
         until("no hold to be open", || self.ask(p, "home", &["status"])["credit"]["holds_open"] == 0);
+        self.along_the_chain(p, k, c)
+    }
+
+    /// The same at once. A debt moves from `p` along the chain: what the end of it says is of later than what its beginning
+    /// has said.
+    pub(super) fn along_the_chain(&self, p: &str, k: &str, c: &str) -> [i64; 3] {
         let (p_owes_k, k_owes_c, p_owes_c) = (self.agree(p, k), self.agree(k, c), self.agree(p, c));
         [k_owes_c, p_owes_k, p_owes_c]
     }

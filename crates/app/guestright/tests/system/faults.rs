@@ -384,7 +384,7 @@ fn a_clock_that_is_set_ahead_and_back_ends_nobodys_service() {
     if !inside("faults::a_clock_that_is_set_ahead_and_back_ends_nobodys_service") {
         return;
     }
-    let town = Town::build(SHORT);
+    let town = Town::build(Rules { interval_ms: 4_000, ..SHORT });
     town.serve_tcp("net", WEB, &AccessLog::default());
     let offset = |text: &str| std::fs::write(town.path("offset"), text).unwrap();
     offset("+0");

@@ -58,16 +58,8 @@ pub(crate) fn ask_for_receipts(
             continue;
         }
         look.set_read_timeout(Some(PATIENCE)).unwrap();
-        let message = match visitor.receive() {
-            Ok(message) => message,
-            // The visitor has had enough of the lies.
-            Err(error) => {
-                assert!(opened && all_came.load(Ordering::Acquire), "{error}");
-                break;
-            }
-        };
-        match message {
-            Message::Conn { certificate: member, nonce, .. } => {
+        match visitor.receive() {
+            Ok(Message::Conn { certificate: member, nonce, .. }) => {
                 let terms = Acknowledgement {
                     nonce,
                     member: member.subject_id(),
@@ -82,13 +74,18 @@ pub(crate) fn ask_for_receipts(
                 visitor.send(&Message::Cack { certificate, acknowledgement, home: None }.emit());
                 opened = true;
             }
-            Message::Rcpt { bundle, .. } => {
+            Ok(Message::Rcpt { bundle, .. }) => {
                 let weight = |bytes: &Vec<u8>| UncheckedReceipt::parse(bytes).unwrap().weight().0;
                 signed = bundle.receipts.iter().map(weight).fold(signed, u64::max);
                 visitor.send(&request(signed));
                 refused = 0;
             }
-            _ => {}
+            Ok(_) => {}
+            // The visitor has had enough of the lies.
+            Err(error) => {
+                assert!(opened && all_came.load(Ordering::Acquire), "{error}");
+                break;
+            }
         }
     }
     visitor.send(&Message::error(Code::Closed, "the access point stops").emit());

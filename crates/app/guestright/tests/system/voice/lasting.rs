@@ -204,7 +204,7 @@ fn speak_past_the_wrap(is_secure: bool, talk: &Talk) -> u64 {
             }
         };
         let mut protect = is_secure.then(|| Protect::new(&key));
-        let said: Vec<u8> = wav::speech()[..160].iter().map(|sample| mu_law(*sample)).collect();
+        let payload: Vec<u8> = wav::speech()[..160].iter().map(|sample| mu_law(*sample)).collect();
         let (mut sent, mut received) = (0, 0);
         let mut pace = tokio::time::interval(FRAME);
         let (mut sequence, mut timestamp) = (u16::MAX - BEFORE_WRAP + 1, u32::MAX - 3_000);
@@ -214,7 +214,7 @@ fn speak_past_the_wrap(is_secure: bool, talk: &Talk) -> u64 {
                 let header = Header { marker: sent == 0, payload_type: 0, sequence, timestamp, ssrc: 7 };
                 let mut packet = Vec::new();
                 header.emit(&mut packet);
-                packet.extend(&said);
+                packet.extend(&payload);
                 let mut sealed = packet.clone();
                 if let Some(protect) = &mut protect {
                     protect.rtp(&packet, &mut sealed).unwrap();

@@ -72,6 +72,7 @@ impl Baresip {
 pub(crate) struct Sipp {
     program: Program,
     statistics: PathBuf,
+    errors: PathBuf,
 }
 
 /// How many calls went well.
@@ -123,11 +124,10 @@ impl Sipp {
         let statistics = exchange.town.path(&format!("{host}-sipp.csv"));
         let mut command = exchange.town.world.command(host, "sipp").unwrap();
         command.args(arguments).args(["-nostdin", "-trace_stat", "-fd", "1", "-stf"]).arg(&statistics);
-        command
-            .args(["-trace_err", "-error_file"])
-            .arg(exchange.town.path(&format!("{host}-sipp-errors.log")));
+        let errors = exchange.town.path(&format!("{host}-sipp-errors.log"));
+        command.args(["-trace_err", "-error_file"]).arg(&errors);
         let program = Program::start(&mut command, &exchange.town.path(&format!("{host}-sipp.log")));
-        Self { program, statistics }
+        Self { program, statistics, errors }
     }
 
     /// Has a caller hang up all its calls.
@@ -161,6 +161,8 @@ impl Sipp {
                 .and_then(|index| last.get(index)?.parse().ok())
                 .unwrap_or_else(|| panic!("{name} in {text}: {status}"))
         };
+        let errors = std::fs::read_to_string(&self.errors).unwrap_or_default();
+        println!("sipp wrote of errors: {}", errors.get(..2_000).unwrap_or(&errors));
         CallCounts { successful: value("SuccessfulCall(C)"), failed: value("FailedCall(C)") }
     }
 }

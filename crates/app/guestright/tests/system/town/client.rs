@@ -8,6 +8,8 @@ use guestright_roaming::message::{Acknowledgement, Code, message_len};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::time::SystemTime;
@@ -123,6 +125,29 @@ impl Client {
         bundle: Bundle,
     ) -> Result<Acknowledgement, String> {
         self.send(&conn(certificate, nonce, bundle).emit());
+        self.receive_terms()
+    }
+
+    /// Asks for service every half second until there is an answer, as a visitor does: who asks too soon gets none.
+    pub(crate) fn ask_again(
+        &mut self,
+        certificate: &Certificate,
+        nonce: u8,
+        bundle: Bundle,
+    ) -> Result<Acknowledgement, String> {
+        let question = conn(certificate, nonce, bundle).emit();
+        super::until("an answer", || {
+            self.send(&question);
+            let mut wait = [match self {
+                Self::Tcp(stream) => PollFd::new(&*stream, PollFlags::IN),
+                Self::Udp(socket) => PollFd::new(&*socket, PollFlags::IN),
+            }];
+            poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 500_000_000 })).unwrap() == 1
+        });
+        self.receive_terms()
+    }
+
+    fn receive_terms(&mut self) -> Result<Acknowledgement, String> {
         let answer = self.receive_answer()?;
         let Message::Cack { certificate, acknowledgement, .. } = answer else {
             return Err(format!("{answer:?}"));

@@ -154,12 +154,12 @@ fn end(pid: Pid) {
 fn processes(command: &[String]) -> Vec<Pid> {
     let (program, arguments) = split(command);
     let program = Path::new(program).file_name();
-    let own = surroundings("self");
+    let Some(own) = surroundings("self") else { return Vec::new() };
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
         let Some(pid) = name.parse().ok().and_then(Pid::from_raw) else { continue };
-        if own.is_none() || surroundings(&name) != own || is_zombie(&name) {
+        if surroundings(&name).as_ref() != Some(&own) || is_zombie(&name) {
             continue;
         }
         let Some(line) = command_line(&entry.path()) else { continue };

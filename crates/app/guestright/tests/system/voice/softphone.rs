@@ -1,10 +1,9 @@
 //! Debian's baresip and sipp, without a sound card and without a screen.
 
 use super::exchange::Exchange;
+use crate::town::Program;
 use crate::town::baresip::{self, Wanted, tone};
-use crate::town::{PATIENCE, Program};
 use serde_json::Value;
-use std::net::UdpSocket;
 use std::path::PathBuf;
 
 /// The tone's first 60 samples in G.711 mu-law (G.711 table 2a), which come again every 200 samples whatever packets
@@ -132,20 +131,7 @@ impl Sipp {
 
     /// Has a caller hang up all its calls.
     pub(crate) fn hang_up(exchange: &Exchange, host: &str) {
-        let open = || UdpSocket::bind("10.73.5.2:5098").unwrap();
-        let socket = exchange.town.world.within(host, open).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = "OPTIONS sip:alice@10.73.5.2 SIP/2.0\r\nVia: SIP/2.0/UDP 10.73.5.2:5098;branch=z9hG4bKover\r\n\
-                       Max-Forwards: 70\r\nFrom: <sip:test@10.73.5.2>;tag=1\r\nTo: <sip:alice@10.73.5.2>\r\n\
-                       Call-ID: over\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n";
-        socket.send_to(request.as_bytes(), "10.73.5.2:5080").unwrap();
-        let mut answer = [0; 4_096];
-        let length = socket.recv(&mut answer).unwrap();
-        assert!(
-            answer[..length].starts_with(b"SIP/2.0 200 "),
-            "{}",
-            String::from_utf8_lossy(&answer[..length])
-        );
+        assert_eq!(exchange.ask_at("10.73.5.2:5080", host, "OPTIONS", "alice", ""), 200);
     }
 
     /// Waits for its end.

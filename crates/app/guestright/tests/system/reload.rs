@@ -1,11 +1,10 @@
 //! Settings, revocation lists and receipts of programs that run: taken and handed over while guests are served.
 
-use crate::town::services::AccessLog;
+use crate::town::services::{AccessLog, begin_download};
 use crate::town::{PATIENCE, Program, Rules, Town, closed, guestright, inside, session, succeeded, until};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::Output;
@@ -38,12 +37,8 @@ fn interval_of(visit: &Program, us: u64) {
 /// Downloads until the settings were changed and four megabytes after that: the change comes in the middle, however long
 /// it takes, and nothing is cut off.
 fn download_until(town: &Town, changed: &AtomicBool) {
-    /// The most that the server sends to one who asks.
-    const ASKED: u64 = 100_000_000;
-    let connect = || TcpStream::connect_timeout(&crate::town::WEB.parse().unwrap(), PATIENCE);
-    let mut stream = town.world.within("member", connect).unwrap().unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(&ASKED.to_be_bytes()).unwrap();
+    let begin = || begin_download(100_000_000, PATIENCE);
+    let mut stream = town.world.within("member", begin).unwrap().unwrap();
     let (mut buffer, mut came, mut came_since) = (vec![0; 65_536], 0, 0);
     while came_since < 4_000_000 {
         // Slowly from then on, so that the rest lasts for longer than the change takes on a crowded computer.

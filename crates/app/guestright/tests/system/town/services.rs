@@ -132,16 +132,10 @@ pub(crate) fn serve_tcp(world: &World, host: &str, address: &str, access_log: &A
 
 /// Downloads from the Internet as much as comes before nothing comes for so long.
 pub(crate) fn download_some(bytes: usize, patience: Duration) -> usize {
-    let begin = || {
-        let mut stream = TcpStream::connect_timeout(&super::WEB.parse().unwrap(), patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.write_all(&(bytes as u64).to_be_bytes())?;
-        Ok::<_, std::io::Error>(stream)
-    };
     // Whoever was granted service a moment ago may have to wait for the gate.
     let deadline = Instant::now() + patience;
     let mut stream = loop {
-        match begin() {
+        match begin_download(bytes, patience) {
             Ok(stream) => break stream,
             Err(_) if Instant::now() < deadline => thread::sleep(Duration::from_millis(50)),
             Err(_) => return 0,
@@ -163,10 +157,16 @@ fn send_what_is_asked_for(mut stream: TcpStream) {
     }
 }
 
-fn download(bytes: usize, patience: Duration) -> std::io::Result<usize> {
+/// Connects to the Internet's web server and asks for so many bytes, of which it sends a hundred million at most.
+pub(crate) fn begin_download(bytes: usize, patience: Duration) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&super::WEB.parse().unwrap(), patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.write_all(&(bytes as u64).to_be_bytes())?;
+    Ok(stream)
+}
+
+fn download(bytes: usize, patience: Duration) -> std::io::Result<usize> {
+    let mut stream = begin_download(bytes, patience)?;
     let mut got = Vec::new();
     stream.read_to_end(&mut got)?;
     if got.len() == bytes { Ok(bytes) } else { Err(ErrorKind::UnexpectedEof.into()) }

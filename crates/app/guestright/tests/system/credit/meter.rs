@@ -37,16 +37,13 @@ pub(crate) fn ask_for_receipts(
     let (from, until) = (started.minus(3_600), started.plus(3_600));
     let certificate = Certificate::issue(&team, key.public(), Role::AccessPoint, from, until);
     let (stream, _) = listener.accept().unwrap();
-    // Looks whether something comes; a message that has begun is read to its end.
-    let look = stream.try_clone().unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut visitor = Client::Tcp(stream);
     let request =
         |signed: u64| Message::Rreq { started, weight: Bytes(signed + STEP), hold: None, last: false }.emit();
     let (mut signed, mut refused, mut opened) = (0, 0, false);
     loop {
-        look.set_read_timeout(Some(AGAIN)).unwrap();
-        let is_silent = look.peek(&mut [0]).is_err();
-        if is_silent {
+        if !visitor.is_answered_within(AGAIN) {
             let may_end = opened && all_came.load(Ordering::Acquire);
             if may_end && refused == TRIES {
                 break; // Nothing is signed any more.
@@ -57,7 +54,6 @@ pub(crate) fn ask_for_receipts(
             refused = if may_end { refused + 1 } else { 0 };
             continue;
         }
-        look.set_read_timeout(Some(PATIENCE)).unwrap();
         match visitor.receive() {
             Ok(Message::Conn { certificate: member, nonce, .. }) => {
                 let terms = Acknowledgement {

@@ -9,10 +9,9 @@ use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 pub(crate) fn now() -> UnixSeconds {
     UnixSeconds(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs())
@@ -138,13 +137,18 @@ impl Client {
         let question = conn(certificate, nonce, bundle).emit();
         super::until("an answer", || {
             self.send(&question);
-            let mut wait = [match self {
-                Self::Tcp(stream) => PollFd::new(&*stream, PollFlags::IN),
-                Self::Udp(socket) => PollFd::new(&*socket, PollFlags::IN),
-            }];
-            poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 500_000_000 })).unwrap() == 1
+            self.is_answered_within(Duration::from_millis(500))
         });
         self.receive_terms()
+    }
+
+    /// Whether something begins to come, or the connection ends, in this time.
+    pub(crate) fn is_answered_within(&self, time: Duration) -> bool {
+        let mut events = [match self {
+            Self::Tcp(stream) => PollFd::new(stream, PollFlags::IN),
+            Self::Udp(socket) => PollFd::new(socket, PollFlags::IN),
+        }];
+        poll(&mut events, Some(&time.try_into().unwrap())).unwrap() == 1
     }
 
     fn receive_terms(&mut self) -> Result<Acknowledgement, String> {

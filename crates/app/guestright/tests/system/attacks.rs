@@ -234,7 +234,7 @@ fn a_neighbour_who_sends_in_a_visitors_name_costs_it_a_moment() {
         return;
     }
     // What nobody signs for ends the session, an interval and a half after the last receipt at the latest.
-    let town = Town::build(Rules { interval_ms: 10_000, ..Rules::default() });
+    let town = Town::build(Rules::SHORT);
     town.serve_tcp("net", WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let (visit, _) = town.arrive("member", "guests", "member");

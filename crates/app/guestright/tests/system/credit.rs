@@ -6,13 +6,13 @@ mod delay;
 pub(crate) mod meter;
 mod region;
 
-use crate::town::inside;
+use crate::town::{PATIENCE, inside};
 use region::{Region, Terms};
 use std::time::Duration;
 
 const MEGABYTE: usize = 1_000_000;
-/// Nothing comes for so long: then nothing more will. Where all is to come, [`crate::town::PATIENCE`] is waited.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Nothing comes for so long: then nothing more will. Where all is to come, [`PATIENCE`] is waited.
+const SILENCE: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_guest_is_served_on_a_third_households_debt() {
@@ -32,7 +32,7 @@ fn a_guest_is_served_on_a_third_households_debt() {
     assert!(k_owes >= 5_000_000 && p_owes >= 4_000_000, "{k_owes} {p_owes}");
 
     let visit = region.arrive_on_credit("p", "c", "one");
-    let came = region.download("p", 3 * MEGABYTE, crate::town::PATIENCE);
+    let came = region.download("p", 3 * MEGABYTE, PATIENCE);
     println!("{came} bytes came");
     let why = region.ask("p", "home", &["why", &region.team("c").to_string()]);
     println!("{why:#}");
@@ -68,7 +68,7 @@ fn a_visit_on_several_holds_leaves_accounts_that_agree() {
     let (k_owes, p_owes) = (region.agree("k", "c"), region.agree("p", "k"));
     // No hold is for more than 8 MB in the beginning, so this takes two or more.
     let visit = region.arrive_on_credit("p", "c", "one");
-    let came = region.download("p", 12 * MEGABYTE, crate::town::PATIENCE);
+    let came = region.download("p", 12 * MEGABYTE, PATIENCE);
     println!("{}", region.leave(visit));
     region.come_home("c", "one");
     let after = region.settled("p", "k", "c");
@@ -88,7 +88,7 @@ fn time_to_rise(region: &Region, at: &str, team: &str) -> Duration {
         granted.clone()
     };
     let time = |event: &serde_json::Value| event["time_us"].as_u64().unwrap();
-    region.download(at, 100_000, crate::town::PATIENCE);
+    region.download(at, 100_000, PATIENCE);
     region.leave(visit);
     region.come_home(team, "one");
     Duration::from_micros(time(&risen) - time(&granted))

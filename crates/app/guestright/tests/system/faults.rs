@@ -28,9 +28,6 @@ const LIFE_MAX: Duration = Duration::from_secs(900);
 const SETTLED: Duration = Duration::from_millis(1_500);
 /// The kernel counts in ticks how long a gate stays open.
 const TICK_MAX: Duration = Duration::from_millis(100);
-/// For tests that wait until a receipt is due or a lease has passed.
-const SHORT: Rules =
-    Rules { interval_ms: 10_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
 
 /// For how long a stranger goes on trying after each fault, or floods, at line rate: `GUESTRIGHT_FAULT_SECONDS`, else not at all.
 pub(crate) fn at_line_rate() -> Option<Duration> {
@@ -257,7 +254,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
     if !inside_within("faults::who_is_stopped_or_killed_serves_nobody_for_nothing", LIFE_MAX) {
         return;
     }
-    let town = Town::build(SHORT);
+    let town = Town::build(Rules::SHORT);
     town.serve_tcp("net", WEB, &AccessLog::default());
     let stranger = Stranger::come(&town);
     let (_home, mut ap) = town.open();
@@ -267,7 +264,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
 
     let asker = Asker::new(&town, "member");
     // A receipt is never older than an interval, and a lease never longer.
-    let interval = Duration::from_millis(SHORT.interval_ms);
+    let interval = Duration::from_millis(Rules::SHORT.interval_ms);
     let assert_offline = |signal: &str, began: Instant| {
         let last = asker.last_answered(began + interval + Duration::from_secs(3));
         let took = last.saturating_duration_since(began);
@@ -306,7 +303,7 @@ fn a_closed_session_is_closed_without_nft_and_without_descriptors() {
     if !inside("faults::a_closed_session_is_closed_without_nft_and_without_descriptors") {
         return;
     }
-    let town = Town::build(SHORT);
+    let town = Town::build(Rules::SHORT);
     town.serve_tcp("net", WEB, &AccessLog::default());
     let stranger = Stranger::come(&town);
     replace("nft", "exit 1");
@@ -353,7 +350,7 @@ fn looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off() {
     if !inside("faults::looking_at_the_layers_for_longer_than_a_lease_cuts_nobody_off") {
         return;
     }
-    let town = Town::build(Rules { interval_ms: 8_000, ..SHORT });
+    let town = Town::build(Rules::with_interval(8_000));
     town.serve_tcp("net", WEB, &AccessLog::default());
     // Each `ip` takes two seconds, as on a computer that is busy with something else, and is counted.
     replace("ip", "echo >> /run/town/calls; sleep 2");
@@ -391,7 +388,7 @@ fn a_clock_that_is_set_ahead_and_back_ends_nobodys_service() {
     if !inside("faults::a_clock_that_is_set_ahead_and_back_ends_nobodys_service") {
         return;
     }
-    let town = Town::build(Rules { interval_ms: 4_000, ..SHORT });
+    let town = Town::build(Rules::with_interval(4_000));
     town.serve_tcp("net", WEB, &AccessLog::default());
     let offset = |text: &str| std::fs::write(town.path("offset"), text).unwrap();
     offset("+0");

@@ -14,8 +14,7 @@ use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
 /// Requests for receipts come so seldom that they disturb no conversation.
-const QUIET: Rules =
-    Rules { interval_ms: 60_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
+const QUIET: Rules = Rules::with_interval(60_000);
 
 fn dropped(status: &Value, kind: &str) -> u64 {
     status["dropped"][kind].as_u64().unwrap_or_default()
@@ -218,7 +217,7 @@ fn every_bad_message_is_told_why_and_counted_over_tcp_and_udp() {
         return;
     }
     // Its session has as long as that to sign for what it was asked for.
-    let town = Town::build(Rules { interval_ms: 240_000, ..QUIET });
+    let town = Town::build(Rules::with_interval(240_000));
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let mut wrong = Vec::new();
@@ -367,7 +366,7 @@ fn anothers_certificate_or_address_opens_nothing() {
         return;
     }
     // Who does not prove its key is turned away after half of it.
-    let town = Town::build(Rules { interval_ms: 10_000, ..Rules::default() });
+    let town = Town::build(Rules::SHORT);
     let (web, udp) = (AccessLog::default(), AccessLog::default());
     town.serve_tcp("net", crate::town::WEB, &web);
     town.serve_udp("net", "192.0.2.1:9", &udp);

@@ -173,16 +173,12 @@ fn tunnel(status: &Value, ip: &str) -> Value {
     sessions.find(|session| session["ip"] == ip && session["tunnel"].is_string()).cloned().unwrap_or_default()
 }
 
-/// Where something is waited for that comes with an interval, or after half of one: for as long a home may take to sign.
-const SHORT: Rules =
-    Rules { interval_ms: 10_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
-
 #[test]
 fn a_stock_client_is_served_by_receipts_of_its_home() {
     if !inside("zero_install::a_stock_client_is_served_by_receipts_of_its_home") {
         return;
     }
-    let country = Country::build(SHORT, "");
+    let country = Country::build(Rules::SHORT, "");
     country.enrol("walker", &[]);
     country.enrol("rider", &[]);
     country.judge();
@@ -252,7 +248,7 @@ fn a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed(
     if !inside("zero_install::a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed") {
         return;
     }
-    let country = Country::build(SHORT, "");
+    let country = Country::build(Rules::SHORT, "");
     country.enrol("walker", &[]);
     let town = &country.town;
     town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
@@ -426,7 +422,7 @@ impl Liar {
         let key = guestright_keys::read_secret(&town.path("house/router.key"), || None).unwrap();
         let certificate = guestright_keys::read_certificate(&town.path("house/router.cert")).unwrap();
         // Its home has some time to sign, as with the settings of the other tests.
-        let interval = Micros::from_millis(SHORT.interval_ms);
+        let interval = Micros::from_millis(Rules::SHORT.interval_ms);
         let config = Config { interval, receipt_deadline: Micros(interval.0 / 2), ..Config::default() };
         let mut machine = AccessPoint::new(config, key, certificate);
         let address = Address::new([2; 6], Ipv4Addr::new(10, 11, 0, 21));

@@ -1,7 +1,7 @@
 //! What coalitions take, named after the review's findings: each ends at its stated bound.
 
 use super::region::{Region, Terms, guest_of};
-use super::{MEGABYTE, PATIENCE};
+use super::{MEGABYTE, SILENCE};
 use crate::town::client::{Client, Member, certify, now, rcpt, secret};
 use crate::town::inside;
 use guestright_identity::Role;
@@ -61,7 +61,7 @@ fn any_number_of_fresh_names_share_one_megabyte_of_credit() {
         );
         assert_eq!(taken, (1, 0));
         region.show(&name, "one", &lie);
-        took.push(region.visits_within("p", &name, "one", 2 * MEGABYTE, PATIENCE));
+        took.push(region.visits_within("p", &name, "one", 2 * MEGABYTE, SILENCE));
     }
     let on_credit = spent(&region, "p", "a", given);
     let all = signed(took.iter().sum());
@@ -103,7 +103,7 @@ fn the_same_credit_is_not_spent_at_four_homes_at_once() {
             let region = &region;
             scope.spawn(move || {
                 let visit = region.arrive(at, "a", at);
-                let came = region.download(at, 4 * MEGABYTE, PATIENCE);
+                let came = region.download(at, 4 * MEGABYTE, SILENCE);
                 region.leave(visit);
                 came
             })

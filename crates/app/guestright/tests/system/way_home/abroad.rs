@@ -67,7 +67,7 @@ impl Abroad {
     /// Builds everything; no program runs yet.
     pub(super) fn build(log: &'static str) -> Self {
         // A visitor that is killed and comes again is served when its old session is over: when an interval and a half is.
-        let mut town = Town::build(Rules { log, interval_ms: 10_000, ..Rules::default() });
+        let mut town = Town::build(Rules { log, ..Rules::SHORT });
         for host in ["away", "second"] {
             town.world.add_host(host).unwrap();
         }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
 /// A running program. Killed and waited for when dropped.
@@ -59,21 +59,38 @@ impl Program {
 
     /// Waits for a line that `wanted` accepts; lines before it are passed over.
     pub fn hear_line(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        self.next_line(wanted).unwrap_or_else(|(_, skipped)| self.in_vain(what, &skipped))
+    }
+
+    /// The line that `wanted` accepts; or why there is none, and what was passed over.
+    fn next_line(&self, wanted: impl Fn(&str) -> bool) -> Result<String, (RecvTimeoutError, Vec<String>)> {
         let deadline = Instant::now() + PATIENCE;
         let mut skipped = Vec::new();
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) if wanted(&line) => return line,
+                Ok(line) if wanted(&line) => return Ok(line),
                 Ok(line) => skipped.push(line),
-                Err(_) => panic!("waited in vain for it {what}; it said {skipped:?}\n{}", self.log()),
+                Err(why) => return Err((why, skipped)),
             }
         }
     }
 
+    fn in_vain(&self, what: &str, skipped: &[String]) -> ! {
+        panic!("waited in vain for it {what}; it said {skipped:?}\n{}", self.log())
+    }
+
     /// Waits for a line of JSON that `wanted` accepts; lines before it are passed over.
     pub fn hear(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or(Value::Null);
         parse(&self.hear_line(what, |line| wanted(&parse(line))))
+    }
+
+    /// The same; nothing if it ends first.
+    pub fn hear_or_end(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        match self.next_line(|line| wanted(&parse(line))) {
+            Ok(line) => Some(parse(&line)),
+            Err((RecvTimeoutError::Disconnected, _)) => None,
+            Err((RecvTimeoutError::Timeout, skipped)) => self.in_vain(what, &skipped),
+        }
     }
 
     /// Waits for its end; gives what it said and nobody has heard yet.
@@ -110,6 +127,10 @@ impl Program {
         let line = status.lines().find(|line| line.starts_with(which)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
+}
+
+fn parse(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or(Value::Null)
 }
 
 impl Drop for Program {

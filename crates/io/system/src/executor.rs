@@ -349,7 +349,7 @@ impl Executor {
         let Service { unit, by_systemd, command, clean_up, .. } = service.clone();
         let record = Record::Service { unit, by_systemd, command, clean_up };
         let logs = under(&self.root, Path::new(paths::STATE));
-        self.change(services::is_running(service), record, stop, || services::start(service, &logs))
+        self.change(services::is_running(service, &logs), record, stop, || services::start(service, &logs))
     }
 
     fn reload(&mut self, what: Reload, stop: Stop<'_>) -> Result<(), SystemError> {

@@ -8,12 +8,17 @@ use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Where it is. Not below the programs' state: whoever can write to it decides what root puts back.
 pub(crate) const DIRECTORY: &str = "var/lib/guestright-setup";
 const VERSION: u32 = 1;
 /// No journal is longer: some forty records, of which the largest are the users' files.
 const BYTES_MAX: u64 = 32 << 20;
+
+/// So long the lock is waited for: a setup that was killed may leave a child that holds it until it runs its own program.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_RETRY: Duration = Duration::from_millis(20);
 
 /// A line: what was there before it was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,5 +194,12 @@ impl Journal {
 }
 
 fn lock(file: &File) -> Result<(), SystemError> {
-    file.try_lock().map_err(|_| SystemError::Busy)
+    let deadline = Instant::now() + LOCK_WAIT;
+    while file.try_lock().is_err() {
+        if Instant::now() > deadline {
+            return Err(SystemError::Busy);
+        }
+        std::thread::sleep(LOCK_RETRY);
+    }
+    Ok(())
 }

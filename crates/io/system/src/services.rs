@@ -19,14 +19,29 @@ const READY_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Timespec = Timespec { tv_sec: 15, tv_nsec: 0 };
 /// How often a program that starts is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What gives a program a session of its own, and becomes it.
+const NEW_SESSION: &str = "setsid";
+/// So long a process may be between two programs, without a command line. Only disks are slow enough for some of it.
+const EXEC_MAX: Duration = Duration::from_secs(2);
 
-pub(crate) fn is_running(service: &Service) -> bool {
+/// Whether it runs and is ready. `logs` is where [`start`] has its words written.
+pub(crate) fn is_running(service: &Service, logs: &Path) -> bool {
     if service.by_systemd {
         succeeds("systemctl", &["--quiet", "is-active", &service.unit])
     } else {
         !processes(&service.command).is_empty()
+            && (!service.says_when_ready || is_ready(service, logs))
             && service.isolated_ports.iter().all(|port| links::is_isolated(port).unwrap_or(false))
     }
+}
+
+/// Whether it has said that it is ready. Whoever removes the file later does not stop anybody.
+fn is_ready(service: &Service, logs: &Path) -> bool {
+    fs::read_to_string(words_path(service, logs)).map_or(true, |words| words.contains('\n'))
+}
+
+fn words_path(service: &Service, logs: &Path) -> PathBuf {
+    logs.join(format!("{}.out", service.unit))
 }
 
 /// Starts it, and waits until it is ready. What it says goes to a file in `logs`, where systemd does not keep it.
@@ -38,8 +53,10 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
     if !service.says_when_ready {
         return start_in_background(service);
     }
+    // Started by a setup that was ended before this one was ready.
+    processes(&service.command).into_iter().for_each(end);
     // Apart from what it logs: the reason why it ends is no sign that it is ready.
-    let words = logs.join(format!("{}.out", service.unit));
+    let words = words_path(service, logs);
     let log = logs.join(format!("{}.log", service.unit));
     let (words_file, log_file) = (new_file(&words)?, new_file(&log)?);
     let failed = |error: std::io::Error| SystemError::Service {
@@ -47,7 +64,7 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
         reason: error.to_string(),
     };
     // In a session of its own, so that it outlives this terminal. `setsid` becomes the program: the child is it.
-    let mut command = system_command("setsid");
+    let mut command = system_command(NEW_SESSION);
     command.arg(program).args(arguments).current_dir("/").stdin(Stdio::null());
     command.stdout(words_file).stderr(log_file);
     let child = command.spawn().map_err(failed)?;
@@ -137,21 +154,47 @@ fn end(pid: Pid) {
 fn processes(command: &[String]) -> Vec<Pid> {
     let (program, arguments) = split(command);
     let program = Path::new(program).file_name();
-    let own = surroundings("self");
+    let Some(own) = surroundings("self") else { return Vec::new() };
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
         let Some(pid) = name.parse().ok().and_then(Pid::from_raw) else { continue };
-        let Ok(line) = fs::read(entry.path().join("cmdline")) else { continue };
-        let line = String::from_utf8_lossy(&line).into_owned();
+        if surroundings(&name).as_ref() != Some(&own) || is_zombie(&name) {
+            continue;
+        }
+        let Some(line) = command_line(&entry.path()) else { continue };
         let words: Vec<_> = line.trim_end_matches('\0').split('\0').collect();
-        let is_same = Path::new(words[0]).file_name() == program
+        // It may be about to become the program: whoever was to wait for that has been killed.
+        let words = if is_new_session(words[0]) { &words[1..] } else { &words[..] };
+        let is_same = words.first().is_some_and(|first| Path::new(first).file_name() == program)
             && words[1..].iter().copied().eq(arguments.iter().map(String::as_str));
-        if is_same && own.is_some() && surroundings(&name) == own && !is_zombie(&name) {
+        if is_same {
             found.push(pid);
         }
     }
     found
+}
+
+fn is_new_session(word: &str) -> bool {
+    Path::new(word).file_name() == Some(NEW_SESSION.as_ref())
+}
+
+/// A process's command line, as in `/proc`; nothing if it has gone, or is a thread of the kernel.
+///
+/// Between two programs a process has the second one's file and an empty line (execve(2)): then it is looked at again.
+fn command_line(process: &Path) -> Option<String> {
+    let deadline = Instant::now() + EXEC_MAX;
+    loop {
+        let line = fs::read(process.join("cmdline")).ok()?;
+        if !line.is_empty() {
+            return Some(String::from_utf8_lossy(&line).into_owned());
+        }
+        fs::read_link(process.join("exe")).ok()?;
+        if Instant::now() > deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A process's network and root directory: a container that shares the network has another root.
@@ -169,4 +212,55 @@ fn is_zombie(process: &str) -> bool {
 
 fn split(command: &[String]) -> (&str, &[String]) {
     command.split_first().map_or(("", &[][..]), |(program, arguments)| (program.as_str(), arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    fn service(command: &[&str]) -> Service {
+        Service {
+            unit: "test".to_owned(),
+            by_systemd: false,
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            clean_up: None,
+            says_when_ready: true,
+            isolated_ports: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_about_to_become_the_program_is_found_and_ended() {
+        let mut child = Command::new("sleep").arg0("/usr/bin/setsid").arg("613").spawn().unwrap();
+        // `setsid 613` would become `613`.
+        let command = ["613".to_owned()];
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        assert_eq!(processes(&command), [pid]);
+        assert_eq!(processes(&["/usr/bin/614".to_owned()]), []);
+        stop("test", false, &command, None).unwrap();
+        child.wait().unwrap();
+        assert_eq!(processes(&command), []);
+    }
+
+    #[test]
+    fn one_that_was_left_before_it_was_ready_is_started_again() {
+        let logs = tempfile::tempdir().unwrap();
+        let ready = logs.path().join("ready");
+        fs::write(&ready, "").unwrap();
+        let service = service(&["tail", "-f", "-s", "0.01", ready.to_str().unwrap()]);
+        let mut left =
+            Command::new("tail").args(&service.command[1..]).stdout(Stdio::null()).spawn().unwrap();
+        fs::write(words_path(&service, logs.path()), "").unwrap();
+        assert!(!is_running(&service, logs.path()), "it has not said that it is ready");
+        fs::write(&ready, "ready\n").unwrap();
+        start(&service, logs.path()).unwrap();
+        assert!(left.try_wait().unwrap().is_some(), "there is only one of them");
+        assert!(is_running(&service, logs.path()));
+        fs::remove_file(words_path(&service, logs.path())).unwrap();
+        assert!(is_running(&service, logs.path()), "it goes on when its log is removed");
+        stop("test", false, &service.command, None).unwrap();
+        assert!(!is_running(&service, logs.path()));
+    }
 }

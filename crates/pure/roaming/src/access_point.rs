@@ -635,7 +635,7 @@ impl AccessPoint {
             }
         }
         if self.questions.is_too_soon(address, self.config.question_gap, now) {
-            return self.output.refuse(address, path, Refusal::busy("asked too often; wait a moment"));
+            return self.output.count("too-soon"); // It asks again by itself; a refusal would end its visit.
         }
         let Application { certificate, bundle, holds, .. } = application;
         let until = now + self.config.decision_timeout;

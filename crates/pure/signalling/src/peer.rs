@@ -15,11 +15,12 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Whether nothing gets lost on the way without notice.
+    /// Whether nothing gets lost on the way without notice. A link is a TCP connection, but a home drops what does not fit
+    /// its queues or is too much of one peer, and what was on a link that broke is gone.
     pub(crate) const fn is_reliable(self) -> bool {
         match self {
-            Self::Udp(_) => false,
-            Self::Tcp(_) | Self::Home(_) => true,
+            Self::Udp(_) | Self::Home(_) => false,
+            Self::Tcp(_) => true,
         }
     }
 

@@ -222,8 +222,7 @@ pub async fn run(
     let mut rng = guestright_clock::rng();
     let renewing = Renewing::new(&credentials, settings, &mut rng, clock.now());
     let receipts = store.count();
-    let listener = TcpListener::bind(settings.listen).await;
-    let listener = Acceptor::new(listener.or_network(|| format!("listen at {}", settings.listen))?);
+    let (listener, listens_at) = listen(settings.listen).await?;
     let shares = links::start(settings.links.as_ref(), &credentials, state).await?;
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
     let own_name = open::own_name(settings.own_name.as_ref(), mapping.as_ref())?;
@@ -264,7 +263,7 @@ pub async fn run(
     let port = this.gateway.as_ref().map(Gateway::port);
     let mut delegates =
         port.map(|port| Delegates::start(settings.protocol_listen, port, state)).transpose()?;
-    writeln!(out, "home of team {team} at {}: {receipts} receipts known", settings.listen)
+    writeln!(out, "home of team {team} at {listens_at}: {receipts} receipts known")
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;
     let from_neighbours = shares.events;
@@ -275,6 +274,14 @@ pub async fn run(
         Inputs { listener, from_peers, from_store, from_neighbours, news, questions, stop, reload, probes };
     this.run(inputs, &credentials, &mut delegates).await;
     finish(this, delegates, writer, state).await
+}
+
+/// Listens at this address; and says at which, for it may be at any port.
+async fn listen(address: SocketAddr) -> Result<(Acceptor, SocketAddr), RunError> {
+    let what = || format!("listen at {address}");
+    let listener = TcpListener::bind(address).await.or_network(what)?;
+    let listens_at = listener.local_addr().or_network(what)?;
+    Ok((Acceptor::new(listener), listens_at))
 }
 
 /// Stops what belongs to the loop, in the order in which one needs the other.

@@ -119,7 +119,7 @@ struct SipArgs {
     #[command(flatten)]
     line: LineArgs,
     /// Hold what arrives for so long: --playout fixed with another time than its 60 ms
-    #[arg(long, value_name = "MS", conflicts_with = "playout", value_parser = clap::value_parser!(u16).range(20..=400))]
+    #[arg(long, value_name = "MS", conflicts_with = "playout", value_parser = clap::value_parser!(u16).range(20..=1000))]
     hold_ms: Option<u16>,
     /// Send next to nothing in pauses
     #[arg(long)]

@@ -17,11 +17,7 @@ table ip nat4 {
 ";
 
 fn town() -> Town {
-    town_with(Rules::default())
-}
-
-fn town_with(rules: Rules) -> Town {
-    let town = Town::build(rules);
+    let town = Town::build(Rules::default());
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     town.nft(FOREIGN);
     town
@@ -208,11 +204,11 @@ fn status_tells_a_program_everything_in_json() {
     if !inside("accesspoint::status_tells_a_program_everything_in_json") {
         return;
     }
-    // A receipt over the little that is downloaded is asked for when an interval is over.
-    let town = town_with(Rules { interval_ms: 5_000, ..Rules::default() });
+    let town = town();
     let (_home, _ap) = town.open();
     let (visit, _) = town.arrive("member", "guests", "member");
-    town.download("member", 10_000).unwrap();
+    // More than half of what it may leave unsigned, so that a receipt is asked for at once.
+    town.download("member", 150_000).unwrap();
     let ip = town.address_of("member");
     let status =
         town.until_status("a receipt", |status| session(status, &ip)["signed"].as_u64() >= Some(10_000));

@@ -6,13 +6,13 @@ mod delay;
 pub(crate) mod meter;
 mod region;
 
-use crate::town::inside;
+use crate::town::{PATIENCE, inside};
 use region::{Region, Terms};
 use std::time::Duration;
 
 const MEGABYTE: usize = 1_000_000;
-/// Nothing comes for so long: then nothing more will.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Nothing comes for so long: then nothing more will. Where all is to come, [`PATIENCE`] is waited.
+const SILENCE: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_guest_is_served_on_a_third_households_debt() {
@@ -39,7 +39,7 @@ fn a_guest_is_served_on_a_third_households_debt() {
     println!("{}", region.leave(visit));
     assert_eq!(came, 3 * MEGABYTE, "{}", region.log("p", "home"));
     region.come_home("c", "one");
-    let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
+    let after = region.settled("p", "k", "c");
     let [k_owes_now, p_owes_now, c_owed] = after;
     println!("k owes c {k_owes_now}, p owes k {p_owes_now}, p owes c {c_owed}");
     let on_credit = p_owes - p_owes_now;
@@ -71,7 +71,7 @@ fn a_visit_on_several_holds_leaves_accounts_that_agree() {
     let came = region.download("p", 12 * MEGABYTE, PATIENCE);
     println!("{}", region.leave(visit));
     region.come_home("c", "one");
-    let after = [("k", "c"), ("p", "k"), ("p", "c")].map(|(debtor, creditor)| region.agree(debtor, creditor));
+    let after = region.settled("p", "k", "c");
     println!("{came} bytes came; k owed c {k_owes}, p owed k {p_owes}; now {after:?}");
     assert_eq!(came, 12 * MEGABYTE, "{}", region.log("p", "home"));
     assert_eq!(k_owes - after[0], p_owes - after[1], "the debt has moved along the chain");

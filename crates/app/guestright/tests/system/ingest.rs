@@ -1,5 +1,6 @@
 //! A home that is killed while it takes receipts in, again and again.
 
+use crate::town::{Program, guestright};
 use guestright_channel::{Credentials, connect};
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Bundle, Receipt, SessionKey};
@@ -10,10 +11,8 @@ use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
 
@@ -50,20 +49,17 @@ fn cast(directory: &Path) -> Cast {
     Cast { team: team.public().team_id(), access_point, member, certificate, now }
 }
 
-fn start(directory: &Path, address: SocketAddr) -> Child {
+/// Starts the home at a port that is free, and returns where it says that it is.
+fn start(directory: &Path) -> (Program, SocketAddr) {
     let settings = directory.join("home.toml");
-    let text = format!(
-        "key = \"home.key\"\ncertificate = \"home.cert\"\nlisten = \"{address}\"\n[links]\nenabled = false\n"
-    );
+    let text = "key = \"home.key\"\ncertificate = \"home.cert\"\nlisten = \"127.0.0.1:0\"\n[links]\nenabled = false\n";
     std::fs::write(&settings, text).expect("it is written");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_guestright"));
-    command.arg("home").arg("--config").arg(settings).stdout(Stdio::piped());
-    let mut home = command.spawn().expect("it starts");
-    let mut line = String::new();
-    let output = home.stdout.take().expect("its output is piped");
-    BufReader::new(output).read_line(&mut line).expect("it speaks");
-    assert!(line.starts_with("home of team"), "{line}");
-    home
+    let mut command = guestright();
+    command.arg("home").arg("--config").arg(settings);
+    let home = Program::start(&mut command, &directory.join("home.log"));
+    let line = home.hear_line("to be ready", |line| line.starts_with("home of team"));
+    let address = line.split(" at ").nth(1).and_then(|rest| rest.split(": ").next()?.parse().ok());
+    (home, address.unwrap_or_else(|| panic!("{line}")))
 }
 
 /// One round: sends everything at once, and kills the home as soon as `enough` messages are acknowledged. Returns the
@@ -72,7 +68,7 @@ async fn round(
     cast: &Cast,
     number: u64,
     address: SocketAddr,
-    mut home: Child,
+    mut home: Program,
     enough: u64,
 ) -> Vec<(SessionKey, Bytes)> {
     let stream = TcpStream::connect(address).await.expect("it listens");
@@ -106,8 +102,7 @@ async fn round(
         assert_eq!(u64::from(stored), RECEIPTS);
         acknowledged.extend(sent.remove(&reference).expect("it was asked"));
     }
-    home.kill().expect("SIGKILL");
-    home.wait().expect("it is over");
+    home.kill();
     acknowledged
 }
 
@@ -118,10 +113,7 @@ fn no_acknowledged_receipt_is_lost_when_home_is_killed_a_hundred_times() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
     let mut acknowledged = Vec::new();
     for number in 0..ROUNDS {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let address = free.local_addr().expect("it is bound");
-        drop(free);
-        let home = start(directory.path(), address);
+        let (home, address) = start(directory.path());
         let enough = number * 7 % (MESSAGES + 1); // Also none, also all.
         acknowledged.extend(runtime.block_on(round(&cast, number, address, home, enough)));
     }

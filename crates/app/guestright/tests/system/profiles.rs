@@ -369,11 +369,17 @@ fn at_home(house: &Household, who: &str, arguments: &[&str], more: &[&str]) -> P
 
 /// Who listens, and where.
 fn listen_at_home(house: &Household, who: &str) -> (Program, SocketAddr) {
-    // A port that was free a moment ago: 0 stands for the tool's own.
-    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let program = at_home(house, who, &["listen", "--answer", "auto", "--calls", "1"], &["--port", &free]);
-    let at = event(&program, "listening")["address"].as_str().unwrap().parse().unwrap();
-    (program, at)
+    loop {
+        // A port that was free a moment ago: 0 stands for the tool's own. Somebody else may have it by now.
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let listen = ["listen", "--answer", "auto", "--calls", "1"];
+        let mut program = at_home(house, who, &listen, &["--port", &free]);
+        if let Some(listening) = program.hear_or_end("to listen", |line| line["event"] == "listening") {
+            return (program, listening["address"].as_str().unwrap().parse().unwrap());
+        }
+        assert!(!program.wait().success());
+        assert!(program.log().contains(&free), "nothing else is the matter: {}", program.log());
+    }
 }
 
 #[test]

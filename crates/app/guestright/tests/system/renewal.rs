@@ -37,9 +37,9 @@ struct Short {
 
 impl Short {
     fn build() -> Self {
-        // Several in the shortest life, so that receipts name certificates of before and after; long enough that half of it,
-        // which a receipt may take, passes on no computer.
-        let town = Town::build(Rules { interval_ms: 10_000, ..Rules::default() });
+        // Several in the shortest life, so that receipts name certificates of before and after; and half of it, which a
+        // receipt may take, is enough on any computer.
+        let town = Town::build(Rules::SHORT);
         town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
         let life = format!("{}s", life());
         let run = |line: &str| succeeded(&town.run(&line.split(' ').collect::<Vec<_>>()));

@@ -58,9 +58,18 @@ pub(crate) struct Rules {
     pub(crate) policy: &'static str,
 }
 
+impl Rules {
+    /// For tests that wait until a receipt is due or a lease has passed.
+    pub(crate) const SHORT: Self = Self::with_interval(10_000);
+
+    pub(crate) const fn with_interval(interval_ms: u64) -> Self {
+        Self { interval_ms, when_home_is_away: "lowest", log: "info", policy: "credit" }
+    }
+}
+
 impl Default for Rules {
     fn default() -> Self {
-        Self { interval_ms: 20_000, when_home_is_away: "lowest", log: "info", policy: "credit" }
+        Self::with_interval(20_000)
     }
 }
 

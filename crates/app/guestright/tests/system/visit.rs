@@ -13,7 +13,9 @@ fn a_visit_leaves_no_rules_on_the_visitors_computer() {
     if !inside("visit::a_visit_leaves_no_rules_on_the_visitors_computer") {
         return;
     }
-    let town = Town::build(Rules::default());
+    // A visitor that was killed and comes back is served once its earlier session is over, at most one and a half intervals
+    // later.
+    let town = Town::build(Rules::with_interval(5_000));
     town.serve_tcp("net", crate::town::WEB, &AccessLog::default());
     let (_home, _ap) = town.open();
     let (visit, _) = town.arrive("member", "guests", "member");

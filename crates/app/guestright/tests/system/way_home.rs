@@ -61,7 +61,7 @@ fn the_access_point_sees_nothing_but_the_tunnel_and_the_protocol() {
         capture.frames().iter().any(|(_, frame)| !is_allowed(frame))
     });
 
-    let visit = abroad.visit(&[]);
+    let visit = abroad.silent_visit();
     abroad.until_home(&visit);
     let status = abroad.status();
     // Everything goes home: the Internet sees the home's address.
@@ -127,7 +127,8 @@ fn judge(frames: &[(u64, Frame)], end_us: u64) {
 fn check_status(early: &Value, late: &Value) {
     assert_eq!(early["access_point"], "10.11.0.1");
     assert_eq!(late["tunnel"]["endpoint"], format!("{HOME_ADDRESS}:{}", abroad::TUNNEL_PORT));
-    assert!(late["tunnel"]["handshake_seconds_ago"].as_f64().is_some_and(|ago| ago < 60.0), "{late}");
+    // A session that is older carries nothing (WireGuard's paper, section 6.1: `Reject-After-Time`).
+    assert!(late["tunnel"]["handshake_seconds_ago"].as_f64().is_some_and(|ago| ago < 180.0), "{late}");
     assert!(late["tunnel"]["received"].as_u64() > early["tunnel"]["received"].as_u64(), "{late}");
     assert!(late["session"]["signed"].as_u64() > Some(0), "{late}");
     for kind in ["datagrams", "connections", "ping", "ipv6"] {
@@ -159,7 +160,7 @@ fn a_killed_visit_leaves_the_switch_closed_until_the_next_or_off() {
     // The next one takes over, without a gap.
     let mut visit = abroad.visit(&[]);
     abroad.until_home(&visit);
-    assert!(abroad.town.is_online("member"));
+    until("the walker to be online", || abroad.town.is_online("member"));
     visit.kill();
     chatter.stop();
     let frames = capture.stop();

@@ -12,7 +12,7 @@ use guestright_netns::LinkOptions;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{Address, Config, Event, Path, Transmit};
 use guestright_roaming::message::{Message, message_len};
-use guestright_units::{Bytes, Time};
+use guestright_units::{Bytes, Micros, Time};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -173,15 +173,12 @@ fn tunnel(status: &Value, ip: &str) -> Value {
     sessions.find(|session| session["ip"] == ip && session["tunnel"].is_string()).cloned().unwrap_or_default()
 }
 
-/// Where something is waited for that comes with an interval, or after half of one.
-const SHORT: Rules = Rules { interval_ms: 5_000, when_home_is_away: "lowest", log: "info", policy: "credit" };
-
 #[test]
 fn a_stock_client_is_served_by_receipts_of_its_home() {
     if !inside("zero_install::a_stock_client_is_served_by_receipts_of_its_home") {
         return;
     }
-    let country = Country::build(SHORT, "");
+    let country = Country::build(Rules::SHORT, "");
     country.enrol("walker", &[]);
     country.enrol("rider", &[]);
     country.judge();
@@ -251,7 +248,7 @@ fn a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed(
     if !inside("zero_install::a_stock_client_is_served_again_after_its_home_or_the_access_point_was_killed") {
         return;
     }
-    let country = Country::build(SHORT, "");
+    let country = Country::build(Rules::SHORT, "");
     country.enrol("walker", &[]);
     let town = &country.town;
     town.serve_tcp("net", "192.0.2.1:80", &AccessLog::default());
@@ -279,7 +276,7 @@ fn without_a_signature_there_is_the_allowance_and_no_more() {
     if !inside("zero_install::without_a_signature_there_is_the_allowance_and_no_more") {
         return;
     }
-    let country = Country::build(SHORT, "");
+    let country = Country::build(Rules::default(), "");
     country.enrol("undelegated", &["--no-delegation"]);
     country.enrol("poor", &["--bytes-per-day", "1000"]);
     country.judge();
@@ -319,7 +316,7 @@ fn made_up_homes_and_addresses_stay_within_the_hour() {
         return;
     }
     let limits = "[tunnels]\nper_home_bytes = 200000\nper_hour_bytes = 500000\n";
-    let country = Country::build(SHORT, limits);
+    let country = Country::build(Rules::default(), limits);
     country.judge();
     let town = &country.town;
     for number in 100..130 {
@@ -371,7 +368,7 @@ fn an_access_point_cannot_have_signed_what_it_did_not_carry() {
     if !inside("zero_install::an_access_point_cannot_have_signed_what_it_did_not_carry") {
         return;
     }
-    let country = Country::build(SHORT, "");
+    let country = Country::build(Rules::default(), "");
     country.enrol("walker", &[]);
     let town = &country.town;
     let _manor = country.start_manor();
@@ -424,7 +421,10 @@ impl Liar {
         let town = &country.town;
         let key = guestright_keys::read_secret(&town.path("house/router.key"), || None).unwrap();
         let certificate = guestright_keys::read_certificate(&town.path("house/router.cert")).unwrap();
-        let mut machine = AccessPoint::new(Config::default(), key, certificate);
+        // Its home has some time to sign, as with the settings of the other tests.
+        let interval = Micros::from_millis(Rules::SHORT.interval_ms);
+        let config = Config { interval, receipt_deadline: Micros(interval.0 / 2), ..Config::default() };
+        let mut machine = AccessPoint::new(config, key, certificate);
         let address = Address::new([2; 6], Ipv4Addr::new(10, 11, 0, 21));
         machine.handle_flow(address, MANOR, port, now());
         let Some(Event::Connect { path, .. }) = machine.poll_event() else { panic!("no call") };

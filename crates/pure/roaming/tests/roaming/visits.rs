@@ -1,6 +1,6 @@
 //! How visits go, well and badly.
 
-use crate::world::{AP, Link, START, World};
+use crate::world::{AP, Link, START, World, address};
 use guestright_identity::SecretKey;
 use guestright_receipt::Bundle;
 use guestright_reciprocity::{Policy, ServiceClass};
@@ -176,6 +176,26 @@ fn a_newcomer_is_served_in_the_lowest_class_and_raised_when_it_shows_receipts() 
 }
 
 #[test]
+fn who_asks_a_moment_after_another_question_of_its_computer_is_let_in_a_little_later() {
+    let config = Config { question_gap: Micros::from_seconds(3), ..Config::default() };
+    let mut world = World::with(7, 2, Link::GOOD, &config, &home::Config::default());
+    let computer = address(1);
+    let visit = |world: &mut World| {
+        let member = world.houses[1].member(&mut world.rng);
+        world.visit_from(computer, member, 0, Bundle::default())
+    };
+    let first = visit(&mut world);
+    world.guests[first].bytes_per_tick = 0;
+    world.run_for(SECOND);
+    world.leave_at(first, world.now);
+    world.run_for(SECOND);
+    let second = visit(&mut world);
+    world.run_for(Micros::from_seconds(20));
+    assert!(world.houses[0].refused("too-soon") > 0);
+    assert_eq!((world.guests[second].ended(), world.houses[0].opened()), (None, 2));
+}
+
+#[test]
 fn asking_again_too_often_does_not_end_an_open_session() {
     let mut world = World::new(7, 2, Link::GOOD);
     let guest = world.visit(1, 0, Bundle::default());
@@ -185,7 +205,7 @@ fn asking_again_too_often_does_not_end_an_open_session() {
         world.show(guest, shown);
         world.run_for(Micros::from_millis(20));
     }
-    assert!(world.houses[0].refused("busy") > 0);
+    assert!(world.houses[0].refused("too-soon") > 0);
     world.run_for(Micros::from_seconds(10));
     assert_eq!(world.guests[guest].ended(), None);
     assert_eq!(world.houses[0].ap.status().len(), 1);

@@ -26,6 +26,8 @@ pub(super) struct Town {
     pub(super) events: Vec<(usize, Event)>,
     /// Everything that went over the link.
     pub(super) between: Vec<Message>,
+    /// So many of the next messages are lost there.
+    pub(super) lost: usize,
     /// What the directory knows.
     pub(super) reach: Reach,
     /// Whether callers are who their homes say.
@@ -69,6 +71,7 @@ impl Town {
             inboxes: Vec::new(),
             events: Vec::new(),
             between: Vec::new(),
+            lost: 0,
             reach,
             is_proven: true,
             has_ports: true,
@@ -153,6 +156,10 @@ impl Town {
             assert_eq!(to, HOMES[1 - home]);
             self.between.push(message);
             let now = self.now;
+            if self.lost > 0 {
+                self.lost -= 1;
+                return;
+            }
             self.homes[1 - home].handle_message(Peer::Home(HOMES[home]), bytes, now);
         } else {
             self.inboxes.push((home, peer, message));

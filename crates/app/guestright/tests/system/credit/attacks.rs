@@ -1,13 +1,13 @@
 //! What coalitions take, named after the review's findings: each ends at its stated bound.
 
 use super::region::{Region, Terms, guest_of};
-use super::{MEGABYTE, PATIENCE};
+use super::{MEGABYTE, SILENCE};
 use crate::town::client::{Client, Member, certify, now, rcpt, secret};
 use crate::town::inside;
 use guestright_identity::Role;
 use guestright_receipt::{Bundle, Receipt};
 use guestright_roaming::Message;
-use guestright_roaming::message::{Acknowledgement, Code};
+use guestright_roaming::message::Code;
 use guestright_store::{Limits, Store};
 use guestright_units::{TeamId, UnixSeconds};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
@@ -61,7 +61,7 @@ fn any_number_of_fresh_names_share_one_megabyte_of_credit() {
         );
         assert_eq!(taken, (1, 0));
         region.show(&name, "one", &lie);
-        took.push(region.visits("p", &name, "one", 2 * MEGABYTE));
+        took.push(region.visits_within("p", &name, "one", 2 * MEGABYTE, SILENCE));
     }
     let on_credit = spent(&region, "p", "a", given);
     let all = signed(took.iter().sum());
@@ -103,7 +103,7 @@ fn the_same_credit_is_not_spent_at_four_homes_at_once() {
             let region = &region;
             scope.spawn(move || {
                 let visit = region.arrive(at, "a", at);
-                let came = region.download(at, 4 * MEGABYTE, PATIENCE);
+                let came = region.download(at, 4 * MEGABYTE, SILENCE);
                 region.leave(visit);
                 came
             })
@@ -214,14 +214,8 @@ fn flood(region: &Region, number: u64) {
         key: secret(number + 10),
         certificate: certify(&secret(number + 200_000), &secret(number + 10), Role::Member),
     };
-    let terms: Acknowledgement = loop {
-        // Over one station's air no more questions are put to the home than a few a second.
-        match client.ask(&name.certificate, 1, shown.clone()) {
-            Ok(terms) => break terms,
-            Err(error) => assert!(error.contains("asked too often"), "{error}"),
-        }
-        thread::sleep(Duration::from_millis(250));
-    };
+    // Over one station's air no more questions are put to the home than a few a second.
+    let terms = client.ask_again(&name.certificate, 1, shown.clone()).unwrap();
     client.send(&rcpt(&name.sign(terms.provider, terms.started, 0)).emit());
     client.send(&Message::error(Code::Closed, "that was all").emit());
     client.receive().unwrap();

@@ -231,6 +231,19 @@ impl Region {
         }
     }
 
+    /// What `k` owes `c`, `p` owes `k`, and `p` owes `c`, once nothing of it is under way any more.
+    pub(super) fn settled(&self, p: &str, k: &str, c: &str) -> [i64; 3] {
+        until("no hold to be open", || self.ask(p, "home", &["status"])["credit"]["holds_open"] == 0);
+        self.along_the_chain(p, k, c)
+    }
+
+    /// The same at once. A debt moves from `p` along the chain: what the end of it says is of later than what its beginning
+    /// has said.
+    pub(super) fn along_the_chain(&self, p: &str, k: &str, c: &str) -> [i64; 3] {
+        let (p_owes_k, k_owes_c, p_owes_c) = (self.agree(p, k), self.agree(k, c), self.agree(p, c));
+        [k_owes_c, p_owes_k, p_owes_c]
+    }
+
     /// Lets a member of a team visit at a household; it says what happens as lines of JSON. A team with a household has a home.
     pub(super) fn visit(&self, at: &str, team: &str, name: &str) -> Program {
         let guest = guest_of(at);
@@ -283,8 +296,20 @@ impl Region {
 
     /// Visits, downloads, leaves, and brings the receipts home. Returns how much came.
     pub(super) fn visits(&self, at: &str, team: &str, name: &str, bytes: usize) -> usize {
+        self.visits_within(at, team, name, bytes, PATIENCE)
+    }
+
+    /// The same, by somebody who is not served for all of it, and leaves when nothing comes for so long.
+    pub(super) fn visits_within(
+        &self,
+        at: &str,
+        team: &str,
+        name: &str,
+        bytes: usize,
+        patience: Duration,
+    ) -> usize {
         let visit = self.arrive(at, team, name);
-        let came = self.download(at, bytes, Duration::from_secs(5));
+        let came = self.download(at, bytes, patience);
         let ended = self.leave(visit);
         if came < bytes {
             println!("{name} of {team} at {at} got {came} of {bytes} bytes: {ended}");
@@ -345,7 +370,7 @@ impl Region {
                 }
             }
         };
-        let talk = async { tokio::time::timeout(Duration::from_secs(20), talk).await };
+        let talk = async { tokio::time::timeout(PATIENCE, talk).await };
         let talked = self.world.within(team, || runtime.block_on(talk)).unwrap();
         talked.unwrap_or_else(|_| panic!("{team}'s home does not answer:\n{}", self.log(team, "home")))
     }

@@ -39,7 +39,7 @@ fn a_router_joins_by_a_code_that_works_once_and_serves_the_teams_members() {
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("still waiting"), "{words}");
     succeeded(&site.run("router", "setup --undo --yes"));
-    super::assert_same(&site.condition(), &before, "after the wrong code");
+    site.assert_same(&before, "after the wrong code");
 
     succeeded(&site.run("router", &format!("setup --join {code} --no-wifi --yes --json")));
     let certified = invite.rest();
@@ -67,9 +67,9 @@ fn a_router_joins_by_a_code_that_works_once_and_serves_the_teams_members() {
     succeeded(&site.run("router", "setup --undo --yes"));
     let whole = site.run("router", &format!("setup --join {} --no-wifi --yes", &code[..code.len() - 3]));
     assert!(String::from_utf8_lossy(&whole.stderr).contains("is no code"), "{whole:?}");
-    super::assert_same(&site.condition(), &before, "after what is no code");
+    site.assert_same(&before, "after what is no code");
     let void = site.run("router", &format!("setup --join {code} --no-wifi --yes"));
     assert!(!void.status.success());
     succeeded(&site.run("router", "setup --undo --yes"));
-    super::assert_same(&site.condition(), &before, "after undo");
+    site.assert_same(&before, "after undo");
 }

@@ -8,9 +8,10 @@ use guestright_roaming::message::{Acknowledgement, Code, message_len};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 pub(crate) fn now() -> UnixSeconds {
     UnixSeconds(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs())
@@ -123,6 +124,34 @@ impl Client {
         bundle: Bundle,
     ) -> Result<Acknowledgement, String> {
         self.send(&conn(certificate, nonce, bundle).emit());
+        self.receive_terms()
+    }
+
+    /// Asks for service every half second until there is an answer, as a visitor does: who asks too soon gets none.
+    pub(crate) fn ask_again(
+        &mut self,
+        certificate: &Certificate,
+        nonce: u8,
+        bundle: Bundle,
+    ) -> Result<Acknowledgement, String> {
+        let question = conn(certificate, nonce, bundle).emit();
+        super::until("an answer", || {
+            self.send(&question);
+            self.is_answered_within(Duration::from_millis(500))
+        });
+        self.receive_terms()
+    }
+
+    /// Whether something begins to come, or the connection ends, in this time.
+    pub(crate) fn is_answered_within(&self, time: Duration) -> bool {
+        let mut events = [match self {
+            Self::Tcp(stream) => PollFd::new(stream, PollFlags::IN),
+            Self::Udp(socket) => PollFd::new(socket, PollFlags::IN),
+        }];
+        poll(&mut events, Some(&time.try_into().unwrap())).unwrap() == 1
+    }
+
+    fn receive_terms(&mut self) -> Result<Acknowledgement, String> {
         let answer = self.receive_answer()?;
         let Message::Cack { certificate, acknowledgement, .. } = answer else {
             return Err(format!("{answer:?}"));

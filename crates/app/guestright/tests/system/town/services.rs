@@ -1,6 +1,6 @@
 //! Servers of the town and whom they heard, and clients that probe and download.
 
-use super::{PATIENCE, Town};
+use super::{PATIENCE, Town, until_within};
 use guestright_netns::World;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use std::io::{ErrorKind, Read, Write};
@@ -93,6 +93,16 @@ impl Town {
         probes.iter().zip(answered).filter(|(_, answered)| *answered).map(|(probe, _)| *probe).collect()
     }
 
+    /// Waits until each of these was answered: a probe that a crowded computer answers too late is tried again.
+    pub(crate) fn until_all_answered(&self, host: &str, probes: &[(Way, SocketAddr)], when: &str) {
+        let mut left = probes.to_vec();
+        until_within(2 * PATIENCE, &format!("{host}'s probes, {when}"), || {
+            let answered = self.probe(host, &left);
+            left.retain(|probe| !answered.contains(probe));
+            left.is_empty()
+        });
+    }
+
     /// The number by which a host's link-local addresses name an interface.
     pub(crate) fn scope_id(&self, host: &str, interface: &str) -> u32 {
         let text = self.world.run(host, "ip", &["-o", "link", "show", "dev", interface]).unwrap();
@@ -122,16 +132,10 @@ pub(crate) fn serve_tcp(world: &World, host: &str, address: &str, access_log: &A
 
 /// Downloads from the Internet as much as comes before nothing comes for so long.
 pub(crate) fn download_some(bytes: usize, patience: Duration) -> usize {
-    let begin = || {
-        let mut stream = TcpStream::connect_timeout(&super::WEB.parse().unwrap(), patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.write_all(&(bytes as u64).to_be_bytes())?;
-        Ok::<_, std::io::Error>(stream)
-    };
     // Whoever was granted service a moment ago may have to wait for the gate.
     let deadline = Instant::now() + patience;
     let mut stream = loop {
-        match begin() {
+        match begin_download(bytes, patience) {
             Ok(stream) => break stream,
             Err(_) if Instant::now() < deadline => thread::sleep(Duration::from_millis(50)),
             Err(_) => return 0,
@@ -153,10 +157,16 @@ fn send_what_is_asked_for(mut stream: TcpStream) {
     }
 }
 
-fn download(bytes: usize, patience: Duration) -> std::io::Result<usize> {
+/// Connects to the Internet's web server and asks for so many bytes, of which it sends a hundred million at most.
+pub(crate) fn begin_download(bytes: usize, patience: Duration) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&super::WEB.parse().unwrap(), patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.write_all(&(bytes as u64).to_be_bytes())?;
+    Ok(stream)
+}
+
+fn download(bytes: usize, patience: Duration) -> std::io::Result<usize> {
+    let mut stream = begin_download(bytes, patience)?;
     let mut got = Vec::new();
     stream.read_to_end(&mut got)?;
     if got.len() == bytes { Ok(bytes) } else { Err(ErrorKind::UnexpectedEof.into()) }

@@ -231,9 +231,14 @@ impl Exchange {
 
     /// The same, with more lines in the request's head.
     pub(crate) fn ask_with(&self, host: &str, method: &str, whom: &str, lines: &str) -> u16 {
+        self.ask_at("10.73.5.1:5060", host, method, whom, lines)
+    }
+
+    /// The same, of whoever is at this address.
+    pub(super) fn ask_at(&self, at: &str, host: &str, method: &str, whom: &str, lines: &str) -> u16 {
         let open = || {
             let socket = UdpSocket::bind("10.73.5.2:5099").unwrap();
-            socket.connect("10.73.5.1:5060").unwrap();
+            socket.connect(at).unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
             socket
         };

@@ -3,7 +3,7 @@
 use super::call;
 use super::exchange::{BOB_HOME, Exchange, HOME};
 use super::softphone::mu_law;
-use super::telephone::{Telephone, Who, file, until_over};
+use super::telephone::{HOLD_MS, Telephone, Who, file, until_over};
 use crate::call::{few_refused, wav};
 use crate::town::{inside, until};
 use guestright_sip::agent::{
@@ -11,16 +11,22 @@ use guestright_sip::agent::{
 };
 use guestright_voice::rtp::{Header, Kind};
 use guestright_voice::srtp::{CryptoLine, MasterKey, Profile as Suite, Protect};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// Before the last number that a packet can have, so many packets are sent.
 const BEFORE_WRAP: u16 = 60;
-/// And in all.
-const PACKETS: u32 = 250;
+/// And in all at least, and at most.
+const PACKETS_MIN: u64 = 250;
+const PACKETS_MAX: u64 = 10_000;
+/// Between two packets of speech.
+const FRAME: Duration = Duration::from_millis(20);
+/// So long nobody says anything: longer than a busy computer takes to look at it after a minute.
+const SILENCE_SECONDS: usize = 80;
 
 #[test]
 fn a_call_is_put_on_hold_and_goes_on_through_both_homes() {
@@ -74,12 +80,12 @@ fn a_minute_of_silence_survives_both_homes() {
     let exchange = Exchange::build("");
     let _homes = exchange.open();
     exchange.connect();
-    let mut samples = vec![0; 8_000 * 60];
+    let mut samples = vec![0; 8_000 * SILENCE_SECONDS];
     samples.extend(wav::speech());
     wav::write(&exchange.town.path("late.wav"), &samples);
     let [late, record] = ["late.wav", "bob.wav"].map(|name| file(&exchange.town, name));
     // Bob says nothing at all, and has to tell his home again and again where he is.
-    let for_bob = ["--record", &record, "--dtx", "--calls", "1", "--expires", "30", "--hold-ms", "400"];
+    let for_bob = ["--record", &record, "--dtx", "--calls", "1", "--expires", "30", "--hold-ms", HOLD_MS];
     let bob = Telephone::listen(&exchange.town, Who::Bob, &for_bob);
     let mut alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &["--play", &late, "--dtx"]);
     alice.event("protected");
@@ -87,13 +93,12 @@ fn a_minute_of_silence_survives_both_homes() {
     thread::sleep(Duration::from_secs(60));
     let status = exchange.status(BOB_HOME);
     assert_eq!(status["voice"]["telephones"], json!({ "bob": 1 }), "30 s were over twice");
-    let packets = [0, 1].map(|side| call(&status)["from"][side]["packets"].as_u64().unwrap());
+    let packets = [0, 1].map(|side| packets(&status, side).unwrap_or_else(|| panic!("no call: {status}")));
     println!("{packets:?} packets in a minute of silence");
     assert!(packets.iter().all(|packets| *packets < 1_000), "silence is next to nothing");
     // With its pauses, ten seconds of speech are some 400 packets.
     until("the speech after the silence", || {
-        let now = call(&exchange.status(BOB_HOME))["from"][0]["packets"].as_u64().unwrap();
-        now > packets[0] + 300
+        self::packets(&exchange.status(BOB_HOME), 0) > Some(packets[0] + 300)
     });
     alice.command("quit");
     let report = bob.summary();
@@ -109,6 +114,11 @@ fn a_minute_of_silence_survives_both_homes() {
     assert!(share > 0.5, "{share:.2}: {report}");
 }
 
+/// How many packets of voice a home has had from a side of its one call.
+fn packets(status: &Value, side: usize) -> Option<u64> {
+    call(status)["from"][side]["packets"].as_u64()
+}
+
 #[test]
 fn packets_past_the_last_number_are_heard_through_both_homes() {
     if !inside("voice::lasting::packets_past_the_last_number_are_heard_through_both_homes") {
@@ -122,32 +132,49 @@ fn packets_past_the_last_number_are_heard_through_both_homes() {
         let capture = file(&exchange.town, "bob.pcapng");
         let more = ["--protection", protection, "--calls", "1", "--pcapng", &capture];
         let bob = Telephone::listen(&exchange.town, Who::Bob, &more);
-        let received_back = thread::scope(|scope| {
-            let speaker =
-                scope.spawn(|| exchange.town.world.within("w1", || speak_past_the_wrap(is_secure)).unwrap());
+        let talk = Talk::default();
+        let speak = || exchange.town.world.within("w1", || speak_past_the_wrap(is_secure, &talk)).unwrap();
+        let (received_back, both) = thread::scope(|scope| {
+            let speaker = scope.spawn(speak);
             exchange.until_received(100);
             let both = [HOME, BOB_HOME].map(|home| call(&exchange.status(home)));
-            for status in both {
-                assert_eq!(status["protection"], at_home, "{status}");
-            }
-            speaker.join().unwrap()
+            talk.is_enough.store(true, Ordering::Relaxed);
+            until("all that was said to come to bob's home", || {
+                let sent = talk.sent.load(Ordering::Relaxed);
+                sent > 0 && packets(&exchange.status(BOB_HOME), 0) == Some(sent)
+            });
+            talk.is_over.store(true, Ordering::Relaxed);
+            (speaker.join().unwrap(), both)
         });
+        let sent = talk.sent.into_inner();
+        for status in both {
+            assert_eq!(status["protection"], at_home, "{status}");
+        }
         let report = bob.summary();
         bob.end();
         until_over(&exchange);
-        println!("{protection}: {} there, {received_back} back", report["heard"]["counts"]);
+        println!("{protection}: {sent} sent, {} there, {received_back} back", report["heard"]["counts"]);
         assert_eq!((&report["protection"], &report["refused"]), (&json!(protection), &json!(0)), "{report}");
         assert_eq!(report["heard"]["network"]["lost"], 0, "{report}");
         // The farewell may overtake what was said last.
         let received = report["heard"]["counts"]["received"].as_u64().unwrap();
-        assert!(received > u64::from(PACKETS - 20), "{report}");
-        assert!(received_back > u64::from(PACKETS / 2), "voice came back too: {received_back}");
+        assert!(received > sent - 20, "{sent} sent: {report}");
+        assert!(received_back > sent / 2, "voice came back too: {received_back} for {sent}");
     }
 }
 
-/// Calls bobby as alice's telephone, says something in packets whose numbers and times wrap, and hangs up. Gives how
-/// many packets of voice came back.
-fn speak_past_the_wrap(is_secure: bool) -> u64 {
+/// What a speaker and who watches its call say to each other.
+#[derive(Default)]
+struct Talk {
+    is_enough: AtomicBool,
+    /// Packets of voice, once all are sent.
+    sent: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// Calls bobby as alice's telephone, says something in packets whose numbers and times wrap until it is enough, and hangs
+/// up when the talk is over. Gives how many packets of voice came back.
+fn speak_past_the_wrap(is_secure: bool, talk: &Talk) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let socket = UdpSocket::bind("10.73.5.2:0").unwrap();
@@ -177,24 +204,33 @@ fn speak_past_the_wrap(is_secure: bool) -> u64 {
             }
         };
         let mut protect = is_secure.then(|| Protect::new(&key));
-        let mut received = 0;
-        let mut pace = tokio::time::interval(Duration::from_millis(20));
+        let payload: Vec<u8> = wav::speech()[..160].iter().map(|sample| mu_law(*sample)).collect();
+        let (mut sent, mut received) = (0, 0);
+        let mut pace = tokio::time::interval(FRAME);
         let (mut sequence, mut timestamp) = (u16::MAX - BEFORE_WRAP + 1, u32::MAX - 3_000);
-        for number in 0..PACKETS {
+        for _ in 0..PACKETS_MAX {
             pace.tick().await;
-            let header = Header { marker: number == 0, payload_type: 0, sequence, timestamp, ssrc: 7 };
-            let mut packet = Vec::new();
-            header.emit(&mut packet);
-            packet.extend(wav::speech()[..160].iter().map(|sample| mu_law(*sample)));
-            let mut sealed = packet.clone();
-            if let Some(protect) = &mut protect {
-                protect.rtp(&packet, &mut sealed).unwrap();
+            if sent < PACKETS_MIN || !talk.is_enough.load(Ordering::Relaxed) {
+                let header = Header { marker: sent == 0, payload_type: 0, sequence, timestamp, ssrc: 7 };
+                let mut packet = Vec::new();
+                header.emit(&mut packet);
+                packet.extend(&payload);
+                let mut sealed = packet.clone();
+                if let Some(protect) = &mut protect {
+                    protect.rtp(&packet, &mut sealed).unwrap();
+                }
+                socket.send_to(&sealed, answer.address).unwrap();
+                sent += 1;
+                (sequence, timestamp) = (sequence.wrapping_add(1), timestamp.wrapping_add(160));
+            } else {
+                talk.sent.store(sent, Ordering::Relaxed);
             }
-            socket.send_to(&sealed, answer.address).unwrap();
-            (sequence, timestamp) = (sequence.wrapping_add(1), timestamp.wrapping_add(160));
             let mut datagram = [0; 2_048];
             while let Ok((length, _)) = socket.recv_from(&mut datagram) {
                 received += u64::from(Kind::of(&datagram[..length]) == Kind::Rtp);
+            }
+            if talk.is_over.load(Ordering::Relaxed) {
+                break;
             }
         }
         call.hang_up().await;

@@ -71,6 +71,7 @@ impl Baresip {
 pub(crate) struct Sipp {
     program: Program,
     statistics: PathBuf,
+    errors: PathBuf,
 }
 
 /// How many calls went well.
@@ -89,7 +90,7 @@ impl Sipp {
         )
     }
 
-    /// Makes so many calls at a time, with a tone in each, for some seconds.
+    /// Makes so many calls at a time, with a tone in each, until [`Sipp::hang_up`].
     pub(crate) fn call(exchange: &Exchange, host: &str, whom: &str, calls: u32) -> Self {
         let directory = exchange.town.directory.clone();
         let payload: Vec<u8> = tone().iter().take(8_000).map(|sample| mu_law(*sample)).collect();
@@ -97,10 +98,14 @@ impl Sipp {
         let scenario = directory.join("caller.xml");
         std::fs::write(&scenario, CALLER.replace("TONE", directory.join("tone.ul").to_str().unwrap()))
             .unwrap();
+        let over = directory.join("over.xml");
+        std::fs::write(&over, OVER).unwrap();
         let calls = calls.to_string();
         let arguments = [
             "-sf",
             scenario.to_str().unwrap(),
+            "-oocsf",
+            over.to_str().unwrap(),
             "-s",
             whom,
             "-i",
@@ -110,7 +115,7 @@ impl Sipp {
             "-p",
             "5080",
         ];
-        let load = ["-m", &calls, "-l", &calls, "-r", "25", "-d", "14000", "10.73.5.1:5060"];
+        let load = ["-m", &calls, "-l", &calls, "-r", "25", "10.73.5.1:5060"];
         Self::start(exchange, host, &[&arguments[..], &load].concat())
     }
 
@@ -118,11 +123,15 @@ impl Sipp {
         let statistics = exchange.town.path(&format!("{host}-sipp.csv"));
         let mut command = exchange.town.world.command(host, "sipp").unwrap();
         command.args(arguments).args(["-nostdin", "-trace_stat", "-fd", "1", "-stf"]).arg(&statistics);
-        command
-            .args(["-trace_err", "-error_file"])
-            .arg(exchange.town.path(&format!("{host}-sipp-errors.log")));
+        let errors = exchange.town.path(&format!("{host}-sipp-errors.log"));
+        command.args(["-trace_err", "-error_file"]).arg(&errors);
         let program = Program::start(&mut command, &exchange.town.path(&format!("{host}-sipp.log")));
-        Self { program, statistics }
+        Self { program, statistics, errors }
+    }
+
+    /// Has a caller hang up all its calls.
+    pub(crate) fn hang_up(exchange: &Exchange, host: &str) {
+        assert_eq!(exchange.ask_at("10.73.5.2:5080", host, "OPTIONS", "alice", ""), 200);
     }
 
     /// Waits for its end.
@@ -138,13 +147,35 @@ impl Sipp {
                 .and_then(|index| last.get(index)?.parse().ok())
                 .unwrap_or_else(|| panic!("{name} in {text}: {status}"))
         };
+        let errors = std::fs::read_to_string(&self.errors).unwrap_or_default();
+        // Messages that come twice at the end of a call that went well are no errors.
+        errors.split("\n'").filter(|each| !each.contains("(successful)")).for_each(|each| println!("{each}"));
         CallCounts { successful: value("SuccessfulCall(C)"), failed: value("FailedCall(C)") }
     }
 }
 
-/// A caller that talks while the call is up.
+/// What comes outside of all calls ends them.
+const OVER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<scenario name="over">
+  <Global variables="over"/>
+  <recv request="OPTIONS"><action><assign assign_to="over" value="1"/></action></recv>
+  <send><![CDATA[
+SIP/2.0 200 OK
+[last_Via:]
+[last_From:]
+[last_To:];tag=[call_number]
+[last_Call-ID:]
+[last_CSeq:]
+Content-Length: 0
+
+  ]]></send>
+</scenario>
+"#;
+
+/// A caller that talks while the call is up: until somebody says that it is over. As many calls begin in a second as end.
 const CALLER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <scenario name="caller">
+  <Global variables="over"/>
   <send retrans="500"><![CDATA[
 INVITE sip:[service]@[remote_ip]:[remote_port] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
@@ -180,7 +211,12 @@ Content-Length: 0
 
   ]]></send>
   <nop><action><exec rtp_stream="TONE,-1,0"/></action></nop>
-  <pause/>
+  <label id="1"/>
+  <pause milliseconds="500"/>
+  <nop next="2" test="over"/>
+  <nop next="1"/>
+  <label id="2"/>
+  <pause distribution="uniform" min="0" max="4000"/>
   <send retrans="500"><![CDATA[
 BYE sip:[service]@[remote_ip]:[remote_port] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]

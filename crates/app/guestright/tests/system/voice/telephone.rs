@@ -96,8 +96,8 @@ impl Telephone {
 }
 
 /// So long a telephone holds what arrives: longer than a crowded computer is late. The captures' buffer is half full then.
-const HOLD_MS: &str = "400";
-const BUFFER_MS: &str = "800";
+pub(super) const HOLD_MS: &str = "1000";
+const BUFFER_MS: &str = "2000";
 
 /// A file of the test, as an argument.
 pub(crate) fn file(town: &Town, name: &str) -> String {
@@ -265,7 +265,8 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     let phone = Baresip::start(&exchange, "w2", "bob", "");
     until("the softphone to be known", || telephones(&exchange)[1] == json!({ "bob": 1 }));
     let [speech, record] = ["speech.wav", "alice.wav"].map(|name| file(&exchange.town, name));
-    let home = ["--protection", "home", "--play", &speech, "--loop", "--record", &record, "--hold-ms", "400"];
+    let home =
+        ["--protection", "home", "--play", &speech, "--loop", "--record", &record, "--hold-ms", HOLD_MS];
 
     // From end to end it is not to be had with a softphone, and nothing less is taken instead.
     let mut alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &[]);
@@ -290,7 +291,7 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     let alice = Telephone::call(&exchange.town, Who::Alice, "bobby", &home);
     assert_eq!(alice.event("connected")["protection"], "home");
     phone.event("CALL_ESTABLISHED");
-    exchange.until_received(150);
+    exchange.until_received(300);
     let status = call(&exchange.status(HOME));
     assert_eq!((&status["protection"], &status["callee"]), (&json!("home-to-home"), &json!("bobby")));
     phone.command("hangup", "");
@@ -301,7 +302,7 @@ fn a_stock_softphone_calls_and_is_called_through_both_homes() {
     phone.command("dial", "sip:ally@10.73.5.1");
     phone.event("CALL_ESTABLISHED");
     assert_eq!(alice.event("connected")["protection"], "home");
-    exchange.until_received(150);
+    exchange.until_received(300);
     phone.command("hangup", "");
     check_softphone_call(&exchange, alice, &record);
     assert_eq!(telephones(&exchange)[0], json!({}));

@@ -12,14 +12,18 @@ mod moved_home;
 mod networks;
 
 use super::abroad::{Abroad, HOME_ADDRESS};
+use crate::town::client::now;
 use crate::town::services::AccessLog;
-use crate::town::{PATIENCE, Program, inside, succeeded, until};
+use crate::town::{PATIENCE, Program, inside, session, succeeded, until};
 use air::{Chatter, Watch};
 use guestright_testbed::inside_within;
+use guestright_units::UnixSeconds;
 use networks::{
     AIRPORT, BAKERY, CAFE, HOTEL, LIBRARY, NETWORKS, Network, OFFICE, ROUTER, SCHOOL, SECOND, STATION,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::time::Timespec;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -34,7 +38,7 @@ use std::time::{Duration, Instant};
 /// Where the portal asks for a word before it lets anybody through.
 const PORTAL: &str = "10.14.0.1:2050";
 /// The longest day, but for what its home is gone for.
-const DAY_MAX: Duration = Duration::from_secs(300);
+const DAY_MAX: Duration = Duration::from_secs(900);
 /// After its home was gone for however long, the laptop is online again within this: an access point that got no receipt is
 /// asked again after 60 s at most, the tunnel is tried every 15 s, the home's program every 5 s.
 const ONLINE_AGAIN_MAX: Duration = Duration::from_secs(60).saturating_add(PATIENCE);
@@ -179,13 +183,22 @@ impl Day {
         println!("joined the network of {}", network.host);
     }
 
-    /// The process that stays.
+    /// The process that stays. One that it is about to start has its words for a moment.
     fn daemon(&self) -> Pid {
         let script = "for p in /proc/[0-9]*; do grep -qza [f]oreground $p/cmdline 2>/dev/null && basename $p; done; true";
-        let found = self.abroad.town.world.run("member", "sh", &["-c", script]).unwrap();
-        let pids: Vec<i32> = found.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-        assert_eq!(pids.len(), 1, "one stays: {found}");
+        let mut pids: Vec<i32> = Vec::new();
+        until("one process to stay, and one alone", || {
+            let found = self.abroad.town.world.run("member", "sh", &["-c", script]).unwrap();
+            pids = found.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+            pids.len() == 1
+        });
         Pid::from_raw(pids[0]).unwrap()
+    }
+
+    /// When the access point of the first network began to serve it.
+    fn served_since(&self) -> Option<String> {
+        let served = session(&self.abroad.town.status(), "10.11.0.21");
+        served["started"].as_str().map(str::to_owned)
     }
 }
 
@@ -208,11 +221,10 @@ impl HotelPortal {
         let (visited, is_open) = (AccessLog::default(), Arc::new(AtomicBool::new(false)));
         let (log, opened) = (visited.clone(), Arc::clone(&is_open));
         thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
+            while let Ok((mut stream, from)) = listener.accept() {
                 let mut question = [0; 1_000];
                 let length = stream.read(&mut question).unwrap_or(0);
-                log.add(stream.peer_addr().unwrap(), &question[..length]);
+                log.add(from, &question[..length]);
                 let asks_in = question.starts_with(b"GET /let-me-in");
                 let answer = if asks_in {
                     "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome".to_owned()
@@ -267,9 +279,18 @@ fn past_a_portal(day: &mut Day) {
     );
 }
 
+/// Ends it as nobody can expect, and waits until nothing of it runs.
+fn kill(program: Pid) {
+    let process = pidfd_open(program, PidfdFlags::empty()).unwrap();
+    kill_process(program, Signal::KILL).unwrap();
+    until("the killed program to be gone", || {
+        poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&Timespec::default())).unwrap() == 1
+    });
+}
+
 /// The computer is switched off at the wall, and on again: nothing is left in the kernel, and the files say on.
 fn restart_the_computer(day: &mut Day) -> Program {
-    kill_process(day.daemon(), Signal::KILL).unwrap();
+    kill(day.daemon());
     let reboot = "nft delete table inet guestright_guard; ip link delete gr-visit; ip rule del preference 7272; \
                   ip rule del preference 7273; ip -6 rule del preference 7272; ip -6 rule del preference 7273; \
                   ip route flush table 26482; ip -6 route flush table 26482; nft delete table inet guestright_meter; true";
@@ -307,6 +328,23 @@ fn outlast_an_outage(day: &Day, home: &mut Program, watch: &mut Watch, outage: D
     println!("online {:?} after its home is back, which was gone for {outage:?}", began.elapsed());
 }
 
+/// The clock is set ahead, and back before it is believed. The laptop's program has noticed each when it writes so in its
+/// log, which it does with every receipt.
+fn set_the_clock(day: &Day) {
+    let ahead = UnixSeconds(now().0 + 200 * 86_400).to_string()[..10].to_owned();
+    let is_ahead = || {
+        let log = std::fs::read_to_string(day.abroad.town.path("laptop/state/log")).unwrap();
+        let mut dates = log.lines().filter(|line| line.starts_with("20")).filter_map(|line| line.get(..10));
+        dates.next_back().is_some_and(|date| *date >= *ahead)
+    };
+    day.set_clock("+200d");
+    until("the clock to be seen ahead", is_ahead);
+    day.until_online();
+    day.set_clock("+0");
+    until("the clock to be seen as it was", || !is_ahead());
+    day.until_online();
+}
+
 /// Ten networks, one after the other, and what happens to people in them. The home is gone for `outage`.
 fn go_through_the_day(outage: Duration) {
     let mut day = Day::build();
@@ -324,7 +362,9 @@ fn go_through_the_day(outage: Duration) {
     day.join(ROUTER);
     day.until_online();
     // The terminal is closed: that is a hangup for whoever is left.
+    let since = day.served_since().expect("it is served");
     kill_process(day.daemon(), Signal::HUP).unwrap();
+    until("another session", || day.served_since().is_some_and(|anew| anew != since));
     day.until_online();
     // The access point dies, and comes back.
     first_ap.kill();
@@ -343,13 +383,9 @@ fn go_through_the_day(outage: Duration) {
     day.join(STATION);
     day.until_online();
 
-    // The clock jumps ahead, and back.
     day.join(SCHOOL);
     day.until_online();
-    day.set_clock("+200d");
-    day.until_online();
-    day.set_clock("+0");
-    day.until_online();
+    set_the_clock(&day);
 
     // The line behind an access point dies, and the laptop moves away.
     day.join(BAKERY);

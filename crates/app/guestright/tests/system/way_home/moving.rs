@@ -6,8 +6,10 @@
 //! goes on after each move, however busy the computer is.
 
 use super::abroad::{Abroad, SECOND_ACCESS_POINT};
-use super::{ACCESS_POINT, inside, until};
+use super::{ACCESS_POINT, until};
 use guestright_netns::LinkOptions;
+use guestright_testbed::inside_within;
+use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,6 +23,9 @@ const LOST_MAX: Duration = Duration::from_secs(1);
 /// So long both directions have to go on after a move before the next one.
 const SETTLED: Duration = Duration::from_millis(600);
 const SERVER: &str = "192.0.2.1:5004";
+
+/// Before each move an access point may have to notice that the walker is gone.
+const LIFE_MAX: Duration = Duration::from_secs(900);
 
 /// Two programs that talk to each other.
 struct Talk {
@@ -234,10 +239,18 @@ fn forbid_tunnels(abroad: &Abroad) {
     }
 }
 
-/// Whoever walks away without goodbye leaves some seconds unsigned, and an access point that is left so lets nobody in
-/// again before that much has been forgiven: 20 to 40 kB here, at 10 kB a second. Walkers do not come back sooner, or
-/// wait for it; this is about the access points that they come to.
-const FORGIVEN: Duration = Duration::from_secs(6);
+/// Waits until the access point that the walker is to come to next has closed the session that it left there without
+/// goodbye: walkers do not come back sooner, or wait for it, and this is about the access points that they come to.
+fn until_forgotten(abroad: &Abroad, team: &str) {
+    let settings = format!("{team}/ap.toml");
+    until("the session that was left to be over", || {
+        let status = abroad.town.run(&["ap", "status", "--json", "--config", &settings]);
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+        // A session of the tunnel alone, which its home signs for, may go on.
+        let is_its_own = |session: &Value| session["tunnel"].is_null();
+        status["sessions"].as_array().is_some_and(|sessions| !sessions.iter().any(is_its_own))
+    });
+}
 
 fn moves(how: Move, before: Before, count: u32) {
     let measured = std::env::var("GUESTRIGHT_MOVES").ok().map(|text| text.parse().unwrap());
@@ -273,7 +286,7 @@ fn moves(how: Move, before: Before, count: u32) {
         );
         lost.iter_mut().zip(both).for_each(|(lost, loss)| lost.push(loss));
         if number < count {
-            thread::sleep(FORGIVEN.saturating_sub(began.elapsed()));
+            until_forgotten(&abroad, if number % 2 == 1 { "house" } else { "other" });
         }
     }
     talk.end();
@@ -290,43 +303,54 @@ fn moves(how: Move, before: Before, count: u32) {
 
 #[test]
 fn a_call_goes_on_when_its_radio_joins_another_access_point() {
-    if inside("way_home::moving::a_call_goes_on_when_its_radio_joins_another_access_point") {
+    if inside_within("way_home::moving::a_call_goes_on_when_its_radio_joins_another_access_point", LIFE_MAX) {
         moves(Move::OneRadio, Before::Tunnels, 4);
     }
 }
 
 #[test]
 fn a_call_goes_on_when_its_radio_joins_one_that_lets_nothing_pass_ungranted() {
-    if inside("way_home::moving::a_call_goes_on_when_its_radio_joins_one_that_lets_nothing_pass_ungranted") {
+    if inside_within(
+        "way_home::moving::a_call_goes_on_when_its_radio_joins_one_that_lets_nothing_pass_ungranted",
+        LIFE_MAX,
+    ) {
         moves(Move::OneRadio, Before::Nothing, 12);
     }
 }
 
 #[test]
 fn a_call_goes_on_when_one_network_is_gone_before_the_next_is_there() {
-    if inside("way_home::moving::a_call_goes_on_when_one_network_is_gone_before_the_next_is_there") {
+    if inside_within(
+        "way_home::moving::a_call_goes_on_when_one_network_is_gone_before_the_next_is_there",
+        LIFE_MAX,
+    ) {
         moves(Move::BreakBeforeMake, Before::Tunnels, 4);
     }
 }
 
 #[test]
 fn a_call_goes_on_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted() {
-    if inside("way_home::moving::a_call_goes_on_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted") {
+    if inside_within(
+        "way_home::moving::a_call_goes_on_when_one_is_gone_and_the_next_lets_nothing_pass_ungranted",
+        LIFE_MAX,
+    ) {
         moves(Move::BreakBeforeMake, Before::Nothing, 4);
     }
 }
 
 #[test]
 fn a_call_goes_on_when_the_next_network_is_there_first() {
-    if inside("way_home::moving::a_call_goes_on_when_the_next_network_is_there_first") {
+    if inside_within("way_home::moving::a_call_goes_on_when_the_next_network_is_there_first", LIFE_MAX) {
         moves(Move::MakeBeforeBreak, Before::Tunnels, 4);
     }
 }
 
 #[test]
 fn a_call_goes_on_when_the_next_is_there_first_and_lets_nothing_pass_ungranted() {
-    if inside("way_home::moving::a_call_goes_on_when_the_next_is_there_first_and_lets_nothing_pass_ungranted")
-    {
+    if inside_within(
+        "way_home::moving::a_call_goes_on_when_the_next_is_there_first_and_lets_nothing_pass_ungranted",
+        LIFE_MAX,
+    ) {
         moves(Move::MakeBeforeBreak, Before::Nothing, 4);
     }
 }

@@ -212,3 +212,32 @@ fn a_change_keeps_the_homes_keys() {
     let sides = town.updates(0).pop().unwrap();
     assert_eq!((keys(&sides.callee), sides.caller.ports), (before, ports(4_010, 4_011)));
 }
+
+#[test]
+fn what_another_home_drops_is_sent_again() {
+    let mut town = Town::registered();
+    let (offer, reply) = (sdp(ALICES, 4_000, PLAIN, ""), sdp(ALICES, 5_000, PLAIN, ""));
+    town.lost = 1;
+    town.send(0, ALICES, &invite("alice", ALICES, "bobby", "c1", &offer));
+    assert!(town.try_next(1, ALICES).is_none());
+    town.pass(Micros::from_millis(600));
+    let asked = town.next(1, ALICES);
+    town.send(1, ALICES, &answer(&asked, ALICES, 200, "k", &reply));
+    let accepted = std::iter::from_fn(|| town.try_next(0, ALICES)).last().unwrap();
+    assert_eq!(code(&accepted), 200);
+    town.send(0, ALICES, &within("ACK", &accepted, true, ALICES, 10, ""));
+    assert_eq!(method(&town.next(1, ALICES)), &Method::Ack);
+    // The question and the answer, each once.
+    town.lost = 1;
+    town.send(0, ALICES, &within("BYE", &accepted, true, ALICES, 11, ""));
+    assert!(town.try_next(1, ALICES).is_none());
+    town.pass(Micros::from_millis(600));
+    let bye = town.next(1, ALICES);
+    assert_eq!(method(&bye), &Method::Bye);
+    town.lost = 1;
+    town.send(1, ALICES, &answer(&bye, ALICES, 200, "k", ""));
+    assert!(town.try_next(0, ALICES).is_none());
+    town.pass(Micros::from_seconds(2));
+    assert_eq!(town.code(0, ALICES), 200);
+    assert!(town.try_next(1, ALICES).is_none(), "a telephone is asked once");
+}

@@ -9,6 +9,8 @@ use crate::town::client::now;
 use guestright_units::UnixSeconds;
 use rustix::process::Signal;
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const DAY: u64 = 86_400;
 /// The hours of the day at which it is visited, and an hour of the next day.
@@ -53,7 +55,9 @@ fn a_day_of_asking_gets_receipts_for_what_the_tunnel_carried_and_no_more() {
     for (number, hour) in (0..).zip(VISITS) {
         let ahead = midnight.0 + hour * 3_600 + 300 - now().0;
         let asking = listener.try_clone().unwrap();
-        let asking = thread::spawn(move || ask_for_receipts(&asking, number, ahead));
+        let all_came = Arc::<AtomicBool>::default();
+        let came = Arc::clone(&all_came);
+        let asking = thread::spawn(move || ask_for_receipts(&asking, number, ahead, &came));
         let offset = format!("+{ahead}s");
         let clock = [
             ("LD_PRELOAD", "/usr/$LIB/faketime/libfaketime.so.1"),
@@ -63,6 +67,7 @@ fn a_day_of_asking_gets_receipts_for_what_the_tunnel_carried_and_no_more() {
         let mut visit = abroad.visit_with(&[], &clock);
         abroad.until_home(&visit);
         abroad.town.download("member", DOWNLOAD).unwrap();
+        all_came.store(true, Ordering::Release);
         let wire = wire.get_or_insert_with(|| Wire::open(&abroad.town));
         let before = wire.bytes;
         for back in 0..REPEATS {

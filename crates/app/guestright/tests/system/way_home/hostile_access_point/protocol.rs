@@ -189,11 +189,12 @@ impl Speaker {
         shared.old = shared.tries.pop_back();
     }
 
-    pub(super) fn say_on_old_connection(&self) {
+    /// Whether it was taken: it is not before the connection has come about, and when nothing was acknowledged for so long
+    /// that there is no room.
+    pub(super) fn say_on_old_connection(&self) -> bool {
         let shared = self.shared();
         let old = shared.old.as_ref().expect("it was kept");
-        // Nothing is acknowledged, so that there is no room at last.
-        let _ = rustix::io::write(old, b"old");
+        rustix::io::write(old, b"old").is_ok()
     }
 
     pub(super) fn datagram(&self, to: u16) {

@@ -37,7 +37,7 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   tidy             sizes, names, links, unsafe code, loose ends
   deny             licences, versions and origins of dependencies (cargo-deny, deny.toml)
   test [ARGS]      every test; ARGS go to `cargo test`
-  test nightly     the tests that take minutes, in a release build
+  test nightly     the tests that take minutes, in a release build, and `router`
   acceptance [uml] [qemu] [--program PATH]
                    the programs beside other people's, in virtual machines with kernels of Debian's
   package deb|rpm [--program PATH | --profile NAME] [--version VERSION]
@@ -49,9 +49,9 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   mutants [ARGS]   which faults in the code the tests do not notice (cargo-mutants; takes an hour); ARGS: packages to
                    try alone, then what goes to cargo-mutants, e.g. `--re Registers`
   miri             tests of what computes little and needs no system, in Miri (a nightly compiler; takes minutes)
-  router [--table] [PROCESSORS]
+  router [--table|--twice] [PROCESSORS]
                    the program of a router, static: within its budget, and run by QEMU (takes an hour for all
-                   processors); --table: whose its bytes are
+                   processors); --table: whose its bytes are; --twice: the same bytes from two folders
   release [--draft] [--routers NAMES|none] [--into FOLDER] [--programs FOLDER] [--portable FOLDER]
                    everything that somebody downloads, with sums, bill of materials and provenance; --draft: of a
                    tree that is not a version yet, if need be from programs that were built before

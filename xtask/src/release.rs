@@ -17,6 +17,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::package::{Kind, PRODUCTS, Stage, check_tools};
 use crate::router::Target;
 use crate::steps::{cargo, execute, output};
+use crate::workspace::Renamed;
 use crate::{openwrt, workspace};
 use contents::Contents;
 
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         materials::add(&mut contents, product, features, &version)?;
     }
     contents.copy(&workspace::root().join(INSTALLER), "install.sh")?;
-    provenance::write(contents.folder(), &version, wanted.draft)?;
+    provenance::write(contents.folder(), &version, &wanted)?;
     contents.write_sums()
 }
 
@@ -124,9 +125,12 @@ fn is_in_changelog(changelog: &str, version: &str) -> bool {
 
 /// Cargo with the release's flags.
 fn build(command: &mut Command, target: &Path) -> Result<()> {
+    let folder = target.join("release-build");
+    let renamed = Renamed::new(&workspace::root(), &folder);
     // Zig has the C library of what is linked by it; for others the second flag changes nothing.
-    let flags = format!("{} -C link-self-contained=no", workspace::without_paths());
-    execute(command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target.join("release-build"))).map(drop)
+    let flags = format!("{} -C link-self-contained=no", renamed.rustc_flags());
+    command.env("RUSTFLAGS", flags).env("CFLAGS", renamed.c_flags()).env("CXXFLAGS", renamed.c_flags());
+    execute(command.env("CARGO_TARGET_DIR", folder)).map(drop)
 }
 
 /// Packages for Debian and RPM, from programs that use the system's libraries.
@@ -179,7 +183,7 @@ fn build_portable(target: &Path) -> Result<PathBuf> {
 }
 
 fn add_router(contents: &mut Contents, target: &Path, version: &str, router: Target) -> Result<()> {
-    router.build(&[])?;
+    router.build()?;
     let program = router.program(target);
     let bytes = fs::read(&program).with_context(|| format!("read {}", program.display()))?;
     contents.add_archive(

@@ -68,6 +68,7 @@ fn nightly() -> Result<()> {
             Ok(Done::Passed)
         });
     }
+    steps.run("programs of routers", crate::router::nightly);
     steps.finish()
 }
 

@@ -74,21 +74,39 @@ pub(crate) fn root() -> PathBuf {
     own.parent().expect("xtask lies below the root").to_owned()
 }
 
-/// Flags of rustc with which a program knows no path of the computer that built it, and is the same from any folder.
-pub(crate) fn without_paths() -> String {
-    let folder_of = |variable: &str, usual: &str| {
-        let named = std::env::var_os(variable).map(PathBuf::from);
-        named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(usual)))
-    };
-    let folders = [
-        (Some(root()), "/guestright"),
-        (folder_of("CARGO_HOME", ".cargo"), "/cargo"),
-        // The standard library's sources, where it is built too.
-        (folder_of("RUSTUP_HOME", ".rustup"), "/rustup"),
-    ];
-    let remap =
-        |(from, to): (Option<PathBuf>, &str)| Some(format!("--remap-path-prefix={}={to}", from?.display()));
-    folders.into_iter().filter_map(remap).collect::<Vec<_>>().join(" ")
+/// Folders of the computer that builds, and what a program knows them as: so it is the same from any folder.
+pub(crate) struct Renamed(Vec<(PathBuf, &'static str)>);
+
+impl Renamed {
+    /// For a checkout and the folder that it is built in.
+    pub(crate) fn new(root: &Path, target: &Path) -> Self {
+        let folder_of = |variable: &str, usual: &str| {
+            let named = std::env::var_os(variable).map(PathBuf::from);
+            named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(usual)))
+        };
+        let folders = [
+            (Some(root.to_owned()), "/guestright"),
+            (folder_of("CARGO_HOME", ".cargo"), "/cargo"),
+            // The standard library's sources, where it is built too.
+            (folder_of("RUSTUP_HOME", ".rustup"), "/rustup"),
+            // The last one that fits counts: this one mostly lies in the first.
+            (Some(target.to_owned()), "/target"),
+        ];
+        Self(folders.into_iter().filter_map(|(from, to)| Some((from?, to))).collect())
+    }
+
+    pub(crate) fn rustc_flags(&self) -> String {
+        self.flags("--remap-path-prefix")
+    }
+
+    pub(crate) fn c_flags(&self) -> String {
+        self.flags("-ffile-prefix-map")
+    }
+
+    fn flags(&self, flag: &str) -> String {
+        let flags = self.0.iter().map(|(from, to)| format!("{flag}={}={to}", from.display()));
+        flags.collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What Cargo says of the workspace.

@@ -1,5 +1,6 @@
 //! Noise XX in which both sides prove a certificate: of their common team, or of a home of any.
 
+use crate::primitives::Primitives;
 use crate::{Channel, ChannelError, Credentials};
 use guestright_identity::{Certificate, IdentityError, KeyId, Role, Signature};
 use guestright_units::{TeamId, UnixSeconds};
@@ -154,7 +155,7 @@ fn begin(
     prologue: &[u8],
     initiator: bool,
 ) -> Result<(HandshakeState, Vec<u8>), ChannelError> {
-    let builder = Builder::new(PATTERN.parse()?).prologue(prologue)?;
+    let builder = Builder::with_resolver(PATTERN.parse()?, Box::new(Primitives)).prologue(prologue)?;
     let pair = builder.generate_keypair()?;
     let private = Zeroizing::new(pair.private);
     let builder = builder.local_private_key(&private)?;

@@ -1,6 +1,7 @@
 //! A channel between two who share a secret of 128 bits and nothing else: one invited the other.
 
 use crate::handshake::{in_time, read, write};
+use crate::primitives::Primitives;
 use crate::{Channel, ChannelError};
 use snow::{Builder, HandshakeState};
 use tokio::net::TcpStream;
@@ -54,6 +55,7 @@ fn begin(secret: &InvitationSecret, is_initiator: bool) -> Result<HandshakeState
     // Noise wants 32 bytes and hashes them (section 9.2): 128 bits of chance stay 128 bits of chance.
     let mut key = Zeroizing::new([0; 32]);
     key[..16].copy_from_slice(&secret[..]);
-    let builder = Builder::new(PATTERN.parse()?).prologue(INVITED)?.psk(0, &key)?;
+    let builder = Builder::with_resolver(PATTERN.parse()?, Box::new(Primitives));
+    let builder = builder.prologue(INVITED)?.psk(0, &key)?;
     Ok(if is_initiator { builder.build_initiator()? } else { builder.build_responder()? })
 }

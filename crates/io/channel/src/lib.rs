@@ -19,6 +19,7 @@ mod credentials;
 mod handshake;
 mod invited;
 mod plain;
+mod primitives;
 mod sealed;
 
 pub use credentials::{Credentials, CurrentCredentials};

@@ -218,10 +218,12 @@ fn acknowledge(number: usize) {
 fn run_and_kill(child: &str, directory: &Path, round: usize, reads: usize) -> Vec<usize> {
     // A processor in software starts no program by itself.
     let own = std::env::current_exe().unwrap();
-    let mut command = match std::env::var_os("GUESTRIGHT_RUNNER") {
+    let runner = std::env::var("GUESTRIGHT_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let mut command = match words.next() {
         Some(runner) => {
             let mut command = Command::new(runner);
-            command.arg(own);
+            command.arg(own).args(words);
             command
         }
         None => Command::new(own),

@@ -189,8 +189,8 @@ impl Town {
     /// The same, with these in the program's environment.
     pub(crate) fn start_with(&self, command: &str, environment: &[(&str, &str)]) -> Program {
         let settings = self.path(&format!("house/{command}.toml"));
-        // A home of another build may stand in for ours: one for another processor, by what runs it.
-        let other = std::env::var("GUESTRIGHT_TEST_HOME").ok().filter(|_| command == "home");
+        // A program of another build may stand in for ours: one for another processor, by what runs it.
+        let other = std::env::var(format!("GUESTRIGHT_TEST_{}", command.to_uppercase())).ok();
         let mut words = other.as_deref().unwrap_or(env!("CARGO_BIN_EXE_guestright")).split(' ');
         let mut full = self.world.command("router", words.next().unwrap()).unwrap();
         full.args(words).envs(environment.iter().copied());

@@ -4,8 +4,8 @@ use crate::{Limits, Store, Writer, WriterLimits, schema};
 use guestright_credit::{
     Account, Accounted, Config, Hold, HoldId, HoldState, HoldUse, Holds, Message, Proof, Signed, Terms,
 };
-use guestright_identity::MemberId;
-use guestright_receipt::SessionKey;
+use guestright_identity::{Certificate, MemberId};
+use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, Time};
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
@@ -461,17 +461,13 @@ proptest! {
     }
 }
 
-#[test]
-fn a_store_of_the_first_format_keeps_its_receipts_and_gets_accounts() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("receipts.db");
-    let (own, other) = (Member::new(1), Member::new(2));
-    let items = [own.item(9, NOW, 5), other.item(9, NOW, 6), other.item(8, NOW, 7)];
-    let connection = Connection::open(&path).unwrap();
+/// A store as the first version made it.
+fn first_format(path: &Path, items: &[(Receipt, Certificate)]) {
+    let connection = Connection::open(path).unwrap();
     connection.execute_batch(schema::STEPS[0]).unwrap();
     connection.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
     connection.pragma_update(None, "user_version", 1).unwrap();
-    for (receipt, certificate) in &items {
+    for (receipt, certificate) in items {
         let (reference, team) = (certificate.reference().0, certificate.team_id().0);
         let sql = "INSERT OR IGNORE INTO certificate (ref, team, raw) VALUES (?, ?, ?)";
         connection.execute(sql, params![reference, team, certificate.as_bytes()]).unwrap();
@@ -485,7 +481,15 @@ fn a_store_of_the_first_format_keeps_its_receipts_and_gets_accounts() {
             )
             .unwrap();
     }
-    drop(connection);
+}
+
+#[test]
+fn a_store_of_the_first_format_keeps_its_receipts_and_gets_accounts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let (own, other) = (Member::new(1), Member::new(2));
+    let items = [own.item(9, NOW, 5), other.item(9, NOW, 6), other.item(8, NOW, 7)];
+    first_format(&path, &items);
     let limits = Limits { receipts_max: 100, own_team: Some(own.certificate.team_id()) };
     let mut store = Store::open(&path, limits).unwrap();
     assert_eq!((store.count(), store.counts.second_hand), (3, 2));
@@ -497,4 +501,28 @@ fn a_store_of_the_first_format_keeps_its_receipts_and_gets_accounts() {
     drop(store);
     let store = Store::open(&path, limits).unwrap();
     assert_eq!(store.credit().unwrap().kept.sessions_since, NOW);
+}
+
+#[test]
+fn an_upgrade_that_finds_no_room_leaves_the_old_format_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let items: Vec<_> = (0..50).map(|number| Member::new(1).item(9, NOW.plus(number), number)).collect();
+    first_format(&path, &items);
+    let mut connection = Connection::open(&path).unwrap();
+    let number = |connection: &Connection, name: &str| -> i64 {
+        connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).unwrap()
+    };
+    let pages = number(&connection, "page_count");
+    // Room for none of the new pages, or for some: what was written before the last one is undone.
+    for room in 0..5 {
+        connection.pragma_update(None, "max_page_count", pages + room).unwrap();
+        let error = schema::prepare(&mut connection, &path, 1_024).unwrap_err();
+        assert_eq!(error, StoreError::DiskFull { path: path.clone() });
+        assert!(error.to_string().starts_with("no space is left for the receipt store"), "{error}");
+        assert_eq!(number(&connection, "user_version"), 1);
+    }
+    drop(connection);
+    let store = Store::open(&path, Limits { receipts_max: 100, own_team: None }).unwrap();
+    assert_eq!((store.count(), store.integrity_check()), (50, Ok(())));
 }

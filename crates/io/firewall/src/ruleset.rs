@@ -191,6 +191,7 @@ fn permits(settings: &Settings) -> String {
     let permit = format!("meta mark set meta mark & {others:#x} | {PERMITTED:#x} accept");
     let page = page::turning(settings);
     let up = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} {permit}\n"));
+    let of_tunnels = tunnels::asked_for(settings, "goto permits_of_others");
     let down = tunnels::ports_of(settings, |ports| {
         format!("\t\tudp sport {{ {ports} }} ct state established {permit}\n")
     });
@@ -204,7 +205,14 @@ fn permits(settings: &Settings) -> String {
 	}}
 
 	chain permits_up {{
-		# Who is granted an address is who he says he is. Nobody else brings a permit along.
+		# Who is granted an address is who he says he is. What is tracked is of a guest who was looked up a moment ago, or
+		# else of a tunnel: by the port that it asked for, for a rule of the household's may have changed that.
+{of_tunnels}		ct state new,established,related {grant}
+		goto permits_of_others
+	}}
+
+	# Nobody brings a permit along.
+	chain permits_of_others {{
 		ether saddr . ip saddr @granted {grant}
 		meta mark set meta mark & {others:#x}
 		meta nfproto ipv6 counter name \"ipv6\" drop

@@ -113,6 +113,33 @@ fn an_allowance_leads_to_homes_only() {
 }
 
 #[test]
+fn who_has_no_grant_is_led_nowhere_by_a_redirection_of_a_tunnels_port() {
+    let name = "tunnels::who_has_no_grant_is_led_nowhere_by_a_redirection_of_a_tunnels_port";
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    let mut firewall = up(&testbed, Tunnels::default());
+    // What goes to a tunnel's port is tracked, without a grant too, and a rule of the household's gives it another.
+    testbed.nft(
+        "ap",
+        "table ip household { chain redirected { type nat hook prerouting priority dstnat; \
+         udp dport 51820 dnat to 203.0.113.2:5300; }; }",
+    );
+    let server = testbed.udp("net", "203.0.113.2:5300");
+    let client = testbed.udp("w1", "10.77.0.2:5000");
+    for _ in 0..2 {
+        // The second packet is of a flow that is there already, if the first has made one.
+        client.send_to(b"x", home()).unwrap();
+    }
+    testbed.wait_for_drops(&mut firewall, &[("not_granted", 2)]);
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
+    // The rejections are errors of the socket.
+    while client.send_to(b"granted", home()).is_err() {}
+    let mut buffer = [0; 10];
+    let (length, _) = server.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"granted", "nothing of before the grant arrived");
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
 fn allowances_of_a_home_and_of_an_hour_hold_for_all_together() {
     let name = "tunnels::allowances_of_a_home_and_of_an_hour_hold_for_all_together";
     let Some(testbed) = Testbed::inside(name, true) else { return };

@@ -268,8 +268,9 @@ pub async fn run(
         last_certificate_refusal: None,
     };
     let port = this.gateway.as_ref().map(Gateway::port);
-    let mut delegates =
-        port.map(|port| Delegates::start(settings.protocol_listen, port, state)).transpose()?;
+    let mut delegates = port
+        .map(|port| Delegates::start(settings.protocol_listen, port, this.ikev2.clone(), state))
+        .transpose()?;
     writeln!(out, "home of team {team} at {listens_at}: {receipts} receipts known")
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;

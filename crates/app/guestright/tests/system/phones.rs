@@ -3,6 +3,7 @@
 
 mod air;
 mod flood;
+mod service;
 
 use crate::credit::region::Terms;
 use crate::town::{PATIENCE, desk, inside, until};

@@ -49,6 +49,11 @@ impl Air {
 
     /// The same, where the first owes each of the others so much for that. It lends nothing.
     pub(super) fn build_with(households: &[Terms], visit_bytes: usize) -> Self {
+        Self::build_with_gateways(households, visit_bytes, "")
+    }
+
+    /// The same, where the settings of the others' homes say `more`.
+    pub(super) fn build_with_gateways(households: &[Terms], visit_bytes: usize, more: &str) -> Self {
         let mut region = Region::build(households);
         // In a flood, what is said of each attempt would be most of the work.
         region.log_level = "info";
@@ -67,6 +72,8 @@ impl Air {
                 let settings = std::fs::read_to_string(&path).unwrap();
                 std::fs::write(path, settings.replace("[credit]\n", "[credit]\nlend_bytes_max = 0\n"))
                     .unwrap();
+            } else {
+                air.append(name, "home.toml", more);
             }
             let household = air.region.open(name);
             air.households.insert(name, household);

@@ -2,6 +2,7 @@
 //! point at one household, the home of the phone at another.
 
 mod air;
+mod far;
 mod flood;
 mod service;
 

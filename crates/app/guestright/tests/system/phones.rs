@@ -4,6 +4,7 @@
 mod air;
 mod far;
 mod flood;
+mod radsec;
 mod service;
 
 use crate::credit::region::Terms;

@@ -102,6 +102,12 @@ pub(crate) fn load_member(
     Ok(())
 }
 
+/// Whose connection this is, by its name. None of the papers' is anybody's: who has the team's secret can say any name.
+pub(crate) fn member_of(connection: &str) -> Option<&str> {
+    let (kind, name) = connection.split_once(':')?;
+    (NAMINGS.contains(&kind) || kind == EAP).then_some(name)
+}
+
 /// Forgets a member and ends its connections. What is not there is passed over.
 pub(crate) fn unload_member(session: &mut Session, name: &str) -> Result<(), StrongswanError> {
     let named = |key: &str, value: &str| Section::new().value(key, value);
@@ -258,6 +264,22 @@ mod tests {
         assert_eq!(blocks, [block("leaf").as_bytes(), format!("\n{}", block("issuer")).as_bytes()]);
         assert_eq!(pem_blocks(b"\x30\x82").collect::<Vec<_>>(), [b"\x30\x82"], "DER is one");
         assert_eq!(pem_blocks(b"").count(), 0);
+    }
+
+    #[test]
+    fn a_connection_is_the_members_whose_secret_opened_it() {
+        let of = [
+            "fqdn:alice",
+            "email:alice",
+            "keyid:alice",
+            "eap:alice",
+            "paper:alice",
+            "l2tp",
+            "eap",
+            "x:alice",
+        ];
+        let alice = Some("alice");
+        assert_eq!(of.map(member_of), [alice, alice, alice, alice, None, None, None, None]);
     }
 
     #[test]

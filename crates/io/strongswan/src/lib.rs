@@ -34,4 +34,4 @@ pub use message::{MessageError, Node, Section};
 pub use probe::{Installation, kernel_has_esp, why_no_ppp};
 pub use session::Session;
 pub use settings::{Certificate, DataPlane, L2tp, Member, Profile, Secret, Settings};
-pub use status::{Peer, Status};
+pub use status::{Carried, Peer, Status};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::{DataPlane, Section, Session, StrongswanError};
+use crate::{DataPlane, Section, Session, StrongswanError, connections};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -24,6 +24,22 @@ pub struct Peer {
     pub received_bytes: u64,
     /// Bytes of inner packets sent to it, since the last change of keys.
     pub sent_bytes: u64,
+    /// The member whose secret opened it: charon has a connection for each. Nothing for L2TP, and for IKEv1, where one secret
+    /// is the whole team's.
+    pub member: Option<String>,
+    /// What each pair of keys has carried, those included that were replaced a moment ago.
+    pub carried: Vec<Carried>,
+}
+
+/// What one pair of keys has carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Which pair: no two of one charon have the same number.
+    pub pair: u64,
+    /// Bytes of inner packets, both ways.
+    pub bytes: u64,
+    /// And how many packets those were.
+    pub packets: u64,
 }
 
 /// How the way in through strongSwan is doing.
@@ -44,16 +60,18 @@ pub struct Status {
 /// Asks charon who is connected.
 pub(crate) fn peers(session: &mut Session) -> Result<Vec<Peer>, StrongswanError> {
     let events = session.stream("list-sas", "list-sa", &Section::new())?;
-    let connections = events.iter().flat_map(|event| event.sections().map(|(_, sa)| sa));
-    Ok(connections.filter(|sa| sa.text("state") == Some("ESTABLISHED")).map(peer).collect())
+    let connections = events.iter().flat_map(Section::sections);
+    let is_there = |sa: &Section| sa.text("state") == Some("ESTABLISHED");
+    Ok(connections.filter(|(_, sa)| is_there(sa)).map(|(name, sa)| peer(name, sa)).collect())
 }
 
-fn peer(sa: &Section) -> Peer {
+fn peer(connection: &str, sa: &Section) -> Peer {
     let name = sa.text("remote-eap-id").or_else(|| sa.text("remote-id")).unwrap_or_default();
-    let children = || {
+    let all = || {
         let all = sa.sections().filter(|(name, _)| *name == "child-sas").flat_map(|(_, all)| all.sections());
-        all.map(|(_, child)| child).filter(|child| child.text("state") == Some("INSTALLED"))
+        all.map(|(_, child)| child)
     };
+    let children = || all().filter(|child| child.text("state") == Some("INSTALLED"));
     let sum = |key: &str| children().filter_map(|child| child.number(key)).fold(0, u64::saturating_add);
     Peer {
         name: name.to_owned(),
@@ -65,7 +83,18 @@ fn peer(sa: &Section) -> Peer {
         suite: children().next().map(suite).unwrap_or_default(),
         received_bytes: sum("bytes-in"),
         sent_bytes: sum("bytes-out"),
+        member: connections::member_of(connection).map(str::to_owned),
+        carried: all().filter_map(carried).collect(),
     }
+}
+
+fn carried(child: &Section) -> Option<Carried> {
+    let both = |one: &str, other: &str| {
+        let of = |key: &str| child.number(key).unwrap_or_default();
+        of(one).saturating_add(of(other))
+    };
+    let (bytes, packets) = (both("bytes-in", "bytes-out"), both("packets-in", "packets-out"));
+    child.number("uniqueid").map(|pair| Carried { pair, bytes, packets })
 }
 
 fn suite(child: &Section) -> String {
@@ -79,19 +108,22 @@ mod tests {
 
     #[test]
     fn reads_a_connection() {
-        let child = |state: &str, bytes: &str| {
+        let child = |number: &str, state: &str, bytes: &str| {
             Section::new()
+                .value("uniqueid", number)
                 .value("state", state)
                 .value("encr-alg", "AES_CBC")
                 .value("encr-keysize", "128")
                 .value("integ-alg", "HMAC_MD5_96")
                 .value("bytes-in", bytes)
                 .value("bytes-out", "7")
+                .value("packets-in", "2")
+                .value("packets-out", "1")
         };
         let children = Section::new()
-            .section("home-1", child("INSTALLED", "100"))
-            .section("home-2", child("INSTALLED", "20"))
-            .section("home-3", child("DELETING", "9000"));
+            .section("home-1", child("1", "INSTALLED", "100"))
+            .section("home-2", child("2", "INSTALLED", "20"))
+            .section("home-3", child("3", "DELETING", "9000"));
         let sa = Section::new()
             .value("version", "2")
             .value("remote-host", "198.51.100.7")
@@ -110,8 +142,17 @@ mod tests {
             suite: "AES_CBC-128-HMAC_MD5_96".to_owned(),
             received_bytes: 120,
             sent_bytes: 14,
+            member: Some("alice".to_owned()),
+            carried: [(1, 107), (2, 27), (3, 9_007)]
+                .map(|(pair, bytes)| Carried { pair, bytes, packets: 3 })
+                .to_vec(),
         };
-        assert_eq!(peer(&sa), want);
-        assert_eq!(peer(&Section::new()).name, "", "an answer without anything is no panic");
+        assert_eq!(peer("fqdn:alice", &sa), want);
+        let nobody = peer("l2tp", &Section::new());
+        assert_eq!(
+            (nobody.name.as_str(), nobody.member),
+            ("", None),
+            "an answer without anything is no panic"
+        );
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! Invariants: only the address that the tunnel's datagrams come from can have them signed for; no more is signed than
 //! the member's [`Ledger`] allows, over all sessions of the day, nor more than the delegation's bytes of the day; what a
-//! tunnel carries is counted in one session; what is signed is reported to be kept before it is sent.
+//! tunnel carries is counted in one session, and a member has one tunnel of each [`Way`]; what is signed is reported to be
+//! kept before it is sent.
 
 mod config;
 mod connection;
@@ -30,7 +31,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroU16;
 
 pub use config::Config;
-pub use mandate::{Mandate, MandateError};
+use mandate::Tunnel;
+pub use mandate::{Mandate, MandateError, Way};
 
 /// An access point's connection, numbered by the program around the machine.
 pub type ConnectionId = u64;
@@ -41,7 +43,7 @@ pub type Counted = BTreeMap<u16, Bytes>;
 /// What the home's meters say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Of the address that was asked for, authentic or not.
+    /// Of the address that was asked for, of tunnels that come the same [`Way`], authentic or not.
     pub counted: Counted,
     /// Of the member's tunnel, wherever it ended, both ways since its beginning: at most so much was authentic. Nothing where
     /// nobody knows that.
@@ -237,11 +239,11 @@ impl Delegate {
         if let Err((kind, reason)) = self.check(mandate, now) {
             return self.refuse(id, kind, Code::Refused, reason);
         }
-        let member = mandate.delegation.member_id();
-        if self.resume(id, member, ip, started, now) {
+        let tunnel = mandate.tunnel();
+        if self.resume(id, tunnel, ip, started, now) {
             return;
         }
-        self.dismiss(member, ip, reading, now);
+        self.dismiss(tunnel, ip, reading, now);
         let key = mandate.key.clone();
         let certificate = mandate.certificate.clone();
         let config = self.config.visitor.clone();
@@ -343,6 +345,12 @@ impl Delegate {
         }
     }
 
+    /// How the tunnel comes that is served on this connection, if it serves: [`handle_meter`](Self::handle_meter) is to be told
+    /// of that one.
+    pub fn way(&self, connection: ConnectionId) -> Option<Way> {
+        self.connections.get(&connection)?.tunnel().map(|tunnel| tunnel.way)
+    }
+
     /// What was signed for, by member.
     pub fn spent(&self) -> &BTreeMap<KeyId, Spent> {
         &self.spent
@@ -380,13 +388,13 @@ impl Delegate {
     fn resume(
         &mut self,
         id: ConnectionId,
-        member: KeyId,
+        tunnel: Tunnel,
         ip: Ipv4Addr,
         started: Option<UnixSeconds>,
         now: Time,
     ) -> bool {
         let Some(started) = started else { return false };
-        let is_it = |connection: &Connection| connection.ip == ip && connection.is_session(member, started);
+        let is_it = |connection: &Connection| connection.ip == ip && connection.is_session(tunnel, started);
         let Some(old) =
             self.connections.iter().find(|(_, connection)| is_it(connection)).map(|(&old, _)| old)
         else {
@@ -405,9 +413,9 @@ impl Delegate {
         true
     }
 
-    /// A member has one tunnel, hence one session: the others of its are over.
-    fn dismiss(&mut self, member: KeyId, ip: Ipv4Addr, reading: &Reading, now: Time) {
-        let of = |(_, connection): &(&ConnectionId, &Connection)| connection.member() == Some(member);
+    /// It is one tunnel, hence one session: the others of its are over.
+    fn dismiss(&mut self, tunnel: Tunnel, ip: Ipv4Addr, reading: &Reading, now: Time) {
+        let of = |(_, connection): &(&ConnectionId, &Connection)| connection.tunnel() == Some(tunnel);
         let ids: Vec<_> = self.connections.iter().filter(of).map(|(&id, _)| id).collect();
         for id in ids {
             let Some(connection) = self.connections.get_mut(&id) else { continue };

@@ -2,14 +2,15 @@
 //!
 //! In: a listener, the home's credentials, where other teams' homes may be, and what is to be sent. Out: two shares of the
 //! same links. [`ExchangeLinks`] is the telephone exchange's: homes by their keys, and every frame that is SIP or the
-//! directory's. [`Neighbours`] is the home's loop's: teams, and frames about credit ([`guestright_credit::is_frame`]) and
-//! about phones that join ([`guestright_radius::relay`]), with [`NeighbourEvent`]s in return.
+//! directory's about members. [`Neighbours`] is the home's loop's: teams, and frames about credit
+//! ([`guestright_credit::is_frame`]), about phones that join ([`guestright_radius::relay`]) and about where homes are
+//! ([`guestright_directory::HomeMessage`]), with [`NeighbourEvent`]s in return.
 //!
 //! Invariants:
 //! - a frame's home and team are those that a certificate proved in the link's handshake, never what a message claims;
 //! - no call of a share waits; every queue has a limit, and what does not fit is refused or dropped and counted;
-//! - a home that sends too much of SIP and the directory waits; of what one team sends about credit, and of what it
-//!   sends about phones, what is beyond [`Config::frames_per_second_max`] is dropped;
+//! - a home that sends too much of SIP and the directory waits; of what one team sends about credit, about phones, and
+//!   about homes, what is beyond [`Config::frames_per_second_max`] of each is dropped;
 //! - addresses that others say cost a bounded number of connections: none to this computer or to nobody's addresses, one
 //!   to each address within [`Config::address_rest`], sixty a minute in all. Whoever answers there and is of another
 //!   team gets no frame and does not learn who called.

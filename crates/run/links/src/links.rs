@@ -33,7 +33,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 pub enum LinkEvent {
     /// There is a link.
     Up(Linked),
-    /// A message of another home, that is not about credit.
+    /// A message of another home, that is not for the home's loop.
     Frame(LinkId, Vec<u8>),
     /// A link has ended.
     Down(LinkId),
@@ -59,7 +59,8 @@ pub enum NeighbourEvent {
     Up(TeamId),
     /// There is none any more.
     Down(TeamId),
-    /// What a home of the team has sent: [`guestright_credit::is_frame`] or [`guestright_radius::relay::is_message`], not yet read.
+    /// What a home of the team has sent: [`guestright_credit::is_frame`], [`guestright_radius::relay::is_message`] or
+    /// [`guestright_directory::is_home_message`], not yet read.
     Frame { team: TeamId, bytes: Vec<u8> },
     /// No home of the team was where it may be; what was kept for the team is gone.
     Unreachable(TeamId),

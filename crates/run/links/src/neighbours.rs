@@ -1,4 +1,4 @@
-//! The home's loop's share of the links: teams, and frames about credit and phones.
+//! The home's loop's share of the links: teams, and frames about credit, phones and where homes are.
 
 use crate::book::KnownAddress;
 use crate::dials::Wish;
@@ -25,8 +25,9 @@ impl Neighbours {
         Self { shared }
     }
 
-    /// Sends a frame (`guestright_credit::frame`, or a message of `guestright_radius::relay`) to a home of the team: the one whose link is the newest. Whether that may
-    /// work; it may not if nobody knows where the team is, if it could not be reached a moment ago, or if too much waits.
+    /// Sends a frame (`guestright_credit::frame`, a message of `guestright_radius::relay` or
+    /// `guestright_directory::HomeMessage`) to a home of the team: the one whose link is the newest. Whether that may work; it
+    /// may not if nobody knows where the team is, if it could not be reached a moment ago, or if too much waits.
     pub fn send(&self, team: TeamId, frame: Vec<u8>) -> bool {
         let wish = self.shared.table().send_to_team(team, frame, self.shared.now());
         self.fulfil(wish)

@@ -6,7 +6,7 @@ use crate::links::{Input, LinkEvent, Linked, NeighbourEvent};
 use crate::pace::{Attempts, FramePaces};
 use crate::transport::{Up, read_messages, write_messages};
 use guestright_credit::FRAME_LEN_MAX;
-use guestright_directory::{Address, HomeHint, LinkId};
+use guestright_directory::{Address, HomeHint, HomeMessage, LinkId, is_home_message};
 use guestright_identity::KeyId;
 use guestright_radius::relay;
 use guestright_units::{Micros, TeamId, Time};
@@ -60,8 +60,9 @@ pub(crate) struct Table {
     pub(crate) dials: Dials,
     pub(crate) attempts: Attempts,
     paces: FramePaces,
-    /// Of their own: phones that try to join must not hold up accounts.
+    /// Of their own: phones that try to join must not hold up accounts, and who looks for homes neither.
     eap_paces: FramePaces,
+    homes_paces: FramePaces,
     next: LinkId,
     outputs: VecDeque<Output>,
     dropped: BTreeMap<&'static str, u64>,
@@ -81,6 +82,7 @@ impl Table {
             attempts: Attempts::new(config.address_rest),
             paces: FramePaces::new(config.frames_per_second_max),
             eap_paces: FramePaces::new(config.frames_per_second_max),
+            homes_paces: FramePaces::new(config.frames_per_second_max),
             next: 0,
             outputs: VecDeque::new(),
             dropped: BTreeMap::new(),
@@ -149,7 +151,8 @@ impl Table {
         true
     }
 
-    /// Takes in what another home sends: a frame about credit or EAP for the home's loop, anything else for the exchange.
+    /// Takes in what another home sends: a frame about credit, EAP or where homes are for the home's loop, anything else for
+    /// the exchange.
     pub(crate) fn receive(&mut self, link: LinkId, bytes: Vec<u8>, now: Time) {
         let Some(open) = self.open.get_mut(&link) else { return };
         let Some(kind) = Kind::of(&bytes) else {
@@ -160,6 +163,7 @@ impl Table {
         let paces = match kind {
             Kind::Credit => &mut self.paces,
             Kind::Eap => &mut self.eap_paces,
+            Kind::Homes => &mut self.homes_paces,
         };
         if team == self.own {
             self.count_dropped("own team");
@@ -260,7 +264,7 @@ impl Table {
         team != self.own && self.by_team.contains_key(&team)
     }
 
-    /// Sends to a team, or says where it is to be called first. Nothing but frames about credit and EAP is sent.
+    /// Sends to a team, or says where it is to be called first. Nothing but frames for other homes' loops is sent.
     pub(crate) fn send_to_team(&mut self, team: TeamId, frame: Vec<u8>, now: Time) -> Wish {
         if team == self.own || Kind::of(&frame).is_none_or(|kind| frame.len() > kind.bytes_max()) {
             return Wish::Refused;
@@ -306,12 +310,17 @@ impl Table {
 enum Kind {
     Credit,
     Eap,
+    /// Where homes of teams are.
+    Homes,
 }
 
 impl Kind {
     fn of(frame: &[u8]) -> Option<Self> {
         if guestright_credit::is_frame(frame) {
             return Some(Self::Credit);
+        }
+        if is_home_message(frame) {
+            return Some(Self::Homes);
         }
         relay::is_message(frame).then_some(Self::Eap)
     }
@@ -320,6 +329,7 @@ impl Kind {
         match self {
             Self::Credit => FRAME_LEN_MAX,
             Self::Eap => relay::MESSAGE_BYTES_MAX,
+            Self::Homes => HomeMessage::LEN_MAX,
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::{Config, ExchangeLinks, KnownAddress, LinkEvent, Links, NeighbourEven
 use guestright_channel::{Credentials, connect_home};
 use guestright_clock::Clock;
 use guestright_credit::{HoldId, Message, frame};
-use guestright_directory::{Address, HomeHint};
-use guestright_identity::{Certificate, Role, SecretKey, Suite};
+use guestright_directory::{self as directory, Address, HomeHint, HomeMessage};
+use guestright_identity::{Certificate, KeyId, Role, SecretKey, Suite};
 use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -108,8 +108,31 @@ async fn a_frame_that_was_kept_arrives_with_the_team_that_was_proven() {
 /// What phones' access points ask goes to the loop too, and a flood of it holds up no accounts.
 #[tokio::test]
 async fn phones_that_join_have_a_pace_of_their_own() {
+    a_flood_of_a_kind_holds_up_no_accounts([0xfe, 1]).await;
+}
+
+/// And where homes of other teams are. What is asked about members is the exchange's.
+#[tokio::test]
+async fn who_looks_for_homes_has_a_pace_of_its_own() {
+    a_flood_of_a_kind_holds_up_no_accounts([0x82, 7]).await;
     let (mut a, mut b) = (Home::new(1).await, Home::new(2).await);
-    let eap = |length: usize| [vec![0xfe, 1], vec![0; length]].concat();
+    b.neighbours.learn(a.team, a.address());
+    let unknown = HomeMessage::Unknown { reference: 7 }.emit();
+    let about_a_member = directory::Message::Ask { reference: 7, member: KeyId([7; 24]) }.emit();
+    assert!(!b.neighbours.send(a.team, about_a_member.clone()), "that is for the exchange to ask");
+    assert!(b.neighbours.send(a.team, unknown.clone()));
+    assert_eq!(a.next().await, NeighbourEvent::Up(b.team));
+    assert_eq!(a.next().await, NeighbourEvent::Frame { team: b.team, bytes: unknown });
+    let LinkEvent::Up(linked) = b.next_for_exchange().await else { panic!("a link") };
+    assert!(b.exchange.send_on(linked.link, about_a_member.clone()));
+    assert!(matches!(a.next_for_exchange().await, LinkEvent::Up(_)));
+    let LinkEvent::Frame(_, bytes) = a.next_for_exchange().await else { panic!("a frame") };
+    assert_eq!(bytes, about_a_member);
+}
+
+async fn a_flood_of_a_kind_holds_up_no_accounts(kind: [u8; 2]) {
+    let (mut a, mut b) = (Home::new(1).await, Home::new(2).await);
+    let eap = |length: usize| [kind.to_vec(), vec![0; length]].concat();
     a.neighbours.learn(b.team, b.address());
     assert!(a.neighbours.send(b.team, eap(17)));
     assert_eq!(a.next().await, NeighbourEvent::Up(b.team));
@@ -127,10 +150,11 @@ async fn phones_that_join_have_a_pace_of_their_own() {
     assert!(sent > 100 && b.neighbours.dropped().contains_key("too many of one team"), "{sent}");
     assert!(a.neighbours.send(b.team, numbered(9)));
     loop {
-        match b.next().await {
-            NeighbourEvent::Frame { bytes, .. } if bytes == numbered(9) => break,
-            event => assert_eq!(event, NeighbourEvent::Frame { team: a.team, bytes: eap(17) }),
+        let event = b.next().await;
+        if event == (NeighbourEvent::Frame { team: a.team, bytes: numbered(9) }) {
+            break;
         }
+        assert_eq!(event, NeighbourEvent::Frame { team: a.team, bytes: eap(17) });
     }
 }
 

@@ -1,5 +1,6 @@
 //! A connection, and the session that it leads to.
 
+use super::mandate::Tunnel;
 use super::meter::Meter;
 use super::{ConnectionStatus, Mandate};
 use crate::visitor::Visitor;
@@ -58,11 +59,19 @@ impl Connection {
         }
     }
 
+    /// Whose tunnel is served, and how it comes.
+    pub(super) fn tunnel(&self) -> Option<Tunnel> {
+        match &self.stage {
+            Stage::Serving(serving) => Some(serving.mandate.tunnel()),
+            Stage::Silent | Stage::Looking { .. } | Stage::Over => None,
+        }
+    }
+
     /// Whether it is this session, open.
-    pub(super) fn is_session(&self, member: KeyId, started: UnixSeconds) -> bool {
+    pub(super) fn is_session(&self, tunnel: Tunnel, started: UnixSeconds) -> bool {
         match &self.stage {
             Stage::Serving(serving) => {
-                self.member() == Some(member) && serving.started == Some(started) && !serving.ended
+                self.tunnel() == Some(tunnel) && serving.started == Some(started) && !serving.ended
             }
             Stage::Silent | Stage::Looking { .. } | Stage::Over => false,
         }

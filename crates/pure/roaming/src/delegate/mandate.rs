@@ -1,6 +1,21 @@
-use guestright_identity::{Certificate, Delegation, Role, SecretKey};
+use guestright_identity::{Certificate, Delegation, KeyId, Role, SecretKey};
 use guestright_units::TeamId;
 use thiserror::Error;
+
+/// How a member's tunnel comes home. A member may have one of each at a time: a phone's own client and a computer's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    #[default]
+    WireGuard,
+    Ipsec,
+}
+
+/// Which tunnel it is: a member has one of each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tunnel {
+    pub(super) member: KeyId,
+    pub(super) way: Way,
+}
 
 /// What a home has from a member: its word, the key that it is about, and the team's certificate for that key.
 #[derive(Clone, Debug)]
@@ -8,6 +23,7 @@ pub struct Mandate {
     pub(super) delegation: Delegation,
     pub(super) key: SecretKey,
     pub(super) certificate: Certificate,
+    pub(super) way: Way,
 }
 
 /// Why the three do not belong together.
@@ -52,7 +68,21 @@ impl Mandate {
             let (got, role) = (certificate.team_id(), certificate.role());
             return Err(MandateError::Certificate { got, role, want: team });
         }
-        Ok(Self { delegation, key, certificate })
+        Ok(Self { delegation, key, certificate, way: Way::default() })
+    }
+
+    /// The same for a tunnel that comes this way.
+    pub fn by(self, way: Way) -> Self {
+        Self { way, ..self }
+    }
+
+    /// How the tunnel comes that it is for.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    pub(super) fn tunnel(&self) -> Tunnel {
+        Tunnel { member: self.delegation.member_id(), way: self.way }
     }
 
     /// The member's word.

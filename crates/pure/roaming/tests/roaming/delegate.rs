@@ -5,7 +5,7 @@ use crate::world::{Link, START, World};
 use guestright_identity::{Certificate, Delegation, DelegationTerms, Role, SecretKey, Suite};
 use guestright_receipt::Bundle;
 use guestright_reciprocity::ServiceClass;
-use guestright_roaming::delegate::{Config, ConnectionId, Delegate, Event, Mandate, Reading, Spent};
+use guestright_roaming::delegate::{Config, ConnectionId, Delegate, Event, Mandate, Reading, Spent, Way};
 use guestright_roaming::message::{Acknowledgement, Code, Message};
 use guestright_units::{Bytes, Micros, Time, UnixSeconds};
 use rand::SeedableRng;
@@ -219,6 +219,27 @@ fn a_members_new_connection_ends_the_one_before() {
         matches!(&sent[..], [(1, Message::Erro { code: Code::Closed, .. }), (2, Message::Conn { .. })]),
         "{sent:?}"
     );
+}
+
+#[test]
+fn a_member_may_have_a_tunnel_of_each_way_and_each_has_a_session() {
+    let (mut world, mut delegate, mandate) = serving(Config::default());
+    assert_eq!(delegate.way(1), Some(Way::WireGuard));
+    let ipsec = mandate.by(Way::Ipsec);
+    let mut look_up = |id, delegate: &mut Delegate| {
+        connect(delegate, id, START);
+        let found = Some((&ipsec, Bundle::default()));
+        delegate.handle_lookup(id, found, &Reading::default(), &mut world.rng, START);
+        let sent = std::iter::from_fn(|| delegate.poll_transmit());
+        sent.map(|(connection, bytes)| (connection, Message::parse(&bytes).unwrap())).collect::<Vec<_>>()
+    };
+    let sent = look_up(2, &mut delegate);
+    assert!(matches!(&sent[..], [(2, Message::Conn { .. })]), "the other one goes on: {sent:?}");
+    assert_eq!((delegate.way(1), delegate.way(2)), (Some(Way::WireGuard), Some(Way::Ipsec)));
+    assert_eq!(delegate.status().len(), 2);
+    let sent = look_up(3, &mut delegate);
+    assert!(matches!(&sent[..], [(3, Message::Conn { .. })]), "{sent:?}");
+    assert_eq!((delegate.way(1), delegate.way(2)), (Some(Way::WireGuard), None), "there is one of each");
 }
 
 #[test]

@@ -167,13 +167,19 @@ impl Shell {
         let bytes = draft.push_eap(&relay.eap).unwrap().emit_request(&secret, request);
         let home: SocketAddr = HOME.parse().unwrap();
         let mut buffer = [0; 4_096];
-        // The home may not have its socket yet.
+        // The home may not have its socket yet. Who was slow has been asked twice and answers twice: an answer to an earlier
+        // question is none to this one.
         let length = (0..250).find_map(|_| {
             self.home.send_to(&bytes, home).unwrap();
-            self.home.recv(&mut buffer).ok()
+            loop {
+                let length = self.home.recv(&mut buffer).ok()?;
+                let packet = Packet::parse(&buffer[..length]).unwrap();
+                if packet.verify_response(&secret, &request).is_ok() {
+                    return Some(length);
+                }
+            }
         });
         let packet = Packet::parse(&buffer[..length.expect("hostapd answers")]).unwrap();
-        packet.verify_response(&secret, &request).unwrap();
         let eap = packet.joined(Kind::EAP_MESSAGE).unwrap();
         if packet.code() == Code::AccessChallenge {
             let state = packet.one(Kind::STATE).unwrap().unwrap().to_vec();

@@ -26,6 +26,7 @@ pub(super) fn check(target: Target, program: &Path) -> Result<Done> {
     let wanted = format!("guestright {}", env!("CARGO_PKG_VERSION"));
     ensure!(version.trim_end() == wanted, "it says {version:?} in place of {wanted:?}");
     dry_run(&qemu, program)?;
+    refuse_calls(&qemu, program)?;
     serve_a_household(&qemu, program)?;
     for (package, test, arguments) in TESTS {
         let runner = format!("CARGO_TARGET_{}_RUNNER", target.triple.to_uppercase().replace('-', "_"));
@@ -76,5 +77,21 @@ fn dry_run(qemu: &Path, program: &Path) -> Result<()> {
     let ruleset = printed(command.args(["ap", "--dry-run", "--config"]).arg(&settings))?;
     ensure!(ruleset.contains("table inet guestright"), "no ruleset:\n{ruleset}");
     println!("ap --dry-run: {} lines of rules", ruleset.lines().count());
+    Ok(())
+}
+
+/// Settings of a home that this program has no part for.
+const CALLS: &str = "key = \"home.key\"\ncertificate = \"home.cert\"\n[voice]\n";
+
+/// Says, with its line, that it has no telephone exchange, in place of passing over it.
+fn refuse_calls(qemu: &Path, program: &Path) -> Result<()> {
+    let settings = program.with_file_name("home.toml");
+    std::fs::write(&settings, CALLS).with_context(|| format!("write {}", settings.display()))?;
+    let mut command = Command::new(qemu);
+    command.arg(program).args(["home", "--show-config", "--config"]).arg(settings);
+    let output = command.output().with_context(|| format!("start {}", qemu.display()))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let is_refused = text.contains("line 3") && text.contains("built without calls");
+    ensure!(!output.status.success() && is_refused, "it does not refuse [voice]: {text}");
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
+#[cfg(not(all(feature = "dns", feature = "exchange")))]
+mod absent;
+#[cfg(feature = "dns")]
 mod dynamic_dns;
 mod ikev2;
 mod links;
@@ -7,8 +10,14 @@ mod reread;
 mod source;
 #[cfg(feature = "computer")]
 pub(crate) mod visit;
+#[cfg(feature = "exchange")]
 mod voice;
 
+#[cfg(not(feature = "dns"))]
+pub(crate) use absent::DynamicDnsSettings;
+#[cfg(not(feature = "exchange"))]
+pub(crate) use absent::VoiceSettings;
+#[cfg(feature = "dns")]
 pub(crate) use dynamic_dns::DynamicDnsSettings;
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
@@ -17,6 +26,7 @@ pub(crate) use reread::SettingsFile;
 pub(crate) use source::Source;
 #[cfg(feature = "computer")]
 pub(crate) use visit::VisitSettings;
+#[cfg(feature = "exchange")]
 pub(crate) use voice::VoiceSettings;
 
 use anyhow::{Context, anyhow};
@@ -478,7 +488,7 @@ impl HomeSettings {
     pub(crate) fn filled_in(mut self) -> Result<Self, Failure> {
         self.links.listen = Some(self.links.address(self.voice.as_ref())?);
         if let Some(voice) = &mut self.voice {
-            voice.listen = None;
+            voice.forget_listen();
         }
         Ok(self)
     }

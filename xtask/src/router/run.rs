@@ -28,6 +28,9 @@ pub(super) fn check(target: Target, program: &Path) -> Result<Done> {
     dry_run(&qemu, program)?;
     refuse_calls(&qemu, program)?;
     serve_a_household(&qemu, program)?;
+    if target.processor == std::env::consts::ARCH {
+        serve_a_crowd(program)?;
+    }
     for (package, test, arguments) in TESTS {
         let runner = format!("CARGO_TARGET_{}_RUNNER", target.triple.to_uppercase().replace('-', "_"));
         let folder = workspace::target_directory()?;
@@ -53,6 +56,13 @@ fn serve_a_household(qemu: &Path, program: &Path) -> Result<Done> {
     let bare = "setpriv --no-new-privs --inh-caps=-all --bounding-set=-all";
     let home = format!("{bare} {} {}", qemu.display(), program.display());
     execute(command.env("GUESTRIGHT_TEST_HOME", home))
+}
+
+/// What it needs in memory for as many visitors as a router is made for, on this computer's own processor.
+fn serve_a_crowd(program: &Path) -> Result<Done> {
+    let mut command = system_test("crowd::a_hundred_visitors_fit_into_the_memory_of_a_router");
+    command.args(["--ignored", "--nocapture"]);
+    execute(command.env("GUESTRIGHT_TEST_HOME", program).env("GUESTRIGHT_TEST_AP", program))
 }
 
 /// QEMU's user mode, static, as Debian names it.

@@ -11,3 +11,9 @@ void *dlsym(void *library, const char *name)
 	(void)name;
 	return NULL;
 }
+
+/* Its name for programs that count seconds with 64 bits. */
+void *__dlsym_time64(void *library, const char *name)
+{
+	return dlsym(library, name);
+}

@@ -26,7 +26,11 @@ pub(super) fn check(target: Target, program: &Path) -> Result<Done> {
     let wanted = format!("guestright {}", env!("CARGO_PKG_VERSION"));
     ensure!(version.trim_end() == wanted, "it says {version:?} in place of {wanted:?}");
     dry_run(&qemu, program)?;
+    refuse_calls(&qemu, program)?;
     serve_a_household(&qemu, program)?;
+    if target.processor == std::env::consts::ARCH {
+        serve_a_crowd(program)?;
+    }
     for (package, test, arguments) in TESTS {
         let runner = format!("CARGO_TARGET_{}_RUNNER", target.triple.to_uppercase().replace('-', "_"));
         let folder = workspace::target_directory()?;
@@ -54,6 +58,13 @@ fn serve_a_household(qemu: &Path, program: &Path) -> Result<Done> {
     execute(command.env("GUESTRIGHT_TEST_HOME", home))
 }
 
+/// What it needs in memory for as many visitors as a router is made for, on this computer's own processor.
+fn serve_a_crowd(program: &Path) -> Result<Done> {
+    let mut command = system_test("crowd::a_hundred_visitors_fit_into_the_memory_of_a_router");
+    command.args(["--ignored", "--nocapture"]);
+    execute(command.env("GUESTRIGHT_TEST_HOME", program).env("GUESTRIGHT_TEST_AP", program))
+}
+
 /// QEMU's user mode, static, as Debian names it.
 fn emulator(target: Target) -> PathBuf {
     format!("qemu-{}-static", target.processor).into()
@@ -76,5 +87,21 @@ fn dry_run(qemu: &Path, program: &Path) -> Result<()> {
     let ruleset = printed(command.args(["ap", "--dry-run", "--config"]).arg(&settings))?;
     ensure!(ruleset.contains("table inet guestright"), "no ruleset:\n{ruleset}");
     println!("ap --dry-run: {} lines of rules", ruleset.lines().count());
+    Ok(())
+}
+
+/// Settings of a home that this program has no part for.
+const CALLS: &str = "key = \"home.key\"\ncertificate = \"home.cert\"\n[voice]\n";
+
+/// Says, with its line, that it has no telephone exchange, in place of passing over it.
+fn refuse_calls(qemu: &Path, program: &Path) -> Result<()> {
+    let settings = program.with_file_name("home.toml");
+    std::fs::write(&settings, CALLS).with_context(|| format!("write {}", settings.display()))?;
+    let mut command = Command::new(qemu);
+    command.arg(program).args(["home", "--show-config", "--config"]).arg(settings);
+    let output = command.output().with_context(|| format!("start {}", qemu.display()))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let is_refused = text.contains("line 3") && text.contains("built without calls");
+    ensure!(!output.status.success() && is_refused, "it does not refuse [voice]: {text}");
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
+#[cfg(not(all(feature = "dns", feature = "exchange")))]
+mod absent;
 mod ap_phones;
+#[cfg(feature = "dns")]
 mod dynamic_dns;
 mod home_phones;
 mod ikev2;
@@ -10,9 +13,15 @@ mod source;
 mod splash;
 #[cfg(feature = "computer")]
 pub(crate) mod visit;
+#[cfg(feature = "exchange")]
 mod voice;
 
+#[cfg(not(feature = "dns"))]
+pub(crate) use absent::DynamicDnsSettings;
+#[cfg(not(feature = "exchange"))]
+pub(crate) use absent::VoiceSettings;
 pub(crate) use ap_phones::ApPhonesSettings;
+#[cfg(feature = "dns")]
 pub(crate) use dynamic_dns::DynamicDnsSettings;
 pub(crate) use guestright_cli::files::beside;
 pub(crate) use home_phones::HomePhonesSettings;
@@ -23,6 +32,7 @@ pub(crate) use source::Source;
 pub(crate) use splash::SplashSettings;
 #[cfg(feature = "computer")]
 pub(crate) use visit::VisitSettings;
+#[cfg(feature = "exchange")]
 pub(crate) use voice::VoiceSettings;
 
 use anyhow::{Context, anyhow};
@@ -494,7 +504,7 @@ impl HomeSettings {
     pub(crate) fn filled_in(mut self) -> Result<Self, Failure> {
         self.links.listen = Some(self.links.address(self.voice.as_ref())?);
         if let Some(voice) = &mut self.voice {
-            voice.listen = None;
+            voice.forget_listen();
         }
         Ok(self)
     }

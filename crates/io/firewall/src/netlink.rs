@@ -4,9 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use netlink_packet_core::{
-    NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
-};
+use netlink_packet_core::{Emitable, NetlinkBuffer, NetlinkHeader, Nla};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
@@ -70,16 +68,17 @@ impl Netlink {
         &self.socket
     }
 
-    /// Puts a message behind others that are to be sent together.
-    pub(crate) fn append(&mut self, batch: &mut Vec<u8>, message: impl NetlinkSerializable, flags: u16) {
+    /// Puts a message behind others that are to be sent together: its kind, and what follows netlink's own header.
+    ///
+    /// It is not the libraries' type of a message: that has every kind in it, and so has a program that sends one.
+    pub(crate) fn append(&mut self, batch: &mut Vec<u8>, kind: u16, parts: [&[u8]; 2], flags: u16) {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut netlink = NetlinkHeader::default();
-        (netlink.flags, netlink.sequence_number) = (flags, self.sequence);
-        let mut message = NetlinkMessage::new(netlink, NetlinkPayload::InnerMessage(message));
-        message.finalize();
-        let begin = batch.len();
-        batch.resize(begin + message.buffer_len(), 0);
-        message.serialize(&mut batch[begin..]);
+        let mut header = NetlinkHeader::default();
+        (header.message_type, header.flags, header.sequence_number) = (kind, flags, self.sequence);
+        let length = header.buffer_len() + parts.iter().map(|part| part.len()).sum::<usize>();
+        header.length = u32::try_from(length).unwrap_or(u32::MAX);
+        batch.extend(emitted(&header));
+        batch.extend(parts.concat());
     }
 
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {
@@ -136,6 +135,22 @@ impl<'a> Answer<'a> {
             _ => Self::Object(payload),
         }
     }
+}
+
+/// Something of netlink's as bytes.
+pub(crate) fn emitted(part: &impl Emitable) -> Vec<u8> {
+    let mut bytes = vec![0; part.buffer_len()];
+    part.emit(&mut bytes);
+    bytes
+}
+
+/// Attributes one after the other, as a message or another attribute has them.
+pub(crate) fn nested(attributes: &[impl Nla]) -> Vec<u8> {
+    emitted(&attributes)
+}
+
+pub(crate) fn zero_terminated(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
 }
 
 pub(crate) fn refused(what: &str, error: io::Error) -> FirewallError {

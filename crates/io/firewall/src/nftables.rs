@@ -10,23 +10,23 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use netlink_packet_core::{
-    DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NlaBuffer, NlasIterator,
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NlaBuffer, NlasIterator,
 };
 use netlink_packet_netfilter::nftables::{
-    ChainMessage, DataAttribute, ListAttribute, NfTablesMessage, RuleAttribute, RuleMessage,
-    SetElementAttribute, SetElementList, SetElementMessage, TableAttribute, TableFlags, TableMessage,
+    DataAttribute, ListAttribute, NfTablesMessageType, RuleAttribute, SetElementAttribute, SetElementList,
+    TableAttribute, TableFlags,
 };
-use netlink_packet_netfilter::none::ControlMessage;
-use netlink_packet_netfilter::{
-    NetfilterHeader, NetfilterMessage, NetfilterMessageInner, NetfilterProtoFamily,
-};
+use netlink_packet_netfilter::{NetfilterHeader, NetfilterProtoFamily};
 use rustix::net::netlink::NETFILTER;
 
-use crate::netlink::{Answer, Netlink, refused, unreadable};
+use crate::netlink::{Answer, Netlink, emitted, nested, refused, unreadable, zero_terminated};
 use crate::{FirewallError, MacAddress};
 
 /// nftables among netfilter's subsystems (linux/netfilter/nfnetlink.h).
 const SUBSYSTEM: u16 = 10;
+/// The beginning and the end of a batch, messages of netfilter's itself.
+const NFNL_MSG_BATCH_BEGIN: u16 = 16;
+const NFNL_MSG_BATCH_END: u16 = 17;
 /// What stands before the attributes in every message of netfilter's (`struct nfgenmsg`).
 const HEADER: usize = 4;
 /// Attributes, and a kind of object (linux/netfilter/nf_tables.h).
@@ -50,6 +50,9 @@ const NFTA_TABLE: u16 = 1;
 /// What makes a chain: its name, hook, policy and type; and a rule: its chain and its expressions.
 const CHAIN: [u16; 4] = [3, 4, 5, 7];
 const RULE: [u16; 2] = [2, 4];
+/// A message: its kind, and its attributes as bytes.
+type Message = (NfTablesMessageType, Vec<u8>);
+
 /// A set of our table, or a map.
 pub(crate) type Set = &'static str;
 
@@ -261,8 +264,8 @@ impl Nftables {
     /// # Errors
     /// It is not there, or is somebody else's.
     pub(crate) fn delete_table(&mut self, table: &str) -> Result<(), FirewallError> {
-        let message = TableMessage { attributes: vec![TableAttribute::Name(table.to_owned())] };
-        self.transaction(vec![(NfTablesMessage::DeleteTable(message), 0)])
+        let message = (NfTablesMessageType::DeleteTable, nested(&[TableAttribute::Name(table.to_owned())]));
+        self.transaction(vec![(message, 0)])
             .map_err(|error| refused(&format!("remove table inet {table}"), error))
     }
 
@@ -271,7 +274,7 @@ impl Nftables {
     /// # Errors
     /// The kernel has no nftables, or its answer cannot be read.
     pub(crate) fn table_exists(&mut self, table: &str) -> Result<bool, FirewallError> {
-        let question = NfTablesMessage::GetTable(TableMessage { attributes: Vec::new() });
+        let question = (NfTablesMessageType::GetTable, Vec::new());
         let tables = self.dump(question).map_err(|error| refused("list the tables of nftables", error))?;
         let name = zero_terminated(table);
         Ok(tables.iter().any(|found| attribute_of(found, NFTA_TABLE).is_some_and(|found| found == name)))
@@ -283,8 +286,8 @@ impl Nftables {
     /// No such set, or the kernel's answer cannot be read.
     pub(crate) fn elements(&mut self, table: &str, set: &str) -> Result<Vec<Found>, FirewallError> {
         let what = || format!("read set {set} of table inet {table}");
-        let attributes = vec![SetElementList::Table(table.to_owned()), SetElementList::Set(set.to_owned())];
-        let question = NfTablesMessage::GetSetElement(SetElementMessage { attributes });
+        let attributes = [SetElementList::Table(table.to_owned()), SetElementList::Set(set.to_owned())];
+        let question = (NfTablesMessageType::GetSetElement, nested(&attributes));
         let answers = self.dump(question).map_err(|error| refused(&what(), error))?;
         let mut found = Vec::new();
         for answer in answers {
@@ -302,10 +305,8 @@ impl Nftables {
         let what = || format!("read the rules of table inet {table}");
         let name = zero_terminated(table);
         let mut all = Vec::new();
-        let chains = NfTablesMessage::GetChain(ChainMessage { attributes: Vec::new() });
-        let rules = NfTablesMessage::GetRule(RuleMessage {
-            attributes: vec![RuleAttribute::Table(table.to_owned())],
-        });
+        let chains = (NfTablesMessageType::GetChain, Vec::new());
+        let rules = (NfTablesMessageType::GetRule, nested(&[RuleAttribute::Table(table.to_owned())]));
         for (question, kinds) in [(chains, CHAIN.as_slice()), (rules, RULE.as_slice())] {
             for answer in self.dump(question).map_err(|error| refused(&what(), error))? {
                 if attribute_of(&answer, NFTA_TABLE).is_none_or(|found| found != name) {
@@ -324,10 +325,11 @@ impl Nftables {
     /// No such table, or the kernel's answer cannot be read.
     pub(crate) fn counters(&mut self, table: &str) -> Result<BTreeMap<String, Count>, FirewallError> {
         let what = || format!("read the counters of table inet {table}");
-        let question = NfTablesMessage::GetObject(vec![
+        let attributes = nested(&[
             DefaultNla::new(NFTA_OBJ_TABLE, zero_terminated(table)),
             DefaultNla::new(NFTA_OBJ_TYPE, NFT_OBJECT_COUNTER.to_be_bytes().to_vec()),
         ]);
+        let question = (NfTablesMessageType::GetObject, attributes);
         let answers = self.dump(question).map_err(|error| refused(&what(), error))?;
         if answers.is_empty() {
             return Err(refused(&what(), io::ErrorKind::NotFound.into()));
@@ -339,15 +341,15 @@ impl Nftables {
 /// Reading and writing.
 impl Nftables {
     /// Sends messages as one batch, and waits until the kernel has acknowledged each.
-    fn transaction(&mut self, messages: Vec<(NfTablesMessage, u16)>) -> io::Result<()> {
+    fn transaction(&mut self, messages: Vec<(Message, u16)>) -> io::Result<()> {
         let mut batch = Vec::new();
-        self.append(&mut batch, ControlMessage::BatchBegin, NLM_F_REQUEST);
+        self.mark(&mut batch, NFNL_MSG_BATCH_BEGIN);
         let begin = self.socket.sequence();
         let mut unanswered = messages.len();
         for (message, flags) in messages {
-            self.append(&mut batch, message, NLM_F_REQUEST | NLM_F_ACK | flags);
+            self.append(&mut batch, &message, NLM_F_REQUEST | NLM_F_ACK | flags);
         }
-        self.append(&mut batch, ControlMessage::BatchEnd, NLM_F_REQUEST);
+        self.mark(&mut batch, NFNL_MSG_BATCH_END);
         self.socket.send(&batch)?;
         let mut verdict = Ok(());
         while unanswered > 0 {
@@ -365,9 +367,9 @@ impl Nftables {
     }
 
     /// Asks for all of something; the attributes of each object.
-    fn dump(&mut self, question: NfTablesMessage) -> io::Result<Vec<Vec<u8>>> {
+    fn dump(&mut self, question: Message) -> io::Result<Vec<Vec<u8>>> {
         let mut message = Vec::new();
-        self.append(&mut message, question, NLM_F_REQUEST | NLM_F_DUMP);
+        self.append(&mut message, &question, NLM_F_REQUEST | NLM_F_DUMP);
         self.socket.send(&message)?;
         let (mut objects, mut verdict, mut is_over) = (Vec::new(), Ok(()), false);
         while !is_over {
@@ -383,35 +385,38 @@ impl Nftables {
         verdict.map(|()| objects)
     }
 
-    fn append(&mut self, batch: &mut Vec<u8>, message: impl Into<NetfilterMessageInner>, flags: u16) {
-        let message = message.into();
-        let is_control = matches!(message, NetfilterMessageInner::None(_));
-        // The beginning and the end of a batch name the subsystem that it is for.
-        let family = if is_control { NetfilterProtoFamily::Unspec } else { NetfilterProtoFamily::Inet };
-        let header = NetfilterHeader::new(family, 0, if is_control { SUBSYSTEM } else { 0 });
-        self.socket.append(batch, NetfilterMessage::new(header, message), flags);
+    fn append(&mut self, batch: &mut Vec<u8>, (kind, attributes): &Message, flags: u16) {
+        let header = NetfilterHeader::new(NetfilterProtoFamily::Inet, 0, 0);
+        let kind = (SUBSYSTEM << 8) | u16::from(u8::from(*kind));
+        self.socket.append(batch, kind, [&emitted(&header), attributes], flags);
+    }
+
+    /// Begins or ends a batch, which names the subsystem that it is for.
+    fn mark(&mut self, batch: &mut Vec<u8>, kind: u16) {
+        let header = NetfilterHeader::new(NetfilterProtoFamily::Unspec, 0, SUBSYSTEM);
+        self.socket.append(batch, kind, [&emitted(&header), &[]], NLM_F_REQUEST);
     }
 }
 
 impl Order {
-    fn message(&self, table: &str) -> (NfTablesMessage, u16) {
+    fn message(&self, table: &str) -> (Message, u16) {
         let (Self::Add(set, element) | Self::Delete(set, element)) = self;
         let elements = vec![ListAttribute::Element(element.attributes())];
-        let attributes = vec![
+        let attributes = nested(&[
             SetElementList::Table(table.to_owned()),
             SetElementList::Set((*set).to_owned()),
             SetElementList::Elements(elements),
-        ];
+        ]);
         match self {
-            Self::Add(..) => (NfTablesMessage::NewSetElement(SetElementMessage { attributes }), NLM_F_CREATE),
-            Self::Delete(..) => (NfTablesMessage::DeleteSetElement(SetElementMessage { attributes }), 0),
+            Self::Add(..) => ((NfTablesMessageType::NewSetElement, attributes), NLM_F_CREATE),
+            Self::Delete(..) => ((NfTablesMessageType::DeleteSetElement, attributes), 0),
         }
     }
 }
 
-fn new_table(table: &str, flags: TableFlags) -> (NfTablesMessage, u16) {
-    let attributes = vec![TableAttribute::Name(table.to_owned()), TableAttribute::Flags(flags)];
-    (NfTablesMessage::NewTable(TableMessage { attributes }), NLM_F_CREATE)
+fn new_table(table: &str, flags: TableFlags) -> (Message, u16) {
+    let attributes = nested(&[TableAttribute::Name(table.to_owned()), TableAttribute::Flags(flags)]);
+    ((NfTablesMessageType::NewTable, attributes), NLM_F_CREATE)
 }
 
 /// What the fuzzer calls: how many elements and counters a datagram of the kernel's tells of.
@@ -491,15 +496,4 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = Option<NlaBuffer<&[u8]>>> {
 fn attribute_of(bytes: &[u8], kind: u16) -> Option<Vec<u8>> {
     let found = attributes(bytes).flatten().find(|attribute| attribute.kind() == kind)?;
     Some(found.value().to_vec())
-}
-
-/// Attributes one after the other, as the value of another.
-fn nested(attributes: &[DefaultNla]) -> Vec<u8> {
-    let mut bytes = vec![0; attributes.buffer_len()];
-    attributes.emit(&mut bytes);
-    bytes
-}
-
-fn zero_terminated(text: &str) -> Vec<u8> {
-    [text.as_bytes(), &[0]].concat()
 }

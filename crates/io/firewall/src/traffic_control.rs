@@ -6,14 +6,18 @@
 use std::io;
 
 use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
+use netlink_packet_route::tc::{TcHandle, TcHeader};
 use rustix::net::netdevice::name_to_index;
 
 use crate::FirewallError;
-use crate::netlink::{Answer, Netlink, refused};
+use crate::netlink::{Answer, Netlink, emitted, nested, refused, zero_terminated};
 
-/// Attributes of a message about traffic control (linux/rtnetlink.h), and of an HTB class (linux/pkt_sched.h).
+/// Messages about traffic control and their attributes (linux/rtnetlink.h), and attributes of an HTB class
+/// (linux/pkt_sched.h).
+const RTM_NEWQDISC: u16 = 36;
+const RTM_NEWTCLASS: u16 = 40;
+const RTM_DELTCLASS: u16 = 41;
+const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
@@ -62,15 +66,13 @@ impl TrafficControl {
         class: u32,
         terms: &Terms,
     ) -> Result<(), FirewallError> {
-        let mut message = self.message(interface, parent, class)?;
-        let parameter = |kind, value| TcOption::Other(DefaultNla::new(kind, value));
-        let options = vec![
-            parameter(TCA_HTB_PARMS, terms.parameters()),
-            parameter(TCA_HTB_RATE64, (terms.rate / 8).to_ne_bytes().to_vec()),
-            parameter(TCA_HTB_CEIL64, (terms.ceiling / 8).to_ne_bytes().to_vec()),
-        ];
-        message.attributes = vec![TcAttribute::Kind("htb".to_owned()), TcAttribute::Options(options)];
-        self.request(RouteNetlinkMessage::NewTrafficClass(message), NLM_F_CREATE)
+        let header = self.header(interface, parent, class)?;
+        let options = nested(&[
+            DefaultNla::new(TCA_HTB_PARMS, terms.parameters()),
+            DefaultNla::new(TCA_HTB_RATE64, (terms.rate / 8).to_ne_bytes().to_vec()),
+            DefaultNla::new(TCA_HTB_CEIL64, (terms.ceiling / 8).to_ne_bytes().to_vec()),
+        ]);
+        self.request(RTM_NEWTCLASS, &header, &of_kind("htb", options), NLM_F_CREATE)
             .map_err(|error| refused(&format!("put a visitor's class on {interface}"), error))
     }
 
@@ -84,10 +86,9 @@ impl TrafficControl {
         class: u32,
         packets_max: u32,
     ) -> Result<(), FirewallError> {
-        let mut message = self.message(interface, class, 0)?;
-        let limit = DefaultNla::new(TCA_OPTIONS, packets_max.to_ne_bytes().to_vec());
-        message.attributes = vec![TcAttribute::Kind("pfifo".to_owned()), TcAttribute::Other(limit)];
-        self.request(RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_REPLACE)
+        let header = self.header(interface, class, 0)?;
+        let limit = of_kind("pfifo", packets_max.to_ne_bytes().to_vec());
+        self.request(RTM_NEWQDISC, &header, &limit, NLM_F_CREATE | NLM_F_REPLACE)
             .map_err(|error| refused(&format!("put a visitor's queue on {interface}"), error))
     }
 
@@ -96,22 +97,22 @@ impl TrafficControl {
     /// # Errors
     /// No such interface or class, or the kernel refuses.
     pub(crate) fn delete_class(&mut self, interface: &str, class: u32) -> Result<(), FirewallError> {
-        let message = self.message(interface, 0, class)?;
-        self.request(RouteNetlinkMessage::DelTrafficClass(message), 0)
+        let header = self.header(interface, 0, class)?;
+        self.request(RTM_DELTCLASS, &header, &[], 0)
             .map_err(|error| refused(&format!("remove a visitor's class from {interface}"), error))
     }
 
-    fn message(&self, interface: &str, parent: u32, handle: u32) -> Result<TcMessage, FirewallError> {
+    fn header(&self, interface: &str, parent: u32, handle: u32) -> Result<TcHeader, FirewallError> {
         let index = name_to_index(self.socket.descriptor(), interface)
             .map_err(|error| refused(&format!("find {interface}"), error.into()))?;
-        let mut message = TcMessage::with_index(index.cast_signed());
-        (message.header.parent, message.header.handle) = (TcHandle::from(parent), TcHandle::from(handle));
-        Ok(message)
+        let (parent, handle) = (TcHandle::from(parent), TcHandle::from(handle));
+        Ok(TcHeader { index: index.cast_signed(), parent, handle, ..TcHeader::default() })
     }
 
-    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    fn request(&mut self, kind: u16, header: &TcHeader, attributes: &[u8], flags: u16) -> io::Result<()> {
         let mut bytes = Vec::new();
-        self.socket.append(&mut bytes, message, NLM_F_REQUEST | NLM_F_ACK | flags);
+        let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        self.socket.append(&mut bytes, kind, [&emitted(header), attributes], flags);
         self.socket.send(&bytes)?;
         let mut verdict = None;
         while verdict.is_none() {
@@ -123,6 +124,11 @@ impl TrafficControl {
         }
         verdict.unwrap_or(Ok(()))
     }
+}
+
+/// The attributes of a class or a queue: what it is, and its options.
+fn of_kind(name: &str, options: Vec<u8>) -> Vec<u8> {
+    nested(&[DefaultNla::new(TCA_KIND, zero_terminated(name)), DefaultNla::new(TCA_OPTIONS, options)])
 }
 
 impl Terms {

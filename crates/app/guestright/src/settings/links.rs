@@ -28,7 +28,7 @@ impl Default for LinksSettings {
 impl LinksSettings {
     /// Where other homes are awaited. `[voice]` said so before there was `[links]`, and still may.
     pub(super) fn address(&self, voice: Option<&VoiceSettings>) -> Result<SocketAddr, Failure> {
-        match (self.listen, voice.and_then(|voice| voice.listen)) {
+        match (self.listen, voice.and_then(VoiceSettings::listen)) {
             (Some(own), Some(voice)) if own != voice => {
                 let what = anyhow!("other homes are awaited at {own} by [links], and at {voice} by [voice]");
                 Err(Failure::config(what).hint("remove `listen` from [voice]"))

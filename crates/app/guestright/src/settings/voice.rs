@@ -88,6 +88,15 @@ impl Default for VoiceSettings {
 }
 
 impl VoiceSettings {
+    /// Where other homes are awaited, as `[links]` says now.
+    pub(super) fn listen(&self) -> Option<SocketAddr> {
+        self.listen
+    }
+
+    pub(super) fn forget_listen(&mut self) {
+        self.listen = None;
+    }
+
     /// The contacts, read.
     fn contacts(&self) -> Result<Vec<Contact>, Failure> {
         let read = |(name, contact): (&String, &VoiceContact)| {

@@ -16,6 +16,7 @@ mod backup;
 mod call;
 mod cli;
 mod credit;
+mod crowd;
 mod demo;
 mod doctor;
 mod errors;

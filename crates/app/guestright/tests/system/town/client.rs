@@ -151,7 +151,8 @@ impl Client {
         poll(&mut events, Some(&time.try_into().unwrap())).unwrap() == 1
     }
 
-    fn receive_terms(&mut self) -> Result<Acknowledgement, String> {
+    /// Waits for the terms of service.
+    pub(crate) fn receive_terms(&mut self) -> Result<Acknowledgement, String> {
         let answer = self.receive_answer()?;
         let Message::Cack { certificate, acknowledgement, .. } = answer else {
             return Err(format!("{answer:?}"));

@@ -16,8 +16,8 @@ mod household;
 #[cfg(feature = "phones")]
 mod kept;
 
-pub use household::Settings;
 pub(super) use announcing::Announcing;
+pub use household::Settings;
 pub(super) use household::{Household, Surroundings};
 
 use guestright_directory::{Address, Homes, HomesEvent, Seek, is_home_message};

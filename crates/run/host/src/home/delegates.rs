@@ -9,6 +9,7 @@ mod book;
 mod connections;
 mod ipsec;
 mod meter;
+mod sources;
 
 use super::gateway::Gateway;
 use super::ikev2::Ikev2;
@@ -25,10 +26,11 @@ use guestright_roaming::Delegate;
 use guestright_roaming::delegate::{Config, ConnectionId, ConnectionStatus, Event, Mandate, Reading, Way};
 use guestright_store::{Store, WriterHandle};
 use guestright_units::{Bytes, TeamId, Time};
-use ipsec::{Ipsec, Looks, Tunnels};
-use meter::{Meter, Readings};
+use ipsec::Ipsec;
+use meter::Meter;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
+use sources::{Found, Sources};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -108,26 +110,6 @@ enum Input {
     Closed(ConnectionId),
     LookedUp(ConnectionId, Found),
     Metered(ConnectionId, Option<SocketAddrV4>, Reading),
-}
-
-/// Whose tunnel ends at an address.
-enum Found {
-    Nobody,
-    Member {
-        mandate: Box<Mandate>,
-        bundle: Bundle,
-        reading: Reading,
-        /// By what name charon knows it, if the tunnel is IPsec's.
-        named: Option<String>,
-    },
-}
-
-/// Who can be asked, each in its own time.
-#[derive(Clone)]
-struct Sources {
-    lookups: mpsc::Sender<Lookup>,
-    meter: Readings,
-    ipsec: Option<Looks>,
 }
 
 struct Task {
@@ -298,69 +280,6 @@ fn ipv4(address: SocketAddr) -> Option<SocketAddrV4> {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => Some(SocketAddrV4::new(ip, address.port())),
         IpAddr::V6(_) => None,
-    }
-}
-
-impl Sources {
-    /// Asks the home's loop; nothing if that has ended.
-    async fn ask(&self, question: Question) -> Option<Answer> {
-        let (reply, answer) = oneshot::channel();
-        self.lookups.send(Lookup { question, reply }).await.ok()?;
-        Some(answer.await.unwrap_or(Answer::Nobody))
-    }
-
-    async fn tunnels(&self) -> Tunnels {
-        match &self.ipsec {
-            Some(looks) => looks.read().await,
-            None => None,
-        }
-    }
-
-    async fn look_up(&self, at: SocketAddrV4) -> Option<Found> {
-        if let Answer::Member(mandate, bundle, authentic) = self.ask(Question::TunnelAt(at)).await? {
-            let reading = self.reading(Way::WireGuard, *at.ip(), authentic).await;
-            return Some(Found::Member { mandate, bundle, reading, named: None });
-        }
-        let tunnels = self.tunnels().await;
-        let found = tunnels.iter().flat_map(|tunnels| tunnels.iter()).find(|(_, tunnel)| tunnel.at == at);
-        let Some((name, tunnel)) = found else { return Some(Found::Nobody) };
-        match self.ask(Question::Named(name.clone())).await? {
-            Answer::Member(mandate, bundle, _) => {
-                let reading = self.reading(Way::Ipsec, *at.ip(), Some(tunnel.authentic)).await;
-                Some(Found::Member { mandate, bundle, reading, named: Some(name.clone()) })
-            }
-            Answer::Endpoint(..) | Answer::Nobody => Some(Found::Nobody),
-        }
-    }
-
-    /// Where the tunnel of a member ends, and what the meters say; `named` if it is IPsec's. Nothing: that is not known now.
-    async fn meter_of(
-        &self,
-        member: KeyId,
-        named: Option<String>,
-        ip: Ipv4Addr,
-    ) -> Option<(Option<SocketAddrV4>, Reading)> {
-        let Some(name) = named else {
-            let answer = self.ask(Question::EndpointOf(member)).await?;
-            let Answer::Endpoint(endpoint, authentic) = answer else { return None };
-            return Some((endpoint, self.reading(Way::WireGuard, ip, authentic).await));
-        };
-        // What was counted first: what is authentic of that is known afterwards.
-        let reading = self.reading(Way::Ipsec, ip, None).await;
-        let tunnel = self.tunnels().await?.get(&name).copied();
-        let authentic = tunnel.map(|tunnel| tunnel.authentic);
-        Some((tunnel.map(|tunnel| tunnel.at), Reading { authentic, ..reading }))
-    }
-
-    /// What was counted at this address of tunnels that come this way.
-    async fn reading(&self, way: Way, ip: Ipv4Addr, authentic: Option<Bytes>) -> Reading {
-        let counts = self.meter.read().await;
-        let counts = match way {
-            Way::WireGuard => &counts.ports,
-            Way::Ipsec => &counts.ipsec,
-        };
-        let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
-        Reading { counted: of.map(|(peer, bytes)| (peer.port(), Bytes(*bytes))).collect(), authentic }
     }
 }
 

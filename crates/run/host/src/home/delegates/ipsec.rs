@@ -249,8 +249,8 @@ mod tests {
     #[test]
     fn what_charon_says_after_the_question_is_the_answer() {
         let port = Arc::new(std::sync::Mutex::new(Some(7)));
-        let said = Arc::clone(&port);
-        let ask = move || match *said.lock().unwrap() {
+        let answer = Arc::clone(&port);
+        let ask = move || match *answer.lock().unwrap() {
             Some(port) => Ok(status(1, vec![peer(Some("alice"), port, 1, &[])])),
             None => Err(StrongswanError::Socket { reason: "gone".to_owned() }),
         };

@@ -5,7 +5,7 @@ use super::{csv, figures, table};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_capture::{Part, Report, StreamReport};
-use guestright_cli::failure::Failure;
+use guestright_error::RunError;
 use guestright_figure::escape;
 use std::fmt::Write;
 
@@ -59,7 +59,9 @@ is what a listener hears, as if there were no delay.</dd>\
 <dt>jitter</dt><dd>RFC 3550, section 6.4.1: how much the time between packets changes on their way.</dd>\
 </dl></details>";
 
-pub(super) fn page(name: &str, report: &Report, notes: &[String]) -> Result<String, Failure> {
+/// # Errors
+/// A figure that cannot be drawn, which is our mistake.
+pub(super) fn page(name: &str, report: &Report, notes: &[String]) -> Result<String, RunError> {
     let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
     // Nothing on the page may be fetched or run, whatever a capture holds.
@@ -147,7 +149,7 @@ fn seconds(report: &Report, out: &mut String) {
     );
 }
 
-fn section(label: &str, stream: &StreamReport, part: &Part, out: &mut String) -> Result<(), Failure> {
+fn section(label: &str, stream: &StreamReport, part: &Part, out: &mut String) -> Result<(), RunError> {
     let flow = &stream.info.flow;
     let judgement = stream.judgement(part);
     let _ = writeln!(
@@ -178,7 +180,7 @@ fn section(label: &str, stream: &StreamReport, part: &Part, out: &mut String) ->
             figures::of(stream, part).into_iter().partition(figures::is_zero);
         out.push_str("<div class=\"figures\">\n");
         for chart in &curves {
-            let _ = writeln!(out, "<figure>\n{}</figure>", chart.svg().map_err(Failure::bug)?);
+            let _ = writeln!(out, "<figure>\n{}</figure>", chart.svg().map_err(RunError::bug)?);
         }
         out.push_str("</div>\n");
         for chart in &flat {

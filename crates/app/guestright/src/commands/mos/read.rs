@@ -1,48 +1,67 @@
-//! Files, in pieces, with a bar for whoever waits.
+//! Files, in pieces.
 
-use anyhow::{Context, anyhow};
 use guestright_capture::{CaptureError, Departures, DeparturesError, Report, Survey, SurveyConfig};
-use guestright_cli::failure::Failure;
-use indicatif::{ProgressBar, ProgressStyle};
+use guestright_error::{OrFail as _, RunError};
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::Path;
 
-/// Shorter files are read before anybody could look at a bar.
-const BAR_FROM: u64 = 16 << 20;
 const PIECE: usize = 1 << 20;
 
+/// How far a file was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    pub(super) read: u64,
+    /// Of the whole file; 0 for standard input, whose length nobody knows.
+    pub(super) length: u64,
+}
+
 /// What was found, and what to say about the file.
+#[derive(Debug)]
 pub(super) struct Surveyed {
     pub(super) report: Report,
     pub(super) notes: Vec<String>,
 }
 
 /// Reads a capture taken at the sender.
-pub(super) fn departures(path: &Path, config: &SurveyConfig) -> Result<Departures, Failure> {
+///
+/// # Errors
+/// The file cannot be read, or has no stream of RTP.
+pub(super) fn departures(
+    path: &Path,
+    config: &SurveyConfig,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Departures, RunError> {
     let mut departures = Departures::new(config.limits, Departures::PACKETS_MAX);
-    let outcome = each_piece(path, |piece| departures.feed(piece));
-    let outcome = outcome?.and_then(|()| departures.end());
-    match outcome {
+    let outcome = each_piece(path, |piece| departures.feed(piece), watch);
+    match outcome?.and_then(|()| departures.end()) {
+        Ok(()) => {}
         // What is there counts; the report says how many packets matched.
         Err(DeparturesError::Capture(error)) if error.is_cut_off() => {}
-        other => other.map_err(|error| unreadable(path, error))?,
+        Err(error) => {
+            return Err(error).or_config(|| reading(path)).map_err(|error| error.with_hint(OTHER_FILE));
+        }
     }
     if departures.packets() == 0 {
+        let sentence = format!("no stream of RTP in {}", path.display());
         let hint = "give the capture that was taken where the stream was sent";
-        return Err(Failure::user(anyhow!("no stream of RTP in {}", path.display())).hint(hint));
+        return Err(RunError::user(sentence).with_hint(hint));
     }
     Ok(departures)
 }
 
 /// Reads the capture.
+///
+/// # Errors
+/// The file cannot be read.
 pub(super) fn survey(
     path: &Path,
     config: SurveyConfig,
     departures: Option<Departures>,
-) -> Result<Surveyed, Failure> {
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Surveyed, RunError> {
     let mut survey = Survey::new(config, departures);
-    let outcome = each_piece(path, |piece| survey.feed(piece))?.and_then(|()| survey.end());
+    let outcome = each_piece(path, |piece| survey.feed(piece), watch)?.and_then(|()| survey.end());
     let report = survey.finish();
     let notes = match outcome {
         Ok(()) => vec![],
@@ -50,29 +69,32 @@ pub(super) fn survey(
         Err(error) if report.counts.packets > 0 || error.is_cut_off() && !is_empty(&error) => {
             vec![format!("only the first {} packets were read: {error}", report.counts.packets)]
         }
-        Err(error) => return Err(unreadable(path, error)),
+        Err(error) => {
+            let hint =
+                if is_empty(&error) { "the file is empty: was anything captured?" } else { OTHER_FILE };
+            return Err(error).or_config(|| reading(path)).map_err(|error| error.with_hint(hint));
+        }
     };
     Ok(Surveyed { report, notes })
 }
+
+/// What to do about a file that is no capture.
+const OTHER_FILE: &str = "give a pcap or pcapng file, as tcpdump, tshark and Wireshark write them";
 
 fn is_empty(error: &CaptureError) -> bool {
     matches!(error, CaptureError::CutOff { got: 0, offset: 0, .. })
 }
 
-fn unreadable(path: &Path, error: impl Into<anyhow::Error>) -> Failure {
-    let error = error.into();
-    let hint = match error.downcast_ref::<CaptureError>() {
-        Some(error) if is_empty(error) => "the file is empty: was anything captured?",
-        _ => "give a pcap or pcapng file, as tcpdump, tshark and Wireshark write them",
-    };
-    Failure::config(error.context(format!("read {}", path.display()))).hint(hint)
+fn reading(path: &Path) -> String {
+    format!("read {}", path.display())
 }
 
 /// Hands a file over piece by piece, until somebody has had enough.
 fn each_piece<E>(
     path: &Path,
     mut consume: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<Result<(), E>, Failure> {
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Result<(), E>, RunError> {
     let (mut from, length): (Box<dyn Read>, u64) = if path.as_os_str() == "-" {
         (Box::new(std::io::stdin().lock()), 0)
     } else {
@@ -84,34 +106,26 @@ fn each_piece<E>(
             }
             Ok((file, about.len()))
         };
-        let (file, length) = open().with_context(|| format!("read {}", path.display())).map_err(|error| {
-            Failure::config(error).hint("give a pcap or pcapng file, or \"-\" to read standard input")
-        })?;
+        let hint = "give a pcap or pcapng file, or \"-\" to read standard input";
+        let (file, length) = open().or_config(|| reading(path)).map_err(|error| error.with_hint(hint))?;
         (Box::new(file), length)
     };
-    let bar = bar(length);
+    let mut progress = Progress { read: 0, length };
+    watch(progress);
     let mut piece = vec![0; PIECE];
     loop {
         let count = match from.read(&mut piece) {
-            Ok(0) => break,
+            Ok(0) => return Ok(Ok(())),
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::config(error).hint("the file could not be read to its end")),
+            Err(error) => {
+                return Err(RunError::config(error).with_hint("the file could not be read to its end"));
+            }
         };
         if let Err(error) = consume(&piece[..count]) {
-            bar.finish_and_clear();
             return Ok(Err(error));
         }
-        bar.inc(count as u64);
+        progress.read += count as u64;
+        watch(progress);
     }
-    bar.finish_and_clear();
-    Ok(Ok(()))
-}
-
-fn bar(length: u64) -> ProgressBar {
-    if length < BAR_FROM || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("reading {bar:40} {bytes} of {total_bytes}, {eta} left");
-    ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

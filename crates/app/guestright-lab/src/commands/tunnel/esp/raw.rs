@@ -3,8 +3,7 @@
 //! Slower than UDP encapsulation, since there is no segmentation offload for IP protocol 50; for comparing with kernels
 //! and captures that know nothing else.
 
-use anyhow::Context;
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use guestright_tunnel::ip::{Ipv4Header, PROTOCOL_ESP};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, Shutdown, SocketType};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -35,17 +34,20 @@ pub(crate) struct RawRelay {
 impl RawRelay {
     /// Relays between the socket at `tunnel` and the peer: what comes to [`address`](Self::address) goes to the peer, what
     /// comes from the peer goes to `tunnel`.
-    pub(crate) fn start((ours, peers): (Ipv4Addr, Ipv4Addr), tunnel: SocketAddr) -> Result<Self, Failure> {
-        let raw = Arc::new(raw_socket(ours, peers).map_err(|error| {
-            Failure::network(error).hint("run as root, or with the capability CAP_NET_RAW")
-        })?);
+    ///
+    /// # Errors
+    /// A socket or a thread cannot be had.
+    pub(crate) fn start((ours, peers): (Ipv4Addr, Ipv4Addr), tunnel: SocketAddr) -> Result<Self, RunError> {
+        let raw = Arc::new(
+            raw_socket(ours, peers)
+                .map_err(|error| error.with_hint("run as root, or with the capability CAP_NET_RAW"))?,
+        );
         let inside = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| {
             socket.connect(tunnel)?;
             Ok(socket)
         });
-        let inside =
-            Arc::new(inside.context("open a socket on the loopback interface").map_err(Failure::network)?);
-        let address = inside.local_addr().map_err(Failure::network)?;
+        let inside = Arc::new(inside.or_network(|| "open a socket on the loopback interface".to_owned())?);
+        let address = inside.local_addr().map_err(RunError::network)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let mut relay = Self { inside, raw, is_over, threads: Vec::new(), address };
         let directions: [(&str, Direction); 2] = [("raw-out", relay_out), ("raw-in", relay_in)];
@@ -54,7 +56,7 @@ impl RawRelay {
             let is_over = Arc::clone(&relay.is_over);
             let builder = std::thread::Builder::new().name(name.to_owned());
             let thread = builder.spawn(move || direction(&inside, &raw, &is_over));
-            relay.threads.push(thread.context("start a thread").map_err(Failure::network)?);
+            relay.threads.push(thread.or_network(|| "start a thread".to_owned())?);
         }
         Ok(relay)
     }
@@ -77,8 +79,9 @@ impl Drop for RawRelay {
     }
 }
 
-fn raw_socket(ours: Ipv4Addr, peers: Ipv4Addr) -> anyhow::Result<OwnedFd> {
-    let number = NonZeroU32::new(u32::from(PROTOCOL_ESP)).context("ESP has a number")?;
+fn raw_socket(ours: Ipv4Addr, peers: Ipv4Addr) -> Result<OwnedFd, RunError> {
+    let number =
+        NonZeroU32::new(u32::from(PROTOCOL_ESP)).ok_or_else(|| RunError::network("ESP has a number"))?;
     let open = || -> rustix::io::Result<OwnedFd> {
         let socket =
             rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(Protocol::from_raw(number)))?;
@@ -89,7 +92,7 @@ fn raw_socket(ours: Ipv4Addr, peers: Ipv4Addr) -> anyhow::Result<OwnedFd> {
         rustix::net::connect(&socket, &SocketAddr::from((peers, 0)))?;
         Ok(socket)
     };
-    open().with_context(|| format!("open a raw socket from {ours} to {peers}"))
+    open().or_network(|| format!("open a raw socket from {ours} to {peers}"))
 }
 
 /// From the tunnel to the peer. The kernel writes the IP header.

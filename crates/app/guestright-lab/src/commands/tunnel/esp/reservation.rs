@@ -1,8 +1,7 @@
 //! Which sequence numbers may be used: written down before they are, because with fixed keys a number that is used twice
 //! gives the cipher's key stream away.
 
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -25,17 +24,20 @@ pub(crate) struct Reservation {
 impl Reservation {
     /// Reserves the numbers behind those that were reserved before. The file has to be there: a missing one could mean
     /// that numbers were used which nobody remembers.
-    pub(crate) fn open(path: &Path, extended: bool) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The file cannot be used, or its numbers are used up or in use.
+    pub(crate) fn open(path: &Path, extended: bool) -> Result<Self, RunError> {
         let lock = lock(path)?;
         let first = read(path)?;
         // One less than there are, so that there is a number behind the last to write down.
         let end = if extended { u64::MAX - 1 } else { u64::from(u32::MAX) };
         if first > end {
-            return Err(Failure::config(anyhow!("every sequence number of these keys was used"))
-                .hint("make new keys with `guestright-lab tunnel esp-keys`"));
+            return Err(RunError::config("every sequence number of these keys was used")
+                .with_hint("make new keys with `guestright-lab tunnel esp-keys`"));
         }
         let mut this = Self { path: path.to_owned(), _lock: lock, first, last: first - 1, end };
-        this.reserve(first).map_err(Failure::config)?;
+        this.reserve(first)?;
         Ok(this)
     }
 
@@ -50,7 +52,10 @@ impl Reservation {
     }
 
     /// Reserves more if less than half of them are left, with `next` as the next to be used; gives the last that may be.
-    pub(crate) fn keep_ahead(&mut self, next: u64) -> anyhow::Result<u64> {
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn keep_ahead(&mut self, next: u64) -> Result<u64, RunError> {
         if self.last.saturating_sub(next) < CHUNK / 2 && self.last < self.end {
             self.reserve(next)?;
         }
@@ -61,11 +66,11 @@ impl Reservation {
     pub(crate) fn give_back(&self, next: Option<u64>) {
         let next = next.unwrap_or(self.end.saturating_add(1));
         if let Err(error) = write(&self.path, next) {
-            tracing::debug!("sequence numbers are lost: {error:#}");
+            tracing::debug!("sequence numbers are lost: {}", error.sentence());
         }
     }
 
-    fn reserve(&mut self, next: u64) -> anyhow::Result<()> {
+    fn reserve(&mut self, next: u64) -> Result<(), RunError> {
         let last = next.saturating_add(CHUNK - 1).min(self.end);
         write(&self.path, last.saturating_add(1))?;
         self.last = last;
@@ -73,34 +78,35 @@ impl Reservation {
     }
 }
 
-fn lock(path: &Path) -> Result<File, Failure> {
+fn lock(path: &Path) -> Result<File, RunError> {
     let beside = path.with_extension("sequence-lock");
     let shown = beside.display();
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&beside);
-    let file = file.with_context(|| format!("make {shown}")).map_err(Failure::config)?;
+    let file = file.or_config(|| format!("make {shown}"))?;
     file.try_lock().map_err(|_| {
-        Failure::user(anyhow!("{shown} is locked: these keys are in use by another program"))
-            .hint("end it, or make other keys with `guestright-lab tunnel esp-keys`")
+        RunError::user(format!("{shown} is locked: these keys are in use by another program"))
+            .with_hint("end it, or make other keys with `guestright-lab tunnel esp-keys`")
     })?;
     Ok(file)
 }
 
-fn read(path: &Path) -> Result<u64, Failure> {
+fn read(path: &Path) -> Result<u64, RunError> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {shown}"));
+    let text = std::fs::read_to_string(path).or_config(|| format!("read {shown}"));
     let number = text.and_then(|text| {
         let number = text.trim_end().parse().ok().filter(|number| *number > 0);
-        number.ok_or_else(|| anyhow!("{shown} should hold one number, the next that may be used"))
+        let what = || format!("{shown} should hold one number, the next that may be used");
+        number.ok_or_else(|| RunError::config(what()))
     });
     number.map_err(|error| {
-        Failure::config(error).hint(
+        error.with_hint(
             "make new keys with `guestright-lab tunnel esp-keys`; only if these were never used, write 1 into the file",
         )
     })
 }
 
 /// Durable when it returns.
-fn write(path: &Path, next: u64) -> anyhow::Result<()> {
+fn write(path: &Path, next: u64) -> Result<(), RunError> {
     let shown = path.display();
     let new = path.with_extension("sequence-new");
     let replace = || -> std::io::Result<()> {
@@ -111,17 +117,21 @@ fn write(path: &Path, next: u64) -> anyhow::Result<()> {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
     };
-    replace().with_context(|| format!("write {shown}"))
+    replace().or_config(|| format!("write {shown}"))
 }
 
 /// The file of keys that nobody has used.
-pub(crate) fn begin(path: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn begin(path: &Path) -> Result<(), RunError> {
     write(path, 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use guestright_error::Fault as _;
 
     fn file() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -180,7 +190,13 @@ mod tests {
         let (_folder, path) = file();
         for text in ["", "0\n", "-1", "one", "18446744073709551616"] {
             std::fs::write(&path, text).unwrap();
-            assert!(Reservation::open(&path, true).unwrap_err().to_string().contains("esp-keys"), "{text:?}");
+            assert!(
+                Reservation::open(&path, true)
+                    .unwrap_err()
+                    .hint()
+                    .is_some_and(|hint| hint.contains("esp-keys")),
+                "{text:?}"
+            );
         }
         std::fs::remove_file(&path).unwrap();
         assert!(Reservation::open(&path, true).is_err());

@@ -1,7 +1,6 @@
 //! The settings file of one end.
 
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use guestright_tun::DeviceSettings;
 use guestright_tunnel::esp_settings::{EspSettingsFile, XfrmEnds};
 use guestright_tunnel::wireguard::Network;
@@ -53,33 +52,35 @@ pub(crate) struct EndSettings {
 }
 
 impl EndSettings {
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+    /// # Errors
+    /// The file cannot be read or understood.
+    pub(crate) fn read(path: &Path) -> Result<Self, RunError> {
         let shown = path.display();
-        let read = || -> anyhow::Result<Self> {
-            let length = std::fs::metadata(path).with_context(|| format!("read {shown}"))?.len();
+        let read = || {
+            let length = std::fs::metadata(path).or_config(|| format!("read {shown}"))?.len();
             if length > FILE_BYTES_MAX {
-                return Err(anyhow!("{shown} has {length} bytes, which is too much for settings"));
+                let what = format!("{shown} has {length} bytes, which is too much for settings");
+                return Err(RunError::config(what));
             }
-            let text = std::fs::read_to_string(path).with_context(|| format!("read {shown}"))?;
-            Self::parse(&Zeroizing::new(text)).with_context(|| format!("understand {shown}"))
+            let text = std::fs::read_to_string(path).or_config(|| format!("read {shown}"))?;
+            Self::parse(&Zeroizing::new(text)).or_config(|| format!("understand {shown}"))
         };
-        read().map_err(|error| {
-            Failure::config(error).hint("`guestright-lab tunnel esp-keys` writes such files")
-        })
+        read().map_err(|error| error.with_hint("`guestright-lab tunnel esp-keys` writes such files"))
     }
 
-    fn parse(text: &str) -> anyhow::Result<Self> {
+    fn parse(text: &str) -> Result<Self, RunError> {
         // The parser's own words would quote the line, which may hold a key.
         let file: EndFile = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
-            anyhow!("near line {line}: {}", error.message())
+            RunError::config(format!("near line {line}: {}", error.message()))
         })?;
-        let network = |text: &String| -> anyhow::Result<Network> {
-            text.parse().map_err(|want| anyhow!("addresses has {text:?}, which is not {want}"))
+        let network = |text: &String| -> Result<Network, RunError> {
+            text.parse()
+                .map_err(|want| RunError::config(format!("addresses has {text:?}, which is not {want}")))
         };
         Ok(Self {
             interface: file.interface,
-            addresses: file.addresses.iter().map(network).collect::<anyhow::Result<_>>()?,
+            addresses: file.addresses.iter().map(network).collect::<Result<_, _>>()?,
             mtu: file.mtu,
             listen: file.listen,
             peer: file.peer,
@@ -91,27 +92,31 @@ impl EndSettings {
     /// Where the next sequence number is kept.
     pub(crate) fn sequence_file(&self, settings: &Path) -> PathBuf {
         match &self.sequence_file {
-            Some(path) => guestright_cli::files::beside(settings, path),
+            Some(path) => settings.parent().unwrap_or(Path::new(".")).join(path),
             None => sequence_file_of(settings),
         }
     }
 
     /// Our address and the peer's, for a raw socket: there is nothing in a raw packet to find a peer by.
-    pub(crate) fn raw_addresses(&self) -> Result<(Ipv4Addr, Ipv4Addr), Failure> {
+    ///
+    /// # Errors
+    /// They are not both known, or not of IPv4.
+    pub(crate) fn raw_addresses(&self) -> Result<(Ipv4Addr, Ipv4Addr), RunError> {
         let addresses = (self.listen.ip(), self.peer.map(|peer| peer.ip()));
         let (IpAddr::V4(ours), Some(IpAddr::V4(peers))) = addresses else {
-            return Err(Failure::config(anyhow!(
-                "encapsulation = \"raw\" needs IPv4 addresses of both ends"
-            ))
-            .hint("say listen = \"192.0.2.1:0\" and peer = \"192.0.2.2:0\""));
+            return Err(RunError::config("encapsulation = \"raw\" needs IPv4 addresses of both ends")
+                .with_hint("say listen = \"192.0.2.1:0\" and peer = \"192.0.2.2:0\""));
         };
         Ok((ours, peers))
     }
 
     /// What the kernel has to know to be this end.
-    pub(crate) fn kernel_ends(&self) -> Result<XfrmEnds, Failure> {
+    ///
+    /// # Errors
+    /// Something of it is not in the file.
+    pub(crate) fn kernel_ends(&self) -> Result<XfrmEnds, RunError> {
         let (local, peer) = self.raw_addresses()?;
-        let missing = |what: &str| Failure::config(anyhow!("the kernel's commands need {what}"));
+        let missing = |what: &str| RunError::config(format!("the kernel's commands need {what}"));
         let network = self.addresses.first().ok_or_else(|| missing("an address in `addresses`"))?;
         let peers = self.esp.peer_networks.first().and_then(|text| text.parse().ok());
         Ok(XfrmEnds {
@@ -139,7 +144,7 @@ mod tests {
         let text = "interface = \"esp0\"\naddresses = []\nlisten = \"0.0.0.0:1\"\n[esp]\nsuite = \"aes-128-gcm\"\n\
                     mode = \"tunnel\"\nencapsulation = \"udp\"\n[esp.outbound]\nspi = 4097\n\
                     encryption_key = \"00112233445566778899aabbccddeeffZ\"\n";
-        let error = format!("{:#}", EndSettings::parse(text).expect_err("that is no key"));
+        let error = EndSettings::parse(text).expect_err("that is no key").sentence();
         assert!(!error.contains("00112233"), "{error}");
         assert!(error.contains("line 10"), "{error}");
     }

@@ -1,8 +1,9 @@
 //! The programs of the town, started for real, and what they say.
 
+use super::error::{DemoError, missing};
 use super::town::{self, GUESTS, Guest, Household, UPLINK};
-use crate::control;
-use anyhow::{Context, bail};
+use guestright_error::{OrFail as _, RunError};
+use guestright_host::control;
 use guestright_netns::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -43,13 +44,14 @@ pub(super) struct Download {
 }
 
 impl Cast {
-    pub(super) fn new(directory: PathBuf) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(&directory).with_context(|| format!("make {}", directory.display()))?;
+    /// Builds the town. `program` is `guestright`; everything is kept in `directory`.
+    pub(super) fn new(directory: PathBuf, program: PathBuf) -> Result<Self, DemoError> {
+        std::fs::create_dir_all(&directory).or_network(|| format!("make {}", directory.display()))?;
         let (sender, hears) = mpsc::unbounded_channel();
         Ok(Self {
             world: town::build()?,
             directory,
-            program: std::env::current_exe()?,
+            program,
             programs: Vec::new(),
             visits: BTreeMap::new(),
             sender,
@@ -67,11 +69,14 @@ impl Cast {
     }
 
     /// Runs `guestright` as a person would, outside the town.
-    pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> anyhow::Result<String> {
+    pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<String, DemoError> {
         let output =
             std::process::Command::new(&self.program).args(arguments).stdin(Stdio::null()).output()?;
         if !output.status.success() {
-            bail!("guestright said: {}", String::from_utf8_lossy(&output.stderr).trim());
+            return Err(DemoError::unexpected(format!(
+                "guestright said: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            )));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -83,7 +88,7 @@ impl Cast {
         team: &str,
         household: Option<Household>,
         members: &[(&str, &str)],
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), DemoError> {
         let directory = self.path(team);
         let run = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(OsStr::new).collect();
@@ -103,25 +108,30 @@ impl Cast {
     }
 
     /// Starts a program in `host` and waits for its first line, which says that it is ready.
-    pub(super) async fn start(&mut self, host: &str, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    pub(super) async fn start(
+        &mut self,
+        host: &str,
+        name: &str,
+        arguments: &[&str],
+    ) -> Result<(), DemoError> {
         let mut command = Command::from(self.world.command(host, &self.program)?);
         let log = self.log(name)?;
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let mut child = command.spawn()?;
-        let output = child.stdout.take().context("its output is piped")?;
+        let output = child.stdout.take().ok_or_else(missing("its output is piped"))?;
         let mut lines = BufReader::new(output).lines();
         let first = tokio::time::timeout(PATIENCE, lines.next_line()).await;
         if !matches!(&first, Ok(Ok(Some(_)))) {
-            bail!("{name} did not start:\n{}", self.read_log(name));
+            return Err(DemoError::unexpected(format!("{name} did not start:\n{}", self.read_log(name))));
         }
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         self.programs.push(child);
         Ok(())
     }
 
-    pub(super) fn log(&self, name: &str) -> anyhow::Result<std::fs::File> {
+    pub(super) fn log(&self, name: &str) -> Result<std::fs::File, DemoError> {
         let path = self.path(&format!("{name}.log"));
-        std::fs::File::create(&path).with_context(|| format!("make {}", path.display()))
+        Ok(std::fs::File::create(&path).or_network(|| format!("make {}", path.display()))?)
     }
 
     pub(super) fn read_log(&self, name: &str) -> String {
@@ -132,7 +142,7 @@ impl Cast {
     fn last_words(&self) -> String {
         let teams = ["team1", "team2", "team3"].map(|team| match self.status(team) {
             Ok(status) => format!("{team}: {status}\n"),
-            Err(error) => format!("{team}: {error:#}\n"),
+            Err(error) => format!("{team}: {}\n", RunError::network(error).sentence()),
         });
         let files = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log")).map(|file| {
@@ -145,7 +155,7 @@ impl Cast {
     }
 
     /// Starts a household's home and access point.
-    pub(super) async fn open(&mut self, household: Household, interval_ms: u64) -> anyhow::Result<()> {
+    pub(super) async fn open(&mut self, household: Household, interval_ms: u64) -> Result<(), DemoError> {
         let team = household.team;
         let directory = self.path(team);
         let allowance = household.allowance.map_or_else(String::new, |bytes| {
@@ -167,7 +177,7 @@ impl Cast {
         }
         for command in ["home", "ap"] {
             let settings = directory.join(format!("{command}.toml"));
-            let settings = settings.to_str().context("the demo's paths are plain")?;
+            let settings = settings.to_str().ok_or_else(missing("the demo's paths are plain"))?;
             let name = format!("{}-{command}", household.name);
             self.start(household.name, &name, &["--log", "info", command, "--config", settings]).await?;
         }
@@ -178,28 +188,33 @@ impl Cast {
     }
 
     /// What a household's home answers to a question.
-    pub(super) fn ask_home(&self, household: Household, question: &str) -> anyhow::Result<Value> {
+    pub(super) fn ask_home(&self, household: Household, question: &str) -> Result<Value, DemoError> {
         let state = self.path(household.team).join("home-state");
         let answer = control::ask(&guestright_host::home::socket(&state), question)?;
-        answer.with_context(|| format!("ask the home of {}", household.team))
+        answer.ok_or_else(|| DemoError::unexpected(format!("ask the home of {}", household.team)))
     }
 
     /// What `guestright home …` prints about a household.
-    pub(super) fn home_command(&self, household: Household, arguments: &[&str]) -> anyhow::Result<String> {
+    pub(super) fn home_command(&self, household: Household, arguments: &[&str]) -> Result<String, DemoError> {
         let settings = self.path(household.team).join("home.toml");
         let arguments = ["home"].iter().chain(arguments).chain(&["--config"]).map(OsStr::new);
         self.guestright(&arguments.chain([settings.as_os_str()]).collect::<Vec<_>>())
     }
 
     /// What an access point says of itself.
-    pub(super) fn status(&self, team: &str) -> anyhow::Result<Value> {
+    pub(super) fn status(&self, team: &str) -> Result<Value, DemoError> {
         let socket = self.path(team).join("ap-state/ap.sock");
         let answer = control::ask(&socket, "status")?;
-        answer.with_context(|| format!("ask the access point of {team}"))
+        answer.ok_or_else(|| DemoError::unexpected(format!("ask the access point of {team}")))
     }
 
     /// Lets a guest visit; what it says comes out of [`Cast::hear`].
-    pub(super) fn visit(&mut self, guest: Guest, team: &str, home: Option<Household>) -> anyhow::Result<()> {
+    pub(super) fn visit(
+        &mut self,
+        guest: Guest,
+        team: &str,
+        home: Option<Household>,
+    ) -> Result<(), DemoError> {
         let directory = self.path(team);
         let mut command = Command::from(self.world.command(guest.name, &self.program)?);
         command.args(["visit", "--json", "--update-seconds", "1", "--key"]);
@@ -216,7 +231,7 @@ impl Cast {
         let log = self.log(&format!("{}-visit", guest.name))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let mut child = command.spawn()?;
-        let output = child.stdout.take().context("its output is piped")?;
+        let output = child.stdout.take().ok_or_else(missing("its output is piped"))?;
         let sender = self.sender.clone();
         tokio::spawn(async move {
             let mut lines = BufReader::new(output).lines();
@@ -229,10 +244,10 @@ impl Cast {
     }
 
     /// Sends a signal to a guest's program.
-    pub(super) fn signal(&self, guest: Guest, signal: Signal) -> anyhow::Result<()> {
+    pub(super) fn signal(&self, guest: Guest, signal: Signal) -> Result<(), DemoError> {
         let visit = self.visits.get(guest.name).and_then(Child::id).and_then(|id| i32::try_from(id).ok());
-        let visit = visit.and_then(Pid::from_raw).context("the guest is visiting")?;
-        kill_process(visit, signal).with_context(|| format!("send {signal:?} to {}", guest.name))
+        let visit = visit.and_then(Pid::from_raw).ok_or_else(missing("the guest is visiting"))?;
+        Ok(kill_process(visit, signal).or_network(|| format!("send {signal:?} to {}", guest.name))?)
     }
 
     /// Waits until a guest's program says something that `wanted` accepts.
@@ -241,7 +256,7 @@ impl Cast {
         guest: Guest,
         what: &str,
         wanted: impl Fn(&Value) -> bool,
-    ) -> anyhow::Result<Value> {
+    ) -> Result<Value, DemoError> {
         let fits = |(name, event): &(&str, Value)| *name == guest.name && wanted(event);
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -253,7 +268,10 @@ impl Cast {
                 Ok(None) | Err(_) => {
                     let last: Vec<_> = self.pending.iter().filter(|(name, _)| *name == guest.name).collect();
                     let log = self.read_log(&format!("{}-visit", guest.name));
-                    bail!("waited in vain for {} {what}; it said {last:?}\n{log}", guest.name);
+                    return Err(DemoError::unexpected(format!(
+                        "waited in vain for {} {what}; it said {last:?}\n{log}",
+                        guest.name
+                    )));
                 }
             }
         }
@@ -271,12 +289,15 @@ impl Cast {
     pub(super) async fn until(
         &self,
         what: &str,
-        done: impl Fn(&Self) -> anyhow::Result<bool>,
-    ) -> anyhow::Result<()> {
+        done: impl Fn(&Self) -> Result<bool, DemoError>,
+    ) -> Result<(), DemoError> {
         let deadline = Instant::now() + PATIENCE;
         while !done(self)? {
             if Instant::now() >= deadline {
-                bail!("waited in vain for {what}\n{}", self.last_words());
+                return Err(DemoError::unexpected(format!(
+                    "waited in vain for {what}\n{}",
+                    self.last_words()
+                )));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -284,7 +305,7 @@ impl Cast {
     }
 
     /// Lets a guest download with curl.
-    pub(super) async fn download(&self, guest: Guest, bytes: u64) -> anyhow::Result<Download> {
+    pub(super) async fn download(&self, guest: Guest, bytes: u64) -> Result<Download, DemoError> {
         let mut command = self.curl(guest, bytes)?;
         let format = "%{http_code} %{size_download} %{time_total} %header{x-client}";
         // A busy computer may be slow. What has stopped for a minute is over.
@@ -298,16 +319,19 @@ impl Cast {
                 seconds: seconds.parse()?,
                 seen_as: (*seen_as).to_owned(),
             }),
-            _ => bail!("curl failed: {text} {}", String::from_utf8_lossy(&output.stderr)),
+            _ => Err(DemoError::unexpected(format!(
+                "curl failed: {text} {}",
+                String::from_utf8_lossy(&output.stderr)
+            ))),
         }
     }
 
     /// A download that nobody waits for.
-    pub(super) fn begin_download(&self, guest: Guest, bytes: u64) -> anyhow::Result<Child> {
+    pub(super) fn begin_download(&self, guest: Guest, bytes: u64) -> Result<Child, DemoError> {
         Ok(self.curl(guest, bytes)?.stdout(Stdio::null()).spawn()?)
     }
 
-    fn curl(&self, guest: Guest, bytes: u64) -> anyhow::Result<Command> {
+    fn curl(&self, guest: Guest, bytes: u64) -> Result<Command, DemoError> {
         let mut command = Command::from(self.world.command(guest.name, "curl")?);
         let url = format!("http://{}/bytes/{bytes}", town::SERVER);
         command.args(["--silent", "--show-error", "--output", "/dev/null", &url]);
@@ -316,7 +340,7 @@ impl Cast {
     }
 
     /// Whether a guest can open a connection, within a second.
-    pub(super) async fn can_reach(&self, guest: Guest, address: &str, port: u16) -> anyhow::Result<bool> {
+    pub(super) async fn can_reach(&self, guest: Guest, address: &str, port: u16) -> Result<bool, DemoError> {
         let mut command = Command::from(self.world.command(guest.name, "curl")?);
         let url = format!("http://{address}:{port}/");
         command.args([
@@ -336,7 +360,7 @@ impl Cast {
 
     /// Whom a guest has sent packets to through its access point, and to which UDP port: what its household can see.
     /// As the kernel's connection table has it (`/proc/net/nf_conntrack`).
-    pub(super) fn seen_of(&self, guest: Guest) -> anyhow::Result<BTreeSet<String>> {
+    pub(super) fn seen_of(&self, guest: Guest) -> Result<BTreeSet<String>, DemoError> {
         let table = self.world.run(guest.at.name, "cat", &["/proc/net/nf_conntrack"])?;
         let source = format!("src={}", guest.address());
         let flows = table.lines().filter_map(|line| {
@@ -348,6 +372,14 @@ impl Cast {
             Some(format!("{protocol} {to}:{port}"))
         });
         Ok(flows.filter(|flow| !flow.contains(&guest.gateway().to_string())).collect())
+    }
+
+    /// The network namespace of a host.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub(super) fn namespace(&self, host: &str) -> Result<String, DemoError> {
+        Ok(self.world.namespace(host)?)
     }
 
     /// Where everything of the demo is kept.

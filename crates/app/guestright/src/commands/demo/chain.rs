@@ -2,10 +2,10 @@
 //! away.
 
 use super::cast::Cast;
+use super::error::{DemoError, missing};
 use super::report::rate;
 use super::story::{Story, is, number, session, text};
 use super::town::{FREE_RIDER, Household, V1, V2, V3, W3, W4};
-use anyhow::Context;
 use guestright_roaming::message::Volume;
 use guestright_units::Bytes;
 use serde_json::Value;
@@ -24,8 +24,8 @@ const BOOKS_DIFFER_MAX: u64 = 512 * 1_024;
 const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 const DAY: Duration = Duration::from_secs(86_400);
 
-impl Story<'_, '_> {
-    pub(super) async fn w4_is_served_on_a_chain_of_debts(&mut self) -> anyhow::Result<()> {
+impl Story<'_> {
+    pub(super) async fn w4_is_served_on_a_chain_of_debts(&mut self) -> Result<(), DemoError> {
         self.v3_comes_to_owe_team_2().await?;
         let began_in = self.arrives(W4, "team1", Some(V1)).await?;
         self.rises(W4).await?;
@@ -34,16 +34,13 @@ impl Story<'_, '_> {
         let chain = format!("on what our team owes {}, which owes it: ", team_2.get(..8).unwrap_or_default());
         let lines = self.why(V3, V1)?;
         let reserved = lines.iter().find(|line| line.starts_with(&chain)).cloned().unwrap_or_default();
-        self.print(&format!(
+        self.say(&format!(
             "W4 of team 1 comes to V3, which owes its team nothing: class {began_in}, then {class}"
         ))?;
         let team_1 = text(&self.cast.ask_home(V1, "status")?["team"]);
         for command in [["accounts"].as_slice(), &["why", team_1.get(..8).unwrap_or_default()]] {
             let printed = self.cast.home_command(V3, command)?.trim_end().replace('\n', "\n          ");
-            self.print(&format!(
-                "at V3, `guestright home {}` says:\n          {printed}",
-                command.join(" ")
-            ))?;
+            self.say(&format!("at V3, `guestright home {}` says:\n          {printed}", command.join(" ")))?;
         }
         let seen = format!("class {began_in}, then {class}; {reserved}");
         let holds = began_in == "lowest" && class == "high" && !reserved.is_empty();
@@ -51,7 +48,7 @@ impl Story<'_, '_> {
         self.free_rider_changes_its_name().await?;
         let got = self.downloads(W4, W4_TAKES).await?;
         let seen = format!("{}; V3 gives away no more today", rate(got.bytes, got.seconds));
-        self.print(&format!("W4 downloads on what is reserved: {seen}"))?;
+        self.say(&format!("W4 downloads on what is reserved: {seen}"))?;
         let left = number(&self.cast.ask_home(V3, "status")?["credit"]["allowance"]["left"]);
         let holds = got.bytes == W4_TAKES && left < NAME_TAKES;
         self.check("W4 is served on credit where nothing is left to give away", holds, seen);
@@ -59,17 +56,17 @@ impl Story<'_, '_> {
     }
 
     /// W3 of team 3 visits V2, and hands its receipts in at home.
-    async fn v3_comes_to_owe_team_2(&mut self) -> anyhow::Result<()> {
+    async fn v3_comes_to_owe_team_2(&mut self) -> Result<(), DemoError> {
         let class = self.arrives(W3, V3.team, Some(V3)).await?;
         let got = self.downloads(W3, W3_TAKES).await?;
         let handed_in = |cast: &Cast| Ok(owed(cast, V3, V2)? >= W3_TAKES.cast_signed());
         self.cast.until("team 3 to know what it owes team 2", handed_in).await?;
         let rate = rate(got.bytes, got.seconds);
-        self.print(&format!("W3 of team 3 comes to V2: class {class}; {rate}; so team 3 owes team 2 for it"))
+        self.say(&format!("W3 of team 3 comes to V2: class {class}; {rate}; so team 3 owes team 2 for it"))
     }
 
     /// Somebody who never serves anybody comes to V3 under one fresh name after the other.
-    async fn free_rider_changes_its_name(&mut self) -> anyhow::Result<()> {
+    async fn free_rider_changes_its_name(&mut self) -> Result<(), DemoError> {
         let (began, before) = (Instant::now(), left_to_give_away(&self.cast, V3)?);
         let mut taken = Vec::new();
         let mut reason = String::new();
@@ -106,7 +103,7 @@ impl Story<'_, '_> {
             }
         }
         let sum: u64 = taken.iter().sum();
-        let allowance = V3.allowance.context("V3 gives away little")?;
+        let allowance = V3.allowance.ok_or_else(missing("V3 gives away little"))?;
         let comes_back = allowance.saturating_mul(began.elapsed().as_secs() + 60) / DAY.as_secs();
         let names = taken.len();
         let seen = format!(
@@ -114,7 +111,7 @@ impl Story<'_, '_> {
             Bytes(sum),
             Bytes(before)
         );
-        self.print(&format!("a free-rider comes to V3 with fresh names: {seen}"))?;
+        self.say(&format!("a free-rider comes to V3 with fresh names: {seen}"))?;
         let is_refused = names > FIRST_NAMES && names < NAMES_MAX && reason.contains("given away");
         // A visit does not begin on less than a minimum.
         let bounded = is_refused && sum <= before + comes_back && sum + Volume::MIN.0 > before;
@@ -123,7 +120,7 @@ impl Story<'_, '_> {
     }
 
     /// Once everybody has left: what each of the three homes says of the others.
-    pub(super) async fn the_books_agree(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn the_books_agree(&mut self) -> Result<(), DemoError> {
         // Reservations are settled by messages between homes, which take a moment.
         let deadline = Instant::now() + SETTLED_WITHIN;
         let mut pairs = self.accounts_of_pairs()?;
@@ -134,12 +131,12 @@ impl Story<'_, '_> {
         let agree = pairs.iter().all(Pair::agrees);
         let seen: Vec<_> = pairs.iter().map(Pair::sentence).collect();
         let seen = seen.join("; ");
-        self.print(&format!("the homes' accounts: {seen}"))?;
+        self.say(&format!("the homes' accounts: {seen}"))?;
         self.check("the accounts of all three homes agree", agree, seen);
         Ok(())
     }
 
-    fn accounts_of_pairs(&self) -> anyhow::Result<Vec<Pair>> {
+    fn accounts_of_pairs(&self) -> Result<Vec<Pair>, DemoError> {
         let pairs = [(V1, V2), (V2, V3), (V1, V3)].into_iter();
         let pairs = pairs.map(|(one, other)| {
             Ok(Pair {
@@ -176,7 +173,7 @@ impl Pair {
 }
 
 /// What V3 carried in each session of the free-rider that is over.
-fn taken_by_strangers(cast: &Cast) -> anyhow::Result<Vec<u64>> {
+fn taken_by_strangers(cast: &Cast) -> Result<Vec<u64>, DemoError> {
     let status = cast.status(V3.team)?;
     let ip = FREE_RIDER.address().to_string();
     let closed = status["closed"].as_array().into_iter().flatten();
@@ -187,12 +184,12 @@ fn taken_by_strangers(cast: &Cast) -> anyhow::Result<Vec<u64>> {
 }
 
 /// What a household may still give away today.
-fn left_to_give_away(cast: &Cast, home: Household) -> anyhow::Result<u64> {
+fn left_to_give_away(cast: &Cast, home: Household) -> Result<u64, DemoError> {
     Ok(number(&cast.ask_home(home, "status")?["credit"]["allowance"]["left"]))
 }
 
 /// What one household owes another by its own accounts; below zero: what the other owes it.
-fn owed(cast: &Cast, home: Household, to: Household) -> anyhow::Result<i64> {
+fn owed(cast: &Cast, home: Household, to: Household) -> Result<i64, DemoError> {
     let team = cast.ask_home(to, "status")?["team"].clone();
     let answer = cast.ask_home(home, "accounts")?;
     let account = answer["accounts"].as_array().into_iter().flatten().find(|account| account["team"] == team);

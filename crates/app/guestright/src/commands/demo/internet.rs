@@ -2,9 +2,7 @@
 //!
 //! `GET /bytes/N` answers with N zero bytes and the client's address in the header `X-Client`.
 
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::output::Output;
-use guestright_error::OrFail as _;
+use guestright_error::{OrFail as _, RunError};
 use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,12 +11,19 @@ static CHUNK: [u8; 65_536] = [0; 65_536];
 /// No request line is longer.
 const REQUEST_MAX: usize = 1_024;
 
-pub(super) async fn serve(address: SocketAddr, out: &mut Output<'_>) -> Outcome {
-    let listener = TcpListener::bind(address).await.or_network(|| format!("listen at {address}"))?;
-    writeln!(out, "the Internet is at {address}")?;
-    out.flush()?;
+/// # Errors
+/// The address is taken, or is none of this computer's.
+pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+    TcpListener::bind(address).await.or_network(|| format!("listen at {address}"))
+}
+
+/// Answers until it cannot, and gives the reason.
+pub(super) async fn serve(listener: TcpListener) -> RunError {
     loop {
-        let (stream, client) = listener.accept().await.map_err(Failure::network)?;
+        let (stream, client) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => return RunError::network(error),
+        };
         tokio::spawn(async move {
             if let Err(error) = answer(stream, client).await {
                 tracing::debug!(%error, "a download ended early");

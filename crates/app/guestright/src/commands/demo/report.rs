@@ -1,8 +1,6 @@
-//! What the demo found, as a table and as JSON.
+//! What the demo found.
 
-use anyhow::Context;
-use guestright_cli::failure::Outcome;
-use guestright_cli::output::Output;
+use super::error::DemoError;
 use guestright_units::Bytes;
 use serde_json::{Value, json};
 
@@ -58,19 +56,21 @@ impl Voice {
         here: &Value,
         there: &Value,
         by_capture: &Value,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, DemoError> {
         let number = |value: &Value, what: &str| {
-            value.as_f64().with_context(|| format!("{who}: no {what} in {value}"))
+            value.as_f64().ok_or_else(|| DemoError::unexpected(format!("{who}: no {what} in {value}")))
         };
         let count = |value: &Value, what: &str| {
-            value.as_u64().with_context(|| format!("{who}: no count of {what} in {value}"))
+            value
+                .as_u64()
+                .ok_or_else(|| DemoError::unexpected(format!("{who}: no count of {what} in {value}")))
         };
         let by_telephone = &here["heard"];
         let opinion = &by_telephone["judgement"]["conversation"];
         let listening = number(&by_telephone["judgement"]["listening"]["mos"]["low"], "listening MOS")?;
         let listening_by_capture =
             number(&by_capture["listening"]["mos"]["low"], "listening MOS by the capture")?;
-        let interval = |value: &Value| -> anyhow::Result<_> {
+        let interval = |value: &Value| -> Result<_, DemoError> {
             Ok((number(&value["mos"]["low"], "MOS")?, number(&value["mos"]["high"], "MOS")?))
         };
         let (reported, judged) = (interval(opinion)?, interval(&by_capture["conversation"])?);
@@ -81,7 +81,8 @@ impl Voice {
             who,
             sent: count(&there["sent"], "packets sent")?,
             packets: count(&by_telephone["counts"]["received"], "packets")?,
-            loss: not_played(&here["played"]).with_context(|| format!("{who}: nothing was played"))?,
+            loss: not_played(&here["played"])
+                .ok_or_else(|| DemoError::unexpected(format!("{who}: nothing was played")))?,
             jitter_ms: number(&by_telephone["jitter"]["rfc3550_ms"], "jitter")?,
             delay_ms: number(&by_telephone["delay"]["mean_ms"]["high"], "delay")?,
             r: number(&opinion["r"]["low"], "R")?,
@@ -164,54 +165,6 @@ impl Report {
             "sessions": self.accounts.iter().map(account).collect::<Vec<_>>(),
             "voices": self.voices.iter().map(voice).collect::<Vec<_>>(),
         })
-    }
-
-    pub(super) fn print(&self, out: &mut Output) -> Outcome {
-        writeln!(out, "\nWhat was carried, signed for and counted, in bytes:\n")?;
-        let heads = ["access point", "receipt", "visitor"];
-        writeln!(
-            out,
-            "  {:<22} {:<8} {:>13} {:>13} {:>13}  differ",
-            "session", "class", heads[0], heads[1], heads[2]
-        )?;
-        for account in &self.accounts {
-            let Account { who, class, carried, signed, counted } = account;
-            let percent = account.difference() * 100.0;
-            writeln!(out, "  {who:<22} {class:<8} {carried:>13} {signed:>13} {counted:>13}  {percent:.3} %")?;
-        }
-        if !self.voices.is_empty() {
-            self.print_voices(out)?;
-        }
-        writeln!(out, "\nWhat this shows:\n")?;
-        for Check { claim, holds, seen } in &self.checks {
-            writeln!(out, "  {}  {claim}\n        {seen}", if *holds { "yes" } else { "NO " })?;
-        }
-        let failed = self.checks.iter().filter(|check| !check.holds).count();
-        let verdict = match failed {
-            0 => "everything holds".to_owned(),
-            some => format!("{some} of {} DO NOT HOLD", self.checks.len()),
-        };
-        Ok(writeln!(out, "\nVerdict: {verdict}, in {:.0} s", self.seconds)?)
-    }
-}
-
-impl Report {
-    fn print_voices(&self, out: &mut Output) -> Outcome {
-        writeln!(out, "\nHow the call was, by ITU-T G.107:\n")?;
-        let heads = ["packets", "not played", "jitter ms", "delay ms", "R", "MOS", "by capture"];
-        write!(out, "  {:<12}", "who")?;
-        heads.iter().try_for_each(|head| write!(out, " {head:>10}"))?;
-        writeln!(out)?;
-        for voice in &self.voices {
-            let Voice { who, packets, loss, jitter_ms, delay_ms, r, mos, mos_by_capture, .. } = voice;
-            let loss = format!("{:.2} %", loss * 100.0);
-            writeln!(
-                out,
-                "  {who:<12} {packets:>10} {loss:>10} {jitter_ms:>10.2} {delay_ms:>10.2} {r:>10.1} {mos:>10.2} \
-                 {mos_by_capture:>10.2}"
-            )?;
-        }
-        Ok(())
     }
 }
 

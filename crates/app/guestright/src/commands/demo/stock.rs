@@ -2,8 +2,9 @@
 //! implementation `wireguard-go`, set up with `wg` and `ip` from the text that its team gave it.
 
 use super::cast::Cast;
+use super::error::{DemoError, missing};
 use super::town::{Guest, Household};
-use anyhow::{Context, bail};
+use guestright_error::OrFail as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -33,12 +34,13 @@ impl Cast {
         guest: Guest,
         team: &str,
         home: Household,
-    ) -> anyhow::Result<&'static str> {
+    ) -> Result<&'static str, DemoError> {
         let file = self.directory().join(team).join(format!("{}.conf", guest.name));
-        let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let text = std::fs::read_to_string(&file).or_network(|| format!("read {}", file.display()))?;
         let value = |key: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
-            line.map(|value| value.trim().to_owned()).with_context(|| format!("{key} in the configuration"))
+            line.map(|value| value.trim().to_owned())
+                .ok_or_else(|| DemoError::unexpected(format!("{key} in the configuration")))
         };
         let client =
             if self.world.run(guest.name, "ip", &["link", "add", INTERFACE, "type", "wireguard"]).is_ok() {
@@ -53,7 +55,10 @@ impl Cast {
         let plain = self.directory().join(format!("{}.wg", guest.name));
         std::fs::write(&plain, stripped)?;
         let run = |program: &str, arguments: &[&str]| self.world.run(guest.name, program, arguments);
-        run("wg", &["setconf", INTERFACE, plain.to_str().context("the demo's paths are plain")?])?;
+        run(
+            "wg",
+            &["setconf", INTERFACE, plain.to_str().ok_or_else(missing("the demo's paths are plain"))?],
+        )?;
         run("ip", &["address", "add", &value("Address")?, "dev", INTERFACE])?;
         let mtu = value("MTU").unwrap_or_else(|_| "1420".to_owned());
         run("ip", &["link", "set", INTERFACE, "mtu", &mtu, "up"])?;
@@ -63,24 +68,25 @@ impl Cast {
         Ok(client)
     }
 
-    fn start_wireguard_go(&self, guest: Guest) -> anyhow::Result<Child> {
+    fn start_wireguard_go(&self, guest: Guest) -> Result<Child, DemoError> {
         let mut command = Command::from(self.world.command(guest.name, "wireguard-go")?);
         // Without this it asks whether one would not rather use a kernel that has WireGuard.
         command.env("WG_I_PREFER_BUGGY_USERSPACE_TO_POLISHED_KMOD", "1").args(["-f", INTERFACE]);
         let log = self.log(&format!("{}-wireguard-go", guest.name))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).kill_on_drop(true);
-        command.spawn().context("start wireguard-go; `make setup GROUP=demo` installs it")
+        let what = "start wireguard-go; `make setup GROUP=demo` installs it";
+        Ok(command.spawn().or_network(|| what.to_owned())?)
     }
 
-    async fn until_it_listens(&mut self, mut program: Child, guest: Guest) -> anyhow::Result<()> {
+    async fn until_it_listens(&mut self, mut program: Child, guest: Guest) -> Result<(), DemoError> {
         let deadline = tokio::time::Instant::now() + super::cast::PATIENCE;
         while !Path::new(SOCKET).exists() {
             let ended = program.try_wait()?.is_some();
             if ended || tokio::time::Instant::now() >= deadline {
-                bail!(
+                return Err(DemoError::unexpected(format!(
                     "wireguard-go did not start:\n{}",
                     self.read_log(&format!("{}-wireguard-go", guest.name))
-                );
+                )));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

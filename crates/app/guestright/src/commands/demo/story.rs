@@ -1,21 +1,16 @@
-//! What happens in the town, in order. Every sentence that is printed reports something that was just seen.
+//! What happens in the town, in order. Every sentence reports something that was just seen.
 
-use super::Demo;
-use super::cast::Cast;
+use super::cast::{Cast, Download};
+use super::error::{DemoError, missing};
 use super::report::{Account, Check, Report, rate};
 use super::town::{
     GUESTS, Guest, HOUSEHOLD_PC, HOUSEHOLD_ROUTER, Household, NEWCOMER, SERVER, STOCK, V1, V2, V3, W1, W2,
     W3, W4,
 };
-use anyhow::{Context, anyhow};
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::output::Output;
-use guestright_cli::signals::Signals;
+use guestright_error::RunError;
 use guestright_units::Bytes;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,66 +20,59 @@ const W1_TAKES: u64 = 50_000_000;
 /// More than any tunnel's packets that pass before somebody has signed.
 const STOCK_TAKES: u64 = 20_000_000;
 
-pub(super) struct Story<'a, 'b> {
+/// What whoever watches is informed of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event<'a> {
+    /// A sentence about what was just seen, so long after the town was opened.
+    Seen { at: Duration, text: &'a str },
+    /// So many bytes of what somebody downloads have passed the access point.
+    Downloading { guest: &'static str, counted: u64, bytes: u64 },
+    /// What somebody downloaded has come, or it went wrong.
+    DownloadEnded,
+}
+
+/// Takes an event, or says why nobody can be informed any longer.
+pub(super) type Watch<'a> = dyn FnMut(Event<'_>) -> Result<(), RunError> + 'a;
+
+/// A town in which the whole story happens: [`run`](Self::run) it once, then [`end`](Self::end) it.
+pub(super) struct Story<'a> {
     pub(super) cast: Cast,
     pub(super) report: Report,
     began: Instant,
     interval_ms: u64,
-    quiet: bool,
     /// W1's class when it came to V1.
     w1_began_in: String,
-    out: &'a mut Output<'b>,
+    watch: &'a mut Watch<'a>,
 }
 
-pub(super) async fn run(demo: &Demo, outside: &str, out: &mut Output<'_>) -> Outcome {
-    let mut signals = Signals::register().map_err(Failure::network)?;
-    let began = Instant::now();
-    if !demo.json {
-        writeln!(out, "A town of three households, on this computer's kernel, in namespaces of its own.\n")?;
-        out.flush()?;
+impl<'a> Story<'a> {
+    /// Builds the town. `program` is `guestright`; everything is kept in `directory`; receipts are asked for each
+    /// `interval_ms`.
+    ///
+    /// # Errors
+    /// The town cannot be built here.
+    pub(super) fn open(
+        directory: PathBuf,
+        program: PathBuf,
+        interval_ms: u64,
+        watch: &'a mut Watch<'a>,
+    ) -> Result<Self, DemoError> {
+        let (report, began, w1_began_in) = (Report::default(), Instant::now(), String::new());
+        let cast = Cast::new(directory, program)?;
+        Ok(Self { cast, report, began, interval_ms, w1_began_in, watch })
     }
-    let cast = Cast::new(PathBuf::from("/run/guestright-demo")).map_err(Failure::network)?;
-    let (quiet, interval_ms) = (demo.json, demo.interval_ms);
-    let w1_began_in = String::new();
-    let mut story = Story { cast, report: Report::default(), began, interval_ms, quiet, w1_began_in, out };
-    let result = tokio::select! {
-        result = story.run() => result.map_err(Failure::network),
-        () = signals.recv() => {
-            Err(Failure::user(anyhow!("interrupted; the town is gone, and nothing is left of it")))
-        }
-    };
-    result?;
-    let Story { cast, mut report, out, .. } = story;
-    report.seconds = began.elapsed().as_secs_f64();
-    if demo.json {
-        writeln!(out, "{}", report.to_json())?;
-    } else {
-        report.print(out)?;
+
+    /// The town, which goes on until it is dropped, and what was found.
+    pub(super) fn end(self) -> (Cast, Report) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        (self.cast, Report { seconds, ..self.report })
     }
-    out.flush()?;
-    if demo.keep {
-        keep(&cast, outside, out).map_err(Failure::network)?;
-        signals.recv().await;
-    }
-    if report.holds() { Ok(()) } else { Err(Failure::user(anyhow!("the demo does not show what it should"))) }
 }
 
-/// Says how to look around while the town goes on. The town's first process is the child of `unshare`, which is the
-/// child of the process outside.
-fn keep(cast: &Cast, outside: &str, out: &mut Output) -> anyhow::Result<()> {
-    let host = cast.world.namespace("v1")?;
-    let program = std::env::current_exe()?;
-    let (program, directory) = (program.display(), cast.directory().display());
-    writeln!(out, "\nThe town goes on until Ctrl-C. To look around, in another terminal:\n")?;
-    writeln!(out, "  sudo nsenter --target $(pgrep -P $(pgrep -P {outside})) --all --wd=/ bash")?;
-    writeln!(out, "  ip netns exec {host} nft list table inet guestright")?;
-    writeln!(out, "  {program} ap status --config {directory}/team1/ap.toml")?;
-    writeln!(out, "  {program} home status --config {directory}/team1/home.toml")?;
-    Ok(out.flush()?)
-}
-
-impl Story<'_, '_> {
-    async fn run(&mut self) -> anyhow::Result<()> {
+impl Story<'_> {
+    /// # Errors
+    /// Something did not happen, or took too long.
+    pub(super) async fn run(&mut self) -> Result<(), DemoError> {
         self.open_town().await?;
         self.newcomers().await?;
         self.w2_is_served_for_what_team_1_gave().await?;
@@ -101,19 +89,16 @@ impl Story<'_, '_> {
         self.three_counts_agree()
     }
 
-    pub(super) fn print(&mut self, text: &str) -> anyhow::Result<()> {
-        if !self.quiet {
-            writeln!(self.out, "{:>5.1} s  {text}", self.began.elapsed().as_secs_f64())?;
-            self.out.flush()?;
-        }
-        Ok(())
+    pub(super) fn say(&mut self, text: &str) -> Result<(), DemoError> {
+        let at = self.began.elapsed();
+        Ok((self.watch)(Event::Seen { at, text })?)
     }
 
     pub(super) fn check(&mut self, claim: &'static str, holds: bool, seen: String) {
         self.report.checks.push(Check { claim, holds, seen });
     }
 
-    async fn open_town(&mut self) -> anyhow::Result<()> {
+    async fn open_town(&mut self) -> Result<(), DemoError> {
         let household = [("router", "access-point"), ("home", "home")];
         let roaming: [(Household, &[&str]); 3] = [(V1, &["w2", "w4"]), (V2, &["w1", "stock"]), (V3, &["w3"])];
         for (home, members) in roaming {
@@ -126,12 +111,12 @@ impl Story<'_, '_> {
         for household in [V1, V2, V3] {
             self.cast.open(household, self.interval_ms).await?;
         }
-        let allowance = |household| -> anyhow::Result<_> {
+        let allowance = |household| -> Result<_, DemoError> {
             let credit = self.cast.ask_home(household, "status")?;
             Ok(Bytes(number(&credit["credit"]["allowance"]["left"])))
         };
         let (usual, small) = (allowance(V1)?, allowance(V3)?);
-        self.print(&format!(
+        self.say(&format!(
             "V1, V2 and V3 (teams 1, 2 and 3) are open for guests; nobody owes anybody anything. V1 and V2 have {usual} \
              to give away, V3 {small}"
         ))
@@ -143,7 +128,7 @@ impl Story<'_, '_> {
         guest: Guest,
         team: &str,
         home: Option<Household>,
-    ) -> anyhow::Result<String> {
+    ) -> Result<String, DemoError> {
         self.cast.visit(guest, team, home)?;
         let granted = self.cast.hear(guest, "to be granted service", is("granted")).await?;
         self.until_let_through(guest).await?;
@@ -151,25 +136,16 @@ impl Story<'_, '_> {
     }
 
     /// Waits until the firewall lets a guest through who was granted service.
-    pub(super) async fn until_let_through(&self, guest: Guest) -> anyhow::Result<()> {
+    pub(super) async fn until_let_through(&self, guest: Guest) -> Result<(), DemoError> {
         let (team, ip) = (guest.at.team, guest.address().to_string());
         let open = |cast: &Cast| Ok(session(&cast.status(team)?, &ip)["open"] == true);
         self.cast.until("the firewall to open", open).await
     }
 
-    /// A download with a progress bar, when somebody watches.
-    pub(super) async fn downloads(
-        &mut self,
-        guest: Guest,
-        bytes: u64,
-    ) -> anyhow::Result<super::cast::Download> {
+    /// A download that can be watched.
+    pub(super) async fn downloads(&mut self, guest: Guest, bytes: u64) -> Result<Download, DemoError> {
         let (team, ip) = (guest.at.team, guest.address().to_string());
         let before = number(&session(&self.cast.status(team)?, &ip)["counted"]);
-        let watched = !self.quiet && std::io::stderr().is_terminal();
-        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("         {msg} {bar:30} {bytes:>10} {bytes_per_sec:>12}")?;
-        let bar = ProgressBar::with_draw_target(Some(bytes), target).with_style(style);
-        bar.set_message(format!("{:<9}", guest.name));
         let download = self.cast.download(guest, bytes);
         tokio::pin!(download);
         let result = loop {
@@ -177,23 +153,24 @@ impl Story<'_, '_> {
                 result = &mut download => break result,
                 () = tokio::time::sleep(Duration::from_millis(100)) => {
                     let counted = number(&session(&self.cast.status(team)?, &ip)["counted"]);
-                    bar.set_position(counted.saturating_sub(before));
+                    let counted = counted.saturating_sub(before);
+                    (self.watch)(Event::Downloading { guest: guest.name, counted, bytes })?;
                 }
             }
         };
-        bar.finish_and_clear();
+        (self.watch)(Event::DownloadEnded)?;
         result
     }
 
-    async fn newcomers(&mut self) -> anyhow::Result<()> {
+    async fn newcomers(&mut self) -> Result<(), DemoError> {
         let class = self.arrives(NEWCOMER, "team4", None).await?;
         let got = self.downloads(NEWCOMER, TASTE).await?;
         let seen = format!("class {class}; {}", rate(got.bytes, got.seconds));
-        self.print(&format!("a newcomer comes to V1 and is served what that gives away: {seen}"))?;
+        self.say(&format!("a newcomer comes to V1 and is served what that gives away: {seen}"))?;
         self.check("a newcomer is served, in the lowest class", class == "lowest", seen);
         let class = self.arrives(W1, "team2", Some(V2)).await?;
         let got = self.downloads(W1, TASTE).await?;
-        self.print(&format!(
+        self.say(&format!(
             "W1 of team 2 comes to V1, which owes its team nothing: class {class}; {}",
             rate(got.bytes, got.seconds)
         ))?;
@@ -201,13 +178,14 @@ impl Story<'_, '_> {
         Ok(())
     }
 
-    pub(super) async fn leaves(&mut self, guest: Guest) -> anyhow::Result<()> {
+    pub(super) async fn leaves(&mut self, guest: Guest) -> Result<(), DemoError> {
         self.cast.signal(guest, Signal::INT)?;
         let ended = self.cast.hear(guest, "to leave", is("ended")).await?;
         let (team, ip) = (guest.at.team, guest.address().to_string());
         let gone = |cast: &Cast| Ok(ended_session(&cast.status(team)?, &ip).is_some());
         self.cast.until("the session to be closed", gone).await?;
-        let closed = ended_session(&self.cast.status(team)?, &ip).context("the session is closed")?;
+        let closed =
+            ended_session(&self.cast.status(team)?, &ip).ok_or_else(missing("the session is closed"))?;
         let who = match guest.name {
             "w1" => "W1 (team 2) at V1",
             "w2" => "W2 (team 1) at V2",
@@ -226,14 +204,14 @@ impl Story<'_, '_> {
         Ok(())
     }
 
-    async fn w2_is_served_for_what_team_1_gave(&mut self) -> anyhow::Result<()> {
+    async fn w2_is_served_for_what_team_1_gave(&mut self) -> Result<(), DemoError> {
         // W1 hands its receipts in at home, so team 2 knows what it owes team 1.
         self.cast.hear(W1, "to hand its receipts in at home", is("handed-in")).await?;
         let began_in = self.arrives(W2, "team1", Some(V1)).await?;
         self.rises(W2).await?;
         let got = self.downloads(W2, W2_TAKES).await?;
         let seen = format!("class {began_in}, then high; {}", rate(got.bytes, got.seconds));
-        self.print(&format!("W2 of team 1 comes to V2, and team 2 owes team 1 for W1: {seen}"))?;
+        self.say(&format!("W2 of team 1 comes to V2, and team 2 owes team 1 for W1: {seen}"))?;
         let reserved =
             self.why(V2, V1)?.into_iter().any(|line| line.starts_with("on what our team owes it: "));
         self.check("W2 is served for what its team gave to W1", reserved, seen);
@@ -241,27 +219,27 @@ impl Story<'_, '_> {
     }
 
     /// Waits until a guest is served in the class `high`, by its access point.
-    pub(super) async fn rises(&mut self, guest: Guest) -> anyhow::Result<()> {
+    pub(super) async fn rises(&mut self, guest: Guest) -> Result<(), DemoError> {
         let ip = guest.address().to_string();
         let risen = |cast: &Cast| Ok(session(&cast.status(guest.at.team)?, &ip)["class"] == "high");
         self.cast.until(&format!("{} to be served better", guest.name), risen).await
     }
 
     /// What a home says about how it serves another household's team.
-    pub(super) fn why(&self, home: Household, consumer: Household) -> anyhow::Result<Vec<String>> {
+    pub(super) fn why(&self, home: Household, consumer: Household) -> Result<Vec<String>, DemoError> {
         let team = self.cast.ask_home(consumer, "status")?;
         let answer = self.cast.ask_home(home, &format!("why {}", text(&team["team"])))?;
         Ok(answer["lines"].as_array().into_iter().flatten().map(text).collect())
     }
 
-    async fn w1_rises(&mut self) -> anyhow::Result<()> {
+    async fn w1_rises(&mut self) -> Result<(), DemoError> {
         // When half of its slice is signed for, its access point asks how much more it may have.
         self.downloads(W1, TASTE).await?;
         self.rises(W1).await?;
-        self.print("W1, still at V1, is served on what team 1 owes its team for W2 by now: class high")?;
+        self.say("W1, still at V1, is served on what team 1 owes its team for W2 by now: class high")?;
         let got = self.downloads(W1, W1_TAKES).await?;
         let seen = format!("{}; the server saw {}", rate(got.bytes, got.seconds), got.seen_as);
-        self.print(&format!("W1 downloads through V1: {seen}"))?;
+        self.say(&format!("W1 downloads through V1: {seen}"))?;
         // Now by the access point, in the same session.
         let began_in = std::mem::take(&mut self.w1_began_in);
         let served = text(&session(&self.cast.status("team1")?, &W1.address().to_string())["class"]);
@@ -277,7 +255,7 @@ impl Story<'_, '_> {
     }
 
     /// What V1 can see of W1, and V2 of W2.
-    fn nobody_sees_more_than_a_tunnel(&mut self) -> anyhow::Result<()> {
+    fn nobody_sees_more_than_a_tunnel(&mut self) -> Result<(), DemoError> {
         let mut only = true;
         let mut seen = Vec::new();
         for (guest, home) in [(W1, V2), (W2, V1)] {
@@ -288,17 +266,17 @@ impl Story<'_, '_> {
             seen.push(format!("{host} of {name}: {flows}"));
         }
         let seen = seen.join("; ");
-        self.print(&format!("what the access points saw: {seen}"))?;
+        self.say(&format!("what the access points saw: {seen}"))?;
         self.check("an access point sees its guests' tunnels home, and nothing else", only, seen);
         Ok(())
     }
 
     /// Somebody who has nothing but a stock WireGuard app comes by.
-    async fn stock_client_is_served(&mut self) -> anyhow::Result<()> {
+    async fn stock_client_is_served(&mut self) -> Result<(), DemoError> {
         if !self.cast.has_app(STOCK) {
             let reason =
                 "`wg` and a WireGuard that is not ours, the kernel's or wireguard-go, are not installed";
-            return self.print(&format!("a guest with only a stock WireGuard client is left out: {reason}"));
+            return self.say(&format!("a guest with only a stock WireGuard client is left out: {reason}"));
         }
         let client = self.cast.open_app(STOCK, "team2", V2).await?;
         let got = self.cast.download(STOCK, STOCK_TAKES).await?;
@@ -313,7 +291,7 @@ impl Story<'_, '_> {
             got.seen_as,
             Bytes(signed)
         );
-        self.print(&format!("a guest with only a stock WireGuard client comes to V1: {seen}"))?;
+        self.say(&format!("a guest with only a stock WireGuard client comes to V1: {seen}"))?;
         let at_home = got.seen_as == V2.address.to_string();
         let paid = signed >= STOCK_TAKES && served["tunnel"] == V2.address.to_string();
         self.check(
@@ -324,7 +302,7 @@ impl Story<'_, '_> {
         Ok(())
     }
 
-    async fn household_stays_closed(&mut self) -> anyhow::Result<()> {
+    async fn household_stays_closed(&mut self) -> Result<(), DemoError> {
         let mut reached = Vec::new();
         let probes = [
             (HOUSEHOLD_PC.to_string(), 80),
@@ -345,13 +323,13 @@ impl Story<'_, '_> {
             [] => format!("{} probes, none answered; V1 has dropped {dropped} packets", probes.len()),
             open => format!("reached {}", open.join(", ")),
         };
-        self.print(&format!("the newcomer tries V1's household: {seen}"))?;
+        self.say(&format!("the newcomer tries V1's household: {seen}"))?;
         let closed = reached.is_empty() && dropped >= probes.len() as u64;
         self.check("V1's household stays closed to its guests", closed, seen);
         Ok(())
     }
 
-    async fn silence_is_cut_off(&mut self) -> anyhow::Result<()> {
+    async fn silence_is_cut_off(&mut self) -> Result<(), DemoError> {
         let ip = NEWCOMER.address().to_string();
         self.cast.forget(NEWCOMER);
         let mut endless = self.cast.begin_download(NEWCOMER, u64::MAX / 2)?;
@@ -362,7 +340,8 @@ impl Story<'_, '_> {
         self.cast.until("the silent visitor to be cut off", closed).await?;
         let after = silent.elapsed();
         let looking = Instant::now();
-        let session = ended_session(&self.cast.status("team1")?, &ip).context("the session is closed")?;
+        let session =
+            ended_session(&self.cast.status("team1")?, &ip).ok_or_else(missing("the session is closed"))?;
         let unpaid = number(&session["counted"]).saturating_sub(number(&session["signed"]));
         // How long a look takes tells how busy this computer is; it is not noticed sooner.
         let look = looking.elapsed();
@@ -380,7 +359,7 @@ impl Story<'_, '_> {
             interval.as_secs_f64() / 2.0,
             Bytes(unpaid)
         );
-        self.print(&format!("the newcomer stops signing in the middle of a download: {seen}"))?;
+        self.say(&format!("the newcomer stops signing in the middle of a download: {seen}"))?;
         let cut = session["end"] == "unpaid" && ended["code"] == "unpaid";
         self.check(
             "who stops signing is cut off within one interval of the request that it leaves unanswered",
@@ -391,16 +370,16 @@ impl Story<'_, '_> {
     }
 
     /// They say goodbye and sign the last receipts. What was reserved and not used for them is free then.
-    async fn they_leave(&mut self, guests: &[Guest]) -> anyhow::Result<()> {
+    async fn they_leave(&mut self, guests: &[Guest]) -> Result<(), DemoError> {
         for guest in guests {
             self.cast.forget(*guest);
             self.leaves(*guest).await?;
         }
         let names: Vec<_> = guests.iter().map(|guest| guest.name.to_uppercase()).collect();
-        self.print(&format!("{} say goodbye and sign the last receipts", names.join(" and ")))
+        self.say(&format!("{} say goodbye and sign the last receipts", names.join(" and ")))
     }
 
-    fn three_counts_agree(&mut self) -> anyhow::Result<()> {
+    fn three_counts_agree(&mut self) -> Result<(), DemoError> {
         let agree = self.report.accounts.iter().all(Account::agrees);
         let worst = self.report.accounts.iter().map(Account::difference).fold(0.0, f64::max);
         let seen = format!(

@@ -1,10 +1,11 @@
 //! W1 calls W2, each on the other household's access point, through both homes.
 
 use super::cast::{Cast, PATIENCE};
+use super::error::{DemoError, missing};
 use super::report::Voice;
 use super::story::Story;
 use super::town::{Guest, W1, W2};
-use anyhow::{Context, bail};
+use guestright_error::OrFail as _;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -37,28 +38,29 @@ struct Telephone {
 
 impl Telephone {
     /// Waits for an event of this name.
-    async fn until(&mut self, event: &str) -> anyhow::Result<Value> {
+    async fn until(&mut self, event: &str) -> Result<Value, DemoError> {
         while let Some(line) = self.says.next_line().await? {
-            let value: Value = serde_json::from_str(&line).with_context(|| format!("understand {line}"))?;
+            let value: Value = serde_json::from_str(&line).or_network(|| format!("understand {line}"))?;
             self.events.push(value.clone());
             if value["event"] == event {
                 return Ok(value);
             }
         }
-        bail!("a telephone ended before it was {event}; it said {:?}", self.events.last())
+        let last = self.events.last();
+        Err(DemoError::unexpected(format!("a telephone ended before it was {event}; it said {last:?}")))
     }
 }
 
 impl Cast {
     /// The card of a member, for others to call it.
-    pub(super) fn card(&self, team: &str, name: &str) -> anyhow::Result<String> {
+    pub(super) fn card(&self, team: &str, name: &str) -> Result<String, DemoError> {
         let certificate = self.directory().join(team).join(format!("{name}.cert"));
-        let certificate = certificate.to_str().context("the demo's paths are plain")?;
+        let certificate = certificate.to_str().ok_or_else(missing("the demo's paths are plain"))?;
         Ok(self.guestright(&["call", "card", "--certificate", certificate])?.trim().to_owned())
     }
 
     /// Starts a telephone that plays the recording.
-    fn telephone(&self, guest: Guest, team: &str, arguments: &[&str]) -> anyhow::Result<Telephone> {
+    fn telephone(&self, guest: Guest, team: &str, arguments: &[&str]) -> Result<Telephone, DemoError> {
         let directory = self.directory().join(team);
         let file = |ending: &str| directory.join(format!("{}.{ending}", guest.name));
         let mut command = Command::from(self.world.command(guest.name, self.program())?);
@@ -70,7 +72,7 @@ impl Cast {
         let log = self.log(&format!("{}-call", guest.name))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let mut program = command.spawn()?;
-        let output = program.stdout.take().context("its output is piped")?;
+        let output = program.stdout.take().ok_or_else(missing("its output is piped"))?;
         Ok(Telephone { program, says: BufReader::new(output).lines(), events: Vec::new() })
     }
 
@@ -83,7 +85,7 @@ impl Cast {
     }
 
     /// What `guestright mos` says of the stream that a telephone has heard, by both telephones' captures.
-    fn rating_by_capture(&self, received: (&str, Guest), sent: (&str, Guest)) -> anyhow::Result<Value> {
+    fn rating_by_capture(&self, received: (&str, Guest), sent: (&str, Guest)) -> Result<Value, DemoError> {
         let capture = |(team, guest): (&str, Guest)| {
             self.directory().join(team).join(format!("{}.pcapng", guest.name)).display().to_string()
         };
@@ -105,28 +107,34 @@ impl Cast {
         let report: Value = serde_json::from_str(&self.guestright(&arguments)?)?;
         let arrived = |stream: &&Value| stream["delay_source"]["kind"] == "two-captures";
         let stream = report["streams"].as_array().into_iter().flatten().find(arrived);
-        Ok(stream.with_context(|| format!("a stream that arrived, in {here}"))?["parts"][0].clone())
+        let none = || DemoError::unexpected(format!("a stream that arrived, in {here}"));
+        Ok(stream.ok_or_else(none)?["parts"][0].clone())
     }
 }
 
-impl Story<'_, '_> {
-    pub(super) async fn w1_calls_w2(&mut self) -> anyhow::Result<()> {
+impl Story<'_> {
+    pub(super) async fn w1_calls_w2(&mut self) -> Result<(), DemoError> {
         std::fs::write(self.cast.speech(), guestright_audio::SPEECH)?;
         let card = self.cast.card("team1", "w2")?;
         let contacts = self.cast.contacts();
-        let contacts = contacts.to_str().context("the demo's paths are plain")?;
+        let contacts = contacts.to_str().ok_or_else(missing("the demo's paths are plain"))?;
         self.cast.guestright(&["call", "contact", "add", &card, "--contacts", contacts])?;
         let outcome = tokio::time::timeout(CALL_MAX, self.talk()).await;
         let Ok(outcome) = outcome else {
             let logs = [W1, W2].map(|guest| self.cast.read_log(&format!("{}-call", guest.name)));
-            bail!("the call did not end in time:\n{}{}", logs[0], logs[1]);
+            return Err(DemoError::unexpected(format!(
+                "the call did not end in time:\n{}{}",
+                logs[0], logs[1]
+            )));
         };
         outcome
     }
 
-    async fn talk(&mut self) -> anyhow::Result<()> {
+    async fn talk(&mut self) -> Result<(), DemoError> {
         let mut callee = self.cast.telephone(W2, "team1", &["listen", "--answer", "auto", "--calls", "1"])?;
-        tokio::time::timeout(PATIENCE, callee.until("registered")).await.context("register")??;
+        tokio::time::timeout(PATIENCE, callee.until("registered"))
+            .await
+            .or_network(|| "register".to_owned())??;
         let seconds = TALK.to_string();
         let mut caller = self.cast.telephone(W1, "team2", &["w2", "--seconds", &seconds])?;
         caller.until("calling").await?;
@@ -135,7 +143,7 @@ impl Story<'_, '_> {
         let at_w1 = words(&caller.until("protected").await?);
         let set_up = began.elapsed();
         let at_w2 = words(&callee.until("protected").await?);
-        self.print(&format!(
+        self.say(&format!(
             "W1 calls W2, through V1, both homes and V2; both read the words {}",
             spoken(&at_w1)
         ))?;
@@ -144,7 +152,10 @@ impl Story<'_, '_> {
         for telephone in [&mut caller, &mut callee] {
             let status = telephone.program.wait().await?;
             if !status.success() {
-                bail!("a telephone ended with {status}; it said {:?}", telephone.events.last());
+                return Err(DemoError::unexpected(format!(
+                    "a telephone ended with {status}; it said {:?}",
+                    telephone.events.last()
+                )));
             }
         }
         let pairs = [(("team2", W1), ("team1", W2)), (("team1", W2), ("team2", W1))];
@@ -155,7 +166,7 @@ impl Story<'_, '_> {
             self.report.voices.push(Voice::new(who, here, there, &by_capture)?);
         }
         let seen = self.report.voices.iter().map(Voice::in_short).collect::<Vec<_>>().join("; ");
-        self.print(&format!("they talk for {TALK} s and hang up: {seen}"))?;
+        self.say(&format!("they talk for {TALK} s and hang up: {seen}"))?;
         let good = self.report.voices.iter().all(|voice| voice.mos >= GOOD);
         let detail = format!("{seen}; set up in {:.2} s", set_up.as_secs_f64());
         self.check("two members who roam on each other's Wi-Fi talk, and hear each other well", good, detail);

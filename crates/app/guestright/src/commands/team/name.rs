@@ -5,8 +5,7 @@
 //! cannot be seen or is not in use (UTS 39, section 3.1); of one script is UTS 39's section 5.1, so a Cyrillic `а`
 //! does not hide among Latin letters.
 
-use anyhow::anyhow;
-use guestright_cli::failure::Failure;
+use guestright_error::RunError;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 use unicode_security::{GeneralSecurityProfile as _, MixedScript as _};
@@ -27,11 +26,11 @@ pub(super) fn normal(name: &str) -> Result<String, std::convert::Infallible> {
 ///
 /// # Errors
 /// Why it will not do.
-pub(super) fn check(name: &str) -> Result<String, Failure> {
+pub(super) fn check(name: &str) -> Result<String, RunError> {
     let name: String = name.nfc().collect();
     match problem(&name) {
         None => Ok(name),
-        Some(problem) => Err(Failure::user(anyhow!("the name {name:?} will not do: {problem}"))),
+        Some(problem) => Err(RunError::user(format!("the name {name:?} will not do: {problem}"))),
     }
 }
 

@@ -3,11 +3,10 @@
 //! A key is certified only if its owner signs the founder's nonce with it: nobody gets a certificate for another's key.
 
 use super::{Founder, Membership, keep, now};
-use anyhow::anyhow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_channel::{Channel, Receiver, Sender};
-use guestright_cli::failure::Failure;
+use guestright_error::RunError;
 use guestright_identity::{Certificate, PublicKey, RevocationList, Role, SecretKey, Signature, Suite};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -65,7 +64,7 @@ impl Base64 {
         Self(STANDARD.encode(bytes))
     }
 
-    fn bytes(&self) -> Result<Vec<u8>, Failure> {
+    fn bytes(&self) -> Result<Vec<u8>, RunError> {
         STANDARD.decode(&self.0).map_err(|_| wrong("what should be base64"))
     }
 }
@@ -87,8 +86,8 @@ impl RoleName {
     }
 }
 
-fn wrong(what: &str) -> Failure {
-    Failure::network(anyhow!("the other computer sent {what}"))
+fn wrong(what: &str) -> RunError {
+    RunError::network(format!("the other computer sent {what}"))
 }
 
 fn signed(nonce: &[u8], role: Role, public: &PublicKey) -> Vec<u8> {
@@ -96,7 +95,7 @@ fn signed(nonce: &[u8], role: Role, public: &PublicKey) -> Vec<u8> {
 }
 
 /// The founder's side.
-pub(super) async fn answer(channel: Channel, founder: &Founder) -> Result<Vec<Certificate>, Failure> {
+pub(super) async fn answer(channel: Channel, founder: &Founder) -> Result<Vec<Certificate>, RunError> {
     let (mut sender, mut receiver) = channel.split();
     let nonce = guestright_clock::seed().0;
     let public = founder.team.public();
@@ -124,7 +123,7 @@ fn certify(
     request: &Request,
     suite: Suite,
     nonce: &[u8],
-) -> Result<Vec<Certificate>, Failure> {
+) -> Result<Vec<Certificate>, RunError> {
     let roles: Vec<_> = request.keys.iter().map(|key| key.role).collect();
     let is_twice = (1..roles.len()).any(|index| roles[..index].contains(&roles[index]));
     if roles.is_empty() || is_twice {
@@ -147,12 +146,12 @@ fn certify(
 }
 
 /// The side of whoever was invited.
-pub(super) async fn ask(channel: Channel, roles: &[Role]) -> Result<Membership, Failure> {
+pub(super) async fn ask(channel: Channel, roles: &[Role]) -> Result<Membership, RunError> {
     let (mut sender, mut receiver) = channel.split();
     let hello: Hello = receive(&mut receiver).await?;
     if hello.version != VERSION {
         return Err(wrong("a version that this program does not know")
-            .hint("install the same version of guestright on both computers"));
+            .with_hint("install the same version of guestright on both computers"));
     }
     let suite: Suite =
         hello.suite.parse().map_err(|_| wrong("a signature suite that this program does not know"))?;
@@ -178,7 +177,7 @@ pub(super) async fn ask(channel: Channel, roles: &[Role]) -> Result<Membership, 
         let is_ours = certificate.subject() == key.public() && certificate.team() == &team;
         if !is_ours || certificate.check(role, now()).is_err() {
             return Err(wrong("a certificate for something else, or one that does not hold now")
-                .hint("are the clocks of both computers right?"));
+                .with_hint("are the clocks of both computers right?"));
         }
         certified.push((key, certificate));
     }
@@ -193,13 +192,13 @@ pub(super) async fn ask(channel: Channel, roles: &[Role]) -> Result<Membership, 
     Ok(Membership { keys: certified, revocations })
 }
 
-async fn send(sender: &mut Sender, message: &impl Serialize) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec(message).map_err(Failure::bug)?;
-    sender.send(&bytes).await.map_err(Failure::network)
+async fn send(sender: &mut Sender, message: &impl Serialize) -> Result<(), RunError> {
+    let bytes = serde_json::to_vec(message).map_err(RunError::bug)?;
+    sender.send(&bytes).await.map_err(RunError::network)
 }
 
-async fn receive<T: DeserializeOwned>(receiver: &mut Receiver) -> Result<T, Failure> {
-    let bytes = receiver.receive().await.map_err(Failure::network)?;
+async fn receive<T: DeserializeOwned>(receiver: &mut Receiver) -> Result<T, RunError> {
+    let bytes = receiver.receive().await.map_err(RunError::network)?;
     let bytes = bytes.ok_or_else(|| wrong("nothing more"))?;
     serde_json::from_slice(&bytes).map_err(|_| wrong("what is no message of an invitation"))
 }

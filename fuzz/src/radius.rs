@@ -45,7 +45,7 @@ fn drive(secret: &Secret, question: &[u8], authenticator: [u8; 16]) {
         Answer::Reject { sentence: String::from_utf8_lossy(question).into_owned() },
     ] {
         let mut server = ForwardingServer::new(config.clone(), Chance::from_number(1));
-        for service in [Service::Authentication, Service::Accounting] {
+        for service in [Service::Authentication, Service::Accounting, Service::Tls] {
             let _ = server.handle_datagram(service, source, question, Time(0));
         }
         while let Some(event) = server.poll_event() {

@@ -75,4 +75,4 @@ pub use settings::{Limits, Page, Settings, Shaping, Tunnels};
 pub use shaping::Warning;
 pub use state::clean_up;
 pub use trial::{Trial, try_layers};
-pub use tunnel_meter::TunnelMeter;
+pub use tunnel_meter::{TunnelCounts, TunnelMeter};

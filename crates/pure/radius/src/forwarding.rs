@@ -75,6 +75,8 @@ const RADIUS_REQUEST: u32 = 1;
 #[derive(Debug)]
 pub struct ForwardingServer {
     config: Config,
+    /// Of everybody whom TLS has proven.
+    radsec: Secret,
     rng: StdRng,
     conversations: Conversations,
     answers: Answers,
@@ -94,6 +96,7 @@ impl ForwardingServer {
     #[must_use]
     pub fn new(config: Config, seed: Seed) -> Self {
         Self {
+            radsec: Secret::radsec(),
             rng: StdRng::from_seed(seed.0),
             conversations: Conversations::default(),
             answers: Answers::new(config.limits.answers_max),
@@ -109,7 +112,7 @@ impl ForwardingServer {
         self.config.reply_message = reply_message;
     }
 
-    /// Takes in a datagram of hostapd's.
+    /// Takes in a datagram of hostapd's, or a packet that has come inside TLS.
     ///
     /// # Errors
     /// Why it was dropped. It has been counted, and nothing has changed.
@@ -207,10 +210,11 @@ impl ForwardingServer {
         now: Time,
     ) -> Result<(), RadiusError> {
         let packet = Packet::parse(datagram)?;
-        let secret = self.config.clients.get(&source.ip()).ok_or(RadiusError::UnknownClient)?;
+        let secret = self.secret_of(service, source)?;
         let is_for_it = match service {
             Service::Authentication => packet.code() == Code::AccessRequest,
             Service::Accounting => packet.code() == Code::AccountingRequest,
+            Service::Tls => matches!(packet.code(), Code::AccessRequest | Code::AccountingRequest),
         };
         if !is_for_it && packet.code() != Code::StatusServer {
             return Err(RadiusError::OtherService);
@@ -230,29 +234,31 @@ impl ForwardingServer {
             }
         }
         if packet.code() == Code::AccessRequest {
-            return self.receive_access(source, &packet, now);
+            return self.receive_access(service, source, &packet, now);
         }
-        let pending = read_pending(source, &packet, 0)?;
+        let pending = read_pending(service, source, &packet, 0)?;
         if packet.code() == Code::AccountingRequest {
             self.events.push_back(Event::Accounting(Accounting::read(&packet)?));
         }
-        self.ask(service, &pending, now);
-        let code = match service {
-            Service::Authentication => Code::AccessAccept,
-            Service::Accounting => Code::AccountingResponse,
+        self.ask(&pending, now);
+        // What says how we are is answered as the port would (RFC 5997, section 3); inside TLS as by the first.
+        let code = match (service, packet.code()) {
+            (Service::Accounting, _) | (_, Code::AccountingRequest) => Code::AccountingResponse,
+            (Service::Authentication | Service::Tls, _) => Code::AccessAccept,
         };
-        self.respond(service, &pending, Draft::new(code, pending.identifier), now)
+        self.respond(&pending, Draft::new(code, pending.identifier), now)
     }
 
     fn receive_access(
         &mut self,
+        service: Service,
         source: SocketAddr,
         packet: &Packet<'_>,
         now: Time,
     ) -> Result<(), RadiusError> {
         let request = AccessRequest::read(packet)?;
-        let pending = read_pending(source, packet, request.eap_identifier)?;
-        self.ask(Service::Authentication, &pending, now);
+        let pending = read_pending(service, source, packet, request.eap_identifier)?;
+        self.ask(&pending, now);
         let refused = match request.state {
             None => self.begin(&request, &pending, now),
             Some(state) => self.proceed(state, &request, &pending, now),
@@ -280,6 +286,7 @@ impl ForwardingServer {
         }
         let mtu = request.framed_mtu.unwrap_or(EAP_MTU_DEFAULT).clamp(64, EAP_MTU_MAX);
         let id = self.conversations.insert(Conversation {
+            service: pending.service,
             source: pending.source,
             realm,
             station: request.station,
@@ -308,7 +315,7 @@ impl ForwardingServer {
         let mut others = Vec::new();
         for id in self.conversations.of_station(request.station) {
             let Some(other) = self.conversations.get(id) else { continue };
-            if other.source.ip() == pending.source.ip() && other.network == request.network {
+            if other.is_of(pending) && other.network == request.network {
                 self.end(id, Refusal::Replaced, now);
             } else {
                 others.push((id, other.is_in_progress));
@@ -334,7 +341,7 @@ impl ForwardingServer {
         let realm = Realm::parse(request.user_name).ok();
         let id = self.conversations.by_state(state).ok_or((realm, Refusal::Over))?;
         let is_its_own = |conversation: &Conversation| {
-            conversation.source.ip() == pending.source.ip()
+            conversation.is_of(pending)
                 && conversation.station == request.station
                 && Some(conversation.realm) == realm
         };
@@ -400,9 +407,7 @@ impl ForwardingServer {
         self.rng.fill_bytes(&mut state);
         let mut draft = Draft::new(Code::AccessChallenge, pending.identifier);
         let pushed = draft.push_eap(eap).and_then(|draft| draft.push(Kind::STATE, &state)).map(drop);
-        pushed
-            .and_then(|()| self.respond(Service::Authentication, pending, draft, now))
-            .map_err(|_| Refusal::BadAnswer)?;
+        pushed.and_then(|()| self.respond(pending, draft, now)).map_err(|_| Refusal::BadAnswer)?;
         self.conversations.count_bytes(id, eap.len());
         let deadline = self.deadline(id, self.config.limits.station_timeout, now);
         self.conversations.enter(id, Phase::Station(state), deadline);
@@ -452,7 +457,7 @@ impl ForwardingServer {
         let pending = &admission.pending;
         let mut draft = Draft::new(Code::AccessAccept, pending.identifier);
         let written = self.write_accept(&mut draft, admission, Session(session), salts);
-        if written.and_then(|()| self.respond(Service::Authentication, pending, draft, now)).is_err() {
+        if written.and_then(|()| self.respond(pending, draft, now)).is_err() {
             return self.end(id, Refusal::BadAnswer, now);
         }
         let Some(conversation) = self.conversations.remove(id) else { return };
@@ -482,7 +487,7 @@ impl ForwardingServer {
                 .push_integer(Kind::SESSION_TIMEOUT, seconds)?
                 .push_integer(Kind::TERMINATION_ACTION, RADIUS_REQUEST)?;
         }
-        let secret = self.secret_of(pending)?;
+        let secret = self.secret_of(pending.service, pending.source)?;
         Wrapping { secret, request: &pending.authenticator }.push_keys(draft, &admission.msk, salts)
     }
 
@@ -514,28 +519,24 @@ impl ForwardingServer {
             draft.push_reply_message(&refusal.sentence()).expect("a sentence has three attributes");
         }
         // The limits of what a question may have us repeat leave room for this; and an error is no answer.
-        if self.respond(Service::Authentication, pending, draft, now).is_err() {
+        if self.respond(pending, draft, now).is_err() {
             self.count("too-long");
         }
     }
 
     /// Remembers a question, so that it is not taken for another when it is repeated.
-    fn ask(&mut self, service: Service, pending: &Pending, now: Time) {
-        let key = Key { service, source: pending.source, identifier: pending.identifier };
+    fn ask(&mut self, pending: &Pending, now: Time) {
+        let key = Key { service: pending.service, source: pending.source, identifier: pending.identifier };
         self.answers.ask(key, pending.authenticator, now + self.config.limits.lifetime, now);
     }
 
-    fn respond(
-        &mut self,
-        service: Service,
-        pending: &Pending,
-        mut draft: Draft,
-        now: Time,
-    ) -> Result<(), RadiusError> {
+    fn respond(&mut self, pending: &Pending, mut draft: Draft, now: Time) -> Result<(), RadiusError> {
         for state in &pending.proxy_states {
             draft.push(Kind::PROXY_STATE, state)?;
         }
-        let bytes = draft.emit_response(self.secret_of(pending)?, &pending.authenticator);
+        let service = pending.service;
+        let secret = self.secret_of(service, pending.source)?;
+        let bytes = draft.emit_response(secret, &pending.authenticator);
         let key = Key { service, source: pending.source, identifier: pending.identifier };
         let until = now + self.config.limits.answer_kept_for;
         self.answers.answer(key, &pending.authenticator, &bytes, until);
@@ -543,8 +544,13 @@ impl ForwardingServer {
         Ok(())
     }
 
-    fn secret_of(&self, pending: &Pending) -> Result<&Secret, RadiusError> {
-        self.config.clients.get(&pending.source.ip()).ok_or(RadiusError::UnknownClient)
+    fn secret_of(&self, service: Service, source: SocketAddr) -> Result<&Secret, RadiusError> {
+        match service {
+            Service::Authentication | Service::Accounting => {
+                self.config.clients.get(&source.ip()).ok_or(RadiusError::UnknownClient)
+            }
+            Service::Tls => Ok(&self.radsec),
+        }
     }
 
     /// When a wait that begins now ends, within the conversation's whole time.
@@ -558,13 +564,19 @@ impl ForwardingServer {
     }
 }
 
-fn read_pending(source: SocketAddr, packet: &Packet<'_>, eap_identifier: u8) -> Result<Pending, RadiusError> {
+fn read_pending(
+    service: Service,
+    source: SocketAddr,
+    packet: &Packet<'_>,
+    eap_identifier: u8,
+) -> Result<Pending, RadiusError> {
     let proxy_states: Vec<_> = packet.all(Kind::PROXY_STATE).map(<[u8]>::to_vec).collect();
     let bytes: usize = proxy_states.iter().map(|state| state.len() + 2).sum();
     if bytes > PROXY_STATE_BYTES_MAX {
         return Err(RadiusError::Value { kind: Kind::PROXY_STATE, got: bytes });
     }
     Ok(Pending {
+        service,
         source,
         identifier: packet.identifier(),
         authenticator: packet.authenticator(),

@@ -25,6 +25,12 @@ impl Secret {
         Ok(Self(Zeroizing::new(bytes.to_vec())))
     }
 
+    /// What is shared inside TLS (RFC 6614, section 2.3), and proves nothing.
+    #[must_use]
+    pub fn radsec() -> Self {
+        Self(Zeroizing::new(b"radsec".to_vec()))
+    }
+
     /// MD5 over the parts and then the secret, as RFC 2865, section 3, and RFC 2866, section 3, make authenticators.
     pub(crate) fn digest(&self, parts: &[&[u8]]) -> [u8; 16] {
         let mut digest = Md5::new();

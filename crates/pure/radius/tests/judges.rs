@@ -130,6 +130,7 @@ impl Shell {
         match service {
             Service::Authentication => &self.authentication,
             Service::Accounting => &self.accounting,
+            Service::Tls => panic!("nobody has come inside TLS"),
         }
     }
 

@@ -6,6 +6,7 @@ mod inbox;
 mod kept;
 mod link;
 pub mod phones;
+pub mod radsec;
 mod reloading;
 mod settings;
 pub mod splash;

@@ -232,7 +232,7 @@ pub async fn run(
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
     let own_name = open::own_name(settings.own_name.as_ref(), mapping.as_ref())?;
     let exchange = open::exchange(settings, &credentials.get(), gateway.as_ref(), shares.exchange).await?;
-    let phones = open::phones(settings, team, gateway.as_ref(), &mut rng, clock.now())?;
+    let phones = open::phones(settings, &credentials, gateway.as_ref(), &mut rng, clock.now())?;
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
@@ -268,8 +268,9 @@ pub async fn run(
         last_certificate_refusal: None,
     };
     let port = this.gateway.as_ref().map(Gateway::port);
-    let mut delegates =
-        port.map(|port| Delegates::start(settings.protocol_listen, port, state)).transpose()?;
+    let mut delegates = port
+        .map(|port| Delegates::start(settings.protocol_listen, port, this.ikev2.clone(), state))
+        .transpose()?;
     writeln!(out, "home of team {team} at {listens_at}: {receipts} receipts known")
         .and_then(|()| out.flush())
         .map_err(RunError::Output)?;

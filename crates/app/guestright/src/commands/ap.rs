@@ -134,6 +134,10 @@ const SETTINGS: &str = r#"A settings file:
   disconnect = "127.0.0.1:3799"     # where hostapd awaits orders to let a phone go
   secret_file = "radius.secret"     # shared with hostapd; usually in the state directory, and made if it is not there
   reply_message = true              # tell hostapd in a sentence why a phone is refused
+  radsec = "192.168.1.1:2083"       # where radios elsewhere in the household ask inside TLS; left out, with the next three: nowhere
+  radsec_certificate = "radsec.pem" # what they are shown, with its chain,
+  radsec_key = "radsec.key"         # … and its key
+  radsec_authority = "radios.pem"   # whoever has a certificate of this authority may ask: make one for this alone
 
 `guestright ap hostapd` prints what hostapd needs. With [phones] the ports of IKE, 500 and 4500, are among those in [tunnels].
 
@@ -325,6 +329,18 @@ fn print_phones(phones: &serde_json::Value, out: &mut Output) -> Outcome {
     )?;
     if let Some(sentence) = phones["last_refusal"].as_str() {
         writeln!(out, "phones    last refused: {sentence}")?;
+    }
+    let radsec = &phones["radsec"];
+    if radsec.is_object() {
+        let connections = radsec["connections"].as_array().map_or(0, Vec::len);
+        writeln!(
+            out,
+            "phones    RadSec: {connections} connected, {} not taken or ended since the start",
+            radsec["refused"]
+        )?;
+        if let Some(sentence) = radsec["last_refusal"].as_str() {
+            writeln!(out, "phones    RadSec: last ended: {sentence}")?;
+        }
     }
     for (counter, in_words) in [
         ("dismissed", "phones had to leave the Wi-Fi"),

@@ -518,7 +518,9 @@ impl Revoke {
             "the list is {}; give it to the team's home and say `guestright home reload`",
             path.display()
         )?;
-        if has_tunnel {
+        if phone.is_shut() {
+            writeln!(out, "its tunnel is shut")?;
+        } else if has_tunnel {
             writeln!(
                 out,
                 "its tunnel is shut after `guestright home reload`, where the home has this gateway/"

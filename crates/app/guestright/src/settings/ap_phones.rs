@@ -4,7 +4,7 @@ use super::{ApSettings, beside};
 use anyhow::anyhow;
 use guestright_cli::failure::Failure;
 use guestright_firewall::Tunnels;
-use guestright_host::access_point::phones;
+use guestright_host::access_point::{phones, radsec};
 use guestright_profile::IKE_PORTS;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,28 +23,66 @@ pub(crate) struct ApPhonesSettings {
     pub(crate) secret_file: Option<PathBuf>,
     /// Whether hostapd is told in a sentence why a station is refused.
     pub(crate) reply_message: bool,
+    /// Where radios elsewhere in the household ask inside TLS, and files in PEM: what this access point shows and its key, and
+    /// the authority of those who may ask. All of them, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) radsec: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) radsec_certificate: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) radsec_key: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) radsec_authority: Option<PathBuf>,
 }
 
 impl Default for ApPhonesSettings {
     fn default() -> Self {
         // The ports that IANA has for RADIUS (RFC 2865, section 3) and for orders to it (RFC 5176, section 2.1).
         let [radius, disconnect] = [1_812, 3_799].map(|port| (Ipv4Addr::LOCALHOST, port).into());
-        Self { radius, disconnect, secret_file: None, reply_message: true }
+        Self {
+            radius,
+            disconnect,
+            secret_file: None,
+            reply_message: true,
+            radsec: None,
+            radsec_certificate: None,
+            radsec_key: None,
+            radsec_authority: None,
+        }
+    }
+}
+
+impl ApPhonesSettings {
+    fn radsec(&self, path: &Path) -> Result<Option<radsec::Settings>, Failure> {
+        let [certificate, key, authority] =
+            [&self.radsec_certificate, &self.radsec_key, &self.radsec_authority]
+                .map(|file| file.as_ref().map(|file| beside(path, file)));
+        match (self.radsec, certificate, key, authority) {
+            (None, None, None, None) => Ok(None),
+            (Some(address), Some(certificate), Some(key), Some(authority)) => {
+                Ok(Some(radsec::Settings { address, certificate, key, authority }))
+            }
+            _ => Err(Failure::config(anyhow!("[phones] has some of what RadSec needs, and not all"))
+                .hint("give radsec, radsec_certificate, radsec_key and radsec_authority, or none of them")),
+        }
     }
 }
 
 impl ApSettings {
     /// What the loop is told of phones; `path` is the settings file's.
     pub(crate) fn phones_for_loop(&self, path: &Path) -> Result<Option<phones::Settings>, Failure> {
-        let Some(ApPhonesSettings { radius, disconnect, secret_file, reply_message }) = self.phones.clone()
-        else {
-            return Ok(None);
-        };
-        let secret_file = match secret_file {
-            Some(file) => beside(path, &file),
+        let Some(own) = &self.phones else { return Ok(None) };
+        let secret_file = match &own.secret_file {
+            Some(file) => beside(path, file),
             None => beside(path, &self.state).join("radius.secret"),
         };
-        let settings = phones::Settings { radius, disconnect, secret_file, reply_message };
+        let settings = phones::Settings {
+            radius: own.radius,
+            disconnect: own.disconnect,
+            secret_file,
+            reply_message: own.reply_message,
+            radsec: own.radsec(path)?,
+        };
         settings.check()?;
         Ok(Some(settings))
     }
@@ -98,6 +136,20 @@ mod tests {
         assert!(refused.contains("loopback"), "{refused}");
         let refused = for_loop("[phones]\ndisconnect = \"192.168.1.2:3799\"\n").unwrap_err();
         assert!(refused.contains("loopback"), "{refused}");
+    }
+
+    #[test]
+    fn radsec_is_off_or_whole_and_in_the_household() {
+        let with = |more: &str| for_loop(&format!("[phones]\n{more}"));
+        assert_eq!(with("").unwrap().phones.unwrap().radsec, None);
+        let files = "radsec_certificate = \"c.pem\"\nradsec_key = \"k.pem\"\nradsec_authority = \"a.pem\"\n";
+        let whole = with(&format!("radsec = \"192.168.1.1:2083\"\n{files}")).unwrap().phones.unwrap();
+        assert_eq!(whole.radsec.unwrap().key, Path::new("/srv/k.pem"));
+        for some in ["radsec = \"192.168.1.1:2083\"\n", files] {
+            assert!(with(some).unwrap_err().contains("not all"), "{some}");
+        }
+        let refused = with(&format!("radsec = \"0.0.0.0:2083\"\n{files}")).unwrap_err();
+        assert!(refused.contains("household's own network"), "{refused}");
     }
 
     #[test]

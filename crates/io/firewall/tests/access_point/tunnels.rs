@@ -214,9 +214,9 @@ fn a_home_counts_what_the_access_point_counts() {
     };
     let state_file = testbed.folder.join("tunnels.json");
     let ports = BTreeSet::from([TUNNEL]);
-    let before = testbed.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
+    let before = testbed.on("net", || TunnelMeter::up(&ports, true, &state_file)).unwrap();
     std::mem::forget(before); // A crash; the next one cleans up.
-    let meter = testbed.on("net", || TunnelMeter::up(&ports, &state_file)).unwrap();
+    let meter = testbed.on("net", || TunnelMeter::up(&ports, true, &state_file)).unwrap();
     let mut firewall = up(&testbed, Tunnels::default());
     testbed.on("ap", || firewall.grant_tunnel(mac(1), W1, HOME, Class::Middle, ALL)).unwrap();
     let server = testbed.echo("net", "203.0.113.2:51820");
@@ -226,6 +226,7 @@ fn a_home_counts_what_the_access_point_counts() {
     let counted = |peer: std::net::SocketAddr| {
         let counts = testbed.on("net", || meter.read()).unwrap();
         counts
+            .ports
             .into_iter()
             .find(|(known, _)| std::net::SocketAddr::from(*known) == peer)
             .map(|(_, bytes)| bytes)
@@ -248,4 +249,43 @@ fn a_home_counts_what_the_access_point_counts() {
     testbed.on("net", || meter.down()).unwrap();
     assert_eq!(testbed.world.run("net", "nft", &["list", "ruleset"]).unwrap(), "");
     testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
+fn a_home_counts_ipsecs_tunnels_and_not_who_only_asks_for_one() {
+    let Some(testbed) =
+        Testbed::inside("tunnels::a_home_counts_ipsecs_tunnels_and_not_who_only_asks_for_one", true)
+    else {
+        return;
+    };
+    let ports = BTreeSet::from([TUNNEL]);
+    let state_file = testbed.folder.join("tunnels.json");
+    assert!(
+        matches!(TunnelMeter::up(&[4_500].into(), true, &state_file), Err(FirewallError::Setting { .. })),
+        "it has a count of its own"
+    );
+    let meter = testbed.on("net", || TunnelMeter::up(&ports, true, &state_file)).unwrap();
+    let _server = testbed.echo("net", "203.0.113.2:4500");
+    let client = testbed.udp("ap", "203.0.113.1:6000");
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let say = |first: u8| {
+        let mut message = [0; 1_000];
+        message[0] = first;
+        client.send_to(&message, "203.0.113.2:4500").unwrap();
+        assert_eq!(client.recv(&mut [0; 2_000]).unwrap(), 1_000);
+    };
+    let counted = || testbed.on("net", || meter.read()).unwrap();
+    // A key exchange, which anybody can begin, and give up.
+    (0..3).for_each(|_| say(0));
+    assert_eq!(counted(), guestright_firewall::TunnelCounts::default());
+    // A packet of a tunnel: what came before the answer is not counted.
+    say(7);
+    let peer: SocketAddrV4 = "203.0.113.1:6000".parse().unwrap();
+    eventually(Some(PACKET), || counted().ipsec.get(&peer).copied());
+    // From then on all is counted, new keys too.
+    say(7);
+    say(0);
+    eventually(Some(5 * PACKET), || counted().ipsec.get(&peer).copied());
+    assert!(counted().ports.is_empty(), "the other tunnels' counts are their own");
+    testbed.on("net", || meter.down()).unwrap();
 }

@@ -1,7 +1,7 @@
 //! All conversations, and which of them has to go.
 
 use crate::forwarding::config::Limits;
-use crate::forwarding::event::{ConversationId, Decision};
+use crate::forwarding::event::{ConversationId, Decision, Service};
 use crate::mppe::Msk;
 use crate::realm::Realm;
 use crate::request::Nas;
@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 /// A question of the access point's that waits for its answer.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
+    pub(super) service: Service,
     pub(super) source: SocketAddr,
     pub(super) identifier: u8,
     pub(super) authenticator: [u8; 16],
@@ -42,6 +43,7 @@ impl Phase {
 
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
+    pub(super) service: Service,
     pub(super) source: SocketAddr,
     pub(super) realm: Realm,
     pub(super) station: Station,
@@ -55,6 +57,13 @@ pub(super) struct Conversation {
     pub(super) decision: Option<Decision>,
     pub(super) is_in_progress: bool,
     pub(super) deadline: Time,
+}
+
+impl Conversation {
+    /// Whether it is the same client's, by whichever of its ports or connections. What is inside TLS and what is not are two.
+    pub(super) fn is_of(&self, pending: &Pending) -> bool {
+        self.service == pending.service && self.source.ip() == pending.source.ip()
+    }
 }
 
 /// Conversations of one rank. Identifiers ascend, so the smallest is the oldest.

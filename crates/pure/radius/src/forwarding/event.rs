@@ -6,16 +6,19 @@ use guestright_units::Micros;
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// Which of an access point's ports a datagram has come to, and leaves from.
+/// Where a packet has come in, and where its answer leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
     /// 1812.
     Authentication,
     /// 1813.
     Accounting,
+    /// Both, over one connection inside TLS (RFC 6614, section 2.3). TLS has proven who asks, so the secret is the one that
+    /// everybody knows; `source` and `to` are the connection's other end.
+    Tls,
 }
 
-/// A datagram to send.
+/// A packet to send: a datagram, or what goes into a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
     pub service: Service,

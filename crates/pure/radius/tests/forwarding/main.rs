@@ -8,3 +8,4 @@ mod answers;
 mod hostile;
 mod links;
 mod stage;
+mod tls;

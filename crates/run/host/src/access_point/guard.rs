@@ -21,6 +21,8 @@ use tokio::sync::mpsc as tasks;
 const DONE_MAX: usize = 64;
 /// How many orders may wait for the firewall before the loop lets visitors wait.
 const ORDERS_MAX: usize = 256;
+/// Where IKE begins (RFC 7296, section 2).
+const IKE_PORT: u16 = 500;
 /// The kernel's table of connections is read at most so often: it may be long.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(1);
 /// The layers are compared with what they should be this often, also when nobody has said that something was changed.
@@ -379,7 +381,9 @@ impl Grants {
         if self.looked_up.is_some_and(|at| at.elapsed() < LOOK_UP_EVERY) {
             return Ok(Vec::new());
         }
-        let flows: BTreeSet<Flow> = firewall.flows()?;
+        let mut flows: BTreeSet<Flow> = firewall.flows()?;
+        // IPsec's tunnel is at another port: its key exchange has moved there before there is one (RFC 7296, section 2.23).
+        flows.retain(|flow| flow.home.port() != IKE_PORT);
         if flows.is_empty() {
             return Ok(Vec::new());
         }

@@ -6,7 +6,7 @@
 //!         ─ RADIUS ─ DisconnectClient
 //! ```
 //!
-//! All sockets are on loopback, for RADIUS hides little and proves less. hostapd asks because a station wants it to, so
+//! All these sockets are on loopback, for RADIUS hides little and proves less. hostapd asks because a station wants it to, so
 //! what it asks is strangers' doing: datagrams wait in two queues with limits, those of stations whose home has answered
 //! first, and all of this together has a share of the loop's time ([`SHARE`]).
 
@@ -14,7 +14,7 @@ mod asked;
 mod secret;
 mod share;
 
-use super::{HomeState, Loop};
+use super::{HomeState, Loop, radsec};
 use crate::home_channel;
 use crate::log_pace::LogPace;
 use asked::Asked;
@@ -22,9 +22,9 @@ use guestright_error::RunError;
 use guestright_firewall::MacAddress;
 use guestright_radius::relay::{Question, What};
 use guestright_radius::{
-    Accounting, AccountingStatus, Answer, Config, Decision, Disconnect, DisconnectClient, DisconnectConfig,
-    Event, ForwardingServer, Kind, Limits, Outcome, Packet, Realm, Refusal, Relay, RelayId, Secret, Service,
-    SessionName, Station, Transmit,
+    Accounting, AccountingStatus, Answer, Code, Config, Decision, Disconnect, DisconnectClient,
+    DisconnectConfig, Event, ForwardingServer, Kind, Limits, Outcome, Packet, RadiusError, Realm, Refusal,
+    Relay, RelayId, Secret, Service, SessionName, Station, Transmit,
 };
 use guestright_roaming::access_point::{self, Joined, StationReport};
 use guestright_roaming::message::{Message, TeamDecision};
@@ -63,6 +63,8 @@ pub struct Settings {
     pub secret_file: PathBuf,
     /// Whether hostapd is told in a sentence why a station is refused.
     pub reply_message: bool,
+    /// Where others ask inside TLS, if they may.
+    pub radsec: Option<radsec::Settings>,
 }
 
 impl Settings {
@@ -86,7 +88,7 @@ impl Settings {
                 "[phones] needs ports: radius of 1 to 65534, with the one after it, and disconnect";
             return Err(RunError::config(sentence));
         }
-        Ok(())
+        self.radsec.as_ref().map_or(Ok(()), radsec::Settings::check)
     }
 
     /// Where hostapd reports.
@@ -154,6 +156,7 @@ pub(super) struct Phones {
     accounting: std::net::UdpSocket,
     orders: std::net::UdpSocket,
     orders_to: SocketAddr,
+    radsec: Option<radsec::Door>,
     asked: Asked,
     /// Stations that hostapd is to let go.
     leaving: BTreeMap<Disconnect, Station>,
@@ -189,6 +192,12 @@ impl Phones {
         let orders = bind(SocketAddr::new(settings.disconnect.ip(), 0), "give hostapd orders from")?;
         let (queues, waiting) = Queues::open();
         let overflown = Arc::clone(&queues.overflown);
+        let within_tls = queues.clone();
+        let deliver = move |from, bytes| {
+            within_tls.push(Datagram { door: Door::Radius(Service::Tls), from, bytes });
+        };
+        let radsec =
+            settings.radsec.as_ref().map(|settings| radsec::Door::open(settings, deliver)).transpose()?;
         let mut tasks = Vec::new();
         for (socket, door) in [
             (&radius, Door::Radius(Service::Authentication)),
@@ -212,6 +221,7 @@ impl Phones {
             accounting,
             orders,
             orders_to: settings.disconnect,
+            radsec,
             leaving: BTreeMap::new(),
             counters: BTreeMap::new(),
             overflown,
@@ -222,8 +232,10 @@ impl Phones {
         Ok((phones, waiting))
     }
 
-    pub(super) fn set_reply_message(&mut self, reply_message: bool) {
-        self.server.set_reply_message(reply_message);
+    /// Settings were read again, and perhaps files were renewed.
+    pub(super) fn reconfigure(&mut self, settings: &Settings) {
+        self.server.set_reply_message(settings.reply_message);
+        self.radsec.iter().for_each(radsec::Door::read_again);
     }
 
     /// When [`Loop::pass_time_of_phones`] is wanted.
@@ -249,18 +261,30 @@ impl Phones {
                 received.inspect_err(|_| self.count("orders-unasked"))
             }
         };
-        if let Err(error) = received {
-            tracing::debug!(%error, "dropped what came from hostapd");
+        let Err(error) = received else { return };
+        tracing::debug!(%error, "dropped what came from hostapd");
+        // Strangers choose what is in attributes, and not how packets are framed and signed.
+        let is_broken = matches!(
+            error,
+            RadiusError::Length { .. }
+                | RadiusError::Truncated { .. }
+                | RadiusError::Attribute { .. }
+                | RadiusError::MessageAuthenticator { .. }
+                | RadiusError::Authenticator
+        );
+        if let (Door::Radius(Service::Tls), true, Some(radsec)) = (door, is_broken, &self.radsec) {
+            radsec.close(*from, &error.to_string());
         }
     }
 
     fn send(&mut self) {
         while let Some(Transmit { service, to, bytes }) = self.server.poll_transmit() {
-            let socket = match service {
-                Service::Authentication => &self.radius,
-                Service::Accounting => &self.accounting,
+            let is_sent = match service {
+                Service::Authentication => self.radius.send_to(&bytes, to).is_ok(),
+                Service::Accounting => self.accounting.send_to(&bytes, to).is_ok(),
+                Service::Tls => self.radsec.as_ref().is_some_and(|radsec| radsec.send(to, bytes)),
             };
-            if socket.send_to(&bytes, to).is_err() {
+            if !is_sent {
                 // It asks again.
                 self.count("unsent");
             }
@@ -306,6 +330,7 @@ impl Phones {
             "joined": stations.collect::<Vec<_>>(),
             "counters": counters,
             "last_refusal": self.last_refusal,
+            "radsec": self.radsec.as_ref().map(radsec::Door::status),
         })
     }
 }
@@ -347,6 +372,10 @@ impl Queues {
     fn push(&self, datagram: Datagram) {
         let is_first = match datagram.door {
             Door::Radius(Service::Authentication) => !has_state(&datagram.bytes),
+            Door::Radius(Service::Tls) => {
+                let packet = Packet::parse(&datagram.bytes);
+                packet.is_ok_and(|packet| packet.code() == Code::AccessRequest) && !has_state(&datagram.bytes)
+            }
             Door::Radius(Service::Accounting) | Door::Orders => false,
         };
         let queue = if is_first { &self.strangers } else { &self.known };
@@ -573,12 +602,12 @@ mod tests {
     fn settings(radius: &str, disconnect: &str) -> Settings {
         let secret_file = PathBuf::from("radius.secret");
         let [radius, disconnect] = [radius, disconnect].map(|text| text.parse().unwrap());
-        Settings { radius, disconnect, secret_file, reply_message: true }
+        Settings { radius, disconnect, secret_file, reply_message: true, radsec: None }
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_has_answered_its_home_does_not_wait_behind_those_who_ask_for_the_first_time() {
-        use guestright_radius::{Code, Draft};
+        use guestright_radius::Draft;
         let secret = Secret::new(b"between hostapd and us").unwrap();
         let push = |queues: &Queues, identifier, state: Option<&[u8]>| {
             let mut draft = Draft::new(Code::AccessRequest, identifier);

@@ -72,7 +72,7 @@ impl Loop {
                 super::splash::change_page(self, &next);
                 self.pace = next.pace();
                 if let (Some(phones), Some(settings)) = (&mut self.phones, &next.phones) {
-                    phones.set_reply_message(settings.reply_message);
+                    phones.reconfigure(settings);
                 }
                 self.settings = next;
                 self.own.look_again();

@@ -3,7 +3,7 @@
 use super::delegates::News;
 use super::{FromStore, Loop};
 use guestright_credit::{Account, Change, Hold, HoldState, Message, Write, frame};
-use guestright_directory::Address;
+use guestright_directory::{Address, is_home_message};
 use guestright_links::NeighbourEvent;
 use guestright_radius::relay;
 use guestright_roaming::TeamServer;
@@ -120,7 +120,7 @@ impl Loop {
             NeighbourEvent::Up(team) => (team, Neighbour::Up),
             NeighbourEvent::Down(team) => (team, Neighbour::Known),
             NeighbourEvent::Unreachable(team) => (team, Neighbour::Unreachable),
-            NeighbourEvent::Frame { team, bytes } if relay::is_message(&bytes) => {
+            NeighbourEvent::Frame { team, bytes } if relay::is_message(&bytes) || is_home_message(&bytes) => {
                 return self.phones.handle_frame(team, &bytes, &mut self.rng, now);
             }
             NeighbourEvent::Frame { team, bytes } => {
@@ -132,19 +132,25 @@ impl Loop {
             self.kept_addresses.keep(neighbours);
         }
         match state {
-            Neighbour::Up | Neighbour::Unknown => {}
+            Neighbour::Up => self.phones.handle_up(team, now),
+            Neighbour::Unknown => {}
             Neighbour::Known => self.phones.handle_down(team, now),
-            Neighbour::Unreachable => self.phones.handle_unreachable(team),
+            Neighbour::Unreachable => self.phones.handle_unreachable(team, now),
         }
         self.server.handle_neighbour(team, state, &mut self.rng, now);
     }
 
     /// Carries out everything that is wanted about phones. Whether the machine was given an answer.
     pub(super) fn drain_phones(&mut self) -> bool {
-        while let Some((team, frame)) = self.phones.poll_frame() {
+        loop {
+            while let Some((team, addresses)) = self.phones.poll_found() {
+                // What is learned last is tried first.
+                addresses.into_iter().rev().for_each(|address| self.learn_home(team, address));
+            }
+            let Some((team, frame)) = self.phones.poll_frame() else { break };
             let sent = self.neighbours.as_ref().is_some_and(|neighbours| neighbours.send(team, frame));
             if !sent {
-                self.phones.handle_unreachable(team);
+                self.phones.handle_unreachable(team, self.clock.now());
             }
         }
         let mut is_answered = false;
@@ -161,6 +167,7 @@ impl Loop {
         let now = self.clock.now();
         let known = self.neighbours.as_ref().map(|neighbours| neighbours.addresses()).unwrap_or_default();
         for known in known {
+            self.phones.handle_known(known.team);
             self.server.handle_neighbour(known.team, Neighbour::Known, &mut self.rng, now);
         }
     }
@@ -176,6 +183,7 @@ impl Loop {
         if let Some(neighbours) = &self.neighbours {
             neighbours.learn(team, address);
             self.kept_addresses.keep(neighbours);
+            self.phones.handle_known(team);
             self.server.handle_neighbour(team, Neighbour::Known, &mut self.rng, self.clock.now());
         }
     }

@@ -2,14 +2,16 @@
 //!
 //! The machine is `roaming`'s [`Delegate`]. It runs in a task of its own beside the home's loop, and asks that loop
 //! through [`lookup`] for what only the gateway and the store know. Its meter has a thread, because it runs
-//! `nft`. What members' delegates have signed for today, and their ledgers, are in `delegated.json` in the state
+//! `nft`, and so has what asks charon where IPsec's tunnels end. What members' delegates have signed for today, and their ledgers, are in `delegated.json` in the state
 //! directory, written before a receipt is sent.
 
 mod book;
 mod connections;
+mod ipsec;
 mod meter;
 
 use super::gateway::Gateway;
+use super::ikev2::Ikev2;
 use crate::gateway_files::Delegate as Delegated;
 use crate::listen::{self, Acceptor};
 use book::Book;
@@ -20,14 +22,14 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_identity::{Certificate, KeyId};
 use guestright_receipt::{Bundle, Receipt};
 use guestright_roaming::Delegate;
-use guestright_roaming::delegate::{
-    Config, ConnectionId, ConnectionStatus, Counted, Event, Mandate, Reading,
-};
+use guestright_roaming::delegate::{Config, ConnectionId, ConnectionStatus, Event, Mandate, Reading, Way};
 use guestright_store::{Store, WriterHandle};
 use guestright_units::{Bytes, TeamId, Time};
-use meter::Meter;
+use ipsec::{Ipsec, Looks, Tunnels};
+use meter::{Meter, Readings};
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,12 +51,14 @@ pub(super) const SHOWN_AGE_MAX: u64 = 30 * 86_400;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What the machine asks the home's loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Whose tunnel ends here?
+    /// Whose WireGuard tunnel ends here?
     TunnelAt(SocketAddrV4),
-    /// Where does this member's tunnel end?
+    /// Where does this member's WireGuard tunnel end?
     EndpointOf(KeyId),
+    /// What has the member of this name delegated?
+    Named(String),
 }
 
 /// What the loop answers.
@@ -102,7 +106,28 @@ enum Order {
 enum Input {
     Message(ConnectionId, Vec<u8>),
     Closed(ConnectionId),
-    Answered(ConnectionId, Answer, Counted),
+    LookedUp(ConnectionId, Found),
+    Metered(ConnectionId, Option<SocketAddrV4>, Reading),
+}
+
+/// Whose tunnel ends at an address.
+enum Found {
+    Nobody,
+    Member {
+        mandate: Box<Mandate>,
+        bundle: Bundle,
+        reading: Reading,
+        /// By what name charon knows it, if the tunnel is IPsec's.
+        named: Option<String>,
+    },
+}
+
+/// Who can be asked, each in its own time.
+#[derive(Clone)]
+struct Sources {
+    lookups: mpsc::Sender<Lookup>,
+    meter: Readings,
+    ipsec: Option<Looks>,
 }
 
 struct Task {
@@ -112,8 +137,11 @@ struct Task {
     connections: Connections,
     book: Book,
     meter: Meter,
+    ipsec: Option<Ipsec>,
+    /// The members whose tunnel is IPsec's, by the connection about it.
+    named: BTreeMap<ConnectionId, String>,
     inputs: mpsc::Sender<Input>,
-    lookups: mpsc::Sender<Lookup>,
+    sources: Sources,
     news: mpsc::Sender<News>,
 }
 
@@ -131,15 +159,23 @@ pub(super) fn clean_up(state: &Path) -> Result<bool, RunError> {
 
 impl Delegates {
     /// Listens for access points; `port` is the gateway's.
-    pub(super) fn start(listen: SocketAddr, port: u16, state: &Path) -> Result<Self, RunError> {
+    pub(super) fn start(
+        listen: SocketAddr,
+        port: u16,
+        ikev2: Option<Ikev2>,
+        state: &Path,
+    ) -> Result<Self, RunError> {
         let listener = listen::beside_others(listen);
         let listener = Acceptor::new(listener.or_network(|| format!("listen at {listen}"))?);
         let book = Book::open(&state.join("delegated.json"))?;
-        let meter = Meter::start(port, &meter_state(state))?;
+        let meter = Meter::start(port, ikev2.is_some(), &meter_state(state))?;
+        let ipsec = ikev2.map(|ikev2| Ipsec::start(move || ikev2.peers())).transpose()?;
         let (inputs, received) = mpsc::channel(MESSAGES_MAX);
         let (asking, lookups) = mpsc::channel(LOOKUPS_MAX);
         let (sender, news) = mpsc::channel(NEWS_MAX);
         let (orders, ordered) = mpsc::channel(ORDERS_MAX);
+        let looks = ipsec.as_ref().map(Ipsec::looks);
+        let sources = Sources { lookups: asking, meter: meter.readings(), ipsec: looks };
         let task = Task {
             machine: Delegate::new(Config::default(), book.spent(), book.ledgers()),
             clock: Clock::start(),
@@ -147,8 +183,10 @@ impl Delegates {
             connections: Connections::default(),
             book,
             meter,
+            ipsec,
+            named: BTreeMap::new(),
             inputs,
-            lookups: asking,
+            sources,
             news: sender,
         };
         let task = tokio::spawn(task.run(listener, received, ordered));
@@ -213,18 +251,22 @@ pub(super) fn answer(
     now: Time,
 ) {
     let Lookup { question, reply } = lookup;
-    let at = match question {
-        Question::TunnelAt(at) => at,
+    let (member, way) = match &question {
+        Question::TunnelAt(at) => (gateway.member_at((*at).into(), now), Way::WireGuard),
+        Question::Named(name) => (gateway.member_named(name), Way::Ipsec),
         Question::EndpointOf(member) => {
-            let endpoint = gateway.endpoint_of(member, now).and_then(ipv4);
-            return drop(reply.send(Answer::Endpoint(endpoint, gateway.authentic_of(member))));
+            let endpoint = gateway.endpoint_of(*member, now).and_then(ipv4);
+            return drop(reply.send(Answer::Endpoint(endpoint, gateway.authentic_of(*member))));
         }
     };
-    let member = gateway.member_at(at.into(), now);
     let Some(mandate) = member.and_then(|member| mandate(member.name, member.delegate?, team)) else {
         return drop(reply.send(Answer::Nobody));
     };
-    let authentic = gateway.authentic_of(mandate.delegation().member_id());
+    let mandate = mandate.by(way);
+    let authentic = match way {
+        Way::WireGuard => gateway.authentic_of(mandate.delegation().member_id()),
+        Way::Ipsec => None, // Who asks knows it.
+    };
     // If the store has no time the question is asked again.
     let _ = store.run(move |store| {
         let _ = reply.send(Answer::Member(Box::new(mandate), bundle(find(store)), authentic));
@@ -256,6 +298,69 @@ fn ipv4(address: SocketAddr) -> Option<SocketAddrV4> {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => Some(SocketAddrV4::new(ip, address.port())),
         IpAddr::V6(_) => None,
+    }
+}
+
+impl Sources {
+    /// Asks the home's loop; nothing if that has ended.
+    async fn ask(&self, question: Question) -> Option<Answer> {
+        let (reply, answer) = oneshot::channel();
+        self.lookups.send(Lookup { question, reply }).await.ok()?;
+        Some(answer.await.unwrap_or(Answer::Nobody))
+    }
+
+    async fn tunnels(&self) -> Tunnels {
+        match &self.ipsec {
+            Some(looks) => looks.read().await,
+            None => None,
+        }
+    }
+
+    async fn look_up(&self, at: SocketAddrV4) -> Option<Found> {
+        if let Answer::Member(mandate, bundle, authentic) = self.ask(Question::TunnelAt(at)).await? {
+            let reading = self.reading(Way::WireGuard, *at.ip(), authentic).await;
+            return Some(Found::Member { mandate, bundle, reading, named: None });
+        }
+        let tunnels = self.tunnels().await;
+        let found = tunnels.iter().flat_map(|tunnels| tunnels.iter()).find(|(_, tunnel)| tunnel.at == at);
+        let Some((name, tunnel)) = found else { return Some(Found::Nobody) };
+        match self.ask(Question::Named(name.clone())).await? {
+            Answer::Member(mandate, bundle, _) => {
+                let reading = self.reading(Way::Ipsec, *at.ip(), Some(tunnel.authentic)).await;
+                Some(Found::Member { mandate, bundle, reading, named: Some(name.clone()) })
+            }
+            Answer::Endpoint(..) | Answer::Nobody => Some(Found::Nobody),
+        }
+    }
+
+    /// Where the tunnel of a member ends, and what the meters say; `named` if it is IPsec's. Nothing: that is not known now.
+    async fn meter_of(
+        &self,
+        member: KeyId,
+        named: Option<String>,
+        ip: Ipv4Addr,
+    ) -> Option<(Option<SocketAddrV4>, Reading)> {
+        let Some(name) = named else {
+            let answer = self.ask(Question::EndpointOf(member)).await?;
+            let Answer::Endpoint(endpoint, authentic) = answer else { return None };
+            return Some((endpoint, self.reading(Way::WireGuard, ip, authentic).await));
+        };
+        // What was counted first: what is authentic of that is known afterwards.
+        let reading = self.reading(Way::Ipsec, ip, None).await;
+        let tunnel = self.tunnels().await?.get(&name).copied();
+        let authentic = tunnel.map(|tunnel| tunnel.authentic);
+        Some((tunnel.map(|tunnel| tunnel.at), Reading { authentic, ..reading }))
+    }
+
+    /// What was counted at this address of tunnels that come this way.
+    async fn reading(&self, way: Way, ip: Ipv4Addr, authentic: Option<Bytes>) -> Reading {
+        let counts = self.meter.read().await;
+        let counts = match way {
+            Way::WireGuard => &counts.ports,
+            Way::Ipsec => &counts.ipsec,
+        };
+        let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
+        Reading { counted: of.map(|(peer, bytes)| (peer.port(), Bytes(*bytes))).collect(), authentic }
     }
 }
 
@@ -294,7 +399,8 @@ impl Task {
             }
         }
         self.connections.finish().await;
-        self.meter.stop()
+        let stopped = self.ipsec.map_or(Ok(()), Ipsec::stop);
+        self.meter.stop().and(stopped)
     }
 
     fn accept(&mut self, stream: TcpStream, from: SocketAddr) {
@@ -312,15 +418,18 @@ impl Task {
                 self.connections.end(connection);
                 self.machine.handle_hung_up(connection, now);
             }
-            Input::Answered(connection, Answer::Member(mandate, bundle, authentic), counted) => {
-                let (found, reading) = (Some((&*mandate, bundle)), Reading { counted, authentic });
+            Input::LookedUp(connection, Found::Nobody) => {
+                self.machine.handle_lookup(connection, None, &Reading::default(), &mut self.rng, now);
+            }
+            Input::LookedUp(connection, Found::Member { mandate, bundle, reading, named }) => {
+                if let Some(name) = named {
+                    self.named.insert(connection, name);
+                }
+                let found = Some((&*mandate, bundle));
                 self.machine.handle_lookup(connection, found, &reading, &mut self.rng, now);
             }
-            Input::Answered(connection, Answer::Nobody, counted) => {
-                self.machine.handle_lookup(connection, None, &counted.into(), &mut self.rng, now);
-            }
-            Input::Answered(connection, Answer::Endpoint(endpoint, authentic), counted) => {
-                self.machine.handle_meter(connection, endpoint, &Reading { counted, authentic }, now);
+            Input::Metered(connection, endpoint, reading) => {
+                self.machine.handle_meter(connection, endpoint, &reading, now);
             }
         }
     }
@@ -330,12 +439,8 @@ impl Task {
         let mut ended = Vec::new();
         while let Some(event) = self.machine.poll_event() {
             match event {
-                Event::LookupNeeded(connection, at) => {
-                    self.look_up(connection, Question::TunnelAt(at), *at.ip())
-                }
-                Event::MeterNeeded(connection, member, ip) => {
-                    self.look_up(connection, Question::EndpointOf(member), ip)
-                }
+                Event::LookupNeeded(connection, at) => self.look_up(connection, at),
+                Event::MeterNeeded(connection, member, ip) => self.read_meter(connection, member, ip),
                 Event::Spent(member, spent) => self.book.spend(member, spent),
                 Event::Metered(member, ledger) => self.book.meter(member, &ledger),
                 Event::Granted { provider, home, .. } => {
@@ -373,21 +478,30 @@ impl Task {
             self.connections.end(connection);
             self.machine.handle_hung_up(connection, now);
         }
+        self.named.retain(|connection, _| self.machine.way(*connection).is_some());
     }
 
-    /// Asks the home's loop and the meter; the answer is an input.
-    fn look_up(&self, connection: ConnectionId, question: Question, ip: Ipv4Addr) {
-        let (lookups, inputs, reading) = (self.lookups.clone(), self.inputs.clone(), self.meter.read());
+    /// Asks whose tunnel ends there; the answer is an input.
+    fn look_up(&self, connection: ConnectionId, at: SocketAddrV4) {
+        let (sources, inputs) = (self.sources.clone(), self.inputs.clone());
         tokio::spawn(async move {
-            let (reply, answer) = oneshot::channel();
-            if lookups.send(Lookup { question, reply }).await.is_err() {
-                return;
+            if let Some(found) = sources.look_up(at).await {
+                let _ = inputs.send(Input::LookedUp(connection, found)).await;
             }
-            let answer = answer.await.unwrap_or(Answer::Nobody);
-            let counts = reading.await;
-            let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
-            let counted = of.map(|(peer, bytes)| (peer.port(), *bytes)).collect();
-            let _ = inputs.send(Input::Answered(connection, answer, counted)).await;
+        });
+    }
+
+    /// Asks where a tunnel ends now, and what was counted there; the answer is an input.
+    fn read_meter(&self, connection: ConnectionId, member: KeyId, ip: Ipv4Addr) {
+        let (sources, inputs) = (self.sources.clone(), self.inputs.clone());
+        let named = match self.machine.way(connection) {
+            Some(Way::Ipsec) => self.named.get(&connection).cloned(),
+            Some(Way::WireGuard) | None => None,
+        };
+        tokio::spawn(async move {
+            if let Some((endpoint, reading)) = sources.meter_of(member, named, ip).await {
+                let _ = inputs.send(Input::Metered(connection, endpoint, reading)).await;
+            }
         });
     }
 

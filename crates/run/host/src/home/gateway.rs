@@ -6,7 +6,8 @@
 //! directory again and changes what is different.
 //!
 //! For the rest of `home`:
-//! - `Gateway::member_at` says whose tunnel comes from an address right now, and what that member has delegated;
+//! - `Gateway::member_at` says whose WireGuard tunnel comes from an address right now, and what that member has delegated;
+//!   `Gateway::member_named` the latter of anybody;
 //! - other ways in (IKEv2, L2TP) get their members' addresses from the same network (`Gateway::network`); the
 //!   firewall lets their devices in when `start` is told of them (`OtherWays`).
 
@@ -197,6 +198,12 @@ impl Gateway {
         };
         let found = self.device.peers().into_iter().find(there)?;
         let member = self.members.iter().find(|member| member.public_key == found.public_key)?;
+        Some(MemberAt { name: &member.name, delegate: member.delegate.as_ref() })
+    }
+
+    /// The member of this name, if it is let in.
+    pub(super) fn member_named(&self, name: &str) -> Option<MemberAt<'_>> {
+        let member = self.members.iter().find(|member| member.name == name)?;
         Some(MemberAt { name: &member.name, delegate: member.delegate.as_ref() })
     }
 

@@ -9,7 +9,7 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_identity::RevocationList;
 use guestright_strongswan::{
     Certificate, DataPlane, Gateway as Strongswan, L2tp, Member, Peer, Profile, Secret,
-    Settings as Configuration, kernel_has_esp,
+    Settings as Configuration, Status, StrongswanError, kernel_has_esp,
 };
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -112,6 +112,11 @@ impl Ikev2 {
             }
         });
         changed.map(|_| count).map_err(RunError::network)
+    }
+
+    /// Who is there. It may take seconds while charon is started again.
+    pub(super) fn peers(&self) -> Result<Status, StrongswanError> {
+        self.strongswan.status()
     }
 
     fn status(&self) -> Value {

@@ -6,8 +6,8 @@ use super::ikev2::{self, Ikev2};
 use super::mapping::{self, PortMapping};
 use super::members;
 use super::own_name::{self, OwnName};
-use super::phones::{Household, Phones, Surroundings};
-use guestright_channel::Credentials;
+use super::phones::{Announcing, Household, Phones, Surroundings};
+use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_error::RunError;
 use guestright_exchange::{Exchange, OwnHome};
 use guestright_firewall::VoicePorts;
@@ -121,15 +121,18 @@ pub(super) async fn exchange(
     Exchange::start(wanted, own, links).await.map(Some)
 }
 
-/// What is known of members' phones, with whom the team has revoked.
+/// What is known of members' phones, with whom the team has revoked, and where this home says that it is.
 pub(super) fn phones(
     settings: &Settings,
-    team: TeamId,
+    credentials: &CurrentCredentials,
     gateway: Option<&Gateway>,
     rng: &mut StdRng,
     now: Time,
 ) -> Result<Phones, RunError> {
-    let Some(wanted) = &settings.phones else { return Ok(Phones::new(team, None)) };
+    let team = credentials.get().certificate.team_id();
+    let announced = settings.links.as_ref().and_then(|links| links.announce.clone());
+    let announcing = announced.map(|address| Announcing::new(address, credentials.clone()));
+    let Some(wanted) = &settings.phones else { return Ok(Phones::new(team, None, announcing)) };
     let surroundings = Surroundings {
         settings: wanted.clone(),
         state: settings.state.clone(),
@@ -142,7 +145,7 @@ pub(super) fn phones(
     {
         household.handle_revocations(&list, now);
     }
-    Ok(Phones::new(team, household))
+    Ok(Phones::new(team, household, announcing))
 }
 
 pub(super) fn edge(edge: guestright_store::Edge) -> Edge {

@@ -5,16 +5,22 @@
 //! ([`Phones::poll_answer`]). Questions about other teams' phones go over the links between homes; those of other teams'
 //! access points come in there ([`Phones::handle_frame`]). Phones of the own team are the [`Household`]'s.
 //!
-//! Nothing here waits, and nothing is asked without an end: a question is sent at most twice, and answered within
-//! [`WAIT_MAX`], if only by [`What::Away`].
+//! A team whose home nobody here has met, or that is not where it was, is looked for at the homes that are known
+//! ([`Homes`] of `directory`): its questions wait for that, some of each and some in all.
+//!
+//! Nothing here waits, and nothing is asked without an end: a question is sent at most twice where its home is known, and
+//! answered within [`WAIT_MAX`], if only by [`What::Away`].
 
+mod announcing;
 mod household;
 #[cfg(feature = "phones")]
 mod kept;
 
 pub use household::Settings;
+pub(super) use announcing::Announcing;
 pub(super) use household::{Household, Surroundings};
 
+use guestright_directory::{Address, Homes, HomesEvent, Seek, is_home_message};
 use guestright_error::{Fault as _, RunError};
 use guestright_identity::{KeyId, RevocationList};
 use guestright_radius::relay::{Answer, Conversation, Question, Sentence, What};
@@ -23,12 +29,15 @@ use household::{IkeAccess, Request};
 use rand::rngs::StdRng;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use zeroize::Zeroizing;
 
 /// Questions to other homes that wait for an answer, and those to one of them.
 const ASKED_MAX: usize = 1_024;
 const ASKED_EACH_MAX: usize = 128;
+/// And those of one team whose home is looked for: there are at most 16 such teams, so names that somebody makes up take an
+/// eighth of all.
+const SOUGHT_EACH_MAX: usize = 8;
 /// An access point waits for 8 s (`radius`'s limits); what it is told after that is lost.
 const WAIT_MAX: Micros = Micros::from_seconds(7);
 /// A link may have ended with the question on it.
@@ -39,6 +48,8 @@ const SECOND: Micros = Micros::from_seconds(1);
 
 const AWAY: &str =
     "Your home cannot be reached from here. It has to be online for you to join; try again in a while.";
+const NOWHERE: &str = "Your home cannot be reached from here: nobody whom this household knows can say where it is. It has to be \
+                       online, and to have met one of them; try again in a while.";
 const SLOW: &str = "Your home did not answer in time. Try again.";
 const CROWDED: &str = "Too many devices are trying to join at the moment. Try again.";
 const NO_PHONES: &str = "Your home lets no phones join. Ask whoever looks after it.";
@@ -59,6 +70,11 @@ pub(super) struct Phones {
     /// Nothing if the household lets no phones join.
     household: Option<Household>,
     asked: BTreeMap<(TeamId, Conversation), Asked>,
+    homes: Homes,
+    announcing: Option<Announcing>,
+    /// Teams whose questions wait until their home is found.
+    sought: BTreeSet<TeamId>,
+    found: VecDeque<(TeamId, Vec<Address>)>,
     frames: VecDeque<(TeamId, Vec<u8>)>,
     answers: VecDeque<(TeamId, Answer)>,
     /// How many packets of other teams were looked at since.
@@ -67,11 +83,16 @@ pub(super) struct Phones {
 }
 
 impl Phones {
-    pub(super) fn new(team: TeamId, household: Option<Household>) -> Self {
+    /// `announcing`: what this home says of where it is, if it is known.
+    pub(super) fn new(team: TeamId, household: Option<Household>, announcing: Option<Announcing>) -> Self {
         Self {
             team,
             household,
             asked: BTreeMap::new(),
+            homes: Homes::new(team),
+            announcing,
+            sought: BTreeSet::new(),
+            found: VecDeque::new(),
             frames: VecDeque::new(),
             answers: VecDeque::new(),
             foreign: (Time(0), 0),
@@ -88,16 +109,20 @@ impl Phones {
         }
         let (conversation, message) = (question.conversation, question.emit());
         let key = (team, conversation);
+        let is_sought = self.sought.contains(&team);
         if !self.asked.contains_key(&key) {
             let of_team = self.asked.keys().filter(|(asked, _)| *asked == team).count();
-            if self.asked.len() >= ASKED_MAX || of_team >= ASKED_EACH_MAX {
+            let each_max = if is_sought { SOUGHT_EACH_MAX } else { ASKED_EACH_MAX };
+            if self.asked.len() >= ASKED_MAX || of_team >= each_max {
                 self.count("crowded");
                 return self.away(team, conversation, CROWDED);
             }
         }
-        self.frames.push_back((team, message.clone()));
-        let asked = Asked { message, again_at: Some(now + ASK_AGAIN), until: now + WAIT_MAX };
-        self.asked.insert(key, asked);
+        if !is_sought {
+            self.frames.push_back((team, message.clone()));
+        }
+        let again_at = (!is_sought).then_some(now + ASK_AGAIN);
+        self.asked.insert(key, Asked { message, again_at, until: now + WAIT_MAX });
     }
 
     /// What a home has answered to an access point of ours: the team, and the answer with the conversation in it.
@@ -105,13 +130,23 @@ impl Phones {
         self.answers.pop_front()
     }
 
-    /// What is to be sent to a home of a team; if that cannot be done, [`Self::handle_unreachable`].
-    pub(super) fn poll_frame(&mut self) -> Option<(TeamId, Vec<u8>)> {
-        self.frames.pop_front()
+    /// Where a home of a team says that it is, the best address first; to be known before the next frame is sent.
+    pub(super) fn poll_found(&mut self) -> Option<(TeamId, Vec<Address>)> {
+        self.found.pop_front()
     }
 
-    /// A home of another team has sent a message of `relay`.
+    /// What is to be sent to a home of a team; if that cannot be done, [`Self::handle_unreachable`].
+    pub(super) fn poll_frame(&mut self) -> Option<(TeamId, Vec<u8>)> {
+        self.frames.pop_front().or_else(|| self.homes.poll_transmit())
+    }
+
+    /// A home of another team has sent a message of `relay`, or one about where homes are.
     pub(super) fn handle_frame(&mut self, team: TeamId, bytes: &[u8], rng: &mut StdRng, now: Time) {
+        if is_home_message(bytes) {
+            self.announce(now);
+            self.homes.handle_frame(team, bytes, now);
+            return self.drain_homes(now);
+        }
         if let Ok(question) = Question::parse(bytes) {
             if !self.may_look(now) {
                 return self.count("foreign");
@@ -133,8 +168,21 @@ impl Phones {
         }
     }
 
+    /// There is a link to a team.
+    pub(super) fn handle_up(&mut self, team: TeamId, now: Time) {
+        self.announce(now);
+        self.homes.handle_up(team, now);
+    }
+
+    /// It is known where a home of the team may be.
+    pub(super) fn handle_known(&mut self, team: TeamId) {
+        self.homes.handle_known(team);
+    }
+
     /// The link to a team has ended: what was sent on it may be lost.
     pub(super) fn handle_down(&mut self, team: TeamId, now: Time) {
+        self.homes.handle_down(team, now);
+        self.drain_homes(now);
         for ((asked, _), question) in &mut self.asked {
             if *asked == team && question.again_at.is_some() {
                 question.again_at = Some(now);
@@ -142,20 +190,28 @@ impl Phones {
         }
     }
 
-    /// Nobody of the team can be reached.
-    pub(super) fn handle_unreachable(&mut self, team: TeamId) {
-        let gone: Vec<_> = self.asked.keys().filter(|(asked, _)| *asked == team).copied().collect();
-        for (team, conversation) in gone {
-            self.asked.remove(&(team, conversation));
-            self.count("away");
-            self.away(team, conversation, AWAY);
+    /// Nobody of the team can be reached, or nobody knows where. What is asked of it waits until it is found, if it is looked
+    /// for.
+    pub(super) fn handle_unreachable(&mut self, team: TeamId, now: Time) {
+        self.homes.handle_unsent(team, now);
+        if self.asked.keys().any(|(asked, _)| *asked == team) {
+            match self.homes.find(team, now) {
+                Seek::UnderWay => {
+                    self.sought.insert(team);
+                    self.asked_of(team).for_each(|asked| asked.again_at = None);
+                }
+                Seek::Nowhere => self.give_up(team, self.reason(team)),
+                Seek::Crowded => self.give_up(team, CROWDED),
+            }
         }
+        self.drain_homes(now);
     }
 
     /// When [`Self::handle_timeout`] is wanted.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let asked = self.asked.values().flat_map(|asked| [asked.again_at, Some(asked.until)]).flatten();
-        asked.chain(self.household.as_ref().and_then(Household::poll_timeout)).min()
+        let household = self.household.as_ref().and_then(Household::poll_timeout);
+        asked.chain(household).chain(self.homes.poll_timeout()).min()
     }
 
     /// Time has passed.
@@ -176,15 +232,24 @@ impl Phones {
         if let Some(household) = &mut self.household {
             household.handle_timeout(rng, now);
         }
+        self.homes.handle_timeout(now);
+        self.drain_homes(now);
     }
 
     pub(super) fn status(&self, now: Time) -> Value {
         let mut status = self.household.as_ref().map_or(Value::Null, |household| household.status(now));
-        if self.asked.is_empty() && self.counts.is_empty() && status.is_null() {
+        let homes = json!({
+            "records": self.homes.record_count(),
+            "looked_for": self.homes.pursuit_count(),
+            "refused": self.homes.counts(),
+        });
+        let is_quiet = self.asked.is_empty() && self.counts.is_empty();
+        if is_quiet && self.homes.record_count() == 0 && self.homes.counts().is_empty() && status.is_null() {
             return Value::Null;
         }
         status["waiting_for_homes"] = json!(self.asked.len());
         status["not_carried"] = json!(self.counts);
+        status["homes"] = homes;
         status
     }
 
@@ -227,6 +292,54 @@ impl Phones {
                 let what = What::Away { reason: Sentence::new(NO_PHONES) };
                 Some(Answer { conversation: question.conversation, what })
             }
+        }
+    }
+
+    /// Takes in what was found, and what was not.
+    fn drain_homes(&mut self, now: Time) {
+        while let Some(event) = self.homes.poll_event() {
+            match event {
+                HomesEvent::Found { team, addresses } => {
+                    self.sought.remove(&team);
+                    self.found.push_back((team, addresses));
+                    let again = |asked: &mut Asked| {
+                        asked.again_at = Some(now + ASK_AGAIN);
+                        (team, asked.message.clone())
+                    };
+                    let frames: Vec<_> = self.asked_of(team).map(again).collect();
+                    self.frames.extend(frames);
+                }
+                HomesEvent::NotFound(team) => {
+                    self.sought.remove(&team);
+                    self.give_up(team, self.reason(team));
+                }
+            }
+        }
+    }
+
+    /// Says where this home is from now on, if it has not said so today.
+    fn announce(&mut self, now: Time) {
+        if let Some(record) = self.announcing.as_mut().and_then(|announcing| announcing.renewed(now)) {
+            self.homes.set_own(record);
+        }
+    }
+
+    fn asked_of(&mut self, team: TeamId) -> impl Iterator<Item = &mut Asked> {
+        let asked = self.asked.iter_mut().filter(move |((asked, _), _)| *asked == team);
+        asked.map(|(_, asked)| asked)
+    }
+
+    /// Why a team that was not found, or is not where it was, is not asked.
+    fn reason(&self, team: TeamId) -> &'static str {
+        if self.homes.knows(team) { AWAY } else { NOWHERE }
+    }
+
+    fn give_up(&mut self, team: TeamId, reason: &str) {
+        let gone: Vec<_> = self.asked.keys().filter(|(asked, _)| *asked == team).copied().collect();
+        for (team, conversation) in gone {
+            self.asked.remove(&(team, conversation));
+            self.count("away");
+            self.away(team, conversation, reason);
         }
     }
 

@@ -327,8 +327,8 @@ fn print_files(directory: &Path, answer: &Value, out: &mut Output) -> Outcome {
 pub(super) enum Revoked {
     /// There is none.
     NoPhone,
-    /// The home knows.
-    Now,
+    /// The home knows, and has shut its tunnel if it has this gateway.
+    Now { is_shut: bool },
     /// The home was not reached: it learns of it with the team's list.
     WithTheList,
 }
@@ -339,8 +339,14 @@ pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<Revoked, Fai
     record.revoked.get_or_insert_with(|| since.to_owned());
     write_record(dir, name, &record)?;
     forget_files(&directory(dir, name))?;
-    let asked = Home::open(&record.home).and_then(|home| home.ask(&format!("phone revoke {name}")));
-    Ok(if asked.is_ok() { Revoked::Now } else { Revoked::WithTheList })
+    let tell = || {
+        let home = Home::open(&record.home)?;
+        home.ask(&format!("phone revoke {name}"))?;
+        let is_read = super::gateway(dir)?.is_some_and(|files| home.reads(&files));
+        // A session that is signed for over its tunnel ends with that.
+        Ok::<_, Failure>(Revoked::Now { is_shut: is_read && home.ask("reload").is_ok() })
+    };
+    Ok(tell().unwrap_or(Revoked::WithTheList))
 }
 
 /// Nothing is left of it here.
@@ -349,10 +355,15 @@ pub(super) fn forget(dir: &Path, name: &str) -> Result<(), Failure> {
 }
 
 impl Revoked {
+    /// Whether its tunnel is shut, too.
+    pub(super) fn is_shut(self) -> bool {
+        matches!(self, Self::Now { is_shut: true })
+    }
+
     pub(super) fn json(self) -> Value {
         match self {
             Self::NoPhone => Value::Null,
-            Self::Now => json!({ "revoked_at_home": true }),
+            Self::Now { .. } => json!({ "revoked_at_home": true }),
             Self::WithTheList => json!({ "revoked_at_home": false }),
         }
     }
@@ -360,7 +371,7 @@ impl Revoked {
     pub(super) fn print(self, name: &str, out: &mut Output) -> Outcome {
         match self {
             Self::NoPhone => Ok(()),
-            Self::Now => {
+            Self::Now { .. } => {
                 Ok(writeln!(out, "{name}'s phone joins no Wi-Fi any more: the home refuses it from now on")?)
             }
             Self::WithTheList => Ok(writeln!(

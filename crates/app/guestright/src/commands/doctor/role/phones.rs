@@ -16,6 +16,16 @@ pub(super) fn examine(settings: &Settings, runs: bool, page: &mut Page<'_, '_>) 
     ))?;
     let ports = [settings.radius, settings.accounting()].map(|address| Port { address, is_tcp: false });
     page.add(Finding::of("phones: ports", true, ports_are_free(&ports, runs)))?;
+    if let Some(radsec) = &settings.radsec {
+        let port = [Port { address: radsec.address, is_tcp: true }];
+        let look = ports_are_free(&port, runs).and_then(|free| {
+            radsec
+                .examine()
+                .map(|()| format!("{free}; its certificates can be used"))
+                .map_err(|error| fault(&error))
+        });
+        page.add(Finding::of("phones: RadSec", true, look))?;
+    }
     page.add(Finding::of("phones: secret", true, secret(settings)))?;
     page.add(Finding::of("phones: orders to hostapd", false, orders(settings)))
 }

@@ -8,9 +8,11 @@ mod compare;
 #[path = "../../../run/bench/src/fake.rs"]
 mod fake;
 mod files;
+mod folder;
 mod list;
 mod netns_worker;
 mod overhead;
+mod plan_files;
 mod plans;
 mod receipts;
 mod record;

@@ -1,10 +1,8 @@
 //! `run.json`: how rows came about, so that they explain themselves.
 
-use super::plans::Source;
+use super::plan_files::Source;
 use super::table::hexadecimal;
-use anyhow::Context;
-use guestright_cli::failure::Failure;
-use guestright_error::OrFail as _;
+use guestright_error::{OrFail as _, RunError};
 use guestright_experiment::{Plan, Platform};
 use guestright_results::{Host, file};
 use serde::{Deserialize, Serialize};
@@ -107,8 +105,12 @@ impl PlanRecord {
 }
 
 impl Program {
-    /// This program. It is read from the disk, as it runs even if another was put in its place meanwhile.
-    pub(super) fn this() -> Result<Self, Failure> {
+    /// This program, built from `commit` if that is known. It is read from the disk, as it runs even if another was put in
+    /// its place meanwhile.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn this(commit: Option<&str>) -> Result<Self, RunError> {
         let digest = || {
             let mut file = BufReader::with_capacity(PIECE, File::open("/proc/self/exe")?);
             let mut digest = Sha256::new();
@@ -125,7 +127,7 @@ impl Program {
         let digest = digest().or_network(|| "read this program's own file, /proc/self/exe".to_owned())?;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("GUESTRIGHT_COMMIT").map(str::to_owned),
+            commit: commit.map(str::to_owned),
             sha256: hexadecimal(&digest),
         })
     }
@@ -140,19 +142,24 @@ impl HostRecord {
 
 impl Record {
     /// Writes it into a folder.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self).map_err(Failure::bug)? + "\n";
-        file::write(&folder.join(FILE), text.as_bytes()).map_err(Failure::config)
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), RunError> {
+        let text = serde_json::to_string_pretty(self).map_err(RunError::bug)? + "\n";
+        file::write(&folder.join(FILE), text.as_bytes()).map_err(RunError::config)
     }
 
     /// Reads that of a folder.
-    pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// It cannot be read or understood.
+    pub(super) fn read(folder: &Path) -> Result<Self, RunError> {
         let path = folder.join(FILE);
-        let bytes = file::read(&path, BYTES_MAX).map_err(Failure::config)?;
-        let record = serde_json::from_slice(&bytes).with_context(|| format!("read {}", path.display()));
-        record.map_err(|error| {
-            Failure::config(error).hint("it is not what `guestright-lab run` wrote; run the plan again")
-        })
+        let bytes = file::read(&path, BYTES_MAX).map_err(RunError::config)?;
+        let record = serde_json::from_slice(&bytes).or_config(|| format!("read {}", path.display()));
+        let hint = "it is not what `guestright-lab run` wrote; run the plan again";
+        record.map_err(|error| error.with_hint(hint))
     }
 
     /// The plan as it was run, by its text here.
@@ -161,8 +168,8 @@ impl Record {
     }
 }
 
-/// A command line of this program as one would type it into a shell.
-pub(super) fn command_line(words: impl Iterator<Item = OsString>) -> String {
+/// A command line of the program `name` as one would type it into a shell.
+pub(super) fn command_line(name: &str, words: impl Iterator<Item = OsString>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+%".contains(c);
     let word = |word: OsString| {
         let word = word.to_string_lossy().into_owned();
@@ -172,7 +179,7 @@ pub(super) fn command_line(words: impl Iterator<Item = OsString>) -> String {
             format!("'{}'", word.replace('\'', "'\\''"))
         }
     };
-    let words: Vec<String> = [crate::NAME.to_owned()].into_iter().chain(words.map(word)).collect();
+    let words: Vec<String> = [name.to_owned()].into_iter().chain(words.map(word)).collect();
     words.join(" ")
 }
 
@@ -187,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_command_line_can_be_typed_again() {
-        let line = |words: &[&str]| command_line(words.iter().map(OsString::from));
+        let line = |words: &[&str]| command_line("guestright-lab", words.iter().map(OsString::from));
         assert_eq!(line(&["run", "paper-b", "--quick"]), "guestright-lab run paper-b --quick");
         assert_eq!(line(&["run", "my plan.toml", ""]), "guestright-lab run 'my plan.toml' ''");
         assert_eq!(line(&["run", "it's;rm"]), "guestright-lab run 'it'\\''s;rm'");

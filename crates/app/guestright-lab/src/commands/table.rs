@@ -1,6 +1,6 @@
 //! The rows of a plan as a table of typed columns.
 
-use anyhow::{Context, bail};
+use guestright_error::RunError;
 use guestright_experiment::{Plan, Results, Row, Run, Value};
 use guestright_results::{Cells, Column, Table};
 use std::collections::BTreeMap;
@@ -40,22 +40,29 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
 }
 
 /// The rows of a plan that a table has: those of its runs, by their keys.
-pub(super) fn results(plan: &Plan, table: &Table) -> anyhow::Result<Results> {
-    let column = |name: &str| table.cells(name).with_context(|| format!("there is no column `{name}`"));
-    let Cells::Text(keys) = column("key")? else { bail!("the column `key` is no text") };
+///
+/// # Errors
+/// A column is not there, or holds something else.
+pub(super) fn results(plan: &Plan, table: &Table) -> Result<Results, RunError> {
+    let column = |name: &str| {
+        table.cells(name).ok_or_else(|| RunError::config(format!("there is no column `{name}`")))
+    };
+    let Cells::Text(keys) = column("key")? else {
+        return Err(RunError::config("the column `key` is no text"));
+    };
     let rows: BTreeMap<&str, usize> =
         keys.iter().enumerate().filter_map(|(row, key)| Some((key.as_deref()?, row))).collect();
     let metrics = plan.metrics().iter().map(|metric| match column(metric.name)? {
         Cells::Float(cells) => Ok(cells.as_slice()),
         Cells::Bool(_) | Cells::Integer(_) | Cells::Unsigned(_) | Cells::Text(_) => {
-            bail!("the column `{}` has no numbers", metric.name)
+            Err(RunError::config(format!("the column `{}` has no numbers", metric.name)))
         }
     });
-    let metrics: Vec<&[Option<f64>]> = metrics.collect::<anyhow::Result<_>>()?;
+    let metrics: Vec<&[Option<f64>]> = metrics.collect::<Result<_, _>>()?;
     let count = |name: &str| match column(name)? {
         Cells::Unsigned(cells) => Ok(cells.as_slice()),
         Cells::Bool(_) | Cells::Integer(_) | Cells::Float(_) | Cells::Text(_) => {
-            bail!("the column `{name}` counts nothing")
+            Err(RunError::config(format!("the column `{name}` counts nothing")))
         }
     };
     let (packets, events) = (count("simulated_packets")?, count("simulated_events")?);
@@ -64,7 +71,8 @@ pub(super) fn results(plan: &Plan, table: &Table) -> anyhow::Result<Results> {
         if let Some(row) = rows.get(plan.key(&run).to_string().as_str()) {
             let numbers = metrics.iter().map(|cells| cells[*row]).collect();
             let (packets, events) = (packets[*row].unwrap_or(0), events[*row].unwrap_or(0));
-            results.insert(run.index, Row { numbers, packets, events })?;
+            let row = Row { numbers, packets, events };
+            results.insert(run.index, row).map_err(RunError::config)?;
         }
     }
     Ok(results)

@@ -1,21 +1,12 @@
 //! `guestright demo`: the whole community on this computer, in network namespaces.
 
-mod cast;
-mod chain;
-mod error;
-mod internet;
-mod report;
 mod show;
-mod stock;
-mod story;
-mod telephone;
-mod town;
 
 use anyhow::anyhow;
-use cast::Cast;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
+use guestright_demo::{Cast, Event, Story, internet};
 use guestright_error::RunError;
 use guestright_netns::Sandbox;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -26,7 +17,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
-use story::{Event, Story};
 
 /// Show the whole community on this computer: three households, an Internet, members, a newcomer, a free-rider
 ///

@@ -1,8 +1,8 @@
 //! What the demo found, as a table.
 
-use super::report::{Account, Check, Report, Voice};
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
+use guestright_demo::report::{Account, Check, Report, Voice};
 
 pub(super) fn print(report: &Report, out: &mut Output) -> Outcome {
     writeln!(out, "\nWhat was carried, signed for and counted, in bytes:\n")?;

@@ -22,7 +22,7 @@ const STOCK_TAKES: u64 = 20_000_000;
 
 /// What whoever watches is informed of.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event<'a> {
+pub enum Event<'a> {
     /// A sentence about what was just seen, so long after the town was opened.
     Seen { at: Duration, text: &'a str },
     /// So many bytes of what somebody downloads have passed the access point.
@@ -32,12 +32,13 @@ pub(super) enum Event<'a> {
 }
 
 /// Takes an event, or says why nobody can be informed any longer.
-pub(super) type Watch<'a> = dyn FnMut(Event<'_>) -> Result<(), RunError> + 'a;
+pub type Watch<'a> = dyn FnMut(Event<'_>) -> Result<(), RunError> + 'a;
 
 /// A town in which the whole story happens: [`run`](Self::run) it once, then [`end`](Self::end) it.
-pub(super) struct Story<'a> {
-    pub(super) cast: Cast,
-    pub(super) report: Report,
+#[expect(missing_debug_implementations, reason = "it holds a function")]
+pub struct Story<'a> {
+    pub(crate) cast: Cast,
+    pub(crate) report: Report,
     began: Instant,
     interval_ms: u64,
     /// W1's class when it came to V1.
@@ -51,7 +52,7 @@ impl<'a> Story<'a> {
     ///
     /// # Errors
     /// The town cannot be built here.
-    pub(super) fn open(
+    pub fn open(
         directory: PathBuf,
         program: PathBuf,
         interval_ms: u64,
@@ -63,7 +64,7 @@ impl<'a> Story<'a> {
     }
 
     /// The town, which goes on until it is dropped, and what was found.
-    pub(super) fn end(self) -> (Cast, Report) {
+    pub fn end(self) -> (Cast, Report) {
         let seconds = self.began.elapsed().as_secs_f64();
         (self.cast, Report { seconds, ..self.report })
     }
@@ -72,7 +73,7 @@ impl<'a> Story<'a> {
 impl Story<'_> {
     /// # Errors
     /// Something did not happen, or took too long.
-    pub(super) async fn run(&mut self) -> Result<(), DemoError> {
+    pub async fn run(&mut self) -> Result<(), DemoError> {
         self.open_town().await?;
         self.newcomers().await?;
         self.w2_is_served_for_what_team_1_gave().await?;
@@ -89,12 +90,12 @@ impl Story<'_> {
         self.three_counts_agree()
     }
 
-    pub(super) fn say(&mut self, text: &str) -> Result<(), DemoError> {
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), DemoError> {
         let at = self.began.elapsed();
         Ok((self.watch)(Event::Seen { at, text })?)
     }
 
-    pub(super) fn check(&mut self, claim: &'static str, holds: bool, seen: String) {
+    pub(crate) fn check(&mut self, claim: &'static str, holds: bool, seen: String) {
         self.report.checks.push(Check { claim, holds, seen });
     }
 
@@ -123,7 +124,7 @@ impl Story<'_> {
     }
 
     /// Starts a visit and waits until it is granted; returns the class.
-    pub(super) async fn arrives(
+    pub(crate) async fn arrives(
         &mut self,
         guest: Guest,
         team: &str,
@@ -136,14 +137,14 @@ impl Story<'_> {
     }
 
     /// Waits until the firewall lets a guest through who was granted service.
-    pub(super) async fn until_let_through(&self, guest: Guest) -> Result<(), DemoError> {
+    pub(crate) async fn until_let_through(&self, guest: Guest) -> Result<(), DemoError> {
         let (team, ip) = (guest.at.team, guest.address().to_string());
         let open = |cast: &Cast| Ok(session(&cast.status(team)?, &ip)["open"] == true);
         self.cast.until("the firewall to open", open).await
     }
 
     /// A download that can be watched.
-    pub(super) async fn downloads(&mut self, guest: Guest, bytes: u64) -> Result<Download, DemoError> {
+    pub(crate) async fn downloads(&mut self, guest: Guest, bytes: u64) -> Result<Download, DemoError> {
         let (team, ip) = (guest.at.team, guest.address().to_string());
         let before = number(&session(&self.cast.status(team)?, &ip)["counted"]);
         let download = self.cast.download(guest, bytes);
@@ -178,7 +179,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    pub(super) async fn leaves(&mut self, guest: Guest) -> Result<(), DemoError> {
+    pub(crate) async fn leaves(&mut self, guest: Guest) -> Result<(), DemoError> {
         self.cast.signal(guest, Signal::INT)?;
         let ended = self.cast.hear(guest, "to leave", is("ended")).await?;
         let (team, ip) = (guest.at.team, guest.address().to_string());
@@ -219,14 +220,14 @@ impl Story<'_> {
     }
 
     /// Waits until a guest is served in the class `high`, by its access point.
-    pub(super) async fn rises(&mut self, guest: Guest) -> Result<(), DemoError> {
+    pub(crate) async fn rises(&mut self, guest: Guest) -> Result<(), DemoError> {
         let ip = guest.address().to_string();
         let risen = |cast: &Cast| Ok(session(&cast.status(guest.at.team)?, &ip)["class"] == "high");
         self.cast.until(&format!("{} to be served better", guest.name), risen).await
     }
 
     /// What a home says about how it serves another household's team.
-    pub(super) fn why(&self, home: Household, consumer: Household) -> Result<Vec<String>, DemoError> {
+    pub(crate) fn why(&self, home: Household, consumer: Household) -> Result<Vec<String>, DemoError> {
         let team = self.cast.ask_home(consumer, "status")?;
         let answer = self.cast.ask_home(home, &format!("why {}", text(&team["team"])))?;
         Ok(answer["lines"].as_array().into_iter().flatten().map(text).collect())
@@ -399,12 +400,12 @@ impl Story<'_> {
     }
 }
 
-pub(super) fn is(name: &'static str) -> impl Fn(&Value) -> bool {
+pub(crate) fn is(name: &'static str) -> impl Fn(&Value) -> bool {
     move |event| event["event"] == name
 }
 
 /// The guest's session; if it has none, that of its tunnel.
-pub(super) fn session(status: &Value, ip: &str) -> Value {
+pub(crate) fn session(status: &Value, ip: &str) -> Value {
     let sessions = status["sessions"].as_array().into_iter().flatten();
     let own = sessions.filter(|session| session["ip"] == ip).min_by_key(|session| is_of_tunnel(session));
     own.cloned().unwrap_or_default()
@@ -433,10 +434,10 @@ fn kept_out(status: &Value) -> u64 {
         .sum()
 }
 
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-pub(super) fn number(value: &Value) -> u64 {
+pub(crate) fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }

@@ -19,7 +19,7 @@ const SOCKET: &str = "/run/wireguard/wg-home.sock";
 
 impl Cast {
     /// Whether this computer has such a client.
-    pub(super) fn has_app(&self, guest: Guest) -> bool {
+    pub(crate) fn has_app(&self, guest: Guest) -> bool {
         let runs = |program: &str, arguments: &[&str]| self.world.run(guest.name, program, arguments).is_ok();
         let in_kernel = || {
             runs("ip", &["link", "add", INTERFACE, "type", "wireguard"])
@@ -29,7 +29,7 @@ impl Cast {
     }
 
     /// Brings the tunnel up, as somebody does who opens the app.
-    pub(super) async fn open_app(
+    pub(crate) async fn open_app(
         &mut self,
         guest: Guest,
         team: &str,

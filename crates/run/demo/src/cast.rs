@@ -17,17 +17,18 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 /// How long any single thing may take before the demo says that it failed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many lines of each log go into a failure.
 const LAST_LINES: usize = 12;
 
 /// The town and its programs. Dropping it ends them.
-pub(super) struct Cast {
-    pub(super) world: World,
+#[derive(Debug)]
+pub struct Cast {
+    pub(crate) world: World,
     directory: PathBuf,
     program: PathBuf,
-    pub(super) programs: Vec<Child>,
+    pub(crate) programs: Vec<Child>,
     visits: BTreeMap<&'static str, Child>,
     sender: mpsc::UnboundedSender<(&'static str, Value)>,
     hears: mpsc::UnboundedReceiver<(&'static str, Value)>,
@@ -36,16 +37,16 @@ pub(super) struct Cast {
 
 /// What a download brought.
 #[derive(Clone, Debug)]
-pub(super) struct Download {
-    pub(super) bytes: u64,
-    pub(super) seconds: f64,
+pub(crate) struct Download {
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
     /// The address that the server saw.
-    pub(super) seen_as: String,
+    pub(crate) seen_as: String,
 }
 
 impl Cast {
     /// Builds the town. `program` is `guestright`; everything is kept in `directory`.
-    pub(super) fn new(directory: PathBuf, program: PathBuf) -> Result<Self, DemoError> {
+    pub(crate) fn new(directory: PathBuf, program: PathBuf) -> Result<Self, DemoError> {
         std::fs::create_dir_all(&directory).or_network(|| format!("make {}", directory.display()))?;
         let (sender, hears) = mpsc::unbounded_channel();
         Ok(Self {
@@ -60,7 +61,7 @@ impl Cast {
         })
     }
 
-    pub(super) fn program(&self) -> &Path {
+    pub(crate) fn program(&self) -> &Path {
         &self.program
     }
 
@@ -69,7 +70,7 @@ impl Cast {
     }
 
     /// Runs `guestright` as a person would, outside the town.
-    pub(super) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<String, DemoError> {
+    pub(crate) fn guestright<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<String, DemoError> {
         let output =
             std::process::Command::new(&self.program).args(arguments).stdin(Stdio::null()).output()?;
         if !output.status.success() {
@@ -83,7 +84,7 @@ impl Cast {
 
     /// Makes a team, its gateway if it has a household, and its members' keys with the program's own commands.
     /// Members of a team with a gateway have a way home.
-    pub(super) fn found(
+    pub(crate) fn found(
         &self,
         team: &str,
         household: Option<Household>,
@@ -108,7 +109,7 @@ impl Cast {
     }
 
     /// Starts a program in `host` and waits for its first line, which says that it is ready.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         &mut self,
         host: &str,
         name: &str,
@@ -129,12 +130,12 @@ impl Cast {
         Ok(())
     }
 
-    pub(super) fn log(&self, name: &str) -> Result<std::fs::File, DemoError> {
+    pub(crate) fn log(&self, name: &str) -> Result<std::fs::File, DemoError> {
         let path = self.path(&format!("{name}.log"));
         Ok(std::fs::File::create(&path).or_network(|| format!("make {}", path.display()))?)
     }
 
-    pub(super) fn read_log(&self, name: &str) -> String {
+    pub(crate) fn read_log(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
     }
 
@@ -155,7 +156,7 @@ impl Cast {
     }
 
     /// Starts a household's home and access point.
-    pub(super) async fn open(&mut self, household: Household, interval_ms: u64) -> Result<(), DemoError> {
+    pub(crate) async fn open(&mut self, household: Household, interval_ms: u64) -> Result<(), DemoError> {
         let team = household.team;
         let directory = self.path(team);
         let allowance = household.allowance.map_or_else(String::new, |bytes| {
@@ -188,28 +189,28 @@ impl Cast {
     }
 
     /// What a household's home answers to a question.
-    pub(super) fn ask_home(&self, household: Household, question: &str) -> Result<Value, DemoError> {
+    pub(crate) fn ask_home(&self, household: Household, question: &str) -> Result<Value, DemoError> {
         let state = self.path(household.team).join("home-state");
         let answer = control::ask(&guestright_host::home::socket(&state), question)?;
         answer.ok_or_else(|| DemoError::unexpected(format!("ask the home of {}", household.team)))
     }
 
     /// What `guestright home …` prints about a household.
-    pub(super) fn home_command(&self, household: Household, arguments: &[&str]) -> Result<String, DemoError> {
+    pub(crate) fn home_command(&self, household: Household, arguments: &[&str]) -> Result<String, DemoError> {
         let settings = self.path(household.team).join("home.toml");
         let arguments = ["home"].iter().chain(arguments).chain(&["--config"]).map(OsStr::new);
         self.guestright(&arguments.chain([settings.as_os_str()]).collect::<Vec<_>>())
     }
 
     /// What an access point says of itself.
-    pub(super) fn status(&self, team: &str) -> Result<Value, DemoError> {
+    pub(crate) fn status(&self, team: &str) -> Result<Value, DemoError> {
         let socket = self.path(team).join("ap-state/ap.sock");
         let answer = control::ask(&socket, "status")?;
         answer.ok_or_else(|| DemoError::unexpected(format!("ask the access point of {team}")))
     }
 
     /// Lets a guest visit; what it says comes out of [`Cast::hear`].
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &mut self,
         guest: Guest,
         team: &str,
@@ -244,14 +245,14 @@ impl Cast {
     }
 
     /// Sends a signal to a guest's program.
-    pub(super) fn signal(&self, guest: Guest, signal: Signal) -> Result<(), DemoError> {
+    pub(crate) fn signal(&self, guest: Guest, signal: Signal) -> Result<(), DemoError> {
         let visit = self.visits.get(guest.name).and_then(Child::id).and_then(|id| i32::try_from(id).ok());
         let visit = visit.and_then(Pid::from_raw).ok_or_else(missing("the guest is visiting"))?;
         Ok(kill_process(visit, signal).or_network(|| format!("send {signal:?} to {}", guest.name))?)
     }
 
     /// Waits until a guest's program says something that `wanted` accepts.
-    pub(super) async fn hear(
+    pub(crate) async fn hear(
         &mut self,
         guest: Guest,
         what: &str,
@@ -278,7 +279,7 @@ impl Cast {
     }
 
     /// Forgets what a guest has said so far.
-    pub(super) fn forget(&mut self, guest: Guest) {
+    pub(crate) fn forget(&mut self, guest: Guest) {
         while let Ok(event) = self.hears.try_recv() {
             self.pending.push(event);
         }
@@ -286,7 +287,7 @@ impl Cast {
     }
 
     /// Waits until `done` says yes.
-    pub(super) async fn until(
+    pub(crate) async fn until(
         &self,
         what: &str,
         done: impl Fn(&Self) -> Result<bool, DemoError>,
@@ -305,7 +306,7 @@ impl Cast {
     }
 
     /// Lets a guest download with curl.
-    pub(super) async fn download(&self, guest: Guest, bytes: u64) -> Result<Download, DemoError> {
+    pub(crate) async fn download(&self, guest: Guest, bytes: u64) -> Result<Download, DemoError> {
         let mut command = self.curl(guest, bytes)?;
         let format = "%{http_code} %{size_download} %{time_total} %header{x-client}";
         // A busy computer may be slow. What has stopped for a minute is over.
@@ -327,7 +328,7 @@ impl Cast {
     }
 
     /// A download that nobody waits for.
-    pub(super) fn begin_download(&self, guest: Guest, bytes: u64) -> Result<Child, DemoError> {
+    pub(crate) fn begin_download(&self, guest: Guest, bytes: u64) -> Result<Child, DemoError> {
         Ok(self.curl(guest, bytes)?.stdout(Stdio::null()).spawn()?)
     }
 
@@ -340,7 +341,7 @@ impl Cast {
     }
 
     /// Whether a guest can open a connection, within a second.
-    pub(super) async fn can_reach(&self, guest: Guest, address: &str, port: u16) -> Result<bool, DemoError> {
+    pub(crate) async fn can_reach(&self, guest: Guest, address: &str, port: u16) -> Result<bool, DemoError> {
         let mut command = Command::from(self.world.command(guest.name, "curl")?);
         let url = format!("http://{address}:{port}/");
         command.args([
@@ -360,7 +361,7 @@ impl Cast {
 
     /// Whom a guest has sent packets to through its access point, and to which UDP port: what its household can see.
     /// As the kernel's connection table has it (`/proc/net/nf_conntrack`).
-    pub(super) fn seen_of(&self, guest: Guest) -> Result<BTreeSet<String>, DemoError> {
+    pub(crate) fn seen_of(&self, guest: Guest) -> Result<BTreeSet<String>, DemoError> {
         let table = self.world.run(guest.at.name, "cat", &["/proc/net/nf_conntrack"])?;
         let source = format!("src={}", guest.address());
         let flows = table.lines().filter_map(|line| {
@@ -378,12 +379,12 @@ impl Cast {
     ///
     /// # Errors
     /// There is no such host.
-    pub(super) fn namespace(&self, host: &str) -> Result<String, DemoError> {
+    pub fn namespace(&self, host: &str) -> Result<String, DemoError> {
         Ok(self.world.namespace(host)?)
     }
 
     /// Where everything of the demo is kept.
-    pub(super) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 }

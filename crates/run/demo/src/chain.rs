@@ -25,7 +25,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl Story<'_> {
-    pub(super) async fn w4_is_served_on_a_chain_of_debts(&mut self) -> Result<(), DemoError> {
+    pub(crate) async fn w4_is_served_on_a_chain_of_debts(&mut self) -> Result<(), DemoError> {
         self.v3_comes_to_owe_team_2().await?;
         let began_in = self.arrives(W4, "team1", Some(V1)).await?;
         self.rises(W4).await?;
@@ -120,7 +120,7 @@ impl Story<'_> {
     }
 
     /// Once everybody has left: what each of the three homes says of the others.
-    pub(super) async fn the_books_agree(&mut self) -> Result<(), DemoError> {
+    pub(crate) async fn the_books_agree(&mut self) -> Result<(), DemoError> {
         // Reservations are settled by messages between homes, which take a moment.
         let deadline = Instant::now() + SETTLED_WITHIN;
         let mut pairs = self.accounts_of_pairs()?;

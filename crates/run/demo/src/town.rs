@@ -16,49 +16,49 @@ use guestright_netns::{LinkOptions, NetnsError, World};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The web server's address.
-pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// A computer in V1's household, which no visitor may reach.
-pub(super) const HOUSEHOLD_PC: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 10);
+pub(crate) const HOUSEHOLD_PC: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 10);
 /// V1's own address in its household.
-pub(super) const HOUSEHOLD_ROUTER: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
+pub(crate) const HOUSEHOLD_ROUTER: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 /// Where visitors stay.
-pub(super) const GUESTS: &str = "guests";
+pub(crate) const GUESTS: &str = "guests";
 /// The way to the Internet.
-pub(super) const UPLINK: &str = "uplink";
+pub(crate) const UPLINK: &str = "uplink";
 
 /// A household with an access point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Household {
+pub(crate) struct Household {
     /// The name of its host.
-    pub(super) name: &'static str,
-    pub(super) team: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) team: &'static str,
     /// Its address on the Internet.
-    pub(super) address: Ipv4Addr,
+    pub(crate) address: Ipv4Addr,
     /// What it gives away in a day, if that is not what households give away by default.
-    pub(super) allowance: Option<u64>,
+    pub(crate) allowance: Option<u64>,
     network: u8,
 }
 
 impl Household {
     /// Where roaming members of the household find its gateway.
-    pub(super) fn gateway(self) -> SocketAddrV4 {
+    pub(crate) fn gateway(self) -> SocketAddrV4 {
         SocketAddrV4::new(self.address, 51_820)
     }
 
     /// The network of its roaming members.
-    pub(super) fn members(self) -> String {
+    pub(crate) fn members(self) -> String {
         format!("10.{}.0.0/24", 64 + self.network)
     }
 }
 
-pub(super) const V1: Household = Household {
+pub(crate) const V1: Household = Household {
     name: "v1",
     team: "team1",
     address: Ipv4Addr::new(198, 51, 100, 2),
     allowance: None,
     network: 11,
 };
-pub(super) const V2: Household = Household {
+pub(crate) const V2: Household = Household {
     name: "v2",
     team: "team2",
     address: Ipv4Addr::new(203, 0, 113, 2),
@@ -66,7 +66,7 @@ pub(super) const V2: Household = Household {
     network: 12,
 };
 /// Gives away so little that one sees the end of it.
-pub(super) const V3: Household = Household {
+pub(crate) const V3: Household = Household {
     name: "v3",
     team: "team3",
     address: Ipv4Addr::new(192, 0, 2, 130),
@@ -76,38 +76,38 @@ pub(super) const V3: Household = Household {
 
 /// Somebody on a household's guest network.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Guest {
+pub(crate) struct Guest {
     /// The name of its host.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Where it is.
-    pub(super) at: Household,
+    pub(crate) at: Household,
     number: u8,
 }
 
-pub(super) const W1: Guest = Guest { name: "w1", at: V1, number: 21 };
-pub(super) const W2: Guest = Guest { name: "w2", at: V2, number: 22 };
-pub(super) const NEWCOMER: Guest = Guest { name: "newcomer", at: V1, number: 23 };
-pub(super) const W3: Guest = Guest { name: "w3", at: V2, number: 26 };
-pub(super) const W4: Guest = Guest { name: "w4", at: V3, number: 27 };
+pub(crate) const W1: Guest = Guest { name: "w1", at: V1, number: 21 };
+pub(crate) const W2: Guest = Guest { name: "w2", at: V2, number: 22 };
+pub(crate) const NEWCOMER: Guest = Guest { name: "newcomer", at: V1, number: 23 };
+pub(crate) const W3: Guest = Guest { name: "w3", at: V2, number: 26 };
+pub(crate) const W4: Guest = Guest { name: "w4", at: V3, number: 27 };
 /// Comes under one name after the other.
-pub(super) const FREE_RIDER: Guest = Guest { name: "freerider", at: V3, number: 24 };
+pub(crate) const FREE_RIDER: Guest = Guest { name: "freerider", at: V3, number: 24 };
 /// Has a stock WireGuard client and no program of ours.
-pub(super) const STOCK: Guest = Guest { name: "stock", at: V1, number: 25 };
+pub(crate) const STOCK: Guest = Guest { name: "stock", at: V1, number: 25 };
 
 impl Guest {
     /// Its address on the guest network.
-    pub(super) fn address(self) -> Ipv4Addr {
+    pub(crate) fn address(self) -> Ipv4Addr {
         Ipv4Addr::new(10, self.at.network, 0, self.number)
     }
 
     /// The access point's address there.
-    pub(super) fn gateway(self) -> Ipv4Addr {
+    pub(crate) fn gateway(self) -> Ipv4Addr {
         Ipv4Addr::new(10, self.at.network, 0, 1)
     }
 }
 
 /// Builds the town.
-pub(super) fn build() -> Result<World, NetnsError> {
+pub(crate) fn build() -> Result<World, NetnsError> {
     let mut world = World::new("demo-")?;
     let wire = LinkOptions::default();
     world.add_host("internet")?;

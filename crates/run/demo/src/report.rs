@@ -6,42 +6,42 @@ use serde_json::{Value, json};
 
 /// One claim of the project, and whether it held.
 #[derive(Clone, Debug)]
-pub(super) struct Check {
-    pub(super) claim: &'static str,
-    pub(super) holds: bool,
-    pub(super) seen: String,
+pub struct Check {
+    pub claim: &'static str,
+    pub holds: bool,
+    pub seen: String,
 }
 
 /// One session, counted three times.
 #[derive(Clone, Debug)]
-pub(super) struct Account {
-    pub(super) who: &'static str,
-    pub(super) class: String,
+pub struct Account {
+    pub who: &'static str,
+    pub class: String,
     /// By the access point's packet filter.
-    pub(super) carried: u64,
+    pub carried: u64,
     /// In the receipt that the access point has.
-    pub(super) signed: u64,
+    pub signed: u64,
     /// By the visitor itself.
-    pub(super) counted: u64,
+    pub counted: u64,
 }
 
 /// What one end of a call heard, and how good that was: by its telephone, and by its capture.
 #[derive(Clone, Debug)]
-pub(super) struct Voice {
-    pub(super) who: &'static str,
+pub struct Voice {
+    pub who: &'static str,
     /// What the other end has sent, and what of it came.
-    pub(super) sent: u64,
-    pub(super) packets: u64,
+    pub sent: u64,
+    pub packets: u64,
     /// Share of packets that were not played: lost on the way, or here.
-    pub(super) loss: f64,
-    pub(super) jitter_ms: f64,
+    pub loss: f64,
+    pub jitter_ms: f64,
     /// One way, in the network.
-    pub(super) delay_ms: f64,
-    pub(super) r: f64,
-    pub(super) mos: f64,
-    pub(super) mos_by_capture: f64,
+    pub delay_ms: f64,
+    pub r: f64,
+    pub mos: f64,
+    pub mos_by_capture: f64,
     /// How far the figures of telephone and capture are apart.
-    pub(super) difference: f64,
+    pub difference: f64,
 }
 
 /// So much may be on its way when somebody hangs up.
@@ -51,7 +51,7 @@ const LOSS_MAX: f64 = 0.01;
 
 impl Voice {
     /// Reads what both telephones and `mos` have printed.
-    pub(super) fn new(
+    pub(crate) fn new(
         who: &'static str,
         here: &Value,
         there: &Value,
@@ -93,11 +93,11 @@ impl Voice {
     }
 
     /// Whether what was said was played: all of it that the computer brought here in time, and that is nearly all.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.packets + ON_ITS_WAY_MAX >= self.sent && self.loss <= LOSS_MAX
     }
 
-    pub(super) fn in_short(&self) -> String {
+    pub(crate) fn in_short(&self) -> String {
         format!("{}, MOS {:.2}, {:.1} ms, {:.1} % lost", self.who, self.mos, self.delay_ms, self.loss * 100.0)
     }
 }
@@ -119,7 +119,7 @@ const PACKETS: u64 = 16_384;
 impl Account {
     /// The largest difference of any two counts, as a share of the access point's.
     #[expect(clippy::cast_precision_loss, reason = "a share is shown with three digits")]
-    pub(super) fn difference(&self) -> f64 {
+    pub fn difference(&self) -> f64 {
         if self.carried == 0 { 1.0 } else { self.apart() as f64 / self.carried as f64 }
     }
 
@@ -128,26 +128,26 @@ impl Account {
         counts.iter().max().unwrap_or(&0) - counts.iter().min().unwrap_or(&0)
     }
 
-    pub(super) fn agrees(&self) -> bool {
+    pub(crate) fn agrees(&self) -> bool {
         self.carried > 0 && (self.apart() <= PACKETS || self.difference() <= AGREEMENT)
     }
 }
 
 /// The result of the demo.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Report {
-    pub(super) checks: Vec<Check>,
-    pub(super) accounts: Vec<Account>,
-    pub(super) voices: Vec<Voice>,
-    pub(super) seconds: f64,
+pub struct Report {
+    pub checks: Vec<Check>,
+    pub accounts: Vec<Account>,
+    pub voices: Vec<Voice>,
+    pub seconds: f64,
 }
 
 impl Report {
-    pub(super) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.holds)
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let check = |check: &Check| json!({ "claim": check.claim, "holds": check.holds, "seen": check.seen });
         let account = |account: &Account| {
             json!({ "who": account.who, "class": account.class, "carried": account.carried,
@@ -170,7 +170,7 @@ impl Report {
 
 /// Megabits per second, for people.
 #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
-pub(super) fn rate(bytes: u64, seconds: f64) -> String {
+pub(crate) fn rate(bytes: u64, seconds: f64) -> String {
     format!("{} in {seconds:.1} s, {:.0} Mbit/s", Bytes(bytes), bytes as f64 * 8.0 / seconds / 1e6)
 }
 

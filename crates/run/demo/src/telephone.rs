@@ -53,7 +53,7 @@ impl Telephone {
 
 impl Cast {
     /// The card of a member, for others to call it.
-    pub(super) fn card(&self, team: &str, name: &str) -> Result<String, DemoError> {
+    pub(crate) fn card(&self, team: &str, name: &str) -> Result<String, DemoError> {
         let certificate = self.directory().join(team).join(format!("{name}.cert"));
         let certificate = certificate.to_str().ok_or_else(missing("the demo's paths are plain"))?;
         Ok(self.guestright(&["call", "card", "--certificate", certificate])?.trim().to_owned())
@@ -113,7 +113,7 @@ impl Cast {
 }
 
 impl Story<'_> {
-    pub(super) async fn w1_calls_w2(&mut self) -> Result<(), DemoError> {
+    pub(crate) async fn w1_calls_w2(&mut self) -> Result<(), DemoError> {
         std::fs::write(self.cast.speech(), guestright_audio::SPEECH)?;
         let card = self.cast.card("team1", "w2")?;
         let contacts = self.cast.contacts();

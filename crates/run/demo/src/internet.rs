@@ -13,12 +13,12 @@ const REQUEST_MAX: usize = 1_024;
 
 /// # Errors
 /// The address is taken, or is none of this computer's.
-pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     TcpListener::bind(address).await.or_network(|| format!("listen at {address}"))
 }
 
 /// Answers until it cannot, and gives the reason.
-pub(super) async fn serve(listener: TcpListener) -> RunError {
+pub async fn serve(listener: TcpListener) -> RunError {
     loop {
         let (stream, client) = match listener.accept().await {
             Ok(accepted) => accepted,

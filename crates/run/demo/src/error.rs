@@ -6,7 +6,7 @@ use std::num::{ParseFloatError, ParseIntError};
 
 /// Whatever it is, it is this computer's: of [`Kind::Network`].
 #[derive(Debug, thiserror::Error)]
-pub(super) enum DemoError {
+pub enum DemoError {
     /// What was waited for did not come, or something is not as it should be.
     #[error("{0}")]
     Unexpected(String),
@@ -27,7 +27,7 @@ pub(super) enum DemoError {
 }
 
 impl DemoError {
-    pub(super) fn unexpected(what: impl Into<String>) -> Self {
+    pub(crate) fn unexpected(what: impl Into<String>) -> Self {
         Self::Unexpected(what.into())
     }
 }
@@ -47,6 +47,6 @@ impl Fault for DemoError {
 }
 
 /// For what has to be there.
-pub(super) fn missing(what: &'static str) -> impl FnOnce() -> DemoError {
+pub(crate) fn missing(what: &'static str) -> impl FnOnce() -> DemoError {
     move || DemoError::unexpected(what)
 }

@@ -1,14 +1,5 @@
 //! `guestright mos`: how good a call was, from a capture, or how good one would be.
 
-mod csv;
-mod figures;
-mod json;
-mod page;
-mod read;
-mod stated;
-mod table;
-mod words;
-
 use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guestright_capture::{Report, SurveyConfig};
@@ -16,10 +7,11 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_error::OrFail as _;
 use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval, Judge, Measured};
+use guestright_rating::read::{self, Progress, Surveyed};
+use guestright_rating::stated::Stated;
+use guestright_rating::{csv, json, page, table, words};
 use guestright_units::Micros;
 use indicatif::{ProgressBar, ProgressStyle};
-use read::{Progress, Surveyed};
-use stated::Stated;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 

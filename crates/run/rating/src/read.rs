@@ -10,24 +10,24 @@ const PIECE: usize = 1 << 20;
 
 /// How far a file was read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
-    pub(super) read: u64,
+pub struct Progress {
+    pub read: u64,
     /// Of the whole file; 0 for standard input, whose length nobody knows.
-    pub(super) length: u64,
+    pub length: u64,
 }
 
 /// What was found, and what to say about the file.
 #[derive(Debug)]
-pub(super) struct Surveyed {
-    pub(super) report: Report,
-    pub(super) notes: Vec<String>,
+pub struct Surveyed {
+    pub report: Report,
+    pub notes: Vec<String>,
 }
 
 /// Reads a capture taken at the sender.
 ///
 /// # Errors
 /// The file cannot be read, or has no stream of RTP.
-pub(super) fn departures(
+pub fn departures(
     path: &Path,
     config: &SurveyConfig,
     watch: &mut dyn FnMut(Progress),
@@ -54,7 +54,7 @@ pub(super) fn departures(
 ///
 /// # Errors
 /// The file cannot be read.
-pub(super) fn survey(
+pub fn survey(
     path: &Path,
     config: SurveyConfig,
     departures: Option<Departures>,

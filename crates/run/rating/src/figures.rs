@@ -1,13 +1,13 @@
 //! Figures of a stream's course.
 
-use super::words::rated;
+use crate::words::rated;
 use guestright_capture::{Part, RowLine, StreamReport};
 use guestright_figure::{Axis, Band, Chart, Marks, Point, Range, Series, Threshold};
 
 const WIDTH: u32 = 760;
 
 /// MOS, loss, jitter and delay, second by second; those of which something is known.
-pub(super) fn of(stream: &StreamReport, part: &Part) -> Vec<Chart> {
+pub(crate) fn of(stream: &StreamReport, part: &Part) -> Vec<Chart> {
     let mut charts = vec![loss(part)];
     charts.extend(score(stream, part));
     if part.clock_rate.is_some() {
@@ -19,7 +19,7 @@ pub(super) fn of(stream: &StreamReport, part: &Part) -> Vec<Chart> {
 }
 
 /// Whether all that is known of it is 0, so that there is nothing to see.
-pub(super) fn is_zero(chart: &Chart) -> bool {
+pub(crate) fn is_zero(chart: &Chart) -> bool {
     let points = || chart.series.iter().flat_map(|series| &series.points).filter(|point| point.y.is_finite());
     let bands = chart.bands.iter().flat_map(|band| &band.points);
     let mut ends = bands.flat_map(|(_, low, high)| [*low, *high]).filter(|end| end.is_finite());

@@ -1,6 +1,6 @@
 //! What a terminal shows.
 
-use super::words::{codec_name, part_notes, range, rated, round};
+use crate::words::{codec_name, part_notes, range, rated, round};
 use guestright_capture::{Part, Report, StreamReport};
 use guestright_quality::{Judgement, Parts};
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 const HEAD: [&str; 11] =
     ["#", "from -> to", "codec", "time", "packets", "lost", "buffer", "burst", "jitter", "R", "MOS"];
 
-pub(super) fn report(name: &str, report: &Report, notes: &[String]) -> String {
+pub fn report(name: &str, report: &Report, notes: &[String]) -> String {
     let mut out = String::new();
     let counts = &report.counts;
     let span = counts.first.zip(counts.last).map_or(0.0, |(first, last)| last.since(first).as_seconds());
@@ -40,12 +40,12 @@ pub(super) fn report(name: &str, report: &Report, notes: &[String]) -> String {
 }
 
 /// `2`, or `2a`, `2b` where the codec changed.
-pub(super) fn label(stream: usize, part: usize, parts: usize) -> String {
+pub(crate) fn label(stream: usize, part: usize, parts: usize) -> String {
     let letter = (b'a'..=b'z').map(char::from).nth(part).filter(|_| parts > 1);
     letter.map_or_else(|| (stream + 1).to_string(), |letter| format!("{}{letter}", stream + 1))
 }
 
-pub(super) fn row(label: &str, stream: &StreamReport, part: &Part, judgement: &Judgement) -> [String; 11] {
+pub(crate) fn row(label: &str, stream: &StreamReport, part: &Part, judgement: &Judgement) -> [String; 11] {
     let per_cent =
         |share: Option<f64>| share.map_or_else(|| "?".to_owned(), |share| format!("{:.2} %", share * 100.0));
     let summary = &part.summary;
@@ -120,7 +120,7 @@ fn detail(
 }
 
 /// `R = Ro 94.77 - Is 1.41 - Id 0.15..3.4 - Ie-eff 15.2`.
-pub(super) fn parts_line(worst: &Parts, best: &Parts) -> String {
+pub(crate) fn parts_line(worst: &Parts, best: &Parts) -> String {
     let between = |low: f64, high: f64| range(guestright_quality::Interval::new(low, high));
     match (worst, best) {
         (Parts::Narrow(worst), Parts::Narrow(best)) => format!(

@@ -1,6 +1,6 @@
 //! A table with a line for each second of each stream.
 
-use super::words::{codec_name, rated};
+use crate::words::{codec_name, rated};
 use guestright_capture::{Part, Report, RowLine, StreamReport};
 use std::fmt::Write;
 
@@ -9,11 +9,11 @@ burst_ratio,jitter_ms,delay_low_ms,delay_high_ms,r_low,r_high,mos_low,mos_high,l
 
 /// `time_s` counts from the first packet of the file, `start_s` from that of the stream's part. What is not known is
 /// empty, and `why` says why.
-pub(super) fn table(report: &Report) -> String {
+pub fn table(report: &Report) -> String {
     let mut out = format!("{HEAD}\n");
     for (index, stream) in report.streams.iter().enumerate() {
         for (number, part) in stream.parts.iter().enumerate() {
-            let label = super::table::label(index, number, stream.parts.len());
+            let label = crate::table::label(index, number, stream.parts.len());
             let since = report.counts.first.map_or(0.0, |first| part.start.since(first).as_seconds());
             for row in &part.rows {
                 line(&label, since, stream, part, row, &mut out);

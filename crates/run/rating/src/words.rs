@@ -4,14 +4,14 @@ use guestright_capture::{DelaySource, Part, Report, Sound, StreamReport};
 use guestright_quality::{Interval, Judgement, Opinion, Unknown};
 
 /// A number with two digits behind the point, without needless zeros.
-pub(super) fn round(value: f64) -> String {
+pub(crate) fn round(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 /// `82.1..85.3`, or one number if both ends are the same.
-pub(super) fn range(interval: Interval) -> String {
+pub(crate) fn range(interval: Interval) -> String {
     range_with(interval, round)
 }
 
@@ -21,20 +21,20 @@ fn range_with(interval: Interval, write: impl Fn(f64) -> String) -> String {
 }
 
 /// A reason, as the part of a sentence.
-pub(super) fn reason(unknown: &Unknown) -> String {
+pub(crate) fn reason(unknown: &Unknown) -> String {
     unknown.to_string()
 }
 
 /// What is said of a part in a table: its R and MOS, exact, between two bounds, or at most.
-pub(super) struct Rated<'a> {
-    pub(super) opinion: &'a Opinion,
+pub(crate) struct Rated<'a> {
+    pub(crate) opinion: &'a Opinion,
     /// Whether it is an upper bound only.
-    pub(super) at_most: bool,
+    pub(crate) at_most: bool,
 }
 
 /// The rating of two who talk; or, where only the delay is not known, that of one who listens as an upper bound. It is
 /// an upper bound too where the receiver has lost more than is missing here.
-pub(super) fn rated<'a>(stream: &StreamReport, judgement: &'a Judgement) -> Result<Rated<'a>, &'a Unknown> {
+pub(crate) fn rated<'a>(stream: &StreamReport, judgement: &'a Judgement) -> Result<Rated<'a>, &'a Unknown> {
     match (&judgement.conversation, &judgement.listening) {
         (Ok(opinion), _) => Ok(Rated { opinion, at_most: lost_beyond(stream).is_some() }),
         (Err(Unknown::NoDelay), Ok(opinion)) => Ok(Rated { opinion, at_most: true }),
@@ -43,18 +43,18 @@ pub(super) fn rated<'a>(stream: &StreamReport, judgement: &'a Judgement) -> Resu
 }
 
 /// How many packets the receiver has lost that passed here, if it reports any.
-pub(super) fn lost_beyond(stream: &StreamReport) -> Option<u64> {
+pub(crate) fn lost_beyond(stream: &StreamReport) -> Option<u64> {
     let reported = u64::try_from(stream.info.other?.lost).ok()?;
     let here: u64 = stream.parts.iter().map(|part| part.summary.network.lost + part.missing_before).sum();
     reported.checked_sub(here).filter(|more| *more > 0)
 }
 
 impl Rated<'_> {
-    pub(super) fn r(&self) -> String {
+    pub(crate) fn r(&self) -> String {
         self.format(self.opinion.r, |value| format!("{value:.1}"))
     }
 
-    pub(super) fn mos(&self) -> String {
+    pub(crate) fn mos(&self) -> String {
         self.format(self.opinion.mos, |value| format!("{value:.2}"))
     }
 
@@ -64,7 +64,7 @@ impl Rated<'_> {
 }
 
 /// The name of a part's codec.
-pub(super) fn codec_name(part: &Part) -> String {
+pub(crate) fn codec_name(part: &Part) -> String {
     match &part.sound {
         Sound::Speech { name, codec: Some(codec), .. } if name.starts_with("type ") => {
             codec.facts().name.to_owned()
@@ -76,7 +76,7 @@ pub(super) fn codec_name(part: &Part) -> String {
 }
 
 /// What to know of a stream and one of its parts.
-pub(super) fn part_notes(stream: &StreamReport, part: &Part, judgement: &Judgement) -> Vec<String> {
+pub(crate) fn part_notes(stream: &StreamReport, part: &Part, judgement: &Judgement) -> Vec<String> {
     let mut notes = interface_notes(stream);
     match &part.sound {
         Sound::Speech { .. } => notes.insert(0, delay_note(stream, part)),
@@ -210,7 +210,7 @@ fn delay_note(stream: &StreamReport, part: &Part) -> String {
 }
 
 /// What to know of the whole file.
-pub(super) fn file_notes(report: &Report, two: bool) -> Vec<String> {
+pub fn file_notes(report: &Report, two: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(clocks) = report.clocks {
         let how = match (clocks.measured, clocks.contradicted) {
@@ -250,7 +250,7 @@ pub(super) fn file_notes(report: &Report, two: bool) -> Vec<String> {
 }
 
 /// What there was instead of streams, and what to do.
-pub(super) fn nothing_found(report: &Report) -> (String, String) {
+pub fn nothing_found(report: &Report) -> (String, String) {
     let (counts, search) = (report.counts, report.search);
     let what = format!(
         "{} packets, {} datagrams of UDP, {} of which look like RTP but keep no sequence",

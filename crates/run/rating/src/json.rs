@@ -1,11 +1,11 @@
 //! What a program reads.
 
-use super::words::{codec_name, part_notes};
+use crate::words::{codec_name, part_notes};
 use guestright_capture::{DelaySource, Part, Report, RoundTrip, Sound, StreamReport};
 use guestright_quality::{Opinion, PaperOpinion, Unknown};
 use serde_json::{Value, json};
 
-pub(super) fn report(name: &str, report: &Report, notes: &[String]) -> Value {
+pub fn report(name: &str, report: &Report, notes: &[String]) -> Value {
     let counts = &report.counts;
     let streams: Vec<Value> =
         report.streams.iter().enumerate().map(|(index, stream)| one(index, report, stream)).collect();
@@ -98,14 +98,14 @@ fn part_json(stream: &StreamReport, part: &Part) -> Value {
 }
 
 /// A rating, or `{"unknown": …, "why": …}`.
-pub(super) fn opinion(outcome: &Result<Opinion, Unknown>) -> Value {
+pub(crate) fn opinion(outcome: &Result<Opinion, Unknown>) -> Value {
     match outcome {
         Ok(opinion) => json!(opinion),
         Err(unknown) => json!(unknown),
     }
 }
 
-pub(super) fn paper(outcome: &Result<PaperOpinion, Unknown>) -> Value {
+pub(crate) fn paper(outcome: &Result<PaperOpinion, Unknown>) -> Value {
     match outcome {
         Ok(opinion) => json!(opinion),
         Err(unknown) => json!(unknown),

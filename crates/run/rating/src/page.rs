@@ -1,7 +1,7 @@
 //! A page with figures: one file, without scripts, light or dark as the reader likes.
 
-use super::words::{codec_name, part_notes, rated, round};
-use super::{csv, figures, table};
+use crate::words::{codec_name, part_notes, rated, round};
+use crate::{csv, figures, table};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_capture::{Part, Report, StreamReport};
@@ -61,7 +61,7 @@ is what a listener hears, as if there were no delay.</dd>\
 
 /// # Errors
 /// A figure that cannot be drawn, which is our mistake.
-pub(super) fn page(name: &str, report: &Report, notes: &[String]) -> Result<String, RunError> {
+pub fn page(name: &str, report: &Report, notes: &[String]) -> Result<String, RunError> {
     let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
     // Nothing on the page may be fetched or run, whatever a capture holds.

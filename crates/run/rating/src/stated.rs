@@ -1,29 +1,29 @@
 //! Without a capture: from numbers that somebody says.
 
-use super::json::{opinion, paper};
-use super::words::{range, reason, round};
+use crate::json::{opinion, paper};
+use crate::words::{range, reason, round};
 use guestright_quality::{Cited, Codec, Interval, Judge, Judgement, Measured, PARAMETERS, Parts};
 use serde_json::json;
 
 /// What somebody says of a call.
 #[derive(Debug)]
-pub(super) struct Stated {
-    pub(super) codec: Codec,
+pub struct Stated {
+    pub codec: Codec,
     /// With the same codec.
-    pub(super) judge: Judge,
+    pub judge: Judge,
     /// With the same delay.
-    pub(super) measured: Measured,
+    pub measured: Measured,
     /// One way, in the network.
-    pub(super) delay: Interval,
+    pub delay: Interval,
 }
 
 impl Stated {
-    pub(super) fn judge(&self) -> Judgement {
+    pub fn judge(&self) -> Judgement {
         self.judge.judge(&self.measured)
     }
 
     /// What a program reads.
-    pub(super) fn to_json(&self, judgement: &Judgement) -> serde_json::Value {
+    pub fn to_json(&self, judgement: &Judgement) -> serde_json::Value {
         let Self { codec, judge, measured, delay } = self;
         let facts = codec.facts();
         json!({
@@ -46,7 +46,7 @@ impl Stated {
     }
 
     /// What a person reads.
-    pub(super) fn to_text(&self, judgement: &Judgement) -> String {
+    pub fn to_text(&self, judgement: &Judgement) -> String {
         let Self { codec, judge, measured, delay } = self;
         let facts = codec.facts();
         let mut lines = vec![format!("{} ({}), as stated:", facts.title, facts.name)];

@@ -1,18 +1,12 @@
 //! `guestright-lab tunnel esp`: one end of a pair of ESP associations with keys that both ends know beforehand.
 
-mod end;
-pub(super) mod keys;
-mod raw;
-mod reservation;
-pub(super) mod settings;
-
-use end::EspEnd;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
+use guestright_ends::esp::EspEnd;
+use guestright_ends::esp::settings::EndSettings;
 use guestright_tunnel::esp_settings::EspSettings;
 use guestright_tunnel::{Endpoint, EspEndpoint};
-use settings::EndSettings;
 use std::path::PathBuf;
 
 /// Run one end of an ESP tunnel with fixed keys, until Ctrl-C

@@ -1,10 +1,10 @@
 //! `guestright-lab tunnel esp-keys`: two settings files that belong together.
 
-use super::esp::keys::{self, Pair};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
+use guestright_ends::esp::keys::{self, Pair};
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp::Suite;
 use guestright_tunnel::overhead::Mode;

@@ -1,9 +1,7 @@
-mod end;
-
-use end::WireguardEnd;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
+use guestright_ends::wireguard::{self, WireguardEnd};
 use guestright_tunnel::Endpoint;
 use std::path::PathBuf;
 
@@ -28,7 +26,7 @@ pub(crate) struct Wireguard {
 
 impl Wireguard {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
-        let config = end::read(&self.config)?;
+        let config = wireguard::read(&self.config)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::network)?;
         runtime.block_on(async {

@@ -18,7 +18,7 @@ const IMPATIENT_AFTER: Micros = Micros::from_seconds(5);
 ///
 /// # Errors
 /// The file cannot be read or understood.
-pub(crate) fn read(path: &Path) -> Result<Config, RunError> {
+pub fn read(path: &Path) -> Result<Config, RunError> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).or_config(|| format!("read {shown}"))?;
     Config::parse(&Zeroizing::new(text)).or_config(|| shown.to_string())
@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path) -> Result<Config, RunError> {
 
 /// An end that carries packets.
 #[derive(Debug)]
-pub(crate) struct WireguardEnd {
+pub struct WireguardEnd {
     name: String,
     port: u16,
     endpoint: Arc<Userspace>,
@@ -39,7 +39,7 @@ impl WireguardEnd {
     ///
     /// # Errors
     /// The interface or the socket cannot be had, or a peer not be found.
-    pub(crate) fn start(config: &Config, interface: &str, offload: bool) -> Result<Self, RunError> {
+    pub fn start(config: &Config, interface: &str, offload: bool) -> Result<Self, RunError> {
         let endpoint = Arc::new(endpoint(config)?);
         let device = Device::open(&device(config, interface, offload)).map_err(RunError::network)?;
         let socket = socket(config, offload).map_err(RunError::network)?;
@@ -51,28 +51,28 @@ impl WireguardEnd {
     }
 
     /// The name of its interface.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The UDP port that it listens at.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Its machine, which counts.
-    pub(crate) fn endpoint(&self) -> &Userspace {
+    pub fn endpoint(&self) -> &Userspace {
         &self.endpoint
     }
 
     /// Waits until the interface or the socket is gone.
-    pub(crate) async fn lost(&mut self) {
+    pub async fn lost(&mut self) {
         self.is_lost.recv().await;
     }
 
     /// # Errors
     /// It did not stop in order.
-    pub(crate) fn stop(self) -> Result<(), RunError> {
+    pub fn stop(self) -> Result<(), RunError> {
         self.pump.stop().map_err(RunError::network)
     }
 }

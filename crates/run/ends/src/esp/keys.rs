@@ -21,18 +21,18 @@ use zeroize::Zeroizing;
 
 /// What both ends have in common, and where each is: the first end's comes first.
 #[derive(Clone, Debug)]
-pub(crate) struct Pair {
-    pub(crate) suite: Suite,
+pub struct Pair {
+    pub suite: Suite,
     /// Whether the papers' suites are allowed, which are no longer safe.
-    pub(crate) legacy_paper: bool,
-    pub(crate) mode: Mode,
-    pub(crate) encapsulation: Encapsulation,
-    pub(crate) extended_sequence: bool,
+    pub legacy_paper: bool,
+    pub mode: Mode,
+    pub encapsulation: Encapsulation,
+    pub extended_sequence: bool,
     /// The name of the interface that is made.
-    pub(crate) interface: String,
-    pub(crate) addresses: [Option<SocketAddr>; 2],
+    pub interface: String,
+    pub addresses: [Option<SocketAddr>; 2],
     /// The addresses inside, with the length of the network around both.
-    pub(crate) inner: [Network; 2],
+    pub inner: [Network; 2],
 }
 
 impl Pair {
@@ -40,7 +40,7 @@ impl Pair {
     ///
     /// # Errors
     /// What would be refused when it is used.
-    pub(crate) fn make(&self) -> Result<[EndFile; 2], RunError> {
+    pub fn make(&self) -> Result<[EndFile; 2], RunError> {
         let esp = self.associations();
         EspSettings::try_from(&esp).map_err(|error| {
             RunError::user(error).with_hint("--legacy-paper allows the papers' suites, for the laboratory")
@@ -124,7 +124,7 @@ fn direction(suite: Suite) -> DirectionFile {
 ///
 /// # Errors
 /// One of its files is there already, or cannot be written.
-pub(crate) fn write_new(path: &Path, file: &EndFile) -> Result<(), RunError> {
+pub fn write_new(path: &Path, file: &EndFile) -> Result<(), RunError> {
     let shown = path.display();
     let text = Zeroizing::new(toml::to_string(file).or_user(|| "write settings as TOML".to_owned())?);
     let sequence = sequence_file_of(path);

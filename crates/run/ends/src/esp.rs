@@ -1,14 +1,19 @@
 //! One end of a pair of ESP associations with keys that both ends know beforehand.
 
-use super::raw::RawRelay;
-use super::reservation::Reservation;
-use super::settings::EndSettings;
+pub mod keys;
+mod raw;
+mod reservation;
+pub mod settings;
+
 use guestright_error::RunError;
 use guestright_tun::{Device, DeviceSettings, Pump, Socket, SocketSettings};
 use guestright_tunnel::EspEndpoint;
 use guestright_tunnel::encapsulation::Encapsulation;
 use guestright_tunnel::esp_settings::EspSettings;
 use rand::RngExt;
+use raw::RawRelay;
+use reservation::Reservation;
+use settings::EndSettings;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +26,7 @@ const RESERVE_EVERY: Duration = Duration::from_millis(100);
 /// An end that carries packets. [`run`](Self::run) it, then [`stop`](Self::stop) it: what was reserved and not used is
 /// given back then.
 #[derive(Debug)]
-pub(crate) struct EspEnd {
+pub struct EspEnd {
     name: String,
     endpoint: Arc<EspEndpoint>,
     reservation: Reservation,
@@ -43,7 +48,7 @@ impl EspEnd {
     ///
     /// # Errors
     /// The sequence numbers, the interface or a socket cannot be had.
-    pub(crate) fn start(
+    pub fn start(
         end: &EndSettings,
         esp: &EspSettings,
         config: &Path,
@@ -64,12 +69,12 @@ impl EspEnd {
     }
 
     /// The name of its interface.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Looks after sequence numbers until the interface or the socket is gone; ended by dropping.
-    pub(crate) async fn run(&mut self) {
+    pub async fn run(&mut self) {
         let mut clock = tokio::time::interval(RESERVE_EVERY);
         loop {
             tokio::select! {
@@ -80,7 +85,7 @@ impl EspEnd {
     }
 
     /// Stops; what was counted is in the endpoint. The second is whether it stopped in order.
-    pub(crate) fn stop(self) -> (Arc<EspEndpoint>, Result<(), RunError>) {
+    pub fn stop(self) -> (Arc<EspEndpoint>, Result<(), RunError>) {
         let stopped = self.pump.stop().map_err(RunError::network);
         drop(self.relay);
         self.reservation.give_back(self.endpoint.next_sequence());

@@ -15,24 +15,24 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// The file as it is written.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EndFile {
+pub struct EndFile {
     /// The name of the interface that is made.
-    pub(crate) interface: String,
+    pub interface: String,
     /// Its addresses, each with the length of the network around it.
-    pub(crate) addresses: Vec<String>,
+    pub addresses: Vec<String>,
     /// The largest packet inside.
     #[serde(default = "default_mtu")]
-    pub(crate) mtu: u16,
+    pub mtu: u16,
     /// Our address and port; with raw encapsulation the port is not used.
-    pub(crate) listen: SocketAddr,
+    pub listen: SocketAddr,
     /// The peer's; left out, the peer has to begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) peer: Option<SocketAddr>,
+    pub peer: Option<SocketAddr>,
     /// Where the next sequence number is kept; beside this file if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sequence_file: Option<PathBuf>,
+    pub sequence_file: Option<PathBuf>,
     /// The associations.
-    pub(crate) esp: EspSettingsFile,
+    pub esp: EspSettingsFile,
 }
 
 fn default_mtu() -> u16 {
@@ -41,20 +41,20 @@ fn default_mtu() -> u16 {
 
 /// The file, understood.
 #[derive(Debug)]
-pub(crate) struct EndSettings {
-    pub(crate) interface: String,
-    pub(crate) addresses: Vec<Network>,
-    pub(crate) mtu: u16,
-    pub(crate) listen: SocketAddr,
-    pub(crate) peer: Option<SocketAddr>,
+pub struct EndSettings {
+    pub interface: String,
+    pub addresses: Vec<Network>,
+    pub mtu: u16,
+    pub listen: SocketAddr,
+    pub peer: Option<SocketAddr>,
     sequence_file: Option<PathBuf>,
-    pub(crate) esp: EspSettingsFile,
+    pub esp: EspSettingsFile,
 }
 
 impl EndSettings {
     /// # Errors
     /// The file cannot be read or understood.
-    pub(crate) fn read(path: &Path) -> Result<Self, RunError> {
+    pub fn read(path: &Path) -> Result<Self, RunError> {
         let shown = path.display();
         let read = || {
             let length = std::fs::metadata(path).or_config(|| format!("read {shown}"))?.len();
@@ -90,7 +90,7 @@ impl EndSettings {
     }
 
     /// Where the next sequence number is kept.
-    pub(crate) fn sequence_file(&self, settings: &Path) -> PathBuf {
+    pub fn sequence_file(&self, settings: &Path) -> PathBuf {
         match &self.sequence_file {
             Some(path) => settings.parent().unwrap_or(Path::new(".")).join(path),
             None => sequence_file_of(settings),
@@ -101,7 +101,7 @@ impl EndSettings {
     ///
     /// # Errors
     /// They are not both known, or not of IPv4.
-    pub(crate) fn raw_addresses(&self) -> Result<(Ipv4Addr, Ipv4Addr), RunError> {
+    pub fn raw_addresses(&self) -> Result<(Ipv4Addr, Ipv4Addr), RunError> {
         let addresses = (self.listen.ip(), self.peer.map(|peer| peer.ip()));
         let (IpAddr::V4(ours), Some(IpAddr::V4(peers))) = addresses else {
             return Err(RunError::config("encapsulation = \"raw\" needs IPv4 addresses of both ends")
@@ -114,7 +114,7 @@ impl EndSettings {
     ///
     /// # Errors
     /// Something of it is not in the file.
-    pub(crate) fn kernel_ends(&self) -> Result<XfrmEnds, RunError> {
+    pub fn kernel_ends(&self) -> Result<XfrmEnds, RunError> {
         let (local, peer) = self.raw_addresses()?;
         let missing = |what: &str| RunError::config(format!("the kernel's commands need {what}"));
         let network = self.addresses.first().ok_or_else(|| missing("an address in `addresses`"))?;
@@ -131,7 +131,7 @@ impl EndSettings {
 }
 
 /// `one.toml` has its number in `one.sequence`.
-pub(crate) fn sequence_file_of(settings: &Path) -> PathBuf {
+pub fn sequence_file_of(settings: &Path) -> PathBuf {
     settings.with_extension("sequence")
 }
 

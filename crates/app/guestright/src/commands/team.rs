@@ -1,28 +1,22 @@
-mod backup;
-mod directory;
 mod enrol;
 mod gateway;
-mod home_record;
-mod ike_access;
 mod ikev2;
-pub(crate) mod invitation;
 mod invite;
 mod life;
-mod name;
 mod phone;
 mod record;
 mod renew;
 pub(crate) mod renewal;
-mod way_home;
 mod whole;
 
 use anyhow::anyhow;
-use directory::{Revoked, certificates, gateway, member_files, revocations, team_key};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::{self, PassphraseArgs};
 use guestright_cli::output::Output;
 use guestright_clock::Clock;
 use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey, Suite};
+use guestright_team::directory::{Revoked, certificates, gateway, member_files, revocations, team_key};
+use guestright_team::{backup, directory, ike_access, name, way_home};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -1,6 +1,5 @@
 //! Keys and certificates of the team, by the program's own commands.
 
-use crate::commands::team::invitation::{self, Code};
 use crate::commands::team::{is_name, renewal};
 use crate::gateway_files;
 use anyhow::anyhow;
@@ -10,6 +9,7 @@ use guestright_cli::output::Output;
 use guestright_identity::Role;
 use guestright_setup::{GatewayWork, TeamChoice, TeamWork};
 use guestright_system::{Maker, Owners};
+use guestright_team::invitation::{self, Code};
 use std::path::Path;
 use tracing::level_filters::LevelFilter;
 

@@ -1,14 +1,14 @@
 //! A member's way home: its WireGuard configuration, its place at the gateway, and its word to its home.
 
-pub(super) use super::way_home::has_tunnel;
+pub(super) use guestright_team::way_home::has_tunnel;
 
-use super::way_home::{self, NewMember, Reservation, Terms, config_path};
 use crate::gateway_files::{self, GatewayFiles, create_private};
 use crate::qr::Code;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_identity::Role;
+use guestright_team::way_home::{self, NewMember, Reservation, Terms, config_path};
 use guestright_tunnel::wireguard::{Config, Network};
 use guestright_units::TeamId;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(super) struct Images {
   guestright team member show alice --dir family --qr-png alice.png")]
 pub(super) struct Show {
     /// The name under which it was added
-    #[arg(value_parser = super::name::normal)]
+    #[arg(value_parser = guestright_team::name::normal)]
     name: String,
     /// The team's directory
     #[arg(long, default_value = "team")]

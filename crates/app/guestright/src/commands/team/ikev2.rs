@@ -1,11 +1,11 @@
 //! A member's way home for the IKEv2 and L2TP clients that phones and computers have built in.
 
-use super::directory::gateway;
-use super::ike_access::{self, IkeGateway};
 use crate::ike_files;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_identity::{KeyId, Role};
+use guestright_team::directory::gateway;
+use guestright_team::ike_access::{self, IkeGateway};
 use serde_json::{Value, json};
 use std::path::Path;
 

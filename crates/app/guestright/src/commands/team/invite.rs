@@ -1,12 +1,12 @@
 //! `guestright team invite`: another computer of the team gets certificates for keys that it made itself, by a code that
 //! is good once and for a few minutes (design note 0011).
 
-use super::invitation::{Code, Founder, empty_list};
 use super::{PassphraseArgs, is_name, no_team, team_key};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_identity::Role;
+use guestright_team::invitation::{Code, Founder, empty_list};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;

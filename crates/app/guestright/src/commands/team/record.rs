@@ -2,14 +2,14 @@
 //!
 //! The founder makes members' keys, so the founder's computer can sign for them, as long as the keys are still there.
 
-use super::directory::{certificates, member_files};
-use super::home_record::{home, write};
 use crate::gateway_files::{self, GatewayFiles};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_directory::Address;
 use guestright_identity::Role;
+use guestright_team::directory::{certificates, member_files};
+use guestright_team::home_record::{home, write};
 use guestright_units::UnixSeconds;
 use serde_json::json;
 use std::path::PathBuf;

@@ -1,15 +1,17 @@
 //! `guestright team member renew`, `remove` and `replace`: another life, no place any more, another device.
 
-pub(super) use super::directory::{certificate_of, check_not_revoked};
+pub(super) use guestright_team::directory::{certificate_of, check_not_revoked};
 
-use super::directory::{gateway, remove};
 use super::life::LifeArgs;
-use super::way_home::{self, forget_at_gateway, renew_at_gateway};
-use super::{Add, OneArgs, TeamArgs, enrol, ike_access, ikev2, member_files, name::normal, phone};
+use super::{Add, OneArgs, TeamArgs, enrol, ikev2, member_files, phone};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_clock::Clock;
 use guestright_identity::{Certificate, KeyId, Role};
+use guestright_team::directory::{gateway, remove};
+use guestright_team::ike_access;
+use guestright_team::name::normal;
+use guestright_team::way_home::{self, forget_at_gateway, renew_at_gateway};
 use serde_json::json;
 
 /// Give members, access points or homes a certificate with another life, for the keys that they have

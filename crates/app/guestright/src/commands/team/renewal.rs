@@ -1,6 +1,6 @@
 //! `guestright team renewal`: the key by which the home renews certificates.
 
-pub(super) use super::directory::remove;
+pub(super) use guestright_team::directory::remove;
 
 use super::{TeamArgs, life};
 use guestright_cli::failure::{Failure, Outcome};

@@ -1,11 +1,11 @@
 //! `guestright team backup --all` and its `restore`: everything that a household would miss, in one encrypted file.
 
-use super::backup::{self, Collection, Destinations};
 use crate::settings::{self, ApSettings, HomeSettings};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::archive::Root;
+use guestright_team::backup::{self, Collection, Destinations};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

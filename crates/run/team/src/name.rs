@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 160;
 const TAKEN: [&str; 3] = ["team", "gateway", "renewal"];
 
 /// The same name as it is written here, whatever keyboard it came from.
-pub(super) fn normal(name: &str) -> Result<String, std::convert::Infallible> {
+pub fn normal(name: &str) -> Result<String, std::convert::Infallible> {
     Ok(name.nfc().collect())
 }
 
@@ -26,7 +26,7 @@ pub(super) fn normal(name: &str) -> Result<String, std::convert::Infallible> {
 ///
 /// # Errors
 /// Why it will not do.
-pub(super) fn check(name: &str) -> Result<String, RunError> {
+pub fn check(name: &str) -> Result<String, RunError> {
     let name: String = name.nfc().collect();
     match problem(&name) {
         None => Ok(name),

@@ -25,7 +25,7 @@ const STRANGERS_MAX: usize = 200;
 
 /// What the founder reads out: where, and the secret.
 #[derive(Clone, Debug)]
-pub(crate) struct Code {
+pub struct Code {
     address: String,
     secret: InvitationSecret,
 }
@@ -49,14 +49,14 @@ impl FromStr for Code {
 
 impl Code {
     /// A code with a fresh secret, for whoever finds this computer at this address.
-    pub(super) fn new(address: String) -> Self {
+    pub fn new(address: String) -> Self {
         let mut secret = InvitationSecret::default();
         secret.copy_from_slice(&guestright_clock::seed().0[..16]);
         Self { address, secret }
     }
 
     /// As a person reads it out: small letters, in fours.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let digits = BASE32_NOPAD.encode(&self.secret[..]).to_ascii_lowercase();
         let groups: Vec<_> =
             digits.as_bytes().chunks(4).map(|group| String::from_utf8_lossy(group)).collect();
@@ -66,17 +66,17 @@ impl Code {
 
 /// What the founder signs with, and where what it signed is kept.
 #[derive(Debug)]
-pub(super) struct Founder {
-    pub(super) team: SecretKey,
-    pub(super) revocations: RevocationList,
-    pub(super) dir: PathBuf,
-    pub(super) name: String,
-    pub(super) days: u64,
+pub struct Founder {
+    pub team: SecretKey,
+    pub revocations: RevocationList,
+    pub dir: PathBuf,
+    pub name: String,
+    pub days: u64,
 }
 
 impl Founder {
     /// Where the certificate for this role is kept, in the team's directory.
-    pub(super) fn certificate_path(&self, role: Role) -> PathBuf {
+    pub fn certificate_path(&self, role: Role) -> PathBuf {
         let suffix = if role == Role::Home { "home" } else { "ap" };
         self.dir.join(format!("{}-{suffix}.cert", self.name))
     }
@@ -86,7 +86,7 @@ impl Founder {
     ///
     /// # Errors
     /// Nobody came, somebody is trying secrets, or the exchange failed.
-    pub(super) async fn wait(
+    pub async fn wait(
         &self,
         listener: &TcpListener,
         code: &Code,
@@ -137,16 +137,16 @@ impl Founder {
 
 /// Keys with their certificates, and what the team has revoked.
 #[derive(Debug)]
-pub(crate) struct Membership {
-    pub(crate) keys: Vec<(SecretKey, Certificate)>,
-    pub(crate) revocations: RevocationList,
+pub struct Membership {
+    pub keys: Vec<(SecretKey, Certificate)>,
+    pub revocations: RevocationList,
 }
 
 /// Makes keys for these roles and has them certified by whoever printed the code.
 ///
 /// # Errors
 /// Nobody waits there, or the exchange failed.
-pub(crate) fn join(code: &Code, roles: &[Role]) -> Result<Membership, RunError> {
+pub fn join(code: &Code, roles: &[Role]) -> Result<Membership, RunError> {
     let hint = "is `guestright team invite` still waiting, and is the code whole? A code works once";
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(RunError::network)?.block_on(async {
@@ -170,7 +170,7 @@ pub(crate) fn join(code: &Code, roles: &[Role]) -> Result<Membership, RunError> 
 ///
 /// # Errors
 /// It cannot be signed, which is our mistake.
-pub(crate) fn empty_list(team: &SecretKey) -> Result<RevocationList, RunError> {
+pub fn empty_list(team: &SecretKey) -> Result<RevocationList, RunError> {
     RevocationList::issue(team, 0, now(), std::collections::BTreeMap::new()).map_err(RunError::bug)
 }
 

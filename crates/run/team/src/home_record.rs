@@ -1,6 +1,6 @@
 //! Members' words on where their home is, for others who call them (design note 0004, section 4).
 
-use super::directory::{certificates, revocations};
+use crate::directory::{certificates, revocations};
 use guestright_clock::Clock;
 use guestright_directory::{Address, Record, Statement};
 use guestright_error::{OrFail as _, RunError};
@@ -16,7 +16,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Certificates or the list of what is revoked cannot be read.
-pub(super) fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
+pub fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
     let now = Clock::start().now().unix_seconds();
     let revoked = revocations(dir)?;
     let holds = |certificate: &Certificate| {
@@ -31,7 +31,7 @@ pub(super) fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
+pub fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
     let path = files.record_path(name);
     let bytes = guestright_keys::read_to_limit(&path, Record::LEN_MAX).map_err(RunError::config)?;
     let record = Record::parse(&bytes).or_config(|| format!("read {}", path.display()))?;
@@ -42,7 +42,7 @@ pub(super) fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>
 ///
 /// # Errors
 /// It cannot be written.
-pub(super) fn write(
+pub fn write(
     files: &GatewayFiles,
     home: &Certificate,
     addresses: &[Address],

@@ -1,6 +1,6 @@
 //! Everything that a household would miss, in one encrypted file, and back.
 
-use super::directory::remove;
+use crate::directory::remove;
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::archive::{ArchiveReader, ArchiveWriter, Entry, Root};
 use guestright_host::{control, home};
@@ -30,7 +30,7 @@ struct Found {
 
 /// Files, of each root each once. What two roots share is in the backup for both: they may be restored to two destinations.
 #[derive(Debug, Default)]
-pub(super) struct Collection {
+pub struct Collection {
     found: Vec<Found>,
     seen: BTreeSet<(Root, PathBuf)>,
     /// The copy of the store, until it is in the backup.
@@ -42,7 +42,7 @@ impl Collection {
     ///
     /// # Errors
     /// Something in it cannot be read.
-    pub(super) fn add_team(&mut self, directory: &Path) -> Result<(), RunError> {
+    pub fn add_team(&mut self, directory: &Path) -> Result<(), RunError> {
         let team = base(directory)?;
         self.add(Root::Team, &team, &team, DEPTH_MAX)
     }
@@ -51,7 +51,7 @@ impl Collection {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn add_settings(&mut self, root: Root, path: &Path) -> Result<PathBuf, RunError> {
+    pub fn add_settings(&mut self, root: Root, path: &Path) -> Result<PathBuf, RunError> {
         let (directory, real) = settings_base(path)?;
         self.add(root, &directory, &real, 0)?;
         if let Some(found) = self.found.last_mut() {
@@ -64,7 +64,7 @@ impl Collection {
     ///
     /// # Errors
     /// It, or something in it, cannot be read.
-    pub(super) fn add_named(&mut self, root: Root, directory: &Path, path: &Path) -> Result<(), RunError> {
+    pub fn add_named(&mut self, root: Root, directory: &Path, path: &Path) -> Result<(), RunError> {
         self.add(root, directory, path, DEPTH_MAX)
     }
 
@@ -72,7 +72,7 @@ impl Collection {
     ///
     /// # Errors
     /// It cannot be copied.
-    pub(super) fn add_store(&mut self, directory: &Path, state: &Path) -> Result<(), RunError> {
+    pub fn add_store(&mut self, directory: &Path, state: &Path) -> Result<(), RunError> {
         let store = state.join(home::STORE);
         if !store.exists() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Collection {
     ///
     /// # Errors
     /// A file cannot be read, or the backup not be written.
-    pub(super) fn write(self, file: &Path, passphrase: Option<&str>) -> Result<Written, RunError> {
+    pub fn write(self, file: &Path, passphrase: Option<&str>) -> Result<Written, RunError> {
         let mut rng = guestright_clock::rng();
         let mut archive = ArchiveWriter::create(file, passphrase, &mut rng)?;
         let mut written = Written { files: 0, bytes: 0 };
@@ -150,9 +150,9 @@ impl Collection {
 
 /// What is in a new backup.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    pub(super) files: u64,
-    pub(super) bytes: u64,
+pub struct Written {
+    pub files: u64,
+    pub bytes: u64,
 }
 
 /// Not what a program of ours has left half written, nor doors, nor what is of today.
@@ -216,13 +216,13 @@ fn copy_store(state: &Path, store: &Path) -> Result<Copied, RunError> {
 
 /// Where a backup goes.
 #[derive(Debug)]
-pub(super) struct Destinations {
+pub struct Destinations {
     /// The team's directory; otherwise where it was.
-    pub(super) team: Option<PathBuf>,
+    pub team: Option<PathBuf>,
     /// `home.toml`; otherwise where it was.
-    pub(super) home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// `ap.toml`; otherwise where it was.
-    pub(super) ap: Option<PathBuf>,
+    pub ap: Option<PathBuf>,
 }
 
 impl Destinations {
@@ -249,7 +249,7 @@ impl Destinations {
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn is_whole(file: &Path) -> Result<bool, RunError> {
+pub fn is_whole(file: &Path) -> Result<bool, RunError> {
     let mut file = File::open(file).or_config(|| format!("read {}", file.display()))?;
     is_backup(&mut file)
 }
@@ -258,7 +258,7 @@ pub(super) fn is_whole(file: &Path) -> Result<bool, RunError> {
 ///
 /// # Errors
 /// It cannot be read to its end, something is in the way, or cannot be written.
-pub(super) fn restore(
+pub fn restore(
     file: &Path,
     destinations: &Destinations,
     ask: impl Fn() -> Option<Zeroizing<String>>,
@@ -307,10 +307,10 @@ pub(super) fn restore(
 
 /// What was put back.
 #[derive(Debug)]
-pub(super) struct Restored {
-    pub(super) files: Vec<PathBuf>,
+pub struct Restored {
+    pub files: Vec<PathBuf>,
     /// That they are in.
-    pub(super) directories: BTreeSet<PathBuf>,
+    pub directories: BTreeSet<PathBuf>,
 }
 
 /// A home must not find another store under its feet.

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where a team's secret key is.
-pub(super) fn team_key(dir: &Path) -> PathBuf {
+pub fn team_key(dir: &Path) -> PathBuf {
     dir.join("team.key")
 }
 
@@ -18,13 +18,13 @@ pub(super) fn team_key(dir: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Its files cannot be read.
-pub(super) fn gateway(dir: &Path) -> Result<Option<GatewayFiles>, RunError> {
+pub fn gateway(dir: &Path) -> Result<Option<GatewayFiles>, RunError> {
     let directory = dir.join(gateway_files::DIRECTORY);
     directory.exists().then(|| GatewayFiles::open(&directory)).transpose()
 }
 
 /// The key and the certificate of somebody who was added.
-pub(super) fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
+pub fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
     (dir.join(format!("{name}.key")), dir.join(format!("{name}.cert")))
 }
 
@@ -32,7 +32,7 @@ pub(super) fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError> {
+pub fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError> {
     let path = dir.join("revocations");
     if !path.exists() {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(super) fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError
 ///
 /// # Errors
 /// The directory or a certificate cannot be read.
-pub(super) fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, RunError> {
+pub fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, RunError> {
     let entries = std::fs::read_dir(dir);
     let may_not = entries.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     let hint = if may_not { "use sudo" } else { "make a team with `guestright team init`" };
@@ -63,17 +63,17 @@ pub(super) fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Run
 
 /// What was put on the team's revocation list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Revoked {
-    pub(super) since: UnixSeconds,
+pub struct Revoked {
+    pub since: UnixSeconds,
     /// The list's number.
-    pub(super) sequence: u64,
+    pub sequence: u64,
 }
 
 /// Puts keys on the team's revocation list, from now on.
 ///
 /// # Errors
 /// The list cannot be read or written.
-pub(super) fn revoke_keys(
+pub fn revoke_keys(
     dir: &Path,
     team: &SecretKey,
     keys: impl IntoIterator<Item = KeyId>,
@@ -95,9 +95,9 @@ pub(super) fn revoke_keys(
 ///
 /// # Errors
 /// Nobody was added under this name.
-pub(super) fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunError> {
+pub fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunError> {
     let (_, path) = member_files(dir, name);
-    if super::name::check(name).is_err() || !path.exists() {
+    if crate::name::check(name).is_err() || !path.exists() {
         return Err(RunError::config(format!("nobody was added as {name:?}"))
             .with_hint(format!("`guestright team member list --dir {}` shows who was", dir.display())));
     }
@@ -108,7 +108,7 @@ pub(super) fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunE
 ///
 /// # Errors
 /// It is on the list.
-pub(super) fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), RunError> {
+pub fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), RunError> {
     let now = Clock::start().now().unix_seconds();
     let list = revocations(dir)?;
     match list.map_or(Ok(()), |list| list.check(id, now)) {
@@ -124,7 +124,7 @@ pub(super) fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(),
 ///
 /// # Errors
 /// It is there and cannot be removed.
-pub(super) fn remove(path: &Path) -> Result<(), RunError> {
+pub fn remove(path: &Path) -> Result<(), RunError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(RunError::config(format!("remove {}: {error}", path.display())))

@@ -1,6 +1,6 @@
 //! A member's way home for the IKEv2 and L2TP clients that phones and computers have built in.
 
-use super::directory::gateway;
+use crate::directory::gateway;
 use guestright_error::RunError;
 use guestright_host::gateway_files::{self, GatewayFiles, key_name};
 use guestright_host::ike_files::{self, IkeFile};
@@ -15,18 +15,18 @@ const SECRET_LENGTH: usize = 24;
 
 /// The gateway at which a new member will have a place.
 #[derive(Debug)]
-pub(super) struct IkeGateway {
+pub struct IkeGateway {
     files: GatewayFiles,
 }
 
 /// What a member has to enter.
 #[derive(Debug)]
-pub(super) struct Access {
-    pub(super) server: String,
-    pub(super) identity: String,
-    pub(super) name: String,
-    pub(super) secret: Zeroizing<String>,
-    pub(super) address: std::net::Ipv4Addr,
+pub struct Access {
+    pub server: String,
+    pub identity: String,
+    pub name: String,
+    pub secret: Zeroizing<String>,
+    pub address: std::net::Ipv4Addr,
 }
 
 impl IkeGateway {
@@ -34,7 +34,7 @@ impl IkeGateway {
     ///
     /// # Errors
     /// It is not for a member, its name cannot be sent, or it has access already.
-    pub(super) fn find(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
+    pub fn find(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
         if role != Role::Member {
             let error = format!("only a member roams; {name} is to be a {role}");
             return Err(RunError::user(error).with_hint("leave out --ikev2"));
@@ -58,7 +58,7 @@ impl IkeGateway {
     ///
     /// # Errors
     /// It cannot be written, or there is no address left.
-    pub(super) fn enrol(self, name: &str, key: KeyId) -> Result<Access, RunError> {
+    pub fn enrol(self, name: &str, key: KeyId) -> Result<Access, RunError> {
         let seed = Zeroizing::new(guestright_clock::seed().0);
         let letters = seed.iter().take(SECRET_LENGTH).map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
         let secret = Zeroizing::new(letters.collect::<String>());
@@ -77,7 +77,7 @@ impl IkeGateway {
 ///
 /// # Errors
 /// Its file cannot be read or written.
-pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
+pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     ike_files::revoke(&files, name, since)

@@ -1,7 +1,7 @@
 //! A member's way home: its WireGuard configuration, its place at the gateway, and its word to its home.
 
-use super::directory::{gateway, remove};
-use super::home_record;
+use crate::directory::{gateway, remove};
+use crate::home_record;
 use guestright_error::RunError;
 use guestright_host::gateway_files::{self, GatewayFiles, PeerFile, create_private, key_name};
 use guestright_host::ike_files;
@@ -21,10 +21,10 @@ const DELEGATION_LIFE: u64 = 3_650 * 86_400;
 
 /// On what terms a member's home may sign in its place, where it has nothing but the tunnel.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
-    pub(super) bytes_per_day: u64,
+pub struct Terms {
+    pub bytes_per_day: u64,
     /// The teams at whose access points it may; of none: at all.
-    pub(super) only_at: Vec<TeamId>,
+    pub only_at: Vec<TeamId>,
 }
 
 impl Terms {
@@ -32,7 +32,7 @@ impl Terms {
     ///
     /// # Errors
     /// The files at the gateway cannot be read.
-    pub(super) fn of_member(dir: &Path, name: &str) -> Result<Option<Option<Self>>, RunError> {
+    pub fn of_member(dir: &Path, name: &str) -> Result<Option<Option<Self>>, RunError> {
         let peer = gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
         let Some(peer) = peer else { return Ok(None) };
         let terms = peer.delegation()?.map(|delegation| delegation.terms().clone());
@@ -48,30 +48,31 @@ impl Terms {
 
 /// A place at the gateway that a new member will have. Nobody else takes it while this exists.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub struct Reservation {
     files: GatewayFiles,
     address: Ipv4Addr,
     _lock: fs::File,
 }
 
 /// What a member was given. Not `Debug`: it holds the member's secret.
-pub(super) struct Tunnel {
-    pub(super) config: Zeroizing<String>,
-    pub(super) path: PathBuf,
-    pub(super) address: Ipv4Addr,
-    pub(super) delegates: bool,
+#[expect(missing_debug_implementations, reason = "it holds the member's secret")]
+pub struct Tunnel {
+    pub config: Zeroizing<String>,
+    pub path: PathBuf,
+    pub address: Ipv4Addr,
+    pub delegates: bool,
     /// Whether others can find its home, and so call it.
-    pub(super) is_found: bool,
+    pub is_found: bool,
 }
 
 /// A new member that gets a tunnel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NewMember<'a> {
-    pub(super) dir: &'a Path,
-    pub(super) name: &'a str,
-    pub(super) team: &'a SecretKey,
-    pub(super) key: &'a SecretKey,
-    pub(super) certificate: &'a Certificate,
+pub struct NewMember<'a> {
+    pub dir: &'a Path,
+    pub name: &'a str,
+    pub team: &'a SecretKey,
+    pub key: &'a SecretKey,
+    pub certificate: &'a Certificate,
 }
 
 impl Reservation {
@@ -79,7 +80,7 @@ impl Reservation {
     ///
     /// # Errors
     /// It is not for a member, the name has a tunnel already, or the gateway has no place left.
-    pub(super) fn new(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
+    pub fn new(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
         if role != Role::Member {
             return Err(RunError::user(format!("only a member roams; {name} is to be a {role}"))
                 .with_hint("leave out --qr"));
@@ -102,7 +103,7 @@ impl Reservation {
     ///
     /// # Errors
     /// One of them cannot be written.
-    pub(super) fn enrol(self, terms: Option<&Terms>, member: NewMember<'_>) -> Result<Tunnel, RunError> {
+    pub fn enrol(self, terms: Option<&Terms>, member: NewMember<'_>) -> Result<Tunnel, RunError> {
         let Self { files, address, _lock: lock } = self;
         let (secret, shared) = (guestright_clock::seed(), guestright_clock::seed());
         let (secret, shared) = (Zeroizing::new(secret.0), Zeroizing::new(shared.0));
@@ -157,7 +158,7 @@ fn delegate(files: &GatewayFiles, terms: &Terms, member: NewMember<'_>) -> Resul
 ///
 /// # Errors
 /// The terms cannot be.
-pub(super) fn delegate_again(
+pub fn delegate_again(
     member: &SecretKey,
     delegate: &PublicKey,
     terms: DelegationTerms,
@@ -168,12 +169,12 @@ pub(super) fn delegate_again(
 }
 
 /// How a certificate is written in a member's file at the gateway.
-pub(super) fn digest_of(certificate: &Certificate) -> String {
+pub fn digest_of(certificate: &Certificate) -> String {
     certificate.digest().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether somebody has a way home: its configuration is here, and its file at the gateway.
-pub(super) fn has_tunnel(dir: &Path, name: &str) -> Result<bool, RunError> {
+pub fn has_tunnel(dir: &Path, name: &str) -> Result<bool, RunError> {
     let peer = gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
     Ok(config_path(dir, name).exists() && peer.is_some())
 }
@@ -204,7 +205,7 @@ fn configuration(
 ///
 /// # Errors
 /// Something of it cannot be read or written.
-pub(super) fn renew_at_gateway(
+pub fn renew_at_gateway(
     dir: &Path,
     files: &GatewayFiles,
     name: &str,
@@ -241,7 +242,7 @@ pub(super) fn renew_at_gateway(
 ///
 /// # Errors
 /// Something of it cannot be removed.
-pub(super) fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
+pub fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let (key, certificate) = files.delegate_paths(name);
@@ -255,7 +256,7 @@ pub(super) fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError
 }
 
 /// Lets a member in no more. Says whether it had a place.
-pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
+pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let Some(mut peer) = files.peer_file(name)? else { return Ok(false) };
@@ -266,7 +267,7 @@ pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunErr
 }
 
 /// The addresses of members with a place, by name. Without a gateway there are none.
-pub(super) fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
+pub fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for name in files.names()? {
@@ -278,6 +279,6 @@ pub(super) fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunErr
 }
 
 /// Where a member's configuration is.
-pub(super) fn config_path(dir: &Path, name: &str) -> PathBuf {
+pub fn config_path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.conf"))
 }

@@ -8,17 +8,13 @@ mod compare;
 #[path = "../../../run/bench/src/fake.rs"]
 mod fake;
 mod files;
-mod folder;
 mod list;
 mod netns_worker;
 mod overhead;
-mod plan_files;
 mod plans;
 mod receipts;
-mod record;
 mod report;
 mod run;
-mod table;
 mod traffic;
 mod tunnel;
 

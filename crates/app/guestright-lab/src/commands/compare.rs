@@ -1,7 +1,7 @@
 //! `guestright-lab compare`: what differs between two results.
 
-use super::folder;
 use anyhow::{Context, anyhow};
+use guestright_bench::folder;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Comparison, Evaluation, compare};

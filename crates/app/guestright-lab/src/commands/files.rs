@@ -1,7 +1,7 @@
 //! What is printed of a folder of results.
 
-use super::folder::{Finished, REPORT, name_of};
 use anyhow::anyhow;
+use guestright_bench::folder::{Finished, REPORT, name_of};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Evaluation, Judged, Tally};

@@ -1,7 +1,7 @@
 //! Where plans come from: files, folders, and the program itself.
 
-use super::plan_files;
-pub(super) use super::plan_files::{MISTAKE_HINT, Source, testbeds};
+use guestright_bench::plan_files;
+pub(super) use guestright_bench::plan_files::{MISTAKE_HINT, Source, testbeds};
 use guestright_error::RunError;
 
 /// The plans of the repository, by name: `("paper-a/table-2", "…")`.

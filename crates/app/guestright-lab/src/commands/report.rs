@@ -1,10 +1,10 @@
 //! `guestright-lab report`: figures and report again, from rows that are there.
 
 use super::files::{self, Printing};
-use super::folder::{self, Finished, plan_folders};
 use super::plans;
-use super::record::Record;
 use anyhow::{Context, anyhow};
+use guestright_bench::folder::{self, Finished, plan_folders};
+use guestright_bench::record::Record;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Plan, evaluate};

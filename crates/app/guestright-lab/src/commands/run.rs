@@ -4,15 +4,15 @@ mod progress;
 
 use super::counted;
 use super::files::{self, Printing};
-use super::folder::{self, Finished, plan_folders};
 use super::netns_worker;
 use super::plans::{self, Source};
-use super::record::{self, HostRecord, PlanRecord, Program, Record};
-use super::table::hexadecimal;
 use anyhow::anyhow;
+use guestright_bench::folder::{self, Finished, plan_folders};
 use guestright_bench::kept::{KeptRows, Looked, ProgramId};
 use guestright_bench::netns::{self, Sockets};
 use guestright_bench::pool::{self, Done};
+use guestright_bench::record::{self, HostRecord, PlanRecord, Program, Record};
+use guestright_bench::table::hexadecimal;
 use guestright_bench::{BenchError, cost};
 use guestright_cli::failure::{Failure, INTERRUPTED, Outcome};
 use guestright_cli::output::Output;

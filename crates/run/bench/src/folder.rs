@@ -1,7 +1,7 @@
 //! What stands in a folder of results.
 
-use super::record::{self, Digests, Record, sha256};
-use super::table::{results, table};
+use crate::record::{self, Digests, Record, sha256};
+use crate::table::{results, table};
 use guestright_error::{OrFail as _, RunError};
 use guestright_experiment::{Evaluation, Files, Plan, Platform, Provenance, Results, beside, report_html};
 use guestright_results::{file, parquet, picture};
@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// The rows, for programs.
-pub(super) const PARQUET: &str = "rows.parquet";
+pub const PARQUET: &str = "rows.parquet";
 /// The rows, for people and spreadsheets.
-pub(super) const CSV: &str = "rows.csv";
+pub const CSV: &str = "rows.csv";
 /// What was found, for programs.
-pub(super) const EVALUATION: &str = "evaluation.json";
+pub const EVALUATION: &str = "evaluation.json";
 /// What was found, for people.
-pub(super) const REPORT: &str = "report.html";
+pub const REPORT: &str = "report.html";
 /// The folder of a plan's pictures.
 const FIGURES: &str = "figures";
 /// The most bytes of rows.
@@ -27,17 +27,17 @@ const SCALE: f32 = 2.0;
 
 /// A plan that was run.
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) evaluation: Evaluation,
-    pub(super) record: Record,
+pub struct Finished {
+    pub evaluation: Evaluation,
+    pub record: Record,
     /// Where its rows are.
-    pub(super) folder: PathBuf,
+    pub folder: PathBuf,
     /// Its rows, as its CSV file has them.
-    pub(super) rows: String,
+    pub rows: String,
 }
 
 /// The name of the folder of a plan's results on a platform.
-pub(super) fn folder_name(plan: &str, platform: Platform) -> String {
+pub fn folder_name(plan: &str, platform: Platform) -> String {
     match platform {
         Platform::Sim => plan.to_owned(),
         Platform::Netns | Platform::Real => format!("{plan}-{}", platform.name()),
@@ -45,7 +45,7 @@ pub(super) fn folder_name(plan: &str, platform: Platform) -> String {
 }
 
 /// The same of what was found.
-pub(super) fn name_of(evaluation: &Evaluation) -> String {
+pub fn name_of(evaluation: &Evaluation) -> String {
     folder_name(&evaluation.name, evaluation.platform)
 }
 
@@ -63,11 +63,7 @@ fn besides(finished: &[Finished]) -> Vec<Evaluation> {
 ///
 /// # Errors
 /// They cannot be written.
-pub(super) fn write_rows(
-    folder: &Path,
-    plan: &Plan,
-    results: &Results,
-) -> Result<(Digests, String), RunError> {
+pub fn write_rows(folder: &Path, plan: &Plan, results: &Results) -> Result<(Digests, String), RunError> {
     let (binary, text) = (parquet::emit(&table(plan, results)).map_err(RunError::bug)?, results.csv(plan));
     file::write(&folder.join(PARQUET), &binary).map_err(RunError::config)?;
     file::write(&folder.join(CSV), text.as_bytes()).map_err(RunError::config)?;
@@ -78,7 +74,7 @@ pub(super) fn write_rows(
 ///
 /// # Errors
 /// They cannot be written.
-pub(super) fn write_report(out: &Path, finished: &[Finished]) -> Result<(), RunError> {
+pub fn write_report(out: &Path, finished: &[Finished]) -> Result<(), RunError> {
     file::make_folder(out).map_err(RunError::config)?;
     for one in finished {
         write_figures(&figures_of(out, one), &one.evaluation)?;
@@ -234,7 +230,7 @@ fn write_figures(folder: &Path, evaluation: &Evaluation) -> Result<(), RunError>
 ///
 /// # Errors
 /// They cannot be read, or are not as they were written.
-pub(super) fn read_rows(folder: &Path, plan: &Plan, digests: &Digests) -> Result<Results, RunError> {
+pub fn read_rows(folder: &Path, plan: &Plan, digests: &Digests) -> Result<Results, RunError> {
     let path = folder.join(CSV);
     if !path.exists() {
         let path = folder.join(PARQUET);
@@ -269,7 +265,7 @@ fn read(path: &Path, sha: &str) -> Result<Vec<u8>, RunError> {
 ///
 /// # Errors
 /// There are none.
-pub(super) fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
+pub fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     if folder.join(record::FILE).is_file() {
         return Ok(vec![folder.to_owned()]);
     }

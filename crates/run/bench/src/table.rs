@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 ///
 /// The columns are those of the CSV file (run, case, the axes, replication, key, the metrics, packets, events), and the
 /// seed behind the replication. What is said about it is the plan's and the program's; no time and no computer.
-pub(super) fn table(plan: &Plan, results: &Results) -> Table {
+pub fn table(plan: &Plan, results: &Results) -> Table {
     let runs = plan.runs();
     let rows: Vec<(&Run, &Row)> =
         runs.iter().filter_map(|run| Some((run, results.get(run.index)?))).collect();
@@ -43,7 +43,7 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
 ///
 /// # Errors
 /// A column is not there, or holds something else.
-pub(super) fn results(plan: &Plan, table: &Table) -> Result<Results, RunError> {
+pub fn results(plan: &Plan, table: &Table) -> Result<Results, RunError> {
     let column = |name: &str| {
         table.cells(name).ok_or_else(|| RunError::config(format!("there is no column `{name}`")))
     };
@@ -119,7 +119,7 @@ fn typed(values: &[Option<&Value>]) -> Cells {
     Cells::Text(values.iter().map(|value| value.map(ToString::to_string)).collect())
 }
 
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,7 +1,7 @@
 //! `run.json`: how rows came about, so that they explain themselves.
 
-use super::plan_files::Source;
-use super::table::hexadecimal;
+use crate::plan_files::Source;
+use crate::table::hexadecimal;
 use guestright_error::{OrFail as _, RunError};
 use guestright_experiment::{Plan, Platform};
 use guestright_results::{Host, file};
@@ -17,36 +17,36 @@ const BYTES_MAX: u64 = 8 << 20;
 /// How much of the program's file is read at once.
 const PIECE: usize = 1 << 18;
 /// The name of its file.
-pub(super) const FILE: &str = "run.json";
+pub const FILE: &str = "run.json";
 
 /// How the rows of a plan came about. Times stand here and nowhere else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) plan: PlanRecord,
+pub struct Record {
+    pub plan: PlanRecord,
     /// Where it ran.
     #[serde(default = "simulator")]
-    pub(super) platform: Platform,
+    pub platform: Platform,
     /// Whether `[quick]` was asked for.
-    pub(super) quick: bool,
+    pub quick: bool,
     /// How often each point was run, and with which chance: hexadecimal digits, replication by replication.
-    pub(super) seeds: Vec<String>,
-    pub(super) runs: usize,
+    pub seeds: Vec<String>,
+    pub runs: usize,
     /// Runs that had been made before an interruption.
-    pub(super) runs_kept: usize,
-    pub(super) packets: u64,
-    pub(super) events: u64,
+    pub runs_kept: usize,
+    pub packets: u64,
+    pub events: u64,
     /// What was typed. Empty in records of earlier versions.
     #[serde(default)]
-    pub(super) command: String,
-    pub(super) program: Program,
-    pub(super) host: HostRecord,
-    pub(super) threads: usize,
+    pub command: String,
+    pub program: Program,
+    pub host: HostRecord,
+    pub threads: usize,
     /// In UTC.
-    pub(super) started: String,
-    pub(super) ended: String,
-    pub(super) seconds: f64,
+    pub started: String,
+    pub ended: String,
+    pub seconds: f64,
     /// SHA-256 of the files beside it.
-    pub(super) digests: Digests,
+    pub digests: Digests,
 }
 
 /// Records had no platform when there was only one.
@@ -56,44 +56,44 @@ const fn simulator() -> Platform {
 
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct PlanRecord {
-    pub(super) name: String,
+pub struct PlanRecord {
+    pub name: String,
     /// Where its text was.
-    pub(super) source: String,
-    pub(super) text: String,
+    pub source: String,
+    pub text: String,
     /// Of the text.
-    pub(super) text_sha256: String,
+    pub text_sha256: String,
     /// Of everything that the runs depend on.
-    pub(super) runs_digest: String,
+    pub runs_digest: String,
 }
 
 /// Who simulated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Program {
-    pub(super) version: String,
+pub struct Program {
+    pub version: String,
     /// The commit that it was built from: `GUESTRIGHT_COMMIT`, or what Git said (`build.rs`).
-    pub(super) commit: Option<String>,
+    pub commit: Option<String>,
     /// Of the program's file.
-    pub(super) sha256: String,
+    pub sha256: String,
 }
 
 /// Where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct HostRecord {
-    pub(super) system: String,
-    pub(super) processor: Option<String>,
-    pub(super) cores: usize,
+pub struct HostRecord {
+    pub system: String,
+    pub processor: Option<String>,
+    pub cores: usize,
 }
 
 /// What the files beside it have to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Digests {
-    pub(super) rows_parquet: String,
-    pub(super) rows_csv: String,
+pub struct Digests {
+    pub rows_parquet: String,
+    pub rows_csv: String,
 }
 
 impl PlanRecord {
-    pub(super) fn new(source: &Source, plan: &Plan) -> Self {
+    pub fn new(source: &Source, plan: &Plan) -> Self {
         Self {
             name: plan.name().to_owned(),
             source: source.name.clone(),
@@ -110,7 +110,7 @@ impl Program {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn this(commit: Option<&str>) -> Result<Self, RunError> {
+    pub fn this(commit: Option<&str>) -> Result<Self, RunError> {
         let digest = || {
             let mut file = BufReader::with_capacity(PIECE, File::open("/proc/self/exe")?);
             let mut digest = Sha256::new();
@@ -134,7 +134,7 @@ impl Program {
 }
 
 impl HostRecord {
-    pub(super) fn this() -> Self {
+    pub fn this() -> Self {
         let Host { system, processor, cores } = Host::look();
         Self { system, processor, cores }
     }
@@ -145,7 +145,7 @@ impl Record {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), RunError> {
+    pub fn write(&self, folder: &Path) -> Result<(), RunError> {
         let text = serde_json::to_string_pretty(self).map_err(RunError::bug)? + "\n";
         file::write(&folder.join(FILE), text.as_bytes()).map_err(RunError::config)
     }
@@ -154,7 +154,7 @@ impl Record {
     ///
     /// # Errors
     /// It cannot be read or understood.
-    pub(super) fn read(folder: &Path) -> Result<Self, RunError> {
+    pub fn read(folder: &Path) -> Result<Self, RunError> {
         let path = folder.join(FILE);
         let bytes = file::read(&path, BYTES_MAX).map_err(RunError::config)?;
         let record = serde_json::from_slice(&bytes).or_config(|| format!("read {}", path.display()));
@@ -163,13 +163,13 @@ impl Record {
     }
 
     /// The plan as it was run, by its text here.
-    pub(super) fn source(&self, folder: &Path) -> Source {
+    pub fn source(&self, folder: &Path) -> Source {
         Source { name: format!("the plan in {}", folder.join(FILE).display()), text: self.plan.text.clone() }
     }
 }
 
 /// A command line of the program `name` as one would type it into a shell.
-pub(super) fn command_line(name: &str, words: impl Iterator<Item = OsString>) -> String {
+pub fn command_line(name: &str, words: impl Iterator<Item = OsString>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+%".contains(c);
     let word = |word: OsString| {
         let word = word.to_string_lossy().into_owned();
@@ -184,7 +184,7 @@ pub(super) fn command_line(name: &str, words: impl Iterator<Item = OsString>) ->
 }
 
 /// SHA-256 in hexadecimal digits.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// What to do about a mistake.
-pub(super) const MISTAKE_HINT: &str = "mend the lines above; `guestright-lab list --testbeds` shows every setting and \
+pub const MISTAKE_HINT: &str = "mend the lines above; `guestright-lab list --testbeds` shows every setting and \
     metric, and docs/adding-an-experiment.md how plans are written";
 /// The most plans that one folder gives.
 const PLANS_MAX: usize = 1_000;
 /// Names that files beside the plans' folders have.
-const TAKEN: [&str; 2] = [super::folder::EVALUATION, super::folder::REPORT];
+const TAKEN: [&str; 2] = [crate::folder::EVALUATION, crate::folder::REPORT];
 /// How deep folders are looked into.
 const DEPTH_MAX: usize = 8;
 /// The most characters of a line that are shown.
@@ -21,23 +21,23 @@ const SHOWN_MAX: usize = 120;
 
 /// The text of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub struct Source {
     /// A path, or the name of one that is built in.
-    pub(super) name: String,
-    pub(super) text: String,
+    pub name: String,
+    pub text: String,
 }
 
 /// Every testbed, by the name that plans use: the simulator's, and what measures this computer.
-pub(super) fn testbeds() -> &'static [&'static dyn Testbed] {
+pub fn testbeds() -> &'static [&'static dyn Testbed] {
     static ALL: LazyLock<Vec<&'static dyn Testbed>> = LazyLock::new(|| {
-        let own: &dyn Testbed = &guestright_bench::cost::Cost;
+        let own: &dyn Testbed = &crate::cost::Cost;
         guestright_world::testbeds().iter().copied().chain([own]).collect()
     });
     &ALL
 }
 
 /// Plans that are built in, by name: `("paper-a/table-2", "…")`.
-pub(super) fn sources(built_in: &[(&str, &str)]) -> Vec<Source> {
+pub fn sources(built_in: &[(&str, &str)]) -> Vec<Source> {
     built_in.iter().map(|(name, text)| source(name, text)).collect()
 }
 
@@ -45,7 +45,7 @@ pub(super) fn sources(built_in: &[(&str, &str)]) -> Vec<Source> {
 ///
 /// # Errors
 /// There are none, or they cannot be read.
-pub(super) fn find(words: &[String], built_in: &[(&str, &str)]) -> Result<Vec<Source>, RunError> {
+pub fn find(words: &[String], built_in: &[(&str, &str)]) -> Result<Vec<Source>, RunError> {
     let mut found: Vec<Source> = Vec::new();
     for word in words {
         for source in find_one(word, built_in)? {
@@ -128,7 +128,7 @@ impl Source {
     ///
     /// # Errors
     /// Its mistakes, line by line.
-    pub(super) fn parse(&self) -> Result<Plan, RunError> {
+    pub fn parse(&self) -> Result<Plan, RunError> {
         let plan = Plan::parse(&self.text, testbeds());
         let plan = plan.map_err(|error| self.refusal(&error))?;
         if TAKEN.contains(&plan.name()) {

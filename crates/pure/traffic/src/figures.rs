@@ -1,15 +1,15 @@
 //! Figures as text.
 
+use crate::{CallResult, CallRow, ClockSummary, Direction, Ended, Outcome};
 use guestright_quality::{Interval, Row};
-use guestright_traffic::{CallResult, CallRow, ClockSummary, Direction, Ended, Outcome};
 use std::fmt::{self, Display, Write};
 
 /// Calls that are printed one by one; of more only the mean and the worst. JSON has them all.
 const LISTED_MAX: usize = 32;
 
 /// One second of all calls.
-#[derive(Default)]
-pub(super) struct SecondSums {
+#[derive(Debug, Default)]
+pub struct SecondSums {
     calls: u16,
     expected: u64,
     lost: u64,
@@ -22,7 +22,7 @@ pub(super) struct SecondSums {
 }
 
 impl SecondSums {
-    pub(super) fn add(&mut self, row: &Row) {
+    pub fn add(&mut self, row: &Row) {
         self.calls += 1;
         self.expected += row.network.expected;
         self.lost += row.network.lost;
@@ -38,7 +38,7 @@ impl SecondSums {
         }
     }
 
-    pub(super) fn calls(&self) -> u16 {
+    pub fn calls(&self) -> u16 {
         self.calls
     }
 }
@@ -60,14 +60,14 @@ impl Display for SecondSums {
     }
 }
 
-pub(super) fn csv_header() -> &'static str {
+pub fn csv_header() -> &'static str {
     "run,call,second,expected,lost,late,overflow,delay_low_ms,delay_high_ms,jitter_rfc3550_ms,mean_abs_d_ms,\
      interarrival_deviation_ms,r_g107_low,r_g107_high,mos_g107_low,mos_g107_high,mos_listening,mos_paper_a_low,\
      mos_paper_a_high,why_no_mos"
 }
 
 /// A line of CSV. What is not known is empty, and the last column says why.
-pub(super) fn csv_row(run: u32, CallRow { call, row }: &CallRow) -> String {
+pub fn csv_row(run: u32, CallRow { call, row }: &CallRow) -> String {
     let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
     let pair = |value: Option<Interval>| {
         format!("{},{}", number(value.map(|v| v.low)), number(value.map(|v| v.high)))
@@ -92,7 +92,7 @@ pub(super) fn csv_row(run: u32, CallRow { call, row }: &CallRow) -> String {
 }
 
 /// The end of a run, for people.
-pub(super) fn table(outcome: &Outcome, dropped: u64) -> String {
+pub fn table(outcome: &Outcome, dropped: u64) -> String {
     let mut text = String::new();
     if outcome.ended != Ended::AsPlanned {
         line(&mut text, format_args!("{}", outcome.ended));

@@ -24,6 +24,7 @@ pub mod kept;
 pub mod netns;
 pub mod plan_files;
 pub mod pool;
+pub mod receipt_table;
 pub mod receipts;
 pub mod record;
 pub mod table;

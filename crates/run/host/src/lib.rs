@@ -19,6 +19,7 @@ pub mod ike_files;
 mod interface;
 mod listen;
 mod log_pace;
+pub mod notify;
 mod private;
 mod probe;
 mod reload;

@@ -1,8 +1,8 @@
 //! The program that stays: on or off as was said last, whatever ends it.
 
 use crate::control;
+use crate::loops;
 use crate::settings::{VisitSettings, beside, read};
-use crate::{loops, notify};
 use anyhow::Context;
 use guestright_channel::Credentials;
 use guestright_cli::failure::{Failure, Outcome};
@@ -10,7 +10,7 @@ use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_error::RunError;
 use guestright_host::control::Question;
-use guestright_host::{Stop, visit};
+use guestright_host::{Stop, notify, visit};
 use guestright_privileges::Needs;
 use serde_json::{Value, json};
 use std::io::Write;

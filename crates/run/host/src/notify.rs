@@ -10,11 +10,11 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 /// It serves, or goes on after reading its settings.
-pub(crate) const READY: &str = "READY=1";
-pub(crate) const STOPPING: &str = "STOPPING=1";
+pub const READY: &str = "READY=1";
+pub const STOPPING: &str = "STOPPING=1";
 
 /// Sends lines of `NAME=VALUE`.
-pub(crate) fn notify(state: &str) {
+pub fn notify(state: &str) {
     if let Some(socket) = std::env::var_os("NOTIFY_SOCKET")
         && let Err(error) = send(&socket, state)
     {
@@ -23,13 +23,13 @@ pub(crate) fn notify(state: &str) {
 }
 
 /// It serves, as this sentence says; `systemctl status` shows it.
-pub(crate) fn serving(sentence: &str) {
+pub fn serving(sentence: &str) {
     notify(&format!("{READY}\nSTATUS={}", sentence.trim_end()));
 }
 
 /// It reads its settings; [`READY`] is to follow. With `Type=notify-reload` the time says that this is the answer to a
 /// signal, and not to an earlier one.
-pub(crate) fn reloading() {
+pub fn reloading() {
     // It is never negative (clock_gettime(2)).
     let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
     let micros = now.as_micros();
@@ -38,7 +38,7 @@ pub(crate) fn reloading() {
 
 /// Says again and again that the program is alive, as long as `is_alive` says so within the time; if systemd wants that of
 /// this program (`WatchdogSec=`). Needs the runtime.
-pub(crate) fn keep_watchdog<F>(is_alive: impl Fn() -> F + Send + 'static)
+pub fn keep_watchdog<F>(is_alive: impl Fn() -> F + Send + 'static)
 where
     F: Future<Output = bool> + Send,
 {

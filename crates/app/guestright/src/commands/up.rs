@@ -1,8 +1,10 @@
 //! `guestright up`, `down`, `status` and `portal`: a visitor that stays on, in the background.
 
+mod background;
 mod begin;
 mod browser;
 mod daemon;
+mod install;
 
 use crate::commands::visit::status::print;
 use crate::control;
@@ -215,7 +217,7 @@ impl Down {
         // Killed, or not begun: what it has left behind is in its state directory.
         let settings: VisitSettings = read(&self.config.config)?;
         let state = beside(&self.config.config, &settings.state);
-        daemon::want(&state, false)?;
+        background::want(&state, false)?;
         let cleaned = guestright_host::visit::clean_up(&state)?;
         let word = if cleaned.switch {
             "the visitor's program was not running; the kill switch that it had left closed is open"

@@ -1,7 +1,6 @@
 //! A browser of its own for a portal: a fresh profile, and a proxy that is the one way out.
 
-use anyhow::anyhow;
-use guestright_cli::failure::Failure;
+use guestright_error::RunError;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,22 +11,28 @@ const FIREFOX: [&str; 2] = ["firefox", "firefox-esr"];
 const PATHS: [&str; 4] = ["/usr/local/bin", "/usr/bin", "/bin", "/snap/bin"];
 
 /// A directory for the browser, which goes with this.
+#[derive(Debug)]
 pub(super) struct Profile {
     directory: PathBuf,
     proxy: String,
 }
 
 impl Profile {
-    pub(super) fn make(proxy: &str) -> Result<Self, Failure> {
+    /// Makes it for a proxy.
+    ///
+    /// # Errors
+    /// Root starts no browser, or the directory cannot be made.
+    pub(super) fn make(proxy: &str) -> Result<Self, RunError> {
         if rustix::process::geteuid().is_root() {
-            return Err(Failure::user(anyhow!("root starts no browser"))
-                .hint("run `guestright portal` as yourself, or use --print"));
+            return Err(RunError::user("root starts no browser")
+                .with_hint("run `guestright portal` as yourself, or use --print"));
         }
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
         let directory = base.join(format!("guestright-portal-{}", std::process::id()));
-        std::fs::DirBuilder::new().mode(0o700).create(&directory).map_err(Failure::network)?;
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).map_err(RunError::network)?;
         let profile = Self { directory, proxy: proxy.to_owned() };
-        std::fs::write(profile.directory.join("user.js"), profile.preferences()).map_err(Failure::network)?;
+        std::fs::write(profile.directory.join("user.js"), profile.preferences())
+            .map_err(RunError::network)?;
         Ok(profile)
     }
 
@@ -43,7 +48,10 @@ impl Profile {
     }
 
     /// The first browser that is here, told of profile, proxy and page.
-    pub(super) fn command(&self, url: &str) -> Result<Command, Failure> {
+    ///
+    /// # Errors
+    /// There is none that we know.
+    pub(super) fn command(&self, url: &str) -> Result<Command, RunError> {
         if let Some(program) = CHROMIUM.iter().find_map(|name| find(name)) {
             let mut command = Command::new(program);
             command.arg(format!("--proxy-server=http://{}", self.proxy));
@@ -61,11 +69,11 @@ impl Profile {
             command.arg("--profile").arg(&self.directory).args(["--no-remote", "--new-window", url]);
             return Ok(command);
         }
-        Err(Failure::network(anyhow!(
+        Err(RunError::network(format!(
             "there is no browser that we know: {}",
             [&CHROMIUM[..], &FIREFOX].concat().join(", ")
         ))
-        .hint("`guestright portal --print` says the page and the proxy for any other"))
+        .with_hint("`guestright portal --print` says the page and the proxy for any other"))
     }
 }
 

@@ -3,6 +3,7 @@
 mod certificates;
 #[cfg(feature = "computer")]
 mod computer;
+mod examine;
 mod layers;
 mod page;
 mod role;

@@ -1,10 +1,7 @@
 //! `guestright up`, `down`, `status` and `portal`: a visitor that stays on, in the background.
 
-mod background;
 mod begin;
-mod browser;
 mod daemon;
-mod install;
 
 use crate::commands::visit::status::print;
 use crate::control;
@@ -12,6 +9,7 @@ use crate::settings::{VisitSettings, beside, read, visit::FILE};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_host::visit::{background, browser};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,13 +1,13 @@
 //! The first `up`: files are put where they stay, and the program is started, by systemd where that runs.
 
-use super::background;
-use super::install::{self, MemberFiles, UNIT_NAME};
 use crate::settings::{VisitSettings, beside, read};
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::HomeAddress;
+use guestright_host::visit::background;
+use guestright_host::visit::install::{self, MemberFiles, UNIT_NAME};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;

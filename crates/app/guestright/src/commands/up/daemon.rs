@@ -1,12 +1,12 @@
 //! The program that stays: on or off as was said last, whatever ends it.
 
-use super::background::{self, Loaded};
 use crate::loops;
 use crate::settings::{VisitSettings, beside, read};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::notify;
+use guestright_host::visit::background::{self, Loaded};
 use guestright_privileges::Needs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

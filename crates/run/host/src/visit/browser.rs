@@ -12,7 +12,7 @@ const PATHS: [&str; 4] = ["/usr/local/bin", "/usr/bin", "/bin", "/snap/bin"];
 
 /// A directory for the browser, which goes with this.
 #[derive(Debug)]
-pub(super) struct Profile {
+pub struct Profile {
     directory: PathBuf,
     proxy: String,
 }
@@ -22,7 +22,7 @@ impl Profile {
     ///
     /// # Errors
     /// Root starts no browser, or the directory cannot be made.
-    pub(super) fn make(proxy: &str) -> Result<Self, RunError> {
+    pub fn make(proxy: &str) -> Result<Self, RunError> {
         if rustix::process::geteuid().is_root() {
             return Err(RunError::user("root starts no browser")
                 .with_hint("run `guestright portal` as yourself, or use --print"));
@@ -51,7 +51,7 @@ impl Profile {
     ///
     /// # Errors
     /// There is none that we know.
-    pub(super) fn command(&self, url: &str) -> Result<Command, RunError> {
+    pub fn command(&self, url: &str) -> Result<Command, RunError> {
         if let Some(program) = CHROMIUM.iter().find_map(|name| find(name)) {
             let mut command = Command::new(program);
             command.arg(format!("--proxy-server=http://{}", self.proxy));

@@ -1,10 +1,10 @@
 //! A visitor that stays: on or off as was said last, whatever ends its program.
 
+use crate::control::{self, Question};
+use crate::visit::{Ended, Settings, stay_on};
+use crate::{Stop, notify};
 use guestright_channel::Credentials;
 use guestright_error::{OrFail as _, RunError};
-use guestright_host::control::{self, Question};
-use guestright_host::visit::{Ended, Settings, stay_on};
-use guestright_host::{Stop, notify};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -21,9 +21,9 @@ const DIRECTORY_MODE: u32 = 0o2755;
 
 /// What is read from the settings file, and again at a reload.
 #[derive(Debug)]
-pub(super) struct Loaded {
-    pub(super) settings: Settings,
-    pub(super) credentials: Credentials,
+pub struct Loaded {
+    pub settings: Settings,
+    pub credentials: Credentials,
 }
 
 /// Runs until it is asked to stop; with `until_down`, until it is switched off. Questions are answered at `control`, and
@@ -31,7 +31,7 @@ pub(super) struct Loaded {
 ///
 /// # Errors
 /// It cannot answer questions, or staying on fails.
-pub(super) async fn run(
+pub async fn run(
     control: &Path,
     first: Loaded,
     load: impl Fn() -> Result<Loaded, RunError>,
@@ -61,7 +61,7 @@ async fn answers(asked: mpsc::Sender<Question>) -> bool {
 ///
 /// # Errors
 /// It cannot be made.
-pub(super) fn make_door(control: &Path, group: &str) -> Result<(), RunError> {
+pub fn make_door(control: &Path, group: &str) -> Result<(), RunError> {
     let directory = control.parent().unwrap_or(Path::new("/"));
     let make = || {
         std::fs::create_dir_all(directory)?;
@@ -84,7 +84,7 @@ pub(super) fn make_door(control: &Path, group: &str) -> Result<(), RunError> {
 }
 
 /// From group(5).
-pub(super) fn group_id(name: &str) -> Option<u32> {
+pub fn group_id(name: &str) -> Option<u32> {
     let groups = std::fs::read_to_string("/etc/group").ok()?;
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -115,7 +115,7 @@ fn off_file(state: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The state directory cannot be written to.
-pub(super) fn want(state: &Path, on: bool) -> Result<(), RunError> {
+pub fn want(state: &Path, on: bool) -> Result<(), RunError> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
     made.or_config(|| format!("make {}", state.display()))?;
     let file = off_file(state);

@@ -1,8 +1,8 @@
 //! A visitor's files where they stay, and its unit where systemd finds it.
 
 use super::background::group_id;
+use crate::{HomeAddress, system_command};
 use guestright_error::{OrFail as _, RunError};
-use guestright_host::{HomeAddress, system_command};
 use guestright_identity::Certificate;
 use guestright_tunnel::wireguard::{Config, Host};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -11,9 +11,9 @@ use std::process::Stdio;
 use zeroize::Zeroizing;
 
 /// The unit, as it is put where systemd finds it.
-const UNIT: &str = include_str!("../../../../../../docs/systemd/guestright-visit.service");
+const UNIT: &str = include_str!("../../../../../docs/systemd/guestright-visit.service");
 /// Its name.
-pub(super) const UNIT_NAME: &str = "guestright-visit.service";
+pub const UNIT_NAME: &str = "guestright-visit.service";
 const UNIT_PATHS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 /// What the unit's text has in the place of this program.
 const PROGRAM: &str = "/usr/local/bin/guestright";
@@ -22,19 +22,19 @@ const GROUP: &str = "guestright";
 
 /// Where a member's files are now.
 #[derive(Debug)]
-pub(super) struct MemberFiles {
-    pub(super) key: PathBuf,
-    pub(super) certificate: PathBuf,
-    pub(super) tunnel: PathBuf,
+pub struct MemberFiles {
+    pub key: PathBuf,
+    pub certificate: PathBuf,
+    pub tunnel: PathBuf,
 }
 
 /// Where they have been put.
 #[derive(Debug)]
-pub(super) struct Put {
-    pub(super) directory: PathBuf,
-    pub(super) home: HomeAddress,
+pub struct Put {
+    pub directory: PathBuf,
+    pub home: HomeAddress,
     /// Whether a certificate that was there stays: it is the same one, renewed.
-    pub(super) is_renewed: bool,
+    pub is_renewed: bool,
 }
 
 impl MemberFiles {
@@ -43,7 +43,7 @@ impl MemberFiles {
     ///
     /// # Errors
     /// A file cannot be read or written, or the tunnel does not say where the home is.
-    pub(super) fn put(
+    pub fn put(
         &self,
         given: &Certificate,
         home: Option<&HomeAddress>,
@@ -134,7 +134,7 @@ fn write_readable(path: &Path, text: &str) -> Result<(), RunError> {
 ///
 /// # Errors
 /// The unit cannot be written, or systemd refuses.
-pub(super) fn start_unit(program: &Path) -> Result<Option<PathBuf>, RunError> {
+pub fn start_unit(program: &Path) -> Result<Option<PathBuf>, RunError> {
     let mut made = None;
     if !UNIT_PATHS.iter().any(|path| Path::new(path).join(UNIT_NAME).exists()) {
         let unit = Path::new(UNIT_PATHS[0]).join(UNIT_NAME);

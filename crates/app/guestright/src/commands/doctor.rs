@@ -3,7 +3,6 @@
 mod certificates;
 #[cfg(feature = "computer")]
 mod computer;
-mod examine;
 mod layers;
 mod page;
 mod role;

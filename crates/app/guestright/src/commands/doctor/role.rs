@@ -4,9 +4,6 @@
 pub(super) mod computer;
 mod phones;
 
-use super::examine::{
-    self, Look, PATIENCE, Port, clock, dhcp, dns, fault, is_listening, ports_are_free, rights, uplink,
-};
 use super::page::{Finding, Page};
 use super::{access_point_tools, iproute, nftables, router};
 use crate::control;
@@ -16,6 +13,9 @@ use guestright_channel::Credentials;
 use guestright_cli::failure::Failure;
 use guestright_cli::files::PassphraseArgs;
 use guestright_clock::Clock;
+use guestright_host::examine::{
+    self, Look, PATIENCE, Port, clock, dhcp, dns, fault, is_listening, ports_are_free, rights, uplink,
+};
 use guestright_host::{HOME_PORT, HomeAddress, access_point, home, renewal};
 use guestright_identity::Role as Certified;
 use guestright_strongswan::Installation;

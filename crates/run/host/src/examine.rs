@@ -11,13 +11,13 @@ use std::time::Duration;
 /// The bit of `CAP_NET_ADMIN` (capabilities(7)).
 const NET_ADMIN: u32 = 12;
 /// Whoever is asked something on a network nearby has so long to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is there, or what is wrong and what to do about it.
-pub(super) type Look = Result<String, (String, String)>;
+pub type Look = Result<String, (String, String)>;
 
 /// A DHCP server listens at UDP port 67. Which interfaces it serves only its own settings say.
-pub(super) fn dhcp(interface: &str) -> Look {
+pub fn dhcp(interface: &str) -> Look {
     if is_listening("udp", 67) {
         return Ok("a server listens at UDP port 67".to_owned());
     }
@@ -29,7 +29,7 @@ pub(super) fn dhcp(interface: &str) -> Look {
 }
 
 /// Asks the resolver that guests are given, for the root: whatever it answers, it answers.
-pub(super) fn dns(address: Ipv4Addr) -> Look {
+pub fn dns(address: Ipv4Addr) -> Look {
     // RFC 1035, section 4.1: a header with one question, for the root's name servers.
     const QUESTION: [u8; 17] = [0x67, 0x72, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
     let ask = || {
@@ -49,7 +49,7 @@ pub(super) fn dns(address: Ipv4Addr) -> Look {
 }
 
 /// Whether the way to the Internet is there.
-pub(super) fn uplink(interface: &str) -> Look {
+pub fn uplink(interface: &str) -> Look {
     firewall::require_interface(interface).map(|()| interface.to_owned()).map_err(|error| {
         let known = firewall::interfaces().join(", ");
         (error.to_string(), format!("name one of those that this computer has: {known}"))
@@ -57,7 +57,7 @@ pub(super) fn uplink(interface: &str) -> Look {
 }
 
 /// Whether the kernel carries WireGuard.
-pub(super) fn wireguard_of_kernel() -> Look {
+pub fn wireguard_of_kernel() -> Look {
     match Kernel::probe() {
         Support::Yes => Ok("the kernel has it, and `wg` is there".to_owned()),
         Support::No(reason) => {
@@ -69,7 +69,7 @@ pub(super) fn wireguard_of_kernel() -> Look {
 }
 
 /// Whether a TUN device can be made.
-pub(super) fn tun_device() -> Look {
+pub fn tun_device() -> Look {
     let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     device.map(|_| "it can be opened".to_owned()).map_err(|error| {
         let to_do = "load the module: modprobe tun; in a container, let it have the device".to_owned();
@@ -79,7 +79,7 @@ pub(super) fn tun_device() -> Look {
 
 /// A computer that thinks that it is earlier than this program was built has lost its time: certificates seem to be of the
 /// future to it.
-pub(super) fn clock() -> Look {
+pub fn clock() -> Look {
     let now = Clock::start().now().unix_seconds();
     let built = std::env::current_exe().and_then(|program| program.metadata()?.modified());
     let built = built.ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
@@ -93,7 +93,7 @@ pub(super) fn clock() -> Look {
 }
 
 /// Whether this process may change the network.
-pub(super) fn rights() -> Look {
+pub fn rights() -> Look {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
@@ -106,17 +106,17 @@ pub(super) fn rights() -> Look {
 
 /// A port that a program wants to have.
 #[derive(Debug)]
-pub(super) struct Port {
-    pub(super) address: SocketAddr,
-    pub(super) is_tcp: bool,
+pub struct Port {
+    pub address: SocketAddr,
+    pub is_tcp: bool,
 }
 
 impl Port {
-    pub(super) fn tcp(ip: IpAddr, port: u16) -> Self {
+    pub fn tcp(ip: IpAddr, port: u16) -> Self {
         Self { address: SocketAddr::new(ip, port), is_tcp: true }
     }
 
-    pub(super) fn udp(ip: IpAddr, port: u16) -> Self {
+    pub fn udp(ip: IpAddr, port: u16) -> Self {
         Self { address: SocketAddr::new(ip, port), is_tcp: false }
     }
 
@@ -134,7 +134,7 @@ impl Port {
 }
 
 /// Whether nobody else has them; a program of ours that runs has them itself.
-pub(super) fn ports_are_free(ports: &[Port], runs: bool) -> Look {
+pub fn ports_are_free(ports: &[Port], runs: bool) -> Look {
     let names: Vec<_> = ports.iter().map(Port::name).collect();
     let names = names.join(", ");
     if runs {
@@ -150,7 +150,7 @@ pub(super) fn ports_are_free(ports: &[Port], runs: bool) -> Look {
 }
 
 /// Whether anything in this network listens at a port, by the kernel's own table (proc(5), `/proc/net`).
-pub(super) fn is_listening(protocol: &str, port: u16) -> bool {
+pub fn is_listening(protocol: &str, port: u16) -> bool {
     let tables = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
     tables.iter().any(|table| has_port(&std::fs::read_to_string(table).unwrap_or_default(), port))
 }
@@ -161,7 +161,7 @@ fn has_port(table: &str, port: u16) -> bool {
 }
 
 /// An error, as what is wrong and what to do about it.
-pub(super) fn fault(error: &RunError) -> (String, String) {
+pub fn fault(error: &RunError) -> (String, String) {
     (error.sentence(), error.hint().unwrap_or_else(|| "correct the setting".to_owned()))
 }
 

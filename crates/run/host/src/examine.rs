@@ -1,11 +1,15 @@
 //! What a role needs of its computer: looked at, and what to do where it is not there.
 
+use crate::renewal::{SPARE, describe, is_later};
 use guestright_clock::Clock;
 use guestright_error::{Fault as _, RunError};
 use guestright_firewall as firewall;
+use guestright_identity::Certificate;
+use guestright_roaming::renewal::Notice;
 use guestright_units::UnixSeconds;
 use guestright_wireguard::{Kernel, Support};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The bit of `CAP_NET_ADMIN` (capabilities(7)).
@@ -158,6 +162,52 @@ pub fn is_listening(protocol: &str, port: u16) -> bool {
 fn has_port(table: &str, port: u16) -> bool {
     let local = table.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)?.rsplit_once(':'));
     local.map(|(_, port)| port).any(|found| u16::from_str_radix(found, 16) == Ok(port))
+}
+
+/// What is to be said of a certificate's file: whether it is in order, and a sentence.
+#[derive(Debug)]
+pub struct CertificateFile {
+    pub path: PathBuf,
+    pub good: bool,
+    pub says: String,
+}
+
+/// The certificates in these directories. Below those of `states` lie what programs have renewed and could not put in the
+/// place of the old one.
+pub fn certificate_files(directories: &[&str], states: &[&str]) -> Vec<CertificateFile> {
+    let renewed = renewed(states);
+    let mut found = Vec::new();
+    for directory in directories {
+        let Ok(entries) = std::fs::read_dir(directory) else { continue };
+        let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "cert"));
+        paths.sort();
+        found.extend(paths.into_iter().map(|path| examine_file(path, &renewed)));
+    }
+    found
+}
+
+/// What programs have renewed, in their state directories.
+fn renewed(states: &[&str]) -> Vec<Certificate> {
+    let directories = states.iter().filter_map(|states| std::fs::read_dir(states).ok()).flatten();
+    let below = directories.filter_map(|entry| Some(entry.ok()?.path()));
+    let all = states.iter().map(PathBuf::from).chain(below);
+    all.filter_map(|state| guestright_keys::read_certificate(&state.join(SPARE)).ok()).collect()
+}
+
+fn examine_file(path: PathBuf, renewed: &[Certificate]) -> CertificateFile {
+    let now = Clock::start().now().unix_seconds();
+    match guestright_keys::read_certificate(&path) {
+        Ok(certificate) => {
+            let later = renewed.iter().filter(|it| is_later(it, &certificate));
+            let certificate = later.max_by_key(|it| it.not_after()).unwrap_or(&certificate);
+            let status = describe(&Notice::of(certificate, now));
+            let warning = status["warning"].as_str();
+            let holds = format!("{} until {}", certificate.role(), certificate.not_after());
+            CertificateFile { good: warning.is_none(), says: warning.map_or(holds, str::to_owned), path }
+        }
+        Err(error) => CertificateFile { good: false, says: error.to_string(), path },
+    }
 }
 
 /// An error, as what is wrong and what to do about it.

@@ -12,4 +12,5 @@ pub mod home_record;
 pub mod ike_access;
 pub mod invitation;
 pub mod name;
+pub mod qr;
 pub mod way_home;

@@ -133,6 +133,8 @@ find_missing_packages() {
     has wpa_supplicant || lacks wpasupplicant "wpa_supplicant (reads what phones and computers join with)"
     has eapol_test || lacks eapoltest "eapol_test (joins by 802.1X without a radio, and asks our RADIUS server as hostapd does)"
     has xmllint || lacks libxml2-utils "xmllint (an outside judge of our XML)"
+    has radsecproxy || lacks radsecproxy "radsecproxy (asks our RADIUS server inside TLS)"
+    has freeradius || lacks freeradius "FreeRADIUS (the same, as another proxy)"
     has radclient || lacks freeradius-utils "radclient (another client of our RADIUS server)"
     { has busybox && busybox --list 2>/dev/null | grep -qx udhcpc; } ||
         lacks busybox-static "busybox with udhcpc (a stock DHCP client)"

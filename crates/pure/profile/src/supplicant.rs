@@ -42,7 +42,7 @@ pub fn configuration(phone: &Phone, seed: &Seed) -> Result<Zeroizing<String>, Pr
          network={{\n\tssid={}\n\tproto=RSN\n\tkey_mgmt=WPA-EAP WPA-EAP-SHA256\n\tpairwise=CCMP\n\tieee80211w=1\n\
          \teap=TLS\n\tidentity={name}\n{trust}\tdomain_match=\"{server}\"\n\tphase1=\"{versions}\"\n\tpriority=1\n}}\n\n\
          cred={{\n\trealm=\"{realm}\"\n\tdomain=\"{realm}\"\n{consortiums}\teap=TLS\n\tusername={name}\n{trust}\
-         \tdomain_suffix_match=\"{server}\"\n}}\n",
+         \tphase1=\"{versions}\"\n\tdomain_suffix_match=\"{server}\"\n}}\n",
         phone.ssid.hex()
     ));
     for (name, text) in [

@@ -2,7 +2,10 @@
 //! point at one household, the home of the phone at another.
 
 mod air;
+mod far;
 mod flood;
+mod radsec;
+mod service;
 
 use crate::credit::region::Terms;
 use crate::town::{PATIENCE, desk, inside, until};

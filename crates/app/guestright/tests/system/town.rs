@@ -10,6 +10,7 @@
 pub(crate) mod baresip;
 pub(crate) mod bind;
 pub(crate) mod client;
+pub(crate) mod quick;
 pub(crate) mod services;
 
 pub(crate) use guestright_testbed::{

@@ -6,6 +6,7 @@
 //! ```
 
 use super::town::Program;
+use super::town::quick::Quick;
 use super::town::services::AccessLog;
 use super::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
 use guestright_netns::LinkOptions;
@@ -17,7 +18,6 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::num::NonZeroU16;
-use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,6 +35,7 @@ const STALLED: Duration = Duration::from_secs(20);
 /// The town, a home far away with a gateway, and a computer that only has tunnels.
 struct Country {
     town: Town,
+    quick: Quick,
 }
 
 impl Country {
@@ -74,13 +75,8 @@ impl Country {
         let text = std::fs::read_to_string(&settings).unwrap();
         let text = text.split_once("[policy]").unwrap().0.to_owned();
         std::fs::write(&settings, text + "[policy]\nkind = \"quota\"\nquota_bytes = 0\n").unwrap();
-        // What wg-quick(8) gives the configuration's `DNS` to, through a pipe: who does not read breaks it.
-        let tools = town.path("tools");
-        std::fs::create_dir(&tools).unwrap();
-        let resolvconf = tools.join("resolvconf");
-        std::fs::write(&resolvconf, "#!/bin/sh\n[ \"$1\" != -a ] || cat >/dev/null\n").unwrap();
-        std::fs::set_permissions(&resolvconf, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Self { town }
+        let quick = Quick::prepare(&town.directory);
+        Self { town, quick }
     }
 
     /// A member of the manor, made with the program's own command.
@@ -108,12 +104,7 @@ impl Country {
     /// Brings a member's tunnel up, or down, with `wg-quick` and the reference implementation alone.
     fn quick(&self, order: &str, host: &str, name: &str) {
         let config = self.town.path(&format!("manor/{name}.conf"));
-        let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", self.town.path("tools").display());
-        let mut command = self.town.world.command(host, "wg-quick").unwrap();
-        command.args([order, config.to_str().unwrap()]).env("PATH", path);
-        command.env("WG_QUICK_USERSPACE_IMPLEMENTATION", "wireguard-go");
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.quick.run(&self.town.world, order, host, &config);
     }
 
     /// Counts what leaves the household for tunnels, where nobody of ours is.

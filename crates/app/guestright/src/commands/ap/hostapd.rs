@@ -9,6 +9,7 @@ use guestright_profile::hostapd::{AccessPoint, Passpoint, Radio, Radius, Securit
 use guestright_profile::{Secret, Ssid};
 use guestright_radius::Realm;
 use guestright_units::TeamId;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,6 +23,7 @@ use std::process::{Command, Stdio};
 #[command(after_help = "Example:
   guestright ap hostapd --interface wlan0 --channel 6 --country DE > hostapd.conf
   guestright ap hostapd --interface wlan0-1 --add >> hostapd.conf
+  guestright ap hostapd --passpoint \"12 Mill Lane\" --team 3f0c… > hostapd.conf
   guestright ap hostapd --openwrt --radio radio0 --network guest >> /etc/config/wireless")]
 pub(super) struct Hostapd {
     /// The Wi-Fi interface
@@ -45,6 +47,9 @@ pub(super) struct Hostapd {
     /// Announce Passpoint, in the household's name
     #[arg(long, value_name = "HOUSEHOLD")]
     passpoint: Option<String>,
+    /// Announce to phones of this team, too, that they may try, next to your own; to be given for each team
+    #[arg(long, value_name = "TEAM", requires = "passpoint")]
+    team: Vec<TeamId>,
     /// Print a section for OpenWrt's /etc/config/wireless
     #[arg(long)]
     openwrt: bool,
@@ -87,6 +92,12 @@ impl Hostapd {
         self.ssid.as_deref().map_or(Ok(Ssid::common()), Ssid::new).map_err(Failure::config)
     }
 
+    /// Whose phones are told by Passpoint that they may try: the own team's first, each once.
+    fn realms(&self, own: TeamId) -> Vec<String> {
+        let others = self.team.iter().filter(|team| **team != own).collect::<BTreeSet<_>>();
+        std::iter::once(&own).chain(others).map(|team| Realm(*team).to_string()).collect()
+    }
+
     fn access_point(
         &self,
         settings: &ApSettings,
@@ -94,11 +105,10 @@ impl Hostapd {
         team: TeamId,
     ) -> Result<AccessPoint, Failure> {
         let radio = Radio { country: self.country.clone(), channel: self.channel };
-        let realm = Realm(team).to_string();
         let passpoint = self.passpoint.clone().map(|operator| Passpoint {
             operator,
-            realms: vec![realm.clone()],
-            domain: realm,
+            realms: self.realms(team),
+            domain: Realm(team).to_string(),
             consortiums: Vec::new(),
         });
         Ok(AccessPoint {
@@ -156,7 +166,7 @@ impl Hostapd {
             ("dae_port", &orders),
             ("dae_secret", &secret),
         ];
-        let nai_realm = format!("0,{realm},13[5:6]");
+        let nai_realms: Vec<_> = self.realms(team).iter().map(|realm| format!("0,{realm},13[5:6]")).collect();
         let mut lists = vec![
             ("hostapd_bss_options", "radius_das_require_event_timestamp=1"),
             ("hostapd_bss_options", "radius_das_require_message_authenticator=1"),
@@ -174,9 +184,9 @@ impl Hostapd {
             lists.extend([
                 ("iw_venue_name", name.as_str()),
                 ("iw_domain_name", &realm),
-                ("iw_nai_realm", &nai_realm),
                 ("hs20_oper_friendly_name", name),
             ]);
+            lists.extend(nai_realms.iter().map(|realm| ("iw_nai_realm", realm.as_str())));
         }
         let mut text = "config wifi-iface 'guestright_phones'\n".to_owned();
         for (kind, pairs) in [("option", options), ("list", lists)] {

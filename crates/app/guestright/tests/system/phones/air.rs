@@ -13,7 +13,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -49,6 +49,33 @@ impl Air {
 
     /// The same, where the first owes each of the others so much for that. It lends nothing.
     pub(super) fn build_with(households: &[Terms], visit_bytes: usize) -> Self {
+        Self::build_with_gateways(households, visit_bytes, "")
+    }
+
+    /// The same, where the settings of the others' homes say `more`.
+    pub(super) fn build_with_gateways(households: &[Terms], visit_bytes: usize, more: &str) -> Self {
+        let air = Self::open(households, more);
+        for Terms { name, .. } in &households[1..] {
+            air.meet(AT, name, visit_bytes);
+        }
+        air
+    }
+
+    /// The same, where each knows where the home of the next one is, and of no other.
+    pub(super) fn build_chain(households: &[Terms]) -> Self {
+        let air = Self::open(households, "");
+        for pair in households.windows(2) {
+            air.meet(pair[0].name, pair[1].name, 100_000);
+        }
+        air
+    }
+
+    /// A member of a team visits another household, and brings home where that one's home is.
+    fn meet(&self, team: &str, at: &str, bytes: usize) {
+        assert_eq!(self.region.visits(at, team, "one", bytes), bytes);
+    }
+
+    fn open(households: &[Terms], more: &str) -> Self {
         let mut region = Region::build(households);
         // In a flood, what is said of each attempt would be most of the work.
         region.log_level = "info";
@@ -67,15 +94,25 @@ impl Air {
                 let settings = std::fs::read_to_string(&path).unwrap();
                 std::fs::write(path, settings.replace("[credit]\n", "[credit]\nlend_bytes_max = 0\n"))
                     .unwrap();
+            } else {
+                air.append(name, "home.toml", more);
             }
             let household = air.region.open(name);
             air.households.insert(name, household);
         }
-        for Terms { name, .. } in &households[1..] {
-            // Its members bring home where the others' homes are.
-            assert_eq!(air.region.visits(name, AT, "one", visit_bytes), visit_bytes);
-        }
         air
+    }
+
+    /// The teams of which a home knows where their homes may be.
+    pub(super) fn met(&self, name: &str) -> BTreeSet<String> {
+        let path = self.region.path(name, "home-state/neighbours.addresses");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    }
+
+    /// What a household's home says of phones.
+    pub(super) fn home_status(&self, name: &str) -> Value {
+        self.region.ask(name, "home", &["status"])["phones"].clone()
     }
 
     fn append(&self, team: &str, file: &str, text: &str) {

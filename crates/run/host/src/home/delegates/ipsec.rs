@@ -211,7 +211,7 @@ mod tests {
             (tunnels["alice"].at.port(), tunnels["alice"].authentic.0)
         };
         #[rustfmt::skip]
-        let cases: [(&str, u32, u16, &[(u64, u64, u64)], u64); 6] = [
+        let cases: [(_, _, _, &[_], _); 6] = [
             ("at first",                           1, 4_500, &[(1, 1_000, 10)],                 1_850),
             ("nothing since",                      1, 4_500, &[(1, 1_000, 10)],                 1_850),
             ("new keys, and another port",         1, 1_024, &[(1, 1_100, 11), (2, 50, 1)],     2_170),

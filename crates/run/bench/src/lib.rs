@@ -22,6 +22,7 @@ mod fake;
 pub mod folder;
 pub mod kept;
 pub mod netns;
+pub mod overhead;
 pub mod plan_files;
 pub mod pool;
 pub mod receipt_table;

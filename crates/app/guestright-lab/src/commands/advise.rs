@@ -1,9 +1,9 @@
 //! `guestright-lab advise`: tries the transports on a live path, and says which voice should take.
 
-mod trials;
-
 use anyhow::anyhow;
-use guestright_bench::advise::{self as bench, Caller, ListenerConfig, ListenerEvent};
+use guestright_bench::advise::{
+    self as bench, Caller, ListenerConfig, ListenerEvent, Tried, leg, rate_all, transports, words,
+};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
@@ -12,7 +12,6 @@ use guestright_units::Micros;
 use serde_json::json;
 use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use trials::{Tried, leg, rate, transports, words};
 
 /// The port of a listener, TCP and UDP.
 const PORT: u16 = 7277;
@@ -78,7 +77,7 @@ impl Advise {
             tried.push(Tried { name, carrier, legs });
         }
         let round_trip = before.min(caller.round_trip()?);
-        let trials = rate(tried, round_trip);
+        let trials = rate_all(tried, round_trip);
         let advice = advise(&trials);
         print(&trials, &advice, round_trip, self.json, out)?;
         if advice.recommended.is_none() {

@@ -1,8 +1,6 @@
 //! `guestright-lab overhead`: what tunnels add to packets, and the papers' packets part by part.
 
-mod examples;
-
-use examples::{Example, examples, row_json};
+use guestright_bench::overhead::{Example, examples, row_json};
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
 use guestright_tunnel::overhead::table;

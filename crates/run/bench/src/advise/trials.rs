@@ -1,6 +1,6 @@
 //! Which transports are tried, and what is made of the trials.
 
-use guestright_bench::advise::{self as bench, CarrierName, Leg, LegResult};
+use crate::advise::{self as bench, CarrierName, Leg, LegResult};
 use guestright_emulator::tcp;
 use guestright_error::{OrFail as _, RunError};
 use guestright_quality::{DirectionStats, Trial};
@@ -12,10 +12,10 @@ const PACKET: (u32, u16) = (20_000, 160);
 const SEND_BUFFER: u16 = 15;
 
 /// What is tried: its name, its carrier, and its congestion control where that can be chosen.
-pub(super) type Transport = (String, CarrierName, Option<String>);
+pub type Transport = (String, CarrierName, Option<String>);
 
 /// Voice in one direction, for so many seconds.
-pub(super) fn leg(carrier: CarrierName, congestion: Option<String>, back: bool, seconds: u32) -> Leg {
+pub fn leg(carrier: CarrierName, congestion: Option<String>, back: bool, seconds: u32) -> Leg {
     let (interval_us, bytes) = PACKET;
     let packets = seconds * (1_000_000 / interval_us);
     Leg { carrier, congestion, back, packets, interval_us, bytes, send_buffer: SEND_BUFFER }
@@ -26,7 +26,7 @@ pub(super) fn leg(carrier: CarrierName, congestion: Option<String>, back: bool, 
 ///
 /// # Errors
 /// Something was named that not both have.
-pub(super) fn transports(named: &[String], theirs: &[String]) -> Result<Vec<Transport>, RunError> {
+pub fn transports(named: &[String], theirs: &[String]) -> Result<Vec<Transport>, RunError> {
     let ours = tcp::offered().or_network(|| "ask the kernel what its TCP can do".to_owned())?;
     let both: Vec<&String> = ours.iter().filter(|name| theirs.contains(name)).collect();
     let tcp = |name: &String| (format!("tcp-{name}"), CarrierName::Tcp, Some(name.clone()));
@@ -54,14 +54,14 @@ pub(super) fn transports(named: &[String], theirs: &[String]) -> Result<Vec<Tran
 
 /// A transport that was tried there and back.
 #[derive(Debug)]
-pub(super) struct Tried {
-    pub(super) name: String,
-    pub(super) carrier: CarrierName,
-    pub(super) legs: [LegResult; 2],
+pub struct Tried {
+    pub name: String,
+    pub carrier: CarrierName,
+    pub legs: [LegResult; 2],
 }
 
 /// What can be said of a transport at once.
-pub(super) fn words(legs: &[LegResult; 2]) -> String {
+pub fn words(legs: &[LegResult; 2]) -> String {
     let one = |result: &LegResult| match result {
         Ok((leg, differences)) => format!("{} of {}", differences.len(), leg.packets),
         Err(why) => why.clone(),
@@ -70,7 +70,7 @@ pub(super) fn words(legs: &[LegResult; 2]) -> String {
 }
 
 /// Ratings. The fastest packet of a direction, whatever carried it, took half of the fastest round trip.
-pub(super) fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
+pub fn rate_all(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
     let least = |direction: usize| {
         let all = tried.iter().filter_map(|tried| tried.legs[direction].as_ref().ok());
         all.flat_map(|(_, differences)| differences).copied().min().unwrap_or_default()

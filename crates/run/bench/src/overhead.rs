@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 
 /// A packet of a paper: what the paper has, and its parts as they are here.
 #[derive(Debug)]
-pub(super) struct Example {
-    pub(super) paper: &'static str,
-    pub(super) says: &'static str,
-    pub(super) packet: usize,
-    pub(super) paper_has: usize,
-    pub(super) parts: Vec<Layer>,
+pub struct Example {
+    pub paper: &'static str,
+    pub says: &'static str,
+    pub packet: usize,
+    pub paper_has: usize,
+    pub parts: Vec<Layer>,
 }
 
 impl Example {
     /// "IP 20 + ESP index 4 + … = 152".
-    pub(super) fn sum(&self) -> String {
+    pub fn sum(&self) -> String {
         let parts: Vec<String> =
             self.parts.iter().map(|part| format!("{} {}", part.name, part.len)).collect();
         format!("{} = {}", parts.join(" + "), total(&self.parts))
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let parts: Vec<Value> =
             self.parts.iter().map(|part| json!({ "name": part.name, "bytes": part.len })).collect();
         json!({
@@ -39,7 +39,7 @@ impl Example {
     }
 }
 
-pub(super) fn examples() -> Vec<Example> {
+pub fn examples() -> Vec<Example> {
     let paper_a = Example {
         paper: "paper A",
         says: "section 6: L2TP in ESP in transport mode, AES-128-CBC with HMAC-MD5-96",
@@ -64,7 +64,7 @@ pub(super) fn examples() -> Vec<Example> {
     std::iter::once(paper_a).chain(by_rfc).chain(as_computed).collect()
 }
 
-pub(super) fn row_json(row: &Row) -> Value {
+pub fn row_json(row: &Row) -> Value {
     json!({
         "suite": row.suite,
         "mode": row.mode,
